@@ -25,7 +25,7 @@ export default tseslint.config(
         'error',
         {
           selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
-          message: 'Node 20 never collects it while one of the signals lives: use followSignals of src/clock.ts.',
+          message: 'Node 20 never collects it while one of the signals lives: use followSignals of src/base/clock.ts.',
         },
       ],
     },
@@ -33,11 +33,11 @@ export default tseslint.config(
   {
     // Only config.ts reads the environment; only the command line owns signals and exit codes.
     files: ['src/**/*.ts'],
-    ignores: ['src/config.ts', 'src/cli/**'],
+    ignores: ['src/base/config.ts', 'src/cli/**'],
     rules: {
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'env', message: 'Read the environment in src/config.ts only.' },
+        { object: 'process', property: 'env', message: 'Read the environment in src/base/config.ts only.' },
         { object: 'process', property: 'exit', message: 'Exit codes belong to src/cli.' },
         { object: 'process', property: 'on', message: 'Signals belong to src/cli.' },
       ],

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { SCRIPT_NAMES, scriptSource } from '../dist/ledger/scripts.js';
+import { SCRIPT_NAMES, scriptSource } from '../dist/ledger/ledger-connection.js';
 
 /**
  * Records each command that a Redis runs, with MONITOR: by its name, and whether a client sent it or a script ran it

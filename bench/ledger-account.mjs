@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { systemClock } from '../dist/clock.js';
+import { systemClock } from '../dist/base/clock.js';
 import { connectRedis } from '../dist/index.js';
 import { connectLedger } from '../dist/ledger/ledger-connection.js';
 import { PayoutLedger } from '../dist/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../dist/ledger/redis-sender-ledger.js';
-import { closeRedis } from '../dist/redis.js';
+import { closeRedis } from '../dist/base/redis.js';
 import { sampleAmount, sampleTxhash } from './sample-payouts.mjs';
 
 /** The breaker must not interfere. */

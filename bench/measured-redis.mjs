@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { startLocalRedis } from '../dist/local-redis.js';
+import { startLocalRedis } from '../dist/sandbox/local-redis.js';
 
 /** A rewrite of the append-only file would slow one side down and not the other. */
 const NO_REWRITE = ['--auto-aof-rewrite-percentage', '0'];

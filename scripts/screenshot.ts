@@ -5,7 +5,7 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
-import { startLocalRedis, type LocalRedis } from '../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js';
 import { launchChromium } from '../test/dashboard/support/launch-chromium.js';
 import { openDashboard, type RunningDashboard } from '../test/dashboard/support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from '../test/dashboard/support/sample-account.js';

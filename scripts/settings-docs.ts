@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { z } from 'zod';
-import { LONGEST_TIMER_MS } from '../src/clock.js';
-import { SETTING_SECTIONS, type Setting, type SettingTable } from '../src/setting.js';
-import { ACCOUNT_SETTINGS, COMMAND_SETTINGS, SETTINGS } from '../src/settings.js';
+import { LONGEST_TIMER_MS } from '../src/base/clock.js';
+import { SETTING_SECTIONS, type Setting, type SettingTable } from '../src/base/setting.js';
+import { ACCOUNT_SETTINGS, COMMAND_SETTINGS, SETTINGS } from '../src/base/settings.js';
 import { markdownTable } from './markdown-table.js';
 
 /** docs/configuration.md and .env.example, made from the rows in src/settings/ and the comments above them. */
@@ -16,7 +16,7 @@ export function renderSettingsDoc(): string {
     const rows = ROWS.filter(([, row]) => row.section === section);
     return `## ${title}\n\n${renderTable(rows, comments)}`;
   });
-  return `<!-- Made by \`npm run docs\` from src/settings.ts: change the rows there. -->
+  return `<!-- Made by \`npm run docs\` from src/base/settings.ts: change the rows there. -->
 
 # Configuration
 

@@ -1,6 +1,12 @@
 import { markdownTable as table } from './markdown-table.js';
-import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, STATES_WITH_JOB, waitsFor } from '../src/ledger/states.js';
-import { TRANSITIONS } from '../src/ledger/transitions.js';
+import {
+  FINAL_STATES,
+  PAYOUT_STATES,
+  STATE_MEANING,
+  STATES_WITH_JOB,
+  TRANSITIONS,
+  waitsFor,
+} from '../src/ledger/states.js';
 
 /** The text of docs/states.md, made from the tables in src/ledger/states.ts and transitions.ts, so that they cannot differ. */
 export function renderStatesDoc(): string {

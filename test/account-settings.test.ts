@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { completeSettings, DEFAULT_ACCOUNT_SETTINGS } from '../src/account-settings.js';
+import { completeSettings, DEFAULT_ACCOUNT_SETTINGS } from '../src/base/settings.js';
 import type { AccountOptions } from '../src/worker/payout-worker.js';
 import { createPayoutWorker, type PayoutWorkerOptions } from '../src/control/payout-worker.js';
 

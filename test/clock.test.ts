@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { every, followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/clock.js';
+import { every, followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/base/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
 
 it.each([LONGEST_TIMER_MS + 1, 1e10, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY])(

@@ -3,9 +3,9 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { readConfig, readSettings, type Environment, type VariableName } from '../src/config.js';
-import { InvalidConfigError } from '../src/errors.js';
-import { ACCOUNT_SETTINGS, WORKER_SETTINGS } from '../src/settings.js';
+import { readConfig, readSettings, type Environment, type VariableName } from '../src/base/config.js';
+import { InvalidConfigError } from '../src/base/errors.js';
+import { ACCOUNT_SETTINGS, WORKER_SETTINGS } from '../src/base/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'payouts-config-'));
 afterAll(() => {
@@ -218,7 +218,7 @@ describe('secrets', () => {
   });
 
   it('may come through a pipe', () => {
-    const script = `import { readSecretFile } from '${new URL('../dist/trusted-file.js', import.meta.url).href}'; console.log(readSecretFile('/dev/stdin', false))`;
+    const script = `import { readSecretFile } from '${new URL('../dist/base/trusted-file.js', import.meta.url).href}'; console.log(readSecretFile('/dev/stdin', false))`;
     const shell = 'printf hunter2 | exec "$0" --input-type=module -e "$1"';
     expect(execFileSync('sh', ['-c', shell, process.execPath, script], { encoding: 'utf8' })).toBe('hunter2\n');
   });

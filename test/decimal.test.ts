@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fromUnits, toUnits, worthInUnits } from '../src/decimal.js';
+import { fromUnits, toUnits, worthInUnits } from '../src/base/decimal.js';
 
 describe('exact decimals', () => {
   it('convert to units and back without loss', () => {

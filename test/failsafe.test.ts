@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { callWatcher, failsafeMethods, watcherFailures } from '../src/failsafe.js';
+import { callWatcher, failsafeMethods, watcherFailures } from '../src/base/logger.js';
 
 function fail(): never {
   throw new Error('no');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { InvalidInputError, type Problem } from '../src/errors.js';
+import { InvalidInputError, type Problem } from '../src/base/errors.js';
 import {
   amountField,
   baseUrlField,
@@ -10,7 +10,7 @@ import {
   platformIdField,
   toProblem,
   txhashField,
-} from '../src/fields.js';
+} from '../src/base/fields.js';
 
 const accepts = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;
 

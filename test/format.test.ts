@@ -10,7 +10,7 @@ import {
   formatTime,
   formatTimeUtc,
   shorten,
-} from '../src/format.js';
+} from '../src/base/format.js';
 
 const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { watcherFailures } from '../src/failsafe.js';
-import { createLogger } from '../src/create-logger.js';
-import { failsafeLogger, type Logger } from '../src/logger.js';
+import { failsafeLogger, type Logger, watcherFailures } from '../src/base/logger.js';
+import { createLogger } from '../src/base/create-logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from './support/throwing-watchers.js';
 import { recordingLogger } from './gateway/support/test-client.js';
 

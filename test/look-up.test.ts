@@ -1,8 +1,8 @@
 import type { LookupAddress } from 'node:dns';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { openSocket } from '../src/gateway/open-socket.js';
-import { Names, resolveHere, SpreadResolver, type Resolve } from '../src/look-up.js';
+import { openSocket } from '../src/gateway/socket.js';
+import { Names, resolveHere, SpreadResolver, type Resolve } from '../src/base/look-up.js';
 import { until } from './support/until.js';
 
 const V4 = (address: string): LookupAddress[] => [{ address, family: 4 }];

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { toPlainLog } from '../src/plain-text.js';
+import { toPlainLog } from '../src/base/plain-text.js';
 
 const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u;
 

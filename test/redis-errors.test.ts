@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ConflictError, RedisUnavailableError } from '../src/errors.js';
-import { silentLogger } from '../src/logger.js';
-import { closeRedis, connectRedis, replyCode, toRedisError, type RedisClient } from '../src/redis.js';
+import { ConflictError, RedisUnavailableError } from '../src/base/errors.js';
+import { silentLogger } from '../src/base/logger.js';
+import { closeRedis, connectRedis, replyCode, toRedisError, type RedisClient } from '../src/base/redis.js';
 import { throwingLogger } from './support/throwing-watchers.js';
 import { startOwnRedis } from './worker/support/own-redis.js';
 

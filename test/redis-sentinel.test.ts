@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { closeRedis, connectRedis, duplicateForWaiting, type RedisClient } from '../src/redis.js';
-import { startLocalRedis, type LocalRedis } from '../src/local-redis.js';
+import { closeRedis, connectRedis, duplicateForWaiting, type RedisClient } from '../src/base/redis.js';
+import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js';
 import { startScriptedSentinel, type ScriptedSentinel } from './support/scripted-sentinel.js';
 import { until } from './support/until.js';
 

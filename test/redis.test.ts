@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisUnavailableError } from '../src/errors.js';
-import { closeRedis, connectRedis, parseRedisUrl, toRedisError, type RedisClient } from '../src/redis.js';
+import { RedisUnavailableError } from '../src/base/errors.js';
+import { closeRedis, connectRedis, parseRedisUrl, toRedisError, type RedisClient } from '../src/base/redis.js';
 
 describe('parseRedisUrl', () => {
   it.each([

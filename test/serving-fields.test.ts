@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { readConfig } from '../src/config.js';
-import { explorersField, proxiesField } from '../src/serving-fields.js';
+import { readConfig } from '../src/base/config.js';
+import { explorersField, proxiesField } from '../src/base/settings.js';
 
 describe('PAYOUT_EXPLORERS', () => {
   it('is a template of each currency', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createStderrWriter } from '../src/stderr-writer.js';
+import { createStderrWriter } from '../src/base/create-logger.js';
 
 function errorWith(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });

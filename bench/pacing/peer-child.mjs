@@ -1,6 +1,6 @@
 // A process in which one peer paces the withdrawals of one account, all with the project's own gateway client: only the
 // pacing differs.
-import { systemClock } from '../../dist/clock.js';
+import { systemClock } from '../../dist/base/clock.js';
 import { createGatewayClient, silentLogger } from '../../dist/index.js';
 import { PEERS } from './peers.mjs';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { txhashKey, txhashSpellings } from '../fields.js';
+import { txhashKey, txhashSpellings } from '../base/fields.js';
 import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 

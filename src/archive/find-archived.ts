@@ -1,4 +1,4 @@
-import { isSameTxhash, txhashKey } from '../fields.js';
+import { isSameTxhash, txhashKey } from '../base/fields.js';
 import { indexPath, type ArchiveFolder } from './archive-files.js';
 import { mayHave, type ArchiveKey } from './archive-index.js';
 import { lineFragment, readArchive, type ArchivedPayout, type ReadOptions } from './read-archive.js';

@@ -1,5 +1,5 @@
 import { open, stat } from 'node:fs/promises';
-import { within } from '../clock.js';
+import { within } from '../base/clock.js';
 import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 import {

@@ -1,16 +1,16 @@
-import { audienceOf } from '../account-settings.js';
-import { systemClock } from '../clock.js';
-import { InvalidConfigError } from '../errors.js';
+import { audienceOf } from '../base/settings.js';
+import { systemClock } from '../base/clock.js';
+import { InvalidConfigError } from '../base/errors.js';
 import {
   PayoutProducer as Producer,
   type PayoutProducerOptions as ProducerOptions,
 } from '../producer/payout-producer.js';
 import type { ProducerControl } from '../producer/producer-control.js';
-import { PayoutSigner } from './intents/payout-signer.js';
-import { ReceiptVerifier } from './intents/receipt-verifier.js';
+import { PayoutSigner } from './intents/intent-signer.js';
+import { ReceiptVerifier } from './intents/receipt.js';
 import { openAudience } from './keys/audience.js';
-import { readKeyringFile } from './keys/keyring-file.js';
-import { parseSigningKey, type SigningKeyOption } from './keys/signing-key-option.js';
+import { readKeyringFile } from './keys/keyring.js';
+import { parseSigningKey, type SigningKeyOption } from './keys/signing-key.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and how it signs. */
 export interface PayoutProducerOptions extends ProducerOptions {

@@ -1,10 +1,10 @@
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import type { OpenControl } from '../worker/account-control.js';
 import { PayoutWorker as Worker, type PayoutWorkerOptions as WorkerOptions } from '../worker/payout-worker.js';
 import { openAudience } from './keys/audience.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
 import { openReceiptKey } from './keys/receipt-key.js';
-import type { SigningKeyOption } from './keys/signing-key-option.js';
+import type { SigningKeyOption } from './keys/signing-key.js';
 import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 

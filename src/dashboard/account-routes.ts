@@ -1,6 +1,6 @@
 import { Router, type Request } from 'express';
-import { systemClock } from '../clock.js';
-import type { Logger } from '../logger.js';
+import { systemClock } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { createBoard } from './board.js';
 import type { ControlFiles } from './control/control-files.js';

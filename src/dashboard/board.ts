@@ -10,13 +10,13 @@ import type {
 import { ExpressAdapter } from '@bull-board/express';
 import type { Job, Queue } from 'bullmq';
 import type { Router } from 'express';
-import { RedisUnavailableError } from '../errors.js';
-import { formatCurrency, shorten } from '../format.js';
+import { RedisUnavailableError } from '../base/errors.js';
+import { formatCurrency, shorten } from '../base/format.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/payout-queries.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutJobData, PayoutQueues } from '../queues/payout-queues.js';
-import { toRedisError } from '../redis.js';
+import { toRedisError } from '../base/redis.js';
 import { payoutPath } from './layout/payout-table.js';
 
 /** Bull Board loads its typefaces from a font service; system fonts need no other host. */

@@ -1,11 +1,11 @@
 import { Router } from 'express';
 import { readFileSync } from 'node:fs';
-import { type Clock, systemClock } from '../clock.js';
-import { InvalidConfigError } from '../errors.js';
-import { failsafeLogger, type Logger, silentLogger } from '../logger.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { InvalidConfigError } from '../base/errors.js';
+import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import { type LedgerAccess, openLedger } from '../queues/open-ledger.js';
-import { WORKER_COMMAND_SETTINGS } from '../settings.js';
+import { WORKER_COMMAND_SETTINGS } from '../base/settings.js';
 import { showAccount } from './account-routes.js';
 import { acceptApprovals } from './control/accept-approvals.js';
 import { ControlFiles } from './control/control-files.js';

@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import type { Request, RequestHandler } from 'express';
 import { Counter, Registry } from 'prom-client';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 
 export interface Login {
   readonly user: string;

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
-import { RedisUnavailableError, UnsupportedFormatError } from '../errors.js';
-import type { Logger } from '../logger.js';
+import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
+import type { Logger } from '../base/logger.js';
 import { html } from './layout/html.js';
 import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layout.js';
 import type { AccountWatch, Observation } from './overview/account-watch.js';

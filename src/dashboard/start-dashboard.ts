@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { type RequestHandler } from 'express';
-import { ConflictError, InvalidConfigError } from '../errors.js';
+import { ConflictError, InvalidConfigError } from '../base/errors.js';
 import { createDashboard, type DashboardOptions } from './create-dashboard.js';
 
 /** Which account is shown, and where the dashboard listens. */

@@ -1,6 +1,5 @@
-import type { PaymentStatus } from './gateway.js';
+import type { PaymentStatus, WithdrawRequest } from './gateway.js';
 import { isSameAddress } from './wallet.js';
-import type { WithdrawRequest } from './withdraw-gateway.js';
 
 type PaymentField = 'paymentId' | 'addressTo' | 'amount';
 

@@ -1,12 +1,19 @@
 import { isLosslessNumber } from 'lossless-json';
 import { z } from 'zod';
-import { amountField, isSameTxhash, txhashField } from '../fields.js';
+import { amountField, isSameTxhash, txhashField } from '../base/fields.js';
 import { isSameAmount } from './compare-payment.js';
-import { GatewayInvalidResponseError } from './errors.js';
+import { GatewayInvalidResponseError, type SentOutcome, type WithdrawRequest } from './gateway.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from './payment-fields.js';
-import { parseDecimal } from './plain-decimal.js';
-import { parseText, parseWholeNumber, present, toPlainValue } from './response-fields.js';
-import type { ResponseFields } from './response.js';
+import {
+  parseDecimal,
+  parseResponse,
+  parseText,
+  parseWholeNumber,
+  present,
+  type RawResponse,
+  type ResponseFields,
+  toPlainValue,
+} from './responses.js';
 import { isSameAddress } from './wallet.js';
 
 /** `Shape` is the request under this package's names, `Result` the content of a success. */
@@ -158,4 +165,45 @@ function parseApprove(value: unknown): Approve {
 
 function isCurrency(value: unknown): value is Currency {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export interface WithdrawClassification {
+  readonly outcome: SentOutcome;
+  /** The API's names of fields in which an acceptance differs from the request. */
+  readonly differing: readonly string[];
+}
+
+/**
+ * Decides what a response to `/withdraw` means; never throws.
+ *
+ * Both wrong decisions cost money: an operator may repeat a "rejected" payout, and "accepted" ends all doubt. So only a
+ * response without contradiction is believed:
+ *
+ * - `result` 1 with a usable txhash is accepted at any status but 1xx, 3xx and 408, even 5xx. It can be followed by its
+ *   txhash and is never sent again.
+ * - `result` 1 without a txhash, or a failure with one, is unknown.
+ */
+export function classifyWithdrawResponse(raw: RawResponse, request: WithdrawRequest): WithdrawClassification {
+  const httpStatus = raw.status;
+  const unknown = (reason: string) => ({ outcome: { kind: 'unknown', reason, httpStatus } as const, differing: [] });
+  const response = parseResponse(raw);
+  switch (response.kind) {
+    case 'unclear':
+      return unknown(response.reason);
+    case 'failed': {
+      const { fields, message } = response;
+      if (!isEmpty(fields['txhash']))
+        return unknown(`the gateway reported a failure together with a txhash: ${message}`);
+      return { outcome: { kind: 'rejected', message, httpStatus }, differing: [] };
+    }
+    case 'succeeded': {
+      const { txhash, differing } = ENDPOINTS.withdraw.parseResult(response.fields, request);
+      if (txhash === undefined) return unknown('the gateway reported success without a usable txhash');
+      return { outcome: { kind: 'accepted', txhash }, differing };
+    }
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === false || (typeof value === 'string' && value.trim() === '');
 }

@@ -1,11 +1,12 @@
 import http from 'node:http';
+import type { Agent } from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../clock.js';
-import { describeFailure } from './errors.js';
-import type { GuardedSocket } from './guarded-socket.js';
-import { postForm } from './post-form.js';
-import type { RawResponse } from './response.js';
+import axios from 'axios';
+import type { Clock } from '../base/clock.js';
+import { describeFailure } from './gateway.js';
+import { MAX_RESPONSE_BYTES, type RawResponse } from './responses.js';
+import type { GuardedSocket } from './socket.js';
 
 export type Exchange =
   | { readonly kind: 'responded'; readonly response: RawResponse; readonly durationMs: number }
@@ -77,4 +78,50 @@ function agentFor(socket: GuardedSocket, url: string): http.Agent {
     return socket;
   };
   return agent;
+}
+
+// A separate instance, so that an application's interceptors and defaults for axios do not apply.
+const client = axios.create();
+
+/**
+ * Posts a signed form once and returns the complete response as bytes.
+ *
+ * No redirects (a 307 would post again), no proxies from the environment. axios neither decompresses nor parses,
+ * because it accepts cut-off gzip and broken text.
+ * @throws Error without any content of the request, if no complete response came
+ */
+export async function postForm(url: string, body: string, agent: Agent, signal?: AbortSignal): Promise<RawResponse> {
+  try {
+    const response = await client.request<Buffer>({
+      method: 'POST',
+      url,
+      data: body,
+      headers: {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        Accept: 'application/json',
+        'Accept-Encoding': 'gzip',
+        'User-Agent': 'payout-queue',
+      },
+      adapter: 'http',
+      httpAgent: agent,
+      httpsAgent: agent,
+      maxRedirects: 0,
+      proxy: false,
+      timeout: 0,
+      responseType: 'arraybuffer',
+      decompress: false,
+      maxContentLength: MAX_RESPONSE_BYTES,
+      transformRequest: [],
+      validateStatus: () => true,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return {
+      status: response.status,
+      contentEncoding: String(response.headers['content-encoding'] ?? ''),
+      body: response.data,
+    };
+  } catch (error) {
+    // Not as the cause: axios's error contains the request.
+    throw new Error(describeFailure(error));
+  }
 }

@@ -1,15 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import http from 'node:http';
+import https from 'node:https';
 import { z } from 'zod';
-import { untilAborted, type Clock } from '../clock.js';
-import { baseUrlField, millisecondsField, parseInput, platformIdField } from '../fields.js';
-import { failsafeLogger, type Logger } from '../logger.js';
-import { ENDPOINTS, type Approve, type Currency, type PaymentWallet, type TransactionStatus } from './endpoints.js';
-import { describeFailure, GatewayUnavailableError } from './errors.js';
-import type { Gateway, PaymentStatus } from './gateway.js';
-import { openSocket } from './open-socket.js';
-import { createQueryClient } from './query-client.js';
-import { createRequestSigner } from './request-signer.js';
+import { type Clock, untilAborted } from '../base/clock.js';
+import { baseUrlField, millisecondsField, parseInput, platformIdField } from '../base/fields.js';
+import { failsafeLogger, type Logger } from '../base/logger.js';
+import { lookUpGateway } from '../base/look-up.js';
+import {
+  type Approve,
+  type Currency,
+  type Endpoint,
+  ENDPOINTS,
+  type PaymentWallet,
+  type TransactionStatus,
+} from './endpoints.js';
+import { postForm } from './exchange-once.js';
+import {
+  describeFailure,
+  type Gateway,
+  GatewayInvalidResponseError,
+  GatewayRejectedError,
+  GatewayUnavailableError,
+  type PaymentStatus,
+  type WithdrawConnection,
+  type WithdrawOutcome,
+  type WithdrawRequest,
+} from './gateway.js';
+import { parseResponse, type RawResponse } from './responses.js';
+import { createRequestSigner, type RequestSigner } from './signing.js';
+import { openSocket } from './socket.js';
 import { createWithdrawConnection } from './withdraw-connection.js';
-import type { WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
 
 /**
  * The gateway's HTTP API (docs/gateway-api.md) as one object.
@@ -122,4 +142,78 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
     },
   };
   return client;
+}
+
+export interface QueryClientOptions {
+  readonly baseUrl: string;
+  readonly sign: RequestSigner;
+  readonly timeoutMs: number;
+  readonly ca?: string;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+export interface QueryClient {
+  /**
+   * @throws InvalidInputError if the request breaks a rule and was not sent; GatewayRejectedError,
+   * GatewayUnavailableError, GatewayInvalidResponseError
+   */
+  call<Shape extends z.ZodRawShape, Result>(
+    endpoint: Endpoint<Shape, Result>,
+    request: z.input<z.ZodObject<Shape>>,
+  ): Promise<Result>;
+  close(): void;
+}
+
+/**
+ * Calls the endpoints that move no money. They may be repeated, so connections are kept and failures are exceptions.
+ */
+export function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: QueryClientOptions): QueryClient {
+  const agent = baseUrl.startsWith('https:')
+    ? new https.Agent({
+        keepAlive: true,
+        lookup: lookUpGateway,
+        rejectUnauthorized: true,
+        ...(ca === undefined ? {} : { ca }),
+      })
+    : new http.Agent({ keepAlive: true, lookup: lookUpGateway });
+
+  return {
+    async call({ path, signedFields, request: schema, parseResult }, input) {
+      const request = parseInput(schema, input);
+      const { body, redact } = sign(signedFields, request);
+      const log = logger.child({ requestId: randomUUID(), endpoint: path });
+      const startedAtMs = clock.now();
+      const raw = await post(path, body).catch((error: unknown) => {
+        log.debug({ durationMs: Math.round(clock.now() - startedAtMs), outcome: 'unavailable' }, 'gateway called');
+        throw error;
+      });
+      const response = parseResponse(raw);
+      const durationMs = Math.round(clock.now() - startedAtMs);
+      log.debug({ httpStatus: raw.status, durationMs, outcome: response.kind }, 'gateway called');
+
+      if (response.kind === 'succeeded') return parseResult(response.fields, request);
+      if (response.kind === 'failed') throw new GatewayRejectedError(path, redact(response.message));
+      if (meansTryLater(raw.status))
+        throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${response.reason}`);
+      throw new GatewayInvalidResponseError(path, response.reason);
+    },
+    close() {
+      agent.destroy();
+    },
+  };
+
+  async function post(path: string, body: string): Promise<RawResponse> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      return await postForm(`${baseUrl}/${path}`, body, agent, signal);
+    } catch (error) {
+      const reason = signal.aborted ? `no complete response within ${timeoutMs} ms` : describeFailure(error);
+      throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${reason}`);
+    }
+  }
+}
+
+function meansTryLater(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * This gateway's rules for payment fields (docs/gateway-api.md#fields). Client, ledger and sandbox share them, so that
- * none accepts what another refuses. Rules of every gateway are in src/fields.ts.
+ * none accepts what another refuses. Rules of every gateway are in src/base/fields.ts.
  */
 
 const MAX_ADDRESS_LENGTH = 256;

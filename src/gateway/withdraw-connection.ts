@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.js';
-import type { Logger } from '../logger.js';
-import { classifyWithdrawResponse } from './classify-withdraw-response.js';
-import { ENDPOINTS } from './endpoints.js';
-import { describeFailure } from './errors.js';
+import type { Clock } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
+import { classifyWithdrawResponse, ENDPOINTS } from './endpoints.js';
+import {
+  describeFailure,
+  type SentOutcome,
+  type WithdrawConnection,
+  type WithdrawOutcome,
+  type WithdrawRequest,
+} from './gateway.js';
 import { exchangeOnce, type Exchange } from './exchange-once.js';
-import { GuardedSocket } from './guarded-socket.js';
-import type { OpenSocket } from './open-socket.js';
-import type { RequestSigner } from './request-signer.js';
-import type { SentOutcome, WithdrawConnection, WithdrawOutcome, WithdrawRequest } from './withdraw-gateway.js';
+import { GuardedSocket, type OpenSocket } from './socket.js';
+import type { RequestSigner } from './signing.js';
 
 export interface WithdrawCallOptions {
   readonly url: string;

@@ -1,19 +1,20 @@
-import type { RateAnchor, SpendEvent } from '../ledger/spend-event.js';
 import { parseWallet, walletAndTagKey } from '../gateway/wallet.js';
-import type {
-  CompleteNote,
-  JournalLine,
-  JournalMarks,
-  PausedLine,
-  RatesLine,
-  RejectedLine,
-  RejectionNote,
-  SeenLine,
-  SendLine,
-  SignedIntent,
+import type { RateAnchor, SpendEvent } from '../ledger/control-record.js';
+import {
+  type CompleteNote,
+  identify,
+  type JournalLine,
+  type JournalMarks,
+  type OutcomeLine,
+  type PausedLine,
+  type RatesLine,
+  type RejectedLine,
+  type RejectionNote,
+  type SeenLine,
+  type SendLine,
+  type SignedIntent,
 } from './journal-line.js';
-import { SentAttempts } from './sent-attempts.js';
-import { SpendLog } from './spend-log.js';
+import { SentAttempts } from './journal-retention.js';
 
 /** The newest addresses, about 5 MB in each file. */
 const MAX_SEEN = 100_000;
@@ -184,5 +185,31 @@ export class ControlView {
     this.#complete ??= complete;
     this.#prunedUpTo = Math.max(prunedUpTo, this.#prunedUpTo);
     this.attempts.forget(this.#prunedUpTo);
+  }
+}
+
+export class SpendLog {
+  #events: SpendEvent[] = [];
+
+  noteSend(line: SendLine): void {
+    const { payoutId, attempt, request, signed, judged, at } = line;
+    const { paymentId, amount, addressTo } = request;
+    const usd = judged?.usd === undefined ? undefined : BigInt(judged.usd);
+    const spend = { id: identify(line), payoutId, attempt, paymentId, amount, addressTo, signer: signed?.key, usd };
+    this.#events.push({ kind: 'begun', spend, at });
+  }
+
+  noteOutcome(line: OutcomeLine): void {
+    const id = identify(line);
+    const { outcome, at } = line;
+    if (outcome.kind === 'accepted') this.#events.push({ kind: 'accepted', id, at });
+    // `unknown` counts as a send without an answer.
+    else if (outcome.kind !== 'unknown') this.#events.push({ kind: 'unpaid', id });
+  }
+
+  take(): readonly SpendEvent[] {
+    const taken = this.#events;
+    this.#events = [];
+    return taken;
   }
 }

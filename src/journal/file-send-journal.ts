@@ -1,40 +1,41 @@
 import type { FileHandle } from 'node:fs/promises';
-import { within } from '../clock.js';
+import { within } from '../base/clock.js';
 import type { JournalHead, SendAttempt } from '../ledger/sender-ledger.js';
-import { firstLines, headerOf } from './first-lines.js';
+import type { ControlView } from './control-view.js';
 import {
   createFile,
   findPresent,
+  formerId,
   journalPath,
   listFiles,
   makeFolder,
   openForAppending,
+  randomId,
   refuseLink,
   setAside,
 } from './journal-files.js';
-import { formerId, randomId } from './journal-id.js';
-import type {
-  ActNote,
-  CompleteNote,
-  JournaledLedger,
-  JournaledOutcome,
-  JournalItem,
-  JournalLine,
-  JournalPeer,
-  PausedLine,
-  RatesLine,
-  RejectionNote,
-  SeenLine,
-  SendLine,
+import {
+  type ActNote,
+  type CompleteNote,
+  type HeaderLine,
+  JOURNAL_FORMAT,
+  type JournaledLedger,
+  type JournaledOutcome,
+  type JournalItem,
+  type JournalLine,
+  type JournalPeer,
+  type PausedLine,
+  type RatesLine,
+  type RejectionNote,
+  type SeenLine,
+  type SendLine,
 } from './journal-line.js';
-import { JournalReader } from './journal-reader.js';
+import { JournalReader, readItems } from './journal-reader.js';
 import { JournalRetention, removeFiles } from './journal-retention.js';
-import type { JournalView } from './journal-view.js';
+import { type JournalView, ViewedJournal } from './journal-view.js';
 import { toChainedLines, toChainedText } from './line-chain.js';
 import { requireReadable } from './parse-line.js';
-import { readItems } from './read-journal.js';
 import type { SendJournal } from './send-journal.js';
-import { ViewedJournal } from './viewed-journal.js';
 
 /** About 27,000 sends with their outcomes, or 17,000 signed ones. */
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
@@ -344,4 +345,20 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
     await this.#reader.catchUp();
     await this.#open();
   }
+}
+
+export function headerOf(journalId: string, control: ControlView): HeaderLine {
+  return { v: JOURNAL_FORMAT, journalId, ...control.marksAt(Date.now()) };
+}
+
+/** Repeats the state of the whole journal, because earlier files may be removed. */
+export function firstLines(journalId: string, { ledger, control }: JournalView): JournalLine[] {
+  return [
+    headerOf(journalId, control),
+    ...(ledger === undefined ? [] : [ledger]),
+    ...(control.pause === undefined ? [] : [{ paused: control.pause }]),
+    ...control.seenLines(),
+    ...control.rejectedLines(Date.now()),
+    ...control.ratesLines(),
+  ];
 }

@@ -1,6 +1,6 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { constants, link, lstat, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
-import { randomUUID } from 'node:crypto';
+import { constants, type FileHandle, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { TORN_MARK } from './parse-line.js';
 
@@ -214,4 +214,21 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
     if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+const ID_LENGTH = 12;
+
+/** 48 random bits. */
+export function randomId(): string {
+  return randomBytes(ID_LENGTH / 2).toString('hex');
+}
+
+/** The id for a journal of format 1, which stored none. Every process derives the same id from the first line. */
+export async function formerId(path: string): Promise<string> {
+  const [oldest] = await listFiles(path);
+  if (oldest === undefined) return randomId();
+  for await (const { text } of readLines(oldest, 0)) {
+    return createHash('sha256').update(text).digest('hex').slice(0, ID_LENGTH);
+  }
+  return randomId();
 }

@@ -1,5 +1,5 @@
 import type { JournalPlace, SendAttempt } from '../ledger/sender-ledger.js';
-import type { WithdrawRequest } from '../gateway/withdraw-gateway.js';
+import type { WithdrawRequest } from '../gateway/gateway.js';
 
 /**
  * The lines of a send journal: one JSON object a line, whose fields show its kind. In a file every line of format 3

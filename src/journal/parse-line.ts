@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UnsupportedFormatError } from '../errors.js';
+import { UnsupportedFormatError } from '../base/errors.js';
 import { JOURNAL_FORMAT, type JournalLine } from './journal-line.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);

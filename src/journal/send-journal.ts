@@ -1,4 +1,4 @@
-import type { RateAnchor, SpendEvent } from '../ledger/spend-event.js';
+import type { RateAnchor, SpendEvent } from '../ledger/control-record.js';
 import type { JournalHead, JournalPlace, KnownJournal, SendAttempt } from '../ledger/sender-ledger.js';
 import type {
   ActNote,

@@ -1,13 +1,16 @@
 import type { ChainableCommander } from 'ioredis';
-import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { parseHistoryEntry } from './history-entry.js';
-import { parseJournals, parseObjections } from './objections.js';
-import { parseOutboxMember } from './outbox-member.js';
-import { holderOf, parseLease } from './read-sender-view.js';
-import { checkFormat } from './scripts.js';
+import { checkFormat, type LedgerConnection, pipelined } from './ledger-connection.js';
+import { parseHistoryEntry } from './payout-record.js';
+import { holderOf, parseJournals, parseLease, parseObjections } from './sender-view.js';
+import {
+  ENDED_STATES,
+  parseOutboxMember,
+  PAYOUT_STATES,
+  type PayoutState,
+  WATCHED_STATES,
+  type WatchedState,
+} from './states.js';
 import type { KnownJournal, Objection } from './sender-ledger.js';
-import { ENDED_STATES } from './transitions.js';
-import { PAYOUT_STATES, WATCHED_STATES, type PayoutState, type WatchedState } from './states.js';
 
 /** An account at a glance. Programs that read `payouts stats --json` rely on the field names. */
 export interface AccountStats extends Readonly<Record<PayoutState, number>> {

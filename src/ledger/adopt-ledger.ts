@@ -1,13 +1,11 @@
-import type { Actor } from './actor.js';
-import type { SentOutcome } from '../gateway/withdraw-gateway.js';
-import { ConflictError } from '../errors.js';
+import { type Actor, toLine, type ValidPayout } from './payout.js';
+import type { SentOutcome } from '../gateway/gateway.js';
+import { ConflictError } from '../base/errors.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
-import { toHashValue } from './objections.js';
-import { toLine, type ValidPayout } from './payout.js';
+import { toHashValue } from './sender-view.js';
 import { listPayoutIds } from './payout-queries.js';
 import { toRecordFields } from './payout-record.js';
-import { parseRejection } from './script-rejection.js';
-import type { ForgottenSend, KnownJournal, SendAttempt } from './sender-ledger.js';
+import { type ForgottenSend, type KnownJournal, parseRejection, type SendAttempt } from './sender-ledger.js';
 import { isPayoutState, UNSENT_STATES, type PayoutState } from './states.js';
 
 /** A journaled send, with its data and its outcome, if known. */

@@ -1,11 +1,8 @@
 import type { Redis } from 'ioredis';
-import { GUARD_MS } from '../account-settings.js';
-import { RedisUnavailableError } from '../errors.js';
-import { toRedisError, type RedisClient } from '../redis.js';
-import { findServer } from './find-server.js';
-import type { KnownReplicas } from './known-replicas.js';
-import { checkServer, type ServerReport } from './redis-durability.js';
-import { SharedWait } from './shared-wait.js';
+import { RedisUnavailableError } from '../base/errors.js';
+import { type RedisClient, toRedisError } from '../base/redis.js';
+import { GUARD_MS } from '../base/settings.js';
+import { checkServer, findServer, type KnownReplicas, type ServerReport } from './redis-durability.js';
 
 /** `reply`: Redis's reply suffices, for readers, or if an operator has accepted a Redis that may forget. */
 export type Confirmation = 'reply' | WriteConfirmer;
@@ -158,4 +155,39 @@ function toUnconfirmed(error: unknown): unknown {
     `Redis did not confirm the write (${(error as Error).message}): it may or may not be kept; asking again is safe`,
     { cause: error },
   );
+}
+
+/**
+ * Lets concurrent callers share one wait, which covers everything before it. Callers during a wait share the next one.
+ */
+export class SharedWait<Reply> {
+  readonly #wait: () => Promise<Reply>;
+  #running: Promise<Reply> | undefined;
+  #next: Promise<Reply> | undefined;
+
+  constructor(wait: () => Promise<Reply>) {
+    this.#wait = wait;
+  }
+
+  async join(): Promise<Reply> {
+    if (this.#running === undefined) return this.#start();
+    this.#next ??= this.#startAfter(this.#running);
+    return this.#next;
+  }
+
+  async #startAfter(running: Promise<Reply>): Promise<Reply> {
+    await running.catch(() => undefined);
+    this.#next = undefined;
+    return this.#start();
+  }
+
+  async #start(): Promise<Reply> {
+    const running = this.#wait();
+    this.#running = running;
+    try {
+      return await running;
+    } finally {
+      if (this.#running === running) this.#running = undefined;
+    }
+  }
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { txhashSpellings } from '../fields.js';
-import { PAYOUT_STATES, type PayoutState } from './states.js';
-import { ENDED_STATES } from './transitions.js';
+import { txhashSpellings } from '../base/fields.js';
+import { ENDED_STATES, PAYOUT_STATES, type PayoutState } from './states.js';
 
 export interface PayoutIndex {
   readonly sortedSet: string;
@@ -184,3 +183,13 @@ export function shortTxhash(txhash: string): string {
 function sha1(text: string): string {
   return createHash('sha1').update(text).digest('hex');
 }
+
+/**
+ * The Redis keys that belong to no account. They too begin with `{payouts:`, for which the Redis user has rights.
+ *
+ * | key | type | holds |
+ * |---|---|---|
+ * | `{payouts:members}` | hash | worker process with several accounts → its heartbeat; may be deleted at any time |
+ * | `{payouts:members}:reports` | hash | the same process → its accounts and what it does for them (JSON); may be deleted at any time |
+ */
+export const SHARED_KEYS = { members: '{payouts:members}', memberReports: '{payouts:members}:reports' } as const;

@@ -1,8 +1,18 @@
-import { Cluster, type ChainableCommander } from 'ioredis';
-import { systemClock, type Clock } from '../clock.js';
-import { toRedisError, type RedisClient } from '../redis.js';
-import { LedgerKeys } from './keys.js';
-import { prepareScripts, type RunScript } from './scripts.js';
+import { readFileSync } from 'node:fs';
+import { type ChainableCommander, Cluster } from 'ioredis';
+import { type Clock, systemClock } from '../base/clock.js';
+import { UnsupportedFormatError } from '../base/errors.js';
+import { type RedisClient, toRedisError } from '../base/redis.js';
+import { KEY_CONSTANTS, LedgerKeys } from './keys.js';
+import {
+  ENDED_STATES,
+  FINAL_STATES,
+  PAYOUT_STATES,
+  STATE_CODE,
+  STATES_WITH_JOB,
+  TRANSITIONS,
+  UNSENT_STATES,
+} from './states.js';
 
 /**
  * One account's keys on one connection. Every function that takes it throws RedisUnavailableError if Redis is
@@ -71,4 +81,170 @@ export async function ask<Reply>(command: Promise<Reply>): Promise<Reply> {
   } catch (error) {
     throw toRedisError(error);
   }
+}
+
+export const SCRIPT_NAMES = [
+  'enqueue-payouts',
+  'begin-send',
+  'bind-ledger',
+  'hold-payout',
+  'add-approval',
+  'revert-send',
+  'finish-send',
+  'mark-sends-unknown',
+  'read-sender',
+  'acquire-lease',
+  'renew-lease',
+  'release-lease',
+  'change-state',
+  'change-states',
+  'pause-account',
+  'tell-of-balance',
+  'tell-of-control',
+  'resume-account',
+  'object-to-ledger',
+  'find-forgotten-sends',
+  'adopt-send',
+  'adopt-ledger',
+  'declare-new',
+  'hold-payouts',
+  'read-group-events',
+  'ack-group-event',
+  'set-group-idle',
+  'remove-payouts',
+  'trim-events',
+  'count-payouts',
+  'count-states',
+  'write-statistics',
+] as const;
+
+export type ScriptName = (typeof SCRIPT_NAMES)[number];
+
+/**
+ * The newest readable ledger format: the meaning of records, keys and counters. A newer ledger is refused.
+ * Format 1 (attempts known by their epoch, no mark) is read, and marked by the first script that runs.
+ * Format 3 has payouts that are `held`, a state that earlier versions do not know.
+ * Format 4 is compact. Buckets have a part of a txhash's SHA-1; the index of a state that is never left is a stream.
+ * Histories have codes of states and times in base 36.
+ */
+export const LEDGER_FORMAT = 4;
+
+/**
+ * The format of a new ledger, which the earlier version reads too. The first `held` payout makes it 3, the first lease
+ * 4; until then nothing changes for processes of the earlier version.
+ */
+const NEW_LEDGER_FORMAT = 2;
+
+const NEWER_FORMAT = -10;
+
+/** The beginning of every script. A part uses only the parts before it, and the last one can end the script. */
+export const PRELUDE_PARTS = [
+  'header',
+  'events',
+  'history',
+  'follow-change',
+  'attempts',
+  'payout',
+  'outcome',
+  'account',
+  'operator',
+  'check-format',
+] as const;
+
+const PRELUDE = [constants(), ...PRELUDE_PARTS.map((part) => readScript(`prelude/${part}`))].join('\n');
+
+function readScript(name: string): string {
+  return readFileSync(new URL(`lua/${name}.lua`, import.meta.url), 'utf8');
+}
+
+/** Scripts that `payouts doctor` runs too, which leaves Redis as it is. */
+const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends', 'count-states']);
+
+export function scriptSource(name: ScriptName): string {
+  return `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}\n${PRELUDE}\n${readScript(name)}`;
+}
+
+/**
+ * The tables of states.ts and transitions.ts, and the keys' names, as Lua: a script cannot make an undefined
+ * transition.
+ */
+function constants(): string {
+  const rows = PAYOUT_STATES.map((from) => {
+    const targets = TRANSITIONS.filter((transition) => transition.from === from).map(({ to }) => to);
+    return `${from} = { ${toLuaSet(targets)} }`;
+  });
+  const firstEnded = KEY_CONSTANTS.length + PAYOUT_STATES.length;
+  return [
+    `local ${KEY_CONSTANTS.join(', ')} = unpack(KEYS, 1, ${KEY_CONSTANTS.length})`,
+    `local INDEX = { ${toLuaKeys(PAYOUT_STATES, KEY_CONSTANTS.length)} }`,
+    `local ENDED = { ${toLuaKeys(ENDED_STATES, firstEnded)} }`,
+    `local OWN = ${firstEnded + ENDED_STATES.length}`,
+    `local ALLOWED = { ${rows.join(', ')} }`,
+    `local CODE = { ${PAYOUT_STATES.map((state) => `${state} = '${STATE_CODE[state]}'`).join(', ')} }`,
+    `local STATE_OF = { ${PAYOUT_STATES.map((state) => `${STATE_CODE[state]} = '${state}'`).join(', ')} }`,
+    `local FINAL = { ${toLuaSet(FINAL_STATES)} }`,
+    `local NEEDS_JOB = { ${toLuaSet(STATES_WITH_JOB)} }`,
+    `local UNSENT = { ${toLuaSet(UNSENT_STATES)} }`,
+    `local PAYOUT_PREFIX = string.sub(LEDGER, 1, -7) .. 'payout:'`,
+    `local FORMAT = ${LEDGER_FORMAT}`,
+    `local NEW_FORMAT = ${NEW_LEDGER_FORMAT}`,
+  ].join('\n');
+}
+
+function toLuaKeys(states: readonly string[], offset: number): string {
+  return states.map((state, place) => `${state} = KEYS[${offset + place + 1}]`).join(', ');
+}
+
+function toLuaSet(names: readonly string[]): string {
+  return names.map((name) => `${name} = true`).join(', ');
+}
+
+/** Runs a ledger script: `run('pause-account', [at, by, reason])`. `keys`: the script's own, after the account's. */
+export type RunScript = (
+  name: ScriptName,
+  args: readonly (string | number)[],
+  keys?: readonly string[],
+) => Promise<unknown>;
+
+/**
+ * Prepares a connection for the scripts.
+ * @returns a function that runs one script. It throws RedisUnavailableError, UnsupportedFormatError if the ledger is
+ * newer, or an Error with the script's name and Redis's words if the script failed.
+ */
+export function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
+  for (const name of SCRIPT_NAMES) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
+  const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
+  const ofEveryScript = ledgerKeys.ofEveryScript;
+  return async (name, args, keys = []) => {
+    const count = ofEveryScript.length + keys.length;
+    let reply: unknown;
+    try {
+      reply = await commands[commandName(name)]?.(count, ...ofEveryScript, ...keys, ...args);
+    } catch (error) {
+      throw toScriptError(name, toRedisError(error));
+    }
+    if (Array.isArray(reply) && reply[0] === NEWER_FORMAT) throw newerFormat(reply[1]);
+    return reply;
+  };
+}
+
+/** @throws UnsupportedFormatError if a ledger's format, as in its hash, is newer than this program */
+export function checkFormat(format: string | null | undefined): void {
+  if (Number(format ?? 0) > LEDGER_FORMAT) throw newerFormat(format);
+}
+
+function newerFormat(format: unknown): UnsupportedFormatError {
+  return new UnsupportedFormatError(
+    `The ledger in Redis has format ${String(format)}; this version of payout-queue reads formats 1 to ${LEDGER_FORMAT}. Run the version that wrote it, or a newer one.`,
+  );
+}
+
+/** Redis names the script by its hash only. */
+function toScriptError(name: ScriptName, error: unknown): unknown {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return error;
+  return new Error(`The ledger script ${name} failed: ${error.message}`, { cause: error });
+}
+
+export function commandName(name: ScriptName): string {
+  return `payouts:${name}`;
 }

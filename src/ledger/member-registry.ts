@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { RedisClient } from '../redis.js';
+import type { RedisClient } from '../base/redis.js';
 import { ask, pipelined } from './ledger-connection.js';
-import { SHARED_KEYS } from './shared-keys.js';
+import { SHARED_KEYS } from './keys.js';
 
 /** Far more than a process has. Sharing invented accounts must not delay the sends. */
 const ACCOUNTS_MAX = 20_000;

@@ -1,5 +1,5 @@
 import { pipelined, type LedgerConnection } from './ledger-connection.js';
-import { nextPlace, readIndex } from './state-index.js';
+import { nextPlace, readIndex } from './payout-queries.js';
 import { isPayoutState, type PayoutState } from './states.js';
 
 export interface PaymentFacts {

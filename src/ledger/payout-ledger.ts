@@ -1,17 +1,15 @@
-import type { Actor } from './actor.js';
-import { ConflictError, NotFoundError } from '../errors.js';
-import { isSameTxhash, txhashSpellings } from '../fields.js';
-import { prepareWrite, type Confirmation } from './confirm-write.js';
-import { shortTxhash, type LedgerKeys } from './keys.js';
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import { parseOutboxMember, type OutboxEntry } from './outbox-member.js';
-import { toLine, type NewPayout, type Payout } from './payout.js';
-import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
-import { toReceiptFields } from './control-record.js';
+import { ConflictError, NotFoundError } from '../base/errors.js';
+import { isSameTxhash, txhashSpellings } from '../base/fields.js';
+import { formatAlternatives } from '../base/format.js';
+import { type Confirmation, prepareWrite } from './confirm-write.js';
+import { type StoredReceipt, toReceiptFields } from './control-record.js';
+import { type LedgerKeys, shortTxhash } from './keys.js';
+import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './payout-queries.js';
-import { parseRejection } from './script-rejection.js';
-import { toChangeError, type StateChange } from './state-change.js';
-import type { PayoutState, StateWithJob } from './states.js';
+import { differingFields, pairsToRecord, parseRecord, toRecordFields } from './payout-record.js';
+import { type Actor, type NewPayout, type Payout, toLine } from './payout.js';
+import { parseRejection, type ScriptRejection } from './sender-ledger.js';
+import { type OutboxEntry, parseOutboxMember, type PayoutState, reachableFrom, type StateWithJob } from './states.js';
 
 export type EnqueueResult =
   | { readonly kind: 'created'; readonly payoutId: string }
@@ -230,4 +228,117 @@ function chunk<Item>(items: readonly Item[], size: number): Item[][] {
   const chunks: Item[][] = [];
   for (let start = 0; start < items.length; start += size) chunks.push(items.slice(start, start + size));
   return chunks;
+}
+
+/** A change by an operator or by the gateway's status. */
+export interface StateChange {
+  readonly payoutId: string;
+  readonly from: PayoutState;
+  readonly to: PayoutState;
+  /** The attempt that was decided about, if a later one must not be changed. */
+  readonly attempt?: number;
+  /** The operator, if any. */
+  readonly by?: string;
+  readonly reason?: string;
+  /** The payout's transaction from now on; if it becomes `unknown`, the one that proved wrong. */
+  readonly txhash?: string;
+  readonly fee?: string;
+  readonly message?: string;
+  /** The operator's signed act, as JSON. */
+  readonly act?: string;
+  /** The worker's receipt of the final state; its time is the time of the change. */
+  readonly receipt?: StoredReceipt | undefined;
+}
+
+export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
+  switch (rejection.kind) {
+    case 'wrong_state':
+      return wrongStateError(payoutId, rejection.state, from, to);
+    case 'txhash_taken':
+      return new ConflictError(`txhash ${txhash} already belongs to payout ${rejection.payoutId}`, ['txhash']);
+    case 'sent_since':
+      return new ConflictError(
+        `Payout ${payoutId} was sent again meanwhile (attempt ${rejection.attempt}): look at it again, then decide`,
+        ['attempt'],
+      );
+    case 'in_doubt':
+      return new ConflictError(
+        `The request of payout ${payoutId} may still be on its way to the gateway for ${Math.ceil(rejection.forMs / 1_000)} s: ask the gateway again after that, then decide`,
+        ['state'],
+      );
+    case 'paid_late':
+      return new ConflictError(
+        `Payout ${payoutId} was paid as ${rejection.txhash}, which the gateway reported late: it is not sent again. Resolve it with that txhash, write it off, or cancel it`,
+        ['lateTxhash'],
+      );
+    case 'not_found':
+      return new NotFoundError(`Payout ${payoutId} not found`);
+    default:
+      return new Error(`change-state refused payout ${payoutId} as ${rejection.kind}`);
+  }
+}
+
+export function wrongStateError(
+  payoutId: string,
+  found: PayoutState | undefined,
+  from: PayoutState | readonly PayoutState[],
+  to: PayoutState,
+): ConflictError {
+  const needed = formatAlternatives([from].flat());
+  if (found === undefined) return new ConflictError(`Payout ${payoutId} is not ${needed}`, ['state']);
+  const allowed = reachableFrom(found).join(', ') || 'none, it is final';
+  return new ConflictError(
+    `Cannot move payout ${payoutId} from ${found} to ${to}: that needs ${needed}. Allowed from ${found}: ${allowed}${describeOtherWay(found, from)}`,
+    ['state'],
+  );
+}
+
+/** Advice if the payout is held, or must be released and is not held. */
+function describeOtherWay(found: PayoutState, from: PayoutState | readonly PayoutState[]): string {
+  if (found === 'held')
+    return '. It was not sent: `payouts release` queues it again once the cause of its hold is gone';
+  if (from !== 'held') return '';
+  if (found === 'rejected') return '. `payouts retry` queues it again';
+  return found === 'unknown' ? '. `payouts resolve` decides what became of it' : '';
+}
+
+export interface ManyChanges {
+  readonly from: PayoutState;
+  readonly to: PayoutState;
+  readonly payouts: readonly ChangedPayout[];
+}
+
+export interface ChangedPayout {
+  readonly payoutId: string;
+  /** The attempt that was decided about: a payout sent again since is not changed. */
+  readonly attempt?: number;
+  /** The operator's signed act, as JSON: for all payouts of a call, or for none. */
+  readonly act?: string;
+}
+
+/** Keeps Redis busy for some 2 ms. A caller with more pauses in between. */
+export const PAYOUTS_PER_CHANGE = 50;
+
+/**
+ * Moves payouts in one script, as one recorded act. Each is checked like `PayoutLedger.change`; a refused one does not
+ * stop the others.
+ * @param payouts - {@link PAYOUTS_PER_CHANGE} at most
+ * @returns for each payout, in order, undefined if it was moved, or the NotFoundError or ConflictError
+ * @throws RedisUnavailableError if it may or may not have happened; repeating is safe
+ */
+export async function changePayouts(
+  ledger: PayoutLedger,
+  { from, to, payouts }: ManyChanges,
+  { by, reason }: Actor,
+): Promise<(Error | undefined)[]> {
+  const { run, keys, clock } = ledger.connection;
+  const attempts = payouts.map(({ attempt = '' }) => attempt);
+  const acts = payouts.flatMap(({ act }) => (act === undefined ? [] : [act]));
+  const args = [clock.wallNow(), from, to, toLine(by), toLine(reason), ...attempts, ...acts];
+  const records = payouts.map(({ payoutId }) => keys.payout(payoutId));
+  const replies = (await ledger.confirmed(async () => run('change-states', args, records))) as unknown[];
+  return payouts.map(({ payoutId }, index) => {
+    const rejection = parseRejection(replies[index]);
+    return rejection === undefined ? undefined : toChangeError(rejection, { payoutId, from, to });
+  });
 }

@@ -1,9 +1,10 @@
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import { type Payout, UnreadableRecordError } from './payout.js';
+import { replyCode } from '../base/redis.js';
+import { walletAndTagKey, walletKey } from '../gateway/wallet.js';
+import type { PayoutIndex } from './keys.js';
+import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { parseRecord, type PayoutRecord } from './payout-record.js';
-import { nextPlace, readIndex } from './state-index.js';
-import type { PayoutState } from './states.js';
-import { replyCode } from '../redis.js';
+import { type Payout, UnreadableRecordError } from './payout.js';
+import { PAYOUT_STATES, type PayoutState } from './states.js';
 
 /** Which payouts to list, and from where. */
 export interface ListOptions {
@@ -111,4 +112,249 @@ async function readRecords(
 
 function isWrongType(error: unknown): error is Error {
   return replyCode(error) === 'WRONGTYPE';
+}
+
+export interface IndexEntry {
+  readonly payoutId: string;
+  /** Orders the index; all indexes of an account share one counter. */
+  readonly place: number;
+  /** Its id in the index's stream; undefined if it is in the sorted set. */
+  readonly streamId: string | undefined;
+}
+
+export interface IndexRange {
+  /** Begin after this place, in the direction of reading; undefined: at the first one. */
+  readonly after?: string | number | undefined;
+  /** The last place to read. Only if the oldest come first. */
+  readonly upTo?: string | undefined;
+  readonly limit: number;
+  /** @defaultValue false */
+  readonly newestFirst?: boolean;
+}
+
+/** Takes one round trip. Entries are in the direction of reading. */
+export async function readIndexes(
+  connection: LedgerConnection,
+  indexes: readonly PayoutIndex[],
+  { after, upTo, limit, newestFirst = false }: IndexRange,
+): Promise<IndexEntry[][]> {
+  const replies = await pipelined(connection, (pipeline) => {
+    for (const { sortedSet, stream } of indexes) {
+      const [start, end] = [after === undefined ? undefined : `(${after}`, upTo];
+      if (newestFirst)
+        pipeline.zrange(sortedSet, start ?? '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES');
+      else pipeline.zrange(sortedSet, start ?? '-inf', end ?? '+inf', 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES');
+      if (stream === undefined) continue;
+      if (newestFirst) pipeline.xrevrange(stream, toStreamId(start) ?? '+', '-', 'COUNT', limit);
+      else pipeline.xrange(stream, toStreamId(start, MAX_PART) ?? '-', toStreamId(end) ?? '+', 'COUNT', limit);
+    }
+  });
+  return indexes.map(({ stream }) => {
+    const entries = parseSortedSet(replies.shift() as string[]);
+    if (stream !== undefined) entries.push(...parseStream(replies.shift() as [string, string[]][]));
+    // Each part is in order already.
+    entries.sort((one, other) => (newestFirst ? other.place - one.place : one.place - other.place));
+    return entries.slice(0, limit);
+  });
+}
+
+export async function readIndex(
+  connection: LedgerConnection,
+  index: PayoutIndex,
+  range: IndexRange,
+): Promise<IndexEntry[]> {
+  const [entries = []] = await readIndexes(connection, [index], range);
+  return entries;
+}
+
+/** The next reading's `after`; undefined at the end. */
+export function nextPlace(entries: readonly IndexEntry[], limit: number): string | undefined {
+  const last = entries.length < limit ? undefined : entries.at(-1);
+  return last === undefined ? undefined : String(last.place);
+}
+
+/** An id's highest second part, after all of a place, even entries of others, so that each page leads on. */
+const MAX_PART = '18446744073709551615';
+
+function toStreamId(place: string | undefined, part = '0'): string | undefined {
+  return place === undefined ? undefined : `${place}-${part}`;
+}
+
+function parseSortedSet(reply: readonly string[]): IndexEntry[] {
+  return reply.flatMap((payoutId, at) =>
+    at % 2 === 0 ? [{ payoutId, place: Number(reply[at + 1]), streamId: undefined }] : [],
+  );
+}
+
+function parseStream(reply: readonly (readonly [string, readonly string[]])[]): IndexEntry[] {
+  return reply.map(([id, [, payoutId = '']]) => ({ payoutId, place: Number.parseInt(id, 10), streamId: id }));
+}
+
+/** A payout must match all given fields. */
+export interface PayoutFilter {
+  readonly state?: PayoutState | undefined;
+  readonly batch?: string | undefined;
+  /** The recipient's wallet, with or without its destination tag. */
+  readonly address?: string | undefined;
+  /** A part of the caller's reference; case does not matter. */
+  readonly reference?: string | undefined;
+  /** A decimal string without trailing zeros, as `amountField` returns it. */
+  readonly amount?: string | undefined;
+  /** Entered its present state at this time or later: ms since 1970. */
+  readonly since?: number | undefined;
+  /** Entered its present state before this time: ms since 1970. */
+  readonly until?: number | undefined;
+}
+
+export interface FindOptions {
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
+export interface FoundPayouts {
+  readonly payouts: readonly Payout[];
+  /** `after` of the next page; undefined at the end. */
+  readonly next: string | undefined;
+  /** Payouts read for this page. It may be short or empty, if few match, and still have a next one. */
+  readonly searched: number;
+}
+
+/** A page takes some 200 ms at most, and keeps Redis busy for one command at a time. */
+const SEARCHED_PER_PAGE = 5_000;
+const STEP = 500;
+
+/** How much the clocks of processes that change payouts may differ, for a search that begins in the middle. */
+const CLOCK_MARGIN_MS = 10 * 60_000;
+
+/**
+ * Finds payouts, the latest change of state first; those of a batch by acceptance, the newest first. Addresses,
+ * references and amounts have no index, so each page reads a bounded number of payouts. One that changes its state
+ * between two pages may be missed or found twice.
+ */
+export async function findPayouts(
+  connection: LedgerConnection,
+  filter: PayoutFilter,
+  { limit, after }: FindOptions,
+): Promise<FoundPayouts> {
+  const { keys } = connection;
+  const { batch, state, since } = filter;
+  let indexes =
+    batch === undefined
+      ? (state === undefined ? PAYOUT_STATES : [state]).map((name) => keys.stateIndex(name))
+      : [keys.batchIndex(batch)];
+  let from = after ?? (await findStart(connection, indexes, filter));
+  const payouts: Payout[] = [];
+  let searched = 0;
+  while (searched < SEARCHED_PER_PAGE) {
+    const entries = await readEntries(connection, indexes, from);
+    const found = new Map((await readPayouts(connection, idsOf(entries))).map((payout) => [payout.payoutId, payout]));
+    for (const { payoutId, place } of entries) {
+      searched += 1;
+      from = String(place);
+      const payout = found.get(payoutId);
+      if (payout === undefined || !matches(payout, filter)) continue;
+      payouts.push(payout);
+      if (payouts.length === limit) return { payouts, next: from, searched };
+    }
+    if (entries.length < STEP) return { payouts, next: undefined, searched };
+    if (batch === undefined && since !== undefined && isOlder([...found.values()], since)) {
+      // A payout that was put back unsent has its old place in the queue, and a new time.
+      indexes = indexes.filter(({ sortedSet }) => sortedSet === keys.state('queued'));
+      if (indexes.length === 0) return { payouts, next: undefined, searched };
+    }
+  }
+  return { payouts, next: from, searched };
+}
+
+function idsOf(entries: readonly IndexEntry[]): string[] {
+  return entries.map(({ payoutId }) => payoutId);
+}
+
+/** The highest places of several indexes, which share one counter. */
+async function readEntries(
+  connection: LedgerConnection,
+  indexes: readonly PayoutIndex[],
+  after: string | undefined,
+): Promise<IndexEntry[]> {
+  const entries = await readIndexes(connection, indexes, { after, limit: STEP, newestFirst: true });
+  return entries
+    .flat()
+    .sort((one, other) => other.place - one.place)
+    .slice(0, STEP);
+}
+
+function isOlder(payouts: readonly Payout[], since: number): boolean {
+  return payouts.every(({ updatedAt }) => Date.parse(updatedAt) < since - CLOCK_MARGIN_MS);
+}
+
+export function matches(
+  { state, batch, addressTo, reference, amount, updatedAt }: Payout,
+  { since = -Infinity, until = Infinity, ...wanted }: PayoutFilter,
+): boolean {
+  const changedAt = Date.parse(updatedAt);
+  return (
+    (wanted.state === undefined || state === wanted.state) &&
+    (wanted.batch === undefined || batch === wanted.batch) &&
+    (wanted.address === undefined || hasAddress(addressTo, wanted.address)) &&
+    (wanted.reference === undefined || reference?.toLowerCase().includes(wanted.reference.toLowerCase()) === true) &&
+    (wanted.amount === undefined || amount === wanted.amount) &&
+    changedAt >= since &&
+    changedAt < until
+  );
+}
+
+/** Without a destination tag a wallet matches all its tags. */
+function hasAddress(addressTo: string, wanted: string): boolean {
+  const sought = walletAndTagKey(wanted);
+  return sought === walletAndTagKey(addressTo) || (sought === walletKey(wanted) && sought === walletKey(addressTo));
+}
+
+/** A binary search skips payouts that entered their state after `until`. */
+async function findStart(
+  connection: LedgerConnection,
+  indexes: readonly PayoutIndex[],
+  { batch, until }: PayoutFilter,
+): Promise<string | undefined> {
+  if (until === undefined || batch !== undefined) return undefined;
+  const starts = await Promise.all(
+    indexes.map(async (index) => findPlaceAt(connection, index, until + CLOCK_MARGIN_MS)),
+  );
+  return String(Math.max(...starts) + 1);
+}
+
+/** The newest payout that entered the index before a time; 0 without one. */
+async function findPlaceAt(connection: LedgerConnection, index: PayoutIndex, time: number): Promise<number> {
+  const newest = async (upTo: number): Promise<IndexEntry | undefined> =>
+    (await readIndex(connection, index, { after: upTo + 1, limit: 1, newestFirst: true }))[0];
+  let [low, high] = [0, (await newest(Number.MAX_SAFE_INTEGER - 1))?.place ?? 0];
+  while (low < high) {
+    const entry = await newest(Math.ceil((low + high) / 2));
+    const [payout] = entry === undefined ? [] : await readPayouts(connection, [entry.payoutId]);
+    // Up to here all entered before the time.
+    if (payout === undefined || Date.parse(payout.updatedAt) < time) low = Math.ceil((low + high) / 2);
+    else high = (entry?.place ?? 0) - 1;
+  }
+  return low;
+}
+
+/**
+ * Counts the payouts that have been `in_progress` for longer than `stuckAfterMs`. The index is in order of entry, so a
+ * binary search suffices: 20 reads for a million payouts.
+ */
+export async function countStuck(connection: LedgerConnection, stuckAfterMs: number): Promise<number> {
+  const { redis, keys, clock } = connection;
+  const index = keys.state('in_progress');
+  const before = clock.wallNow() - stuckAfterMs;
+  let stuck = 0;
+  let young = await ask(redis.zcard(index));
+  while (stuck < young) {
+    const middle = Math.floor((stuck + young) / 2);
+    const [payoutId] = await ask(redis.zrange(index, String(middle), String(middle)));
+    const payout = payoutId === undefined ? undefined : await readPayout(connection, payoutId);
+    // A payout that has left the state meanwhile was changed just now.
+    const isStuck = payout?.state === 'in_progress' && Date.parse(payout.updatedAt) < before;
+    if (isStuck) stuck = middle + 1;
+    else young = middle;
+  }
+  return stuck;
 }

@@ -1,9 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseApprovals, parseReceipt, parseSignature, toSignatureFields } from './control-record.js';
-import { parseHistoryEntry } from './history-entry.js';
-import { parseHeldField } from './hold.js';
-import { type HistoryEntry, type NewPayout, type Payout, type ValidPayout, UnreadableRecordError } from './payout.js';
-import { isPayoutState, type PayoutState } from './states.js';
+import {
+  type HistoryEntry,
+  type NewPayout,
+  parseHeldField,
+  type Payout,
+  UnreadableRecordError,
+  type ValidPayout,
+} from './payout.js';
+import { isPayoutState, type PayoutState, stateOfCode } from './states.js';
 
 /** Short values keep the Redis hash compact. */
 export type PayoutRecord = Readonly<Record<string, string>>;
@@ -137,4 +142,26 @@ export function differingFields(stored: PayoutRecord, given: ValidPayout): strin
   // In the stored form, because JSON has no -0, for example.
   const wanted = parseInputFields(pairsToRecord(toRecordFields(given)));
   return IDENTITY_FIELDS.filter((field) => !isDeepStrictEqual(there[field], wanted[field]));
+}
+
+export interface StoredHistoryEntry {
+  /** Wall clock, ms since 1970; NaN if it is not a number. */
+  readonly at: number;
+  /** The name of a state, unless someone has altered the record. */
+  readonly to: string;
+  /** '' for none, like the reason. */
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** The state's code and the time in base 36: `qmwtk3v5j`. */
+const COMPACT = /^([a-z])([0-9a-z]+)$/;
+
+/** An entry is `at<tab>to`, or {@link COMPACT} since ledger format 4; then `<tab>by<tab>reason` if there are any. */
+export function parseHistoryEntry(text: string): StoredHistoryEntry {
+  const [first = '', ...rest] = text.split('\t');
+  const [, code = '', time = ''] = COMPACT.exec(first) ?? [];
+  const to = stateOfCode(code);
+  if (to !== undefined) return { at: Number.parseInt(time, 36), to, by: rest[0] ?? '', reason: rest[1] ?? '' };
+  return { at: Number(first), to: rest[0] ?? '', by: rest[1] ?? '', reason: rest[2] ?? '' };
 }

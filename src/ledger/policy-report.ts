@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatDuration } from '../format.js';
+import { formatDuration } from '../base/format.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
 const ruleUsage = z.object({

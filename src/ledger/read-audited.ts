@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
-import { KnownAttempts } from './known-attempts.js';
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
+import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
+import { pairsToRecord, parseRecord, type PayoutRecord } from './payout-record.js';
 import { type Payout, UnreadableRecordError } from './payout.js';
-import { parseRecord, type PayoutRecord } from './payout-record.js';
+import type { SendAttempt } from './sender-ledger.js';
 
 export type AuditedRecord =
   | { readonly kind: 'payout'; readonly payout: Payout; readonly attempts: KnownAttempts }
@@ -64,4 +64,82 @@ export async function* scanPayoutIds({ redis, keys }: LedgerConnection): AsyncGe
 
 function escapeGlob(text: string): string {
   return text.replace(/[\\*?[\]]/g, String.raw`\$&`);
+}
+
+/** An attempt of format 1, which kept the epoch of the last attempt only. Keep equal to the scripts. */
+const FORMER_ATTEMPT = '?';
+
+export class KnownAttempts {
+  readonly #last: number;
+  readonly #words: readonly string[];
+  readonly #epoch: string | undefined;
+
+  constructor({ attempt = '0', tokens = '', epoch }: Readonly<Record<string, string>>) {
+    this.#last = Number(attempt);
+    this.#words = tokens.split(' ').filter(Boolean);
+    this.#epoch = epoch;
+  }
+
+  /** Identifies an attempt by its token: a ledger that came back older gives its number out again. */
+  knows({ attempt, token }: Pick<SendAttempt, 'attempt' | 'token'>): boolean {
+    const word = this.#wordOf(attempt);
+    if (word === FORMER_ATTEMPT) return token.startsWith('e:');
+    return word !== '' && word.split('/').includes(token);
+  }
+
+  /** Whether the payout's state belongs to this attempt: the last one, and the newest of several timelines. */
+  isNewest({ attempt, token }: Pick<SendAttempt, 'attempt' | 'token'>): boolean {
+    if (attempt !== this.#last) return false;
+    const word = this.#wordOf(attempt);
+    return word === FORMER_ATTEMPT || word.split('/').at(-1) === token;
+  }
+
+  /** FORMER_ATTEMPT if only the number is known; several tokens for several timelines. */
+  #wordOf(attempt: number): string {
+    if (!(attempt >= 1 && attempt <= this.#last)) return '';
+    const word = this.#words[attempt - 1];
+    if (word !== undefined) return word;
+    return attempt === this.#last && this.#epoch !== undefined ? `e:${this.#epoch}` : FORMER_ATTEMPT;
+  }
+}
+
+export interface BegunSend {
+  readonly payoutId: string;
+  /** Wall clock of the worker, ms. */
+  readonly at: number;
+  /** By the clock of Redis, ms. */
+  readonly storedAt: number;
+}
+
+export interface ReadSendsOptions {
+  readonly limit: number;
+  readonly before?: string | undefined;
+}
+
+/** A page may be short or empty and still have a next one. */
+const SEARCHED_EVENTS = 5_000;
+const EVENTS_PER_READ = 1_000;
+
+/** The newest sends first, as far as events are kept. For people: someone who can write to Redis can alter it. */
+export async function readSends(
+  { redis, keys }: LedgerConnection,
+  { limit, before }: ReadSendsOptions,
+): Promise<{ readonly sends: readonly BegunSend[]; readonly next: string | undefined }> {
+  const sends: BegunSend[] = [];
+  let place = before;
+  for (let searched = 0; searched < SEARCHED_EVENTS; searched += EVENTS_PER_READ) {
+    const start = place === undefined ? '+' : `(${place}`;
+    const events = await ask(redis.xrevrange(keys.events, start, '-', 'COUNT', EVENTS_PER_READ));
+    for (const [eventId, pairs] of events) {
+      place = eventId;
+      const { type, to, payoutId = '', at } = pairsToRecord(pairs);
+      // Adoptions move payouts too; only a begin leads to this state.
+      const isBegin = type === 'state' && to === 'sending' && !Number.isNaN(new Date(Number(at)).getTime());
+      if (!isBegin) continue;
+      sends.push({ payoutId, at: Number(at), storedAt: Number(eventId.split('-')[0]) });
+      if (sends.length === limit) return { sends, next: place };
+    }
+    if (events.length < EVENTS_PER_READ) return { sends, next: undefined };
+  }
+  return { sends, next: place };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Spend, SpendEvent } from './spend-event.js';
-import { amountField } from '../fields.js';
+import type { Spend, SpendEvent } from './control-record.js';
+import { amountField } from '../base/fields.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
 
 /** Takes Redis some 2 ms. */

@@ -1,9 +1,8 @@
-import { fromUnits, toUnits } from '../decimal.js';
-import type { Actor } from './actor.js';
+import { fromUnits, toUnits } from '../base/decimal.js';
+import { type Actor, toLine } from './payout.js';
 import { nameBalance } from './balance-cover.js';
 import type { Balance, Currency } from './gateway-facts.js';
 import { ask, type LedgerConnection } from './ledger-connection.js';
-import { toLine } from './payout.js';
 
 /**
  * What the sender found when it compared the gateway's balance with the payouts, as it stands in Redis. Amounts are decimal

@@ -1,10 +1,9 @@
-import type { Redis } from 'ioredis';
-import { GUARD_MS } from '../account-settings.js';
-import { RedisUnavailableError } from '../errors.js';
-import type { RedisClient } from '../redis.js';
-import { isWatchedBySentinels, listServers } from './find-server.js';
-import { parseReplication, type Replication } from './known-replicas.js';
-import { readInfo, readSettings, type RedisInfo, type RedisSettings } from './server-facts.js';
+import { Redis } from 'ioredis';
+import type { Clock } from '../base/clock.js';
+import { InvalidConfigError, RedisUnavailableError } from '../base/errors.js';
+import { wholeNumberField } from '../base/fields.js';
+import { type RedisClient, replyCode } from '../base/redis.js';
+import { GUARD_MS } from '../base/settings.js';
 
 export interface DurabilityReport {
   /** Why this Redis may forget; while there is any reason, nothing is sent. */
@@ -156,4 +155,221 @@ async function askDisk(server: Redis): Promise<DiskReply> {
     if ((error as Error).name === 'ReplyError') return 'silent';
     throw error;
   }
+}
+
+export interface Replication {
+  /** `master`, or `slave` for a replica; undefined if the server does not say. */
+  readonly role: string | undefined;
+  /** Changes with every failover only. */
+  readonly replicationId: string;
+  readonly online: number;
+}
+
+export function parseReplication(info: RedisInfo = {}): Replication {
+  const replicas = Object.entries(info).filter(([name]) => /^slave\d+$/.test(name));
+  const online = replicas
+    .map(([, fields]) => Object.fromEntries(fields.split(',').map((field) => field.split('=', 2))) as RedisInfo)
+    .filter(({ state }) => state === 'online')
+    // A reconnected replica may still be listed with its earlier connection.
+    .map(({ ip, port }) => `${ip ?? ''}:${port ?? ''}`);
+  return { role: info['role'], replicationId: info['master_replid'] ?? '', online: new Set(online).size };
+}
+
+/**
+ * How many replicas must acknowledge a write before it counts, since each of them may become the master.
+ * Counts all replicas that this process has seen following the master, even lost ones. A master that is cut off from
+ * its replicas forgets them after a while, and must not pass for one that never had any.
+ * With Sentinel or Redis Cluster a failover restarts the count, because the new master leads with what is left.
+ * Otherwise only a restart of this process does. Sentinel always needs at least one, because it fails over by itself.
+ */
+export class KnownReplicas {
+  readonly #fixed: number | undefined;
+  readonly #lowest: number;
+  readonly #failsOver: boolean;
+  readonly #highest = new Map<string, number>();
+
+  /**
+   * @param fixed - the operator's number, instead of the replicas seen
+   * @throws InvalidConfigError if that number is not possible
+   */
+  constructor(redis: RedisClient, fixed?: number) {
+    const hasSentinels = isWatchedBySentinels(redis);
+    this.#failsOver = hasSentinels || !(redis instanceof Redis);
+    this.#lowest = hasSentinels ? 1 : 0;
+    if (fixed !== undefined) checkNumber(fixed, this.#lowest);
+    this.#fixed = fixed;
+  }
+
+  note({ replicationId, online }: Replication): void {
+    const leader = this.#leader(replicationId);
+    this.#highest.set(leader, Math.max(this.#highest.get(leader) ?? 0, online));
+  }
+
+  required({ replicationId }: Replication): number {
+    return this.#fixed ?? Math.max(this.#lowest, this.#highest.get(this.#leader(replicationId)) ?? 0);
+  }
+
+  #leader(replicationId: string): string {
+    return this.#failsOver ? replicationId : '';
+  }
+}
+
+function checkNumber(fixed: number, lowest: number): void {
+  const { error } = wholeNumberField(lowest).safeParse(fixed);
+  if (error === undefined) return;
+  const [issue] = error.issues;
+  const why = lowest === 0 ? '' : ', because Sentinel fails over to a replica';
+  throw new InvalidConfigError([{ field: 'REDIS_REPLICAS', message: `${issue?.message ?? ''}${why} (got ${fixed})` }]);
+}
+
+const SLOTS = 16_384;
+
+/** Sentinels locate the master and fail over to a replica. */
+export function isWatchedBySentinels(redis: RedisClient): boolean {
+  return redis instanceof Redis && (redis.options.sentinels?.length ?? 0) > 0;
+}
+
+/** As far as this connection knows them; all masters of a cluster. */
+export function listServers(redis: RedisClient): Redis[] {
+  return redis instanceof Redis ? [redis] : redis.nodes('master');
+}
+
+/** Undefined while unknown. */
+export function findServer(redis: RedisClient, key: string): Redis | undefined {
+  if (redis instanceof Redis) return redis;
+  const [address] = redis.slots[slotOf(key)] ?? [];
+  return redis.nodes('all').find(({ options }) => `${options.host ?? ''}:${options.port ?? ''}` === address);
+}
+
+/** CRC-16 of the text between the key's first braces. */
+export function slotOf(key: string): number {
+  const [, tag = ''] = /\{([^}]*)\}/.exec(key) ?? [];
+  let crc = 0;
+  for (const byte of Buffer.from(tag === '' ? key : tag)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x80_00 ? (crc << 1) ^ 0x10_21 : crc << 1;
+    crc &= 0xff_ff;
+  }
+  return crc % SLOTS;
+}
+
+/** From CONFIG GET. */
+export type RedisSettings = Readonly<Record<string, string>>;
+
+/** All sections together. */
+export type RedisInfo = Readonly<Record<string, string>>;
+
+const ASKED = [
+  'appendonly',
+  'appendfsync',
+  'no-appendfsync-on-rewrite',
+  'aof-load-truncated',
+  'maxmemory-policy',
+  'min-replicas-to-write',
+  'min-replicas-max-lag',
+  // Redis 7 calls it `listpack`, earlier versions `ziplist`.
+  'hash-max-*-value',
+] as const;
+
+/** The server's settings that matter to payouts; undefined if it forbids CONFIG. @throws the error of ioredis */
+export async function readSettings(server: Redis): Promise<RedisSettings | undefined> {
+  // Redis 6.2 takes one pattern at a time.
+  const replies = await Promise.all(ASKED.map(async (name) => unlessForbidden(server.config('GET', name))));
+  const pairs = replies.flatMap((reply) => reply ?? []);
+  if (pairs.length === 0) return undefined;
+  return Object.fromEntries(pairs.flatMap((name, index) => (index % 2 === 0 ? [[name, pairs[index + 1] ?? '']] : [])));
+}
+
+/** @returns undefined if the server forbids INFO @throws the error of ioredis */
+export async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
+  // Without a section: Redis 6.2 takes one section at a time.
+  const text = await unlessForbidden(server.info());
+  if (text === undefined) return undefined;
+  return Object.fromEntries(
+    text.split(/\r?\n/).flatMap((line) => {
+      const [, name, value] = /^([^#:]+):(.*)$/.exec(line) ?? [];
+      return name === undefined ? [] : [[name, value]];
+    }),
+  ) as RedisInfo;
+}
+
+async function unlessForbidden<Reply>(asked: Promise<Reply>): Promise<Reply | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    const code = replyCode(error);
+    if (code === undefined || code === 'LOADING') throw error;
+    return undefined;
+  }
+}
+
+/**
+ * A script that may write and writes nothing. Redis refuses it whenever it would refuse a write: on a replica, when
+ * full, when its disk fails, with too few replicas.
+ */
+const PROBE = '#!lua\nreturn 1';
+
+/** Why a server takes no writes, and the operator's remedy. */
+export interface WriteRefusal {
+  readonly reason: string;
+  readonly action: string;
+}
+
+const READ_ONLY: WriteRefusal = {
+  reason: 'it is a read-only replica',
+  action: 'Point REDIS_URL at the master, or make this server the master again.',
+};
+const FULL: WriteRefusal = {
+  reason: 'it is full (maxmemory)',
+  action: 'Raise maxmemory, or remove what else is stored in it.',
+};
+
+const REFUSALS: Readonly<Record<string, WriteRefusal>> = {
+  READONLY: READ_ONLY,
+  OOM: FULL,
+  MISCONF: { reason: 'it cannot write to its disk', action: 'Free its disk, and read its log.' },
+  NOREPLICAS: {
+    reason: 'too few of its replicas are connected (min-replicas-to-write)',
+    action: 'Restore the replicas, or the network to them.',
+  },
+};
+
+/** @returns undefined if the server takes writes; nothing is written @throws the error of ioredis */
+export async function findWriteRefusal(server: Redis): Promise<WriteRefusal | undefined> {
+  try {
+    await server.eval(PROBE, 0);
+    return undefined;
+  } catch (error) {
+    const { name, message } = error as Error;
+    if (name !== 'ReplyError') throw error;
+    const [code = ''] = message.split(' ');
+    if (code in REFUSALS) return REFUSALS[code];
+    // Redis 6.2 knows no script flags.
+    return findRefusalInInfo(server);
+  }
+}
+
+async function findRefusalInInfo(server: Redis): Promise<WriteRefusal | undefined> {
+  const info = await readInfo(server);
+  if (info?.['role'] === 'slave') return READ_ONLY;
+  const limit = Number(info?.['maxmemory'] ?? 0);
+  return limit > 0 && Number(info?.['used_memory']) > limit ? FULL : undefined;
+}
+
+/** A larger one needs an operator. No send depends on it, but `notBefore`, histories and certificates do. */
+export const CLOCK_OFFSET_MAX_MS = 5_000;
+
+/**
+ * @returns how far this machine's wall clock is ahead of that of Redis, in ms
+ * @throws the error of ioredis
+ */
+export async function readClockOffset(clock: Clock, redis: RedisClient): Promise<number> {
+  const before = clock.wallNow();
+  const [seconds, microseconds] = await redis.time();
+  const after = clock.wallNow();
+  return (before + after) / 2 - (Number(seconds) * 1_000 + Number(microseconds) / 1_000);
+}
+
+export function describeClockOffset(offsetMs: number): string {
+  return `${(Math.abs(offsetMs) / 1_000).toFixed(1)} s ${offsetMs > 0 ? 'ahead of' : 'behind'} the clock of Redis`;
 }

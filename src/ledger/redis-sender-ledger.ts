@@ -1,28 +1,26 @@
-import type { SpendEvent } from './spend-event.js';
-import type { SentOutcome } from '../gateway/withdraw-gateway.js';
+import type { SentOutcome } from '../gateway/gateway.js';
 import { findForgottenSends } from './adopt-ledger.js';
-import { prepareWrite, type Confirmation } from './confirm-write.js';
-import { toHeldField, type Hold } from './hold.js';
-import { ask, pipelined, type LedgerConnection } from './ledger-connection.js';
-import { toHashValue } from './objections.js';
-import { toLine, type Payout } from './payout.js';
+import { type Confirmation, prepareWrite } from './confirm-write.js';
+import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
 import { readPayout } from './payout-queries.js';
+import { type Hold, type Payout, toHeldField, toLine } from './payout.js';
 import { readSpends, toSpentField } from './read-spends.js';
-import { readSenderView } from './read-sender-view.js';
-import { parseRejection } from './script-rejection.js';
-import type {
-  BeginResult,
-  BeginSend,
-  BreakerRule,
-  FinishResult,
-  ForgottenSend,
-  KnownJournal,
-  Lease,
-  Objection,
-  SendAttempt,
-  SenderLedger,
-  SenderView,
+import {
+  type BeginResult,
+  type BeginSend,
+  type BreakerRule,
+  type FinishResult,
+  type ForgottenSend,
+  type KnownJournal,
+  type Lease,
+  type Objection,
+  parseRejection,
+  type SendAttempt,
+  type SenderLedger,
+  type SenderView,
 } from './sender-ledger.js';
+import { readSenderView, toHashValue } from './sender-view.js';
+import type { SpendEvent } from './control-record.js';
 
 /** How long a heartbeat's result is valid. */
 const HEARTBEAT_HOLDS_MS = 5_000;
@@ -239,5 +237,13 @@ function describeResult(result: SentOutcome): [to: string, txhash: string, messa
       return ['rejected', '', toLine(result.message)];
     case 'unknown':
       return ['unknown', '', toLine(result.reason)];
+  }
+}
+
+/** The sender's ledger for a process that only watches it, while another one works for the account. */
+export class WatchedLedger extends RedisSenderLedger {
+  /** The other process must get the lease, even if it does not hold it yet. */
+  override async acquireLease(): Promise<number | undefined> {
+    return Promise.resolve(undefined);
   }
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { every, isAborted, type Clock } from '../clock.js';
+import { every, isAborted, type Clock } from '../base/clock.js';
 import { readGatewayFacts } from '../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/notification-lag.js';
+import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/state-events.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
 import type { PayoutEvent, PayoutEventName } from '../producer/events/payout-events.js';
 import { formatRequest, postRequest, type Receiver } from './post-request.js';

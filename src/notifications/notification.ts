@@ -1,5 +1,5 @@
-import { InvalidConfigError } from '../errors.js';
-import { formatMoney } from '../format.js';
+import { InvalidConfigError } from '../base/errors.js';
+import { formatMoney } from '../base/format.js';
 import type { Currency } from '../ledger/gateway-facts.js';
 import { lastMessage, type Payout } from '../ledger/payout.js';
 import { PAYOUT_STATES } from '../ledger/states.js';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { InvalidConfigError } from '../errors.js';
+import { InvalidConfigError } from '../base/errors.js';
 import type { NotifierObserver } from './account-notifier.js';
 
 /** What `payouts notify` says of itself. How far it is behind is told by the worker, also when this process is gone. */

@@ -1,6 +1,6 @@
-import { InvalidConfigError } from '../errors.js';
+import { InvalidConfigError } from '../base/errors.js';
 import type { Payout } from '../ledger/payout.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import { openLedger } from '../queues/open-ledger.js';
 import { AccountNotifier, type NotifierObserver } from './account-notifier.js';
 import type { Receiver } from './post-request.js';

@@ -1,7 +1,7 @@
 import type { AccountStats } from '../ledger/account-stats.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
-import { formatCommand, type AdviceOptions, type Command } from './command.js';
+import { formatCommand, type AdviceOptions, type Command } from './next-steps.js';
 
 /** A problem that stops an account until an operator ends it. */
 export interface AccountAdvice {

@@ -1,21 +1,33 @@
-import { DEFAULT_ACCOUNT_SETTINGS } from '../account-settings.js';
-import { ConflictError, InvalidInputError, PayoutError } from '../errors.js';
-import type { Actor } from '../ledger/actor.js';
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { ConflictError, InvalidInputError, NotFoundError, PayoutError } from '../base/errors.js';
+import { DEFAULT_ACCOUNT_SETTINGS } from '../base/settings.js';
+import { FileSendJournal } from '../journal/file-send-journal.js';
+import { readJournal } from '../journal/journal-reader.js';
+import {
+  adoptLedger,
+  adoptSends,
+  countSendablePayouts,
+  holdSendablePayouts,
+  readBookmark,
+} from '../ledger/adopt-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import type { Actor } from '../ledger/payout.js';
+import { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import {
+  type AdoptableJournal,
+  type Adoption,
+  type AdoptionLedger,
+  type AdoptionPlan,
   carryOutAdoption,
   findKnownJournals,
   isComplete,
   planAdoption,
   UNWITNESSED,
-  type AdoptableJournal,
-  type Adoption,
-  type AdoptionLedger,
-  type AdoptionPlan,
 } from './adoption.js';
 import type { DecisionSigner } from './decision-signer.js';
-import { openJournals, readJournals } from './open-journals.js';
-import { redisAdoptionLedger } from './redis-adoption-ledger.js';
 
 /** The journals that an adoption reads, and what it gives up. */
 export interface AdoptLedgerOptions {
@@ -43,7 +55,7 @@ export interface AdoptLedgerResult {
 }
 
 /** See `PayoutOperator.adoptLedger`. */
-export async function adoptLedger(
+export async function runAdoption(
   { ledger: payouts, clock }: LedgerAccess,
   { journalDirs, giveUp = [], inFlightMaxMs = DEFAULT_ACCOUNT_SETTINGS.inFlightMaxMs, review }: AdoptLedgerOptions,
   actor: Actor,
@@ -107,4 +119,93 @@ export function describeMissing({ unread, unwitnessed }: AdoptionPlan): string[]
       first === last ? `no journal has send number ${first}` : `no journal has the sends number ${first} to ${last}`,
     ),
   ];
+}
+
+export interface OpenJournals {
+  readonly journals: readonly AdoptableJournal[];
+  close(): Promise<void>;
+}
+
+/**
+ * Only reads.
+ * @throws NotFoundError if a folder has no journal of the account; UnsupportedFormatError; Error if one cannot be read
+ */
+export async function readJournals(dirs: readonly string[], platformId: number): Promise<AdoptableJournal[]> {
+  const journals: AdoptableJournal[] = [];
+  for (const dir of dirs) {
+    const journal = await readJournal(dir, platformId);
+    if (journal === undefined) {
+      throw new NotFoundError(
+        `No send journal of account ${platformId} in ${resolve(dir)}. Name the folder of each journal, as SEND_JOURNAL_DIR names it to the worker`,
+      );
+    }
+    const refuse = async (): Promise<void> => Promise.reject(new Error('This journal was opened for reading'));
+    journals.push(toAdoptable(journal, dir, { bind: refuse, notePeers: refuse }));
+  }
+  return journals;
+}
+
+/**
+ * To bind the journals to an adopted ledger.
+ * @throws UnsupportedFormatError; Error if one cannot be read or written
+ */
+export async function openJournals(dirs: readonly string[], platformId: number): Promise<OpenJournals> {
+  const opened: FileSendJournal[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.map(async (journal) => journal.close()));
+  };
+  const journals: AdoptableJournal[] = [];
+  try {
+    for (const dir of dirs) {
+      const journal = await FileSendJournal.open({ dir, platformId });
+      opened.push(journal);
+      const bind: AdoptableJournal['bind'] = async (ledger) => journal.bind(ledger);
+      const notePeers: AdoptableJournal['notePeers'] = async (peers) => journal.notePeers(peers);
+      journals.push(toAdoptable(journal, dir, { bind, notePeers }));
+    }
+    return { journals, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function toAdoptable(
+  journal: Pick<FileSendJournal, 'journalId' | 'ledger' | 'peers' | 'lastSends' | 'items'>,
+  dir: string,
+  writes: Pick<AdoptableJournal, 'bind' | 'notePeers'>,
+): AdoptableJournal {
+  return {
+    journalId: journal.journalId,
+    ledger: journal.ledger,
+    peers: journal.peers,
+    place: { host: hostname(), dir: resolve(dir) },
+    lastSends: (limit) => journal.lastSends(limit),
+    items: () => journal.items(),
+    ...writes,
+  };
+}
+
+const TOKEN_BYTES = 6;
+
+/**
+ * The ledger in Redis, for an adoption. Confirming the last write confirms all before it: a failover that lost them
+ * would also lose the objections.
+ */
+export function redisAdoptionLedger(payouts: PayoutLedger): AdoptionLedger {
+  const { connection } = payouts;
+  const sender = new RedisSenderLedger(connection, 'reply');
+  return {
+    readSender: async () => sender.readSender(),
+    findForgottenSends: async (sends) => sender.findForgottenSends(sends),
+    object: async (objection) => sender.object(objection),
+    adoptSends: async (sends, actor) => adoptSends(connection, sends, actor),
+    countSendable: async () => countSendablePayouts(connection),
+    holdSendable: async (actor) => holdSendablePayouts(connection, actor),
+    readBookmark: async () => readBookmark(connection),
+    adoptLedger: async (highest, journals, actor, bookmarks, act) => {
+      const token = randomBytes(TOKEN_BYTES).toString('base64url');
+      return payouts.confirmed(async () => adoptLedger(connection, highest, token, journals, actor, bookmarks, act));
+    },
+  };
 }

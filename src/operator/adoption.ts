@@ -1,10 +1,10 @@
 import type { JournaledLedger, JournalEntry, JournalPeer } from '../journal/journal-line.js';
-import { GUARD_MS } from '../account-settings.js';
-import { onAnyClock } from '../clock.js';
+import { GUARD_MS } from '../base/settings.js';
+import { onAnyClock } from '../base/clock.js';
 import { findMismatch } from '../journal/find-mismatch.js';
 import { wasSent } from '../journal/journal-view.js';
 import { describeJournal, type ReadableJournal } from '../journal/send-journal.js';
-import type { Actor } from '../ledger/actor.js';
+import type { Actor } from '../ledger/payout.js';
 import type { AdoptedPayout, Doubt, RaisedLedger, SendToAdopt } from '../ledger/adopt-ledger.js';
 import type { JournalPlace, KnownJournal, Objection, SenderLedger, SenderView } from '../ledger/sender-ledger.js';
 import { inSteps, isSend, surveySends, type JournalItems, type SendSurvey } from './survey-sends.js';

@@ -1,7 +1,6 @@
-import { ConflictError, NotFoundError } from '../errors.js';
-import type { Actor } from '../ledger/actor.js';
-import { changePayouts, type ChangedPayout, type ManyChanges } from '../ledger/change-payouts.js';
-import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { ConflictError, NotFoundError } from '../base/errors.js';
+import type { Actor } from '../ledger/payout.js';
+import { type ChangedPayout, changePayouts, type ManyChanges, type PayoutLedger } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/payout-queries.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';

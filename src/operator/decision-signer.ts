@@ -1,6 +1,5 @@
-import type { Actor } from '../ledger/actor.js';
+import type { Actor, Payout } from '../ledger/payout.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import type { Payout } from '../ledger/payout.js';
 import type { PayoutState } from '../ledger/states.js';
 
 /** A payout that an operator takes for not paid. */

@@ -1,6 +1,5 @@
 import type { HeldFor, Payout } from '../ledger/payout.js';
-import { UNSENT_STATES, type PayoutState } from '../ledger/states.js';
-import { formatCommand, type AdviceOptions, type Command } from './command.js';
+import { type PayoutState, UNSENT_STATES } from '../ledger/states.js';
 
 /** A decision or check for an operator, with its command. No command if only waiting helps. */
 export interface NextStep {
@@ -233,4 +232,45 @@ function nextStepsOncePaid({ payoutId, state }: Pick<Payout, 'payoutId' | 'state
 /** A payoutId that begins with a dash would be read as an option, so it goes to the end, behind `--`. */
 function toCommand(name: string, payoutId: string, options: readonly string[]): Command {
   return { name, args: payoutId.startsWith('-') ? [...options, '--', payoutId] : [payoutId, ...options] };
+}
+
+/** A `payouts` command as an operator gives it. Words in capitals stand for the operator's own. */
+export interface Command {
+  /** Such as `retry` or `gateway status`. */
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+/** How the advice to an operator depends on where it is shown. */
+export interface AdviceOptions {
+  /** Whether workers have a keyring, so that an operator has to sign what sends again. */
+  readonly isSigned?: boolean;
+}
+
+/** On these, workers with a keyring believe nothing that no operator signed. */
+const SIGNED_COMMANDS: readonly string[] = ['retry', 'resume', 'adopt-ledger'];
+
+/**
+ * The command as text, for this account wherever the environment of its reader leads, and with the key that it needs if
+ * payouts have to be signed.
+ */
+export function formatCommand(
+  { name, args }: Command,
+  platformId: number,
+  { isSigned = false }: AdviceOptions = {},
+): string {
+  // A payoutId behind `--` may look like an option.
+  const end = args.at(-2) === '--' ? args.length - 2 : args.length;
+  const needsKey =
+    SIGNED_COMMANDS.includes(name) || (name === 'resolve' && args.lastIndexOf('--not-sent', end - 1) > -1);
+  const key = isSigned && needsKey ? ['--key', 'FILE'] : [];
+  const words = args.toSpliced(args.lastIndexOf('--reason', end - 1), 0, ...key);
+  return ['payouts', ...name.split(' '), '--account', String(platformId), ...words].map(shellQuote).join(' ');
+}
+
+/** A word as any POSIX shell reads it back. Words that need no quotes stay as they are, for readability. */
+export function shellQuote(word: string): string {
+  // `=` at the beginning of a word is a path look-up in zsh.
+  if (/^[A-Za-z0-9_./:,+@%-][A-Za-z0-9_./:,+@%=-]*$/.test(word)) return word;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

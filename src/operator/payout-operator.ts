@@ -1,15 +1,13 @@
-import { audienceOf } from '../account-settings.js';
-import { ClosedError, InvalidInputError } from '../errors.js';
+import { ClosedError, InvalidInputError } from '../base/errors.js';
+import { audienceOf } from '../base/settings.js';
 import type { StatusGateway } from '../gateway/gateway.js';
-import { parseActor, type Actor } from '../ledger/actor.js';
-import type { Payout } from '../ledger/payout.js';
-import { cancelPayout } from '../queues/cancel-payout.js';
-import { openLedger, type LedgerAccess, type AccountConnectionOptions } from '../queues/open-ledger.js';
-import { adoptLedger, type AdoptLedgerOptions, type AdoptLedgerResult } from './adopt-ledger.js';
+import { type AccountStats, readAccountStats } from '../ledger/account-stats.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
+import { type Actor, parseActor, type Payout } from '../ledger/payout.js';
+import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
+import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './adopt-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';
-import { requeuePayout } from './requeue-payout.js';
-import { resolvePayout, type DecidedPayout, type Resolution } from './resolve-payout.js';
-import { setPause, type PauseState } from './set-pause.js';
+import { type DecidedPayout, requeuePayout, type Resolution, resolvePayout } from './resolve-payout.js';
 
 /** The operator's account, and its access to Redis and the gateway. */
 export interface PayoutOperatorOptions extends AccountConnectionOptions {
@@ -130,7 +128,7 @@ export class PayoutOperator {
    * Sends again after a pause. Settle its reason with the gateway first. The signed act is kept even if the account was
    * not paused, because a worker may have a pause of its own.
    * @returns the account's state; `changed` is false if it was not paused
-   * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that
+   * @throws ConflictError while a send journal objects to the ledger: {@link runAdoption} ends that
    */
   async resume(actor: Actor): Promise<PauseState> {
     const { ledger } = this.#use();
@@ -149,7 +147,7 @@ export class PayoutOperator {
    * @throws Error if a journal cannot be read or written; asking again is safe
    */
   async adoptLedger(options: AdoptLedgerOptions, actor: Actor): Promise<AdoptLedgerResult> {
-    return adoptLedger(this.#use(), options, parseActor(actor), this.#signer);
+    return runAdoption(this.#use(), options, parseActor(actor), this.#signer);
   }
 
   /**
@@ -184,4 +182,28 @@ export class PayoutOperator {
     if (this.#closing !== undefined) throw new ClosedError('Operator is closed; create a new one');
     return this.#account;
   }
+}
+
+/** The account's state after a pause or a resume. */
+export interface PauseState extends Pick<
+  AccountStats,
+  'platformId' | 'paused' | 'pausedReason' | 'pausedBy' | 'pausedAt'
+> {
+  /** False if it was already so. */
+  readonly changed: boolean;
+}
+
+/**
+ * @param act - the signed act of a resume, as JSON
+ * @throws see `PayoutLedger.pause` and `resume`
+ */
+export async function setPause(
+  ledger: PayoutLedger,
+  verb: 'pause' | 'resume',
+  { by, reason }: Actor,
+  act?: string,
+): Promise<PauseState> {
+  const changed = verb === 'pause' ? await ledger.pause(by, reason) : await ledger.resume(by, reason, act);
+  const { platformId, paused, pausedReason, pausedBy, pausedAt } = await readAccountStats(ledger.connection);
+  return { platformId, changed, paused, pausedReason, pausedBy, pausedAt };
 }

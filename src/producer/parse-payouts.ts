@@ -1,7 +1,8 @@
-import { InvalidInputError, type Problem } from '../errors.js';
-import { parseInput } from '../fields.js';
-import { payoutInputSchema, type NewPayout, type PayoutInput } from '../ledger/payout.js';
-import { checkRecipient, type RecipientRule } from './check-recipient.js';
+import { InvalidInputError, type Problem } from '../base/errors.js';
+import { isNothing, parseInput } from '../base/fields.js';
+import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
+import type { Currency } from '../ledger/gateway-facts.js';
+import { type NewPayout, type PayoutInput, payoutInputSchema } from '../ledger/payout.js';
 import type { PayoutSigner } from './producer-control.js';
 
 /** Checks a payout to enqueue or sign. @throws InvalidInputError naming field, rule and value */
@@ -44,4 +45,133 @@ function asItIsNow(payout: NewPayout): NewPayout {
   const { metadata } = payout;
   if (metadata === undefined) return payout;
   return { ...payout, metadata: JSON.parse(JSON.stringify(metadata)) as typeof metadata };
+}
+
+/**
+ * Rules for the recipient of a new payout. Only the intake checks them: a payout accepted by an earlier version stays
+ * readable, and is sent.
+ */
+
+export interface RecipientRule {
+  readonly checksums: boolean;
+  /** The gateway's list: for Base58 only the currency determines the checksum. */
+  readonly currencies?: readonly Currency[] | undefined;
+}
+
+interface Recipient {
+  readonly addressTo: string;
+  readonly paymentId: number;
+}
+
+/** @throws InvalidInputError naming the broken rule */
+export function checkRecipient({ addressTo, paymentId }: Recipient, rule: RecipientRule): void {
+  const [address, tag] = splitTag(addressTo);
+  const wallet = parseWallet(address);
+  const problem =
+    (HIDDEN.test(addressTo) ? 'contains an invisible character, shown here as its code: remove it' : undefined) ??
+    findPaymentLink(address, tag, wallet) ??
+    findRawTon(address, tag, wallet) ??
+    (rule.checksums ? findWrongChecksum(address, paymentId, wallet, rule.currencies ?? []) : undefined) ??
+    (tag === undefined ? undefined : findWrongTag(address, tag, wallet));
+  if (problem === undefined) return;
+  const shown = JSON.stringify(addressTo).replace(new RegExp(HIDDEN, 'gu'), toCode);
+  throw new InvalidInputError([{ field: 'addressTo', message: `${problem} (got ${shown})` }]);
+}
+
+export function needsCurrencies({ addressTo }: Pick<Recipient, 'addressTo'>): boolean {
+  const [address] = splitTag(addressTo);
+  return WITHOUT_FORM.test(address) && parseWallet(address).family === undefined;
+}
+
+/** Invisible characters: zero width, or direction. */
+const HIDDEN = /\p{Cf}/u;
+
+function toCode(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+/** Of networks whose addresses may have a form unknown here. */
+const SCHEME =
+  /^(bitcoin|litecoin|dogecoin|dash|zcash|ethereum|tron|monero|(web\+)?stellar|xrpl|ripple|solana|(web\+)?cardano|polkadot)$/i;
+
+/**
+ * The content of a QR code (BIP-21). No list has the wallet in this form, and the gateway would take the scheme for the
+ * wallet.
+ */
+function findPaymentLink(address: string, tag: string | undefined, { family }: Wallet): string | undefined {
+  const [behind = ''] = (tag ?? '').split('?');
+  const isLink = behind.startsWith('//') || parseWallet(behind).family !== undefined;
+  const isScheme = behind.length >= 20 && SCHEME.test(address);
+  if (!address.includes('?') && (family !== undefined || !(isLink || isScheme))) return undefined;
+  return 'is a payment link, as QR codes hold it: give the address alone, and its tag behind a colon';
+}
+
+/** The API writes a tag behind a colon: it would read `0:…` as the wallet 0 with a tag. */
+function findRawTon(address: string, tag: string | undefined, { family, key, problem }: Wallet): string | undefined {
+  if (family !== 'ton' || !address.includes(':')) return undefined;
+  if (problem !== undefined) return `${problem}: ${COPY_AGAIN}`;
+  const friendly = [friendlyTon(key), ...(tag === undefined ? [] : [tag])].join(':');
+  return `is a raw TON address, which the gateway would read as a wallet with a tag: write ${JSON.stringify(friendly)}`;
+}
+
+const COPY_AGAIN = 'copy it again from where it comes from';
+
+function findWrongChecksum(
+  address: string,
+  paymentId: number,
+  { problem }: Wallet,
+  currencies: readonly Currency[],
+): string | undefined {
+  if (problem !== undefined) return `${problem}: ${COPY_AGAIN}`;
+  if (!needsCurrencies({ addressTo: address })) return undefined;
+  const name = currencies.find((currency) => currency.paymentId === paymentId)?.name ?? '';
+  if (!hasBase58Check(name)) return undefined;
+  return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;
+}
+
+/** May be Base58. Shorter texts, and those with an inner hyphen, are names given by a gateway. */
+const WITHOUT_FORM = /^-?[A-Za-z0-9._]{20,}-?$/;
+
+/** Networks whose addresses have this checksum or a form of their own, such as `bc1…`. */
+const BASE58CHECK =
+  /^(BTC|BITCOIN|LTC|LITECOIN|DOGE|DOGECOIN|DASH|ZEC|ZCASH|BCH|BITCOINCASH|TRX|TRON|TRC20|XRP|RIPPLE)$/;
+
+/** By the network in parentheses, such as `USDT (TRC-20)`, else by the code. */
+function hasBase58Check(name: string): boolean {
+  const network = /\(([^()]+)\)$/.exec(name)?.[1] ?? name;
+  return BASE58CHECK.test(network.replace(/[^A-Za-z0-9]/g, '').toUpperCase());
+}
+
+/** A bech32 address of a network without tags; those of Cosmos have memos. */
+const BECH32_WITHOUT_TAG = /^(bc|tb|bcrt|ltc|tltc|rltc|ltcmweb|addr|addr_test|stake)1/;
+const MAX_XRP_TAG = 2 ** 32 - 1;
+
+/** Numbers rewritten by programs and spreadsheets. A sign behind the `e` distinguishes them from a hexadecimal id. */
+const REWRITTEN_NUMBER =
+  /^[-+]?(?:\d+e[-+]\d+|\d+[.,]\d*e[-+]?\d+|\d+[.,]0+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+)$/i;
+/** Fullwidth letters and digits, and numbers in the digits of other scripts. */
+const FOREIGN_DIGITS = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]|^(?!\d+$)\p{Nd}+$/u;
+
+/** An XRP tag is a number. A TON tag is a comment, so any plausible text is accepted. */
+function findWrongTag(address: string, tag: string, { family, key }: Wallet): string | undefined {
+  const isWithoutTag =
+    family === 'evm' ||
+    family === 'hex' ||
+    family === 'cashaddr' ||
+    family === 'base58' ||
+    (family === 'bech32' && BECH32_WITHOUT_TAG.test(key));
+  if (isWithoutTag) return 'has a destination tag, which its network does not have: remove the tag and the colon';
+  if (family === 'xrp' && address !== key) {
+    return 'has a destination tag behind an X-address, which says its tag itself: remove the tag and the colon';
+  }
+  if (tag === '-1' || isNothing(tag)) return 'has a destination tag that means "none": remove the tag and the colon';
+  if (FOREIGN_DIGITS.test(tag))
+    return 'has a destination tag with other digits or letters than 0-9, a-z: type it again';
+  if (REWRITTEN_NUMBER.test(tag)) {
+    return 'has a destination tag that a program or a spreadsheet has rewritten: give its digits as text';
+  }
+  const isXrpTag = /^\d{1,30}$/.test(tag) && Number(tag) <= MAX_XRP_TAG;
+  if (family === 'xrp' && !isXrpTag) return `has a destination tag that XRP cannot have: a number up to ${MAX_XRP_TAG}`;
+  if (tag !== tag.trim()) return 'has a space between the colon and the destination tag: remove it';
+  return undefined;
 }

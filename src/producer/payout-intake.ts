@@ -1,10 +1,13 @@
-import { within } from '../clock.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, within } from '../base/clock.js';
+import { RedisUnavailableError } from '../base/errors.js';
+import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import type { NewPayout } from '../ledger/payout.js';
-import type { EnqueueResult } from '../ledger/payout-ledger.js';
+import type { AccountQueues } from '../queues/account-queues.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { AcceptedPayouts } from '../queues/outbox-relay.js';
-import { EnqueueGroups } from './enqueue-groups.js';
-import { JobLane } from './job-lane.js';
+import type { JobSource, JobTrace } from '../queues/payout-queues.js';
 import type { PayoutSigner } from './producer-control.js';
 
 /** Large enough for cheap round trips, small enough to leave Redis time for others. */
@@ -119,3 +122,263 @@ function findJobless(payouts: readonly NewPayout[], results: readonly EnqueueRes
   );
   return fresh.length + waiting.length === 0 ? undefined : { fresh, waiting };
 }
+
+/**
+ * Payouts per script call: Redis is busy for under a millisecond, and some of many calls are left for the next group.
+ */
+const MAX_GROUP = 32;
+/** With one script call at a time, Redis would idle while callers get results, and callers while Redis works. */
+const AT_A_TIME = 2;
+
+interface Call {
+  readonly payout: NewPayout;
+  readonly resolve: (result: EnqueueResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Shares script calls among concurrent calls, so Redis waits for its disk once for all. While two groups are in Redis,
+ * the next one gathers.
+ */
+export class EnqueueGroups {
+  readonly #ledger: Pick<PayoutLedger, 'enqueue'>;
+  readonly #waiting: Call[] = [];
+  readonly #open = new Set<Call>();
+  readonly #asking = new Set<Promise<void>>();
+  #running = 0;
+
+  constructor(ledger: Pick<PayoutLedger, 'enqueue'>) {
+    this.#ledger = ledger;
+  }
+
+  /**
+   * @throws RedisUnavailableError also if an earlier group found Redis unavailable, so that a call waits for one time
+   * limit only
+   */
+  async enqueue(payout: NewPayout): Promise<EnqueueResult> {
+    return new Promise((resolve, reject) => {
+      const call = { payout, resolve, reject };
+      this.#open.add(call);
+      this.#waiting.push(call);
+      if (this.#running < AT_A_TIME) this.#start();
+    });
+  }
+
+  /** Resolves once the calls open now have ended, whatever is called meanwhile; never rejects. */
+  async settled(): Promise<void> {
+    const calls = [...this.#open];
+    while (calls.some((call) => this.#open.has(call))) {
+      // Between two groups no call is running.
+      await (this.#asking.size === 0 ? nextTurn() : Promise.race(this.#asking));
+    }
+    // Lets the callers continue first.
+    await nextTurn();
+  }
+
+  #start(): void {
+    this.#running += 1;
+    void runOutside(async () => this.#run());
+  }
+
+  async #run(): Promise<void> {
+    // Callers that got results together call again together, a few microtasks apart.
+    await nextTurn();
+    while (this.#waiting.length > 0) {
+      const asking = this.#ask(this.#waiting.splice(0, MAX_GROUP));
+      this.#asking.add(asking);
+      await asking;
+      this.#asking.delete(asking);
+      await nextTurn();
+    }
+    this.#running -= 1;
+  }
+
+  async #ask(group: readonly Call[]): Promise<void> {
+    try {
+      const results = await this.#ledger.enqueue(group.map(({ payout }) => payout));
+      for (const [index, call] of group.entries()) {
+        const result = results[index];
+        if (result === undefined) this.#reject(call, new Error('The ledger returned no result for a payout'));
+        else this.#resolve(call, result);
+      }
+    } catch (error) {
+      if (error instanceof RedisUnavailableError) {
+        for (const call of [...group, ...this.#waiting.splice(0)]) this.#reject(call, error);
+      } else {
+        await this.#askEach(group, error);
+      }
+    }
+  }
+
+  /**
+   * A damaged record fails the script of its whole group. Asked one by one, only its own call fails. Payouts that the
+   * failed script accepted are then not `created`.
+   */
+  async #askEach(group: readonly Call[], error: unknown): Promise<void> {
+    const [first, ...others] = group;
+    if (first !== undefined && others.length === 0) {
+      this.#reject(first, error);
+      return;
+    }
+    await Promise.all(group.map(async (call) => this.#ask([call])));
+  }
+
+  #resolve(call: Call, result: EnqueueResult): void {
+    this.#open.delete(call);
+    call.resolve(result);
+  }
+
+  #reject(call: Call, error: unknown): void {
+    this.#open.delete(call);
+    call.reject(error);
+  }
+}
+
+const JOBS_PER_BATCH = 250;
+/** Pause between two partial batches, in ms. Each batch costs Redis two waits for its disk, which delay `enqueue`. */
+const REST_MS = 50;
+/** From this number of waiting jobs on, callers wait for theirs, to bound memory. */
+const FULL = 1_000;
+/** Payouts that waited longer, in ms, are left to the outbox: the worker has them by now. */
+const TOO_LATE_MS = 5_000;
+
+export interface JobLaneOptions extends AccountQueues {
+  readonly clock: Clock;
+}
+
+interface Entry extends AcceptedPayouts {
+  readonly addedAt: number;
+  readonly isAwaited: boolean;
+  readonly trace: JobTrace | undefined;
+  readonly settle: () => void;
+}
+
+/**
+ * Adds the jobs of accepted payouts behind the calls, in call order. Batch by batch, it adds jobs and clears the
+ * outbox. Whatever fails, or ends with the process, is still in the outbox.
+ */
+export class JobLane {
+  readonly #options: JobLaneOptions;
+  readonly #waiting: Entry[] = [];
+  #waitingJobs = 0;
+  #awaited = 0;
+  #isRunning = false;
+  #resting: AbortController | undefined;
+
+  constructor(options: JobLaneOptions) {
+    this.#options = options;
+  }
+
+  get isFull(): boolean {
+    return this.#waitingJobs >= FULL;
+  }
+
+  /**
+   * Queues payouts in order, and begins their span in the caller's trace.
+   * @param isAwaited - the caller waits, so do not wait for others to share a batch
+   * @returns resolves once the jobs are added or left to the outbox; never rejects
+   */
+  async deliver(accepted: AcceptedPayouts, { isAwaited }: { readonly isAwaited: boolean }): Promise<void> {
+    const jobs = countJobs(accepted);
+    const trace = jobs === 0 ? undefined : this.#options.queues.beginTrace(jobs);
+    const settled = new Promise<void>((settle) => {
+      this.#waiting.push({ ...accepted, addedAt: this.#options.clock.now(), isAwaited, trace, settle });
+    });
+    this.#waitingJobs += jobs;
+    if (isAwaited) this.#awaited += 1;
+    if (!this.#mayRest()) this.#resting?.abort();
+    if (!this.#isRunning) void runOutside(async () => this.#run());
+    return settled;
+  }
+
+  async settled(): Promise<void> {
+    if (this.#isRunning) await this.deliver({ fresh: [], waiting: [] }, { isAwaited: true });
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    let clearing = Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const startedAt = this.#options.clock.now();
+      const batch = this.#take();
+      const isAdded = await this.#options.relay.tryAddAccepted(batch.flatMap(toJobSources));
+      // The outbox is cleared while the next batch is added. Only the order of jobs matters.
+      await clearing;
+      clearing = this.#finish(batch, isAdded);
+      await this.#rest(startedAt);
+      if (this.#waiting.length === 0) await clearing;
+    }
+    this.#isRunning = false;
+  }
+
+  #take(): Entry[] {
+    this.#leaveLate();
+    const batch: Entry[] = [];
+    for (let jobs = 0; jobs < JOBS_PER_BATCH;) {
+      const entry = this.#waiting.shift();
+      if (entry === undefined) break;
+      batch.push(entry);
+      jobs += countJobs(entry);
+    }
+    this.#noteGone(batch);
+    return batch;
+  }
+
+  #noteGone(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      this.#waitingJobs -= countJobs(entry);
+      if (entry.isAwaited) this.#awaited -= 1;
+    }
+  }
+
+  /** A job added after its payout was sent would cost the queue a second. */
+  #leaveLate(): void {
+    const { clock, relay } = this.#options;
+    const oldest = clock.now() - TOO_LATE_MS;
+    const inTime = this.#waiting.findIndex(({ addedAt }) => addedAt >= oldest);
+    const late = this.#waiting.splice(0, inTime === -1 ? this.#waiting.length : inTime);
+    this.#noteGone(late);
+    relay.leave(late.flatMap(toJobSources), `Redis took more than ${TOO_LATE_MS} ms for the jobs before`);
+    settleAll(late);
+  }
+
+  async #finish(batch: readonly Entry[], isAdded: boolean): Promise<void> {
+    if (isAdded) await this.#options.relay.tryClearAccepted(batch.flatMap(({ fresh }) => fresh));
+    settleAll(batch);
+  }
+
+  #mayRest(): boolean {
+    return this.#waitingJobs < JOBS_PER_BATCH && this.#awaited === 0;
+  }
+
+  async #rest(since: number): Promise<void> {
+    const { clock } = this.#options;
+    const leftMs = REST_MS - (clock.now() - since);
+    if (leftMs <= 0 || !this.#mayRest()) return;
+    this.#resting = new AbortController();
+    await clock.sleep(leftMs, this.#resting.signal);
+    this.#resting = undefined;
+  }
+}
+
+function toJobSources({ fresh, waiting, trace }: Entry): JobSource[] {
+  const all = [...fresh, ...waiting];
+  return trace === undefined ? all : all.map((payout) => ({ ...payout, traceContext: trace.context }));
+}
+
+function countJobs({ fresh, waiting }: AcceptedPayouts): number {
+  return fresh.length + waiting.length;
+}
+
+function settleAll(entries: readonly Entry[]): void {
+  for (const { trace, settle } of entries) {
+    trace?.end();
+    settle();
+  }
+}
+
+/**
+ * Runs work outside its caller's async context. Shared work must not belong to the trace of the call that happens to
+ * begin it, or keep that call's storage alive.
+ */
+export const runOutside = AsyncLocalStorage.snapshot();

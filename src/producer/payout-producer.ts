@@ -1,24 +1,33 @@
 import { z } from 'zod';
-import { ClosedError } from '../errors.js';
-import { parseInput, txhashField } from '../fields.js';
-import { readAccountStats, type AccountStats } from '../ledger/account-stats.js';
-import { readGatewayFacts, type Currency } from '../ledger/gateway-facts.js';
-import { batchField, lineField, type NewPayout, type Payout, type PayoutInput } from '../ledger/payout.js';
+import type { Clock } from '../base/clock.js';
+import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../base/errors.js';
+import { parseInput, txhashField } from '../base/fields.js';
+import { type AccountStats, readAccountStats } from '../ledger/account-stats.js';
+import { type Currency, readGatewayFacts } from '../ledger/gateway-facts.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
-import { PAYOUT_STATES } from '../ledger/states.js';
-import { cancelPayout } from '../queues/cancel-payout.js';
-import { openLedger, type AccountConnectionOptions, type LedgerAccess } from '../queues/open-ledger.js';
-import { readBatchStats, type BatchStats } from './batch-stats.js';
-import { toBulkEnqueue, toEnqueuedPayout, type BulkEnqueue, type EnqueuedPayout } from './enqueue-results.js';
-import { eventsSchema, readGroupEvents, type EventsOptions } from './events/event-group.js';
-import { EventListeners, type PayoutEventListener } from './events/event-listeners.js';
+import { batchField, lineField, type NewPayout, type Payout, type PayoutInput } from '../ledger/payout.js';
+import { PAYOUT_STATES, SETTLED_STATES } from '../ledger/states.js';
+import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
+import {
+  type BatchStats,
+  type BulkEnqueue,
+  type EnqueuedPayout,
+  readBatchStats,
+  toBulkEnqueue,
+  toEnqueuedPayout,
+} from './enqueue-results.js';
+import {
+  EventListeners,
+  type EventsOptions,
+  eventsSchema,
+  type PayoutEventListener,
+  readGroupEvents,
+} from './events/event-group.js';
 import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
-import { checkRecipient, needsCurrencies } from './check-recipient.js';
-import { checkEach, parsePayout, parsePayouts } from './parse-payouts.js';
+import { checkEach, checkRecipient, needsCurrencies, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
-import { waitForPayout } from './wait-for-payout.js';
 
 /** Which account a producer enqueues for, how it reaches Redis, and what it refuses. */
 export interface PayoutProducerOptions extends AccountConnectionOptions {
@@ -257,4 +266,55 @@ export class PayoutProducer {
     if (this.#closed.signal.aborted) throw new ClosedError('Producer is closed; create a new one');
     return this.#account;
   }
+}
+
+const POLL_MIN_MS = 50;
+const POLL_MAX_MS = 1_000;
+
+export interface WaitOptions {
+  readonly payoutId: string;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly closed: AbortSignal;
+}
+
+/**
+ * Polls a payout at growing intervals until it is settled. Waits for an unavailable Redis too.
+ * @throws NotFoundError, WaitTimeoutError, ClosedError
+ */
+export async function waitForPayout(
+  read: (payoutId: string) => Promise<Payout | undefined>,
+  { payoutId, timeoutMs, clock, closed }: WaitOptions,
+): Promise<Payout> {
+  const giveUpAt = clock.now() + timeoutMs;
+  for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
+    const seen = await look(read, payoutId);
+    if (typeof seen !== 'string' && isSettled(seen)) return seen;
+    const leftMs = giveUpAt - clock.now();
+    if (leftMs <= 0) {
+      const found = typeof seen === 'string' ? seen : `it is ${seen.state}`;
+      throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
+    }
+    await clock.sleep(Math.min(pauseMs, leftMs), closed);
+    if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
+  }
+}
+
+/** A payout that is only held until a time is sent without a person. */
+function isSettled({ state, held }: Payout): boolean {
+  return SETTLED_STATES.includes(state) && (held?.until === undefined || held.needs !== undefined);
+}
+
+async function look(
+  read: (payoutId: string) => Promise<Payout | undefined>,
+  payoutId: string,
+): Promise<Payout | string> {
+  try {
+    const payout = await read(payoutId);
+    if (payout !== undefined) return payout;
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) return error.message;
+    throw error;
+  }
+  throw new NotFoundError(`Payout ${payoutId} not found`);
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
-import { parseOutboxMember } from '../ledger/outbox-member.js';
-import { statesInQueueOf, type StateWithJob } from '../ledger/states.js';
-import { JOB_STRUCTURES } from './job-places.js';
-import type { PayoutQueues } from './payout-queues.js';
+import type { Queue } from 'bullmq';
+import { ask, type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { parseOutboxMember, statesInQueueOf, type StateWithJob } from '../ledger/states.js';
+import { JOB_STRUCTURES } from './job-records.js';
+import { delayedScore, type PayoutQueues } from './payout-queues.js';
 
 export interface JobBalance {
   readonly payouts: number;
@@ -71,4 +71,28 @@ async function countUnknownBehind({ redis, keys }: LedgerConnection, outboxSize:
 
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
+}
+
+/** 0 while the queue is paused. */
+export async function countDueJobs(connection: LedgerConnection, queue: Queue): Promise<number> {
+  const now = connection.clock.wallNow();
+  const [isPaused, waiting, prioritized, delayed] = (await pipelined(connection, (pipeline) => {
+    pipeline
+      .hexists(queue.toKey('meta'), 'paused')
+      .llen(queue.toKey('wait'))
+      .zcard(queue.toKey('prioritized'))
+      .zcount(queue.toKey('delayed'), '-inf', delayedScore(now));
+  })) as [number, number, number, number];
+  return isPaused === 1 ? 0 : waiting + prioritized + delayed;
+}
+
+/** Counts queued payouts, except those whose job is delayed to a future `notBefore`. */
+export async function countDuePayouts(connection: LedgerConnection, queues: PayoutQueues): Promise<number> {
+  const { keys, clock } = connection;
+  const [queued, delayed] = (await pipelined(connection, (pipeline) => {
+    pipeline
+      .zcard(keys.state('queued'))
+      .zcount(queues.withdraw.toKey('delayed'), delayedScore(clock.wallNow() + 1), '+inf');
+  })) as [number, number];
+  return Math.max(0, queued - delayed);
 }

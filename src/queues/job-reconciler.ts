@@ -1,14 +1,12 @@
-import { isAborted } from '../clock.js';
+import { isAborted } from '../base/clock.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { StateWithJob } from '../ledger/states.js';
 import { readReadable } from '../ledger/payout-queries.js';
-import { silentLogger, type Logger } from '../logger.js';
+import { silentLogger, type Logger } from '../base/logger.js';
 import type { OutboxRelay } from './outbox-relay.js';
-import { readJobPlaces, type JobPlaces } from './job-places.js';
-import { JobRecords, type JobSuspect } from './job-records.js';
+import { type JobPlaces, JobRecords, type JobSuspect, readJobPlaces, readSortedSet } from './job-records.js';
 import { toJobId, type PayoutQueues } from './payout-queues.js';
-import { readSortedSet } from './read-pages.js';
 
 /** Payouts per step. Each of its two scripts takes Redis 1.5 ms. */
 const STEP = 250;

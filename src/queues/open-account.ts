@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js';
+import type { Clock } from '../base/clock.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import { createAccountQueues, type AccountQueues, type AccountQueuesOptions } from './account-queues.js';
 import { openLedger, type OpenLedgerOptions } from './open-ledger.js';
 

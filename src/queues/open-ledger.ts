@@ -1,14 +1,16 @@
 import type { Telemetry } from 'bullmq';
 import { Cluster } from 'ioredis';
-import { systemClock, type Clock } from '../clock.js';
-import { InvalidConfigError } from '../errors.js';
-import { platformIdField, toProblem } from '../fields.js';
-import { WriteConfirmer, type Confirmation } from '../ledger/confirm-write.js';
-import { KnownReplicas } from '../ledger/known-replicas.js';
-import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { InvalidConfigError } from '../base/errors.js';
+import { platformIdField, toProblem } from '../base/fields.js';
+import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
+import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
-import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../redis.js';
+import { PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';
+import type { Actor, Payout } from '../ledger/payout.js';
+import { KnownReplicas } from '../ledger/redis-durability.js';
+import { UNSENT_STATES } from '../ledger/states.js';
 import type { AccountQueues } from './account-queues.js';
 
 /** The account, and the connection to Redis. */
@@ -114,4 +116,29 @@ function knowReplicas(redis: RedisClient, { redisReplicas, connection }: Account
 
 function invalid(field: string, message: string): InvalidConfigError {
   return new InvalidConfigError([{ field, message }]);
+}
+
+/**
+ * See `PayoutProducer.cancel`.
+ * @param jobsAdded - waits for jobs that are being added, because one may be the payout's
+ */
+export async function cancelPayout(
+  { ledger, openQueues, logger }: LedgerAccess,
+  payoutId: string,
+  actor: Actor,
+  jobsAdded: () => Promise<void> = async () => Promise.resolve(),
+): Promise<Payout> {
+  const { state } = await ledger.require(payoutId);
+  if (!UNSENT_STATES.includes(state)) throw wrongStateError(payoutId, state, UNSENT_STATES, 'cancelled');
+  const { queues } = await openQueues();
+  await ledger.change({ payoutId, from: state, to: 'cancelled', ...actor });
+  const payout = await ledger.require(payoutId);
+  try {
+    await jobsAdded();
+    await queues.removeWithdrawJob(payout);
+  } catch (error) {
+    // A job that stays finds a payout that is not queued, and does nothing.
+    logger.debug({ payoutId, reason: (error as Error).message }, 'the job of a cancelled payout stays');
+  }
+  return payout;
 }

@@ -1,5 +1,5 @@
-import { isAborted, systemClock, within, type Clock } from '../clock.js';
-import { silentLogger, type Logger } from '../logger.js';
+import { isAborted, systemClock, within, type Clock } from '../base/clock.js';
+import { silentLogger, type Logger } from '../base/logger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Payout } from '../ledger/payout.js';

@@ -1,11 +1,9 @@
-import { Queue, type JobsOptions, type QueueOptions, type Telemetry } from 'bullmq';
-import { silentLogger, type Logger } from '../logger.js';
-import { pipelined } from '../ledger/ledger-connection.js';
-import type { RedisClient } from '../redis.js';
-import { priorityField, type Payout } from '../ledger/payout.js';
+import { type JobsOptions, Queue, type QueueOptions, SpanKind, type Telemetry, TelemetryAttributes } from 'bullmq';
+import { type Logger, silentLogger } from '../base/logger.js';
+import type { RedisClient } from '../base/redis.js';
+import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { type Payout, priorityField } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
-import { beginJobTrace, type JobTrace } from './job-trace.js';
-import { shortenTimes, type QueueTimes } from './queue-times.js';
 
 /**
  * The two BullMQ queues of an account. A job is a doorbell: it says "look at this payout", and the ledger decides what
@@ -189,4 +187,141 @@ function withdrawOptions(payout: JobSource, now: number): JobsOptions {
     ...(delay > 0 ? { delay, timestamp: now } : {}),
     ...(payout.traceContext ? { telemetry: { metadata: payout.traceContext } } : {}),
   };
+}
+
+/** The lifetimes of BullMQ's keys in a queue, in ms. */
+export interface QueueTimes {
+  readonly limiterMs: number;
+  readonly stalledCheckMs: number;
+  readonly lockMs: number;
+  /** The longest delay of a job. Without it, the delays are dates that a person chose. */
+  readonly longestDelayMs?: number;
+}
+
+interface ExpiringKey {
+  readonly key: string;
+  readonly maxMs: number;
+}
+
+/** BullMQ's scores: the date in the high bits, and twelve more bits for jobs of the same millisecond. */
+const SCORES_PER_MS = 0x1000;
+const JOBS_PER_LOOK = 1_000;
+
+/** The lowest score of a delayed job for a date, in ms. */
+export function delayedScore(at: number): number {
+  return at * SCORES_PER_MS;
+}
+
+/**
+ * Shortens times that are further ahead than they were ever set, see `PayoutQueues.repairTimes`. One round trip if no
+ * job is active and no clock was put back.
+ * @param now - wall clock, ms
+ */
+export async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes, now: number): Promise<number> {
+  const { limiterMs, stalledCheckMs, lockMs, longestDelayMs } = times;
+  const timers = [
+    { key: queue.toKey('limiter'), maxMs: limiterMs },
+    { key: queue.toKey('stalled-check'), maxMs: stalledCheckMs },
+  ];
+  const replies = await pipelined({ redis }, (pipeline) => {
+    for (const { key } of timers) pipeline.pttl(key);
+    pipeline.lrange(queue.toKey('active'), 0, -1);
+    if (longestDelayMs === undefined) return;
+    const latest = delayedScore(now + longestDelayMs + 1);
+    pipeline.zrange(queue.toKey('delayed'), latest, '+inf', 'BYSCORE', 'LIMIT', 0, JOBS_PER_LOOK);
+  });
+  const [limiterLeftMs, checkLeftMs, active, lateJobs = []] = replies as [number, number, string[], string[]?];
+  const locks = active.map((jobId) => ({ key: queue.toKey(`${jobId}:lock`), maxMs: lockMs }));
+  const long = [
+    ...timers.filter(({ maxMs }, index) => (index === 0 ? limiterLeftMs : checkLeftMs) > maxMs),
+    ...(await findLong(redis, locks)),
+  ];
+  if (long.length + lateJobs.length > 0) {
+    await pipelined({ redis }, (pipeline) => {
+      for (const { key, maxMs } of long) pipeline.pexpire(key, maxMs);
+      // A job that is no longer delayed must not be added there again.
+      for (const jobId of lateJobs) pipeline.zadd(queue.toKey('delayed'), 'XX', delayedScore(now), jobId);
+    });
+  }
+  return long.length + lateJobs.length;
+}
+
+async function findLong(redis: RedisClient, keys: readonly ExpiringKey[]): Promise<ExpiringKey[]> {
+  if (keys.length === 0) return [];
+  const leftMs = (await pipelined({ redis }, (pipeline) => {
+    for (const { key } of keys) pipeline.pttl(key);
+  })) as number[];
+  return keys.filter(({ maxMs }, index) => (leftMs[index] ?? 0) > maxMs);
+}
+
+export interface JobTrace {
+  /** Carried by the jobs, so that their worker continues the caller's trace. */
+  readonly context: string;
+  end(): void;
+}
+
+/**
+ * Begins a span in the active trace, like BullMQ's `add`. A batch has jobs of several callers, and BullMQ would put all
+ * into one trace.
+ */
+export function beginJobTrace({ tracer, contextManager }: Telemetry, queue: string, jobs: number): JobTrace {
+  const span = tracer.startSpan(`add ${queue}`, { kind: SpanKind.PRODUCER });
+  span.setAttributes({
+    [TelemetryAttributes.QueueName]: queue,
+    [TelemetryAttributes.QueueOperation]: 'add',
+    [TelemetryAttributes.BulkCount]: jobs,
+  });
+  const context: unknown = span.setSpanOnContext(contextManager.active());
+  return {
+    context: contextManager.getMetadata(context),
+    end: () => {
+      span.end();
+    },
+  };
+}
+
+/** The limiters of both queues count within a second. A key with a longer TTL was set by hand. */
+const LIMITER_LIVES_MS = 2_000;
+
+/**
+ * A setting in Redis that no worker made and that stops a queue or overrides its limits, with the redis-cli command
+ * that removes it.
+ */
+export interface ForeignSetting {
+  readonly detail: string;
+  readonly command: string;
+}
+
+export async function findForeignSettings(connection: LedgerConnection, queue: Queue): Promise<ForeignSetting[]> {
+  const [metaKey, limiterKey] = [queue.toKey('meta'), queue.toKey('limiter')];
+  const [meta, limiterLivesMs] = (await pipelined(connection, (pipeline) => {
+    pipeline.hgetall(metaKey).pttl(limiterKey);
+  })) as [Record<string, string>, number];
+  return [...judgeMeta(metaKey, meta), ...judgeLimiter(limiterKey, limiterLivesMs)];
+}
+
+function judgeMeta(key: string, meta: Readonly<Record<string, string>>): ForeignSetting[] {
+  const { paused, concurrency, max, duration } = meta;
+  const found: ForeignSetting[] = [];
+  const remove = (...fields: string[]): string => `HDEL '${key}' ${fields.join(' ')}`;
+  if (paused !== undefined) {
+    found.push({ detail: 'paused in BullMQ, so no job runs', command: remove('paused') });
+  }
+  if (concurrency !== undefined) {
+    found.push({ detail: `global concurrency of ${concurrency}`, command: remove('concurrency') });
+  }
+  if (max !== undefined || duration !== undefined) {
+    found.push({
+      detail: `global rate limit (${max ?? '?'} in ${duration ?? '?'} ms), which overrides that of the worker`,
+      command: remove('max', 'duration'),
+    });
+  }
+  return found;
+}
+
+function judgeLimiter(key: string, livesMs: number): ForeignSetting[] {
+  const command = `DEL '${key}'`;
+  if (livesMs === -1) return [{ detail: 'the limiter key never expires, so the limiter does not work', command }];
+  if (livesMs <= LIMITER_LIVES_MS) return [];
+  return [{ detail: `rate limited by hand for another ${Math.ceil(livesMs / 1_000)} s`, command }];
 }

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
-import { isAborted, type Clock } from '../clock.js';
+import { isAborted, type Clock } from '../base/clock.js';
 import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
-import { JOB_STRUCTURES } from './job-places.js';
-import { JobRecords } from './job-records.js';
+import { JOB_STRUCTURES, JobRecords } from './job-records.js';
 import { LIST_REACH, toPayoutId } from './payout-queues.js';
 
 /** Jobs per step. Removing all of them takes Redis 1.5 ms, plus up to 2 ms for the walk. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { InvalidInputError } from '../errors.js';
-import { parseInput } from '../fields.js';
+import { InvalidInputError } from '../base/errors.js';
+import { parseInput } from '../base/fields.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
 import { sendResponse } from './response.js';
 import type { Arrival, Payment, SandboxStats } from './sandbox-account.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { platformIdField } from '../fields.js';
+import { platformIdField } from '../base/fields.js';
 import { addressToField } from '../gateway/payment-fields.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';

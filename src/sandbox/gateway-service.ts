@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../clock.js';
-import type { Logger } from '../logger.js';
+import type { Clock } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
 import { findFieldProblem, type EndpointName } from './endpoint.js';
 import { BLOCKED_MESSAGE, refusalOf, spoil, type FaultPlan, type FaultStrike } from './fault-plan.js';
 import { handleCall, type Settlement } from './handle-call.js';

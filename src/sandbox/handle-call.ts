@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
-import { toProblem } from '../fields.js';
+import { toProblem } from '../base/fields.js';
 import { ENDPOINTS, toPackageName } from '../gateway/endpoints.js';
 import { CURRENCIES, depositWalletOf, findCurrency, type Currency } from './currency.js';
 import { toFieldValue, type EndpointName } from './endpoint.js';

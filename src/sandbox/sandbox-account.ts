@@ -1,6 +1,6 @@
-import { fromUnits, toUnits, worthInUnits } from '../decimal.js';
-import { InvalidInputError } from '../errors.js';
-import { txhashKey } from '../fields.js';
+import { fromUnits, toUnits, worthInUnits } from '../base/decimal.js';
+import { InvalidInputError } from '../base/errors.js';
+import { txhashKey } from '../base/fields.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 import type { FaultKind } from './fault-rule.js';
 import type { SignedForm } from './signed-form.js';

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
-import type { Clock } from '../clock.js';
-import { InvalidInputError, type Problem } from '../errors.js';
-import { amountField, platformIdField, toProblem } from '../fields.js';
+import type { Clock } from '../base/clock.js';
+import { InvalidInputError, type Problem } from '../base/errors.js';
+import { amountField, platformIdField, toProblem } from '../base/fields.js';
 import { addressToField } from '../gateway/payment-fields.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
 

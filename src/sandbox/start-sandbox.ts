@@ -9,10 +9,10 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { z } from 'zod';
-import { systemClock } from '../clock.js';
-import { ConflictError } from '../errors.js';
-import { parseInput } from '../fields.js';
-import { failsafeLogger, silentLogger } from '../logger.js';
+import { systemClock } from '../base/clock.js';
+import { ConflictError } from '../base/errors.js';
+import { parseInput } from '../base/fields.js';
+import { failsafeLogger, silentLogger } from '../base/logger.js';
 import { CONTROL_PREFIX, serveControl, type Sandbox, type SandboxControls } from './control-service.js';
 import { endpointOf } from './endpoint.js';
 import { FaultPlan } from './fault-plan.js';

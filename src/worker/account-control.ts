@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import type { Clock } from '../base/clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { StoredReceipt } from '../ledger/control-record.js';
@@ -6,7 +6,7 @@ import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { SenderLedger } from '../ledger/sender-ledger.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import type { ResumeAuthority, SendAuthority } from './sender/send-authority.js';
 

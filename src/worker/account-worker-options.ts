@@ -1,17 +1,17 @@
 import type { Telemetry } from 'bullmq';
-import type { AccountSettings } from '../account-settings.js';
+import type { AccountSettings } from '../base/settings.js';
 import type { PayoutArchive } from '../archive/payout-archive.js';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../base/clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { Confirmation } from '../ledger/confirm-write.js';
-import type { Logger } from '../logger.js';
-import type { RedisClient } from '../redis.js';
+import type { Logger } from '../base/logger.js';
+import type { RedisClient } from '../base/redis.js';
 import type { AccountControl } from './account-control.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisClocks } from './redis-clocks.js';
 import type { RedisJudgement } from './redis-watch.js';
-import type { SenderStatus } from './sender/sender-status.js';
+import type { SenderStatus } from './sender/send-report.js';
 
 /** Connections that the accounts of a process share. */
 export interface WorkerConnections {

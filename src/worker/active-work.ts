@@ -1,9 +1,9 @@
-import { untilAborted } from '../clock.js';
+import { untilAborted } from '../base/clock.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { JobReconciler } from '../queues/job-reconciler.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
-import { keepGatewayFacts } from './gateway-facts/keep-gateway-facts.js';
+import { keepGatewayFacts } from './keep-gateway-facts.js';
 import type { JobWorkerContext } from './job-worker.js';
 import { applyRetention, type RetentionOptions } from './retention.js';
 import type { SendControl } from './account-control.js';

@@ -1,10 +1,10 @@
 import { type Job, type Telemetry, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from 'bullmq';
-import { type Clock, every, isAborted, within } from '../clock.js';
+import { type Clock, every, isAborted, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import type { Logger } from '../logger.js';
-import { countDueJobs } from '../queues/count-due-jobs.js';
+import type { Logger } from '../base/logger.js';
+import { countDueJobs } from '../queues/job-balance.js';
 import type { PayoutJobData, PayoutQueues, QUEUE_NAMES } from '../queues/payout-queues.js';
-import type { RedisClient } from '../redis.js';
+import type { RedisClient } from '../base/redis.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
 /** Limiter window, in ms; also the longest wait for the limiter, wherever a wall clock jumps meanwhile. */

@@ -1,19 +1,24 @@
 import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
-import { completeSettings, type PartialAccountSettings, audienceOf } from '../account-settings.js';
+import {
+  type ACCOUNT_IDENTITY,
+  ACCOUNT_SETTINGS,
+  audienceOf,
+  completeSettings,
+  type PartialAccountSettings,
+  WORKER_SETTINGS,
+} from '../base/settings.js';
 import { PayoutArchive } from '../archive/payout-archive.js';
-import { checkSettings } from '../check-settings.js';
-import { systemClock, type Clock } from '../clock.js';
-import { InvalidConfigError, type Problem } from '../errors.js';
+import { checkSettings, type PartialSettings, type Settings } from '../base/setting.js';
+import { systemClock, type Clock } from '../base/clock.js';
+import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
-import { KnownReplicas } from '../ledger/known-replicas.js';
-import { failsafeLogger, silentLogger, type Logger } from '../logger.js';
-import { failsafeTelemetry } from '../queues/failsafe-telemetry.js';
-import { closeRedis, connectRedis } from '../redis.js';
-import type { PartialSettings, Settings } from '../setting.js';
-import { ACCOUNT_SETTINGS, WORKER_SETTINGS, type ACCOUNT_IDENTITY } from '../settings.js';
+import { KnownReplicas } from '../ledger/redis-durability.js';
+import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
+import { failsafeTelemetry } from '../queues/account-queues.js';
+import { closeRedis, connectRedis } from '../base/redis.js';
 import type { OpenControl, WorkerControl } from './account-control.js';
 import { AccountWorker } from './account-worker.js';
 import type { WorkerConfirmations, WorkerConnections } from './account-worker-options.js';

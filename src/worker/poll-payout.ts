@@ -1,12 +1,12 @@
 import type { StoredReceipt } from '../ledger/control-record.js';
-import { ConflictError, NotFoundError } from '../errors.js';
-import { isSameTxhash, txhashField } from '../fields.js';
+import { ConflictError, NotFoundError } from '../base/errors.js';
+import { isSameTxhash, txhashField } from '../base/fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import type { PaymentStatus, StatusGateway } from '../gateway/gateway.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PayoutState } from '../ledger/states.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import type { ReceiptSigner } from './account-control.js';
 
 export interface PollOptions {

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import { type Clock, every } from '../clock.js';
-import { findServer, listServers } from '../ledger/find-server.js';
-import type { Logger } from '../logger.js';
-import type { RedisClient } from '../redis.js';
+import { type Clock, every } from '../base/clock.js';
+import { findServer, listServers } from '../ledger/redis-durability.js';
+import type { Logger } from '../base/logger.js';
+import type { RedisClient } from '../base/redis.js';
 
 export interface RedisClocksOptions {
   readonly redis: RedisClient;

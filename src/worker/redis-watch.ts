@@ -1,12 +1,10 @@
 import type { Redis } from 'ioredis';
-import { type Clock, untilAborted } from '../clock.js';
-import { InvalidConfigError, StoppedError } from '../errors.js';
+import { type Clock, untilAborted } from '../base/clock.js';
+import { InvalidConfigError, StoppedError } from '../base/errors.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
-import { findServer, listServers } from '../ledger/find-server.js';
-import type { KnownReplicas } from '../ledger/known-replicas.js';
-import { checkDurability } from '../ledger/redis-durability.js';
-import type { Logger } from '../logger.js';
-import { type RedisClient, toRedisError } from '../redis.js';
+import { checkDurability, findServer, type KnownReplicas, listServers } from '../ledger/redis-durability.js';
+import type { Logger } from '../base/logger.js';
+import { type RedisClient, toRedisError } from '../base/redis.js';
 
 export interface RedisWatchOptions {
   /** The sender's connection. */

@@ -1,5 +1,5 @@
-import { every, type Clock } from '../clock.js';
-import type { Logger } from '../logger.js';
+import { every, type Clock } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import { ClockStepDetector, readLocalClock, type ClockReading } from './redis-clocks.js';
 import { LIMITER_MS, STALLED_JOBS } from './job-worker.js';

@@ -1,9 +1,8 @@
-import { type Clock, every, within } from '../clock.js';
+import { type Clock, every, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import type { ToldHead } from '../ledger/tell-of-control.js';
-import { readWorkers, removeWorkers, type WorkerReport, writeWorkerReport } from '../ledger/workers.js';
-import type { Logger } from '../logger.js';
-import { readVersion } from '../version.js';
+import { readWorkers, removeWorkers, type ToldHead, type WorkerReport, writeWorkerReport } from '../ledger/workers.js';
+import type { Logger } from '../base/logger.js';
+import { readVersion } from '../base/version.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 
 export interface WorkerReportsOptions {

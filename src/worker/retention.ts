@@ -1,11 +1,11 @@
 import type { PayoutArchive } from '../archive/payout-archive.js';
-import { every, within } from '../clock.js';
+import { every, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { parseRecord } from '../ledger/payout-record.js';
 import { type Payout, UnreadableRecordError } from '../ledger/payout.js';
 import { type OldPayout, readOldest, removeRead } from '../ledger/remove-payouts.js';
 import { FINAL_STATES, type PayoutState } from '../ledger/states.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import type { StatisticsKeeper } from './statistics/statistics-keeper.js';
 
 export interface RetentionOptions {

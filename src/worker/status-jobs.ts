@@ -1,5 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
-import { errorCode } from '../errors.js';
+import { errorCode } from '../base/errors.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';

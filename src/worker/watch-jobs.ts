@@ -1,7 +1,7 @@
-import { type Clock, every } from '../clock.js';
+import { type Clock, every } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
-import type { Logger } from '../logger.js';
+import type { Logger } from '../base/logger.js';
 import { readJobBalance } from '../queues/job-balance.js';
 import type { JobReconciler } from '../queues/job-reconciler.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
 import { checkDurability } from '../../src/ledger/redis-durability.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { findFreePort } from '../../src/local-redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { payoutInput } from '../producer/support/payout-input.js';
 

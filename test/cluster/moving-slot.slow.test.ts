@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { BeginSend } from '../../src/ledger/sender-ledger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { nextBegin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { createWallClock } from '../ledger/support/wall-clock.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { bytesOf, publicKeyOf, signText, verifyText } from '../../src/control/keys/ed25519.js';
 import { isSignedBy, type KeyringKey } from '../../src/control/keys/keyring.js';
-import { SSH_NAMESPACE } from '../../src/control/keys/ssh-signature.js';
+import { SSH_NAMESPACE } from '../../src/control/keys/ssh.js';
 import { hashText } from '../../src/control/intents/statement.js';
 import { HAS_PHP, HAS_PYTHON, HAS_SSH_KEYGEN, readCases, runMaker } from './make-vectors/makers.js';
 import { keyEntry, keyringOf, privateKeyOf } from './support/keys.js';

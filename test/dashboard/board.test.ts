@@ -5,7 +5,7 @@ import { Worker, type Job } from 'bullmq';
 import express from 'express';
 import { createBoard } from '../../src/dashboard/board.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../../src/queues/payout-queues.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { listBoardRequests, type BoardRequest } from './support/board-routes.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createLoginMetrics, FailedAttempts, networkOf, requireLogin } from '../../src/dashboard/login.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { basicAuth, openDashboard } from './support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
 

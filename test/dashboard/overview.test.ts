@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { startLocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { until } from '../support/until.js';
 import { SENDER, writeSampleWorker } from './support/live-account.js';

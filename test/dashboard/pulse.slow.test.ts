@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { until } from '../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../worker/support/own-redis.js';
 import { openWorld, untilSent, type PayoutWorld } from '../worker/support/payout-world.js';

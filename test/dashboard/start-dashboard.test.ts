@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'node:http';
-import { InvalidConfigError } from '../../src/errors.js';
+import { InvalidConfigError } from '../../src/base/errors.js';
 import { listBoardRequests } from './support/board-routes.js';
 import { basicAuth, openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from './support/sample-account.js';

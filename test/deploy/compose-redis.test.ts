@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { findFreePort } from '../../src/local-redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { checkDurability } from '../../src/ledger/redis-durability.js';
 import { until } from '../support/until.js';
 import { readCompose } from './support/read-compose.js';

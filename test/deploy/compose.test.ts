@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { readConfig, readSettings, type VariableName } from '../../src/config.js';
-import type { Setting } from '../../src/setting.js';
+import { readConfig, readSettings, type VariableName } from '../../src/base/config.js';
+import type { Setting } from '../../src/base/setting.js';
 import {
   ACCOUNT_IDENTITY,
   ACCOUNT_SETTINGS,
@@ -11,7 +11,7 @@ import {
   SETTINGS,
   WORKER_COMMAND_SETTINGS,
   WORKER_SETTINGS,
-} from '../../src/settings.js';
+} from '../../src/base/settings.js';
 import { readCompose, ROOT, type ComposeService } from './support/read-compose.js';
 
 const rows: readonly Setting[] = Object.values(SETTINGS);

@@ -3,8 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Deployment, StatefulSet } from 'kubernetes-types/apps/v1.js';
 import type { ConfigMap, Service } from 'kubernetes-types/core/v1.js';
 import { parseAllDocuments } from 'yaml';
-import { readConfig, type VariableName } from '../../src/config.js';
-import { SETTINGS } from '../../src/settings.js';
+import { readConfig, type VariableName } from '../../src/base/config.js';
+import { SETTINGS } from '../../src/base/settings.js';
 import { findMistakes, readObjects, type KubernetesObject } from './support/kubernetes-objects.js';
 import { ROOT } from './support/read-compose.js';
 

@@ -4,8 +4,8 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config.js';
-import { SETTINGS } from '../../src/settings.js';
+import { readConfig } from '../../src/base/config.js';
+import { SETTINGS } from '../../src/base/settings.js';
 import { ROOT } from './support/read-compose.js';
 
 const FOLDER = join(ROOT, 'deploy/systemd');

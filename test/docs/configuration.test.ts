@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { renderEnvExample, renderSettingsDoc } from '../../scripts/settings-docs.js';
-import { readConfig, type VariableName } from '../../src/config.js';
-import type { Setting } from '../../src/setting.js';
-import { SETTINGS } from '../../src/settings.js';
+import { readConfig, type VariableName } from '../../src/base/config.js';
+import type { Setting } from '../../src/base/setting.js';
+import { SETTINGS } from '../../src/base/settings.js';
 
 const rows = new Map(Object.values(SETTINGS).map((row): [string, Setting] => [row.variable, row]));
 

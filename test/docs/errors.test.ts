@@ -20,7 +20,7 @@ it('docs/errors.md lists every error class that is exported', () => {
   expect(rows.map(({ name }) => name).sort()).toEqual(exported.sort());
 });
 
-const sources = ['../../src/errors.ts', '../../src/gateway/errors.ts']
+const sources = ['../../src/base/errors.ts', '../../src/gateway/gateway.ts']
   .map((path) => readFileSync(new URL(path, import.meta.url), 'utf8'))
   .join('\n');
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { findFreePort } from '../../src/local-redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { runCli, startCli, type RunningCli } from '../support/cli.js';

@@ -12,9 +12,8 @@ import type {
   RejectionNote,
   SeenLine,
 } from '../../src/journal/journal-line.js';
-import { JournalView } from '../../src/journal/journal-view.js';
+import { JournalView, ViewedJournal } from '../../src/journal/journal-view.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
-import { ViewedJournal } from '../../src/journal/viewed-journal.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 
 /**

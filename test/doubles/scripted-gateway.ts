@@ -3,7 +3,7 @@ import type {
   WithdrawGateway,
   WithdrawOutcome,
   WithdrawRequest,
-} from '../../src/gateway/withdraw-gateway.js';
+} from '../../src/gateway/gateway.js';
 import type { ManualClock } from './manual-clock.js';
 
 /** One connection that a test gave out, and what happened to it. */

@@ -1,4 +1,4 @@
-import type { StateChange } from '../../src/ledger/state-change.js';
+import type { StateChange } from '../../src/ledger/payout-ledger.js';
 
 /**
  * What an operator who has checked the gateway may truthfully state of a payout that is `unknown`: the transaction that

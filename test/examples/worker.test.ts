@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { findFreePort } from '../../src/local-redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { runExample } from './support.js';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { basicAuth, openDashboard } from '../dashboard/support/running-dashboard.js';
 import { approve, APPROVALS, putApproval, REJECTIONS } from './attacks/approvals.js';
 import { POSTED, type Posted } from './attacks/posted.js';

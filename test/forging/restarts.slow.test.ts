@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { until } from '../support/until.js';
 import { RESTARTS } from './attacks/restarts.js';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { classifyWithdrawResponse } from '../../src/gateway/classify-withdraw-response.js';
+import { classifyWithdrawResponse } from '../../src/gateway/endpoints.js';
 
 const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'abc:1' };
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { InvalidInputError } from '../../src/errors.js';
+import { InvalidInputError } from '../../src/base/errors.js';
 import { clientOf, SECRET_KEY } from './support/test-client.js';
 
 const GATEWAY = { baseUrl: 'https://gateway.example' };

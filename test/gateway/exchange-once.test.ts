@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { exchangeOnce } from '../../src/gateway/exchange-once.js';
-import { GuardedSocket } from '../../src/gateway/guarded-socket.js';
-import { openSocket } from '../../src/gateway/open-socket.js';
+import { GuardedSocket, openSocket } from '../../src/gateway/socket.js';
 import { httpResponse, startRawGateway, type RawGateway, type Scheme } from './support/raw-gateway.js';
 
 const servers: RawGateway[] = [];

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { InvalidInputError } from '../../src/errors.js';
+import { InvalidInputError } from '../../src/base/errors.js';
 import {
   GatewayInvalidResponseError,
   GatewayRejectedError,
   GatewayUnavailableError,
-} from '../../src/gateway/errors.js';
+} from '../../src/gateway/gateway.js';
 import type { GatewayClientOptions, GatewayClient } from '../../src/gateway/gateway-client.js';
 import { httpResponse, startRawGateway, type RawGateway, type Scheme } from './support/raw-gateway.js';
 import { clientOf, recordingLogger, SECRET_KEY } from './support/test-client.js';

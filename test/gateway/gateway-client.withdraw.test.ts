@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { GatewayClientOptions } from '../../src/gateway/gateway-client.js';
-import type { WithdrawConnection, WithdrawOutcome } from '../../src/gateway/withdraw-gateway.js';
+import type { WithdrawConnection, WithdrawOutcome } from '../../src/gateway/gateway.js';
 import {
   httpResponse,
   startRawGateway,

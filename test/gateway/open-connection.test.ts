@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { GatewayUnavailableError } from '../../src/gateway/errors.js';
+import { GatewayUnavailableError } from '../../src/gateway/gateway.js';
 import type { GatewayClient } from '../../src/gateway/gateway-client.js';
 import { startRawGateway, type RawGateway, type RawGatewayBehaviour, type Scheme } from './support/raw-gateway.js';
 import { makeSelfSignedCertificate } from './support/self-signed-certificate.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'lossless-json';
-import { parseDecimal } from '../../src/gateway/plain-decimal.js';
+import { parseDecimal } from '../../src/gateway/responses.js';
 
 describe('parseDecimal', () => {
   it.each([

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { inspect } from 'node:util';
 import { expect, it } from '@jest/globals';
-import { postForm } from '../../src/gateway/post-form.js';
+import { postForm } from '../../src/gateway/exchange-once.js';
 
 it('an error contains nothing of the request', async () => {
   const agent = new http.Agent();

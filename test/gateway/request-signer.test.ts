@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { createRequestSigner, toFormFields } from '../../src/gateway/request-signer.js';
+import { createRequestSigner, toFormFields } from '../../src/gateway/signing.js';
 
 const sign = createRequestSigner(42, 'the-key');
 const hashOf = (payload: string): string => createHmac('sha256', 'the-key').update(payload).digest('hex');

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { parseResponse } from '../../src/gateway/response.js';
+import { parseResponse } from '../../src/gateway/responses.js';
 
 function parse(body: string | Buffer, status = 200, contentEncoding = '') {
   return parseResponse({ status, contentEncoding, body: Buffer.from(body) });

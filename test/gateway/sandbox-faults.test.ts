@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { createGatewayClient } from '../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { startSandbox, type FaultKind } from '../../src/sandbox/index.js';
 import { makeSelfSignedCertificate } from './support/self-signed-certificate.js';
 

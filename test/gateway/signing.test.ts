@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ENDPOINTS, toPackageName, type EndpointName } from '../../src/gateway/endpoints.js';
-import { toFormFields } from '../../src/gateway/request-signer.js';
-import { encodeForm, signForm, type FormFields } from '../../src/gateway/signing.js';
+import { encodeForm, type FormFields, signForm, toFormFields } from '../../src/gateway/signing.js';
 
 interface Vector {
   endpoint: `/${EndpointName}`;

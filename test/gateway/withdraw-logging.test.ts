@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { Logger } from '../../src/logger.js';
+import type { Logger } from '../../src/base/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from '../support/throwing-watchers.js';
 import { httpResponse, startRawGateway, type RawGateway } from './support/raw-gateway.js';
 import { clientOf } from './support/test-client.js';

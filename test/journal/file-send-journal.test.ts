@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFile, mkdir, open as openFile, readdir, type FileHandle } from 'node:fs/promises';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { readJournal } from '../../src/journal/read-journal.js';
+import { readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
 import {
   aSend,

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { JournalItem, JournalLine } from '../../src/journal/journal-line.js';
 import { hashLine, toChainedText } from '../../src/journal/line-chain.js';
-import { readJournal } from '../../src/journal/read-journal.js';
+import { readJournal } from '../../src/journal/journal-reader.js';
 import { JournalDamagedError } from '../../src/journal/send-journal.js';
 import { verifyJournal, type JournalReport } from '../../src/control/audit/verify-journal.js';
 import {

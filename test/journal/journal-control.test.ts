@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readdir, rm, utimes } from 'node:fs/promises';
 import type { JournaledOutcome, SendLine, SignedSend } from '../../src/journal/journal-line.js';
-import { SentAttempts } from '../../src/journal/sent-attempts.js';
+import { SentAttempts } from '../../src/journal/journal-retention.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import {

@@ -1,9 +1,9 @@
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { UnsupportedFormatError } from '../../src/errors.js';
+import { UnsupportedFormatError } from '../../src/base/errors.js';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { readJournal } from '../../src/journal/read-journal.js';
+import { readJournal } from '../../src/journal/journal-reader.js';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
 import { aSend, headerOf, lastHash, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { UnsupportedFormatError } from '../../src/errors.js';
+import { UnsupportedFormatError } from '../../src/base/errors.js';
 import { parseLine, TORN_MARK } from '../../src/journal/parse-line.js';
 import { journaled } from '../worker/support/send-rig.js';
 

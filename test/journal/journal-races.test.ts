@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createFile, listFiles, setAside } from '../../src/journal/journal-files.js';
-import { JournalReader } from '../../src/journal/journal-reader.js';
+import { JournalReader, readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
-import { readJournal } from '../../src/journal/read-journal.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { aSend, HEADER, lastHash, LEDGER, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
 

@@ -1,7 +1,7 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { readJournal } from '../../src/journal/read-journal.js';
+import { readJournal } from '../../src/journal/journal-reader.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
 import {
   aSend,

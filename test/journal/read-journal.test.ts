@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readdir } from 'node:fs/promises';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import type { JournalItem } from '../../src/journal/journal-line.js';
-import { readJournal, type StoredJournal } from '../../src/journal/read-journal.js';
+import { readJournal, type StoredJournal } from '../../src/journal/journal-reader.js';
 import { aSend, HEADER, LEDGER, makeJournalFolder, outcomeOf, type JournalFolder } from './support/journal-folder.js';
 
 let folder: JournalFolder;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readActivity } from '../../src/ledger/activity.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
-import { changePayouts } from '../../src/ledger/change-payouts.js';
+import { changePayouts } from '../../src/ledger/payout-ledger.js';
 import { begin, HOLD, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';

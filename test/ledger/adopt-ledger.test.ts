@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConflictError } from '../../src/errors.js';
+import { ConflictError } from '../../src/base/errors.js';
 import {
   readBookmark,
   adoptLedger,
@@ -10,7 +10,7 @@ import {
   type SendToAdopt,
 } from '../../src/ledger/adopt-ledger.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
-import { readSenderView } from '../../src/ledger/read-sender-view.js';
+import { readSenderView } from '../../src/ledger/sender-view.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { begin, JOURNAL, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';

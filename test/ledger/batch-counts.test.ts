@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readBatchCounts } from '../../src/ledger/batch-counts.js';
-import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/change-payouts.js';
-import { PAYOUTS_PER_COUNT } from '../../src/ledger/count-states.js';
-import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
+import { PAYOUTS_PER_COUNT, readBatchCounts } from '../../src/ledger/batches.js';
+import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
+import type { LedgerConnection, RunScript } from '../../src/ledger/ledger-connection.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
-import type { RunScript } from '../../src/ledger/scripts.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConflictError, NotFoundError } from '../../src/errors.js';
+import { ConflictError, NotFoundError } from '../../src/base/errors.js';
 import { readActivity } from '../../src/ledger/activity.js';
-import { changePayouts } from '../../src/ledger/change-payouts.js';
+import { changePayouts } from '../../src/ledger/payout-ledger.js';
 import { begin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
 import { WriteConfirmer } from '../../src/ledger/confirm-write.js';
-import { KnownReplicas } from '../../src/ledger/known-replicas.js';
+import { KnownReplicas } from '../../src/ledger/redis-durability.js';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { nextBegin, takeLease } from './contract/ledger-rig.js';

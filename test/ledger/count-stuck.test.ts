@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { systemClock, type Clock } from '../../src/clock.js';
+import { systemClock, type Clock } from '../../src/base/clock.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
-import { countStuck } from '../../src/ledger/count-stuck.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { countStuck } from '../../src/ledger/payout-queries.js';
 import { begin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { randomPlatformId } from '../worker/support/watched-worker.js';
 

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
 import { WriteConfirmer } from '../../src/ledger/confirm-write.js';
-import { KnownReplicas } from '../../src/ledger/known-replicas.js';
+import { KnownReplicas } from '../../src/ledger/redis-durability.js';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { BeginSend } from '../../src/ledger/sender-ledger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
 import { begin, NO_BREAKER, nextBegin, takeLease } from './contract/ledger-rig.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { findServer, slotOf } from '../../src/ledger/find-server.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
-import { startLocalRedis } from '../../src/local-redis.js';
+import { findServer, slotOf } from '../../src/ledger/redis-durability.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 
 describe('the slot of a key', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { InvalidConfigError } from '../../src/errors.js';
-import { KnownReplicas, parseReplication } from '../../src/ledger/known-replicas.js';
+import { InvalidConfigError } from '../../src/base/errors.js';
+import { KnownReplicas, parseReplication } from '../../src/ledger/redis-durability.js';
 
 const single = new Redis({ lazyConnect: true });
 const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
 import { ask, pipelined } from '../../src/ledger/ledger-connection.js';
-import { peekSenderView, readSenderView } from '../../src/ledger/read-sender-view.js';
+import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
 let account: TestAccount;

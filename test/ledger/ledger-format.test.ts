@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { SentOutcome } from '../../src/gateway/withdraw-gateway.js';
-import { ConflictError, UnsupportedFormatError } from '../../src/errors.js';
+import type { SentOutcome } from '../../src/gateway/gateway.js';
+import { ConflictError, UnsupportedFormatError } from '../../src/base/errors.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
-import { peekSenderView } from '../../src/ledger/read-sender-view.js';
+import { peekSenderView } from '../../src/ledger/sender-view.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/scripts.js';
+import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/ledger-connection.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import { HOLD, JOURNAL, nextBegin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';

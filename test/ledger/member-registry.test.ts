@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { MemberRegistry, versionOf, type MemberReport } from '../../src/ledger/member-registry.js';
-import { SHARED_KEYS } from '../../src/ledger/shared-keys.js';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { SHARED_KEYS } from '../../src/ledger/keys.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 
 let server: LocalRedis;
 let redis: RedisClient;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { Lease } from '../../src/ledger/sender-ledger.js';

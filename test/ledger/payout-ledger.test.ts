@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConflictError, NotFoundError } from '../../src/errors.js';
-import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
-import { wrongStateError } from '../../src/ledger/state-change.js';
+import { ConflictError, NotFoundError } from '../../src/base/errors.js';
+import { PayoutLedger, wrongStateError } from '../../src/ledger/payout-ledger.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { checkDurability, checkServer, judge, type DiskReply } from '../../src/ledger/redis-durability.js';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis } from '../support/waitaof-redis.js';
 

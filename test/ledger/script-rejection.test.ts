@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseRejection } from '../../src/ledger/script-rejection.js';
+import { parseRejection } from '../../src/ledger/sender-ledger.js';
 
 describe('parseRejection', () => {
   it.each([

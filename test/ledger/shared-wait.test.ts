@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SharedWait } from '../../src/ledger/shared-wait.js';
+import { SharedWait } from '../../src/ledger/confirm-write.js';
 
 /** Waits that a test ends one after the other. */
 function heldWaits(): { wait: SharedWait<string>; started: PromiseWithEnds[] } {

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
-import { findPayouts } from '../../src/ledger/find-payouts.js';
+import { findPayouts, type ListOptions, listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { readIndexPage } from '../../src/ledger/payment-facts.js';
-import { listPayoutIds, type ListOptions } from '../../src/ledger/payout-queries.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { countPayouts } from '../../src/ledger/state-events.js';
-import { ENDED_STATES } from '../../src/ledger/transitions.js';
+import { ENDED_STATES } from '../../src/ledger/states.js';
 import { takeLease } from './contract/ledger-rig.js';
 import { findContradictions } from './scripts/find-contradictions.js';
 import { aPayout } from './support/a-payout.js';

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { renderStatesDoc } from '../../scripts/states-doc.js';
-import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { TRANSITIONS } from '../../src/ledger/transitions.js';
+import { PAYOUT_STATES, TRANSITIONS } from '../../src/ledger/states.js';
 
 describe('docs/states.md', () => {
   it('is what `npm run docs` makes of the table', () => {

@@ -4,15 +4,16 @@ import {
   FINAL_STATES,
   OPERATOR_STATES,
   PAYOUT_STATES,
+  reachableFrom,
   SETTLED_STATES,
   STATES_WITH_JOB,
   statesInQueueOf,
+  TRANSITIONS,
   UNSENT_STATES,
   URGENT_STATES,
   waitsFor,
   WATCHED_STATES,
 } from '../../src/ledger/states.js';
-import { reachableFrom, TRANSITIONS } from '../../src/ledger/transitions.js';
 
 describe('the states', () => {
   it('are final where no transition of normal operation leads on, and wait for somebody where one does', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readActivity } from '../../src/ledger/activity.js';
-import { parseHeadReason, tellJournalHead, tellPolicyLoaded } from '../../src/ledger/tell-of-control.js';
+import { parseHeadReason, tellJournalHead, tellPolicyLoaded } from '../../src/ledger/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
-import { reachableFrom, TRANSITIONS } from '../../src/ledger/transitions.js';
+import { FINAL_STATES, PAYOUT_STATES, type PayoutState, reachableFrom, TRANSITIONS } from '../../src/ledger/states.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 

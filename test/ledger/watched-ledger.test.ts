@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { WatchedLedger } from '../../src/ledger/watched-ledger.js';
+import { RedisSenderLedger, WatchedLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { JOURNAL } from './contract/ledger-rig.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { findWriteRefusal } from '../../src/ledger/write-probe.js';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { findWriteRefusal } from '../../src/ledger/redis-durability.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 
 let server: LocalRedis;
 let redis: Redis;

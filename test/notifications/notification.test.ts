@@ -3,7 +3,7 @@ import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import { formatRequest, sign } from '../../src/notifications/post-request.js';
 import { describeEvent, parseEventNames, type Notification } from '../../src/notifications/notification.js';
-import { NOTIFY_SETTINGS } from '../../src/settings.js';
+import { NOTIFY_SETTINGS } from '../../src/base/settings.js';
 
 const AT = '2030-01-31T09:00:00.000Z';
 

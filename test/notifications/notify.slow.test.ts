@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/notification-lag.js';
-import { findFreePort } from '../../src/local-redis.js';
+import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/state-events.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import type { Notification } from '../../src/notifications/notification.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { findFreePort } from '../../src/local-redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { postRequest } from '../../src/notifications/post-request.js';
 import { startReceiver, type Receiver, type Respond } from './support/receiver.js';
 

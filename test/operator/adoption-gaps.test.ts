@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
 import { isComplete, UNWITNESSED, type AdoptableJournal } from '../../src/operator/adoption.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
 import { JournalFile } from '../proofs/simulation/journal-file.js';

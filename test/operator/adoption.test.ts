@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
 import { listPayoutIds } from '../../src/ledger/payout-queries.js';
 import { isComplete, UNWITNESSED, type AdoptionPlan } from '../../src/operator/adoption.js';
-import { readJournals } from '../../src/operator/open-journals.js';
+import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';

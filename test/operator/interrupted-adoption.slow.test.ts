@@ -3,7 +3,7 @@ import { findMismatch } from '../../src/journal/find-mismatch.js';
 import { readAccountStats } from '../../src/ledger/account-stats.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
-import { readJournals } from '../../src/operator/open-journals.js';
+import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
 
 let world: AdoptionWorld | undefined;

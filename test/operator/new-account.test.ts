@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConflictError } from '../../src/errors.js';
-import { peekSenderView } from '../../src/ledger/read-sender-view.js';
+import { ConflictError } from '../../src/base/errors.js';
+import { peekSenderView } from '../../src/ledger/sender-view.js';
 import { readActivity } from '../../src/ledger/activity.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
 

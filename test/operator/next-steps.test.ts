@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { shellQuote } from '../../src/operator/command.js';
-import { nextSteps } from '../../src/operator/next-steps.js';
+import { nextSteps, shellQuote } from '../../src/operator/next-steps.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 
 const PAYMENT = { payoutId: 'order:7', paymentId: 7, amount: '12.5', addressTo: 'rPT1:4711', symbol: 'USD' };

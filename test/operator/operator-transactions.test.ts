@@ -1,9 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
-import { ConflictError, InvalidConfigError, InvalidInputError, TransactionMismatchError } from '../../src/errors.js';
-import { GatewayUnavailableError } from '../../src/gateway/errors.js';
+import { systemClock } from '../../src/base/clock.js';
+import {
+  ConflictError,
+  InvalidConfigError,
+  InvalidInputError,
+  TransactionMismatchError,
+} from '../../src/base/errors.js';
+import { GatewayUnavailableError } from '../../src/gateway/gateway.js';
 import { createGatewayClient, type GatewayClient } from '../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { testRedisUrl } from '../support/account.js';

@@ -7,7 +7,7 @@ import {
   NotFoundError,
   RedisUnavailableError,
   UnsupportedFormatError,
-} from '../../src/errors.js';
+} from '../../src/base/errors.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';

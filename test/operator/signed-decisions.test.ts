@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { verifyAct, type WantedAct } from '../../src/control/approvals/verify-act.js';
-import { ConflictError, StoppedError } from '../../src/errors.js';
+import { verifyAct, type WantedAct } from '../../src/control/approvals/act.js';
+import { ConflictError, StoppedError } from '../../src/base/errors.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { readSenderView } from '../../src/ledger/read-sender-view.js';
+import { readSenderView } from '../../src/ledger/sender-view.js';
 import { changeManyPayouts } from '../../src/operator/change-many.js';
 import { openActSigner } from '../../src/control/keys/open-act-signer.js';
 import { SignedDecisions } from '../../src/control/operator/sign-decision.js';

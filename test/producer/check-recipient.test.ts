@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { walletKey } from '../../src/gateway/wallet.js';
-import { checkRecipient } from '../../src/producer/check-recipient.js';
+import { checkRecipient } from '../../src/producer/parse-payouts.js';
 
 const CURRENCIES = [
   { paymentId: 1, name: 'BTC', usdRate: undefined },

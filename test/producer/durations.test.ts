@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LONGEST_TIMER_MS } from '../../src/clock.js';
-import { InvalidInputError } from '../../src/errors.js';
+import { LONGEST_TIMER_MS } from '../../src/base/clock.js';
+import { InvalidInputError } from '../../src/base/errors.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { closeRedis, connectRedis, duplicateForWaiting } from '../../src/redis.js';
+import { closeRedis, connectRedis, duplicateForWaiting } from '../../src/base/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
 

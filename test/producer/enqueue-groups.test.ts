@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
-import { ConflictError, RedisUnavailableError } from '../../src/errors.js';
-import { startLocalRedis } from '../../src/local-redis.js';
+import { systemClock } from '../../src/base/clock.js';
+import { ConflictError, RedisUnavailableError } from '../../src/base/errors.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import type { RedisClient } from '../../src/redis.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';

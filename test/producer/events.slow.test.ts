@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ClosedError, InvalidInputError } from '../../src/errors.js';
+import { ClosedError, InvalidInputError } from '../../src/base/errors.js';
 import type { EventsOptions } from '../../src/producer/events/event-group.js';
 import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';

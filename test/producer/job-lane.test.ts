@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock, type Clock } from '../../src/clock.js';
+import { systemClock, type Clock } from '../../src/base/clock.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { JobLane } from '../../src/producer/job-lane.js';
-import { PayoutIntake } from '../../src/producer/payout-intake.js';
+import { JobLane, PayoutIntake } from '../../src/producer/payout-intake.js';
 import { parsePayout } from '../../src/producer/parse-payouts.js';
 import { openLedger, type LedgerAccess } from '../../src/queues/open-ledger.js';
 import type { PayoutQueues } from '../../src/queues/payout-queues.js';

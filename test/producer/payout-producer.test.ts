@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { ClosedError, ConflictError, InvalidConfigError, InvalidInputError } from '../../src/errors.js';
+import { ClosedError, ConflictError, InvalidConfigError, InvalidInputError } from '../../src/base/errors.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import type { PayoutState } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { PayoutQueues } from '../../src/queues/payout-queues.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
 import { payoutInput } from './support/payout-input.js';

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/errors.js';
-import type { Logger } from '../../src/logger.js';
-import { silentLogger } from '../../src/logger.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
+import { type Logger, silentLogger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { connectRedis } from '../../src/redis.js';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { connectRedis } from '../../src/base/redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { until } from '../support/until.js';
 import { payoutInput } from './support/payout-input.js';

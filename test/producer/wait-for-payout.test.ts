@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
-import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../../src/errors.js';
+import { systemClock } from '../../src/base/clock.js';
+import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../../src/base/errors.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { PAYOUT_STATES, SETTLED_STATES } from '../../src/ledger/states.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { waitForPayout } from '../../src/producer/wait-for-payout.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
+import { waitForPayout } from '../../src/producer/payout-producer.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CompactMap } from '../../src/queues/compact-map.js';
+import { CompactMap } from '../../src/queues/job-records.js';
 
 it('holds what a Map holds, whatever the texts', () => {
   const entries = fc.array(fc.tuple(fc.string({ maxLength: 12 }), fc.constantFrom('a', 'b', 'c')), { maxLength: 60 });

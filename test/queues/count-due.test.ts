@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { countDuePayouts } from '../../src/queues/count-due-payouts.js';
+import { countDuePayouts } from '../../src/queues/job-balance.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
 

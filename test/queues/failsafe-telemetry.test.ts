@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { ContextManager, Span, Telemetry } from 'bullmq';
-import { watcherFailures } from '../../src/failsafe.js';
-import { failsafeTelemetry } from '../../src/queues/failsafe-telemetry.js';
+import { watcherFailures } from '../../src/base/logger.js';
+import { failsafeTelemetry } from '../../src/queues/account-queues.js';
 import { throwingTelemetry } from '../support/throwing-watchers.js';
 
 type With = ContextManager['with'];

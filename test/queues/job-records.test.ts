@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
 import { JobRecords } from '../../src/queues/job-records.js';
 import { PayoutQueues, QUEUE_NAMES } from '../../src/queues/payout-queues.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';

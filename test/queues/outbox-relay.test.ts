@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
-import { RedisUnavailableError } from '../../src/errors.js';
-import { silentLogger } from '../../src/logger.js';
+import { systemClock } from '../../src/base/clock.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { aPayout } from '../ledger/support/a-payout.js';

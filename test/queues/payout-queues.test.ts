@@ -3,7 +3,7 @@ import { Worker, type Job } from 'bullmq';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { QUEUE_NAMES, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
-import { closeRedis, connectRedis } from '../../src/redis.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
 
 let rig: QueueRig;

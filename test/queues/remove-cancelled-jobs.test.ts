@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { RedisClient } from '../../src/redis.js';
+import type { RedisClient } from '../../src/base/redis.js';
 import { LIST_REACH, toJobId } from '../../src/queues/payout-queues.js';
 import { removeCancelledJobs, removeNextCancelledJobs } from '../../src/queues/remove-cancelled-jobs.js';
 import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';

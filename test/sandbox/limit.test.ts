@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { call, withdrawFields, type Merchant, type Reply } from './support/independent-client.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 

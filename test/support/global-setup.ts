@@ -1,4 +1,4 @@
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.ts';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.ts';
 
 declare global {
   var testRedis: LocalRedis | undefined;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { until } from './until.js';
 
 /** Redis servers that hold each other's copies, of which tests may kill some. */

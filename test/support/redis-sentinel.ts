@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { connectAdmin, kill, untilReply, type ReplicatedRedis } from './redis-cluster.js';
 
 const SENTINELS = 3;

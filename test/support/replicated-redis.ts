@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 import { connectAdmin, kill, untilReply } from './redis-cluster.js';
 

@@ -1,5 +1,5 @@
 import type { Telemetry } from 'bullmq';
-import type { Logger } from '../../src/logger.js';
+import type { Logger } from '../../src/base/logger.js';
 import type { WorkerObserver } from '../../src/worker/sender/worker-observer.js';
 
 /** What an application may hand in, at its worst: everything that is called throws. */

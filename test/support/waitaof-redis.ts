@@ -1,4 +1,4 @@
-import { startLocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { createKeyGauges } from '../../src/worker/monitoring/control-gauges.js';
+import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { createWorkerMetrics, type WorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
 import { judgeAlerts } from './support/firing-alerts.js';

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { ProcessPool, type PoolProcess } from '../../src/cli/worker/process-pool.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { judgeAlerts } from './support/firing-alerts.js';
 import { MINUTES_BEFORE, type InputSeries } from './support/series.js';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import type * as Sandbox from '../../src/sandbox/index.js';
 import { createFakeClock } from '../doubles/fake-clock.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { toJobId } from '../../src/queues/payout-queues.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, it } from '@jest/globals';
-import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/change-payouts.js';
+import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/errors.js';
-import { silentLogger } from '../../src/logger.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
+import { silentLogger } from '../../src/base/logger.js';
 import type { ClockReading } from '../../src/worker/redis-clocks.js';
 import { repairClockJumps } from '../../src/worker/repair-clock-jump.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';

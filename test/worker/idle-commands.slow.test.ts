@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { until } from '../support/until.js';
 import { countCommands, type CommandCounter } from './support/command-counter.js';
 import { openWorld, untilSettled, type PayoutWorld } from './support/payout-world.js';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Worker } from 'bullmq';
-import { systemClock, type Clock } from '../../src/clock.js';
-import { silentLogger } from '../../src/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { systemClock, type Clock } from '../../src/base/clock.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { startJobWorker, type JobWorker } from '../../src/worker/job-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';

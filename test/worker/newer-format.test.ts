@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
-import { silentLogger, type Logger } from '../../src/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { silentLogger, type Logger } from '../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { startWatchedWorker, type WatchedWorker } from './support/watched-worker.js';
 import { until } from '../support/until.js';

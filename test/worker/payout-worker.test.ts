@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { InvalidConfigError, StoppedError } from '../../src/errors.js';
+import { InvalidConfigError, StoppedError } from '../../src/base/errors.js';
 import type { AccountOptions } from '../../src/worker/payout-worker.js';
 import { createPayoutWorker } from '../../src/control/payout-worker.js';
 import { testRedisUrl } from '../support/account.js';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import type { PaymentStatus } from '../../src/gateway/gateway.js';
-import { silentLogger } from '../../src/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { StatusJobs } from '../../src/worker/status-jobs.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';

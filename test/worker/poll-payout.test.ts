@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
 import { ReceiptSigner } from '../../src/control/intents/receipt-signer.js';
 import { testKey, TEST_AUDIENCE } from '../control/support/keys.js';

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { findFreePort } from '../../src/local-redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { expectPromisesKept, openWorld, untilSettled, type PayoutWorld } from './support/payout-world.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 import { until } from '../support/until.js';

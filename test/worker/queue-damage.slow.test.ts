@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';

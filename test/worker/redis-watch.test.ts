@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { Clock } from '../../src/clock.js';
-import { KnownReplicas } from '../../src/ledger/known-replicas.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/redis.js';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import type { Clock } from '../../src/base/clock.js';
+import { KnownReplicas } from '../../src/ledger/redis-durability.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { RedisWatch } from '../../src/worker/redis-watch.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { repairClockJump } from '../../src/worker/repair-clock-jump.js';
 import { LIMITER_MS, STALLED_JOBS } from '../../src/worker/job-worker.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readWorkers, type WorkerReport } from '../../src/ledger/workers.js';
-import { silentLogger } from '../../src/logger.js';
-import { describeWorker } from '../../src/worker/report-worker.js';
-import { reportWorker } from '../../src/worker/report-worker.js';
-import { systemClock, type Clock } from '../../src/clock.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { describeWorker, reportWorker } from '../../src/worker/report-worker.js';
+import { systemClock, type Clock } from '../../src/base/clock.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
 

@@ -8,7 +8,7 @@ import { PayoutArchive } from '../../src/archive/payout-archive.js';
 import { readArchive, type ArchivedPayout } from '../../src/archive/read-archive.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { applyRetention, removeSome, type RetentionStep } from '../../src/worker/retention.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';

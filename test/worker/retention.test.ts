@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
-import { silentLogger } from '../../src/logger.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { applyRetention, removeSome } from '../../src/worker/retention.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { aPayout } from '../ledger/support/a-payout.js';

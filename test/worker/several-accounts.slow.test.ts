@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { endAllWorkers, startWorkerProcess } from './support/worker-process.js';
 import { until } from '../support/until.js';

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { readStatistics } from '../../src/ledger/statistics.js';
 import { openTestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import type { JournalHead } from '../../src/ledger/sender-ledger.js';
-import { silentLogger, type Logger } from '../../src/logger.js';
-import { JournalHeadTeller } from '../../src/worker/tell-journal-head.js';
+import { silentLogger, type Logger } from '../../src/base/logger.js';
+import { JournalHeadTeller } from '../../src/worker/account-sending.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { aSend, LEDGER, makeJournalFolder, type JournalFolder } from '../journal/support/journal-folder.js';
 

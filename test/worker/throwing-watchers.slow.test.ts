@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Logger } from '../../src/logger.js';
+import type { Logger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startHealthServer } from '../../src/worker/monitoring/health-server.js';
 import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../src/control/payout-worker.js';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { findFreePort } from '../../src/local-redis.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { adoptJournal, SIGNING, writeKeyFiles, type KeyFiles } from '../proofs/signing.js';
 import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { startLocalRedis, type LocalRedis } from '../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { createFakeClock, type FakeClock } from '../doubles/fake-clock.js';
 import { expectPromisesKept, openWorld, untilSent, untilSettled, type PayoutWorld } from './support/payout-world.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { systemClock, type Clock } from '../../src/clock.js';
-import { silentLogger, type Logger } from '../../src/logger.js';
+import { systemClock, type Clock } from '../../src/base/clock.js';
+import { silentLogger, type Logger } from '../../src/base/logger.js';
 import { watchJobs } from '../../src/worker/watch-jobs.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
 import { until } from '../support/until.js';

@@ -1,17 +1,17 @@
 import type { ApprovalDecision } from '../../ledger/control-record.js';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { isAborted } from '../../clock.js';
+import { isAborted } from '../../base/clock.js';
 import { type ActSigner, findSigningKey } from '../../control/approvals/act-signer.js';
 import {
   APPROVAL_LIFETIME_MS,
+  formatApproval,
   LONGEST_APPROVAL_MS,
   makeApproval,
   signApproval,
-} from '../../control/approvals/approval-signer.js';
-import { formatApproval } from '../../control/approvals/approval.js';
+} from '../../control/approvals/approval.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import { durationField } from '../../control/policy/policy-fields.js';
+import { durationField } from '../../control/policy/policy.js';
 import {
   ConflictError,
   InvalidInputError,
@@ -19,11 +19,11 @@ import {
   NotVerifiedError,
   type PayoutError,
   StoppedError,
-} from '../../errors.js';
-import { parseInput } from '../../fields.js';
-import { formatCount, formatTimeUtc } from '../../format.js';
-import { parseActor } from '../../ledger/actor.js';
-import { addApproval } from '../../control/operator/add-approval.js';
+} from '../../base/errors.js';
+import { parseInput } from '../../base/fields.js';
+import { formatCount, formatTimeUtc } from '../../base/format.js';
+import { parseActor } from '../../ledger/payout.js';
+import { addApproval, checkApproval } from '../../control/operator/store-approval.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
@@ -32,8 +32,7 @@ import {
   judgeApprovals,
   verifyApprovable,
 } from '../../control/approvals/approvable-payout.js';
-import { checkApproval } from '../../control/operator/store-approval.js';
-import { toPlainText } from '../../plain-text.js';
+import { toPlainText } from '../../base/plain-text.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireTerminal } from '../context/confirm.js';

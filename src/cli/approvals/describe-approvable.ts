@@ -1,5 +1,5 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
-import { formatCount, formatDuration, formatTimeUtc } from '../../format.js';
+import { formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { ApprovablePayout, JudgedApproval } from '../../control/approvals/approvable-payout.js';

@@ -1,8 +1,8 @@
-import { NotFoundError, NotVerifiedError } from '../../errors.js';
+import { NotFoundError, NotVerifiedError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
-import { toPlainText } from '../../plain-text.js';
+import { toPlainText } from '../../base/plain-text.js';
 
 /** Payouts that were chosen, and why the records of others cannot be read. */
 export interface ChosenPayouts {

@@ -1,6 +1,6 @@
-import { InvalidInputError, StoppedError } from '../../errors.js';
-import { isAborted } from '../../clock.js';
-import { formatCount } from '../../format.js';
+import { InvalidInputError, StoppedError } from '../../base/errors.js';
+import { isAborted } from '../../base/clock.js';
+import { formatCount } from '../../base/format.js';
 import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../control/operator/store-approval.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireKeyring } from '../context/signing.js';

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { findArchived } from '../../archive/find-archived.js';
-import { readConfig } from '../../config.js';
+import { readConfig } from '../../base/config.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import { InvalidInputError } from '../../errors.js';
-import { formatTime } from '../../format.js';
+import { InvalidInputError } from '../../base/errors.js';
+import { formatTime } from '../../base/format.js';
 import { FileSendJournal } from '../../journal/file-send-journal.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
-import { readJournal } from '../../journal/read-journal.js';
-import type { Actor } from '../../ledger/actor.js';
+import { readJournal } from '../../journal/journal-reader.js';
+import type { Actor } from '../../ledger/payout.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited } from '../../ledger/read-audited.js';

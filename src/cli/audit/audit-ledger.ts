@@ -1,7 +1,7 @@
-import type { Spend } from '../../ledger/spend-event.js';
+import type { Spend } from '../../ledger/control-record.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import { verifyReceipt } from '../../control/intents/verify-receipt.js';
-import { isSameTxhash } from '../../fields.js';
+import { verifyReceipt } from '../../control/intents/receipt.js';
+import { isSameTxhash } from '../../base/fields.js';
 import { identify, type JournalEntry, type JournalItem } from '../../journal/journal-line.js';
 import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';

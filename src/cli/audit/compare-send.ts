@@ -1,5 +1,5 @@
 import { wasSent } from '../../journal/journal-view.js';
-import { isSameTxhash } from '../../fields.js';
+import { isSameTxhash } from '../../base/fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { AuditedRecord } from '../../ledger/read-audited.js';

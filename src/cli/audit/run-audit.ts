@@ -1,7 +1,7 @@
-import { RedisUnavailableError } from '../../errors.js';
-import { formatTimeUtc } from '../../format.js';
+import { RedisUnavailableError } from '../../base/errors.js';
+import { formatTimeUtc } from '../../base/format.js';
 import { journalPath } from '../../journal/journal-files.js';
-import { readItems } from '../../journal/read-journal.js';
+import { readItems } from '../../journal/journal-reader.js';
 import { verifyJournal, type JournalReport } from '../../control/audit/verify-journal.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readToldHeads, type HeadEvent } from '../../control/audit/read-told-heads.js';

@@ -1,6 +1,5 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
-import { hashApproval } from '../../control/approvals/approval.js';
-import { type ApprovalCount, countApprovals } from '../../control/approvals/count-approvals.js';
+import { type ApprovalCount, countApprovals, hashApproval } from '../../control/approvals/approval.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
 import { decide, type PolicyWorld } from '../../control/policy/decide.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';

@@ -1,6 +1,5 @@
-import { hashIntent, type Intent } from '../../control/intents/intent.js';
+import { hashIntent, type Intent, intentOf, intentOfProof } from '../../control/intents/intent.js';
 import type { BoundKeyring, KeyFinder } from '../../control/keys/keyring.js';
-import { intentOf, intentOfProof } from '../../control/intents/signed-payout.js';
 import { StatementError } from '../../control/intents/statement.js';
 import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/intents/verify-intent.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';

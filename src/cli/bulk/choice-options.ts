@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { z } from 'zod';
-import { InvalidInputError } from '../../errors.js';
-import { parseInput } from '../../fields.js';
+import { InvalidInputError } from '../../base/errors.js';
+import { parseInput } from '../../base/fields.js';
 import { batchField, lastMessage, type Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';

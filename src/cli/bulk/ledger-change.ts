@@ -1,8 +1,7 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { SignedDecisions } from '../../control/operator/sign-decision.js';
-import type { Actor } from '../../ledger/actor.js';
-import { PAYOUTS_PER_CHANGE } from '../../ledger/change-payouts.js';
-import { toLine, type Payout } from '../../ledger/payout.js';
+import { type Actor, type Payout, toLine } from '../../ledger/payout.js';
+import { PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { changeManyPayouts } from '../../operator/change-many.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';

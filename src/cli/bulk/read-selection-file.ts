@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isAborted } from '../../clock.js';
-import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../csv-columns.js';
-import { InvalidInputError, StoppedError } from '../../errors.js';
-import { isSameTxhash, parseInput, payoutIdField, txhashField, txhashKey } from '../../fields.js';
+import { isAborted } from '../../base/clock.js';
+import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../ledger/payout-csv.js';
+import { InvalidInputError, StoppedError } from '../../base/errors.js';
+import { isSameTxhash, parseInput, payoutIdField, txhashField, txhashKey } from '../../base/fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { openSource } from '../import/open-source.js';
 import { RowMessages } from '../import/progress.js';

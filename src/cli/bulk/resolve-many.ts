@@ -1,7 +1,7 @@
-import { readConfig } from '../../config.js';
+import { readConfig } from '../../base/config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Actor } from '../../ledger/actor.js';
+import type { Actor } from '../../ledger/payout.js';
 import { PayoutOperator } from '../../control/payout-operator.js';
 import type { Resolution } from '../../operator/resolve-payout.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';

@@ -1,6 +1,6 @@
-import { isAborted, systemClock } from '../../clock.js';
-import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../errors.js';
-import { formatAlternatives, formatCount } from '../../format.js';
+import { isAborted, systemClock } from '../../base/clock.js';
+import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../base/errors.js';
+import { formatAlternatives, formatCount } from '../../base/format.js';
 import { readGatewayFacts, type Currency } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';

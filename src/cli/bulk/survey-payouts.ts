@@ -1,5 +1,5 @@
-import { isAborted } from '../../clock.js';
-import { NotFoundError, StoppedError } from '../../errors.js';
+import { isAborted } from '../../base/clock.js';
+import { NotFoundError, StoppedError } from '../../base/errors.js';
 import { listPayouts, readPayouts } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';

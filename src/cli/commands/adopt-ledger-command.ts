@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../config.js';
-import { ConflictError } from '../../errors.js';
+import { readConfig } from '../../base/config.js';
+import { ConflictError } from '../../base/errors.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
-import { describeMissing } from '../../operator/adopt-ledger.js';
+import { describeMissing, readJournals } from '../../operator/adopt-ledger.js';
 import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../../operator/adoption.js';
-import { readJournals } from '../../operator/open-journals.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
@@ -19,8 +18,8 @@ import {
   type SigningFlags,
 } from '../context/signing.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../../format.js';
-import type { Actor } from '../../ledger/actor.js';
+import { formatTime, shorten } from '../../base/format.js';
+import type { Actor } from '../../ledger/payout.js';
 import { addActorOptions, readActor } from '../context/flags.js';
 import { withAccount, withOperator } from '../context/account.js';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { parseInput } from '../../fields.js';
-import { formatDuration, formatMoney } from '../../format.js';
+import { parseInput } from '../../base/fields.js';
+import { formatDuration, formatMoney } from '../../base/format.js';
 import { type Currency, readGatewayFacts } from '../../ledger/gateway-facts.js';
 import { batchField, type Payout } from '../../ledger/payout.js';
 import { addApprovalOptions, type ApprovalFlags, decidePayouts } from '../approvals/decide-payouts.js';

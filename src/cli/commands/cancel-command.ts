@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Actor } from '../../ledger/actor.js';
+import type { Actor } from '../../ledger/payout.js';
 import { UNSENT_STATES } from '../../ledger/states.js';
-import { cancelPayout } from '../../queues/cancel-payout.js';
+import { cancelPayout } from '../../queues/open-ledger.js';
 import { addChoiceOptions, requireOneOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';

@@ -1,5 +1,5 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import type { Actor } from '../../ledger/actor.js';
+import type { Actor } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { sweepCancelledJobs } from '../../operator/change-many.js';
 import { readChoice, type ChoiceFlags } from '../bulk/choice-options.js';

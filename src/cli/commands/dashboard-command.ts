@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { readAudiences } from '../context/signing.js';
-import { untilAborted } from '../../clock.js';
-import { readConfig } from '../../config.js';
+import { untilAborted } from '../../base/clock.js';
+import { readConfig } from '../../base/config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
-import { InvalidConfigError } from '../../errors.js';
+import { InvalidConfigError } from '../../base/errors.js';
 import { type CliContext, outliveHangup } from '../context/cli-context.js';
 import { readPlatformIds, readPolicyFiles } from '../context/accounts.js';
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { readConfig, readSettings } from '../../config.js';
-import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
-import { toPlainText } from '../../plain-text.js';
+import { readConfig, readSettings } from '../../base/config.js';
+import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../base/settings.js';
+import { toPlainText } from '../../base/plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { CheckResult } from '../doctor/check-result.js';
 import { runChecks, type DoctorOptions } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
-import { formatCount } from '../../format.js';
+import { formatCount } from '../../base/format.js';
 import { readWorkerKey } from '../context/signing.js';
 import { readWorkerAccounts } from '../context/accounts.js';
 

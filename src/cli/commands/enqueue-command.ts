@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../config.js';
+import { readConfig } from '../../base/config.js';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readSigning } from '../context/signing.js';

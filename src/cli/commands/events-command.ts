@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.js';
-import { InvalidInputError, RedisUnavailableError } from '../../errors.js';
-import { formatCount, formatTime } from '../../format.js';
+import { systemClock } from '../../base/clock.js';
+import { InvalidInputError, RedisUnavailableError } from '../../base/errors.js';
+import { formatCount, formatTime } from '../../base/format.js';
 import { ACTIVITIES, type Activity, readActivity } from '../../ledger/activity.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { toPlainText } from '../../plain-text.js';
+import { toPlainText } from '../../base/plain-text.js';
 import {
   type EventPosition,
   findEventsEnd,

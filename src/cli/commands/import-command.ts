@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { z } from 'zod';
-import { readConfig } from '../../config.js';
-import { parseInput } from '../../fields.js';
+import { readConfig } from '../../base/config.js';
+import { parseInput } from '../../base/fields.js';
 import { batchField } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { requireTerminal, stdinIsTaken } from '../context/confirm.js';

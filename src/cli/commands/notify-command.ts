@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.js';
-import { readConfig, readSettings, type Environment } from '../../config.js';
+import { systemClock } from '../../base/clock.js';
+import { readConfig, readSettings, type Environment } from '../../base/config.js';
 import { openAudience } from '../../control/keys/audience.js';
-import { createLogger } from '../../create-logger.js';
+import { createLogger } from '../../base/create-logger.js';
 import { NotifyStatus, startNotifyServer } from '../../notifications/notify-server.js';
 import { runNotifier } from '../../notifications/start-notifier.js';
-import { NOTIFY_SETTINGS } from '../../settings.js';
-import { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
+import { NOTIFY_SETTINGS } from '../../base/settings.js';
+import { ReceiptVerifier } from '../../control/intents/receipt.js';
 import { type CliContext, outliveHangup } from '../context/cli-context.js';
 import { hasKeyring, readAudiences, requireKeys } from '../context/signing.js';
 import { readPlatformIds } from '../context/accounts.js';

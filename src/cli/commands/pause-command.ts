@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import { ConflictError } from '../../errors.js';
-import { formatCount } from '../../format.js';
-import { readJournal } from '../../journal/read-journal.js';
-import type { Actor } from '../../ledger/actor.js';
+import { ConflictError } from '../../base/errors.js';
+import { formatCount } from '../../base/format.js';
+import { readJournal } from '../../journal/journal-reader.js';
+import type { Actor } from '../../ledger/payout.js';
 import { type JournalFolder, readJournalFolder, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
 import type { Verdict } from '../../control/policy/decide.js';
-import { describeRule } from '../../control/policy/describe-rule.js';
-import { describeVerdict } from '../../control/policy/describe-verdict.js';
-import { formatSpan } from '../../control/policy/format-span.js';
+import { describeRule, describeVerdict, formatSpan, listRuleVerdicts } from '../../control/policy/describe-rule.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
 import { DEFAULT_USD, type UsdSettings } from '../../control/policy/policy.js';
-import { NotFoundError } from '../../errors.js';
-import { formatCount, formatDuration } from '../../format.js';
+import { NotFoundError } from '../../base/errors.js';
+import { formatCount, formatDuration } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import {
   type BucketUsage,
@@ -17,7 +15,6 @@ import {
 } from '../../ledger/policy-report.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
-import { listRuleVerdicts } from '../../control/policy/rule-verdicts.js';
 import { readPayout, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { findKeyring, readPolicyDraft, requirePolicy } from '../context/signing.js';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.js';
-import { ConflictError, InvalidInputError, NotFoundError } from '../../errors.js';
-import { formatDuration, formatTime } from '../../format.js';
-import { type Actor, parseActor } from '../../ledger/actor.js';
+import { systemClock } from '../../base/clock.js';
+import { ConflictError, InvalidInputError, NotFoundError } from '../../base/errors.js';
+import { formatDuration, formatTime } from '../../base/format.js';
+import { type Actor, parseActor } from '../../ledger/payout.js';
 import { nameBalance } from '../../ledger/balance-cover.js';
 import { type Currency, readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';

@@ -1,8 +1,7 @@
 import type { PayoutOperator } from '../../control/payout-operator.js';
 import type { Command } from 'commander';
-import { InvalidInputError } from '../../errors.js';
-import type { Actor } from '../../ledger/actor.js';
-import type { Payout } from '../../ledger/payout.js';
+import { InvalidInputError } from '../../base/errors.js';
+import type { Actor, Payout } from '../../ledger/payout.js';
 import { addChoiceOptions, requireIdsOrMany, requireOneOrMany, type ChoiceFlags } from '../bulk/choice-options.js';
 import { withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';

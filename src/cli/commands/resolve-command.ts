@@ -1,9 +1,9 @@
 import { PayoutOperator } from '../../control/payout-operator.js';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import { formatMoney, formatTime } from '../../format.js';
+import { formatMoney, formatTime } from '../../base/format.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Actor } from '../../ledger/actor.js';
+import type { Actor } from '../../ledger/payout.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { untilAborted } from '../../clock.js';
-import { readConfig, type Environment } from '../../config.js';
-import { InvalidInputError, type Problem } from '../../errors.js';
-import { parseInput, platformIdField } from '../../fields.js';
+import { untilAborted } from '../../base/clock.js';
+import { readConfig, type Environment } from '../../base/config.js';
+import { InvalidInputError, type Problem } from '../../base/errors.js';
+import { parseInput, platformIdField } from '../../base/fields.js';
 import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.js';
 import type { CliContext } from '../context/cli-context.js';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.js';
-import { formatDuration, formatMoney, formatSeconds, formatTime, formatTimeUtc } from '../../format.js';
+import { systemClock } from '../../base/clock.js';
+import { formatDuration, formatMoney, formatSeconds, formatTime, formatTimeUtc } from '../../base/format.js';
 import { type AccountStats, readAccountStats } from '../../ledger/account-stats.js';
 import { compareBalance } from '../../ledger/balance-cover.js';
 import { type GatewayFacts, readGatewayFacts } from '../../ledger/gateway-facts.js';
@@ -13,10 +13,9 @@ import {
   estimateEnd,
   readStatistics,
 } from '../../ledger/statistics.js';
-import { type SenderLife, watchHeartbeat } from '../../ledger/watch-heartbeat.js';
-import { findRefused, type KnownWorker, readWorkers } from '../../ledger/workers.js';
+import { findRefused, type KnownWorker, readWorkers, type SenderLife, watchHeartbeat } from '../../ledger/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import type { AdviceOptions } from '../../operator/command.js';
+import type { AdviceOptions } from '../../operator/next-steps.js';
 import { withAccount, withProducer } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { hasKeyring } from '../context/signing.js';

@@ -1,10 +1,10 @@
 import type { PayoutOperator } from '../../control/payout-operator.js';
 import type { PayoutProducer, PayoutProducerOptions } from '../../control/payout-producer.js';
 import type { ArchiveFolder } from '../../archive/archive-files.js';
-import { systemClock, within } from '../../clock.js';
-import { readConfig } from '../../config.js';
+import { systemClock, within } from '../../base/clock.js';
+import { readConfig } from '../../base/config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
-import { InvalidConfigError, NotFoundError, NotVerifiedError, PayoutError } from '../../errors.js';
+import { InvalidConfigError, NotFoundError, NotVerifiedError, PayoutError } from '../../base/errors.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
@@ -93,7 +93,7 @@ export async function withGateway<Result>(
   const config = readConfig(names, environment);
   const [{ createGatewayClient }, { silentLogger }] = await Promise.all([
     import('../../gateway/gateway-client.js'),
-    import('../../logger.js'),
+    import('../../base/logger.js'),
   ]);
   const gateway = createGatewayClient({
     baseUrl: config.GATEWAY_BASE_URL,

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { partialAccountSettingsSchema } from '../../account-settings.js';
-import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../config.js';
-import { InvalidConfigError, InvalidInputError } from '../../errors.js';
-import { parseInput, platformIdField, toProblem } from '../../fields.js';
-import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../../settings.js';
-import { readSecretFile } from '../../trusted-file.js';
+import {
+  ACCOUNT_IDENTITY,
+  ACCOUNT_SETTINGS,
+  CONTROL_SETTINGS,
+  partialAccountSettingsSchema,
+} from '../../base/settings.js';
+import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../base/config.js';
+import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
+import { parseInput, platformIdField, toProblem } from '../../base/fields.js';
+import { readSecretFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
 /** Which accounts a command is about: `all` are those of the accounts file, where none is chosen. */

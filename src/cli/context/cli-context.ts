@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import picocolors from 'picocolors';
-import type { Environment } from '../../config.js';
-import type { Logger } from '../../logger.js';
-import { toJsonLine, toPlainLines, toPlainText } from '../../plain-text.js';
+import type { Environment } from '../../base/config.js';
+import type { Logger } from '../../base/logger.js';
+import { toJsonLine, toPlainLines, toPlainText } from '../../base/plain-text.js';
 import type { Terminal } from './confirm.js';
 
 /** What commands may use of the process they run in. Everything else comes as options. */

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { followSignals } from '../../clock.js';
-import { InvalidInputError, StoppedError } from '../../errors.js';
-import { toPlainLines } from '../../plain-text.js';
+import { followSignals } from '../../base/clock.js';
+import { InvalidInputError, StoppedError } from '../../base/errors.js';
+import { toPlainLines } from '../../base/plain-text.js';
 
 /** Where an operator is asked: stdout stays for the result. */
 export interface Terminal {

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
-import { toPlainText } from '../../plain-text.js';
-import { InvalidConfigError, InvalidInputError, PayoutError, type ErrorCode } from '../../errors.js';
+import { toPlainText } from '../../base/plain-text.js';
+import { InvalidConfigError, InvalidInputError, PayoutError, type ErrorCode } from '../../base/errors.js';
 
 export const EXIT_CODES = { done: 0, failed: 1, usage: 2, notFound: 3, conflict: 4, notVerified: 5 } as const;
 

@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { ConflictError, InvalidInputError, TransactionMismatchError } from '../../errors.js';
-import { parseInput } from '../../fields.js';
-import { type Actor, parseActor } from '../../ledger/actor.js';
+import { ConflictError, InvalidInputError, TransactionMismatchError } from '../../base/errors.js';
+import { parseInput } from '../../base/fields.js';
+import { type Actor, parseActor } from '../../ledger/payout.js';
 
 /**
  * Adds `--reason` and `--by` to a command.

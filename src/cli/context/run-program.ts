@@ -1,8 +1,8 @@
 import { Command, Help } from 'commander';
-import type { Environment } from '../../config.js';
+import type { Environment } from '../../base/config.js';
 import type { AccountScope, ChosenAccount } from './accounts.js';
 import type { CliContext } from './cli-context.js';
-import { readVersion } from '../../version.js';
+import { readVersion } from '../../base/version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
 
 /** Gives a command its options, help text and action. */

@@ -1,19 +1,17 @@
-import { audienceOf } from '../../account-settings.js';
+import { audienceOf } from '../../base/settings.js';
 import type { PayoutProducerOptions } from '../../control/payout-producer.js';
 import type { Command } from 'commander';
-import { type Environment, mayReadOpenSecrets, readConfig } from '../../config.js';
-import { systemClock } from '../../clock.js';
+import { type Environment, mayReadOpenSecrets, readConfig } from '../../base/config.js';
+import { systemClock } from '../../base/clock.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { openAudience, type Audience } from '../../control/keys/audience.js';
-import { readKeyringFile } from '../../control/keys/keyring-file.js';
-import type { BoundKeyring, Keyring } from '../../control/keys/keyring.js';
+import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import { readSigningKey, type SigningKey } from '../../control/keys/signing-key-file.js';
-import type { ReceiptVerdict } from '../../control/intents/verify-receipt.js';
-import { InvalidConfigError, InvalidInputError, NotVerifiedError } from '../../errors.js';
+import { readSigningKey, type SigningKey } from '../../control/keys/signing-key.js';
+import type { ReceiptVerdict, ReceiptVerifier } from '../../control/intents/receipt.js';
+import { InvalidConfigError, InvalidInputError, NotVerifiedError } from '../../base/errors.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
-import type { ReceiptVerifier } from '../../control/intents/receipt-verifier.js';
 import { parseAccountsFile, readPlatformIds } from './accounts.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
@@ -286,7 +284,7 @@ export async function openApprovalJudge(environment: Environment): Promise<Appro
 export async function openReceiptVerifier(environment: Environment): Promise<ReceiptVerifier | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;
-  const { ReceiptVerifier } = await import('../../control/intents/receipt-verifier.js');
+  const { ReceiptVerifier } = await import('../../control/intents/receipt.js');
   return new ReceiptVerifier(readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID, keyring);
 }
 

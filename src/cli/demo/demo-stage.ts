@@ -3,10 +3,10 @@ import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RedisUnavailableError } from '../../errors.js';
+import { RedisUnavailableError } from '../../base/errors.js';
 import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { findFreePort, type LocalRedis, startLocalRedis } from '../../local-redis.js';
-import { closeRedis, connectRedis } from '../../redis.js';
+import { findFreePort, type LocalRedis, startLocalRedis } from '../../sandbox/local-redis.js';
+import { closeRedis, connectRedis } from '../../base/redis.js';
 import { startSandbox, type Sandbox } from '../../sandbox/index.js';
 import { DemoWorker } from './demo-worker.js';
 

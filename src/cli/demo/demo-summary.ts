@@ -1,8 +1,7 @@
-import { formatMs } from '../../format.js';
+import { formatMs } from '../../base/format.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { shellQuote } from '../../operator/command.js';
-import { nextSteps } from '../../operator/next-steps.js';
+import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payment, SandboxStats } from '../../sandbox/index.js';
 import { DEMO_PLATFORM_ID } from './demo-stage.js';
 

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import { formatMs, shorten } from '../../format.js';
+import { formatMs, shorten } from '../../base/format.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/format-table.js';

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { within } from '../../clock.js';
+import { within } from '../../base/clock.js';
 
 const END_WITHIN_MS = 3_000;
 const SHOWN_LOG_LINES = 5;

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { formatMs } from '../../format.js';
+import { formatMs } from '../../base/format.js';
 import { PAYOUT_STATES } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import { colourState, formatTable } from '../output/format-table.js';

@@ -1,7 +1,7 @@
 import type { PayoutProducer } from '../../control/payout-producer.js';
 import { randomInt } from 'node:crypto';
-import { followSignals, isAborted, systemClock, untilAborted } from '../../clock.js';
-import { ClosedError, PayoutError, WaitTimeoutError } from '../../errors.js';
+import { followSignals, isAborted, systemClock, untilAborted } from '../../base/clock.js';
+import { ClosedError, PayoutError, WaitTimeoutError } from '../../base/errors.js';
 import type { Payout, ValidPayout } from '../../ledger/payout.js';
 import { type EventPosition, readEvents } from '../../producer/events/payout-events.js';
 import { type DemoStage, JITTER, openStage } from './demo-stage.js';

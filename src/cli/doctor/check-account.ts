@@ -1,22 +1,19 @@
 import type { Queue } from 'bullmq';
-import type { Clock } from '../../clock.js';
-import { formatCount, formatDuration, formatSeconds } from '../../format.js';
+import type { Clock } from '../../base/clock.js';
+import { formatCount, formatDuration, formatSeconds } from '../../base/format.js';
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
 import { compareBalance } from '../../ledger/balance-cover.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/notification-lag.js';
+import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/state-events.js';
 import { listDrops, readReconciliation, summariseDrops } from '../../ledger/reconciliation.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../../ledger/states.js';
 import { readQueuedSums } from '../../ledger/statistics.js';
-import { watchHeartbeat } from '../../ledger/watch-heartbeat.js';
-import { findRefused, readWorkers } from '../../ledger/workers.js';
+import { findRefused, readWorkers, watchHeartbeat } from '../../ledger/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import type { AdviceOptions } from '../../operator/command.js';
-import { countDueJobs } from '../../queues/count-due-jobs.js';
-import { readJobBalance } from '../../queues/job-balance.js';
-import type { PayoutQueues } from '../../queues/payout-queues.js';
-import { findForeignSettings } from '../../queues/queue-settings.js';
+import type { AdviceOptions } from '../../operator/next-steps.js';
+import { countDueJobs, readJobBalance } from '../../queues/job-balance.js';
+import { findForeignSettings, type PayoutQueues } from '../../queues/payout-queues.js';
 import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
 /** Whether settings in Redis stop a queue, or override the limits of its worker. */

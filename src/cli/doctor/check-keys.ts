@@ -1,10 +1,9 @@
-import type { Clock } from '../../clock.js';
-import { readKeyringFile } from '../../control/keys/keyring-file.js';
-import type { KeyRole, Keyring } from '../../control/keys/keyring.js';
+import type { Clock } from '../../base/clock.js';
+import { type Keyring, type KeyRole, readKeyringFile } from '../../control/keys/keyring.js';
 import { readPolicyFile } from '../../control/policy/policy-file.js';
-import type { SigningKey } from '../../control/keys/signing-key-file.js';
-import { InvalidConfigError } from '../../errors.js';
-import { formatCount } from '../../format.js';
+import type { SigningKey } from '../../control/keys/signing-key.js';
+import { InvalidConfigError } from '../../base/errors.js';
+import { formatCount } from '../../base/format.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { findReceiptKeyProblem } from '../../control/keys/receipt-key.js';
 import { describeOtherGateway } from '../../worker/sender/journal-audit.js';

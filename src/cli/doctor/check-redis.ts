@@ -1,13 +1,17 @@
-import { GUARD_MS } from '../../account-settings.js';
-import type { Clock } from '../../clock.js';
-import { CLOCK_OFFSET_MAX_MS, describeClockOffset, readClockOffset } from '../../ledger/clock-offset.js';
+import { GUARD_MS } from '../../base/settings.js';
+import type { Clock } from '../../base/clock.js';
+import {
+  checkDurability,
+  CLOCK_OFFSET_MAX_MS,
+  describeClockOffset,
+  findWriteRefusal,
+  KnownReplicas,
+  listServers,
+  readClockOffset,
+  readSettings,
+} from '../../ledger/redis-durability.js';
 import { WriteConfirmer } from '../../ledger/confirm-write.js';
-import { listServers } from '../../ledger/find-server.js';
-import { KnownReplicas } from '../../ledger/known-replicas.js';
-import { checkDurability } from '../../ledger/redis-durability.js';
-import { readSettings } from '../../ledger/server-facts.js';
-import { findWriteRefusal } from '../../ledger/write-probe.js';
-import type { RedisClient } from '../../redis.js';
+import type { RedisClient } from '../../base/redis.js';
 import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
 /** ZRANGE … BYSCORE, which the ledger uses, came with this version. */

@@ -1,4 +1,4 @@
-import { within } from '../../clock.js';
+import { within } from '../../base/clock.js';
 
 /** The result of one check of `payouts doctor`. */
 export interface CheckResult {

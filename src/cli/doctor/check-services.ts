@@ -1,10 +1,10 @@
 import { TLSSocket } from 'node:tls';
 import { z } from 'zod';
-import type { Clock } from '../../clock.js';
-import { PayoutError } from '../../errors.js';
+import type { Clock } from '../../base/clock.js';
+import { PayoutError } from '../../base/errors.js';
 import { createGatewayClient, type GatewayClient } from '../../gateway/gateway-client.js';
-import { openSocket } from '../../gateway/open-socket.js';
-import { silentLogger } from '../../logger.js';
+import { openSocket } from '../../gateway/socket.js';
+import { silentLogger } from '../../base/logger.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 

@@ -1,11 +1,10 @@
-import { audienceOf } from '../../account-settings.js';
-import { systemClock, type Clock } from '../../clock.js';
+import { ACCOUNT_SETTINGS, audienceOf } from '../../base/settings.js';
+import { systemClock, type Clock } from '../../base/clock.js';
 import { openAudience } from '../../control/keys/audience.js';
 import type { Keyring } from '../../control/keys/keyring.js';
-import { silentLogger, type Logger } from '../../logger.js';
+import { silentLogger, type Logger } from '../../base/logger.js';
 import { openAccount } from '../../queues/open-account.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../redis.js';
-import { ACCOUNT_SETTINGS } from '../../settings.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../base/redis.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { accountChecks } from './check-account.js';
 import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-journal.js';

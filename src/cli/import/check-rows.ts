@@ -1,7 +1,6 @@
-import { isAborted } from '../../clock.js';
-import { InvalidInputError, StoppedError, type Problem } from '../../errors.js';
-import { parsePayout } from '../../producer/parse-payouts.js';
-import { checkRecipient, needsCurrencies } from '../../producer/check-recipient.js';
+import { isAborted } from '../../base/clock.js';
+import { InvalidInputError, StoppedError, type Problem } from '../../base/errors.js';
+import { checkRecipient, needsCurrencies, parsePayout } from '../../producer/parse-payouts.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';

@@ -1,5 +1,5 @@
-import { fromUnits, toUnits } from '../../decimal.js';
-import { formatMoney } from '../../format.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
+import { formatMoney } from '../../base/format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import { formatTable } from '../output/format-table.js';

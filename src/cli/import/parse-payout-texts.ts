@@ -1,4 +1,4 @@
-import { InvalidInputError } from '../../errors.js';
+import { InvalidInputError } from '../../base/errors.js';
 import { splitTag } from '../../gateway/wallet.js';
 
 type TextField =

@@ -1,5 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress';
-import type { Problem } from '../../errors.js';
+import type { Problem } from '../../base/errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { Terminal } from '../context/confirm.js';
 

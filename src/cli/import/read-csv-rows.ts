@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { InvalidInputError, type Problem } from '../../errors.js';
+import { InvalidInputError, type Problem } from '../../base/errors.js';
 import {
   INPUT_COLUMN_NAMES,
   INPUT_COLUMNS,
@@ -8,7 +8,7 @@ import {
   RESULT_CSV_COLUMNS,
   toColumnName,
   unquoteFormula,
-} from '../../csv-columns.js';
+} from '../../ledger/payout-csv.js';
 import { parsePayoutTexts } from './parse-payout-texts.js';
 import { readCsvRecords, unreadableRow, type CsvOptions, type CsvValues, type Row } from './read-records.js';
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { parse as parseText } from 'csv-parse/sync';
-import { InvalidInputError, type Problem } from '../../errors.js';
+import { InvalidInputError, type Problem } from '../../base/errors.js';
 
 /** One row of a file: the unchecked fields of a payout, or why the row cannot be read. */
 export type Row =

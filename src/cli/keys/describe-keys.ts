@@ -1,5 +1,5 @@
 import type { Keyring, KeyringKey } from '../../control/keys/keyring.js';
-import { formatCount } from '../../format.js';
+import { formatCount } from '../../base/format.js';
 
 const DAY_MS = 86_400_000;
 

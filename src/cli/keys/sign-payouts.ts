@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { systemClock } from '../../clock.js';
-import { readConfig } from '../../config.js';
-import { InvalidInputError } from '../../errors.js';
-import { formatCount } from '../../format.js';
+import { systemClock } from '../../base/clock.js';
+import { readConfig } from '../../base/config.js';
+import { InvalidInputError } from '../../base/errors.js';
+import { formatCount } from '../../base/format.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { CHUNK_SIZE } from '../../producer/payout-intake.js';
-import { PayoutSigner } from '../../control/intents/payout-signer.js';
+import { PayoutSigner } from '../../control/intents/intent-signer.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readAudience, requireSigningKey } from '../context/signing.js';
 import { checkRows, type CheckedPayout } from '../import/check-rows.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { InvalidInputError } from '../../errors.js';
-import { amountField, parseInput } from '../../fields.js';
-import type { PayoutFilter } from '../../ledger/find-payouts.js';
+import { InvalidInputError } from '../../base/errors.js';
+import { amountField, parseInput } from '../../base/fields.js';
+import type { PayoutFilter } from '../../ledger/payout-queries.js';
 import { batchField } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 

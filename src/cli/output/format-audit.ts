@@ -1,13 +1,13 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Keyring } from '../../control/keys/keyring.js';
 import { formatMicros } from '../../control/policy/usd.js';
-import { quoteFormula } from '../../csv-columns.js';
-import { formatCount, formatTime } from '../../format.js';
+import { quoteFormula } from '../../ledger/payout-csv.js';
+import { formatCount, formatTime } from '../../base/format.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
-import { toPlainText } from '../../plain-text.js';
+import { toPlainText } from '../../base/plain-text.js';
 import type { Finding } from '../audit/finding.js';
 import type { AuditResult } from '../audit/run-audit.js';
 import { approvalsOf } from '../audit/verify-approvals.js';

@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import { type PayoutState, STATE_TONE, type Tone } from '../../ledger/states.js';
-import { toPlainText } from '../../plain-text.js';
+import { toPlainText } from '../../base/plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
 
 const NOTHING = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' };

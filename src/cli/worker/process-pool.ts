@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import { type Clock, followSignals, isAborted } from '../../clock.js';
-import type { Logger } from '../../logger.js';
+import { type Clock, followSignals, isAborted } from '../../base/clock.js';
+import type { Logger } from '../../base/logger.js';
 import { exitNow } from '../context/cli-context.js';
 import { EXIT_CODES } from '../context/exit-code.js';
 

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { z } from 'zod';
-import { systemClock } from '../../clock.js';
-import { type Environment, readSettings } from '../../config.js';
-import { createLogger } from '../../create-logger.js';
-import { InvalidConfigError, InvalidInputError } from '../../errors.js';
-import { parseInput } from '../../fields.js';
-import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../settings.js';
+import { systemClock } from '../../base/clock.js';
+import { type Environment, readSettings } from '../../base/config.js';
+import { createLogger } from '../../base/create-logger.js';
+import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
+import { parseInput } from '../../base/fields.js';
+import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../base/settings.js';
 import { readWorkerAccounts } from '../context/accounts.js';
 import { type CliContext, outliveHangup } from '../context/cli-context.js';
 import { CommandFailedError } from '../context/exit-code.js';

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { followSignals, untilAborted } from '../../clock.js';
-import { createLogger } from '../../create-logger.js';
-import { StoppedError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
-import { readVersion } from '../../version.js';
+import { followSignals, untilAborted } from '../../base/clock.js';
+import { createLogger } from '../../base/create-logger.js';
+import { StoppedError } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
+import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import {
   type HealthServer,

@@ -1,9 +1,8 @@
-import { InvalidInputError, NotVerifiedError } from '../../errors.js';
+import { InvalidInputError, NotVerifiedError } from '../../base/errors.js';
 import { StatementError } from '../intents/statement.js';
 import type { Keyring, KeyringKey } from '../keys/keyring.js';
-import { isSameKey, type SshKey } from '../keys/ssh-key.js';
-import { serializeAct, formatAct, type Act } from './act.js';
-import { ACT_LIFETIME_MS } from './verify-act.js';
+import { isSameKey, type SshKey } from '../keys/ssh.js';
+import { type Act, ACT_LIFETIME_MS, formatAct, serializeAct } from './act.js';
 
 /** A key of an operator or an approver, in a file, an agent or a hardware key. */
 export interface ActSigner {

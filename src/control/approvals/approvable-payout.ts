@@ -1,11 +1,10 @@
-import { ConflictError, NotVerifiedError } from '../../errors.js';
+import { ConflictError, NotVerifiedError } from '../../base/errors.js';
 import type { ApprovalDecision, SignedApproval } from '../../ledger/control-record.js';
 import type { Payout } from '../../ledger/payout.js';
-import { intentOf } from '../intents/signed-payout.js';
+import { intentOf } from '../intents/intent.js';
 import { verifyIntent } from '../intents/verify-intent.js';
 import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
-import { LONGEST_APPROVAL_MS } from './approval-signer.js';
-import { countApprovals, hasAsked, type ApprovedPayout } from './count-approvals.js';
+import { type ApprovedPayout, countApprovals, hasAsked, LONGEST_APPROVAL_MS } from './approval.js';
 
 /** A payout whose signature was just verified. */
 export interface ApprovablePayout {

@@ -1,7 +1,6 @@
-import { UnsupportedFormatError } from '../../errors.js';
+import { UnsupportedFormatError } from '../../base/errors.js';
 import { ControlView } from '../../journal/control-view.js';
-import { journalPath, listFiles, readLines, type JournalFile } from '../../journal/journal-files.js';
-import { formerId } from '../../journal/journal-id.js';
+import { formerId, type JournalFile, journalPath, listFiles, readLines } from '../../journal/journal-files.js';
 import { hashLine, LineChain } from '../../journal/line-chain.js';
 import { isTorn, parseLine, type StoredLine } from '../../journal/parse-line.js';
 

@@ -1,10 +1,10 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import type { StoredReceipt } from '../../ledger/control-record.js';
 import { signText } from '../keys/ed25519.js';
 import type { KeyFinder } from '../keys/keyring.js';
-import type { SigningKey } from '../keys/signing-key-file.js';
+import type { SigningKey } from '../keys/signing-key.js';
 import { formatReceipt, receiptOf, type PaidPayout, type ReceiptState } from './receipt.js';
-import { intentOf } from './signed-payout.js';
+import { intentOf } from './intent.js';
 import { StatementError } from './statement.js';
 import { verifyIntent } from './verify-intent.js';
 

@@ -1,4 +1,4 @@
-import { keyNameField } from '../../fields.js';
+import { keyNameField } from '../../base/fields.js';
 import { TAMPERING_FAULTS, type IntentSignature } from '../../ledger/control-record.js';
 import { judgeAudience } from '../keys/audience.js';
 import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js';

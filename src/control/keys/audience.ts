@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.js';
-import { audienceField } from '../../fields.js';
+import type { Clock } from '../../base/clock.js';
+import { audienceField } from '../../base/fields.js';
 
 /**
  * The environment whose signatures count. Those of staging do not count in production, even with the same keys and

@@ -1,8 +1,7 @@
-import { InvalidConfigError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
+import { InvalidConfigError } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
 import type { Audience } from './audience.js';
-import { readKeyringFile } from './keyring-file.js';
-import type { KeyFinder, Keyring, KeyringKey } from './keyring.js';
+import { type KeyFinder, type Keyring, type KeyringKey, readKeyringFile } from './keyring.js';
 
 const FIELD = 'PAYOUT_KEYS_FILE';
 

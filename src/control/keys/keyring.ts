@@ -1,11 +1,12 @@
+import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
-import { InvalidConfigError, type Problem } from '../../errors.js';
-import { keyNameField, personField, toProblem } from '../../fields.js';
+import { InvalidConfigError, type Problem } from '../../base/errors.js';
+import { keyNameField, personField, toProblem } from '../../base/fields.js';
+import { readTrustedFile } from '../../base/trusted-file.js';
 import type { Audience } from './audience.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
 import { findLookAlikes, personIdField } from './person.js';
-import { parseSshKey, SSH_KEY_TYPES, type SshKey } from './ssh-key.js';
-import { isSshSignature, verifySshText } from './ssh-signature.js';
+import { isSshSignature, parseSshKey, SSH_KEY_TYPES, type SshKey, verifySshText } from './ssh.js';
 
 export const KEY_ROLES = ['producer', 'approver', 'operator', 'worker'] as const;
 export type KeyRole = (typeof KEY_ROLES)[number];
@@ -167,4 +168,37 @@ function findDuplicates(keys: readonly KeyringKey[]): Problem[] {
 export function isSignedBy({ public: publicKey }: KeyringKey, text: string, signature: string): boolean {
   if (isSshSignature(signature)) return verifySshText(text, signature, publicKey);
   return publicKey.type === 'ssh-ed25519' && verifyText(text, signature, publicKey.key);
+}
+
+/**
+ * Reads a keyring, YAML or JSON.
+ * @param field - the setting that names the file, for errors; @defaultValue `keyring`
+ * @throws InvalidConfigError if the file is missing, not trusted or invalid
+ */
+export function readKeyringFile(path: string, field = 'keyring'): Keyring {
+  try {
+    return Keyring.parse(parseYaml(checkPublic(readTrustedFile(path))));
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) {
+      throw new InvalidConfigError([{ field, message: `${path} ${(error as Error).message}` }]);
+    }
+    throw new InvalidConfigError(
+      error.problems.map((problem) => ({ field, message: `${path}: ${problem.field} ${problem.message}` })),
+    );
+  }
+}
+
+/** Runs before parsing, because errors show values. */
+function checkPublic(text: string): string {
+  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return text;
+  throw new Error('holds a private key. A keyring holds public keys only, and its readers are not the owner of a key');
+}
+
+function parseYaml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof YAMLParseError)) throw error;
+    throw new Error(`is no YAML: ${error.message.split('\n')[0] ?? ''}`, { cause: error });
+  }
 }

@@ -1,15 +1,15 @@
+import { spawn } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { systemClock, type Clock } from '../../clock.js';
-import { InvalidInputError } from '../../errors.js';
-import { audienceField, keyNameField, parseInput } from '../../fields.js';
-import { findSigningKey, type ActSigner, type DecidingRole } from '../approvals/act-signer.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import { InvalidInputError } from '../../base/errors.js';
+import { audienceField, keyNameField, parseInput } from '../../base/fields.js';
+import { type ActSigner, type DecidingRole, findSigningKey } from '../approvals/act-signer.js';
 import { signText } from './ed25519.js';
-import { isSignedBy, parsePublicKey, type Keyring } from './keyring.js';
-import { readSigningKey } from './signing-key-file.js';
-import type { SshKey } from './ssh-key.js';
-import { signWithSsh } from './ssh-signer.js';
+import { isSignedBy, type Keyring, parsePublicKey } from './keyring.js';
+import { readSigningKey } from './signing-key.js';
+import { SSH_NAMESPACE, type SshKey } from './ssh.js';
 
 /** The key of an operator or an approver. Give either `keyFile` or `sshKeyFile`. */
 export interface ActSignerOptions {
@@ -130,4 +130,62 @@ function parseName(name: string | undefined): string {
 
 function invalid(field: string, message: string): InvalidInputError {
   return new InvalidInputError([{ field, message }]);
+}
+
+const PROGRAM = 'ssh-keygen';
+
+export interface SshSurroundings {
+  readonly environment: Readonly<Record<string, string | undefined>> | undefined;
+  readonly onMessage: (text: string) => void;
+}
+
+/**
+ * Signs with OpenSSH. The private key may be in an agent, on a hardware key, or in the file beside the public one.
+ * OpenSSH itself asks for a passphrase or a touch, so this has no time limit.
+ * @param publicKeyFile - `FILE.pub`
+ * @param environment - of OpenSSH, which finds the agent by SSH_AUTH_SOCK; by default that of this process
+ * @param onMessage - called with OpenSSH's messages, such as that the key waits for a touch
+ * @returns the armoured signature
+ * @throws InvalidInputError if OpenSSH is missing, lacks the key, or does not sign
+ */
+export async function signWithSsh(
+  publicKeyFile: string,
+  text: string,
+  { environment, onMessage }: SshSurroundings,
+): Promise<string> {
+  // -q: it does not say that it reads from stdin.
+  const child = spawn(PROGRAM, ['-q', '-Y', 'sign', '-f', publicKeyFile, '-n', SSH_NAMESPACE], {
+    env: environment as NodeJS.ProcessEnv | undefined,
+  });
+  let [signature, messages] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (signature += part));
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    messages += part;
+    onMessage(part);
+  });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  // A program that ends before reading everything gives its reason on stderr.
+  child.stdin.on('error', () => undefined).end(text);
+  let code: number | null;
+  try {
+    code = await ended;
+  } catch (error) {
+    throw refused(
+      (error as NodeJS.ErrnoException).code === 'ENOENT'
+        ? `needs ${PROGRAM} of OpenSSH 8.2 or newer, which is not in PATH: install it, or sign with keyFile`
+        : `needs ${PROGRAM}, which could not be started: ${(error as Error).message}`,
+    );
+  }
+  if (code === 0) return signature;
+  const why =
+    messages.trim().replace(/\s*\n\s*/g, '; ') || `it ended with ${code === null ? 'a signal' : `code ${code}`}`;
+  throw refused(
+    `was not used by ${PROGRAM}: ${why}. Is the key in ssh-agent (\`ssh-add -l\`), or its private key beside it?`,
+  );
+}
+
+function refused(message: string): InvalidInputError {
+  return new InvalidInputError([{ field: 'sshKeyFile', message }]);
 }

@@ -1,4 +1,4 @@
-import { personField } from '../../fields.js';
+import { personField } from '../../base/fields.js';
 
 /**
  * People are ids, because a quorum counts them: two look-alike texts must not be two people. Display names are

@@ -1,11 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import type { Clock } from '../../clock.js';
-import { InvalidConfigError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
+import type { Clock } from '../../base/clock.js';
+import { InvalidConfigError } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
 import { bytesOf } from './ed25519.js';
 import type { Keyring } from './keyring.js';
-import type { SigningKey } from './signing-key-file.js';
-import { parseSigningKey, type SigningKeyOption } from './signing-key-option.js';
+import { parseSigningKey, type SigningKey, type SigningKeyOption } from './signing-key.js';
 
 export interface ReceiptKeyContext {
   /** Undefined if the worker has none; the key is then not compared. */

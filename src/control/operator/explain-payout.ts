@@ -1,17 +1,18 @@
-import { NotVerifiedError } from '../../errors.js';
-import { amountField } from '../../fields.js';
+import { toUnits } from '../../base/decimal.js';
+import { NotVerifiedError } from '../../base/errors.js';
+import { amountField } from '../../base/fields.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/policy-report.js';
-import { countApprovals, type ApprovalCount } from '../approvals/count-approvals.js';
-import { intentOf } from '../intents/signed-payout.js';
-import { verifyIntent, type IntentVerdict } from '../intents/verify-intent.js';
+import { type ApprovalCount, countApprovals } from '../approvals/approval.js';
+import { intentOf } from '../intents/intent.js';
+import { type IntentVerdict, verifyIntent } from '../intents/verify-intent.js';
 import type { BoundKeyring } from '../keys/keyring.js';
 import { findStranger } from '../keys/person.js';
 import { decide, type Decision, type WindowView } from '../policy/decide.js';
 import type { LoadedPolicy } from '../policy/policy-file.js';
-import { DEFAULT_USD, type Policy } from '../policy/policy.js';
-import { parseToldSpent } from '../policy/told-spent.js';
+import { type Cap, DEFAULT_USD, type Policy } from '../policy/policy.js';
 import { UsdRates } from '../policy/usd-rates.js';
+import { worthInMicros } from '../policy/usd.js';
 
 /** The policy's decision on a payout as a host that sends nothing can know it, and the unknowns. */
 export interface Explanation {
@@ -120,4 +121,18 @@ function* findUnknown(
   if (!isWorthKnown && asked.some(({ cap, when }) => cap?.unit === 'usd' || when.usdAbove !== undefined)) {
     yield 'what it is worth in dollars: rules in dollars let it wait here';
   }
+}
+
+/** A sum that a worker published in Redis. It is untrusted. */
+const DECIMAL = /^\d{1,40}(\.\d{1,18})?$/;
+
+/**
+ * @param text - a decimal string: dollars, an amount, or sends
+ * @returns the sum in the unit of its cap; undefined if it is invalid
+ */
+export function parseToldSpent(unit: Cap['unit'], text: string): bigint | undefined {
+  if (!DECIMAL.test(text)) return undefined;
+  if (unit === 'usd') return worthInMicros(text, '1');
+  if (unit === 'amount') return toUnits(text);
+  return text.includes('.') ? undefined : BigInt(text);
 }

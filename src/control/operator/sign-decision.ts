@@ -1,13 +1,11 @@
-import { ConflictError } from '../../errors.js';
-import type { Actor } from '../../ledger/actor.js';
+import { ConflictError } from '../../base/errors.js';
+import type { Actor, Payout } from '../../ledger/payout.js';
 import type { StoredSignature } from '../../ledger/control-record.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { Payout } from '../../ledger/payout.js';
-import { toChangeError, wrongStateError } from '../../ledger/state-change.js';
+import { toChangeError, wrongStateError } from '../../ledger/payout-ledger.js';
 import type { DecisionSigner, ResendDecision } from '../../operator/decision-signer.js';
 import { signAct, type ActSigner } from '../approvals/act-signer.js';
-import { hashIntent } from '../intents/intent.js';
-import { intentOf } from '../intents/signed-payout.js';
+import { hashIntent, intentOf } from '../intents/intent.js';
 import { StatementError } from '../intents/statement.js';
 
 /** Signs an operator's decisions as acts, with one key. */

@@ -1,8 +1,8 @@
-import type { Clock } from '../../clock.js';
-import { InvalidConfigError, type Problem } from '../../errors.js';
-import type { Logger } from '../../logger.js';
+import type { Clock } from '../../base/clock.js';
+import { InvalidConfigError, type Problem } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
 import type { Keyring } from '../keys/keyring.js';
-import { formatSpan } from './format-span.js';
+import { formatSpan } from './describe-rule.js';
 import { type LoadedPolicy, readPolicyFile } from './policy-file.js';
 import type { Policy } from './policy.js';
 

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
 import { parseWallet, walletKey } from '../../gateway/wallet.js';
 import type { Cap, Condition, Policy, PolicyRule } from './policy.js';
 import { formatMicros } from './usd.js';

@@ -1,6 +1,6 @@
-import { fromUnits } from '../../decimal.js';
-import { formatSpan } from './format-span.js';
-import type { Cap, PolicyRule } from './policy.js';
+import { fromUnits } from '../../base/decimal.js';
+import { type Decision, DEFAULT_RULE, type Verdict } from './decide.js';
+import type { Cap, Policy, PolicyRule } from './policy.js';
 import { formatMicros } from './usd.js';
 
 export function describeRule(rule: PolicyRule): string {
@@ -40,4 +40,54 @@ function describeOver({ over, cap, hours }: PolicyRule): string {
   const verb = over.kind === 'wait' ? 'waits' : 'is held';
   if (hours !== undefined) return `it ${verb} until then`;
   return makesRoom ? `it ${verb} until there is room` : `it ${verb} until the policy changes`;
+}
+
+/** A rule's verdict: the end of a sentence that begins with the payout. */
+export function describeVerdict(verdict: Verdict): string {
+  if (verdict.kind === 'send') return 'passes';
+  const until = verdict.until === undefined ? '' : ` until ${new Date(verdict.until).toISOString()}`;
+  if (verdict.kind === 'wait') return `waits${until}: ${verdict.reason}`;
+  if (verdict.kind === 'refuse') return `is held${until}: ${verdict.reason}`;
+  const approvals = verdict.missing === 1 ? '1 more approval' : `${verdict.missing} more approvals`;
+  // There may be room without their approval.
+  return `needs ${approvals} by ${verdict.by}${until === '' ? '' : `, or waits${until}`}: ${verdict.reason}`;
+}
+
+const UNITS = [
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+const DAY_MS = 86_400_000;
+
+/** An exact duration: `7 d`, but `24 h`; `90 min`. @param ms - whole seconds */
+export function formatSpan(ms: number): string {
+  if (ms > DAY_MS && ms % DAY_MS === 0) return `${ms / DAY_MS} d`;
+  const [name, size] = UNITS.find(([, each]) => ms % each === 0) ?? UNITS[2];
+  return `${ms / size} ${name}`;
+}
+
+export interface RuleVerdict {
+  readonly rule: string;
+  readonly meaning: string;
+  /** The end of a sentence that begins with the payout. */
+  readonly text: string;
+  readonly verdict?: Verdict;
+}
+
+/** The verdict of every rule, in the order of the file. Last is the hold of a payout that no cap covers. */
+export function listRuleVerdicts({ rules }: Policy, { all }: Decision): readonly RuleVerdict[] {
+  const found = rules.map((rule): RuleVerdict => {
+    const { name } = rule;
+    const verdict = all.find((each) => each.rule === name);
+    const about = { rule: name, meaning: describeRule(rule) };
+    if (verdict === undefined) return { ...about, text: 'is not about it' };
+    return { ...about, text: describeVerdict(verdict), verdict };
+  });
+  const rest = all.filter(({ rule }) => rule === DEFAULT_RULE && !rules.some(({ name }) => name === rule));
+  const meaning = 'a payout that no rule with a cap is about: it is held';
+  return [
+    ...found,
+    ...rest.map((verdict) => ({ rule: verdict.rule, meaning, text: describeVerdict(verdict), verdict })),
+  ];
 }

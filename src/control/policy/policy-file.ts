@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
-import { InvalidConfigError, type Problem } from '../../errors.js';
-import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
-import { readTrustedBytes } from '../../trusted-file.js';
-import type { Keyring } from '../keys/keyring.js';
-import { parseAddressList, type AddressList } from './address-list.js';
-import { checkKeyring } from './check-keyring.js';
+import { InvalidConfigError, type Problem } from '../../base/errors.js';
+import { readTrustedBytes } from '../../base/trusted-file.js';
+import { parseWallet, walletAndTagKey, walletKey } from '../../gateway/wallet.js';
+import type { Keyring, KeyringKey } from '../keys/keyring.js';
+import { findLookAlikes } from '../keys/person.js';
 import type { IsListed } from './decide.js';
-import { parsePolicy, type Policy } from './policy.js';
+import { type Over, parsePolicy, type Policy, type PolicyRule } from './policy.js';
 
 export interface LoadedPolicy {
   readonly policy: Policy;
@@ -122,4 +121,136 @@ function hashOf(policy: Buffer, lists: AddressLists): string {
     hash.update(`list ${JSON.stringify(name)} ${bytes.length}\n`).update(bytes);
   }
   return hash.digest('hex');
+}
+
+/** Rejects commas and quotes, which come from spreadsheets: such a line would never equal an address. */
+const LINE = /^(?!:)[^\s,;"'\p{Cc}\u0080-\u{10ffff}]{1,256}$/u;
+
+export interface AddressList {
+  readonly wallet: ReadonlySet<string>;
+  readonly recipient: ReadonlySet<string>;
+  readonly tagged: string | undefined;
+}
+
+/**
+ * Reads a list of addresses, one a line. `#` begins a comment; lines may be empty.
+ * @throws RangeError with the first invalid line and the number of others
+ */
+export function parseAddressList(text: string): AddressList {
+  const lines = text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .map((line) => line.replace(/(^|\s)#.*$/, '').trim());
+  const wrong = lines.flatMap((line, index) => (findRule(line) === undefined ? [] : [index]));
+  const [first] = wrong;
+  if (first !== undefined) {
+    const others = wrong.length === 1 ? '' : `, and ${wrong.length - 1} more of its lines cannot be used`;
+    const { [first]: line = '' } = lines;
+    throw new RangeError(`line ${first + 1} ${findRule(line)} (got ${JSON.stringify(line.slice(0, 80))})${others}`);
+  }
+  const addresses = lines.filter((line) => line !== '');
+  const tagged = lines.findIndex((line) => parseWallet(line).tag !== undefined);
+  return {
+    wallet: new Set(addresses.map(walletKey)),
+    recipient: new Set(addresses.map(walletAndTagKey)),
+    tagged: tagged === -1 ? undefined : `line ${tagged + 1} (${JSON.stringify(lines[tagged])})`,
+  };
+}
+
+/** The rule that a line breaks. A line that never equals an address would neither hold nor pass a payout. */
+function findRule(line: string): string | undefined {
+  if (line === '') return undefined;
+  if (!LINE.test(line)) return 'must be one address, without spaces, commas and quotes';
+  const { family, key, tag, problem } = parseWallet(line);
+  if (problem !== undefined) return problem;
+  if (family !== undefined || tag === undefined) return undefined;
+  if (parseWallet(key).family !== undefined)
+    return 'must be an address alone: no destination tag follows one of its kind';
+  return parseWallet(tag).family === undefined
+    ? undefined
+    : 'must be an address alone, without what is before its colon';
+}
+
+/** What a policy needs of the keyring. Without it a rule would hold forever, or count unverifiable data. */
+
+type Approve = Extract<Over, { kind: 'approve' }>;
+
+export interface KeyringFindings {
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * @param keyring - undefined if signing is not required
+ * @param now - wall clock, ms
+ */
+export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
+  const problems = [...findConfusable(policy, keyring?.keys ?? [])];
+  const warnings = new Set<string>();
+  for (const [index, rule] of policy.rules.entries()) {
+    if (keyring === undefined) {
+      problems.push(...findUnsigned(rule, index));
+    } else if (rule.over.kind === 'approve') {
+      const found = checkGroup(rule.over, policy, keyring.keys, now);
+      if (found.problem !== undefined) {
+        problems.push({ field: `rules.${index}.over.approve.quorum`, message: found.problem });
+      }
+      for (const warning of found.warnings) warnings.add(warning);
+    }
+  }
+  return { problems, warnings: [...warnings] };
+}
+
+/** A group's person who looks like another of the keyring makes one member too few, or one too many. */
+function* findConfusable({ groups }: Policy, keys: readonly KeyringKey[]): Generator<Problem> {
+  const known = keys.map(({ person }) => person);
+  for (const [name, persons] of groups) {
+    for (const { id, other } of findLookAlikes([...known, ...persons])) {
+      const message = `names a person who looks like another: write "${other}" if it is the same, else give one of them another id`;
+      yield { field: `groups.${name}`, message: `${message} (got "${id}")` };
+    }
+  }
+}
+
+function* findUnsigned({ cap, over }: PolicyRule, index: number): Generator<Problem> {
+  if (cap?.per === 'signer') {
+    const message = 'is signer, and without a keyring nobody has to sign: set PAYOUT_KEYS_FILE, or count per address';
+    yield { field: `rules.${index}.cap.per`, message: `${message} (got "signer")` };
+  }
+  if (over.kind === 'approve') {
+    const message = 'needs the keyring, with which approvals are verified: set PAYOUT_KEYS_FILE, or say refuse or wait';
+    yield { field: `rules.${index}.over.approve`, message: `${message} (got by: "${over.by}")` };
+  }
+}
+
+function checkGroup(
+  { by, quorum }: Approve,
+  { groups }: Policy,
+  keys: readonly KeyringKey[],
+  now: number,
+): { readonly problem?: string; readonly warnings: readonly string[] } {
+  const persons = [...(groups.get(by) ?? [])];
+  const approvers = personsOf('approver', keys, now);
+  const able = persons.filter((person) => approvers.has(person));
+  const unable = persons.filter((person) => !approvers.has(person)).join(', ');
+  if (able.length < quorum) {
+    const has = able.length === 0 ? 'nobody' : `only ${able.join(', ')}`;
+    const fix = `Add a key of ${unable} (\`payouts keys generate NAME --role approver\`)`;
+    return {
+      problem: `is ${quorum}, and of the group ${by} ${has} has a valid key of an approver. ${fix}`,
+      warnings: [],
+    };
+  }
+  const warnings = unable === '' ? [] : [`of the group ${by} these have no valid key of an approver: ${unable}`];
+  const producers = personsOf('producer', keys, now);
+  for (const person of able.length === quorum ? able : []) {
+    if (!producers.has(person)) continue;
+    warnings.push(`what ${person} signs as a producer never has ${quorum} approvals by ${by}: nobody approves his own`);
+  }
+  return { warnings };
+}
+
+function personsOf(role: KeyringKey['role'], keys: readonly KeyringKey[], now: number): Set<string> {
+  const valid = keys.filter((key) => key.role === role && !key.revoked && now <= (key.notAfter ?? Infinity));
+  return new Set(valid.map(({ person }) => person));
 }

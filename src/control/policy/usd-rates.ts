@@ -1,5 +1,5 @@
-import { fromUnits, toUnits } from '../../decimal.js';
-import type { RateAnchor } from '../../ledger/spend-event.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
+import type { RateAnchor } from '../../ledger/control-record.js';
 import type { UsdWorth } from './decide.js';
 import type { UsdSettings } from './policy.js';
 import { worthInMicros } from './usd.js';

@@ -1,4 +1,4 @@
-import { worthInUnits } from '../../decimal.js';
+import { worthInUnits } from '../../base/decimal.js';
 
 /** A millionth of a dollar in units of 10⁻³⁶. */
 const MICRO = 10n ** 30n;

@@ -1,18 +1,17 @@
-import { every, followSignals, isAborted, type Clock } from '../../clock.js';
+import { basename } from 'node:path';
+import { type Clock, every, followSignals, isAborted } from '../../base/clock.js';
+import type { Logger } from '../../base/logger.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { PolicyReport } from '../../ledger/policy-report.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
 import type { KeyFinder, Keyring } from '../keys/keyring.js';
-import type { HeldPayouts } from './hold-source.js';
-import { HoldWatch } from './hold-watch.js';
+import { type HeldPayouts, HoldWatch } from './hold-watch.js';
 import { asksForDollars, keepRates } from './keep-rates.js';
 import { PolicyAuthority, type PolicyInForce } from './policy-authority.js';
-import { reportPolicy } from './report-policy.js';
 
 export interface AccountPolicyOptions {
   readonly platformId: number;
@@ -113,4 +112,56 @@ export class AccountPolicy {
     };
     await every(REMEMBER_EVERY_MS, remember, { clock, signal: end, onError });
   }
+}
+
+export interface ReportPolicyOptions {
+  readonly describe: () => PolicyReport;
+  readonly write: (report: PolicyReport) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const REPORT_EVERY_MS = 10_000;
+
+/** Tells people how much of each window is used, until the signal is aborted. Beside the sends, and never in their way. */
+export async function reportPolicy(options: ReportPolicyOptions, signal: AbortSignal): Promise<void> {
+  const { describe, write, clock, logger } = options;
+  const onError = ({ message }: Error): void => {
+    logger.debug({ error: message }, 'cannot report what the policy counts');
+  };
+  await every(REPORT_EVERY_MS, async () => write(describe()), { clock, signal, onError });
+}
+
+export interface TellPolicyOptions {
+  readonly policy: {
+    readonly file: string;
+    /** The hashes of what was loaded since the last call. */
+    takeLoaded(): readonly string[];
+  };
+  /** Host and process id. */
+  readonly name: string;
+  /** Tells those who read the account's events. */
+  readonly tell: (hash: string, about: string) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const CHECK_EVERY_MS = 1_000;
+
+/** Tells each policy that this process has loaded, once, until the signal is aborted. An unavailable Redis is waited for. */
+export async function tellPolicy(options: TellPolicyOptions, end: AbortSignal): Promise<void> {
+  const { policy, name, tell, clock, logger } = options;
+  const about = `${basename(policy.file)}, by ${name}`;
+  const untold: string[] = [];
+  const tellLoaded = async (): Promise<void> => {
+    untold.push(...policy.takeLoaded());
+    for (let [hash] = untold; hash !== undefined; [hash] = untold) {
+      await tell(hash, about);
+      untold.shift();
+    }
+  };
+  const onError = ({ message }: Error): void => {
+    logger.debug({ error: message }, 'cannot tell which policy was loaded yet');
+  };
+  await every(CHECK_EVERY_MS, tellLoaded, { clock, signal: end, onError });
 }

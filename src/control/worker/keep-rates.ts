@@ -1,8 +1,8 @@
-import { every, type Clock } from '../../clock.js';
+import { every, type Clock } from '../../base/clock.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { Logger } from '../../logger.js';
-import { parseCurrencies } from '../../worker/gateway-facts/parse-currencies.js';
+import type { Logger } from '../../base/logger.js';
+import { parseCurrencies } from '../../worker/keep-gateway-facts.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';
 import type { UsdRates } from '../policy/usd-rates.js';
 

@@ -1,18 +1,16 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { writePolicyReport } from '../../ledger/policy-report.js';
-import { tellPolicyLoaded } from '../../ledger/tell-of-control.js';
-import type { Logger } from '../../logger.js';
+import { tellPolicyLoaded } from '../../ledger/workers.js';
+import type { Logger } from '../../base/logger.js';
 import type { AccountControl, KeyringFacts, OpenedAccount, SendControl } from '../../worker/account-control.js';
 import { ReceiptSigner } from '../intents/receipt-signer.js';
 import type { AccountKeyring } from '../keys/current-keyring.js';
-import type { SigningKey } from '../keys/signing-key-file.js';
+import type { SigningKey } from '../keys/signing-key.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
-import { AccountPolicy } from './account-policy.js';
-import { HoldSource } from './hold-source.js';
-import { releaseAdopted } from './release-held.js';
+import { AccountPolicy, tellPolicy } from './account-policy.js';
+import { HoldSource, releaseAdopted } from './hold-watch.js';
 import { SignedAuthority } from './signed-authority.js';
-import { tellPolicy } from './tell-policy.js';
 
 export interface MoneyControlOptions {
   readonly platformId: number;

@@ -1,23 +1,22 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
+import { fromUnits } from '../../base/decimal.js';
 import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { Hold } from '../../ledger/hold.js';
-import type { Payout } from '../../ledger/payout.js';
+import type { Hold, Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/policy-report.js';
-import type { SpendEvent } from '../../ledger/spend-event.js';
+import type { SpendEvent } from '../../ledger/control-record.js';
 import type { SendAuthority, SendPermit } from '../../worker/sender/send-authority.js';
-import { countApprovals, type ApprovalCount } from '../approvals/count-approvals.js';
+import { type ApprovalCount, countApprovals } from '../approvals/approval.js';
 import type { KeyFinder, Keyring } from '../keys/keyring.js';
 import { findStranger } from '../keys/person.js';
 import type { CurrentPolicy } from '../policy/current-policy.js';
 import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../policy/decide.js';
-import { DEFAULT_USD, type Policy, type PolicyRule } from '../policy/policy.js';
+import { type Cap, DEFAULT_USD, type Policy, type PolicyRule } from '../policy/policy.js';
 import { UsdRates } from '../policy/usd-rates.js';
-import { describeUsage } from './describe-usage.js';
+import { formatMicros } from '../policy/usd.js';
 import { Spending } from './spending.js';
-import { toHold } from './to-hold.js';
-import { WaitingLines, type FrontOfLine } from './waiting-lines.js';
+import { type FrontOfLine, WaitingLines } from './waiting-lines.js';
 
 /** A policy as it was read last: its parts change together. */
 export type PolicyInForce = Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed' | 'longestWindowMs'>;
@@ -309,3 +308,62 @@ const AGAIN_MS = 30_000;
 
 /** How many lines without room are looked at each time: their first payout may have been cancelled. */
 const OTHER_FRONTS = 20;
+
+/** A verdict as the payout's record has it. */
+export function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
+  const { kind: reason, rule } = verdict;
+  const needs = verdict.kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
+  const until = verdict.until === undefined ? undefined : new Date(verdict.until).toISOString();
+  return { kind: 'policy', reason, rule, message: describe(verdict), isTampering: false, needs, until };
+}
+
+function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
+  const { rule, reason } = verdict;
+  const why = `Rule ${rule} of the policy: ${reason}.`;
+  if (verdict.kind === 'approve') {
+    const persons = verdict.missing === 1 ? '1 more person' : `${verdict.missing} more persons`;
+    return `${why} ${persons} of the group ${verdict.by} must approve it: \`payouts approve\`.`;
+  }
+  if (verdict.kind === 'refuse') return `${why} Change the policy, or cancel the payout.`;
+  return `${why} It is sent by itself when the rule lets it pass.`;
+}
+
+/** The fullest buckets of a rule that are told of. */
+const MOST_BUCKETS = 10;
+
+/** What counts in the windows of a policy. @param now - monotonic, ms */
+export function describeUsage(
+  { rules }: Policy,
+  spending: Pick<Spending, 'view' | 'bucketsOf'>,
+  lines: Pick<WaitingLines, 'wanted'>,
+  now: number,
+): RuleUsage[] {
+  return rules.flatMap(({ name, cap }) => {
+    if (cap?.withinMs === undefined) return [];
+    const { unit, limit, withinMs, per = null } = cap;
+    const buckets = [...spending.bucketsOf(name, now)].sort(([, one], [, other]) => (one < other ? 1 : -1));
+    const shown = (buckets.length === 0 && per === null ? [['', 0n] as const] : buckets).slice(0, MOST_BUCKETS);
+    return [
+      {
+        ...{ rule: name, unit, limit: show(cap, limit), withinMs, per },
+        buckets: shown.map(([bucket, spent]) => ({
+          bucket,
+          spent: show(cap, spent),
+          wanted: show(cap, lines.wanted(name, bucket)),
+          ratio: toRatio(spent, limit),
+        })),
+        unknown: spending.view(name, '').unknown ?? null,
+      },
+    ];
+  });
+}
+
+function toRatio(spent: bigint, limit: bigint): number {
+  if (limit === 0n) return spent === 0n ? 0 : 1;
+  return Number((spent * 10_000n) / limit) / 10_000;
+}
+
+function show({ unit }: Cap, value: bigint): string {
+  if (unit === 'usd') return formatMicros(value);
+  return unit === 'count' ? value.toString() : fromUnits(value);
+}

@@ -1,8 +1,7 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import type { SignedSend } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { Hold } from '../../ledger/hold.js';
-import type { Payout } from '../../ledger/payout.js';
+import type { Hold, Payout } from '../../ledger/payout.js';
 import type {
   GrantedSend,
   RefusedSend,
@@ -10,9 +9,8 @@ import type {
   ResumeVerdict,
   SendAuthority,
 } from '../../worker/sender/send-authority.js';
-import { parseAct, type SignedAct } from '../approvals/act.js';
-import { verifyAct } from '../approvals/verify-act.js';
-import { intentOf, proofOf } from '../intents/signed-payout.js';
+import { parseAct, type SignedAct, verifyAct } from '../approvals/act.js';
+import { intentOf, proofOf } from '../intents/intent.js';
 import { verifyIntent } from '../intents/verify-intent.js';
 import type { KeyFinder } from '../keys/keyring.js';
 

@@ -8,10 +8,10 @@ import {
   PayoutError,
   type Problem,
   RedisUnavailableError,
-} from '../../errors.js';
+} from '../../base/errors.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { type MissingApprovals, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { parseUploadedApproval, storeApproval } from '../../control/operator/store-approval.js';
 import { networkOf } from '../login.js';

@@ -1,8 +1,8 @@
 import { formatMicros } from '../../control/policy/usd.js';
-import { formatMoney } from '../../format.js';
+import { formatMoney } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/policy-report.js';
-import type { BegunSend } from '../../ledger/read-sends.js';
+import type { BegunSend } from '../../ledger/read-audited.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { html, type Html } from '../layout/html.js';

@@ -1,11 +1,10 @@
-import { audienceOf } from '../../account-settings.js';
-import { systemClock } from '../../clock.js';
+import { audienceOf } from '../../base/settings.js';
+import { systemClock } from '../../base/clock.js';
 import { type Audience, openAudience } from '../../control/keys/audience.js';
-import { readKeyringFile } from '../../control/keys/keyring-file.js';
-import type { BoundKeyring, Keyring } from '../../control/keys/keyring.js';
+import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
 import { type LoadedPolicy, readPolicyFile } from '../../control/policy/policy-file.js';
-import { InvalidConfigError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
+import { InvalidConfigError } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
 
 /** With what a dashboard judges by itself what stands in Redis. */
 interface ControlFilesOptions {

@@ -1,12 +1,12 @@
 import { Router, type Request, type Response } from 'express';
-import { systemClock } from '../../clock.js';
+import { systemClock } from '../../base/clock.js';
 import { readAccountStats } from '../../ledger/account-stats.js';
 import { readGatewayFacts } from '../../ledger/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { Payout } from '../../ledger/payout.js';
 import { readReadable } from '../../ledger/payout-queries.js';
 import { readPolicyReport } from '../../ledger/policy-report.js';
-import { readSends, type BegunSend } from '../../ledger/read-sends.js';
+import { readSends, type BegunSend } from '../../ledger/read-audited.js';
 import { readBegunSpends } from '../../ledger/read-spends.js';
 import { auditPage, type AuditRow, toAuditRow } from './audit-page.js';
 import { findHeld, readHeldQuery } from '../held/held-query.js';

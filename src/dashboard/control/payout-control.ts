@@ -1,16 +1,16 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import { intentOf } from '../../control/intents/signed-payout.js';
+import { intentOf } from '../../control/intents/intent.js';
 import { verifyIntent } from '../../control/intents/verify-intent.js';
-import { NotVerifiedError } from '../../errors.js';
-import { readApprovalReasons, toReasonKey } from '../../control/operator/approval-reasons.js';
+import { NotVerifiedError } from '../../base/errors.js';
+import { readApprovalReasons, toReasonKey } from '../../control/operator/store-approval.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { type PolicyReport, readPolicyReport } from '../../ledger/policy-report.js';
 import { type ApprovalView, judgeApprovals } from '../../control/approvals/approvable-payout.js';
 import { explainPayout, type Explanation, type ToldByWorker } from '../../control/operator/explain-payout.js';
-import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/rule-verdicts.js';
+import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/describe-rule.js';
 import type { ControlFiles } from './control-files.js';
 
 /** Who signed a payout and approved it, and what each rule says of it. */

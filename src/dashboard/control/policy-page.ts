@@ -1,5 +1,5 @@
-import { formatSpan } from '../../control/policy/format-span.js';
-import { formatCount, formatDuration } from '../../format.js';
+import { formatSpan } from '../../control/policy/describe-rule.js';
+import { formatCount, formatDuration } from '../../base/format.js';
 import { type BucketUsage, describeRates, type PolicyReport, type RuleUsage } from '../../ledger/policy-report.js';
 import { heldPath } from '../held/held-query.js';
 import { html, type Html } from '../layout/html.js';

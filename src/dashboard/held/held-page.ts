@@ -1,4 +1,4 @@
-import { formatCount, formatMoney } from '../../format.js';
+import { formatCount, formatMoney } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/policy-report.js';
 import { whatFrees } from '../../operator/next-steps.js';

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { systemClock } from '../../clock.js';
+import { systemClock } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';

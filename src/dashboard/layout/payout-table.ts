@@ -1,4 +1,4 @@
-import { formatMoney, formatState, shorten } from '../../format.js';
+import { formatMoney, formatState, shorten } from '../../base/format.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
 import { type PayoutState, STATE_TONE } from '../../ledger/states.js';
 import { html, type Html } from './html.js';

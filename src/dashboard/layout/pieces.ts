@@ -1,6 +1,6 @@
 import { formatMicros, worthInMicros } from '../../control/policy/usd.js';
-import { amountField } from '../../fields.js';
-import { formatDuration, formatTimeUtc, shorten } from '../../format.js';
+import { amountField } from '../../base/fields.js';
+import { formatDuration, formatTimeUtc, shorten } from '../../base/format.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { NextStep } from '../../operator/next-steps.js';
 import { html, type Html } from './html.js';

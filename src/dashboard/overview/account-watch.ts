@@ -1,11 +1,11 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import { type LedgerConnection, pipelined } from '../../ledger/ledger-connection.js';
-import { holderOf, type LeaseHolder, parseLease } from '../../ledger/read-sender-view.js';
+import { holderOf, type LeaseHolder, parseLease } from '../../ledger/sender-view.js';
 import { type KnownWorker, parseWorkers, senderOf } from '../../ledger/workers.js';
-import { countDuePayouts } from '../../queues/count-due-payouts.js';
+import { countDuePayouts } from '../../queues/job-balance.js';
 import type { AccountAccess } from '../../queues/open-account.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
-import { describeTrouble } from '../../redis.js';
+import { describeTrouble } from '../../base/redis.js';
 
 /** Whether Redis responds to this dashboard. */
 export type RedisLife =

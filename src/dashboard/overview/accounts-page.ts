@@ -1,9 +1,9 @@
 import { type Request, Router } from 'express';
-import { within } from '../../clock.js';
-import { RedisUnavailableError } from '../../errors.js';
-import { formatDuration } from '../../format.js';
+import { within } from '../../base/clock.js';
+import { RedisUnavailableError } from '../../base/errors.js';
+import { formatDuration } from '../../base/format.js';
 import { estimateEnd } from '../../ledger/statistics.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import type { ShownAccount } from '../account-routes.js';
 import { html, type Html } from '../layout/html.js';
 import { accountPath, type DashboardSite, layout, PULSE_PAGE } from '../layout/layout.js';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../format.js';
+import { formatDuration } from '../../base/format.js';
 import type { AccountStatistics } from '../../ledger/statistics.js';
 import { html, type Html } from '../layout/html.js';
 import { tableCell, table } from '../layout/pieces.js';

@@ -1,4 +1,4 @@
-import { formatCount, formatDuration, formatMoney } from '../../format.js';
+import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import { compareBalance, type BalanceCover } from '../../ledger/balance-cover.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';

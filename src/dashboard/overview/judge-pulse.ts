@@ -1,4 +1,4 @@
-import { formatCount, formatDuration } from '../../format.js';
+import { formatCount, formatDuration } from '../../base/format.js';
 import type { GatewayFacts } from '../../ledger/gateway-facts.js';
 import { senderOf } from '../../ledger/workers.js';
 import {

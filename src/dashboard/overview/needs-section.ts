@@ -1,4 +1,4 @@
-import { formatDuration } from '../../format.js';
+import { formatDuration } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';

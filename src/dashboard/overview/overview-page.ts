@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express';
-import { formatDuration, formatState } from '../../format.js';
+import { formatDuration, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
 import {

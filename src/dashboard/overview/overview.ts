@@ -1,8 +1,7 @@
 import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
-import { countStuck } from '../../ledger/count-stuck.js';
+import { countStuck, listPayouts } from '../../ledger/payout-queries.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { listPayouts } from '../../ledger/payout-queries.js';
 import type { Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
 import { readStatistics, type AccountStatistics } from '../../ledger/statistics.js';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../format.js';
+import { formatDuration } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import { type AccountAdvice, adviseAccount } from '../../operator/account-advice.js';
 import { html, type Html } from '../layout/html.js';

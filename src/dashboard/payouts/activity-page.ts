@@ -1,4 +1,4 @@
-import { formatCount } from '../../format.js';
+import { formatCount } from '../../base/format.js';
 import { ACTIVITIES, type Activity } from '../../ledger/activity.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';

@@ -1,5 +1,5 @@
-import { formatCount, formatMoney, formatState } from '../../format.js';
-import type { BatchMessage, BatchSummary } from '../../ledger/batch-summary.js';
+import { formatCount, formatMoney, formatState } from '../../base/format.js';
+import type { BatchMessage, BatchSummary } from '../../ledger/batches.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState, SETTLED_STATES, STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { batchSteps } from '../../operator/next-steps.js';

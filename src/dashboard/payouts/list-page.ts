@@ -1,4 +1,4 @@
-import { formatCount, formatState } from '../../format.js';
+import { formatCount, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/account-stats.js';
 import { PAYOUT_STATES, STATE_MEANING } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';

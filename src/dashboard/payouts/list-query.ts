@@ -1,11 +1,10 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { systemClock } from '../../clock.js';
-import { amountField } from '../../fields.js';
-import { findPayouts, type PayoutFilter } from '../../ledger/find-payouts.js';
+import { systemClock } from '../../base/clock.js';
+import { amountField } from '../../base/fields.js';
+import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/payout-queries.js';
 import type { Currency } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { listPayouts } from '../../ledger/payout-queries.js';
 import { batchField, lineField, type Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, isPayoutState, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 

@@ -1,4 +1,4 @@
-import { formatMoney } from '../../format.js';
+import { formatMoney } from '../../base/format.js';
 import type { HistoryEntry, Payout } from '../../ledger/payout.js';
 import { STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { nextSteps } from '../../operator/next-steps.js';

@@ -1,3 +1,5 @@
+import { isAborted } from '../../base/clock.js';
+import { duplicateForWaiting, type RedisClient } from '../../base/redis.js';
 import { APPROVAL_DECISIONS, type ApprovalDecision } from '../../ledger/control-record.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
@@ -93,4 +95,40 @@ export function parseEvent(eventId: string, pairs: readonly string[]): PayoutEve
     ...(by === '' ? {} : { by }),
     ...(reason === '' ? {} : { reason }),
   };
+}
+
+/** Waits at the end of an account's event stream, on a connection of its own. */
+export class EventTail {
+  readonly #connection: LedgerConnection;
+  readonly #waitMs: number;
+  #redis: RedisClient | undefined;
+  readonly #closed = new AbortController();
+
+  constructor(connection: LedgerConnection, waitMs: number) {
+    this.#connection = connection;
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * @returns the first of the events behind this one; none after the time limit or a close
+   * @throws RedisUnavailableError
+   */
+  async read(afterEventId: string, limit: number): Promise<PayoutEvent[]> {
+    if (isAborted(this.#closed.signal)) return [];
+    this.#redis ??= duplicateForWaiting(this.#connection.redis, this.#waitMs);
+    const { events } = this.#connection.keys;
+    const waiting = this.#redis.xread('COUNT', limit, 'BLOCK', this.#waitMs, 'STREAMS', events, afterEventId);
+    try {
+      const [stream] = (await ask(waiting)) ?? [];
+      return (stream?.[1] ?? []).map(([eventId, pairs]) => parseEvent(eventId, pairs));
+    } catch (error) {
+      if (isAborted(this.#closed.signal)) return [];
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#redis?.disconnect();
+  }
 }

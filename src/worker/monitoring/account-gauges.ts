@@ -1,10 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { UnexplainedDrop } from '../../ledger/reconciliation.js';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
-import { createKeyGauges } from './control-gauges.js';
-import { createJournalGauges, setJournalGauges } from './control-gauges.js';
-import { createPolicyGauges, setPolicyGauges } from './control-gauges.js';
-import { createMoneyGauges, setMoneyGauges } from './money-gauges.js';
-import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
+import type { KeyringFacts } from '../account-control.js';
+import { type AccountMoney, type AccountView, viewAccount, type WatchedAccount } from './account-snapshot.js';
 
 /**
  * Makes the gauges that say how the accounts stand.
@@ -142,5 +141,175 @@ function createGauges(registry: Registry) {
       'payouts_sending_refused',
       '1 while this process must not send: its send journal is damaged or does not match the ledger, or an outcome cannot be recorded.',
     ),
+  };
+}
+
+/** More currencies than this are left out of the metrics: each is a series of every worker. */
+const MOST_CURRENCIES = 50;
+
+/** The gauges of what is queued and from what it is paid. Amounts lose digits here; nothing is decided by them but alerts. */
+export type MoneyGauges = ReturnType<typeof createMoneyGauges>;
+
+export function createMoneyGauges(registry: Registry) {
+  const registers = [registry];
+  const ofCurrency = (name: string, help: string): Gauge<'platform_id' | 'currency'> =>
+    new Gauge({ name, help, labelNames: ['platform_id', 'currency'], registers });
+  return {
+    balance: ofCurrency('payouts_balance', 'The balance as the gateway stated it within the last 15 minutes.'),
+    balanceNeeded: ofCurrency(
+      'payouts_balance_needed',
+      'What is queued and has to be paid from the balance of the same labels, in the same unit.',
+    ),
+    balanceAge: new Gauge({
+      name: 'payouts_balance_age_seconds',
+      help: 'Since the gateway stated the balance last.',
+      labelNames: ['platform_id'],
+      registers,
+    }),
+    unexplained: ofCurrency(
+      'payouts_balance_unexplained',
+      'What the balance lost without a payout that explains it, until an operator accepts it; 0 while it adds up.',
+    ),
+    queuedAmount: new Gauge({
+      name: 'payouts_queued_amount',
+      help: 'The sum of the queued payouts of a currency.',
+      labelNames: ['platform_id', 'payment_id', 'currency'],
+      registers,
+    }),
+  };
+}
+
+export function setMoneyGauges(
+  gauges: MoneyGauges,
+  platformId: string,
+  { queued, currencies, covers, balanceAgeMs, unexplained }: AccountMoney,
+): void {
+  const account = { platform_id: platformId };
+  if (balanceAgeMs !== undefined) gauges.balanceAge.set(account, balanceAgeMs / 1_000);
+  // A gateway may list every currency that it knows, most of which the account never uses.
+  const used = covers.filter((cover) => cover.queued !== '0' || cover.balance !== '0');
+  for (const { currency, balance, queued: needed } of used.slice(0, MOST_CURRENCIES)) {
+    gauges.balance.set({ ...account, currency }, Number(balance));
+    if (needed !== undefined) gauges.balanceNeeded.set({ ...account, currency }, Number(needed));
+  }
+  for (const { currency, amount } of mostImportant(unexplained)) {
+    gauges.unexplained.set({ ...account, currency }, Number(amount));
+  }
+  for (const { paymentId, amount } of queued.slice(0, MOST_CURRENCIES)) {
+    const currency = currencies.find((known) => known.paymentId === paymentId)?.name ?? '';
+    gauges.queuedAmount.inc({ ...account, payment_id: String(paymentId), currency }, Number(amount));
+  }
+}
+
+/** Those with a drop first: no limit hides one. */
+function mostImportant(unexplained: readonly UnexplainedDrop[]): readonly UnexplainedDrop[] {
+  const dropped = unexplained.filter(({ amount }) => amount !== '0');
+  const others = unexplained.filter(({ amount }) => amount === '0');
+  return [...dropped, ...others.slice(0, MOST_CURRENCIES)];
+}
+
+/** Gauges of what a policy counts and holds. */
+export type PolicyGauges = ReturnType<typeof createPolicyGauges>;
+
+export function createPolicyGauges(registry: Registry) {
+  const registers = [registry];
+  return {
+    heldByRule: new Gauge({
+      name: 'payouts_held',
+      help: 'Payouts that a rule of the policy holds, by its verdict: refuse, approve or wait.',
+      labelNames: ['platform_id', 'rule', 'kind'],
+      registers,
+    }),
+    policyUsage: new Gauge({
+      name: 'payouts_policy_usage_ratio',
+      help: 'How much of a window of the policy is used, 0 to 1; of the fullest address or signer where each has its own.',
+      labelNames: ['platform_id', 'rule'],
+      registers,
+    }),
+    policyInfo: new Gauge({
+      name: 'payouts_policy_info',
+      help: '1 for the hash of the policy by which this process judges.',
+      labelNames: ['platform_id', 'hash'],
+      registers,
+    }),
+    policyReloadFailed: new Gauge({
+      name: 'payouts_policy_reload_failed',
+      help: '1 while the policy could not be read again, and the one before still counts.',
+      labelNames: ['platform_id'],
+      registers,
+    }),
+    rateAge: new Gauge({
+      name: 'payouts_rate_age_seconds',
+      help: 'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent where no rule asks for dollars.',
+      labelNames: ['platform_id'],
+      registers,
+    }),
+  };
+}
+
+/** @param now - wall clock, ms  @param report - of the process that sends; undefined where there is none */
+export function setPolicyGauges(
+  gauges: PolicyGauges,
+  { platformId, policy }: Pick<AccountView, 'platformId' | 'policy'>,
+  report: PolicyReport | undefined,
+  now: number,
+): void {
+  if (policy === undefined) return;
+  const account = { platform_id: String(platformId) };
+  gauges.policyInfo.set({ ...account, hash: policy.hash }, 1);
+  gauges.policyReloadFailed.set(account, policy.reloadTrouble === undefined ? 0 : 1);
+  if (report === undefined) return;
+  for (const { rule, reason, count } of report.held) gauges.heldByRule.set({ ...account, rule, kind: reason }, count);
+  for (const { rule, buckets } of report.rules) gauges.policyUsage.set({ ...account, rule }, buckets[0]?.ratio ?? 0);
+  const ratesAt = report.ratesAt ?? report.ratesMissingSince;
+  if (ratesAt !== null) gauges.rateAge.set(account, Math.max(0, now - ratesAt) / 1_000);
+}
+
+/** Gauges of the send journal. */
+export type JournalGauges = ReturnType<typeof createJournalGauges>;
+
+export function createJournalGauges(registry: Registry) {
+  return {
+    journalHead: new Gauge({
+      name: 'payouts_journal_head_info',
+      help: '1 for the hash with which the send journal ended when the process that sends told it last, every ten minutes.',
+      labelNames: ['platform_id', 'journal_id', 'head'],
+      registers: [registry],
+    }),
+  };
+}
+
+/** The gauges were reset before: the series of an earlier head is gone. */
+export function setJournalGauges(
+  gauges: JournalGauges,
+  { platformId, journalHead }: Pick<AccountView, 'platformId' | 'journalHead'>,
+): void {
+  if (journalHead === undefined) return;
+  const { journalId, hash } = journalHead;
+  gauges.journalHead.set({ platform_id: String(platformId), journal_id: journalId, head: hash }, 1);
+}
+
+/**
+ * Makes the gauges of a keyring: when its keys end, and whether it could be read again.
+ * @returns what brings it up to date; a key that is revoked, or has no end, is left out
+ */
+export function createKeyGauges(registry: Registry): (keyring: KeyringFacts | undefined) => void {
+  const notAfter = new Gauge({
+    name: 'payouts_key_not_after_timestamp_seconds',
+    help: 'When a key of the keyring ends (seconds since 1970), unless it is revoked: what it signs from then on does not count.',
+    labelNames: ['key', 'role'],
+    registers: [registry],
+  });
+  const reloadFailed = new Gauge({
+    name: 'payouts_keys_reload_failed',
+    help: '1 while the keyring is one that was read before, since its file could not be used when it was read last, else 0.',
+    registers: [registry],
+  });
+  return (keyring) => {
+    notAfter.reset();
+    reloadFailed.set(keyring?.reloadTrouble === undefined ? 0 : 1);
+    for (const { name, role, revoked, notAfter: endsAt } of keyring?.keys ?? []) {
+      if (!revoked && endsAt !== undefined) notAfter.set({ key: name, role }, endsAt / 1_000);
+    }
   };
 }

@@ -1,10 +1,10 @@
-import { sinceWatcherFailureMs, watcherFailures } from '../../failsafe.js';
-import { formatCount, formatDuration, formatMs } from '../../format.js';
-import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/clock-offset.js';
-import { NOTIFICATIONS_LATE_MS } from '../../ledger/notification-lag.js';
+import { sinceWatcherFailureMs, watcherFailures } from '../../base/logger.js';
+import { formatCount, formatDuration, formatMs } from '../../base/format.js';
+import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/redis-durability.js';
+import { NOTIFICATIONS_LATE_MS } from '../../ledger/state-events.js';
 import { describeRates } from '../../ledger/policy-report.js';
 import { listDrops } from '../../ledger/reconciliation.js';
-import { formatCommand } from '../../operator/command.js';
+import { formatCommand } from '../../operator/next-steps.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
 
 const MINUTE_MS = 60_000;

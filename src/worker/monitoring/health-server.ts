@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { InvalidConfigError } from '../../errors.js';
-import { failsafeLogger, silentLogger, type Logger } from '../../logger.js';
+import { InvalidConfigError } from '../../base/errors.js';
+import { failsafeLogger, silentLogger, type Logger } from '../../base/logger.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
 import { warnAbout } from './account-warnings.js';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.js';
-import type { ErrorCode } from '../../errors.js';
+import type { Clock } from '../../base/clock.js';
+import type { ErrorCode } from '../../base/errors.js';
 import type { SendGap } from '../statistics/counters.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import { watcherFailures } from '../../failsafe.js';
+import { watcherFailures } from '../../base/logger.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 import { createAccountGauges } from './account-gauges.js';
 import type { WatchedAccount } from './account-snapshot.js';

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
 import { nameBalance } from '../../ledger/balance-cover.js';
 import type { Balance } from '../../ledger/gateway-facts.js';
 import {

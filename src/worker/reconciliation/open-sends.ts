@@ -1,4 +1,4 @@
-import { toUnits } from '../../decimal.js';
+import { toUnits } from '../../base/decimal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readIndexPage, readSendFacts, type PaymentFacts, type SendFacts } from '../../ledger/payment-facts.js';
 import { readEventsAfter, type StateEvent } from '../../ledger/state-events.js';

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
 import type { Balance } from '../../ledger/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import {
@@ -10,7 +10,7 @@ import {
   type Reconciliation,
 } from '../../ledger/reconciliation.js';
 import { countPayouts } from '../../ledger/state-events.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import { compareReading } from './compare-reading.js';
 import { higher, OpenSends } from './open-sends.js';
 import { currentRates, type Market } from './send-sums.js';

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
 import type { Balance, Currency } from '../../ledger/gateway-facts.js';
 import type { SendFacts } from '../../ledger/payment-facts.js';
 import type { SendSum } from '../../ledger/reconciliation.js';

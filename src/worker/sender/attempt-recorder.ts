@@ -1,14 +1,12 @@
-import type { Clock } from '../../clock.js';
-import { RedisUnavailableError } from '../../errors.js';
-import type { SentOutcome } from '../../gateway/withdraw-gateway.js';
+import type { Clock } from '../../base/clock.js';
+import { RedisUnavailableError } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
+import type { SentOutcome } from '../../gateway/gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
-import { blockedReasonOf } from './blocked-reason.js';
-import type { LedgerCheck } from './ledger-check.js';
+import { blockedReasonOf } from './kept-pause.js';
+import type { LedgerCheck, OwnAttempts } from './ledger-check.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
-import type { OwnAttempts } from './own-attempts.js';
-import type { StopGrace } from './stop-grace.js';
 
 export interface AttemptRecorderOptions {
   readonly clock: Clock;
@@ -110,5 +108,31 @@ function toResult(outcome: SentOutcome): SentOutcome {
       return { kind: 'rejected', message: outcome.message };
     case 'unknown':
       return { kind: 'unknown', reason: outcome.reason };
+  }
+}
+
+export interface StopGraceOptions {
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+  readonly graceMs: number;
+}
+
+/** Decides when a stopping process no longer waits for Redis. */
+export class StopGrace {
+  readonly #options: StopGraceOptions;
+
+  constructor(options: StopGraceOptions) {
+    this.#options = options;
+  }
+
+  /** The grace begins at the stop or now, whichever is later. @returns whether it is over, when called */
+  start(): () => boolean {
+    const { clock, stop, graceMs } = this.#options;
+    let stoppedAt: number | undefined;
+    return () => {
+      if (!stop.aborted) return false;
+      stoppedAt ??= clock.now();
+      return clock.now() - stoppedAt >= graceMs;
+    };
   }
 }

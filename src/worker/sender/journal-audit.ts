@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.js';
-import { RedisUnavailableError } from '../../errors.js';
+import type { Clock } from '../../base/clock.js';
+import { RedisUnavailableError } from '../../base/errors.js';
 import {
   describeLostJournal,
   findMismatch,
@@ -10,10 +10,10 @@ import {
 import type { SendJournal } from '../../journal/send-journal.js';
 import { UnreadableRecordError, type Payout } from '../../ledger/payout.js';
 import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
 import type { SendAuthority } from './send-authority.js';
-import type { StatusTracker } from './sender-status.js';
+import type { StatusTracker } from './send-report.js';
 
 export interface JournalAuditOptions {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
-import { isAborted, type Clock } from '../../clock.js';
-import { UnsupportedFormatError } from '../../errors.js';
-import type { Logger } from '../../logger.js';
+import { isAborted, type Clock } from '../../base/clock.js';
+import { UnsupportedFormatError } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
 import {
   isSameLease,
   type KnownJournal,

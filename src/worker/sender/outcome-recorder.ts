@@ -1,10 +1,9 @@
 import type { JournaledOutcome } from '../../journal/journal-line.js';
-import type { SentOutcome } from '../../gateway/withdraw-gateway.js';
+import type { SentOutcome } from '../../gateway/gateway.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { FinishResult, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
-import { findBlockedReason } from './blocked-reason.js';
-import type { KeptPause } from './kept-pause.js';
+import type { Logger } from '../../base/logger.js';
+import { findBlockedReason, type KeptPause } from './kept-pause.js';
 
 export interface OutcomeRecorderOptions {
   readonly ledger: SenderLedger;

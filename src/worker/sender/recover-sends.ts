@@ -1,13 +1,14 @@
+import { type Clock, every } from '../../base/clock.js';
+import type { Logger } from '../../base/logger.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
-import type { SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
+import type { ScriptRejection, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
 import type { AttemptRecorder } from './attempt-recorder.js';
 import type { HeldLease } from './lease-keeper.js';
-import type { LedgerCheck } from './ledger-check.js';
-import { toRecordable, type OutcomeRecorder } from './outcome-recorder.js';
-import type { OwnAttempts } from './own-attempts.js';
+import type { LedgerCheck, OwnAttempts } from './ledger-check.js';
+import { type OutcomeRecorder, toRecordable } from './outcome-recorder.js';
+import type { SendReport } from './send-report.js';
 
 export interface SendRecoveryOptions {
   readonly ledger: Pick<SenderLedger, 'readSending' | 'revertSend' | 'markSendsUnknown'>;
@@ -82,4 +83,86 @@ export class SendRecovery {
     } else return false;
     return true;
   }
+}
+
+/**
+ * Adds the missing jobs of payouts that changed.
+ * @param changedBefore - wall clock, ms
+ * @returns the number of payouts that were checked
+ */
+export type RelayOutbox = (changedBefore: number, signal: AbortSignal) => Promise<number>;
+
+export interface RecoveryLoopOptions {
+  readonly clock: Clock;
+  readonly relayOutbox: RelayOutbox;
+  readonly recovery: Pick<SendRecovery, 'checkLedger' | 'resolveLeftovers'>;
+  readonly onMismatch: (mismatch: LedgerMismatch) => void;
+  readonly logger: Logger;
+}
+
+const RECOVER_EVERY_MS = 2_000;
+/** The job of a younger change is being added right now. */
+const OUTBOX_AGE_MS = 2_000;
+
+/** Repairs attempts without an outcome and payouts without a job, beside the sends, until the signal is aborted. */
+export async function recoverRegularly(options: RecoveryLoopOptions, signal: AbortSignal): Promise<void> {
+  const { clock, relayOutbox, recovery, onMismatch, logger } = options;
+  const recover = async (): Promise<void> => {
+    await recovery.resolveLeftovers();
+    const mismatch = await recovery.checkLedger();
+    if (mismatch !== undefined) onMismatch(mismatch);
+    const payouts = await relayOutbox(clock.wallNow() - OUTBOX_AGE_MS, signal);
+    if (payouts > 0) logger.info({ payouts }, 'checked payouts whose job may have been missing');
+  };
+  const onError = ({ message }: Error): void => {
+    logger.warn({ error: message }, 'recovery was interrupted, will try again');
+  };
+  await every(RECOVER_EVERY_MS, recover, { clock, signal, onError });
+}
+
+/** Reports a rejected begin, and resolves leftovers that block it. */
+export async function reportRefusedBegin(
+  rejection: ScriptRejection,
+  { check, recovery }: { readonly check: LedgerCheck; readonly recovery: SendRecovery },
+): Promise<SendReport> {
+  switch (rejection.kind) {
+    case 'lease_lost':
+      return { kind: 'lease_lost' };
+    case 'paused':
+      return { kind: 'paused', reason: rejection.reason };
+    case 'objected':
+      return { kind: 'objected', reason: rejection.reason };
+    case 'other_gateway':
+      return { kind: 'other_gateway', audience: rejection.audience };
+    case 'other_ledger':
+      return reportMismatch(check.otherLedger);
+    case 'sends_differ': {
+      const mismatch = check.explainDifference(rejection);
+      return mismatch === undefined
+        ? { kind: 'not_sent', reason: 'send counter was behind; will retry' }
+        : reportMismatch(mismatch);
+    }
+    case 'others_sending':
+      await recovery.resolveLeftovers();
+      return { kind: 'not_sent', reason: `payouts were left in sending: ${rejection.payoutIds.join(', ')}` };
+    case 'wrong_state':
+      // The payout changed between read and begin.
+      return rejection.state === 'queued'
+        ? { kind: 'not_sent', reason: 'the payout changed' }
+        : { kind: 'skipped', state: rejection.state };
+    case 'not_found':
+    case 'txhash_taken':
+    case 'in_doubt':
+    case 'sent_since':
+    case 'paid_late':
+    case 'rejected_before':
+    case 'too_many_approvals':
+    case 'came_back_older':
+    case 'not_new':
+      throw new Error(`begin-send refused with ${rejection.kind}, which it never should`);
+  }
+}
+
+export function reportMismatch(mismatch: LedgerMismatch): Extract<SendReport, { kind: 'ledger_mismatch' }> {
+  return { kind: 'ledger_mismatch', mismatch };
 }

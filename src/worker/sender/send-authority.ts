@@ -1,6 +1,5 @@
 import type { JudgedSend, SignedSend } from '../../journal/journal-line.js';
-import type { Hold } from '../../ledger/hold.js';
-import type { Payout } from '../../ledger/payout.js';
+import type { Hold, Payout } from '../../ledger/payout.js';
 
 /**
  * Decides, besides the ledger, whether a payout may be sent: by signatures, which Redis can neither make nor alter, and

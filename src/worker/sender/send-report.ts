@@ -1,5 +1,6 @@
-import type { ErrorCode } from '../../errors.js';
-import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
+import type { ErrorCode } from '../../base/errors.js';
+import type { Logger } from '../../base/logger.js';
+import type { WithdrawOutcome } from '../../gateway/gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { PayoutState } from '../../ledger/states.js';
 
@@ -24,3 +25,43 @@ export type SendReport =
   | { readonly kind: 'stopped' }
   /** This process's journal contradicts the ledger: an operator must decide. */
   | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
+
+export type SenderStatus =
+  | { readonly role: 'standby' }
+  | { readonly role: 'sender'; readonly epoch: number }
+  /** The reason says why and what to do. */
+  | { readonly role: 'refused'; readonly reason: string };
+
+/** A refusal is logged once. */
+export class StatusTracker {
+  readonly #logger: Logger;
+  #status: SenderStatus = { role: 'standby' };
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get status(): SenderStatus {
+    return this.#status;
+  }
+
+  becomeSender(epoch: number): void {
+    this.#status = { role: 'sender', epoch };
+  }
+
+  /** @param hint - the operator's remedy; without it the reason was logged before */
+  refuse(reason: string, hint?: string): void {
+    const isKnown = this.#status.role === 'refused' && this.#status.reason === reason;
+    this.#status = { role: 'refused', reason };
+    if (!isKnown && hint !== undefined) this.#logger.error({ reason }, hint);
+  }
+
+  /** A refusal remains until journal and ledger agree. */
+  endSending(): void {
+    if (this.#status.role === 'sender') this.#status = { role: 'standby' };
+  }
+
+  endRefusal(): void {
+    if (this.#status.role === 'refused') this.#status = { role: 'standby' };
+  }
+}

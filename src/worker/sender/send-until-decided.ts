@@ -1,8 +1,8 @@
-import { isAborted, type Clock } from '../../clock.js';
-import { errorCode } from '../../errors.js';
+import { isAborted, type Clock } from '../../base/clock.js';
+import { errorCode } from '../../base/errors.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import type { SendReport } from './send-report.js';
 import type { Sender } from './sender.js';
 import type { WorkerObserver } from './worker-observer.js';

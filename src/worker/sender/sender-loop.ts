@@ -3,24 +3,24 @@
  * sends, on ports for clock, ledger, journal and gateway.
  */
 
-import type { AccountSettings } from '../../account-settings.js';
-import { followSignals, isAborted, onAnyClock, untilAborted, type Clock } from '../../clock.js';
-import type { WithdrawGateway } from '../../gateway/withdraw-gateway.js';
+import type { AccountSettings } from '../../base/settings.js';
+import { followSignals, isAborted, onAnyClock, untilAborted, type Clock } from '../../base/clock.js';
+import type { WithdrawGateway } from '../../gateway/gateway.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { describeJournal, type SendJournal } from '../../journal/send-journal.js';
 import type { JournalPlace, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import { ADOPT_HINT, JournalAudit, UNKNOWING_HINT } from './journal-audit.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
 import type { Pacer } from './pacer.js';
-import { recoverRegularly, type RelayOutbox } from './recovery-loop.js';
+import { recoverRegularly, type RelayOutbox } from './recover-sends.js';
 import type { ActiveSender } from './send-until-decided.js';
 import { KeptPause } from './kept-pause.js';
 import type { ResumeAuthority, SendAuthority } from './send-authority.js';
-import { StatusTracker, type SenderStatus } from './sender-status.js';
+import { StatusTracker, type SenderStatus } from './send-report.js';
 import { Sender } from './sender.js';
-import { StopGrace } from './stop-grace.js';
+import { StopGrace } from './attempt-recorder.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export type SendingSettings = Pick<

@@ -1,27 +1,22 @@
-import { followSignals, onAnyClock, type Clock } from '../../clock.js';
-import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/withdraw-gateway.js';
+import { followSignals, onAnyClock, type Clock } from '../../base/clock.js';
+import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
-import { RedisUnavailableError } from '../../errors.js';
-import { findFault, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
-import type { Hold } from '../../ledger/hold.js';
+import { RedisUnavailableError } from '../../base/errors.js';
+import { findFault, type Hold, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CountedSpend, JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../logger.js';
-import { AttemptRecorder } from './attempt-recorder.js';
-import { connectInTime } from './connect-in-time.js';
+import type { Logger } from '../../base/logger.js';
+import { AttemptRecorder, type StopGrace } from './attempt-recorder.js';
+import { connectInTime, type Pacer } from './pacer.js';
 import { cannotKnow, describeUnadopted } from './journal-audit.js';
 import type { HeldLease } from './lease-keeper.js';
-import { LedgerCheck } from './ledger-check.js';
+import { LedgerCheck, OwnAttempts } from './ledger-check.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
-import { OwnAttempts } from './own-attempts.js';
-import type { Pacer } from './pacer.js';
-import { SendRecovery } from './recover-sends.js';
+import { reportMismatch, reportRefusedBegin, SendRecovery } from './recover-sends.js';
 import type { KeptPause } from './kept-pause.js';
-import { reportMismatch, reportRefusedBegin } from './refused-begin.js';
 import type { GrantedSend, SendAuthority } from './send-authority.js';
 import type { SendReport } from './send-report.js';
-import type { StopGrace } from './stop-grace.js';
 import type { WorkerObserver } from './worker-observer.js';
 
 export interface SenderOptions {

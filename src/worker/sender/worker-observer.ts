@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../errors.js';
-import { callWatcher, failsafeMethods } from '../../failsafe.js';
-import type { WithdrawOutcome } from '../../gateway/withdraw-gateway.js';
+import type { ErrorCode } from '../../base/errors.js';
+import { callWatcher, failsafeMethods } from '../../base/logger.js';
+import type { WithdrawOutcome } from '../../gateway/gateway.js';
 import type { PayoutState } from '../../ledger/states.js';
 
 /**

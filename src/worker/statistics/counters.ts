@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '../../decimal.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
 import type { PaymentFacts } from '../../ledger/payment-facts.js';
 import { type StateChange, type StateEvent, STREAM_BEGINNING } from '../../ledger/state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';

@@ -1,4 +1,4 @@
-import { isAborted } from '../../clock.js';
+import { isAborted } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readIndexPage, readPaymentFacts } from '../../ledger/payment-facts.js';
 import {

@@ -1,11 +1,11 @@
-import { every } from '../../clock.js';
-import { RedisUnavailableError } from '../../errors.js';
+import { every } from '../../base/clock.js';
+import { RedisUnavailableError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type PaymentFacts, readPaymentFacts } from '../../ledger/payment-facts.js';
 import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/state-events.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import { loadStatistics, saveStatistics } from '../../ledger/statistics.js';
-import type { Logger } from '../../logger.js';
+import type { Logger } from '../../base/logger.js';
 import {
   type CounterFields,
   type Counters,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { runCli, startCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { openWorld, untilSent, type PayoutWorld } from '../../worker/support/payout-world.js';

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import { silentLogger } from '../../../src/logger.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { openGatewayCli, SECRET_KEY, type GatewayCli } from '../support/gateway-cli.js';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readKeyringFile } from '../../../src/control/keys/keyring-file.js';
+import { readKeyringFile } from '../../../src/control/keys/keyring.js';
 import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
 import { judgeApprovals } from '../../../src/control/approvals/approvable-payout.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';

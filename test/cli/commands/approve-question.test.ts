@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
 import { defineApproveCommand } from '../../../src/cli/commands/approvals-command.js';
 import { createOutput, createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
-import { StoppedError } from '../../../src/errors.js';
+import { StoppedError } from '../../../src/base/errors.js';
 import { testRedisUrl } from '../../support/account.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
 

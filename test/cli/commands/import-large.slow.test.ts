@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { runCli, startCli } from '../../support/cli.js';
 
 const ROWS = 100_000;

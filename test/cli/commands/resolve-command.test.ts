@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Payout } from '../../../src/ledger/payout.js';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../../src/logger.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { openGatewayCli, SECRET_KEY, type GatewayCli } from '../support/gateway-cli.js';
 
 let account: GatewayCli;

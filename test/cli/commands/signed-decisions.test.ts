@@ -1,10 +1,10 @@
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readKeyringFile } from '../../../src/control/keys/keyring-file.js';
-import { verifyAct } from '../../../src/control/approvals/verify-act.js';
+import { readKeyringFile } from '../../../src/control/keys/keyring.js';
+import { verifyAct } from '../../../src/control/approvals/act.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import { readSenderView } from '../../../src/ledger/read-sender-view.js';
+import { readSenderView } from '../../../src/ledger/sender-view.js';
 import { startSshAgent, type SshAgent } from '../../control/support/ssh-agent.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
 import { sendOf } from '../../operator/support/older-ledger.js';

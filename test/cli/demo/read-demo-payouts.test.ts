@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ValidPayout } from '../../../src/ledger/payout.js';
-import { DEMO_FILE, readDemoPayouts } from '../../../src/cli/demo/read-demo-payouts.js';
+import { DEMO_FILE, readDemoPayouts } from '../../../src/cli/demo/demo-command.js';
 
 let dir: string;
 beforeAll(async () => {

@@ -2,19 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkClock } from '../../../src/cli/doctor/check-redis.js';
-import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-services.js';
-import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import {
+  checkClock,
   checkRedis,
   checkRedisDurability,
   checkRedisLatency,
   checkRedisReplicas,
 } from '../../../src/cli/doctor/check-redis.js';
-import { systemClock, type Clock } from '../../../src/clock.js';
+import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-services.js';
+import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../../src/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { startMasterWithReplica } from '../../support/replicated-redis.js';
 import { TEST_CERTIFICATE } from '../../sandbox/support/test-certificate.js';

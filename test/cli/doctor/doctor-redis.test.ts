@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findFreePort } from '../../../src/local-redis.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
 import { untilReply } from '../../support/redis-cluster.js';
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { checkWorker } from '../../../src/cli/doctor/check-services.js';
-import { findFreePort } from '../../../src/local-redis.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
 
 let server: Server | undefined;
 afterEach(() => {

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import { readFileSync } from 'node:fs';
 import { parsePayoutTexts } from '../../../src/cli/import/parse-payout-texts.js';
-import { parseInput } from '../../../src/fields.js';
+import { parseInput } from '../../../src/base/fields.js';
 import { payoutInputSchema } from '../../../src/ledger/payout.js';
-import { checkRecipient } from '../../../src/producer/check-recipient.js';
+import { checkRecipient } from '../../../src/producer/parse-payouts.js';
 import { CURRENCIES, findCurrency } from '../../../src/sandbox/currency.js';
 
 describe('parsePayoutTexts', () => {

@@ -1,6 +1,6 @@
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
-import { closeRedis, connectRedis } from '../../../src/redis.js';
+import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { runCli, startCli, type CliResult, type RunningCli } from '../../support/cli.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';

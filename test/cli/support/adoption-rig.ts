@@ -2,7 +2,7 @@ import { appendFile, cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { runCli, type CliResult } from '../../support/cli.js';
 import { openWorld, SECRET_KEY, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { until } from '../../support/until.js';

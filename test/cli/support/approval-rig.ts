@@ -1,5 +1,5 @@
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import type { NewPayout, PayoutInput } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';

@@ -8,8 +8,8 @@ import { defineDoctorCommand } from '../../../src/cli/commands/doctor-command.js
 import { createOutput, type CliContext } from '../../../src/cli/context/cli-context.js';
 import { runProgram } from '../../../src/cli/context/run-program.js';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
-import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
-import { silentLogger } from '../../../src/logger.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 
 export interface DoctorRun {

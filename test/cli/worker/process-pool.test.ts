@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ProcessPool, type PoolEnd, type PoolProcess } from '../../../src/cli/worker/process-pool.js';
-import { silentLogger, type Logger } from '../../../src/logger.js';
+import { silentLogger, type Logger } from '../../../src/base/logger.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 
 class FakeProcess extends EventEmitter implements PoolProcess {

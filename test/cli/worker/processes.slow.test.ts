@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findFreePort } from '../../../src/local-redis.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
 import { openSharedAccounts, type SharedAccounts } from '../../worker/support/shared-accounts.js';
 import { readMetric } from '../../worker/support/watched-worker.js';

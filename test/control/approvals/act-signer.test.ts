@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { findSigningKey, signAct, type ActContent, type ActSigner } from '../../../src/control/approvals/act-signer.js';
-import { parseAct } from '../../../src/control/approvals/act.js';
+import { parseAct, verifyAct } from '../../../src/control/approvals/act.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { parsePublicKey } from '../../../src/control/keys/keyring.js';
-import { formatPublicKey } from '../../../src/control/keys/signing-key-file.js';
-import { verifyAct } from '../../../src/control/approvals/verify-act.js';
-import { InvalidInputError, NotVerifiedError } from '../../../src/errors.js';
+import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
+import { InvalidInputError, NotVerifiedError } from '../../../src/base/errors.js';
 import { keyringOf, makePrivateKey, type KeyEntry, TEST_AUDIENCE } from '../support/keys.js';
 
 const NOW = Date.parse('2030-01-01T00:00:00Z');

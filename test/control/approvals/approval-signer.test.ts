@@ -1,12 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { signAct, type ActSigner } from '../../../src/control/approvals/act-signer.js';
-import { parseAct } from '../../../src/control/approvals/act.js';
-import { APPROVAL_LIFETIME_MS, makeApproval, signApproval } from '../../../src/control/approvals/approval-signer.js';
-import { formatApproval } from '../../../src/control/approvals/approval.js';
+import { parseAct, verifyAct } from '../../../src/control/approvals/act.js';
+import {
+  APPROVAL_LIFETIME_MS,
+  type ApprovedPayout,
+  countApprovals,
+  formatApproval,
+  makeApproval,
+  signApproval,
+} from '../../../src/control/approvals/approval.js';
 import { signedApprovalSchema, type SignedApproval } from '../../../src/ledger/control-record.js';
-import { countApprovals, type ApprovedPayout } from '../../../src/control/approvals/count-approvals.js';
-import { verifyAct } from '../../../src/control/approvals/verify-act.js';
 import { openActSigner, openApprovalSigner } from '../../../src/control/keys/open-act-signer.js';
 import { openTestKeys, type TestKeys } from '../support/key-files.js';
 import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../support/keys.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { formatApproval } from '../../../src/control/approvals/approval.js';
-import { signedApprovalSchema, type Approval, type SignedApproval } from '../../../src/ledger/control-record.js';
 import {
-  countApprovals,
   type ApprovalCount,
   type ApprovedPayout,
-} from '../../../src/control/approvals/count-approvals.js';
+  countApprovals,
+  formatApproval,
+} from '../../../src/control/approvals/approval.js';
+import { signedApprovalSchema, type Approval, type SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry, TEST_AUDIENCE } from '../support/keys.js';
 

@@ -1,15 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  type Act,
   formatAct,
   hashAct,
   parseAct,
   serializeAct,
-  type Act,
   type SignedAct,
+  verifyAct,
+  type WantedAct,
 } from '../../../src/control/approvals/act.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { formatIntent } from '../../../src/control/intents/intent.js';
-import { verifyAct, type WantedAct } from '../../../src/control/approvals/verify-act.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry, TEST_AUDIENCE } from '../support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');

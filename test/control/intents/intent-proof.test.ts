@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { formatIntent } from '../../../src/control/intents/intent.js';
-import { intentOf, intentOfProof, proofOf } from '../../../src/control/intents/signed-payout.js';
+import { formatIntent, intentOf, intentOfProof, proofOf } from '../../../src/control/intents/intent.js';
 
 /** What a journal keeps of a signature is enough to make the very bytes again that were signed. */
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { ReceiptSigner, type ReceiptResult } from '../../../src/control/intents/receipt-signer.js';
-import type { PaidPayout } from '../../../src/control/intents/receipt.js';
-import { verifyReceipt } from '../../../src/control/intents/verify-receipt.js';
+import { type PaidPayout, verifyReceipt } from '../../../src/control/intents/receipt.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../support/keys.js';
 
 const PLATFORM_ID = 4242;

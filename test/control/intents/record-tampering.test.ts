@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { intentOf } from '../../../src/control/intents/signed-payout.js';
+import { intentOf } from '../../../src/control/intents/intent.js';
 import { verifyIntent } from '../../../src/control/intents/verify-intent.js';
 import { pairsToRecord, parseRecord, toRecordFields, type PayoutRecord } from '../../../src/ledger/payout-record.js';
 import { payoutInputSchema } from '../../../src/ledger/payout.js';

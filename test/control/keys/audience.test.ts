@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { judgeAudience, openAudience } from '../../../src/control/keys/audience.js';
-import { audienceOf } from '../../../src/account-settings.js';
-import { InvalidConfigError } from '../../../src/errors.js';
+import { audienceOf } from '../../../src/base/settings.js';
+import { InvalidConfigError } from '../../../src/base/errors.js';
 
 describe('audienceOf', () => {
   it.each([

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import type { InvalidConfigError } from '../../../src/errors.js';
+import type { InvalidConfigError } from '../../../src/base/errors.js';
 import { Keyring } from '../../../src/control/keys/keyring.js';
-import { formatPublicKey } from '../../../src/control/keys/signing-key-file.js';
+import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
 import { keyEntry, testKey } from '../support/keys.js';
 import { readVectors } from '../support/vectors.js';
 

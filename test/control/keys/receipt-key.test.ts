@@ -1,7 +1,7 @@
 import { expect, describe, it } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
-import { InvalidConfigError } from '../../../src/errors.js';
-import { silentLogger } from '../../../src/logger.js';
+import { InvalidConfigError } from '../../../src/base/errors.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { openReceiptKey } from '../../../src/control/keys/receipt-key.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../support/keys.js';
 import { recordingLogger } from '../../gateway/support/test-client.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { bytesOf } from '../../../src/control/keys/ed25519.js';
-import { formatPublicKey, readSigningKey } from '../../../src/control/keys/signing-key-file.js';
+import { formatPublicKey, readSigningKey } from '../../../src/control/keys/signing-key.js';
 import { testKey } from '../support/keys.js';
 
 const key = testKey(1);

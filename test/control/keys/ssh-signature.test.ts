@@ -1,9 +1,7 @@
 import { createHash, createPublicKey, sign } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { bytesOf } from '../../../src/control/keys/ed25519.js';
-import type { SshKey } from '../../../src/control/keys/ssh-key.js';
-import { sshField } from '../../../src/control/keys/ssh-reader.js';
-import { isSshSignature, SSH_NAMESPACE, verifySshText } from '../../../src/control/keys/ssh-signature.js';
+import { isSshSignature, SSH_NAMESPACE, sshField, type SshKey, verifySshText } from '../../../src/control/keys/ssh.js';
 import { testKey } from '../support/keys.js';
 
 /** Signatures in OpenSSH's format (PROTOCOL.sshsig), each with one thing that is wrong, and yet signed by the right key. */

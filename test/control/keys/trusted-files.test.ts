@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
-import { readKeyringFile } from '../../../src/control/keys/keyring-file.js';
-import { readTrustedFile } from '../../../src/trusted-file.js';
+import { readKeyringFile } from '../../../src/control/keys/keyring.js';
+import { readTrustedFile } from '../../../src/base/trusted-file.js';
 import { keyEntry, testKey } from '../support/keys.js';
 
 const KEYRING = { version: 1, keys: [keyEntry(testKey(1)), keyEntry(testKey(2), { name: 'olga', role: 'operator' })] };

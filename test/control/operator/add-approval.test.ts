@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import { ConflictError, InvalidInputError, NotFoundError } from '../../../src/errors.js';
+import { ConflictError, InvalidInputError, NotFoundError } from '../../../src/base/errors.js';
 import { readActivity } from '../../../src/ledger/activity.js';
-import { addApproval, MAX_APPROVALS } from '../../../src/control/operator/add-approval.js';
+import { addApproval, MAX_APPROVALS } from '../../../src/control/operator/store-approval.js';
 import { readEvents } from '../../../src/producer/events/payout-events.js';
 import { HOLD } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';

@@ -5,10 +5,9 @@ import { formatApproval } from '../../../src/control/approvals/approval.js';
 import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { hashIntent } from '../../../src/control/intents/intent.js';
+import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import type { LoadedPolicy } from '../../../src/control/policy/policy-file.js';
 import { parsePolicy } from '../../../src/control/policy/policy.js';
-import { intentOf } from '../../../src/control/intents/signed-payout.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../support/keys.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { bucketOf, decide, valueOf, type PolicySubject, type PolicyWorld } from '../../../src/control/policy/decide.js';
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { SpendingLog } from '../../../src/control/policy/spending-log.js';
-import { fromUnits } from '../../../src/decimal.js';
+import { fromUnits } from '../../../src/base/decimal.js';
 import { isNaivelyListed, naiveKind, type PastSend } from './naive-decide.js';
 
 const NOW = Date.parse('2026-11-23T10:00:00Z');

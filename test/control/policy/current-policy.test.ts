@@ -2,10 +2,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { InvalidConfigError } from '../../../src/errors.js';
-import type { Logger } from '../../../src/logger.js';
-import { CurrentPolicy } from '../../../src/control/policy/current-policy.js';
-import { openPolicies } from '../../../src/control/policy/current-policy.js';
+import { InvalidConfigError } from '../../../src/base/errors.js';
+import type { Logger } from '../../../src/base/logger.js';
+import { CurrentPolicy, openPolicies } from '../../../src/control/policy/current-policy.js';
 import { keyEntry, keyringOf, testKey } from '../support/keys.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readPolicyFile, type LoadedPolicy } from '../../../src/control/policy/policy-file.js';
-import { InvalidConfigError } from '../../../src/errors.js';
+import { InvalidConfigError } from '../../../src/base/errors.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../support/keys.js';
 
 const NOW = Date.parse('2026-11-21T20:00:00.000Z');

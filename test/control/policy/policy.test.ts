@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
-import { InvalidConfigError } from '../../../src/errors.js';
+import { InvalidConfigError } from '../../../src/base/errors.js';
 
 const FULL = `
 version: 1

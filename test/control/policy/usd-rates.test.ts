@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { RateAnchor } from '../../../src/ledger/spend-event.js';
+import type { RateAnchor } from '../../../src/ledger/control-record.js';
 import { UsdRates } from '../../../src/control/policy/usd-rates.js';
 import { formatMicros } from '../../../src/control/policy/usd.js';
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { formatPublicKey } from '../../../src/control/keys/signing-key-file.js';
+import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
 import { makePrivateKey, type KeyEntry } from './keys.js';
 
 /** A private key in a file of its own, as an operator has it. */

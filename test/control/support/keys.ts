@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Audience } from '../../../src/control/keys/audience.js';
 import { Keyring, type BoundKeyring, type KeyRole } from '../../../src/control/keys/keyring.js';
-import { formatPublicKey } from '../../../src/control/keys/signing-key-file.js';
+import { formatPublicKey } from '../../../src/control/keys/signing-key.js';
 
 /** The private key of a seed of 32 bytes. @param seed - hexadecimal */
 export function privateKeyOf(seed: string): KeyObject {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openTestKeys, type TestKeys } from '../support/key-files.js';
 import { launchChromium } from '../../dashboard/support/launch-chromium.js';

@@ -1,7 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import type { Hold } from '../../../src/ledger/hold.js';
-import type { HeldFor, Payout } from '../../../src/ledger/payout.js';
-import { silentLogger } from '../../../src/logger.js';
+import type { HeldFor, Hold, Payout } from '../../../src/ledger/payout.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { HoldWatch } from '../../../src/control/worker/hold-watch.js';
 import { policyOf, PolicyRig, TestClock } from './support.js';
 

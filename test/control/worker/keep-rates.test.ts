@@ -3,7 +3,7 @@ import { UsdRates } from '../../../src/control/policy/usd-rates.js';
 import { DEFAULT_USD, parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { keepRates } from '../../../src/control/worker/keep-rates.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { silentLogger } from '../../../src/logger.js';
+import { silentLogger } from '../../../src/base/logger.js';
 
 const MINUTE_MS = 60_000;
 

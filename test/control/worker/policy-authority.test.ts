@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Spend } from '../../../src/ledger/spend-event.js';
+import type { Spend } from '../../../src/ledger/control-record.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { DOUBT_MS, policyOf, PolicyRig, TestClock } from './support.js';
 

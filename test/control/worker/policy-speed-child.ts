@@ -1,4 +1,4 @@
-import type { SpendEvent } from '../../../src/ledger/spend-event.js';
+import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import type { Policy } from '../../../src/control/policy/policy.js';
 import { PolicyAuthority } from '../../../src/control/worker/policy-authority.js';
 import { DOUBT_MS, PLATFORM_ID, policyOf, PolicyRig, TestClock } from './support.js';

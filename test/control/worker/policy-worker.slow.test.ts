@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { closeRedis, connectRedis } from '../../../src/redis.js';
+import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { until } from '../../support/until.js';
 import { expectPromisesKept, openWorld, untilSent, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { endAllWorkers, type WorkerProcess } from '../../worker/support/worker-process.js';

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
-import { hashIntent } from '../../../src/control/intents/intent.js';
+import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { intentOf } from '../../../src/control/intents/signed-payout.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../support/keys.js';

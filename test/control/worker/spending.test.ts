@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { SpendEvent } from '../../../src/ledger/spend-event.js';
+import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import { Spending } from '../../../src/control/worker/spending.js';
 import { Random } from '../../doubles/random.js';
 import { DOUBT_MS, policyOf, TestClock } from './support.js';

@@ -1,6 +1,6 @@
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import type { Payout } from '../../../src/ledger/payout.js';
-import type { SpendEvent } from '../../../src/ledger/spend-event.js';
+import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import { PolicyAuthority, type PolicyAuthorityOptions } from '../../../src/control/worker/policy-authority.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 

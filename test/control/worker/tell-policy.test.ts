@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { silentLogger } from '../../../src/logger.js';
-import { tellPolicy } from '../../../src/control/worker/tell-policy.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { tellPolicy } from '../../../src/control/worker/account-policy.js';
 
 it('tells each policy that was loaded, in their order, once Redis is there', async () => {
   const end = new AbortController();

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { WaitingLine } from '../../../src/control/worker/waiting-line.js';
+import { WaitingLine } from '../../../src/control/worker/waiting-lines.js';
 
 it('agrees with a sum over all who stand before, as payouts come, leave and take more', () => {
   const step = fc.record({

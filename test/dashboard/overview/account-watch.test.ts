@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { AccountWatch, type LedgerObservation } from '../../../src/dashboard/overview/account-watch.js';
 import { until } from '../../support/until.js';
 import { keepAlive, SENDER, writeSampleWorker } from '../support/live-account.js';

@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect } from '@jest/globals';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { formatApproval } from '../../../src/control/approvals/approval.js';
 import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';

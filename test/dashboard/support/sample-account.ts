@@ -1,5 +1,5 @@
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
-import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import { MAX_APPROVALS } from '../../../src/control/operator/add-approval.js';
-import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
+import { MAX_APPROVALS } from '../../../src/control/operator/store-approval.js';
+import type { ScriptRejection } from '../../../src/ledger/sender-ledger.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';
 
 /** As add-approval.lua. @returns why it is not kept, or undefined where it is */

@@ -1,5 +1,5 @@
 import type { Doubt, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
-import { isSameTxhash } from '../../../src/fields.js';
+import { isSameTxhash } from '../../../src/base/fields.js';
 import { toLine } from '../../../src/ledger/payout.js';
 import type { KnownJournal } from '../../../src/ledger/sender-ledger.js';
 import { UNSENT_STATES, type PayoutState } from '../../../src/ledger/states.js';

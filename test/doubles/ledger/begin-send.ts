@@ -1,5 +1,4 @@
-import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
-import type { BeginSend, SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import type { BeginSend, ScriptRejection, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { heldBy, noteResponse, noteSpent, type LedgerSnapshot } from './ledger-snapshot.js';
 import { isNewest } from './payout-book.js';
 

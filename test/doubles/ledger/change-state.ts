@@ -1,6 +1,6 @@
 import { toLine } from '../../../src/ledger/payout.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
-import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { ScriptRejection } from '../../../src/ledger/sender-ledger.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';
 
 /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */

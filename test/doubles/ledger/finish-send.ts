@@ -1,6 +1,6 @@
-import { isSameTxhash } from '../../../src/fields.js';
+import { isSameTxhash } from '../../../src/base/fields.js';
 import { toLine } from '../../../src/ledger/payout.js';
-import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { BreakerRule, FinishResult, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { noteResponse, noteSpent, pauseAccount, type LedgerSnapshot } from './ledger-snapshot.js';

@@ -1,4 +1,4 @@
-import { parseHeldField, toHeldField, type Hold } from '../../../src/ledger/hold.js';
+import { parseHeldField, toHeldField, type Hold } from '../../../src/ledger/payout.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';
 
 /** As hold-payout.lua. @returns false when it is not queued any more, or at another attempt */

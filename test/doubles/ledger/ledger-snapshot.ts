@@ -1,5 +1,5 @@
-import type { Clock } from '../../../src/clock.js';
-import type { SpendEvent } from '../../../src/ledger/spend-event.js';
+import type { Clock } from '../../../src/base/clock.js';
+import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import type { KnownJournal, Lease, LeaseView, Objection } from '../../../src/ledger/sender-ledger.js';
 import { PayoutBook } from './payout-book.js';
 

@@ -1,7 +1,6 @@
-import type { Clock } from '../../../src/clock.js';
-import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import type { SpendEvent } from '../../../src/ledger/spend-event.js';
-import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { Clock } from '../../../src/base/clock.js';
+import type { SignedApproval, SpendEvent } from '../../../src/ledger/control-record.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import {
   cameBackOlder,
   type AdoptedPayout,
@@ -9,22 +8,21 @@ import {
   type RaisedLedger,
   type SendToAdopt,
 } from '../../../src/ledger/adopt-ledger.js';
-import type { Hold } from '../../../src/ledger/hold.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
-import { toLine, type NewPayout, type Payout } from '../../../src/ledger/payout.js';
+import { type Hold, type NewPayout, type Payout, toLine } from '../../../src/ledger/payout.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import type { ScriptRejection } from '../../../src/ledger/script-rejection.js';
 import {
-  isSameLease,
   type BeginResult,
   type BeginSend,
   type BreakerRule,
   type FinishResult,
   type ForgottenSend,
+  isSameLease,
   type KnownJournal,
   type Lease,
   type LeaseView,
   type Objection,
+  type ScriptRejection,
   type SendAttempt,
   type SenderLedger,
   type SenderView,

@@ -1,8 +1,7 @@
-import type { Clock } from '../../../src/clock.js';
-import { isSameTxhash, txhashKey } from '../../../src/fields.js';
+import type { Clock } from '../../../src/base/clock.js';
+import { isSameTxhash, txhashKey } from '../../../src/base/fields.js';
 import { toLine, type HistoryEntry, type Payout } from '../../../src/ledger/payout.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
-import { TRANSITIONS } from '../../../src/ledger/transitions.js';
+import { type PayoutState, TRANSITIONS } from '../../../src/ledger/states.js';
 
 /** A payout, and what the ledger alone knows of it. Replaced at every change, never altered, so that a snapshot is cheap. */
 export interface Entry {

@@ -1,15 +1,14 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { systemClock } from '../../../src/clock.js';
-import { hashIntent } from '../../../src/control/intents/intent.js';
-import { intentOf } from '../../../src/control/intents/signed-payout.js';
+import { systemClock } from '../../../src/base/clock.js';
+import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { payoutInputSchema, type NewPayout, type Payout, type PayoutInput } from '../../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
-import { silentLogger } from '../../../src/logger.js';
-import { connectRedis, closeRedis, type RedisClient } from '../../../src/redis.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { connectRedis, closeRedis, type RedisClient } from '../../../src/base/redis.js';
 import { signAct, signPayout, type KeyName, type SignOptions } from './signers.js';
 
 /** What a producer signed, as the judge compares payments with it. */

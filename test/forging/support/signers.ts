@@ -3,8 +3,7 @@ import { formatApproval } from '../../../src/control/approvals/approval.js';
 import type { Approval, SignedApproval, IntentSignature } from '../../../src/ledger/control-record.js';
 import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
-import { formatIntent } from '../../../src/control/intents/intent.js';
-import { intentOf, type SignedFields } from '../../../src/control/intents/signed-payout.js';
+import { formatIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
 import { keyEntry, TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/support/keys.js';
 
 const MINUTE_MS = 60_000;

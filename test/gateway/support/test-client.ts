@@ -1,11 +1,10 @@
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import {
   createGatewayClient,
   type GatewayClient,
   type GatewayClientOptions,
 } from '../../../src/gateway/gateway-client.js';
-import type { Logger } from '../../../src/logger.js';
-import { silentLogger } from '../../../src/logger.js';
+import { type Logger, silentLogger } from '../../../src/base/logger.js';
 
 export const SECRET_KEY = 'k-0123456789abcdef-secret';
 

@@ -2,7 +2,7 @@
 // long it took, for how long nothing else could run meanwhile, in ms, and how many bytes it holds afterwards.
 // node --expose-gc measure-reading.mjs DIR open|items
 import { FileSendJournal } from '../../../dist/journal/file-send-journal.js';
-import { readJournal } from '../../../dist/journal/read-journal.js';
+import { readJournal } from '../../../dist/journal/journal-reader.js';
 
 const [dir, how] = process.argv.slice(2);
 let isOver = false;

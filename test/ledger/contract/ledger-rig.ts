@@ -1,9 +1,8 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
-import type { Hold } from '../../../src/ledger/hold.js';
-import type { NewPayout } from '../../../src/ledger/payout.js';
-import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { Hold, NewPayout } from '../../../src/ledger/payout.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type {
   BeginSend,

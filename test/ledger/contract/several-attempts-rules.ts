@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, NO_BREAKER, send, takeLease, type GetRig } from './ledger-rig.js';
 

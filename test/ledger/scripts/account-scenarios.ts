@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
-import { addApproval } from '../../../src/control/operator/add-approval.js';
-import { changePayouts } from '../../../src/ledger/change-payouts.js';
-import { countStates } from '../../../src/ledger/count-states.js';
+import { addApproval } from '../../../src/control/operator/store-approval.js';
+import { changePayouts } from '../../../src/ledger/payout-ledger.js';
+import { countStates } from '../../../src/ledger/batches.js';
 import { countPayouts } from '../../../src/ledger/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics.js';
-import { tellJournalHead } from '../../../src/ledger/tell-of-control.js';
+import { tellJournalHead } from '../../../src/ledger/workers.js';
 import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
 import { reportDrop } from '../../../src/ledger/reconciliation.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SCRIPT_NAMES } from '../../../src/ledger/scripts.js';
+import { SCRIPT_NAMES } from '../../../src/ledger/ledger-connection.js';
 import { openTestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts } from './instrumented-scripts.js';

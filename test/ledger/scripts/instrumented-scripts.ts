@@ -1,5 +1,5 @@
-import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/scripts.js';
-import type { RedisClient } from '../../../src/redis.js';
+import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/ledger-connection.js';
+import type { RedisClient } from '../../../src/base/redis.js';
 
 /** Stands in front of a script, in the place of `redis`: sees every command. */
 const WATCHED = `

@@ -1,5 +1,5 @@
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import type { ScriptName } from '../../../src/ledger/scripts.js';
+import type { ScriptName } from '../../../src/ledger/ledger-connection.js';
 import type { BeginSend, BreakerRule, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { nextBegin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';

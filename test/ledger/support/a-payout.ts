@@ -1,4 +1,4 @@
-import { parseInput } from '../../../src/fields.js';
+import { parseInput } from '../../../src/base/fields.js';
 import { payoutInputSchema, type PayoutInput, type ValidPayout } from '../../../src/ledger/payout.js';
 
 /** A valid payout with this id. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SentOutcome } from '../../../src/gateway/withdraw-gateway.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import fc from 'fast-check';
 import type { BreakerRule, Lease, SendAttempt, SenderView } from '../../../src/ledger/sender-ledger.js';
-import { TRANSITIONS } from '../../../src/ledger/transitions.js';
+import { TRANSITIONS } from '../../../src/ledger/states.js';
 import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 import { HOLD, JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
 import { makeRedisRig } from './redis-rig.js';

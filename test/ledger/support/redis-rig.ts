@@ -1,5 +1,5 @@
-import { ConflictError, NotFoundError } from '../../../src/errors.js';
-import { addApproval } from '../../../src/control/operator/add-approval.js';
+import { ConflictError, NotFoundError } from '../../../src/base/errors.js';
+import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../contract/ledger-rig.js';

@@ -3,7 +3,7 @@ import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { createWallClock, type WallClock } from './wall-clock.js';
 
 /** An account that no other test knows, in the Redis of the tests. */

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../../src/clock.js';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
 
 /** A clock whose date stands still until it is told otherwise. */
 export interface WallClock extends Clock {

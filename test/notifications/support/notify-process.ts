@@ -1,4 +1,4 @@
-import { findFreePort } from '../../../src/local-redis.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { startCli, type RunningCli } from '../../support/cli.js';
 
 export const SIGNING_SECRET = 'whsec-hunter2-0123456789';

@@ -7,8 +7,12 @@ import { describeJournal } from '../../../src/journal/send-journal.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { carryOutAdoption, planAdoption, type Adoption, type AdoptionLedger } from '../../../src/operator/adoption.js';
-import { openJournals, readJournals, type OpenJournals } from '../../../src/operator/open-journals.js';
-import { redisAdoptionLedger } from '../../../src/operator/redis-adoption-ledger.js';
+import {
+  openJournals,
+  type OpenJournals,
+  readJournals,
+  redisAdoptionLedger,
+} from '../../../src/operator/adopt-ledger.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';

@@ -12,7 +12,7 @@ import {
   type AdoptionLedger,
   type AdoptionPlan,
 } from '../../../src/operator/adoption.js';
-import { redisAdoptionLedger } from '../../../src/operator/redis-adoption-ledger.js';
+import { redisAdoptionLedger } from '../../../src/operator/adopt-ledger.js';
 import type { LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';

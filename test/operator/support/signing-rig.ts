@@ -1,8 +1,7 @@
 import { parseAct, type SignedAct } from '../../../src/control/approvals/act.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { hashIntent } from '../../../src/control/intents/intent.js';
-import { intentOf } from '../../../src/control/intents/signed-payout.js';
-import { systemClock } from '../../../src/clock.js';
+import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
+import { systemClock } from '../../../src/base/clock.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';

@@ -1,5 +1,4 @@
-import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
+import type { PayoutLedger, StateChange } from '../../../src/ledger/payout-ledger.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 
 const LIFE: readonly Pick<StateChange, 'from' | 'to'>[] = [

@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 
 /** What is done to the files while the server is down. */
 type Mishap = () => Promise<void>;

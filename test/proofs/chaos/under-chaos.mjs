@@ -6,7 +6,7 @@
 // The message `stop` over the channel to the parent stops the process (SIGSTOP) between two turns of its event loop.
 // From outside the signal could strike in the middle of the step that checks and writes, which assumption A4 excludes.
 import { Worker } from 'bullmq';
-import { systemClock } from '../../../dist/clock.js';
+import { systemClock } from '../../../dist/base/clock.js';
 import { STALLED_JOBS } from '../../../dist/worker/job-worker.js';
 
 const scale = Number(process.env.TIME_SCALE ?? 1);

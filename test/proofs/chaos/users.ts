@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import type { Payment } from '../../../src/sandbox/sandbox-account.js';

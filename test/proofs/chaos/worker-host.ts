@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { within } from '../../../src/clock.js';
+import { within } from '../../../src/base/clock.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { endChild, hasEnded, startChild, untilEnded } from './child-processes.js';
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LocalRedis } from '../../../src/local-redis.js';
+import type { LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../support/built-program.js';

@@ -4,7 +4,7 @@
  * the steps that signed payouts add.
  */
 import { parseArgs } from 'node:util';
-import { startLocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { print } from '../command-line.js';
 import { CRASHED_PRODUCER } from './producer-points.js';
 import { tryPoints } from './try-points.js';

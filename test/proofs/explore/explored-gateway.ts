@@ -3,7 +3,7 @@ import type {
   WithdrawGateway,
   WithdrawOutcome,
   WithdrawRequest,
-} from '../../../src/gateway/withdraw-gateway.js';
+} from '../../../src/gateway/gateway.js';
 import type { SimGateway } from '../simulation/sim-gateway.js';
 import { never, type ExploredProcess } from './explored-process.js';
 import type { ExploredWorld } from './explored-world.js';

@@ -1,4 +1,4 @@
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { WorkerLedger } from '../simulation/ledger-link.js';
 import type { ExploredAccount } from './explored-account.js';
 import { never, type ExploredProcess } from './explored-process.js';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../../src/logger.js';
+import type { Logger } from '../../../src/base/logger.js';
 import { JournalFile } from '../simulation/journal-file.js';
 import { soundPieces, type Pieces } from '../simulation/pieces.js';
 import { SimOperator } from '../simulation/sim-operator.js';

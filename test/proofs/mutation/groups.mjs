@@ -16,7 +16,7 @@ export const groups = {
       'src/ledger/payout-record.ts',
       'src/ledger/control-record.ts',
       'src/ledger/payout-ledger.ts',
-      'src/ledger/state-change.ts',
+      'src/ledger/payout-ledger.ts',
     ],
     tests: [
       'test/ledger/payout.test.ts',
@@ -32,10 +32,10 @@ export const groups = {
   'sender-ledger': {
     mutate: [
       'src/ledger/redis-sender-ledger.ts',
-      'src/ledger/script-rejection.ts',
-      'src/ledger/scripts.ts',
-      'src/ledger/read-sender-view.ts',
-      'src/ledger/objections.ts',
+      'src/ledger/sender-ledger.ts',
+      'src/ledger/ledger-connection.ts',
+      'src/ledger/sender-view.ts',
+      'src/ledger/sender-view.ts',
       'src/ledger/ledger-connection.ts',
       'src/ledger/adopt-ledger.ts',
       'src/ledger/remove-payouts.ts',
@@ -51,11 +51,11 @@ export const groups = {
   durability: {
     mutate: [
       'src/ledger/redis-durability.ts',
-      'src/ledger/server-facts.ts',
+      'src/ledger/redis-durability.ts',
       'src/ledger/confirm-write.ts',
-      'src/ledger/known-replicas.ts',
-      'src/ledger/find-server.ts',
-      'src/ledger/shared-wait.ts',
+      'src/ledger/redis-durability.ts',
+      'src/ledger/redis-durability.ts',
+      'src/ledger/confirm-write.ts',
     ],
     tests: [
       'test/ledger/redis-durability.test.ts',
@@ -66,14 +66,14 @@ export const groups = {
     ],
   },
   signing: {
-    mutate: ['src/gateway/signing.ts', 'src/gateway/request-signer.ts', 'src/gateway/endpoints.ts'],
+    mutate: ['src/gateway/signing.ts', 'src/gateway/signing.ts', 'src/gateway/endpoints.ts'],
     tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/endpoints.test.ts'],
   },
   responses: {
     mutate: [
-      'src/gateway/response.ts',
-      'src/gateway/classify-withdraw-response.ts',
-      'src/gateway/plain-decimal.ts',
+      'src/gateway/responses.ts',
+      'src/gateway/endpoints.ts',
+      'src/gateway/responses.ts',
       'src/gateway/compare-payment.ts',
     ],
     tests: [
@@ -86,18 +86,18 @@ export const groups = {
   sender: {
     mutate: [
       'src/worker/sender/sender.ts',
-      'src/worker/sender/connect-in-time.ts',
-      'src/worker/sender/refused-begin.ts',
+      'src/worker/sender/pacer.ts',
+      'src/worker/sender/recover-sends.ts',
       'src/worker/sender/pacer.ts',
       'src/worker/sender/lease-keeper.ts',
-      'src/worker/sender/own-attempts.ts',
+      'src/worker/sender/ledger-check.ts',
       'src/worker/sender/attempt-recorder.ts',
       'src/worker/sender/recover-sends.ts',
       'src/worker/sender/ledger-check.ts',
-      'src/worker/sender/stop-grace.ts',
-      'src/worker/sender/blocked-reason.ts',
+      'src/worker/sender/attempt-recorder.ts',
+      'src/worker/sender/kept-pause.ts',
       'src/gateway/stop-sign.ts',
-      'src/gateway/stop-words.ts',
+      'src/gateway/stop-sign.ts',
     ],
     tests: [
       'test/worker/sender/sender.test.ts',
@@ -118,9 +118,9 @@ export const groups = {
   'sender-loop': {
     mutate: [
       'src/worker/sender/sender-loop.ts',
-      'src/worker/sender/sender-status.ts',
+      'src/worker/sender/send-report.ts',
       'src/worker/sender/journal-audit.ts',
-      'src/worker/sender/recovery-loop.ts',
+      'src/worker/sender/recover-sends.ts',
     ],
     tests: [
       'test/worker/sender/sender-loop.test.ts',
@@ -137,11 +137,11 @@ export const groups = {
     mutate: [
       'src/journal/file-send-journal.ts',
       'src/journal/journal-reader.ts',
-      'src/journal/read-journal.ts',
-      'src/journal/journal-id.ts',
+      'src/journal/journal-reader.ts',
+      'src/journal/journal-files.ts',
       'src/journal/journal-files.ts',
       'src/journal/line-chain.ts',
-      'src/journal/sent-attempts.ts',
+      'src/journal/journal-retention.ts',
       'src/journal/control-view.ts',
       'src/journal/journal-retention.ts',
       'src/control/audit/verify-journal.ts',

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startLocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { groups } from './groups.mjs';
 import { scriptTests } from './lua/script-tests.js';
 

@@ -1,10 +1,10 @@
-import type { PaymentStatus } from '../../../src/gateway/gateway.js';
 import type {
+  PaymentStatus,
   WithdrawConnection,
   WithdrawGateway,
   WithdrawOutcome,
   WithdrawRequest,
-} from '../../../src/gateway/withdraw-gateway.js';
+} from '../../../src/gateway/gateway.js';
 import type { RacePlan, Verdict } from './race-plan.js';
 import type { RaceWorld } from './race-world.js';
 

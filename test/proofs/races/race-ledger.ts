@@ -1,6 +1,5 @@
-import { ConflictError, RedisUnavailableError } from '../../../src/errors.js';
-import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
+import { ConflictError, RedisUnavailableError } from '../../../src/base/errors.js';
+import type { PayoutLedger, StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { ChangeOutcome, LedgerRig } from '../../ledger/contract/ledger-rig.js';

@@ -1,5 +1,5 @@
 import type { Scheduler } from 'fast-check';
-import type { Clock } from '../../../src/clock.js';
+import type { Clock } from '../../../src/base/clock.js';
 import { waitUnlessAborted } from '../wait-unless-aborted.js';
 
 /** Thrown for an ordering that breaks a promise; its message ends with all that happened, in order. */

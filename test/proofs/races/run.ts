@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
-import { startLocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { print, runCommand, wholeNumber } from '../command-line.js';

@@ -1,10 +1,10 @@
-import { GatewayUnavailableError } from '../../../src/gateway/errors.js';
-import type {
-  WithdrawConnection,
-  WithdrawGateway,
-  WithdrawOutcome,
-  WithdrawRequest,
-} from '../../../src/gateway/withdraw-gateway.js';
+import {
+  GatewayUnavailableError,
+  type WithdrawConnection,
+  type WithdrawGateway,
+  type WithdrawOutcome,
+  type WithdrawRequest,
+} from '../../../src/gateway/gateway.js';
 import type { FaultInjector } from './fault-injector.js';
 import { nearBoundary, type Plan } from './plan.js';
 import type { SimGateway, Verdict } from './sim-gateway.js';

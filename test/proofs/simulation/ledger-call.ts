@@ -1,4 +1,4 @@
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import type { FaultInjector } from './fault-injector.js';
 import type { Attacker } from './signed/attacker.js';

@@ -1,6 +1,6 @@
 import { AccountPolicy, type AccountPolicyOptions } from '../../../src/control/worker/account-policy.js';
-import type { Clock } from '../../../src/clock.js';
-import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
+import type { Clock } from '../../../src/base/clock.js';
+import type { WithdrawGateway } from '../../../src/gateway/gateway.js';
 import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';

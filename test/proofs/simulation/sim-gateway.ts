@@ -1,4 +1,4 @@
-import type { WithdrawRequest } from '../../../src/gateway/withdraw-gateway.js';
+import type { WithdrawRequest } from '../../../src/gateway/gateway.js';
 import type { World } from './world.js';
 
 /** The gateway's limit, in ms: docs/gateway-api.md#limits. */

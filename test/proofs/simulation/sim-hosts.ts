@@ -1,4 +1,4 @@
-import type { Logger } from '../../../src/logger.js';
+import type { Logger } from '../../../src/base/logger.js';
 import type { AccountPolicyOptions } from '../../../src/control/worker/account-policy.js';
 import type { FaultInjector } from './fault-injector.js';
 import { GatewayLink } from './gateway-link.js';

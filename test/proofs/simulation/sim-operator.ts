@@ -1,4 +1,4 @@
-import { ConflictError, RedisUnavailableError } from '../../../src/errors.js';
+import { ConflictError, RedisUnavailableError } from '../../../src/base/errors.js';
 import { adviseAccount } from '../../../src/operator/account-advice.js';
 import {
   carryOutAdoption,

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/clock.js';
+import type { Clock } from '../../../src/base/clock.js';
 import { waitUnlessAborted } from '../wait-unless-aborted.js';
 import type { World } from './world.js';
 

@@ -1,4 +1,4 @@
-import { isAborted, type Clock } from '../../../src/clock.js';
+import { isAborted, type Clock } from '../../../src/base/clock.js';
 import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { WorkerLedger } from './ledger-link.js';
 import type { World } from './world.js';

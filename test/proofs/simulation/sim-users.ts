@@ -1,5 +1,5 @@
 import type { Payout } from '../../../src/ledger/payout.js';
-import type { StateChange } from '../../../src/ledger/state-change.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { truthfulResolution } from '../../doubles/truthful-resolution.js';
 import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import type { Plan } from './plan.js';

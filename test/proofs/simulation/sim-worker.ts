@@ -1,6 +1,6 @@
-import { untilAborted } from '../../../src/clock.js';
-import type { WithdrawGateway } from '../../../src/gateway/withdraw-gateway.js';
-import type { Logger } from '../../../src/logger.js';
+import { untilAborted } from '../../../src/base/clock.js';
+import type { WithdrawGateway } from '../../../src/gateway/gateway.js';
+import type { Logger } from '../../../src/base/logger.js';
 import type { AccountPolicy } from '../../../src/control/worker/account-policy.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { Pacer } from '../../../src/worker/sender/pacer.js';

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import { changePayouts } from '../../../src/ledger/change-payouts.js';
+import { changePayouts } from '../../../src/ledger/payout-ledger.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import type { Payout } from '../../../src/ledger/payout.js';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { addressOf, amountOf, PLATFORM_ID } from '../chaos/account.js';

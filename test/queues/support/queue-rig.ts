@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { ValidPayout } from '../../../src/ledger/payout.js';
-import { silentLogger, type Logger } from '../../../src/logger.js';
+import { silentLogger, type Logger } from '../../../src/base/logger.js';
 import { OutboxRelay } from '../../../src/queues/outbox-relay.js';
 import { JobReconciler } from '../../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../../src/clock.js';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
 
 /** A clock that moves only when a test advances it, so a limit can be met exactly. */
 export interface ManualClock extends Clock {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { createGatewayClient, type GatewayClient } from '../../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../../src/logger.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
-import { findFreePort } from '../../../src/local-redis.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { runCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../../worker/support/own-redis.js';

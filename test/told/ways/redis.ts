@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findFreePort, startLocalRedis } from '../../../src/local-redis.js';
+import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
 import type { Way } from '../way.js';
 

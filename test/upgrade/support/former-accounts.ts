@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { findFreePort, startLocalRedis } from '../../../src/local-redis.js';
+import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { createFakeClock } from '../../doubles/fake-clock.js';
 import { runInProcess } from '../../cli/support/in-process.js';

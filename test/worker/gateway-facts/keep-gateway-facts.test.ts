@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { readGatewayFacts } from '../../../src/ledger/gateway-facts.js';
-import { silentLogger } from '../../../src/logger.js';
-import { keepGatewayFacts } from '../../../src/worker/gateway-facts/keep-gateway-facts.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { keepGatewayFacts } from '../../../src/worker/keep-gateway-facts.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 import { until } from '../../support/until.js';
 

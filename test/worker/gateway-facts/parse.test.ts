@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseBalance } from '../../../src/worker/gateway-facts/parse-balance.js';
-import { parseCurrencies } from '../../../src/worker/gateway-facts/parse-currencies.js';
+import { parseBalance, parseCurrencies } from '../../../src/worker/keep-gateway-facts.js';
 
 const USDT = [
   { payment_id: 6, currency: 'USDT', name: 'Tether (TRC-20)', network: 'Tron', rate_usd: '1' },

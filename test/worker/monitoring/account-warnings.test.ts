@@ -1,9 +1,9 @@
 import type { AccountStatus } from '../../../src/worker/account-worker-options.js';
 import { describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import type { AccountStats } from '../../../src/ledger/account-stats.js';
 import type { AccountDetails } from '../../../src/worker/monitoring/account-snapshot.js';
-import { failsafeLogger } from '../../../src/logger.js';
+import { failsafeLogger } from '../../../src/base/logger.js';
 import { warnAbout } from '../../../src/worker/monitoring/account-warnings.js';
 import { RecentWork } from '../../../src/worker/monitoring/recent-work.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { createJournalGauges, setJournalGauges } from '../../../src/worker/monitoring/control-gauges.js';
+import { createJournalGauges, setJournalGauges } from '../../../src/worker/monitoring/account-gauges.js';
 import { readMetric } from '../support/watched-worker.js';
 
 const HEAD = { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7, at: 5 };

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { PolicyReport } from '../../../src/ledger/policy-report.js';
-import { createPolicyGauges, setPolicyGauges } from '../../../src/worker/monitoring/control-gauges.js';
+import { createPolicyGauges, setPolicyGauges } from '../../../src/worker/monitoring/account-gauges.js';
 import { readMetric } from '../support/watched-worker.js';
 
 const HASH = 'a'.repeat(64);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { callWatcher } from '../../../src/failsafe.js';
+import { callWatcher } from '../../../src/base/logger.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';

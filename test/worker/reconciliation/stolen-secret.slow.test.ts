@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../src/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
 import { readActivity, type Activity } from '../../../src/ledger/activity.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { readReconciliation, type ReconciledBalance } from '../../../src/ledger/reconciliation.js';
-import { silentLogger } from '../../../src/logger.js';
-import { closeRedis, connectRedis } from '../../../src/redis.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { until } from '../../support/until.js';
 import {
   closeAfterTest,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { toUnits } from '../../../src/decimal.js';
+import { toUnits } from '../../../src/base/decimal.js';
 import { toleranceOf } from '../../../src/worker/reconciliation/compare-reading.js';
 import { ModelGateway, SETTLE_MS, type Books } from './support/model-gateway.js';
 

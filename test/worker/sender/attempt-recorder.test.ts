@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { makeRecorderRig, type RecorderRig } from '../support/recorders.js';
 import { DOUBT_MS, GRACE_MS, journaled } from '../support/send-rig.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../../src/redis.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { endAllWorkers } from '../support/worker-process.js';
 import { openWorld, type PayoutWorld } from '../support/payout-world.js';
 import { until } from '../../support/until.js';

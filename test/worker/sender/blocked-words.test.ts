@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { WithdrawOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import { blockedReasonOf, findBlockedReason } from '../../../src/worker/sender/blocked-reason.js';
+import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
+import { blockedReasonOf, findBlockedReason } from '../../../src/worker/sender/kept-pause.js';
 
 describe.each<[string, readonly string[]]>([
   [

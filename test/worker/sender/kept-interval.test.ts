@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { systemClock, type Clock } from '../../../src/clock.js';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
 import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { openWorld, type PayoutWorld } from '../support/payout-world.js';

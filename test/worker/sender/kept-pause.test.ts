@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { WithdrawOutcome } from '../../../src/gateway/withdraw-gateway.js';
-import { silentLogger } from '../../../src/logger.js';
+import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import type { ResumeVerdict } from '../../../src/worker/sender/send-authority.js';
 import { ManualClock } from '../../doubles/manual-clock.js';

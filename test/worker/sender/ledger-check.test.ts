@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
-import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
-import { OwnAttempts } from '../../../src/worker/sender/own-attempts.js';
+import { LedgerCheck, OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
 import { journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
 
 const OTHER_LEDGER = {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { onAnyClock } from '../../../src/clock.js';
+import { onAnyClock } from '../../../src/base/clock.js';
 import { keptIntervalMs, Pacer } from '../../../src/worker/sender/pacer.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { HOLD, JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';

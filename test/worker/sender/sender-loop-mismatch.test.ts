@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { untilAborted } from '../../../src/clock.js';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { untilAborted } from '../../../src/base/clock.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { Objection } from '../../../src/ledger/sender-ledger.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';

@@ -1,11 +1,11 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { untilAborted } from '../../../src/clock.js';
+import { untilAborted } from '../../../src/base/clock.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { silentLogger } from '../../../src/logger.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { untilAborted } from '../../../src/clock.js';
+import { untilAborted } from '../../../src/base/clock.js';
 import type { Lease, SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { UnreadableRecordError } from '../../../src/ledger/payout.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { StopGrace } from '../../../src/worker/sender/stop-grace.js';
+import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 
 const GRACE_MS = 10_000;

@@ -1,8 +1,8 @@
 import { utimes } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import { silentLogger } from '../../../src/logger.js';
-import { followJournal } from '../../../src/worker/sharing/shared-journal.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { followJournal } from '../../../src/worker/sharing/open-sharing.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { LEDGER, longSends, makeJournalFolder, type JournalFolder } from '../../journal/support/journal-folder.js';
 import { until } from '../../support/until.js';

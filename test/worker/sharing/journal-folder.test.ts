@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { nameFolder } from '../../../src/worker/sharing/shared-journal.js';
+import { nameFolder } from '../../../src/worker/sharing/open-sharing.js';
 
 let dir: string;
 let journals: string;

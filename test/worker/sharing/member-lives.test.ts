@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { GONE_AFTER_MS, MemberLives } from '../../../src/worker/sharing/member-lives.js';
+import { GONE_AFTER_MS, MemberLives } from '../../../src/worker/sharing/account-sharing.js';
 
 let lives: MemberLives;
 let now: number;

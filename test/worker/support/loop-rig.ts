@@ -1,5 +1,5 @@
-import { untilAborted } from '../../../src/clock.js';
-import { RedisUnavailableError } from '../../../src/errors.js';
+import { untilAborted } from '../../../src/base/clock.js';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startLocalRedis, type LocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 
 /** A Redis that a test may stop and start again, with its data and on its port. */
 export interface OwnRedis {

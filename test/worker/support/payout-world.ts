@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import type { LocalRedis } from '../../../src/local-redis.js';
+import type { LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { until } from '../../support/until.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';

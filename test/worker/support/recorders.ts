@@ -1,8 +1,7 @@
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import { AttemptRecorder } from '../../../src/worker/sender/attempt-recorder.js';
-import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
+import { LedgerCheck, OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
-import { OwnAttempts } from '../../../src/worker/sender/own-attempts.js';
 import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { DOUBT_MS, listeningLogger, makeSendRig, type SendRig } from './send-rig.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis } from '../../../src/local-redis.js';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach } from '@jest/globals';
-import type { Logger } from '../../../src/logger.js';
+import type { Logger } from '../../../src/base/logger.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';

@@ -2,8 +2,8 @@ import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCLI, type Config } from 'jest';
-import { within } from '../../../../src/clock.js';
-import { startLocalRedis, type LocalRedis } from '../../../../src/local-redis.js';
+import { within } from '../../../../src/base/clock.js';
+import { startLocalRedis, type LocalRedis } from '../../../../src/sandbox/local-redis.js';
 import { makeLuaMutants } from './lua-mutants.js';
 import { scriptTests } from './script-tests.js';
 

@@ -1,4 +1,4 @@
-import { RedisUnavailableError } from '../../../../src/errors.js';
+import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LeaseView, SenderView } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
 import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';

@@ -1,4 +1,4 @@
-import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/withdraw-gateway.js';
+import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import { Pacer, type PacerOptions } from '../../../../src/worker/sender/pacer.js';
 import type { Mistake } from './mistake.js';
 

@@ -1,5 +1,5 @@
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
-import type { Spend, SpendEvent } from '../../../../src/ledger/spend-event.js';
+import type { Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { PolicyInForce } from '../../../../src/control/worker/policy-authority.js';

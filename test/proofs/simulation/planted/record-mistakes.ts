@@ -1,5 +1,5 @@
-import type { Clock } from '../../../../src/clock.js';
-import type { WithdrawGateway } from '../../../../src/gateway/withdraw-gateway.js';
+import type { Clock } from '../../../../src/base/clock.js';
+import type { WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, ForgottenSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';

@@ -1,7 +1,5 @@
-import { hashIntent } from '../../../../src/control/intents/intent.js';
-import { parseAct } from '../../../../src/control/approvals/act.js';
-import { intentOf } from '../../../../src/control/intents/signed-payout.js';
-import { verifyAct } from '../../../../src/control/approvals/verify-act.js';
+import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
+import { parseAct, verifyAct } from '../../../../src/control/approvals/act.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { ResumeAuthority, SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';

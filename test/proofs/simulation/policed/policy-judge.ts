@@ -1,4 +1,4 @@
-import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
+import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { SimProcess } from '../sim-process.js';
 import type { World } from '../world.js';
 import { timesFixed, toFixed } from './fixed.js';

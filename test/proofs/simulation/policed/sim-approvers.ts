@@ -1,8 +1,7 @@
 import { formatApproval } from '../../../../src/control/approvals/approval.js';
 import type { ApprovalDecision, SignedApproval } from '../../../../src/ledger/control-record.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
-import { hashIntent } from '../../../../src/control/intents/intent.js';
-import { intentOf } from '../../../../src/control/intents/signed-payout.js';
+import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import type { Random } from '../../../doubles/random.js';

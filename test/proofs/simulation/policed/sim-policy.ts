@@ -1,7 +1,7 @@
 import type { IsListed } from '../../../../src/control/policy/decide.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
-import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
+import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { Random } from '../../../doubles/random.js';

@@ -1,6 +1,5 @@
-import { formatIntent } from '../../../../src/control/intents/intent.js';
+import { formatIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
-import { intentOf } from '../../../../src/control/intents/signed-payout.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { LeaseView } from '../../../../src/ledger/sender-ledger.js';
 import type { LedgerSnapshot } from '../../../doubles/ledger/ledger-snapshot.js';

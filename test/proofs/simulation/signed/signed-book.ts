@@ -1,7 +1,6 @@
 import type { Act } from '../../../../src/control/approvals/act.js';
-import { hashIntent } from '../../../../src/control/intents/intent.js';
-import { intentOf } from '../../../../src/control/intents/signed-payout.js';
-import type { WithdrawRequest } from '../../../../src/gateway/withdraw-gateway.js';
+import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
+import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { JournalLine, SendLine } from '../../../../src/journal/journal-line.js';
 import type { NewPayout } from '../../../../src/ledger/payout.js';
 import type { WorkerProcess } from '../sim-queue.js';

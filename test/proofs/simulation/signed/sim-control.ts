@@ -1,7 +1,6 @@
-import { ACT_LIFETIME_MS } from '../../../../src/control/approvals/verify-act.js';
+import { ACT_LIFETIME_MS } from '../../../../src/control/approvals/act.js';
 import { INTENT_LIFETIME_MS, IntentSigner } from '../../../../src/control/intents/intent-signer.js';
-import { hashIntent } from '../../../../src/control/intents/intent.js';
-import { intentOf } from '../../../../src/control/intents/signed-payout.js';
+import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import type { JournalLine } from '../../../../src/journal/journal-line.js';
 import type { NewPayout, Payout } from '../../../../src/ledger/payout.js';
 import { Random } from '../../../doubles/random.js';

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '../../../../src/decimal.js';
+import { fromUnits, toUnits } from '../../../../src/base/decimal.js';
 import type { SendFacts } from '../../../../src/ledger/payment-facts.js';
 import type { ReconciledBalance } from '../../../../src/ledger/reconciliation.js';
 import type { PayoutState } from '../../../../src/ledger/states.js';

@@ -1,4 +1,4 @@
-import { silentLogger } from '../../../../src/logger.js';
+import { silentLogger } from '../../../../src/base/logger.js';
 import type { MemberRegistry, MemberReport } from '../../../../src/ledger/member-registry.js';
 import type { AccountPart } from '../../../../src/worker/account-worker-options.js';
 import { AccountSharing, type SharedAccount } from '../../../../src/worker/sharing/account-sharing.js';

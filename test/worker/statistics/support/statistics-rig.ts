@@ -1,12 +1,11 @@
-import { systemClock } from '../../../../src/clock.js';
-import { fromUnits, toUnits } from '../../../../src/decimal.js';
-import { RedisUnavailableError } from '../../../../src/errors.js';
+import { systemClock } from '../../../../src/base/clock.js';
+import { fromUnits, toUnits } from '../../../../src/base/decimal.js';
+import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LedgerConnection } from '../../../../src/ledger/ledger-connection.js';
 import { listPayouts } from '../../../../src/ledger/payout-queries.js';
-import { PAYOUT_STATES, type PayoutState } from '../../../../src/ledger/states.js';
+import { PAYOUT_STATES, type PayoutState, TRANSITIONS } from '../../../../src/ledger/states.js';
 import { readStatistics, type AccountStatistics, type CurrencySum } from '../../../../src/ledger/statistics.js';
-import { TRANSITIONS } from '../../../../src/ledger/transitions.js';
-import { silentLogger } from '../../../../src/logger.js';
+import { silentLogger } from '../../../../src/base/logger.js';
 import { StatisticsKeeper } from '../../../../src/worker/statistics/statistics-keeper.js';
 import { aPayout } from '../../../ledger/support/a-payout.js';
 import type { TestAccount } from '../../../ledger/support/test-account.js';

@@ -1,0 +1,162 @@
+import { audienceField, baseUrlField, millisecondsField, platformIdField, wholeNumberField } from './fields.js';
+import type { SettingTable } from './setting.js';
+import { flag, text } from './setting.js';
+
+/** The account, and how to reach it. */
+export const ACCOUNT_IDENTITY = {
+  /** The merchant account. */
+  platformId: {
+    section: 'account',
+    variable: 'GATEWAY_PLATFORM_ID',
+    rule: platformIdField,
+    required: true,
+    example: '4242',
+  },
+  /** The gateway's address: `https://…`, or `http://` on loopback only. A path is kept. Every caller of the gateway needs it: the worker, `payouts gateway`, `doctor`, `resolve --sent`. */
+  baseUrl: {
+    section: 'account',
+    variable: 'GATEWAY_BASE_URL',
+    rule: baseUrlField,
+    hidden: true,
+    required: true,
+    example: 'https://gateway.example',
+  },
+  /** Signs the requests; never logged, never in Redis. Every caller of the gateway needs it, and `payouts sandbox`. */
+  secretKey: {
+    section: 'account',
+    variable: 'GATEWAY_SECRET_KEY',
+    rule: text,
+    secret: true,
+    required: true,
+    example: './secrets/gateway-secret-key.txt',
+  },
+} as const satisfies SettingTable;
+
+/** How an account is paced and polled. An accounts file and a program may set each of them per account. */
+export const ACCOUNT_SETTINGS = {
+  /** Time limit of a whole call of the endpoints that only read. */
+  timeoutMs: {
+    section: 'sending',
+    variable: 'GATEWAY_TIMEOUT_MS',
+    rule: millisecondsField(100),
+    default: 30_000,
+    unit: 'ms',
+  },
+  /** Time limit of a `/withdraw`. A late response counts until then. */
+  withdrawTimeoutMs: {
+    section: 'sending',
+    variable: 'WITHDRAW_TIMEOUT_MS',
+    rule: millisecondsField(100),
+    default: 60_000,
+    unit: 'ms',
+  },
+  /** From a response to the next send. The gateway blocks an account whose withdrawals come less than a second apart. At least 1001 ms are kept, because clocks run at different rates. */
+  intervalMs: {
+    section: 'sending',
+    variable: 'WITHDRAW_INTERVAL_MS',
+    rule: millisecondsField(1_000),
+    default: 1_010,
+    unit: 'ms',
+  },
+  /** How long a request without a response may still be on its way to the gateway. Nothing is sent meanwhile. */
+  inFlightMaxMs: {
+    section: 'sending',
+    variable: 'IN_FLIGHT_MAX_MS',
+    rule: millisecondsField(0),
+    default: 30_000,
+    unit: 'ms',
+  },
+  /** How long the sender's heartbeat must be missing before another worker takes over: several round trips to Redis. */
+  leaseMs: { section: 'sending', variable: 'LEASE_MS', rule: millisecondsField(500), default: 10_000, unit: 'ms' },
+  /** Wait between a takeover and the first send. After a send without a response it is at least `IN_FLIGHT_MAX_MS`. If hosts have journals of their own, this is the time to object (see [guarantees.md](guarantees.md), A7). */
+  quarantineMs: {
+    section: 'sending',
+    variable: 'TAKEOVER_QUARANTINE_MS',
+    rule: millisecondsField(0),
+    default: 10_000,
+    unit: 'ms',
+  },
+  /** The account is paused after this many rejections without an accepted withdrawal in between. */
+  maxRejectionsInARow: {
+    section: 'sending',
+    variable: 'MAX_REJECTIONS_IN_A_ROW',
+    rule: wholeNumberField(1),
+    default: 5,
+  },
+  /** The account is paused after this many sends in a row without a trustworthy response. */
+  maxUnknownsInARow: { section: 'sending', variable: 'MAX_UNKNOWNS_IN_A_ROW', rule: wholeNumberField(1), default: 2 },
+  /** Delay before a payout's first status poll; it grows by half from poll to poll. */
+  pollMinMs: {
+    section: 'polling',
+    variable: 'STATUS_POLL_MIN_MS',
+    rule: millisecondsField(10),
+    default: 5_000,
+    unit: 'ms',
+    atMost: 'pollMaxMs',
+  },
+  /** Longest delay between two status polls of a payout; each varies by up to a tenth. */
+  pollMaxMs: {
+    section: 'polling',
+    variable: 'STATUS_POLL_MAX_MS',
+    rule: millisecondsField(10),
+    default: 300_000,
+    unit: 'ms',
+  },
+  /** Status polls for the account, over all processes. */
+  pollRate: {
+    section: 'polling',
+    variable: 'STATUS_POLL_RATE',
+    rule: wholeNumberField(1, 10_000),
+    default: 10,
+    unit: 'polls per second',
+  },
+  /** How often the sending worker queries `/balance`, for operators and alerts only; 0 for never. */
+  balanceEveryMs: {
+    section: 'polling',
+    variable: 'BALANCE_EVERY_MS',
+    rule: millisecondsField(0),
+    default: 60_000,
+    unit: 'ms',
+  },
+  /**
+   * Does nothing any more; the worker says so at its start. It reports a balance that falls without a payout that explains
+   * it, and pauses nothing. The next release refuses the setting.
+   */
+  pauseOnUnexplainedDrop: {
+    section: 'control',
+    variable: 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP',
+    rule: flag,
+    default: false,
+  },
+  /** How often the sending worker queries `/currencies` for names and rates; 0 for never. */
+  currenciesEveryMs: {
+    section: 'polling',
+    variable: 'CURRENCIES_EVERY_MS',
+    rule: millisecondsField(0),
+    default: 3_600_000,
+    unit: 'ms',
+  },
+  /** Final payouts older than this are removed. See [redis.md](redis.md). */
+  retentionDays: {
+    section: 'retention',
+    variable: 'PAYOUT_RETENTION_DAYS',
+    // The journal may name a send of the last day, so its payout must still exist.
+    rule: wholeNumberField(1, 36_500),
+    unit: 'days',
+    absent: 'keep every payout',
+  },
+  /** The environment. Every signature names it, and a worker rejects any other. If the gateway's host name changes, set this to the former value. 1 to 200 printable ASCII characters without spaces; a short one takes less memory in Redis. */
+  audience: {
+    section: 'control',
+    variable: 'PAYOUT_AUDIENCE',
+    rule: audienceField,
+    absent: '`GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`',
+  },
+  /** The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). Only root and the process's user may have write access to it, the lists beside it, and their folders. In an accounts file its path is relative to that file. */
+  policyFile: {
+    section: 'control',
+    variable: 'PAYOUT_POLICY_FILE',
+    rule: text,
+    absent: 'every payout may leave',
+  },
+} as const satisfies SettingTable;

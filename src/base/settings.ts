@@ -1,0 +1,366 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from './account-settings.js';
+import { InvalidConfigError } from './errors.js';
+import {
+  audienceField,
+  baseUrlField,
+  keyNameField,
+  millisecondsField,
+  webhookUrlField,
+  wholeNumberField,
+} from './fields.js';
+import { parseRedisUrl } from './redis.js';
+import { flag, type PartialSettings, port, type Setting, type Settings, type SettingTable, text } from './setting.js';
+
+const redisUrl = z.string().superRefine((url, context) => {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export const WORKER_SETTINGS = {
+  /** The ledger's Redis: `redis://[user:password@]host:port[/db]`, `redis-sentinel://host:port,host:port/master`, `redis-cluster://host:port,host:port`; `rediss…` for TLS. See [redis.md](redis.md). */
+  redisUrl: {
+    section: 'redis',
+    variable: 'REDIS_URL',
+    rule: redisUrl,
+    secret: true,
+    default: 'redis://127.0.0.1:6379',
+  },
+  /** Sends even on a Redis that may forget sends, and without waiting for replicas. Never with real money. */
+  allowVolatileRedis: { section: 'redis', variable: 'ALLOW_VOLATILE_REDIS', rule: flag, default: false },
+  /** How many replicas of Redis must acknowledge a send, a cancellation or a pause; with Sentinel at least 1. See [redis.md](redis.md). */
+  redisReplicas: {
+    section: 'redis',
+    variable: 'REDIS_REPLICAS',
+    rule: wholeNumberField(0),
+    absent: 'all that were seen connected',
+  },
+  /** The folder of the send journals, on a disk that outlives the process. */
+  journalDir: { section: 'sending', variable: 'SEND_JOURNAL_DIR', rule: text, default: './data/journal' },
+  /** How long full journal files are kept for `adopt-ledger`, and how long the ledger remembers an unused journal. */
+  journalDays: {
+    section: 'sending',
+    variable: 'SEND_JOURNAL_DAYS',
+    rule: wholeNumberField(1, 36_500),
+    default: 30,
+    unit: 'days',
+  },
+  /** The folder in which `PAYOUT_RETENTION_DAYS` keeps what it removes from Redis; `payouts get` and `payouts list --archived` read it. See [redis.md](redis.md#the-archive). */
+  archiveDir: {
+    section: 'retention',
+    variable: 'PAYOUT_ARCHIVE_DIR',
+    rule: text,
+    absent: 'what is removed is gone',
+  },
+} as const satisfies SettingTable;
+
+export const WORKER_COMMAND_SETTINGS = {
+  /** Several accounts in one worker process, instead of `GATEWAY_*`; see below. */
+  accountsFile: {
+    section: 'account',
+    variable: 'PAYOUT_ACCOUNTS_FILE',
+    rule: text,
+    absent: 'the account of `GATEWAY_PLATFORM_ID`',
+  },
+  /** A payout in progress for longer counts as stuck in the metrics. */
+  stuckAfterMs: {
+    section: 'polling',
+    variable: 'STUCK_AFTER_MS',
+    rule: wholeNumberField(1_000),
+    default: 86_400_000,
+    unit: 'ms',
+  },
+  /** Address on which the worker serves `/healthz`, `/readyz` and `/metrics`. */
+  healthHost: { section: 'serving', variable: 'HEALTH_HOST', rule: text, default: '127.0.0.1' },
+  /** Port of the same; 0 takes a free one. With `--processes` that of the first process; the next has the next port. */
+  healthPort: { section: 'serving', variable: 'HEALTH_PORT', rule: port, default: 9_464 },
+  /** Lowest level of log entries that are written. Addresses are logged in full at `debug` and `trace` only. */
+  logLevel: {
+    section: 'serving',
+    variable: 'LOG_LEVEL',
+    rule: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }),
+    default: 'info',
+  },
+} as const satisfies SettingTable;
+
+export const SECRET_SETTINGS = {
+  /** Accepts secret files whatever their owner and mode. Otherwise a file is refused if every user of the machine can read it, or if others than root and the process's user can write it, as `ssh` does. The image sets it, because Kubernetes and compose mount secrets this way, and a container has no other users. */
+  allowReadableSecrets: {
+    section: 'account',
+    variable: 'ALLOW_READABLE_SECRETS',
+    rule: flag,
+    default: false,
+  },
+} as const satisfies SettingTable;
+
+/** Signing keys and the keyring. Private keys are files of PKCS#8 PEM from `payouts keys generate`. */
+export const CONTROL_SETTINGS = {
+  /** Whether `payouts enqueue`, `import` and `sign` refuse an address with a wrong checksum. Programs pass it as `checkAddresses` of `PayoutProducer`. See [import.md](import.md#addresses). */
+  checkAddresses: {
+    section: 'control',
+    variable: 'PAYOUT_CHECK_ADDRESSES',
+    rule: flag,
+    default: true,
+  },
+  /** The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`. */
+  signingKeyFile: {
+    section: 'control',
+    variable: 'PAYOUT_SIGNING_KEY_FILE',
+    rule: text,
+    absent: 'payouts are not signed',
+  },
+  /** The name of that key in the keyring. Only with `PAYOUT_SIGNING_KEY_FILE`. */
+  signingKeyName: {
+    section: 'control',
+    variable: 'PAYOUT_SIGNING_KEY_NAME',
+    rule: keyNameField,
+    absent: 'payouts are not signed',
+  },
+  /** The keyring, YAML or JSON: the public keys whose signatures count. Only root and the process's user may have write access to it and its folder. With it, a worker sends only signed payouts, and commands that send again need an operator's key (`--key`, `--ssh-key`). The dashboard then shows whose signatures count, and takes approvals. Option `keysFile` of `createPayoutWorker`, `PayoutProducer` and `createDashboard`. */
+  keysFile: {
+    section: 'control',
+    variable: 'PAYOUT_KEYS_FILE',
+    rule: text,
+    absent: 'nothing is verified',
+  },
+  /** Until this time, such as `2030-01-31T09:00:00Z`, signatures without an environment count, as versions before `PAYOUT_AUDIENCE` made them. Anyone who can write to Redis can bring one from another environment. */
+  acceptUnboundUntil: {
+    section: 'control',
+    variable: 'PAYOUT_ACCEPT_UNBOUND_UNTIL',
+    rule: z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T09:00:00Z' }),
+    absent: 'they never count',
+  },
+  /** The private key with which the worker signs final states. Programs pass it as `receiptKey` of `createPayoutWorker`. Only with `PAYOUT_WORKER_KEY_NAME`. */
+  workerKeyFile: {
+    section: 'control',
+    variable: 'PAYOUT_WORKER_KEY_FILE',
+    rule: text,
+    absent: 'final states are not signed',
+  },
+  /** The name of that key in the keyring. Only with `PAYOUT_WORKER_KEY_FILE`. */
+  workerKeyName: {
+    section: 'control',
+    variable: 'PAYOUT_WORKER_KEY_NAME',
+    rule: keyNameField,
+    absent: 'final states are not signed',
+  },
+} as const satisfies SettingTable;
+
+const PLACEHOLDER = '{txhash}';
+
+/**
+ * `payment_id=https://…/{txhash}`, separated by commas.
+ * @returns the templates by payment_id
+ */
+export const explorersField = z.string({ error: 'must be a string' }).transform((text, context) => {
+  const templates = new Map<number, string>();
+  for (const entry of text.split(',').map((each) => each.trim())) {
+    const [, id = '', template = ''] = /^(\d{1,9})=(.+)$/.exec(entry) ?? [];
+    const problem = templates.has(Number(id)) ? 'names a payment_id twice' : explorerProblem(id, template);
+    if (problem !== undefined) {
+      context.issues.push({ code: 'custom', message: `${problem}: ${entry}`, input: text });
+      return z.NEVER;
+    }
+    templates.set(Number(id), template);
+  }
+  return templates;
+});
+
+function explorerProblem(id: string, template: string): string | undefined {
+  if (id === '') return `must be entries such as 6=https://explorer.example/tx/${PLACEHOLDER}, separated by commas`;
+  if (template.split(PLACEHOLDER).length !== 2) return `must contain ${PLACEHOLDER} once in each entry`;
+  const isUsable = /^https:\/\/[^/?#{}@\s]+[/?#]\S*$/.test(template) && URL.canParse(template);
+  return isUsable ? undefined : `must be a URL of https://, with ${PLACEHOLDER} behind the host`;
+}
+
+const NAMED_NETWORKS = ['loopback', 'linklocal', 'uniquelocal'];
+
+/** Addresses, networks (`10.0.0.0/8`) or Express's names of networks, separated by commas. */
+export const proxiesField = z.string({ error: 'must be a string' }).transform((text, context) => {
+  const proxies = text.split(',').map((each) => each.trim());
+  const wrong = proxies.find((proxy) => !isNetwork(proxy));
+  if (wrong === undefined) return proxies;
+  const message = `must be addresses, networks such as 10.0.0.0/8, or loopback, separated by commas: ${wrong}`;
+  context.issues.push({ code: 'custom', message, input: text });
+  return z.NEVER;
+});
+
+function isNetwork(text: string): boolean {
+  if (NAMED_NETWORKS.includes(text)) return true;
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+export const DASHBOARD_SETTINGS = {
+  /** Address of the dashboard. One that other machines can reach needs a password. */
+  dashboardHost: { section: 'serving', variable: 'DASHBOARD_HOST', rule: text, default: '127.0.0.1' },
+  /** Port of the dashboard; 0 takes a free one. */
+  dashboardPort: { section: 'serving', variable: 'DASHBOARD_PORT', rule: port, default: 3_000 },
+  /** User name of the dashboard's basic authentication. */
+  dashboardUser: {
+    section: 'serving',
+    variable: 'DASHBOARD_USER',
+    rule: text,
+    absent: '`payouts`',
+    example: 'payouts',
+  },
+  /** Password of the dashboard's basic authentication. At least 12 characters if other machines can reach it. */
+  dashboardPassword: {
+    section: 'serving',
+    variable: 'DASHBOARD_PASSWORD',
+    rule: text,
+    secret: true,
+    absent: 'none is asked for, on loopback only',
+    example: './secrets/dashboard-password.txt',
+  },
+  /** Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks such as `10.0.0.0/8`, or `loopback`. Without it, all users behind a proxy wait after one user's wrong passwords. */
+  dashboardTrustedProxies: {
+    section: 'serving',
+    variable: 'DASHBOARD_TRUSTED_PROXIES',
+    rule: proxiesField,
+    absent: 'the client is who connects',
+  },
+  /** Block explorers by currency (payment_id), for links from a txhash: entries such as `6=https://explorer.example/tx/{txhash}`, separated by commas. */
+  explorers: {
+    section: 'serving',
+    variable: 'PAYOUT_EXPLORERS',
+    rule: explorersField,
+    absent: 'no links',
+  },
+} as const satisfies SettingTable;
+
+const SHORTEST_SIGNING_SECRET = 16;
+
+const NOTIFY_FORMATS = ['json', 'slack', 'telegram'] as const;
+
+/** Only `payouts notify` reads these, beside the account. See [notifications.md](notifications.md). */
+export const NOTIFY_SETTINGS = {
+  /** Where each notification is posted: `https://…`, or `http://` on loopback only. The URL of a Slack or Telegram webhook alone permits writing there, so it is a secret. */
+  notifyUrl: {
+    section: 'notifications',
+    variable: 'NOTIFY_URL',
+    rule: webhookUrlField,
+    secret: true,
+    required: true,
+    example: './secrets/notify-url.txt',
+  },
+  /** Signs each notification (HMAC-SHA256), at least 16 characters. Required for `NOTIFY_FORMAT` `json`; Slack and Telegram check no signature. */
+  notifySecret: {
+    section: 'notifications',
+    variable: 'NOTIFY_SECRET',
+    rule: text.min(SHORTEST_SIGNING_SECRET, `must have at least ${SHORTEST_SIGNING_SECRET} characters`),
+    secret: true,
+    absent: 'not signed',
+    example: './secrets/notify-secret.txt',
+  },
+  /** Which events are sent, separated by commas: states of payouts and events of the account. `all` sends each but `journal_head`. */
+  notifyEvents: {
+    section: 'notifications',
+    variable: 'NOTIFY_EVENTS',
+    rule: text,
+    default: 'failed,rejected,unknown,late_payment,tampering,balance_dropped,paused,resumed,objection,ledger_adopted',
+  },
+  /** The body: `json` is signed and has all fields; `slack` and `telegram` are a line of text in their format. */
+  notifyFormat: {
+    section: 'notifications',
+    variable: 'NOTIFY_FORMAT',
+    rule: z.enum(NOTIFY_FORMATS, { error: `must be one of ${NOTIFY_FORMATS.join(', ')}` }),
+    default: 'json',
+  },
+  /** Time limit of one attempt, with the response. */
+  notifyTimeoutMs: {
+    section: 'notifications',
+    variable: 'NOTIFY_TIMEOUT_MS',
+    rule: millisecondsField(100),
+    default: 10_000,
+    unit: 'ms',
+  },
+  /** Port on `HEALTH_HOST` where `payouts notify` serves `/healthz`, `/readyz` and `/metrics`; 0 takes a free one. */
+  notifyHealthPort: { section: 'notifications', variable: 'NOTIFY_HEALTH_PORT', rule: port, default: 9_465 },
+} as const satisfies SettingTable;
+
+export { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS };
+
+/** Only the `payouts` command reads these; they are no options of programs. */
+export const COMMAND_SETTINGS = {
+  ...WORKER_COMMAND_SETTINGS,
+  ...SECRET_SETTINGS,
+  ...CONTROL_SETTINGS,
+  ...DASHBOARD_SETTINGS,
+  ...NOTIFY_SETTINGS,
+} as const;
+
+export const SETTINGS = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS, ...WORKER_SETTINGS, ...COMMAND_SETTINGS } as const;
+
+/**
+ * Limit from asking to begin a send until its first byte, in ms. A process stopped for longer must not write. Redis's
+ * disk and replicas have the same time to keep a write.
+ */
+export const GUARD_MS = 1_000;
+
+type Table = typeof ACCOUNT_SETTINGS;
+
+/** How an account is paced and polled. Times in ms. */
+export type AccountSettings = Settings<Table>;
+
+/** Settings that may be missing or `undefined`. */
+export type PartialAccountSettings = PartialSettings<Table>;
+
+const ROWS: readonly (readonly [name: string, row: Setting])[] = Object.entries(ACCOUNT_SETTINGS);
+
+/** The default settings of an account. */
+export const DEFAULT_ACCOUNT_SETTINGS = Object.fromEntries(
+  ROWS.flatMap(([name, row]) => ('default' in row ? [[name, row.default]] : [])),
+) as unknown as AccountSettings;
+
+type Rules = { readonly [Name in keyof Table]: Table[Name]['rule'] };
+
+/** Checks each setting alone; `checkSettings` also finds contradictions. */
+export const partialAccountSettingsSchema = z
+  .object(Object.fromEntries(ROWS.map(([name, { rule }]) => [name, rule])) as unknown as Rules)
+  .partial();
+
+export function completeSettings(settings: PartialAccountSettings): AccountSettings {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return { ...DEFAULT_ACCOUNT_SETTINGS, ...Object.fromEntries(given) };
+}
+
+/** What names the environment of an account. */
+export interface AudienceSource {
+  readonly platformId: number;
+  /** @defaultValue the gateway's URL and the account */
+  readonly audience?: string | undefined;
+  readonly baseUrl?: string | undefined;
+}
+
+/**
+ * The environment of an account: what the setting says, else the gateway's URL in its one spelling and the account.
+ * @throws InvalidConfigError that names what to set
+ */
+export function audienceOf({ platformId, audience, baseUrl }: AudienceSource): string {
+  if (audience !== undefined) return checkAudience(audience, 'is not valid');
+  const url = baseUrlField.safeParse(baseUrl);
+  if (!url.success)
+    throw audienceError(
+      "is required, or GATEWAY_BASE_URL: which environment is signed for. `payouts doctor` on the worker's host shows it",
+    );
+  return checkAudience(`${url.data}#${platformId}`, 'is required, because GATEWAY_BASE_URL is too long for a default');
+}
+
+function checkAudience(text: string, otherwise: string): string {
+  const parsed = audienceField.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw audienceError(`${otherwise}: it ${parsed.error.issues[0]?.message ?? ''} (got ${JSON.stringify(text)})`);
+}
+
+function audienceError(message: string): InvalidConfigError {
+  return new InvalidConfigError([{ field: 'PAYOUT_AUDIENCE', message }]);
+}

@@ -1,0 +1,97 @@
+import { stringify } from 'csv-stringify/sync';
+import { lastMessage, type Payout } from './payout.js';
+
+/** The CSV columns of `payouts import` and `payouts list --csv`, with the field of each. */
+export const CSV_COLUMNS = {
+  payout_id: 'payoutId',
+  payment_id: 'paymentId',
+  amount: 'amount',
+  address_to: 'addressTo',
+  destination_tag: 'destinationTag',
+  symbol: 'symbol',
+  reference: 'reference',
+  priority: 'priority',
+  not_before: 'notBefore',
+  metadata: 'metadata',
+} as const;
+
+export const CSV_COLUMN_NAMES = Object.keys(CSV_COLUMNS) as readonly (keyof typeof CSV_COLUMNS)[];
+
+export const INPUT_COLUMNS = { ...CSV_COLUMNS, requested_by: 'requestedBy' } as const;
+
+export type CsvColumn = keyof typeof INPUT_COLUMNS;
+
+export const INPUT_COLUMN_NAMES = Object.keys(INPUT_COLUMNS) as readonly CsvColumn[];
+
+export const REQUIRED_CSV_COLUMNS: readonly CsvColumn[] = ['payout_id', 'payment_id', 'amount', 'address_to'];
+
+/** The additional columns of `payouts list --csv`: the payout's result. */
+export const RESULT_COLUMNS = {
+  state: 'state',
+  txhash: 'txhash',
+  fee: 'fee',
+  message: 'message',
+  batch: 'batch',
+  created_at: 'createdAt',
+  updated_at: 'updatedAt',
+  late_txhash: 'lateTxhash',
+} as const;
+
+export const RESULT_CSV_COLUMNS = Object.keys(RESULT_COLUMNS) as readonly (keyof typeof RESULT_COLUMNS)[];
+
+const COLUMN_OF_FIELD: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ...INPUT_COLUMNS, ...RESULT_COLUMNS }).map(([column, field]) => [field, column]),
+);
+
+export function toCsvColumn(field: string): string {
+  return INPUT_COLUMN_NAMES.find((column) => INPUT_COLUMNS[column] === field) ?? field;
+}
+
+/** Accepts both spellings: the library's `payoutId` is the API's `payout_id`. */
+export function toColumnName(name: string): string {
+  return COLUMN_OF_FIELD.get(name) ?? name;
+}
+
+/** Spreadsheets run this as a formula, with or without apostrophes (OWASP, "CSV Injection"). */
+const FORMULA = /^'*[=+\-@\t\r]/;
+
+/** Puts an apostrophe before a formula, so that a spreadsheet shows it as text. */
+export function quoteFormula(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text;
+}
+
+export function unquoteFormula(text: string): string {
+  return text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text;
+}
+
+export interface CsvOptions {
+  /**
+   * Puts an apostrophe before a text that a spreadsheet would run as a formula; `payouts import` removes it.
+   * @defaultValue true
+   */
+  readonly safe?: boolean;
+}
+
+const FIELDS = [...Object.values(CSV_COLUMNS), ...Object.values(RESULT_COLUMNS)];
+
+export function formatCsvHeader(): string {
+  return stringify([[...CSV_COLUMN_NAMES, ...RESULT_CSV_COLUMNS]]);
+}
+
+/** The address stays whole, as the ledger has it: one with a colon need not end with a tag. */
+export function formatCsvRows(payouts: readonly Payout[], { safe = true }: CsvOptions = {}): string {
+  return stringify(
+    payouts.map((payout) => {
+      const { metadata, ...texts } = payout;
+      const fields: Readonly<Record<string, unknown>> = {
+        ...texts,
+        message: lastMessage(payout),
+        ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
+      };
+      return FIELDS.map((name) => {
+        const value = fields[name];
+        return safe && typeof value === 'string' ? quoteFormula(value) : value;
+      });
+    }),
+  );
+}

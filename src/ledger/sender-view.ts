@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { checkFormat, type LedgerConnection, pipelined } from './ledger-connection.js';
+import { pairsToRecord } from './payout-record.js';
+import type { KnownJournal, LeaseView, Objection, SenderView } from './sender-ledger.js';
+
+type Hash = Readonly<Record<string, string>>;
+
+export type LeaseHolder = Pick<LeaseView, 'owner' | 'epoch' | 'heartbeat'>;
+
+/**
+ * At one moment. Creates the ledger's random id if there is none: a flushed or exchanged Redis has another.
+ * @throws UnsupportedFormatError
+ */
+export async function readSenderView({ run }: LedgerConnection): Promise<SenderView> {
+  const replies = (await run('read-sender', [randomUUID()])) as string[][];
+  return toSenderView(replies.map((pairs): Hash => pairsToRecord(pairs)));
+}
+
+/** As {@link readSenderView} for readers: creates and marks nothing; its parts may be of different moments. */
+export async function peekSenderView(connection: LedgerConnection): Promise<SenderView> {
+  const { keys } = connection;
+  const replies = await pipelined(connection, (pipeline) =>
+    pipeline.hgetall(keys.ledger).hgetall(keys.sender).hgetall(keys.journals).hgetall(keys.objections),
+  );
+  const hashes = replies as Hash[];
+  checkFormat(hashes[0]?.['format']);
+  return toSenderView(hashes);
+}
+
+function toSenderView([ledger = {}, sender = {}, journals = {}, objections = {}]: readonly Hash[]): SenderView {
+  return {
+    ledgerId: ledger['id'] ?? 'none',
+    audience: ledger['audience'],
+    pausedReason: ledger['pausedReason'],
+    lease: parseLease(sender),
+    sendCount: Number(sender['sends'] ?? 0),
+    last: sender['last'] ?? '',
+    lastJournalId: sender['journal'],
+    awaitingAnswer: (sender['unanswered'] ?? '') !== '',
+    inFlightMs: Number(sender['inFlightMs'] ?? 0),
+    resumeAct: ledger['resumeAct'],
+    adoptAct: ledger['adoptAct'],
+    objections: parseObjections(objections),
+    journals: parseJournals(journals),
+  };
+}
+
+/** Null if no process ever had the lease, or the last one gave it back. */
+export function holderOf(lease: LeaseView | undefined): LeaseHolder | null {
+  if (lease === undefined || lease.released || lease.owner === '') return null;
+  const { owner, epoch, heartbeat } = lease;
+  return { owner, epoch, heartbeat };
+}
+
+export function parseLease(sender: Hash): LeaseView | undefined {
+  if (sender['epoch'] === undefined) return undefined;
+  return {
+    owner: sender['owner'] ?? '',
+    epoch: Number(sender['epoch']),
+    heartbeat: Number(sender['beat']),
+    released: sender['released'] === '1',
+  };
+}
+
+const objectionSchema = z.object({
+  kind: z.enum(['ledger', 'journal']).catch('ledger'),
+  reason: z.string().catch('no reason was noted'),
+  host: z.string().catch(''),
+  dir: z.string().catch(''),
+  sends: z.number().catch(0),
+  at: z.coerce.number().catch(0),
+});
+
+const journalSchema = z.object({
+  host: z.string().catch(''),
+  dir: z.string().catch(''),
+  sends: z.number().catch(0),
+  token: z.string().catch(''),
+  at: z.number().catch(0),
+});
+
+/** An unreadable objection stays: it must not vanish by a typing error. */
+export function parseObjections(hash: Readonly<Record<string, string>>): Objection[] {
+  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...objectionSchema.parse(parseJson(text)) }));
+}
+
+export function parseJournals(hash: Readonly<Record<string, string>>): KnownJournal[] {
+  return inOrder(hash).map(([journalId, text]) => ({ journalId, ...journalSchema.parse(parseJson(text)) }));
+}
+
+/** The journal's id is the field. */
+export function toHashValue(entry: Objection | KnownJournal): string {
+  return JSON.stringify({ ...entry, journalId: undefined });
+}
+
+/** Redis returns a hash's fields in no order. */
+function inOrder(hash: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(hash).sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

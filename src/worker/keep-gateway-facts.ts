@@ -1,0 +1,290 @@
+import { every, followSignals, untilAborted } from '../base/clock.js';
+import { errorCode } from '../base/errors.js';
+import type { Logger } from '../base/logger.js';
+import type { GatewayClient } from '../gateway/gateway-client.js';
+import { parseDecimal } from '../gateway/responses.js';
+import {
+  type Balance,
+  type Currency,
+  type GatewayFacts,
+  type GatewayFactsPart,
+  readGatewayFacts,
+  writeGatewayFacts,
+} from '../ledger/gateway-facts.js';
+import type { LedgerConnection } from '../ledger/ledger-connection.js';
+import { toLine } from '../ledger/payout.js';
+import type { Reconciler } from './reconciliation/reconciler.js';
+
+export interface KeepGatewayFactsOptions {
+  readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
+  readonly connection: LedgerConnection;
+  /** How often the balance is queried, in ms; 0 for never. */
+  readonly balanceEveryMs: number;
+  /** How often the currencies are queried, in ms; 0 for never. */
+  readonly currenciesEveryMs: number;
+  /** The currency ids of the payouts that wait: one that is not known is worth a query. */
+  readonly queuedPaymentIds: () => readonly number[];
+  /** Judges each balance; undefined where nobody does. */
+  readonly reconciler?: Pick<Reconciler, 'watch'>;
+  readonly logger: Logger;
+}
+
+/** How often it is checked whether a query is due. */
+const CHECK_EVERY_MS = 1_000;
+
+/** A query that failed is repeated after this time at the latest: operators see from it that the gateway is back. */
+const RETRY_FAILED_MS = 10_000;
+
+/** Between two queries because of currency ids that are not known. */
+const UNKNOWN_ID_EVERY_MS = 5 * 60_000;
+
+/**
+ * Caches the gateway's currencies and the account's balance in Redis until the signal is aborted. A query that fails is
+ * noted there, and delays or stops no payout.
+ */
+export async function keepGatewayFacts(options: KeepGatewayFactsOptions, signal: AbortSignal): Promise<void> {
+  const keeper = new GatewayFactsKeeper(options);
+  const refresh = async (): Promise<void> => {
+    // A query may take as long as its time limit: the end of the sender does not wait for it.
+    const turn = followSignals(signal);
+    await Promise.race([keeper.refresh(), untilAborted(turn.signal)]).finally(turn.end);
+  };
+  const onError = ({ message }: Error): void => {
+    options.logger.debug({ error: message }, 'the facts of the gateway could not be cached');
+  };
+  await every(CHECK_EVERY_MS, refresh, { clock: options.connection.clock, signal, onError });
+}
+
+type Query = 'currencies' | 'balance';
+
+class GatewayFactsKeeper {
+  readonly #options: KeepGatewayFactsOptions;
+  readonly #failures = new Map<Query, Pick<GatewayFacts, 'failure' | 'failureCode'>>();
+  /** When each was queried last, by the wall clock; undefined until the cache was read. */
+  #queriedAt: Record<Query, number> | undefined;
+  #unknownIdAt = -Infinity;
+  #currencies: readonly Currency[] = [];
+  /** When they were stated, by the wall clock; a query that failed leaves it. */
+  #currenciesAt: number | undefined;
+  readonly #askedFor = new Set<number>();
+
+  constructor(options: KeepGatewayFactsOptions) {
+    this.#options = options;
+  }
+
+  async refresh(): Promise<void> {
+    const { connection, gateway, currenciesEveryMs, balanceEveryMs } = this.#options;
+    const queriedAt = (this.#queriedAt ??= await this.#readCache());
+    if (currenciesEveryMs > 0 && (this.#isDue('currencies', queriedAt, currenciesEveryMs) || this.#hasUnknownId())) {
+      queriedAt.currencies = connection.clock.wallNow();
+      await this.#query('currencies', async () => {
+        const list = await gateway.currencies();
+        const currencies = parseCurrencies(list);
+        if (currencies.length === 0 && list.length > 0) throw new Error('its items have a form that is not understood');
+        this.#currencies = currencies;
+        this.#currenciesAt = queriedAt.currencies;
+        return { currencies, currenciesAt: queriedAt.currencies };
+      });
+    }
+    if (balanceEveryMs > 0 && this.#isDue('balance', queriedAt, balanceEveryMs)) {
+      queriedAt.balance = connection.clock.wallNow();
+      await this.#query('balance', async () => {
+        return { balance: await this.#readBalance(), balanceAt: queriedAt.balance };
+      });
+    }
+  }
+
+  async #readBalance(): Promise<readonly Balance[]> {
+    const { gateway, reconciler, connection } = this.#options;
+    const currencies = this.#currencies;
+    const currenciesAt = this.#currenciesAt;
+    const read = async (): Promise<readonly Balance[]> => {
+      const balance = parseBalance(await gateway.balance(), currencies);
+      if (balance === undefined) throw new Error('it has a form that is not understood');
+      return balance;
+    };
+    if (reconciler === undefined) return read();
+    const ageMs = currenciesAt === undefined ? undefined : connection.clock.wallNow() - currenciesAt;
+    return reconciler.watch(read, { currencies, ageMs });
+  }
+
+  /** A sender that takes over continues where the last one was. */
+  async #readCache(): Promise<Record<Query, number>> {
+    const facts = await readGatewayFacts(this.#options.connection);
+    this.#currencies = facts.currencies;
+    this.#currenciesAt = facts.currenciesAt;
+    return { currencies: facts.currenciesAt ?? -Infinity, balance: facts.balanceAt ?? -Infinity };
+  }
+
+  #isDue(query: Query, queriedAt: Record<Query, number>, everyMs: number): boolean {
+    const passedMs = this.#options.connection.clock.wallNow() - queriedAt[query];
+    const waitMs = this.#failures.has(query) ? Math.min(everyMs, RETRY_FAILED_MS) : everyMs;
+    // A clock that was set back must not end the queries.
+    return passedMs >= waitMs || passedMs < 0;
+  }
+
+  /** Each id is worth one query, and all together one now and then. */
+  #hasUnknownId(): boolean {
+    const { queuedPaymentIds, connection } = this.#options;
+    const now = connection.clock.now();
+    if (this.#currencies.length === 0 || now - this.#unknownIdAt < UNKNOWN_ID_EVERY_MS) return false;
+    const known = new Set(this.#currencies.map(({ paymentId }) => paymentId));
+    const unknown = queuedPaymentIds().filter((id) => !known.has(id) && !this.#askedFor.has(id));
+    if (unknown.length === 0) return false;
+    for (const id of unknown) this.#askedFor.add(id);
+    this.#unknownIdAt = now;
+    return true;
+  }
+
+  async #query(name: Query, run: () => Promise<GatewayFactsPart>): Promise<void> {
+    const { connection, logger } = this.#options;
+    const had = this.#failures.get(name)?.failure;
+    let part: GatewayFactsPart[] = [];
+    try {
+      part = [await run()];
+      this.#failures.delete(name);
+    } catch (error) {
+      const failure = toLine(`/${name}: ${(error as Error).message}`);
+      this.#failures.set(name, { failure, failureCode: errorCode(error) });
+      if (failure !== had) logger.warn({ error: failure }, 'the gateway was queried in vain; no payout needs it');
+    }
+    const [failure] = this.#failures.values();
+    const failureAt = failure === undefined ? undefined : connection.clock.wallNow();
+    await writeGatewayFacts(connection, ...part, { failure: undefined, ...failure, failureAt });
+  }
+}
+
+/** The gateway's API leaves open what `balance` looks like: docs/gateway-facts.md lists what is understood. */
+
+const AMOUNT_NAMES = ['balance', 'amount', 'available', 'value', 'total'];
+const BALANCE_CODE_NAMES = ['currency', 'code', 'symbol', 'ticker', 'coin', 'name'];
+
+/**
+ * @param currencies - a code that one of them alone has becomes its id
+ * @returns undefined when the balance has a form that is not understood
+ */
+export function parseBalance(balance: unknown, currencies: readonly Currency[]): Balance[] | undefined {
+  const found = parseAny(balance);
+  return found?.map((entry) => nameById(entry, currencies));
+}
+
+function parseAny(value: unknown): Balance[] | undefined {
+  const amount = parseAmount(value);
+  if (amount !== undefined) return [{ paymentId: undefined, symbol: undefined, amount }];
+  if (Array.isArray(value)) return all(value.map(parseEntry));
+  if (typeof value !== 'object' || value === null) return undefined;
+  const single = parseEntry(value);
+  if (single !== undefined) return [single];
+  return all(
+    Object.entries(value).map(([key, each]) => {
+      const entry = parseEntry(each) ?? toBalance(parseAmount(each));
+      const id = /^\d{1,9}$/.test(key) ? Number(key) : undefined;
+      return (
+        entry && {
+          ...entry,
+          paymentId: entry.paymentId ?? id,
+          symbol: entry.symbol ?? (id === undefined ? parseName(key) : undefined),
+        }
+      );
+    }),
+  );
+}
+
+/** An object with an amount, and what it is of. */
+function parseEntry(value: unknown): Balance | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const fields = lowerNames(value as Record<string, unknown>);
+  const entry = toBalance(parseAmount(pick(fields, AMOUNT_NAMES)));
+  return entry && { ...entry, paymentId: parseId(fields), symbol: parseName(pick(fields, BALANCE_CODE_NAMES)) };
+}
+
+/** An overdrawn account has nothing to pay out. */
+function parseAmount(value: unknown): string | undefined {
+  const text = typeof value === 'number' ? String(value) : value;
+  if (typeof text === 'string' && /^-\d/.test(text)) return '0';
+  return parseNumber(text);
+}
+
+function toBalance(amount: string | undefined): Balance | undefined {
+  return amount === undefined ? undefined : { paymentId: undefined, symbol: undefined, amount };
+}
+
+function all(entries: readonly (Balance | undefined)[]): Balance[] | undefined {
+  return entries.every((entry) => entry !== undefined) ? [...entries] : undefined;
+}
+
+function nameById(entry: Balance, currencies: readonly Currency[]): Balance {
+  const { symbol, paymentId } = entry;
+  if (paymentId !== undefined || symbol === undefined) return entry;
+  const [only, ...others] = currencies.filter(({ name }) => name.toUpperCase() === symbol.toUpperCase());
+  return only !== undefined && others.length === 0 ? { ...entry, paymentId: only.paymentId, symbol: undefined } : entry;
+}
+
+/** The gateway's API leaves open what an item of `/currencies` looks like: docs/gateway-facts.md lists what is understood. */
+
+const ID_NAMES = ['payment_id', 'paymentid', 'id', 'currency_id', 'currencyid'];
+const CODE_NAMES = ['currency', 'code', 'symbol', 'ticker', 'coin', 'name', 'title'];
+const NETWORK_NAMES = ['network', 'chain', 'blockchain', 'protocol'];
+const RATE_NAMES = ['rate_usd', 'usd_rate', 'rateusd', 'usdrate', 'usd', 'rate', 'price_usd', 'price'];
+
+const MAX_NAME_LENGTH = 40;
+
+type Item = Readonly<Record<string, unknown>>;
+
+interface Parsed extends Currency {
+  readonly code: string;
+  readonly variant: string | undefined;
+}
+
+/** @returns those that have an id and a name; of two with the same id the first */
+export function parseCurrencies(list: readonly Item[]): Currency[] {
+  const parsed = list.flatMap((item) => parseCurrency(item) ?? []);
+  const unique = parsed.filter(
+    ({ paymentId }, index) => parsed.findIndex((one) => one.paymentId === paymentId) === index,
+  );
+  return unique.map(({ paymentId, code, variant, usdRate }) => {
+    const isShared = unique.some((other) => other.code === code && other.paymentId !== paymentId);
+    return { paymentId, name: isShared && variant !== undefined ? `${code} (${variant})` : code, usdRate };
+  });
+}
+
+function parseCurrency(item: Item): Parsed | undefined {
+  const fields = lowerNames(item);
+  const id = Number(parseNumber(pick(fields, ID_NAMES)));
+  const code = parseName(pick(fields, CODE_NAMES));
+  if (!Number.isSafeInteger(id) || code === undefined) return undefined;
+  const rate = parseNumber(pick(fields, RATE_NAMES));
+  // A name such as "Tether (TRC-20)" says it in the word that users know.
+  const variant = /\(([^()]+)\)/.exec(parseName(fields['name']) ?? '')?.[1] ?? parseName(pick(fields, NETWORK_NAMES));
+  const usdRate = rate === undefined || rate === '0' ? undefined : rate;
+  return { paymentId: id, name: code, usdRate, code, variant };
+}
+
+/** A number as exact decimal digits, without a sign and of the length of an amount. */
+export function parseNumber(value: unknown): string | undefined {
+  const decimal = parseDecimal(typeof value === 'number' ? String(value) : value);
+  return decimal !== undefined && /^\d{1,30}(\.\d{1,18})?$/.test(decimal) ? decimal : undefined;
+}
+
+/** A short text on one line. */
+export function parseName(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const name = value.replace(/\p{C}+/gu, ' ').trim();
+  return name === '' ? undefined : name.slice(0, MAX_NAME_LENGTH);
+}
+
+export function lowerNames(item: Item): Item {
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** The first field of these names that has a value. */
+export function pick(fields: Item, names: readonly string[]): unknown {
+  const name = names.find((each) => fields[each] !== undefined && fields[each] !== null && fields[each] !== '');
+  return name === undefined ? undefined : fields[name];
+}
+
+/** The field in which an item names its currency by number. */
+export function parseId(fields: Item): number | undefined {
+  const id = Number(parseNumber(pick(fields, ID_NAMES)));
+  return Number.isSafeInteger(id) ? id : undefined;
+}
