@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 import { z } from 'zod';
 import { LONGEST_TIMER_MS } from '../src/base/clock.js';
@@ -6,7 +6,7 @@ import { SETTING_SECTIONS, type Setting, type SettingTable } from '../src/base/s
 import { ACCOUNT_SETTINGS, COMMAND_SETTINGS, SETTINGS } from '../src/base/settings.js';
 import { markdownTable } from './markdown-table.js';
 
-/** docs/configuration.md and .env.example, made from the rows in src/settings/ and the comments above them. */
+/** docs/configuration.md and .env.example, made from the rows in src/base/ and the comments above them. */
 
 const ROWS: readonly (readonly [name: string, row: Setting])[] = Object.entries(SETTINGS);
 
@@ -106,7 +106,7 @@ function describeRule(rule: z.ZodType): string {
   return maxValue === null || maxValue >= LONGEST_TIMER_MS ? `≥ ${lowest}` : `${lowest} – ${maxValue}`;
 }
 
-const SETTINGS_DIR = new URL('../src/settings/', import.meta.url);
+const SETTINGS_FILES = ['account-settings.ts', 'settings.ts'];
 
 /** The comment above each row, by the row's name: what an editor shows for the option is also its line in the docs. */
 function readComments(): Map<string, string> {
@@ -118,8 +118,9 @@ function readComments(): Map<string, string> {
     }
     ts.forEachChild(node, visit);
   };
-  for (const name of readdirSync(SETTINGS_DIR)) {
-    visit(ts.createSourceFile(name, readFileSync(new URL(name, SETTINGS_DIR), 'utf8'), ts.ScriptTarget.Latest, true));
+  for (const name of SETTINGS_FILES) {
+    const text = readFileSync(new URL(`../src/base/${name}`, import.meta.url), 'utf8');
+    visit(ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true));
   }
   return comments;
 }

@@ -58,13 +58,13 @@ function findHeader(bytes: Buffer): number {
 const HEADER_OVERLAP = SIGNATURE.length - 1;
 
 /** A member of an archive file. */
-export interface Member {
+interface Member {
   readonly offset: number;
   readonly size: number;
 }
 
 /** What a file consists of. */
-export interface Members {
+interface Members {
   readonly members: readonly Member[];
   /** Bytes that belong to no member: what was written when the process, or the power, ended; or damage. */
   readonly strayBytes: number;

@@ -46,7 +46,7 @@ export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-export interface LoopOptions {
+interface LoopOptions {
   readonly clock: Pick<Clock, 'sleep'>;
   /** Ends the loop: at once while it waits, otherwise after the work in progress. */
   readonly signal: AbortSignal;
@@ -92,7 +92,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-export interface TurnSignal {
+interface TurnSignal {
   readonly signal: AbortSignal;
   readonly end: () => void;
 }

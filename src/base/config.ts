@@ -18,7 +18,7 @@ const ROWS: readonly Setting[] = Object.values(SETTINGS);
 
 const ROW_OF = Object.fromEntries(ROWS.map((row) => [row.variable, row])) as Readonly<Record<VariableName, Setting>>;
 
-export type Config<Name extends VariableName> = {
+type Config<Name extends VariableName> = {
   readonly [Key in Name]: SettingValue<Extract<Row, { readonly variable: Key }>>;
 };
 

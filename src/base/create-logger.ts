@@ -31,7 +31,7 @@ const STDERR = 2;
 const BUSY_TRIES = 10;
 const BUSY_WAIT_MS = 5;
 
-export interface LineWriter {
+interface LineWriter {
   /** @throws Error if the line was not written whole: a full disk, a reader that is gone */
   write(line: string): void;
 }

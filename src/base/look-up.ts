@@ -3,7 +3,7 @@ import { lookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { within } from './clock.js';
 
-export interface Lasting {
+interface Lasting {
   /** Ms without asking again. */
   readonly freshMs: number;
   /** Ms during another look-up, however long. */

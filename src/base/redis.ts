@@ -51,7 +51,7 @@ const DISCONNECT_WITHIN_MS = 250;
 
 const QUIT_WITHIN_MS = 1_000;
 
-export type RedisTarget =
+type RedisTarget =
   | { readonly kind: 'single'; readonly node: Node; readonly login: Login }
   | { readonly kind: 'sentinel'; readonly nodes: Node[]; readonly masterName: string; readonly login: Login }
   | { readonly kind: 'cluster'; readonly nodes: Node[]; readonly login: Login };
@@ -311,7 +311,7 @@ export async function closeRedis(client: RedisClient): Promise<void> {
  * Connects to one Redis, with the process's shared look-ups. ioredis's own connector leaves a look-up behind each time
  * it gives up. If one takes longer than an attempt to connect, each waits for all before it, and none ever connects.
  */
-export class NamedConnector extends AbstractConnector {
+class NamedConnector extends AbstractConnector {
   readonly #options: RedisOptions;
 
   constructor(options: unknown) {
@@ -339,7 +339,7 @@ export class NamedConnector extends AbstractConnector {
  * ioredis's connector listens for failovers until the next connection is made, and ends what it finds. News during its
  * next question would end the client for good.
  */
-export class SteadySentinelConnector extends SentinelConnector {
+class SteadySentinelConnector extends SentinelConnector {
   constructor(options: unknown) {
     super(options as RedisOptions);
   }

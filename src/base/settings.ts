@@ -89,7 +89,7 @@ export const WORKER_COMMAND_SETTINGS = {
   },
 } as const satisfies SettingTable;
 
-export const SECRET_SETTINGS = {
+const SECRET_SETTINGS = {
   /** Accepts secret files whatever their owner and mode. Otherwise a file is refused if every user of the machine can read it, or if others than root and the process's user can write it, as `ssh` does. The image sets it, because Kubernetes and compose mount secrets this way, and a container has no other users. */
   allowReadableSecrets: {
     section: 'account',
@@ -334,7 +334,7 @@ export function completeSettings(settings: PartialAccountSettings): AccountSetti
 }
 
 /** What names the environment of an account. */
-export interface AudienceSource {
+interface AudienceSource {
   readonly platformId: number;
   /** @defaultValue the gateway's URL and the account */
   readonly audience?: string | undefined;

@@ -3,7 +3,7 @@ import { isSameAddress } from './wallet.js';
 
 type PaymentField = 'paymentId' | 'addressTo' | 'amount';
 
-export interface PaymentDifference {
+interface PaymentDifference {
   readonly field: PaymentField;
   /** Undefined if the gateway left it out, which contradicts nothing. */
   readonly actual: string | number | undefined;

@@ -58,7 +58,7 @@ export interface PaymentWallet {
 /** A currency of the gateway's list. Its fields are undefined (docs/gateway-api.md#open-points), so all are kept. */
 export type Currency = Readonly<Record<string, unknown>>;
 
-export interface WithdrawResult {
+interface WithdrawResult {
   /** Undefined if the response names no transaction. */
   readonly txhash: string | undefined;
   /** Fields that differ from the request, by the API's names. For a warning only: the money has moved. */
@@ -167,7 +167,7 @@ function isCurrency(value: unknown): value is Currency {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export interface WithdrawClassification {
+interface WithdrawClassification {
   readonly outcome: SentOutcome;
   /** The API's names of fields in which an acceptance differs from the request. */
   readonly differing: readonly string[];

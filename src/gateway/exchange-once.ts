@@ -13,7 +13,7 @@ export type Exchange =
   | { readonly kind: 'not_sent'; readonly reason: string }
   | { readonly kind: 'lost'; readonly reason: string; readonly durationMs: number };
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly url: string;
   readonly body: string;
   /** From the first byte of the request to the last of the response. */

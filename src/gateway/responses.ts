@@ -12,7 +12,7 @@ export interface RawResponse {
 export type ResponseFields = Readonly<Record<string, unknown>>;
 
 /** `unclear`: not the gateway's response, or a shape without a meaning in the API. */
-export type ParsedResponse =
+type ParsedResponse =
   | { readonly kind: 'succeeded'; readonly fields: ResponseFields }
   | { readonly kind: 'failed'; readonly message: string; readonly fields: ResponseFields }
   | { readonly kind: 'unclear'; readonly reason: string };

@@ -35,7 +35,7 @@ export function signForm(payload: string, secretKey: string): string {
   return createHmac('sha256', secretKey).update(payload, 'utf8').digest('hex');
 }
 
-export interface SignedRequest {
+interface SignedRequest {
   readonly body: string;
   /** Removes the signature from a text, in case the gateway repeats it in an error message. */
   readonly redact: (text: string) => string;

@@ -10,7 +10,7 @@ export interface OpenSocket {
   readonly transport: Socket;
 }
 
-export interface OpenSocketOptions {
+interface OpenSocketOptions {
   /** For name resolution, TCP and TLS together. */
   readonly connectTimeoutMs: number;
   readonly ca?: string;

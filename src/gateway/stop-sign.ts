@@ -42,7 +42,7 @@ function fold(text: string): string {
  * punctuation. `stems` match anywhere in a word; a space marks a word's beginning or end.
  */
 
-export type StopSign = 'block' | 'rate_limit' | 'credentials';
+type StopSign = 'block' | 'rate_limit' | 'credentials';
 
 interface StopWords {
   readonly english: readonly RegExp[];
@@ -149,14 +149,14 @@ const CREDENTIALS: StopWords = {
   ],
 };
 
-export const STOP_WORDS: readonly (readonly [StopSign, StopWords])[] = [
+const STOP_WORDS: readonly (readonly [StopSign, StopWords])[] = [
   ['block', BLOCK],
   ['rate_limit', RATE_LIMIT],
   ['credentials', CREDENTIALS],
 ];
 
 /** A limit of calls, unless the message names another limit. */
-export const LIMIT_EXCEEDED: readonly string[] = [
+const LIMIT_EXCEEDED: readonly string[] = [
   ...['limit exceeded', 'limits exceeded', 'limit has been exceeded', 'limit is exceeded', 'exceeded limit'],
   ...['превышен лимит', 'лимит превышен', 'перевищено ліміт', 'ліміт перевищено'],
   ...['limit überschritten', 'limit ueberschritten', 'limite dépassée', 'limite excedid', 'límite superad'],
@@ -165,5 +165,5 @@ export const LIMIT_EXCEEDED: readonly string[] = [
 ];
 
 /** With these, an exceeded limit concerns one payout. */
-export const OF_ONE_PAYOUT =
+const OF_ONE_PAYOUT =
   /\b(amount|minimum|maximum|min|max|recipient|receiver|beneficiary|gas|betrag|montant|importe|monto|valor|tutar|kwota)\b|сумм|сума|суми|получател|одержувач|金额|金額/;

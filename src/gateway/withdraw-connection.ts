@@ -13,7 +13,7 @@ import { exchangeOnce, type Exchange } from './exchange-once.js';
 import { GuardedSocket, type OpenSocket } from './socket.js';
 import type { RequestSigner } from './signing.js';
 
-export interface WithdrawCallOptions {
+interface WithdrawCallOptions {
   readonly url: string;
   readonly sign: RequestSigner;
   readonly withdrawTimeoutMs: number;

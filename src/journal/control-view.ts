@@ -188,7 +188,7 @@ export class ControlView {
   }
 }
 
-export class SpendLog {
+class SpendLog {
   #events: SpendEvent[] = [];
 
   noteSend(line: SendLine): void {

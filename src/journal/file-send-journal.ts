@@ -347,12 +347,12 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
   }
 }
 
-export function headerOf(journalId: string, control: ControlView): HeaderLine {
+function headerOf(journalId: string, control: ControlView): HeaderLine {
   return { v: JOURNAL_FORMAT, journalId, ...control.marksAt(Date.now()) };
 }
 
 /** Repeats the state of the whole journal, because earlier files may be removed. */
-export function firstLines(journalId: string, { ledger, control }: JournalView): JournalLine[] {
+function firstLines(journalId: string, { ledger, control }: JournalView): JournalLine[] {
   return [
     headerOf(journalId, control),
     ...(ledger === undefined ? [] : [ledger]),

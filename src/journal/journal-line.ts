@@ -13,7 +13,7 @@ import type { WithdrawRequest } from '../gateway/gateway.js';
  */
 export const JOURNAL_FORMAT = 3;
 
-export interface FormerHeaderLine {
+interface FormerHeaderLine {
   readonly v: 2;
   readonly journalId: string;
 }
@@ -42,7 +42,7 @@ export interface CompleteNote {
   readonly reason: string;
 }
 
-export interface CompleteLine {
+interface CompleteLine {
   readonly complete: CompleteNote;
 }
 
@@ -55,7 +55,7 @@ export interface ActNote {
   readonly act: string;
 }
 
-export interface ResumedLine {
+interface ResumedLine {
   readonly resumed: ActNote;
 }
 
@@ -179,7 +179,7 @@ export interface OutcomeLine extends SendAttempt {
 }
 
 /** Other journals with sends of this account. Without them this journal is incomplete. */
-export interface PeersLine {
+interface PeersLine {
   readonly peers: readonly JournalPeer[];
 }
 
@@ -187,7 +187,7 @@ export interface JournalPeer extends JournalPlace {
   readonly journalId: string;
 }
 
-export type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | RatesLine;
+type ControlLine = CompleteLine | PausedLine | ResumedLine | SeenLine | RejectedLine | RatesLine;
 
 /** The token alone is ambiguous for attempts of format 1. */
 export function identify({ payoutId, attempt, token }: SendAttempt): string {

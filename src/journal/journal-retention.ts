@@ -19,7 +19,7 @@ export function isExpired(file: JournalFile, now: number): boolean {
   return latestExpiry(file) + GRACE_MS < now;
 }
 
-export interface OldFile {
+interface OldFile {
   readonly path: string;
   /** Latest expiry (ms) of the intents and acts it names. */
   readonly expiresAt: number;
@@ -87,7 +87,7 @@ function expiryOf(line: JournalLine): number {
 /**
  * The longest validity of an intent after its send: seven days, plus five minutes for a signer whose clock is ahead.
  */
-export const INTENT_VALID_AT_MOST_MS = 7 * DAY_MS + 5 * 60 * 1000;
+const INTENT_VALID_AT_MOST_MS = 7 * DAY_MS + 5 * 60 * 1000;
 
 /** Attempts of a payout. The usual single one needs no array. An accepted attempt is negative. */
 type Numbers = number | readonly number[];

@@ -34,9 +34,9 @@ export const ACTIVITIES = {
   disapproved: 'rejected with a signature: it is not to be paid',
   changed: 'changed',
 } as const;
-export type ActivityKind = keyof typeof ACTIVITIES;
+type ActivityKind = keyof typeof ACTIVITIES;
 
-export interface ReadActivityOptions {
+interface ReadActivityOptions {
   readonly limit: number;
   readonly before?: string;
 }

@@ -6,7 +6,7 @@ import { compareEventIds, readEventsAfter, type StateEvent } from './state-event
 import { isPayoutState, PAYOUT_STATES, type PayoutState, URGENT_STATES } from './states.js';
 import type { CurrencySum } from './statistics.js';
 
-export interface BatchCounts {
+interface BatchCounts {
   readonly total: number;
   readonly counts: StateCounts;
 }
@@ -162,9 +162,9 @@ async function keepCounts(
   await (isNew ? redis.set(key, text, 'EX', KEPT_FOR) : redis.set(key, text, 'KEEPTTL', 'XX')).catch(() => undefined);
 }
 
-export type StateCounts = Map<PayoutState, number>;
+type StateCounts = Map<PayoutState, number>;
 
-export interface CountedStates {
+interface CountedStates {
   /** The counts are those right after this event. */
   readonly eventId: string;
   /** The number of payouts in the whole batch. */
@@ -193,11 +193,11 @@ export async function countStates(
 }
 
 /** @param times - -1 subtracts one */
-export function addCount(counts: StateCounts, state: PayoutState, times: number): void {
+function addCount(counts: StateCounts, state: PayoutState, times: number): void {
   counts.set(state, (counts.get(state) ?? 0) + times);
 }
 
-export function sumCounts(counts: StateCounts): number {
+function sumCounts(counts: StateCounts): number {
   return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }
 

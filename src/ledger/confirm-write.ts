@@ -7,7 +7,7 @@ import { checkServer, findServer, type KnownReplicas, type ServerReport } from '
 /** `reply`: Redis's reply suffices, for readers, or if an operator has accepted a Redis that may forget. */
 export type Confirmation = 'reply' | WriteConfirmer;
 
-export interface PreparedWrite {
+interface PreparedWrite {
   /**
    * Call it after Redis's reply. Resolves when disk and replicas keep the write.
    * @throws RedisUnavailableError if they do not confirm in time; the write may or may not be kept
@@ -35,7 +35,7 @@ interface Kept {
   readonly required: number;
 }
 
-export interface WriteConfirmerOptions {
+interface WriteConfirmerOptions {
   readonly redis: RedisClient;
   /** Of the same servers, shared by all connections of the process. */
   readonly known: KnownReplicas;

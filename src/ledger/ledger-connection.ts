@@ -127,7 +127,7 @@ export type ScriptName = (typeof SCRIPT_NAMES)[number];
  * Format 4 is compact. Buckets have a part of a txhash's SHA-1; the index of a state that is never left is a stream.
  * Histories have codes of states and times in base 36.
  */
-export const LEDGER_FORMAT = 4;
+const LEDGER_FORMAT = 4;
 
 /**
  * The format of a new ledger, which the earlier version reads too. The first `held` payout makes it 3, the first lease
@@ -211,7 +211,7 @@ export type RunScript = (
  * @returns a function that runs one script. It throws RedisUnavailableError, UnsupportedFormatError if the ledger is
  * newer, or an Error with the script's name and Redis's words if the script failed.
  */
-export function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
+function prepareScripts(redis: RedisClient, ledgerKeys: LedgerKeys): RunScript {
   for (const name of SCRIPT_NAMES) redis.defineCommand(commandName(name), { lua: scriptSource(name) });
   const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
   const ofEveryScript = ledgerKeys.ofEveryScript;

@@ -36,7 +36,7 @@ export async function readSendFacts(
 }
 
 /** One page of an index, with each payout's state according to its events. */
-export interface IndexPage {
+interface IndexPage {
   readonly payouts: readonly {
     readonly payoutId: string;
     readonly state: PayoutState | undefined;

@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { lastMessage, type Payout } from './payout.js';
 
 /** The CSV columns of `payouts import` and `payouts list --csv`, with the field of each. */
-export const CSV_COLUMNS = {
+const CSV_COLUMNS = {
   payout_id: 'payoutId',
   payment_id: 'paymentId',
   amount: 'amount',
@@ -15,11 +15,11 @@ export const CSV_COLUMNS = {
   metadata: 'metadata',
 } as const;
 
-export const CSV_COLUMN_NAMES = Object.keys(CSV_COLUMNS) as readonly (keyof typeof CSV_COLUMNS)[];
+const CSV_COLUMN_NAMES = Object.keys(CSV_COLUMNS) as readonly (keyof typeof CSV_COLUMNS)[];
 
 export const INPUT_COLUMNS = { ...CSV_COLUMNS, requested_by: 'requestedBy' } as const;
 
-export type CsvColumn = keyof typeof INPUT_COLUMNS;
+type CsvColumn = keyof typeof INPUT_COLUMNS;
 
 export const INPUT_COLUMN_NAMES = Object.keys(INPUT_COLUMNS) as readonly CsvColumn[];
 

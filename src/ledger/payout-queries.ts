@@ -114,7 +114,7 @@ function isWrongType(error: unknown): error is Error {
   return replyCode(error) === 'WRONGTYPE';
 }
 
-export interface IndexEntry {
+interface IndexEntry {
   readonly payoutId: string;
   /** Orders the index; all indexes of an account share one counter. */
   readonly place: number;
@@ -122,7 +122,7 @@ export interface IndexEntry {
   readonly streamId: string | undefined;
 }
 
-export interface IndexRange {
+interface IndexRange {
   /** Begin after this place, in the direction of reading; undefined: at the first one. */
   readonly after?: string | number | undefined;
   /** The last place to read. Only if the oldest come first. */
@@ -133,7 +133,7 @@ export interface IndexRange {
 }
 
 /** Takes one round trip. Entries are in the direction of reading. */
-export async function readIndexes(
+async function readIndexes(
   connection: LedgerConnection,
   indexes: readonly PayoutIndex[],
   { after, upTo, limit, newestFirst = false }: IndexRange,
@@ -206,12 +206,12 @@ export interface PayoutFilter {
   readonly until?: number | undefined;
 }
 
-export interface FindOptions {
+interface FindOptions {
   readonly limit: number;
   readonly after?: string | undefined;
 }
 
-export interface FoundPayouts {
+interface FoundPayouts {
   readonly payouts: readonly Payout[];
   /** `after` of the next page; undefined at the end. */
   readonly next: string | undefined;

@@ -144,7 +144,7 @@ export function differingFields(stored: PayoutRecord, given: ValidPayout): strin
   return IDENTITY_FIELDS.filter((field) => !isDeepStrictEqual(there[field], wanted[field]));
 }
 
-export interface StoredHistoryEntry {
+interface StoredHistoryEntry {
   /** Wall clock, ms since 1970; NaN if it is not a number. */
   readonly at: number;
   /** The name of a state, unless someone has altered the record. */

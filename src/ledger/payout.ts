@@ -23,7 +23,7 @@ const timeField = z
   .string({ error: 'must be a string' })
   .refine(isIsoTime, 'must be a time with milliseconds, in UTC, such as 2030-01-31T09:00:00.000Z');
 
-export const signatureFields = {
+const signatureFields = {
   /** If the payout was signed before: the name of the key. */
   key: keyNameField.optional(),
   /** The signature, 86 characters of base64url. */
@@ -57,7 +57,7 @@ interface SignatureInput {
 const FIELDS = ['key', 'signature', 'issuedAt', 'expiresAt'] as const;
 
 /** The rules between fields: a signature is complete, and valid at a time at which the payout may be sent. */
-export function addSignatureProblems(input: SignatureInput, context: z.RefinementCtx): void {
+function addSignatureProblems(input: SignatureInput, context: z.RefinementCtx): void {
   const missing = FIELDS.filter((field) => input[field] === undefined);
   if (missing.length === FIELDS.length && input.audience === undefined) return;
   for (const field of missing) {
@@ -77,7 +77,7 @@ export function addSignatureProblems(input: SignatureInput, context: z.Refinemen
 }
 
 /** Moves the signature into a field of its own; an unsigned payout is returned as it is. */
-export function takeSignature<Input extends SignatureInput>(
+function takeSignature<Input extends SignatureInput>(
   input: Input,
 ): Omit<Input, keyof typeof signatureFields> & { readonly signed?: IntentSignature } {
   const { key, signature, issuedAt, expiresAt, audience, ...payout } = input;

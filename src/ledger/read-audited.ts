@@ -111,7 +111,7 @@ export interface BegunSend {
   readonly storedAt: number;
 }
 
-export interface ReadSendsOptions {
+interface ReadSendsOptions {
   readonly limit: number;
   readonly before?: string | undefined;
 }

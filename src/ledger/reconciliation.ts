@@ -62,7 +62,7 @@ export interface ReportedDrop {
 }
 
 /** An operator has looked at what was reported. */
-export interface AcceptedDrops {
+interface AcceptedDrops {
   /** Drops reported up to then, by the worker's wall clock, ms. */
   readonly upTo: number;
   readonly by: string;

@@ -5,7 +5,7 @@ import { wholeNumberField } from '../base/fields.js';
 import { type RedisClient, replyCode } from '../base/redis.js';
 import { GUARD_MS } from '../base/settings.js';
 
-export interface DurabilityReport {
+interface DurabilityReport {
   /** Why this Redis may forget; while there is any reason, nothing is sent. */
   readonly problems: readonly string[];
   /** Advice that concerns no promise. */
@@ -18,7 +18,7 @@ export interface DurabilityReport {
  * - `waitaof`: WAITAOF confirms it.
  * - `never`: the server does not say.
  */
-export type Durability = 'reply' | 'waitaof' | 'never';
+type Durability = 'reply' | 'waitaof' | 'never';
 
 export interface ServerReport extends DurabilityReport {
   readonly durability: Durability;
@@ -61,7 +61,7 @@ export async function checkServer(server: Redis, knownToWait = false): Promise<S
 }
 
 /** A server's data about itself; undefined if it forbids the command. */
-export interface ServerFacts {
+interface ServerFacts {
   readonly settings: RedisSettings | undefined;
   readonly info: RedisInfo | undefined;
 }
@@ -157,7 +157,7 @@ async function askDisk(server: Redis): Promise<DiskReply> {
   }
 }
 
-export interface Replication {
+interface Replication {
   /** `master`, or `slave` for a replica; undefined if the server does not say. */
   readonly role: string | undefined;
   /** Changes with every failover only. */
@@ -225,7 +225,7 @@ function checkNumber(fixed: number, lowest: number): void {
 const SLOTS = 16_384;
 
 /** Sentinels locate the master and fail over to a replica. */
-export function isWatchedBySentinels(redis: RedisClient): boolean {
+function isWatchedBySentinels(redis: RedisClient): boolean {
   return redis instanceof Redis && (redis.options.sentinels?.length ?? 0) > 0;
 }
 
@@ -254,10 +254,10 @@ export function slotOf(key: string): number {
 }
 
 /** From CONFIG GET. */
-export type RedisSettings = Readonly<Record<string, string>>;
+type RedisSettings = Readonly<Record<string, string>>;
 
 /** All sections together. */
-export type RedisInfo = Readonly<Record<string, string>>;
+type RedisInfo = Readonly<Record<string, string>>;
 
 const ASKED = [
   'appendonly',
@@ -281,7 +281,7 @@ export async function readSettings(server: Redis): Promise<RedisSettings | undef
 }
 
 /** @returns undefined if the server forbids INFO @throws the error of ioredis */
-export async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
+async function readInfo(server: Redis): Promise<RedisInfo | undefined> {
   // Without a section: Redis 6.2 takes one section at a time.
   const text = await unlessForbidden(server.info());
   if (text === undefined) return undefined;

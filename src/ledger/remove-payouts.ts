@@ -11,7 +11,7 @@ export interface OldPayout {
   readonly record: PayoutRecord;
 }
 
-export interface RemovedPayout extends PaymentFacts {
+interface RemovedPayout extends PaymentFacts {
   readonly payoutId: string;
 }
 
@@ -44,7 +44,7 @@ export async function readOldest(
   return entries.map(({ payoutId, streamId }, index) => ({ payoutId, streamId, record: records[index] ?? {} }));
 }
 
-export interface Removal {
+interface Removal {
   readonly state: PayoutState;
   /** Wall clock, ms. */
   readonly before: number;

@@ -213,7 +213,7 @@ export function isPayoutState(text: string): text is PayoutState {
 
 /** Every way from one state to another. A script cannot make a transition that is not in this table. */
 
-export interface Transition {
+interface Transition {
   readonly from: PayoutState;
   readonly to: PayoutState;
   /** Who makes the change, and why. */

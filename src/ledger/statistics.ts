@@ -179,7 +179,7 @@ function measure(
 }
 
 /** The statistics as they stand in Redis, with what tells whether another process wrote them since. */
-export interface StoredStatistics {
+interface StoredStatistics {
   /** '' where there are none. */
   readonly revision: string;
   readonly fields: Readonly<Record<string, string>>;

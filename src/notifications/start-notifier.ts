@@ -6,7 +6,7 @@ import { AccountNotifier, type NotifierObserver } from './account-notifier.js';
 import type { Receiver } from './post-request.js';
 import { parseEventNames } from './notification.js';
 
-export interface NotifierOptions {
+interface NotifierOptions {
   readonly redisUrl: string;
   readonly platformIds: readonly number[];
   readonly receiver: Receiver;

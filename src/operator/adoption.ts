@@ -39,7 +39,7 @@ export const UNWITNESSED = 'unwitnessed';
 export const UNNAMED = 'unnamed';
 
 /** Times are wall clock, ms. */
-export interface AdoptionContext {
+interface AdoptionContext {
   readonly actor: Actor;
   readonly at: number;
   readonly inFlightMaxMs: number;
@@ -47,7 +47,7 @@ export interface AdoptionContext {
 }
 
 /** A journal that may have forgotten sends, and was not read completely. */
-export interface UnreadJournal extends KnownJournal {
+interface UnreadJournal extends KnownJournal {
   /** The last send in the copy that was read; undefined if none was. */
   readonly readTo?: number | undefined;
 }

@@ -7,7 +7,7 @@ export interface NextStep {
   readonly command?: string;
 }
 
-export type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
+type PayoutSituation = Pick<Payout, 'payoutId' | 'state'> &
   Partial<Pick<Payout, 'held' | 'txhash' | 'lateTxhash' | 'paymentId' | 'amount' | 'addressTo' | 'symbol'>>;
 
 export function nextSteps(

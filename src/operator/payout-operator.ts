@@ -128,7 +128,7 @@ export class PayoutOperator {
    * Sends again after a pause. Settle its reason with the gateway first. The signed act is kept even if the account was
    * not paused, because a worker may have a pause of its own.
    * @returns the account's state; `changed` is false if it was not paused
-   * @throws ConflictError while a send journal objects to the ledger: {@link runAdoption} ends that
+   * @throws ConflictError while a send journal objects to the ledger: {@link adoptLedger} ends that
    */
   async resume(actor: Actor): Promise<PauseState> {
     const { ledger } = this.#use();
@@ -197,7 +197,7 @@ export interface PauseState extends Pick<
  * @param act - the signed act of a resume, as JSON
  * @throws see `PayoutLedger.pause` and `resume`
  */
-export async function setPause(
+async function setPause(
   ledger: PayoutLedger,
   verb: 'pause' | 'resume',
   { by, reason }: Actor,

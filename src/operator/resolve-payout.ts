@@ -120,7 +120,7 @@ function refusal(finding: string, fields: readonly string[]): TransactionMismatc
   return new TransactionMismatchError(`${finding} Nothing was changed`, fields);
 }
 
-export interface Requeue {
+interface Requeue {
   readonly payoutId: string;
   readonly from: PayoutState;
   readonly attempt?: number;

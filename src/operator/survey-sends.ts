@@ -6,7 +6,7 @@ export interface JournalItems {
   items(): AsyncIterable<JournalItem>;
 }
 
-export interface NumberRange {
+interface NumberRange {
   readonly first: number;
   readonly last: number;
 }

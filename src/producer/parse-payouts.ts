@@ -52,7 +52,7 @@ function asItIsNow(payout: NewPayout): NewPayout {
  * readable, and is sent.
  */
 
-export interface RecipientRule {
+interface RecipientRule {
   readonly checksums: boolean;
   /** The gateway's list: for Base58 only the currency determines the checksum. */
   readonly currencies?: readonly Currency[] | undefined;

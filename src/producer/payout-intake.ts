@@ -140,7 +140,7 @@ interface Call {
  * Shares script calls among concurrent calls, so Redis waits for its disk once for all. While two groups are in Redis,
  * the next one gathers.
  */
-export class EnqueueGroups {
+class EnqueueGroups {
   readonly #ledger: Pick<PayoutLedger, 'enqueue'>;
   readonly #waiting: Call[] = [];
   readonly #open = new Set<Call>();
@@ -242,7 +242,7 @@ const FULL = 1_000;
 /** Payouts that waited longer, in ms, are left to the outbox: the worker has them by now. */
 const TOO_LATE_MS = 5_000;
 
-export interface JobLaneOptions extends AccountQueues {
+interface JobLaneOptions extends AccountQueues {
   readonly clock: Clock;
 }
 
@@ -381,4 +381,4 @@ function settleAll(entries: readonly Entry[]): void {
  * Runs work outside its caller's async context. Shared work must not belong to the trace of the call that happens to
  * begin it, or keep that call's storage alive.
  */
-export const runOutside = AsyncLocalStorage.snapshot();
+const runOutside = AsyncLocalStorage.snapshot();

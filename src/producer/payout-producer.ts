@@ -271,7 +271,7 @@ export class PayoutProducer {
 const POLL_MIN_MS = 50;
 const POLL_MAX_MS = 1_000;
 
-export interface WaitOptions {
+interface WaitOptions {
   readonly payoutId: string;
   readonly timeoutMs: number;
   readonly clock: Clock;

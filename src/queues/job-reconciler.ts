@@ -12,7 +12,7 @@ import { toJobId, type PayoutQueues } from './payout-queues.js';
 const STEP = 250;
 const REPAIRED_TOGETHER = 50;
 
-export interface JobReconcilerOptions {
+interface JobReconcilerOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
   readonly relay: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;

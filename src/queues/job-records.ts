@@ -11,7 +11,7 @@ import { toJobId } from './payout-queues.js';
  * `live` can still run, `dead` is finished or incomplete, `none` has no hash. It does not say whether the job is in its
  * queue.
  */
-export type JobRecordKind = (typeof RECORD_KINDS)[number];
+type JobRecordKind = (typeof RECORD_KINDS)[number];
 
 export interface JobSuspect {
   readonly jobId: string;
@@ -22,7 +22,7 @@ export interface JobSuspect {
  * The outcome for a suspect: `kept` is well or running, `cleared` has left nothing behind, `put_back` is running and is
  * active again.
  */
-export type SuspectOutcome = (typeof OUTCOMES)[number];
+type SuspectOutcome = (typeof OUTCOMES)[number];
 
 const RECORD_KINDS = ['live', 'dead', 'none'] as const;
 const OUTCOMES = ['kept', 'cleared', 'put_back'] as const;
@@ -118,7 +118,7 @@ export const JOB_STRUCTURES = [
   { name: 'paused', type: 'list' },
 ] as const;
 
-export interface JobPlace {
+interface JobPlace {
   readonly structure: (typeof JOB_STRUCTURES)[number]['name'];
   /** The nearer end of the list; meaningless in a sorted set. */
   readonly near: 'head' | 'tail';
@@ -226,7 +226,7 @@ const STEP = 1_000;
 /** Each page overlaps the previous one, because removed entries shift those behind them. */
 const OVERLAP = 100;
 
-export interface Page {
+interface Page {
   readonly start: number;
   readonly entries: readonly string[];
 }
@@ -235,7 +235,7 @@ export interface Page {
  * Reads a long list from its head, where BullMQ adds jobs; it takes them from the tail.
  * @param signal - ends the reading between two pages
  */
-export function readList(redis: RedisClient, key: string, signal: AbortSignal): AsyncGenerator<Page> {
+function readList(redis: RedisClient, key: string, signal: AbortSignal): AsyncGenerator<Page> {
   return readPages(async (start, stop) => ask(redis.lrange(key, start, stop)), signal);
 }
 

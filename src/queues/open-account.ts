@@ -5,8 +5,7 @@ import { createAccountQueues, type AccountQueues, type AccountQueuesOptions } fr
 import { openLedger, type OpenLedgerOptions } from './open-ledger.js';
 
 /** Choices of this package's own processes. */
-export interface OpenAccountOptions
-  extends OpenLedgerOptions, Pick<AccountQueuesOptions, 'readOnly' | 'firstPollAfterMs'> {}
+interface OpenAccountOptions extends OpenLedgerOptions, Pick<AccountQueuesOptions, 'readOnly' | 'firstPollAfterMs'> {}
 
 export interface AccountAccess extends AccountQueues {
   readonly ledger: PayoutLedger;

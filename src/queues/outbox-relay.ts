@@ -16,7 +16,7 @@ const REPORTED_LENGTH = 100;
 /** BullMQ may wait long for a hanging Redis; a caller must not. */
 const CALLER_LIMIT_MS = 5_000;
 
-export interface OutboxRelayOptions {
+interface OutboxRelayOptions {
   readonly ledger: PayoutLedger;
   readonly queues: PayoutQueues;
   readonly firstPollAfterMs?: number;

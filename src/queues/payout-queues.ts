@@ -35,13 +35,13 @@ export type JobSource = Pick<
     readonly traceContext?: string;
   };
 
-export interface JobIdSource {
+interface JobIdSource {
   readonly payoutId: string;
   /** How many times an operator requeued the payout. @defaultValue 0 */
   readonly requeueCount?: number;
 }
 
-export interface PayoutQueuesOptions {
+interface PayoutQueuesOptions {
   /** Keeps the queue's keys in the account's namespace and cluster slot. */
   readonly prefix: string;
   /** Wall clock, ms. The job's delay is `notBefore` minus this. */
@@ -190,7 +190,7 @@ function withdrawOptions(payout: JobSource, now: number): JobsOptions {
 }
 
 /** The lifetimes of BullMQ's keys in a queue, in ms. */
-export interface QueueTimes {
+interface QueueTimes {
   readonly limiterMs: number;
   readonly stalledCheckMs: number;
   readonly lockMs: number;
@@ -217,7 +217,7 @@ export function delayedScore(at: number): number {
  * job is active and no clock was put back.
  * @param now - wall clock, ms
  */
-export async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes, now: number): Promise<number> {
+async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes, now: number): Promise<number> {
   const { limiterMs, stalledCheckMs, lockMs, longestDelayMs } = times;
   const timers = [
     { key: queue.toKey('limiter'), maxMs: limiterMs },
@@ -264,7 +264,7 @@ export interface JobTrace {
  * Begins a span in the active trace, like BullMQ's `add`. A batch has jobs of several callers, and BullMQ would put all
  * into one trace.
  */
-export function beginJobTrace({ tracer, contextManager }: Telemetry, queue: string, jobs: number): JobTrace {
+function beginJobTrace({ tracer, contextManager }: Telemetry, queue: string, jobs: number): JobTrace {
   const span = tracer.startSpan(`add ${queue}`, { kind: SpanKind.PRODUCER });
   span.setAttributes({
     [TelemetryAttributes.QueueName]: queue,

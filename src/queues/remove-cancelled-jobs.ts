@@ -18,7 +18,7 @@ const REST_MS = 3;
 const COMMAND = 'payouts:remove-cancelled-jobs';
 const SCRIPT = readFileSync(new URL('remove-cancelled-jobs.lua', import.meta.url), 'utf8');
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly clock: Clock;
   /** Ends it between two steps; jobs that stay do no harm. */
   readonly signal: AbortSignal;

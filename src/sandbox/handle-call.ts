@@ -16,7 +16,7 @@ export interface Settlement {
 }
 
 /** A call with a valid signature and the documented fields, whose values are not checked yet. */
-export interface Call {
+interface Call {
   readonly account: SandboxAccount;
   readonly fields: Readonly<Record<string, string>>;
   readonly nowMs: number;

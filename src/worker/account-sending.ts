@@ -20,7 +20,7 @@ import type { ActiveSender } from './sender/send-until-decided.js';
 import { SenderLoop, type SenderLoopOptions } from './sender/sender-loop.js';
 import { followJournal } from './sharing/open-sharing.js';
 
-export interface AccountSendingOptions extends AccountWorkerOptions {
+interface AccountSendingOptions extends AccountWorkerOptions {
   readonly ledger: PayoutLedger;
   readonly senderLedger: RedisSenderLedger;
   /** The same, but it never gives the lease. */
@@ -178,7 +178,7 @@ export class AccountSending {
   }
 }
 
-export interface JournalHeadTellerOptions {
+interface JournalHeadTellerOptions {
   readonly journal: Pick<SendJournal, 'head'>;
   /** Tells those who read the account's events. */
   readonly tell: (head: JournalHead) => Promise<void>;

@@ -96,7 +96,7 @@ export class CurrentPart {
 export type AccountStatus = SenderStatus | RefusedRedis | { readonly role: 'stopped' };
 
 /** Nothing is sent because Redis may lose it, or refuses it; a lease is kept meanwhile, since no other process has a better Redis. */
-export interface RefusedRedis {
+interface RefusedRedis {
   readonly role: 'refused';
   readonly reason: string;
   readonly cause: 'redis';

@@ -255,7 +255,7 @@ export class AccountWorker {
   }
 }
 
-export interface OpenJournalOptions {
+interface OpenJournalOptions {
   /** @throws Error if it cannot be read or written */
   readonly openJournal: () => Promise<SendJournal>;
   /** Called with the reason each time it cannot be opened. */
@@ -273,7 +273,7 @@ const OPEN_WITHIN_MS = 30_000;
  * Tries until it succeeds: one account's broken journal blocks no other account.
  * @returns undefined if the signal was aborted first
  */
-export async function openJournalPatiently(
+async function openJournalPatiently(
   { openJournal, onTrouble, clock, logger }: OpenJournalOptions,
   stop: AbortSignal,
 ): Promise<SendJournal | undefined> {

@@ -14,7 +14,7 @@ import { Reconciler } from './reconciliation/reconciler.js';
 import { watchJobs } from './watch-jobs.js';
 import { WithdrawJobs } from './withdraw-jobs.js';
 
-export interface ActiveWorkOptions
+interface ActiveWorkOptions
   extends Omit<JobWorkerContext, 'logger'>, Pick<RetentionOptions, 'archive' | 'onArchiveTrouble'> {
   readonly ledger: PayoutLedger;
   readonly relay: OutboxRelay;

@@ -21,7 +21,7 @@ export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 10_000, maxS
  * For how long a worker without jobs waits before it asks again, in s. A job that is added ends the wait at once; asking
  * only finds what stands in the queue although its marker was lost.
  */
-export const DRAIN_DELAY_S = 20;
+const DRAIN_DELAY_S = 20;
 
 /**
  * What BullMQ keeps of finished jobs: enough for the dashboard; the ledger keeps the payouts themselves. Of a poll that
@@ -54,7 +54,7 @@ type QueueName = (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
 /** Runs a job. @returns the text that the dashboard shows for the completed job */
 type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
 
-export interface JobWorkerOptions extends JobWorkerContext {
+interface JobWorkerOptions extends JobWorkerContext {
   readonly queue: QueueName;
   readonly run: RunJob;
   /** Jobs that run at the same time in this process. */

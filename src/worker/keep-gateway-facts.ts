@@ -15,7 +15,7 @@ import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { toLine } from '../ledger/payout.js';
 import type { Reconciler } from './reconciliation/reconciler.js';
 
-export interface KeepGatewayFactsOptions {
+interface KeepGatewayFactsOptions {
   readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
   readonly connection: LedgerConnection;
   /** How often the balance is queried, in ms; 0 for never. */
@@ -261,30 +261,30 @@ function parseCurrency(item: Item): Parsed | undefined {
 }
 
 /** A number as exact decimal digits, without a sign and of the length of an amount. */
-export function parseNumber(value: unknown): string | undefined {
+function parseNumber(value: unknown): string | undefined {
   const decimal = parseDecimal(typeof value === 'number' ? String(value) : value);
   return decimal !== undefined && /^\d{1,30}(\.\d{1,18})?$/.test(decimal) ? decimal : undefined;
 }
 
 /** A short text on one line. */
-export function parseName(value: unknown): string | undefined {
+function parseName(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const name = value.replace(/\p{C}+/gu, ' ').trim();
   return name === '' ? undefined : name.slice(0, MAX_NAME_LENGTH);
 }
 
-export function lowerNames(item: Item): Item {
+function lowerNames(item: Item): Item {
   return Object.fromEntries(Object.entries(item).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /** The first field of these names that has a value. */
-export function pick(fields: Item, names: readonly string[]): unknown {
+function pick(fields: Item, names: readonly string[]): unknown {
   const name = names.find((each) => fields[each] !== undefined && fields[each] !== null && fields[each] !== '');
   return name === undefined ? undefined : fields[name];
 }
 
 /** The field in which an item names its currency by number. */
-export function parseId(fields: Item): number | undefined {
+function parseId(fields: Item): number | undefined {
   const id = Number(parseNumber(pick(fields, ID_NAMES)));
   return Number.isSafeInteger(id) ? id : undefined;
 }

@@ -9,7 +9,7 @@ import type { PayoutState } from '../ledger/states.js';
 import type { Logger } from '../base/logger.js';
 import type { ReceiptSigner } from './account-control.js';
 
-export interface PollOptions {
+interface PollOptions {
   readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;
   readonly gateway: StatusGateway;
   readonly logger: Logger;

@@ -4,7 +4,7 @@ import { findServer, listServers } from '../ledger/redis-durability.js';
 import type { Logger } from '../base/logger.js';
 import type { RedisClient } from '../base/redis.js';
 
-export interface RedisClocksOptions {
+interface RedisClocksOptions {
   readonly redis: RedisClient;
   readonly clock: Clock;
   readonly logger: Logger;

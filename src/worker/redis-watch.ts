@@ -6,7 +6,7 @@ import { checkDurability, findServer, type KnownReplicas, listServers } from '..
 import type { Logger } from '../base/logger.js';
 import { type RedisClient, toRedisError } from '../base/redis.js';
 
-export interface RedisWatchOptions {
+interface RedisWatchOptions {
   /** The sender's connection. */
   readonly redis: RedisClient;
   readonly known: KnownReplicas;

@@ -4,7 +4,7 @@ import type { PayoutQueues } from '../queues/payout-queues.js';
 import { ClockStepDetector, readLocalClock, type ClockReading } from './redis-clocks.js';
 import { LIMITER_MS, STALLED_JOBS } from './job-worker.js';
 
-export interface ClockJumpRepairOptions {
+interface ClockJumpRepairOptions {
   readonly clock: Clock;
   readonly queues: PayoutQueues;
   /** The longest time between two polls of a payout, in ms. */
@@ -12,7 +12,7 @@ export interface ClockJumpRepairOptions {
   readonly logger: Logger;
 }
 
-export interface ClockJumpWatchOptions extends ClockJumpRepairOptions {
+interface ClockJumpWatchOptions extends ClockJumpRepairOptions {
   /** The clock of the Redis that has the account's queues, as it was read last. */
   readonly readRedisClock: () => ClockReading | undefined;
   /** Whether this process holds the lease. */

@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger.js';
 import { readVersion } from '../base/version.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 
-export interface WorkerReportsOptions {
+interface WorkerReportsOptions {
   readonly connection: LedgerConnection;
   readonly clock: Clock;
   /** Host and process id. */

@@ -8,7 +8,7 @@ import { ExpectedEndError, type JobWorker, type JobWorkerContext, startJobWorker
 import { pollPayout } from './poll-payout.js';
 import { describeOtherGateway } from './sender/journal-audit.js';
 
-export interface StatusJobsOptions extends JobWorkerContext {
+interface StatusJobsOptions extends JobWorkerContext {
   readonly ledger: PayoutLedger;
   readonly gateway: StatusGateway;
   /** Which gateway it is: of another one's transactions it knows nothing. */

@@ -7,7 +7,7 @@ import type { JobReconciler } from '../queues/job-reconciler.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { WorkerObserver } from './sender/worker-observer.js';
 
-export interface WatchJobsOptions {
+interface WatchJobsOptions {
   readonly clock: Clock;
   readonly connection: LedgerConnection;
   readonly queues: PayoutQueues;

@@ -6,7 +6,7 @@ import { ExpectedEndError } from './job-worker.js';
 import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
 
-export interface WithdrawJobsOptions extends JobWorkerContext {
+interface WithdrawJobsOptions extends JobWorkerContext {
   readonly active: ActiveSender;
   readonly relay: Pick<OutboxRelay, 'tryDeliverSent'>;
 }

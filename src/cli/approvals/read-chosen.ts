@@ -13,7 +13,7 @@ export interface ChosenPayouts {
 const PAGE_SIZE = 500;
 
 /** Whether a payout waits for somebody's approval, as Redis says. */
-export function waitsForApproval({ held }: Payout): boolean {
+function waitsForApproval({ held }: Payout): boolean {
   return held?.needs !== undefined;
 }
 

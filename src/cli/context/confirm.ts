@@ -27,7 +27,7 @@ export function stdinIsTaken(field = '--yes'): InvalidInputError {
   return new InvalidInputError([{ field, message }]);
 }
 
-export interface ConfirmOptions {
+interface ConfirmOptions {
   readonly terminal: Terminal;
   /** Aborted when the command is to end; it then need not wait for an answer. */
   readonly signal?: AbortSignal;

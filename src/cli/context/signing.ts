@@ -309,7 +309,7 @@ export function readAudience(environment: Environment): string {
 }
 
 /** For which environment signatures count. @throws InvalidConfigError as {@link readAudience} */
-export function readOpenAudience(environment: Environment): Audience {
+function readOpenAudience(environment: Environment): Audience {
   const { PAYOUT_ACCEPT_UNBOUND_UNTIL: until } = readConfig(['PAYOUT_ACCEPT_UNBOUND_UNTIL'], environment);
   return openAudience(readAudience(environment), until, systemClock);
 }

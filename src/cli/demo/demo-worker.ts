@@ -5,7 +5,7 @@ import { within } from '../../base/clock.js';
 const END_WITHIN_MS = 3_000;
 const SHOWN_LOG_LINES = 5;
 
-export interface DemoWorkerOptions {
+interface DemoWorkerOptions {
   /** The whole environment of the process: nothing of the user's own can lead it to another gateway. */
   readonly environment: Readonly<Record<string, string>>;
   readonly logFile: string;

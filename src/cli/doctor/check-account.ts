@@ -44,7 +44,7 @@ interface JobCheckOptions {
 }
 
 /** Whether every payout that needs a job has one in the queue, by the counts of both. */
-export async function checkJobs(
+async function checkJobs(
   state: StateWithJob,
   { connection, queues, clock, hasWorker }: JobCheckOptions,
 ): Promise<CheckResult> {

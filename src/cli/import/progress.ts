@@ -4,7 +4,7 @@ import type { CliContext } from '../context/cli-context.js';
 import type { Terminal } from '../context/confirm.js';
 
 /** A progress bar. */
-export interface Progress {
+interface Progress {
   update(done: number): void;
   stop(): void;
 }

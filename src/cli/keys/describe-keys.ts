@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 const EXPIRES_SOON_MS = 14 * DAY_MS;
 
 /** Whether what a key signs now counts. */
-export type KeyStatus = 'valid' | 'expires soon' | 'expired' | 'not valid yet' | 'revoked';
+type KeyStatus = 'valid' | 'expires soon' | 'expired' | 'not valid yet' | 'revoked';
 
 /** A key of a keyring, as it is at this time. */
 export interface KeyView {

@@ -5,7 +5,7 @@ import { matches, type PayoutFilter } from '../../ledger/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited } from '../../ledger/read-audited.js';
 
-export interface FindInArchiveOptions {
+interface FindInArchiveOptions {
   /** Payouts that are checked, and handed on, together. */
   readonly pageSize: number;
   /** Told of each thing that could not be read. */

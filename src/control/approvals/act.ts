@@ -4,7 +4,7 @@ import { verifySigner } from '../intents/verify-signer.js';
 import type { KeyFinder } from '../keys/keyring.js';
 
 export const ACT_NAMES = ['resend', 'resume', 'adopt'] as const;
-export type ActName = (typeof ACT_NAMES)[number];
+type ActName = (typeof ACT_NAMES)[number];
 
 /** One signed decision of an operator. Fields that do not apply are empty. Times are ISO 8601, UTC. */
 export interface Act {
@@ -82,7 +82,7 @@ export const ACT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
 export type WantedAct = Pick<Act, 'act' | 'payoutId' | 'intent' | 'attempt'>;
 
-export type ActVerdict =
+type ActVerdict =
   | { readonly kind: 'verified'; readonly actHash: string; readonly person: string }
   | { readonly kind: 'refused'; readonly message: string };
 

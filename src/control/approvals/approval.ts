@@ -31,7 +31,7 @@ export const APPROVAL_LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** Longest lifetime that is signed, in ms: no intent lasts longer. */
 export const LONGEST_APPROVAL_MS = 7 * APPROVAL_LIFETIME_MS;
 
-export type ApprovalContent = Pick<Approval, 'payoutId' | 'intent' | 'decision'>;
+type ApprovalContent = Pick<Approval, 'payoutId' | 'intent' | 'decision'>;
 
 /**
  * The text that {@link signApproval} or another program signs.

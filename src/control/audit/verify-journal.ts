@@ -4,7 +4,7 @@ import { formerId, type JournalFile, journalPath, listFiles, readLines } from '.
 import { hashLine, LineChain } from '../../journal/line-chain.js';
 import { isTorn, parseLine, type StoredLine } from '../../journal/parse-line.js';
 
-export interface JournalFault {
+interface JournalFault {
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;

@@ -10,9 +10,9 @@ import { StatementError } from './statement.js';
 /** Default and longest lifetime of an intent, in ms. */
 export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
-export type SignedExtras = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
+type SignedExtras = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
 
-export interface IntentSignerOptions {
+interface IntentSignerOptions {
   readonly key: SigningKey;
   readonly platformId: number;
   /** The environment whose worker must pay: from the configuration, never from Redis. */

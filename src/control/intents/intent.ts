@@ -78,7 +78,7 @@ export function intentOf(
 }
 
 /** The times of an intent, wall clock, ms. */
-export interface IntentTimes {
+interface IntentTimes {
   readonly issuedAt: number;
   readonly expiresAt: number;
 }

@@ -8,7 +8,7 @@ import { intentOf } from './intent.js';
 import { StatementError } from './statement.js';
 import { verifyIntent } from './verify-intent.js';
 
-export interface ReceiptSignerOptions {
+interface ReceiptSignerOptions {
   readonly key: SigningKey;
   readonly platformId: number;
   readonly audience: string;

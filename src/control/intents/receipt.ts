@@ -25,7 +25,7 @@ export interface Receipt {
 const RECEIPT_STATES = ['completed', 'failed'] as const;
 export type ReceiptState = (typeof RECEIPT_STATES)[number];
 
-export function hasReceipt(state: string): state is ReceiptState {
+function hasReceipt(state: string): state is ReceiptState {
   return (RECEIPT_STATES as readonly string[]).includes(state);
 }
 
@@ -58,7 +58,7 @@ export function receiptOf(
   return { audience, payoutId, intent, state, attempt, txhash, at };
 }
 
-export interface ReceiptedPayout extends PaidPayout {
+interface ReceiptedPayout extends PaidPayout {
   readonly state: string;
   readonly receipt?: StoredReceipt | undefined;
 }

@@ -9,7 +9,7 @@ import { hashText, parseStatementTime, StatementError } from './statement.js';
 /** How far a signer's clock may be ahead, in ms. */
 export const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 
-export type SignatureFault =
+type SignatureFault =
   | (typeof TAMPERING_FAULTS)[number]
   | 'unsigned'
   | 'wrong_audience'

@@ -4,7 +4,7 @@ import { parseStatementTime } from './statement.js';
 import { CLOCK_TOLERANCE_MS } from './verify-intent.js';
 
 /** A person's signed statement. Times are ISO 8601, UTC. */
-export interface PersonalStatement {
+interface PersonalStatement {
   readonly audience?: string | undefined;
   readonly by: string;
   readonly at: string;
@@ -13,12 +13,12 @@ export interface PersonalStatement {
   readonly signature: string;
 }
 
-export interface SignerRule {
+interface SignerRule {
   readonly role: KeyRole;
   readonly lifetimeMs: number;
 }
 
-export type SignerVerdict =
+type SignerVerdict =
   { readonly kind: 'verified'; readonly key: KeyringKey } | { readonly kind: 'refused'; readonly message: string };
 
 /**

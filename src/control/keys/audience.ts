@@ -21,7 +21,7 @@ export function openAudience(
   return { audience, acceptsUnbound: () => clock.wallNow() < until };
 }
 
-export interface AudienceFault {
+interface AudienceFault {
   readonly fault: 'wrong_audience' | 'no_audience';
   readonly message: string;
 }

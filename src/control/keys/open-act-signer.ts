@@ -134,7 +134,7 @@ function invalid(field: string, message: string): InvalidInputError {
 
 const PROGRAM = 'ssh-keygen';
 
-export interface SshSurroundings {
+interface SshSurroundings {
   readonly environment: Readonly<Record<string, string | undefined>> | undefined;
   readonly onMessage: (text: string) => void;
 }
@@ -148,7 +148,7 @@ export interface SshSurroundings {
  * @returns the armoured signature
  * @throws InvalidInputError if OpenSSH is missing, lacks the key, or does not sign
  */
-export async function signWithSsh(
+async function signWithSsh(
   publicKeyFile: string,
   text: string,
   { environment, onMessage }: SshSurroundings,

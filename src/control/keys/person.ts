@@ -12,7 +12,7 @@ const NO_ASCII = /[^\u0020-\u007e]/u;
  * The id for a text: lower case, with one `-` for each run of spaces and other characters.
  * @returns undefined if a character is not ASCII, or no letter or digit is left
  */
-export function foldPerson(text: string): string | undefined {
+function foldPerson(text: string): string | undefined {
   // First, because the lower case of U+212A is a plain k.
   if (NO_ASCII.test(text)) return undefined;
   const id = text.toLowerCase().replaceAll(OTHER_THAN_ID, '-');
@@ -34,7 +34,7 @@ function toCodePoint(character: string): string {
 }
 
 /** Two ids that look the same: they differ in `.`, `_`, `-`, or in l for 1 and o for 0. */
-export interface LookAlike {
+interface LookAlike {
   readonly id: string;
   readonly other: string;
 }

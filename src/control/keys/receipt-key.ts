@@ -6,7 +6,7 @@ import { bytesOf } from './ed25519.js';
 import type { Keyring } from './keyring.js';
 import { parseSigningKey, type SigningKey, type SigningKeyOption } from './signing-key.js';
 
-export interface ReceiptKeyContext {
+interface ReceiptKeyContext {
   /** Undefined if the worker has none; the key is then not compared. */
   readonly keyring: Pick<Keyring, 'find'> | undefined;
   readonly logger: Logger;

@@ -22,7 +22,7 @@ export function readSigningKey(path: string, mayBeOpen: boolean): KeyObject {
  * As {@link readSigningKey}, for a PEM or a parsed key.
  * @throws Error with the reason, never with its content
  */
-export function parsePrivateKey(given: string | KeyObject): KeyObject {
+function parsePrivateKey(given: string | KeyObject): KeyObject {
   const key = typeof given === 'string' ? parsePem(given) : given;
   if (key.type !== 'private') throw new Error(`holds a ${key.type} key, not a private one`);
   if (key.asymmetricKeyType !== 'ed25519') {

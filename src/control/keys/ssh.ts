@@ -36,7 +36,7 @@ export function isSameKey(one: SshKey, other: SshKey): boolean {
  * Reads OpenSSH's binary fields: a length of four bytes, then the bytes (RFC 4251, section 5).
  * Every method throws RangeError if the data ends early.
  */
-export class SshReader {
+class SshReader {
   readonly #data: Buffer;
   #at = 0;
 

@@ -80,7 +80,7 @@ const approvalField = signedApprovalSchema.extend({
  * Checks the form only, not whether the approval counts.
  * @throws InvalidInputError naming every field that breaks a rule
  */
-export function parseApproval(input: unknown): SignedApproval {
+function parseApproval(input: unknown): SignedApproval {
   const approval = parseInput(approvalField, input);
   const bytes = Buffer.byteLength(toApprovalField(approval));
   if (bytes <= MAX_APPROVAL_BYTES) return approval;

@@ -9,7 +9,7 @@ import type { Policy } from './policy.js';
 const FIELD = 'PAYOUT_POLICY_FILE';
 const DAY_MS = 86_400_000;
 
-export interface CurrentPolicyOptions {
+interface CurrentPolicyOptions {
   readonly file: string;
   readonly platformId: number;
   /** As it is at each reading; undefined where nothing has to be signed. */

@@ -68,7 +68,7 @@ export type Verdict =
   | { readonly kind: 'refuse'; readonly rule: string; readonly reason: string; readonly until: number | undefined };
 
 /** Room in the window of a rule, in the unit of the cap. */
-export interface RoomWanted {
+interface RoomWanted {
   readonly bucket: string;
   readonly value: bigint;
 }
@@ -117,7 +117,7 @@ function isStricter(one: Verdict, other: Verdict): boolean {
   return one.kind === 'wait' && other.kind === 'wait' && (one.until ?? Infinity) > (other.until ?? Infinity);
 }
 
-export type Match = 'yes' | 'no' | { readonly reason: string };
+type Match = 'yes' | 'no' | { readonly reason: string };
 
 /** An unknown may be anything, so the rule then holds the payout. */
 export function matches(

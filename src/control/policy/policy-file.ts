@@ -19,7 +19,7 @@ export interface LoadedPolicy {
   readonly isListed: IsListed;
 }
 
-export interface PolicyFileOptions {
+interface PolicyFileOptions {
   /** The required account; undefined for any. */
   readonly platformId?: number | undefined;
   /** Undefined if signing is not required: then no rule can need a signer or an approval. */
@@ -126,7 +126,7 @@ function hashOf(policy: Buffer, lists: AddressLists): string {
 /** Rejects commas and quotes, which come from spreadsheets: such a line would never equal an address. */
 const LINE = /^(?!:)[^\s,;"'\p{Cc}\u0080-\u{10ffff}]{1,256}$/u;
 
-export interface AddressList {
+interface AddressList {
   readonly wallet: ReadonlySet<string>;
   readonly recipient: ReadonlySet<string>;
   readonly tagged: string | undefined;
@@ -136,7 +136,7 @@ export interface AddressList {
  * Reads a list of addresses, one a line. `#` begins a comment; lines may be empty.
  * @throws RangeError with the first invalid line and the number of others
  */
-export function parseAddressList(text: string): AddressList {
+function parseAddressList(text: string): AddressList {
   const lines = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
@@ -175,7 +175,7 @@ function findRule(line: string): string | undefined {
 
 type Approve = Extract<Over, { kind: 'approve' }>;
 
-export interface KeyringFindings {
+interface KeyringFindings {
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
 }
@@ -184,7 +184,7 @@ export interface KeyringFindings {
  * @param keyring - undefined if signing is not required
  * @param now - wall clock, ms
  */
-export function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
+function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
   const problems = [...findConfusable(policy, keyring?.keys ?? [])];
   const warnings = new Set<string>();
   for (const [index, rule] of policy.rules.entries()) {

@@ -27,31 +27,31 @@ const DECIMAL_RULE =
   'must be a decimal such as "2.5": up to 30 digits, then at most 18 decimal places, no sign, no exponent';
 
 /** An amount of a currency, in whole units of 10⁻³⁶. */
-export const amountLimitField = z.string({ error: DECIMAL_RULE }).regex(DECIMAL, DECIMAL_RULE).transform(toUnits);
+const amountLimitField = z.string({ error: DECIMAL_RULE }).regex(DECIMAL, DECIMAL_RULE).transform(toUnits);
 
 const USD_RULE = 'must be US dollars such as "5000" or "0.5", with at most 6 decimal places';
 
 /** US dollars, in whole millionths. */
-export const usdField = z
+const usdField = z
   .string({ error: USD_RULE })
   .regex(/^(0|[1-9]\d{0,29})(\.\d{1,6})?$/, USD_RULE)
   .transform((text) => roundUpToMicros(toUnits(text)));
 
 const COUNT_RULE = 'must be a whole number of sends such as "500"';
-export const countField = z
+const countField = z
   .string({ error: COUNT_RULE })
   .regex(/^(0|[1-9]\d{0,8})$/, COUNT_RULE)
   .transform(BigInt);
 
 const PERCENT_RULE = 'must be a share such as "25%", from 1% to 1000%';
 
-export const percentField = z
+const percentField = z
   .string({ error: PERCENT_RULE })
   .regex(/^([1-9]\d{0,2}|1000)%$/, PERCENT_RULE)
   .transform((text) => Number(text.slice(0, -1)));
 
 const ID_RULE = 'must be the id of a currency such as "6"';
-export const paymentIdField = z
+const paymentIdField = z
   .string({ error: ID_RULE })
   .regex(/^[1-9]\d{0,14}$/, ID_RULE)
   .transform(Number);
@@ -70,7 +70,7 @@ export interface Condition {
   readonly addressIn?: string | undefined;
 }
 
-export const BUCKETS = ['address', 'signer'] as const;
+const BUCKETS = ['address', 'signer'] as const;
 
 export interface Cap {
   readonly unit: 'usd' | 'amount' | 'count';

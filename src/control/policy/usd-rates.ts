@@ -14,7 +14,7 @@ interface Rate {
 }
 
 /** Now, by both clocks, ms. `now` is monotonic. */
-export interface RateMoment {
+interface RateMoment {
   readonly now: number;
   readonly wallNow: number;
 }

@@ -114,7 +114,7 @@ export class AccountPolicy {
   }
 }
 
-export interface ReportPolicyOptions {
+interface ReportPolicyOptions {
   readonly describe: () => PolicyReport;
   readonly write: (report: PolicyReport) => Promise<void>;
   readonly clock: Clock;
@@ -124,7 +124,7 @@ export interface ReportPolicyOptions {
 const REPORT_EVERY_MS = 10_000;
 
 /** Tells people how much of each window is used, until the signal is aborted. Beside the sends, and never in their way. */
-export async function reportPolicy(options: ReportPolicyOptions, signal: AbortSignal): Promise<void> {
+async function reportPolicy(options: ReportPolicyOptions, signal: AbortSignal): Promise<void> {
   const { describe, write, clock, logger } = options;
   const onError = ({ message }: Error): void => {
     logger.debug({ error: message }, 'cannot report what the policy counts');
@@ -132,7 +132,7 @@ export async function reportPolicy(options: ReportPolicyOptions, signal: AbortSi
   await every(REPORT_EVERY_MS, async () => write(describe()), { clock, signal, onError });
 }
 
-export interface TellPolicyOptions {
+interface TellPolicyOptions {
   readonly policy: {
     readonly file: string;
     /** The hashes of what was loaded since the last call. */

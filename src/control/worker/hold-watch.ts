@@ -10,7 +10,7 @@ import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { PolicyAuthority } from './policy-authority.js';
 
-export interface HoldWatchOptions {
+interface HoldWatchOptions {
   readonly authority: PolicyAuthority;
   readonly source: HeldPayouts;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
@@ -22,7 +22,7 @@ export interface HoldWatchOptions {
 }
 
 /** How many payouts a rule holds. */
-export interface HeldCount {
+interface HeldCount {
   readonly rule: string;
   readonly reason: string;
   readonly count: number;
@@ -209,7 +209,7 @@ function isSameHold(one: HeldFor | undefined, other: HeldFor): boolean {
   );
 }
 
-export interface ReleaseHeldOptions {
+interface ReleaseHeldOptions {
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
   readonly logger: Logger;
@@ -220,7 +220,7 @@ export interface ReleaseHeldOptions {
  * @param reason - for its history
  * @throws RedisUnavailableError
  */
-export async function releaseHeld(
+async function releaseHeld(
   { ledger, relay, logger }: ReleaseHeldOptions,
   payoutId: string,
   reason: string,

@@ -6,7 +6,7 @@ import { parseCurrencies } from '../../worker/keep-gateway-facts.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';
 import type { UsdRates } from '../policy/usd-rates.js';
 
-export interface KeepRatesOptions {
+interface KeepRatesOptions {
   readonly rates: UsdRates;
   readonly journal: Pick<SendJournal, 'rateAnchors' | 'noteRates'>;
   /** The policy that counts now. */

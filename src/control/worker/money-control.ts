@@ -12,7 +12,7 @@ import { AccountPolicy, tellPolicy } from './account-policy.js';
 import { HoldSource, releaseAdopted } from './hold-watch.js';
 import { SignedAuthority } from './signed-authority.js';
 
-export interface MoneyControlOptions {
+interface MoneyControlOptions {
   readonly platformId: number;
   readonly audience: string;
   readonly keyring: AccountKeyring | undefined;

@@ -310,7 +310,7 @@ const AGAIN_MS = 30_000;
 const OTHER_FRONTS = 20;
 
 /** A verdict as the payout's record has it. */
-export function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
+function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
   const { kind: reason, rule } = verdict;
   const needs = verdict.kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
   const until = verdict.until === undefined ? undefined : new Date(verdict.until).toISOString();
@@ -332,7 +332,7 @@ function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
 const MOST_BUCKETS = 10;
 
 /** What counts in the windows of a policy. @param now - monotonic, ms */
-export function describeUsage(
+function describeUsage(
   { rules }: Policy,
   spending: Pick<Spending, 'view' | 'bucketsOf'>,
   lines: Pick<WaitingLines, 'wanted'>,

@@ -12,7 +12,7 @@ import {
 import type { Cap, Policy, PolicyRule } from '../policy/policy.js';
 import { type LoggedSpend, SpendingLog } from '../policy/spending-log.js';
 
-export interface SpendingOptions {
+interface SpendingOptions {
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
   /** For how long a request may be on its way after it was journaled, ms. */
   readonly doubtMs: number;
@@ -200,7 +200,7 @@ function allOf(windows: ReadonlyMap<string, RuleWindow> | undefined): Iterable<S
 }
 
 /** What windows ask of a policy beside its rules. */
-export interface SpendingWorld {
+interface SpendingWorld {
   readonly policy: Policy;
   readonly isListed: IsListed;
   /** What an amount is worth now, for spends of which nobody noted it. */
@@ -208,7 +208,7 @@ export interface SpendingWorld {
 }
 
 /** A spend in the time of this process. */
-export interface HeldSpend {
+interface HeldSpend {
   readonly spend: Spend;
   /** From when on it grows old, monotonic, ms; undefined while its request may be on its way. */
   readonly agesFrom: number | undefined;
@@ -222,13 +222,13 @@ interface CappedRule extends PolicyRule {
 }
 
 /** The window of a rule's cap: how far it looks back, and on what. */
-export interface RuleWindow {
+interface RuleWindow {
   readonly series: SpendSeries;
   readonly withinMs: number;
 }
 
 /** The spends that rules count which differ in the length of their windows alone: 50 rules are loaded as fast as a few. */
-export class SpendSeries {
+class SpendSeries {
   readonly #number: number;
   readonly #rule: CappedRule;
   readonly #longestMs: number;

@@ -24,7 +24,7 @@ export interface EventsOptions {
 }
 
 /** Spares Redis if only some events are of interest. */
-export interface EventSelection {
+interface EventSelection {
   /** The others are acknowledged together, without being yielded. @defaultValue every event is wanted */
   readonly isWanted?: (event: PayoutEvent) => boolean;
   /** How long new events may gather before a read, in ms. @defaultValue 0 */

@@ -148,9 +148,9 @@ function createGauges(registry: Registry) {
 const MOST_CURRENCIES = 50;
 
 /** The gauges of what is queued and from what it is paid. Amounts lose digits here; nothing is decided by them but alerts. */
-export type MoneyGauges = ReturnType<typeof createMoneyGauges>;
+type MoneyGauges = ReturnType<typeof createMoneyGauges>;
 
-export function createMoneyGauges(registry: Registry) {
+function createMoneyGauges(registry: Registry) {
   const registers = [registry];
   const ofCurrency = (name: string, help: string): Gauge<'platform_id' | 'currency'> =>
     new Gauge({ name, help, labelNames: ['platform_id', 'currency'], registers });
@@ -179,7 +179,7 @@ export function createMoneyGauges(registry: Registry) {
   };
 }
 
-export function setMoneyGauges(
+function setMoneyGauges(
   gauges: MoneyGauges,
   platformId: string,
   { queued, currencies, covers, balanceAgeMs, unexplained }: AccountMoney,
@@ -209,7 +209,7 @@ function mostImportant(unexplained: readonly UnexplainedDrop[]): readonly Unexpl
 }
 
 /** Gauges of what a policy counts and holds. */
-export type PolicyGauges = ReturnType<typeof createPolicyGauges>;
+type PolicyGauges = ReturnType<typeof createPolicyGauges>;
 
 export function createPolicyGauges(registry: Registry) {
   const registers = [registry];
@@ -266,7 +266,7 @@ export function setPolicyGauges(
 }
 
 /** Gauges of the send journal. */
-export type JournalGauges = ReturnType<typeof createJournalGauges>;
+type JournalGauges = ReturnType<typeof createJournalGauges>;
 
 export function createJournalGauges(registry: Registry) {
   return {

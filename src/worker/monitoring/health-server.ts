@@ -27,13 +27,13 @@ export interface HealthServer {
 }
 
 /** The body of `/readyz`. */
-export interface Readiness {
+interface Readiness {
   readonly ready: boolean;
   readonly redis: 'up' | 'unavailable';
   readonly accounts: readonly AccountReadiness[];
 }
 
-export interface AccountReadiness {
+interface AccountReadiness {
   readonly platformId: number;
   readonly role: AccountView['status']['role'];
   /** Of the lease; in the sender only. */

@@ -4,7 +4,7 @@ import type { SendGap } from '../statistics/counters.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
 /** The same thing that went wrong several times in a row. */
-export interface Streak {
+interface Streak {
   readonly count: number;
   /** Of the last time. */
   readonly reason: string;
@@ -12,7 +12,7 @@ export interface Streak {
 }
 
 /** Tries to send that ended before anything was written. */
-export interface NotSent extends Streak {
+interface NotSent extends Streak {
   /** When the next try is due, on the clock's scale. */
   readonly retryAt: number;
 }

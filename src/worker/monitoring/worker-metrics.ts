@@ -63,7 +63,7 @@ export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMe
 }
 
 /** Makes the counters of what was lost because a logger, an observer or the telemetry failed: of the whole process. */
-export function createWatcherMetrics(registry: Registry): void {
+function createWatcherMetrics(registry: Registry): void {
   const registers = [registry];
   new Counter({
     name: 'payouts_log_failures_total',

@@ -12,7 +12,7 @@ import {
 import type { OpenSends } from './open-sends.js';
 import { decimalsOf, groupSends, sumFor, unitOf, type Market, type SendGroups } from './send-sums.js';
 
-export interface ReadingToCompare {
+interface ReadingToCompare {
   readonly balances: readonly Balance[];
   readonly before: readonly ReconciledBalance[];
   /** As they were after the response. */

@@ -15,7 +15,7 @@ import { compareReading } from './compare-reading.js';
 import { higher, OpenSends } from './open-sends.js';
 import { currentRates, type Market } from './send-sums.js';
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   readonly connection: LedgerConnection;
   /** After a send ended, the balance may lack its debit for so long, and until the next reading, in ms. */
   readonly settleMs: number;

@@ -88,7 +88,7 @@ const ACCOUNT_SYMBOL = 'USD';
 
 type BalanceName = Pick<Balance, 'paymentId' | 'symbol'>;
 
-export interface BalanceView {
+interface BalanceView {
   readonly balance: BalanceName;
   /** The most decimals that it was ever stated with. */
   readonly places: number;

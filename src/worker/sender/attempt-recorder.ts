@@ -8,7 +8,7 @@ import { blockedReasonOf } from './kept-pause.js';
 import type { LedgerCheck, OwnAttempts } from './ledger-check.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
 
-export interface AttemptRecorderOptions {
+interface AttemptRecorderOptions {
   readonly clock: Clock;
   readonly ledger: Pick<SenderLedger, 'revertSend'>;
   readonly journal: Pick<SendJournal, 'noteOutcome'>;
@@ -111,7 +111,7 @@ function toResult(outcome: SentOutcome): SentOutcome {
   }
 }
 
-export interface StopGraceOptions {
+interface StopGraceOptions {
   readonly clock: Clock;
   readonly stop: AbortSignal;
   readonly graceMs: number;

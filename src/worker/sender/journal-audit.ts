@@ -15,7 +15,7 @@ import type { OutcomeRecorder } from './outcome-recorder.js';
 import type { SendAuthority } from './send-authority.js';
 import type { StatusTracker } from './send-report.js';
 
-export interface JournalAuditOptions {
+interface JournalAuditOptions {
   readonly clock: Clock;
   readonly ledger: Pick<
     SenderLedger,
@@ -56,7 +56,7 @@ export function describeOtherGateway(ledger: string, own: string): string {
 const STALLED =
   'The disk of the send journal does not answer: nothing is sent until it does. Check the disk or its mount.';
 
-export interface CannotKnowOptions {
+interface CannotKnowOptions {
   readonly ledger: Pick<SenderLedger, 'findSignedBefore' | 'readPayout'>;
   readonly journal: Pick<SendJournal, 'bornAt' | 'journalId'>;
   readonly authority?: SendAuthority | undefined;

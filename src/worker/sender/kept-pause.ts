@@ -7,7 +7,7 @@ import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { ResumeAuthority } from './send-authority.js';
 import type { WorkerObserver } from './worker-observer.js';
 
-export interface KeptPauseOptions {
+interface KeptPauseOptions {
   readonly clock: Clock;
   readonly ledger: Pick<SenderLedger, 'readSender'>;
   readonly journal: SendJournal;

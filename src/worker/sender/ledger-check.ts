@@ -4,7 +4,7 @@ import { JournalDamagedError, type ReadableJournal, type SendJournal } from '../
 import type { SendAttempt, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { HeldLease } from './lease-keeper.js';
 
-export interface LedgerCheckOptions {
+interface LedgerCheckOptions {
   readonly ledger: SenderLedger;
   readonly journal: SendJournal;
   readonly heldLease: HeldLease;
@@ -12,12 +12,12 @@ export interface LedgerCheckOptions {
 }
 
 /** The number of sends that a ledger has seen, and the last one's token. */
-export interface LineOfSends {
+interface LineOfSends {
   readonly sendCount: number;
   readonly last: string;
 }
 
-export type LedgerConflict =
+type LedgerConflict =
   { readonly kind: 'lease_lost' } | { readonly kind: 'ledger_mismatch'; readonly mismatch: LedgerMismatch };
 
 const OTHER_LEDGER: LedgerMismatch = {

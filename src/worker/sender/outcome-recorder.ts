@@ -5,7 +5,7 @@ import type { FinishResult, SendAttempt, SenderLedger } from '../../ledger/sende
 import type { Logger } from '../../base/logger.js';
 import { findBlockedReason, type KeptPause } from './kept-pause.js';
 
-export interface OutcomeRecorderOptions {
+interface OutcomeRecorderOptions {
   readonly ledger: SenderLedger;
   readonly journal: SendJournal;
   readonly doubtMs: number;

@@ -10,7 +10,7 @@ import type { LedgerCheck, OwnAttempts } from './ledger-check.js';
 import { type OutcomeRecorder, toRecordable } from './outcome-recorder.js';
 import type { SendReport } from './send-report.js';
 
-export interface SendRecoveryOptions {
+interface SendRecoveryOptions {
   readonly ledger: Pick<SenderLedger, 'readSending' | 'revertSend' | 'markSendsUnknown'>;
   readonly journal: Pick<SendJournal, 'lastSends'>;
   readonly heldLease: HeldLease;
@@ -92,7 +92,7 @@ export class SendRecovery {
  */
 export type RelayOutbox = (changedBefore: number, signal: AbortSignal) => Promise<number>;
 
-export interface RecoveryLoopOptions {
+interface RecoveryLoopOptions {
   readonly clock: Clock;
   readonly relayOutbox: RelayOutbox;
   readonly recovery: Pick<SendRecovery, 'checkLedger' | 'resolveLeftovers'>;

@@ -40,7 +40,7 @@ export interface GrantedSend {
   readonly counted?: CountedPermit | undefined;
 }
 
-export interface CountedPermit {
+interface CountedPermit {
   readonly judged: JudgedSend;
   /** How long the ledger must remember spends. */
   readonly keepMs: number;

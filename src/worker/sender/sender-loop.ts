@@ -23,7 +23,7 @@ import { Sender } from './sender.js';
 import { StopGrace } from './attempt-recorder.js';
 import type { WorkerObserver } from './worker-observer.js';
 
-export type SendingSettings = Pick<
+type SendingSettings = Pick<
   AccountSettings,
   'intervalMs' | 'inFlightMaxMs' | 'leaseMs' | 'quarantineMs' | 'maxRejectionsInARow' | 'maxUnknownsInARow'
 >;

@@ -52,7 +52,7 @@ export function openObserver(
 }
 
 /** Its methods never throw. */
-export function failsafeObserver(observer: WorkerObserver): WorkerObserver {
+function failsafeObserver(observer: WorkerObserver): WorkerObserver {
   return failsafeMethods('observer', observer, [
     'sent',
     'notSent',
