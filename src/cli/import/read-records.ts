@@ -139,16 +139,27 @@ function splitValues(
   delimiter: Delimiter,
 ): { readonly values: readonly string[] } | { readonly message: string } {
   if (!text.includes('"')) return { values: values.map((value) => value.trim()) };
+  let quotes = 0;
+  const cast = (value: string, { quoting }: { readonly quoting: boolean }): string => {
+    quotes += (quoting ? 2 : 0) + 2 * countQuotes(value);
+    return value;
+  };
   try {
-    const records = parseText(text, { delimiter, trim: true, record_delimiter: '\n' });
-    if (records[0] !== undefined && records.length === 1) return { values: records[0] };
-    return { message: 'cannot be split into values' };
+    const records = parseText(text, { delimiter, trim: true, record_delimiter: '\n', cast });
+    // The library reads `"" "x"` as x, and drops two quotes.
+    const isWhole = quotes === countQuotes(text);
+    if (isWhole && records[0] !== undefined && records.length === 1) return { values: records[0] };
+    return { message: 'cannot be split into values: enclose a value in quotes once, and double a quote in it' };
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const at = Number(error['column']) + 1;
     const message = `value ${at} contains a quote but is not quoted: enclose the value in quotes and double the quote`;
     return { message };
   }
+}
+
+function countQuotes(text: string): number {
+  return text.split('"').length - 1;
 }
 
 function unclosed(line: number, error?: CsvError): InvalidInputError {

@@ -141,6 +141,14 @@ describe('readCsvRecords', () => {
     ]);
   });
 
+  it.each(['a,"" "b",c', 'a,b,"" "c"', 'a,b, "" ""', '"" "a",b,c'])(
+    'refuses a row of which it would drop quotes: %s',
+    async (row) => {
+      const [, record] = await readRecords(`x,y,z\n${row}\nd,e,f\n`);
+      expect(record).toEqual({ line: 2, message: expect.stringMatching(/^cannot be split|contains a quote/) });
+    },
+  );
+
   it.each(['a,"b', 'a,"b""', 'a,"b\n""', 'a,"b\nc"d', 'a,"b\n"c\nd'])(
     'refuses a file that ends with %j, for no row behind the quote is certain',
     async (rows) => {
