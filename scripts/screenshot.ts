@@ -79,7 +79,7 @@ async function takeReadmePicture(browser: Browser, url: string): Promise<void> {
   await page.close();
 }
 
-/** The dashboard watches only while somebody looks. */
+/** The dashboard watches only while someone looks. */
 async function settle(dashboard: RunningDashboard): Promise<void> {
   await dashboard.read('payouts');
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));

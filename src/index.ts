@@ -22,9 +22,9 @@ export { openActSigner, type ActSignerOptions } from './control/keys/open-act-si
 export { type Keyring, readKeyringFile } from './control/keys/keyring.js';
 export type { EventsOptions, PayoutEventListener } from './producer/events/event-group.js';
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
-export type { AccountStats } from './ledger/account-stats.js';
+export type { AccountStats } from './ledger/reads/account-stats.js';
 export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
-export type { ListOptions, PayoutPage } from './ledger/payout-queries.js';
+export type { ListOptions, PayoutPage } from './ledger/reads/payout-queries.js';
 export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState } from './ledger/states.js';
 export {
   ClosedError,

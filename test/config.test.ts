@@ -197,7 +197,7 @@ describe('secrets', () => {
     expect(readConfig(['GATEWAY_SECRET_KEY'], trusting).GATEWAY_SECRET_KEY).toBe('hunter2');
   });
 
-  ifRoot('are refused where they, or their folder, belong to somebody else', () => {
+  ifRoot('are refused where they, or their folder, belong to someone else', () => {
     const file = secretFile('hunter2');
     chownSync(file, 12345, 0);
     expect(problemOf(file)).toContain(`${file} belongs to user 12345`);

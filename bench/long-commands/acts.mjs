@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../dist/base/clock.js';
 import { startDashboard } from '../../dist/dashboard/index.js';
-import { readAccountStats } from '../../dist/ledger/account-stats.js';
+import { readAccountStats } from '../../dist/ledger/reads/account-stats.js';
 import { findForgottenSends, holdSendablePayouts } from '../../dist/ledger/adopt-ledger.js';
-import { readBatchSummary } from '../../dist/ledger/batches.js';
+import { readBatchSummary } from '../../dist/ledger/reads/batches.js';
 import { PAYOUTS_PER_CHANGE } from '../../dist/ledger/payout-ledger.js';
-import { findPayouts, listPayoutIds, listPayouts } from '../../dist/ledger/payout-queries.js';
+import { findPayouts, listPayoutIds, listPayouts } from '../../dist/ledger/reads/payout-queries.js';
 import { silentLogger } from '../../dist/base/logger.js';
 import { changeManyPayouts, sweepCancelledJobs } from '../../dist/operator/change-many.js';
 import { cancelPayout, openLedger } from '../../dist/queues/open-ledger.js';

@@ -6,7 +6,7 @@ import {
   writeSampleWorker,
 } from '../../test/dashboard/support/live-account.js';
 import { fillAccount, type SampleAccount } from '../../test/dashboard/support/sample-account.js';
-import { writeGatewayFacts } from '../../src/ledger/gateway-facts.js';
+import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../test/ledger/support/a-payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 

@@ -3,26 +3,24 @@ import { dirname, join, resolve } from 'node:path';
 import { isMissing, syncFolder } from '../journal/journal-files.js';
 
 /**
- * The archive: the final payouts that retention removed from Redis, in files beside each other, a folder for each account:
- * `<dir>/<platformId>/2030-01-31.jsonl.gz` has those that came into their final state on that day (UTC). Files are only ever
- * appended to. Where a process ended while it wrote, the day continues in `2030-01-31.2.jsonl.gz`. Beside each is its index.
+ * The archive of final payouts that retention removed from Redis. `<dir>/<platformId>/2030-01-31.jsonl.gz` has those
+ * that reached their final state on that day (UTC). Files are only appended to. If a process ends during a write, the
+ * day continues in `2030-01-31.2.jsonl.gz`. Each file has an index.
  */
 
-/** The archive of one account. */
 export interface ArchiveFolder {
   /** `PAYOUT_ARCHIVE_DIR`. */
   readonly dir: string;
   readonly platformId: number;
 }
 
-/** The files of one day, in the order in which they were begun. */
+/** The files of one day, oldest first. */
 export interface ArchiveDay {
-  /** As `2030-01-31`. */
   readonly day: string;
   readonly paths: readonly string[];
 }
 
-/** Addresses and amounts stand in it. */
+/** The folder holds addresses and amounts. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
@@ -30,7 +28,6 @@ const ENDING = '.jsonl.gz';
 const NAME = /^(\d{4}-\d\d-\d\d)(?:\.([1-9]\d*))?\.jsonl\.gz$/;
 const DAY_LENGTH = '2030-01-31'.length;
 
-/** The day of a time as ISO 8601 in UTC. */
 export function dayOf(time: string): string {
   return time.slice(0, DAY_LENGTH);
 }
@@ -39,17 +36,15 @@ export function folderPath({ dir, platformId }: ArchiveFolder): string {
   return join(resolve(dir), String(platformId));
 }
 
-/** @param number - 1 for the first file of the day */
 export function filePath(folder: ArchiveFolder, day: string, number: number): string {
   return join(folderPath(folder), `${day}${number === 1 ? '' : `.${number}`}${ENDING}`);
 }
 
-/** The index of a file: see archive-index.ts. */
 export function indexPath(path: string): string {
   return `${path.slice(0, -ENDING.length)}.index`;
 }
 
-/** The days that have files, the newest first; none where there is no folder. @throws Error when it cannot be read */
+/** Days with files, newest first; none without a folder. @throws Error if it cannot be read */
 export async function listDays(folder: ArchiveFolder): Promise<ArchiveDay[]> {
   const numbers = new Map<string, number[]>();
   for (const name of await readNames(folderPath(folder))) {
@@ -73,7 +68,7 @@ async function readNames(path: string): Promise<string[]> {
   }
 }
 
-/** Makes the folder of the account, with those above it, and has each name on disk. */
+/** Makes the account's folder and its parents, and syncs each name to disk. */
 export async function makeFolder(folder: ArchiveFolder): Promise<void> {
   const path = folderPath(folder);
   const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
@@ -82,8 +77,8 @@ export async function makeFolder(folder: ArchiveFolder): Promise<void> {
 }
 
 /**
- * Makes an empty file with its index, and has their names on disk. Files that are there stay as they are. The index comes first:
- * a file that has payouts and no index is searched as a whole.
+ * Makes an empty file with its index and syncs their names. Existing files stay. The index comes first: a file with
+ * payouts and no index is searched in full.
  */
 export async function makeFile(path: string): Promise<void> {
   for (const each of [indexPath(path), path]) await (await open(each, 'a', FILE_MODE)).close();
@@ -91,9 +86,9 @@ export async function makeFile(path: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** Appends to a file that is there, and returns once that is on disk. @throws Error */
+/** Appends to an existing file and syncs it. @throws Error */
 export async function appendDurably(path: string, bytes: Uint8Array): Promise<void> {
-  // Without making it: the name of a new file would not be on disk.
+  // Without O_CREAT: the name of a new file would not be synced.
   const file = await open(path, constants.O_WRONLY | constants.O_APPEND);
   try {
     await file.appendFile(bytes);

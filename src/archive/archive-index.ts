@@ -5,11 +5,10 @@ import { isMissing } from '../journal/journal-files.js';
 import type { Payout } from '../ledger/payout.js';
 
 /**
- * The index of an archive file: eight bytes of a hash for each payoutId and each txhash in it, in no order. It says in which
- * days a payout cannot be; a year of them is searched in less than a second. A file without an index is searched itself.
+ * The index of an archive file: an eight-byte hash for each payoutId and txhash, unordered. It excludes days without a
+ * payout, so a year is searched in under a second. A file without an index is searched itself.
  */
 
-/** What a payout is looked for by. */
 export type ArchiveKey = { readonly payoutId: string } | { readonly txhash: string };
 
 const HASH_BYTES = 8;
@@ -19,7 +18,6 @@ function hashOf(key: ArchiveKey): Buffer {
   return createHash('sha256').update(text).digest().subarray(0, HASH_BYTES);
 }
 
-/** What is appended to the index for these payouts. */
 export function toIndexEntries(payouts: readonly Payout[]): Buffer {
   const keys = payouts.flatMap(({ payoutId, txhash }): ArchiveKey[] =>
     txhash === undefined ? [{ payoutId }] : [{ payoutId }, { txhash: txhashKey(txhash) }],
@@ -28,8 +26,8 @@ export function toIndexEntries(payouts: readonly Payout[]): Buffer {
 }
 
 /**
- * Whether the file may have such a payout: also true where there is no index. Entries need not stand at multiples of their
- * length, so one that a crash tore spoils none behind it.
+ * Whether the file may have the payout; true without an index. Entries may start at any byte, so a torn one spoils no
+ * later one.
  */
 export async function mayHave(index: string, key: ArchiveKey): Promise<boolean> {
   try {

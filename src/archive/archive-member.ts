@@ -3,9 +3,9 @@ import { promisify } from 'node:util';
 import { crc32, deflateRaw, gunzipSync } from 'node:zlib';
 
 /**
- * An archive file is a row of gzip members, each with the lines of one batch, so that `zcat` prints it. The header of each says
- * how long it is (an extra field, which gzip allows): a member is found, and one that a crash tore is told from a whole one,
- * without decompressing what stands before it.
+ * An archive file is a row of gzip members, each with the lines of one batch, so `zcat` prints it. Each header has the
+ * member's length in an extra field, which gzip allows. So members are found, and torn ones detected, without
+ * decompressing what is before them.
  */
 
 const compress = promisify(deflateRaw);
@@ -15,13 +15,12 @@ const SIGNATURE = Buffer.from('1f8b08040000000000ff080050510400', 'hex');
 const SIZE_BYTES = 4;
 const TRAILER_BYTES = 8;
 
-/** The bytes of a header. */
 const HEADER_BYTES = SIGNATURE.length + SIZE_BYTES;
 
-/** What a member may decompress to: a batch has a hundred lines of a few kilobytes. */
+/** Limit of a member's text. A batch has a hundred lines of a few kilobytes. */
 const MAX_TEXT_BYTES = 256 * 1024 * 1024;
 
-/** Makes a member. @param text - whole lines */
+/** @param text - whole lines */
 export async function toMember(text: string): Promise<Buffer> {
   const bytes = Buffer.from(text);
   const body = await compress(bytes);
@@ -34,14 +33,14 @@ export async function toMember(text: string): Promise<Buffer> {
   return member;
 }
 
-/** The lines of a member. @throws Error when it is not whole, or damaged */
+/** @throws Error if the member is torn or damaged */
 export function readMember(member: Buffer): string[] {
   const lines = gunzipSync(member, { maxOutputLength: MAX_TEXT_BYTES }).toString('utf8').split('\n');
   lines.pop();
   return lines;
 }
 
-/** The size of the member whose header the bytes are; undefined where they are none. */
+/** The member's size from its header; undefined without a header. */
 function readMemberSize(header: Buffer): number | undefined {
   if (header.length < HEADER_BYTES || header.compare(SIGNATURE, 0, SIGNATURE.length, 0, SIGNATURE.length) !== 0)
     return undefined;
@@ -49,32 +48,29 @@ function readMemberSize(header: Buffer): number | undefined {
   return size > HEADER_BYTES + TRAILER_BYTES ? size : undefined;
 }
 
-/** Where in the bytes the first header may begin; -1 where there is none. */
+/** Offset of the first possible header, or -1. */
 function findHeader(bytes: Buffer): number {
   return bytes.indexOf(SIGNATURE);
 }
 
-/** How many bytes at the end of a part may be the beginning of a header. */
+/** Bytes at a part's end that may begin a header. */
 const HEADER_OVERLAP = SIGNATURE.length - 1;
 
-/** A member of an archive file. */
 interface Member {
   readonly offset: number;
   readonly size: number;
 }
 
-/** What a file consists of. */
 interface Members {
   readonly members: readonly Member[];
-  /** Bytes that belong to no member: what was written when the process, or the power, ended; or damage. */
+  /** Bytes outside members: damage, or a write that a crash or power loss cut off. */
   readonly strayBytes: number;
 }
 
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Finds the members of a file by their headers; whether each is whole inside is seen when it is read. Behind what is torn or
- * damaged it continues with the next header.
+ * Finds members by their headers, also after torn or damaged bytes. Only reading a member shows whether it is whole.
  */
 export async function listMembers(file: FileHandle): Promise<Members> {
   const { size: fileSize } = await file.stat();
@@ -89,7 +85,7 @@ export async function listMembers(file: FileHandle): Promise<Members> {
       offset = end;
       continue;
     }
-    // A size that leads to no header may be wrong itself, so what follows is searched from within the member.
+    // A size that leads to no header may be wrong, so search from within the member.
     const next = await findNext(file, offset + 1, fileSize);
     strayBytes += Math.max(0, next - (isWhole ? end : offset));
     offset = next;
@@ -103,7 +99,7 @@ async function readSizeAt(file: FileHandle, offset: number): Promise<number | un
   return readMemberSize(header.subarray(0, bytesRead));
 }
 
-/** The offset of the next header; the size of the file where there is none. */
+/** @returns the file's size if there is none */
 async function findNext(file: FileHandle, from: number, fileSize: number): Promise<number> {
   const chunk = Buffer.alloc(CHUNK_BYTES);
   for (let offset = from; offset < fileSize; offset += CHUNK_BYTES - HEADER_OVERLAP) {
@@ -114,7 +110,6 @@ async function findNext(file: FileHandle, from: number, fileSize: number): Promi
   return fileSize;
 }
 
-/** The bytes of a member. */
 export async function readBytes(file: FileHandle, { offset, size }: Member): Promise<Buffer> {
   const bytes = Buffer.alloc(size);
   const { bytesRead } = await file.read(bytes, 0, size, offset);

@@ -4,15 +4,15 @@ import { mayHave, type ArchiveKey } from './archive-index.js';
 import { lineFragment, readArchive, type ArchivedPayout, type ReadOptions } from './read-archive.js';
 
 /**
- * Finds a payout in the archive by its payoutId or its txhash; where there are several, the newest.
- * @throws Error when the folder or a file cannot be read
+ * Finds the newest payout with this payoutId or txhash.
+ * @throws Error if the folder or a file cannot be read
  */
 export async function findArchived(
   folder: ArchiveFolder,
   key: ArchiveKey,
   { onDamage }: Pick<ReadOptions, 'onDamage'>,
 ): Promise<ArchivedPayout | undefined> {
-  // Of a transaction the record may have another spelling than the one that is looked for.
+  // The record may spell the txhash differently.
   const fragment =
     'payoutId' in key
       ? lineFragment('payoutId', key.payoutId)
@@ -23,7 +23,7 @@ export async function findArchived(
     onDamage,
   });
   for await (const payouts of pages) {
-    // The text may also stand in the metadata.
+    // The text may also be in the metadata.
     const found = payouts.find((payout) =>
       'payoutId' in key ? payout.payoutId === key.payoutId : isSameTxhash(payout.txhash, key.txhash),
     );

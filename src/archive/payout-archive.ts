@@ -18,19 +18,19 @@ import { listMembers, readBytes, readMember, toMember } from './archive-member.j
 const WAIT_MS = 3_000;
 
 /**
- * Has one account at a time write to the archive. A folder on a network may hang, and each write that hangs keeps one of the
- * process's few threads for files: with an account each they would all be taken, and no send could be written to its journal.
+ * Lets one account at a time write. Each write that hangs on a network folder holds one of the process's few file
+ * threads. Without turns, all accounts could take all threads, and no send would reach its journal.
  */
 export class ArchiveTurns {
   #writing: Promise<unknown> | undefined;
   readonly #waitMs: number;
 
-  /** @param waitMs - for how long a write waits for those before it */
+  /** @param waitMs - how long a write waits for earlier ones */
   constructor(waitMs = WAIT_MS) {
     this.#waitMs = waitMs;
   }
 
-  /** Writes once no other write is under way. @throws Error when those before take too long, or what the write throws */
+  /** Writes after all earlier writes. @throws Error if those take too long, or what the write throws */
   async take(write: () => Promise<void>): Promise<void> {
     const startedAt = performance.now();
     while (this.#writing !== undefined) {
@@ -50,26 +50,23 @@ export class ArchiveTurns {
   }
 }
 
-/** The turns of all accounts of this process. */
 const processTurns = new ArchiveTurns();
 
-/** Payouts that were kept and not removed: more than this would be a leak. */
+/** Limit of archived payouts that are not removed; more would be a leak. */
 const MAX_REMEMBERED = 10_000;
 
-/** What this process has written of a payout. */
 interface KeptLine {
   readonly line: string;
   readonly path: string;
-  /** Where it ends, or a line behind it. */
+  /** Where it, or a later line, ends. */
   readonly end: number;
 }
 
-/** What a worker writes before it removes payouts from Redis. */
 export class PayoutArchive {
   readonly #folder: ArchiveFolder;
-  /** By file, its size when this process had written it to the end. */
+  /** Each file's size after this process's last complete write. */
   readonly #ends = new Map<string, number>();
-  /** By payoutId, those that are not known to be removed: where Redis fails in between, they are not written again. */
+  /** Payouts not known to be removed, by payoutId. If Redis fails in between, they are not written again. */
   readonly #kept = new Map<string, KeptLine>();
   readonly #turns: ArchiveTurns;
 
@@ -79,9 +76,8 @@ export class PayoutArchive {
   }
 
   /**
-   * Returns once every payout is on disk. One that was kept before without being removed may be in a file twice, the newer line
-   * behind the older.
-   * @throws Error naming the folder when one of them may not be on disk, or another write takes too long
+   * Returns once all are on disk. A payout kept earlier and not removed may be in a file twice, the newer line last.
+   * @throws Error naming the folder if a payout may not be on disk, or another write takes too long
    */
   async keep(payouts: readonly Payout[]): Promise<void> {
     try {
@@ -111,13 +107,12 @@ export class PayoutArchive {
     }
   }
 
-  /** Not where somebody has deleted the file since, or exchanged the disk. */
+  /** False if the file was deleted, or the disk exchanged, since the write. */
   async #isKept({ payoutId }: Payout, line: string): Promise<boolean> {
     const kept = this.#kept.get(payoutId);
     return kept?.line === line && ((await sizeOf(kept.path)) ?? 0) >= kept.end;
   }
 
-  /** These were removed from Redis. */
   forget(payoutIds: readonly string[]): void {
     for (const payoutId of payoutIds) this.#kept.delete(payoutId);
   }
@@ -127,7 +122,7 @@ export class PayoutArchive {
     await makeFolder(this.#folder);
     const { path, size } = await this.#chooseFile(day);
     this.#ends.delete(path);
-    // The index first: where it cannot be written, each try would lengthen the file.
+    // The index first: if it cannot be written, each retry would lengthen the file.
     await extendIndex(indexPath(path), payouts);
     await appendDurably(path, member);
     const end = size + member.length;
@@ -135,12 +130,12 @@ export class PayoutArchive {
     return { path, end };
   }
 
-  /** The first file of the day that nobody left in the middle of a member. Such a file stays as it is. */
+  /** The day's first file without a torn end. A torn file stays as it is. */
   async #chooseFile(day: string): Promise<{ path: string; size: number }> {
     for (let number = 1; ; number += 1) {
       const path = filePath(this.#folder, day, number);
       const size = (await sizeOf(path)) ?? 0;
-      // Also of an empty one: who made it may have ended before its name was on disk.
+      // Also for an empty file: its maker may have ended before its name was synced.
       if (size === 0) await makeFile(path);
       if (size === 0 || size === this.#ends.get(path) || (await endsWhole(path))) return { path, size };
     }
@@ -156,7 +151,7 @@ function groupByDay(payouts: readonly Payout[]): Map<string, Payout[]> {
   return days;
 }
 
-/** One that somebody deleted would not have what stands in the file already. */
+/** A deleted index must not be made anew: it would lack the file's earlier payouts. */
 async function extendIndex(path: string, payouts: readonly Payout[]): Promise<void> {
   if ((await sizeOf(path)) !== undefined) await appendDurably(path, toIndexEntries(payouts));
 }
@@ -170,7 +165,6 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Whether the file ends with a whole member. */
 async function endsWhole(path: string): Promise<boolean> {
   const file = await open(path, 'r');
   try {
@@ -187,7 +181,7 @@ async function endsWhole(path: string): Promise<boolean> {
   }
 }
 
-/** What zlib says of damaged data; an error of the disk is none. */
+/** zlib's error for damaged data, not an error of the disk. */
 function isDecompressionError(error: unknown): boolean {
   return /^(Z_|ERR_BUFFER_TOO_LARGE)/.test((error as NodeJS.ErrnoException).code ?? '');
 }

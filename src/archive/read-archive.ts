@@ -5,31 +5,28 @@ import { isPayoutState } from '../ledger/states.js';
 import { listDays, type ArchiveDay, type ArchiveFolder } from './archive-files.js';
 import { listMembers, readBytes, readMember } from './archive-member.js';
 
-/** A payout that was removed from Redis. */
 export interface ArchivedPayout extends Payout {
-  /** The file in which it is. */
   readonly archivedIn: string;
 }
 
-/** What of an archive is read. */
 export interface ReadOptions {
-  /** The first day, as `2030-01-31`. @defaultValue the oldest */
+  /** First day, as `2030-01-31`. @defaultValue the oldest */
   readonly from?: string | undefined;
-  /** The last day. @defaultValue the newest */
+  /** Last day. @defaultValue the newest */
   readonly to?: string | undefined;
-  /** Whether a file is opened at all. @defaultValue every file */
+  /** Whether to open a file. @defaultValue every file */
   readonly wants?: (path: string) => Promise<boolean>;
-  /** Whether a line may be one that is looked for: what it refuses is not parsed. @defaultValue every line */
+  /** Whether to parse a line. @defaultValue every line */
   readonly mayMatch?: (line: string) => boolean;
-  /** Told of each thing that could not be read. What is whole is read nevertheless. */
+  /** Called for each part that cannot be read. Whole parts are still read. */
   readonly onDamage: (message: string) => void;
 }
 
 /**
- * Reads the archive, the newest day first, and in a day the lines that were written last first: of a payout that was written
- * twice, the newer line counts. At no time more than one member, and the ids of one day, are in memory.
+ * Reads the newest day first and each day from its end, so the newer line of a payout counts. At most one member and
+ * one day's ids are in memory.
  * @returns the payouts, some at a time
- * @throws Error when the folder or a file cannot be read
+ * @throws Error if the folder or a file cannot be read
  */
 export async function* readArchive(folder: ArchiveFolder, options: ReadOptions): AsyncGenerator<ArchivedPayout[]> {
   const { from = '', to = '9' } = options;
@@ -57,11 +54,10 @@ async function* readDay(
   }
 }
 
-/** The lines of a file, one member at a time, from its end. */
 async function* readBackwards(path: string, onDamage: ReadOptions['onDamage']): AsyncGenerator<string[]> {
   const file = await open(path, 'r').catch((error: unknown) => {
     if (!isMissing(error)) throw error;
-    // It was moved since the folder was listed.
+    // The file was moved after the folder was listed.
     onDamage(`${path} is gone`);
   });
   if (file === undefined) return;
@@ -69,7 +65,7 @@ async function* readBackwards(path: string, onDamage: ReadOptions['onDamage']): 
     const { members, strayBytes } = await listMembers(file);
     if (strayBytes > 0) {
       onDamage(
-        `${path} has ${strayBytes} bytes that make no sense: a worker ended while it wrote them, and the payouts of them are still in Redis or stand in another place. Where the file is a copy, it is not whole`,
+        `${path} has ${strayBytes} bytes that make no sense: a worker ended while it wrote them, and the payouts of them are still in Redis or in another place. Where the file is a copy, it is not whole`,
       );
     }
     for (const member of members.toReversed()) {
@@ -93,7 +89,7 @@ function decompress(bytes: Buffer, onDamage: (message: string) => void): string[
   }
 }
 
-/** A payoutId has no characters that JSON would escape, and every line begins with it. */
+/** Every line begins with the payoutId, which has no characters that JSON escapes. */
 function readId(line: string): string | undefined {
   return /^\{"payoutId":"([^"\\]*)"/.exec(line)?.[1];
 }
@@ -111,7 +107,7 @@ function parseLine(line: string, path: string, onDamage: ReadOptions['onDamage']
   }
 }
 
-/** What a value looks like in a line, for `mayMatch`. */
+/** A field's text in a line, for `mayMatch`. */
 export function lineFragment(field: keyof Payout, value: string): string {
   return `"${field}":${JSON.stringify(value)}`;
 }

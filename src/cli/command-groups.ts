@@ -1,6 +1,6 @@
 import type { CommandGroup } from './context/run-program.js';
 
-/** The commands of `payouts`, as `payouts --help` groups them. Only the module of the command that runs is imported. */
+/** Only the module of the running command is imported. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     heading: 'Payouts:',

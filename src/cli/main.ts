@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// First, before anything is loaded: at SIGUSR1 Node would open its inspector, and with it the process, its keys and its queue.
+// Comes first: SIGUSR1 would open Node's inspector, and with it the process, its keys and its queue.
 process.on('SIGUSR1', () => undefined);
 
 const [{ COMMAND_GROUPS }, { createProcessContext }, { runProgram }, { endDespiteHang }] = await Promise.all([
@@ -9,7 +9,7 @@ const [{ COMMAND_GROUPS }, { createProcessContext }, { runProgram }, { endDespit
   import('./context/cli-context.js'),
 ]);
 
-// Not process.exit(): output that is still in a pipe's buffer would be lost.
+// process.exit() would lose output still in a pipe's buffer.
 process.exitCode = await runProgram(COMMAND_GROUPS, process.argv.slice(2), createProcessContext());
 endDespiteHang();
 

@@ -12,37 +12,39 @@ import { openAudience } from './keys/audience.js';
 import { readKeyringFile } from './keys/keyring.js';
 import { parseSigningKey, type SigningKeyOption } from './keys/signing-key.js';
 
-/** Which account a producer enqueues for, how it reaches Redis, and how it signs. */
+/** The account, the connection and the keys of a `PayoutProducer`. */
 export interface PayoutProducerOptions extends ProducerOptions {
   /**
-   * Signs every payout that is enqueued, so that a worker with a keyring (`PAYOUT_KEYS_FILE`) sends it.
+   * Signs every enqueued payout, as a worker with a keyring (`PAYOUT_KEYS_FILE`) requires.
    * @defaultValue payouts are not signed
    */
   readonly signingKey?: SigningKeyOption | undefined;
   /**
-   * The environment whose worker is to pay, as its `PAYOUT_AUDIENCE` names it; by default that is `GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`,
-   * and `payouts doctor` shows it. Required with `signingKey` and `keysFile`. Never read it from Redis: who can write there
-   * would have a payout of staging paid in production.
+   * The `PAYOUT_AUDIENCE` of the worker that pays, by default `GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`; `payouts doctor`
+   * shows it. Required with `signingKey` and `keysFile`. Never read it from Redis: anyone who can write there could
+   * have a staging payout paid in production.
    */
   readonly audience?: string | undefined;
-  /** Until when receipts of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  /**
+   * Until when (ISO 8601) receipts of earlier versions count, which name no environment. @defaultValue they never count
+   */
   readonly acceptUnboundUntil?: string | undefined;
   /**
-   * The file of the keyring (`PAYOUT_KEYS_FILE`): with it every payout that is returned as `completed` or `failed` says in
-   * {@link Payout.verified} whether a worker of the keyring signed just that.
-   * @defaultValue nothing is verified: what Redis says is believed
+   * The keyring's file (`PAYOUT_KEYS_FILE`), with which {@link Payout.verified} says whether a worker signed
+   * `completed` or `failed`.
+   * @defaultValue nothing is verified: Redis is believed
    */
   readonly keysFile?: string | undefined;
 }
 
 /**
- * What application code uses to pay out: enqueue, look up, wait, cancel. It needs Redis and no secret key; the worker
- * signs and sends. Every call fails within seconds when Redis is unavailable, and works again when Redis is back.
+ * Enqueues, looks up, awaits and cancels payouts for an application. It needs Redis and no secret key: the worker signs
+ * and sends. Every call fails within seconds if Redis is unavailable, and works again once Redis is back.
  */
 export class PayoutProducer extends Producer {
-  /** @throws InvalidConfigError when the options, or the keyring, cannot be used */
+  /** @throws InvalidConfigError if an option or the keyring is invalid */
   constructor(options: PayoutProducerOptions) {
-    // Before anything is opened that had to be closed again.
+    // Open control first: if it throws, nothing needs closing.
     super(options, openControl(options));
   }
 }

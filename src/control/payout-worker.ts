@@ -8,30 +8,33 @@ import type { SigningKeyOption } from './keys/signing-key.js';
 import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 
-/** The accounts of a worker, and what they share. */
+/** The accounts of a worker, and the options that they share. */
 export interface PayoutWorkerOptions extends WorkerOptions {
   /**
-   * The file of the keyring: with it nothing is sent that no producer of the keyring signed, see docs/control.md.
+   * The keyring's file: with it, the worker sends only what a producer of the keyring signed (docs/control.md).
    * @defaultValue the ledger alone decides what is sent
    */
   readonly keysFile?: string | undefined;
-  /** Until when signatures of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  /**
+   * Until when (ISO 8601) signatures of earlier versions count, which name no environment.
+   * @defaultValue they never count
+   */
   readonly acceptUnboundUntil?: string | undefined;
   /**
-   * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis, see docs/control.md.
-   * In the keyring the key has the role `worker`.
+   * Signs the final states `completed` and `failed`, so that a producer with the keyring need not believe Redis
+   * (docs/control.md). The keyring gives the key the role `worker`.
    * @defaultValue final states are not signed
    */
   readonly receiptKey?: SigningKeyOption | undefined;
 }
 
-/** Sends and follows the payouts of one account or several, each on its own, in one process. */
+/** Sends and follows the payouts of one or several independent accounts in one process. */
 export class PayoutWorker extends Worker {
   /**
-   * Checks Redis; waits for one that is unavailable.
-   * @param signal - ends the waiting
-   * @throws InvalidConfigError when a setting breaks its rule, the keyring, the key or a policy cannot be used, or Redis may forget what was sent
-   * @throws StoppedError when the signal ended the waiting
+   * Checks Redis, and waits while it is unavailable.
+   * @param signal - ends the wait
+   * @throws InvalidConfigError if a setting, a key or a policy is invalid, or Redis may forget what was sent
+   * @throws StoppedError if the signal ended the wait
    */
   static override async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
     return super.create(options, signal, controlOf(options));
@@ -43,9 +46,9 @@ export class PayoutWorker extends Worker {
  * @example
  * const worker = await createPayoutWorker({ accounts: [{ platformId, baseUrl, secretKey }], journalDir: './data/journal' });
  * process.once('SIGTERM', () => void worker.stop());
- * @param signal - ends the waiting for a Redis that is unavailable at the start
- * @throws InvalidConfigError when a setting breaks its rule, or Redis may forget what was sent
- * @throws StoppedError when the signal ended the waiting
+ * @param signal - ends the wait for a Redis that is unavailable at the start
+ * @throws InvalidConfigError if a setting is invalid, or Redis may forget what was sent
+ * @throws StoppedError if the signal ended the wait
  */
 export async function createPayoutWorker(
   options: PayoutWorkerOptions,
@@ -76,9 +79,9 @@ function controlOf({ keysFile, receiptKey: key, acceptUnboundUntil, accounts }: 
   };
 }
 
-/** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
+/** @throws InvalidConfigError if the file is missing, not trusted or invalid */
 function readKeyring(keysFile: string | undefined, logger: Logger): CurrentKeyring | undefined {
   if (keysFile !== undefined) return new CurrentKeyring(keysFile, logger);
-  logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself; see docs/control.md');
+  logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself; see docs/control.md');
   return undefined;
 }

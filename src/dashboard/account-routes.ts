@@ -22,27 +22,22 @@ import { boardHeaders } from './security-headers.js';
 import { toSite, type Site } from './layout/layout.js';
 
 interface AccountRoutesOptions {
-  /** Every account of the dashboard, for the switch between them. */
   readonly platformIds: readonly number[];
-  /** A payout in progress for longer than this, in ms, is stuck. */
   readonly stuckAfterMs: number;
   /** Block explorers by payment_id. */
   readonly explorers: ReadonlyMap<number, string>;
-  /** With what it judges signatures and rules. */
   readonly files: ControlFiles;
   readonly logger: Logger;
 }
 
-/** One account of the dashboard. */
 export interface ShownAccount {
   readonly platformId: number;
   readonly watch: AccountWatch;
   readonly reader: OverviewReader;
-  /** Its pages and its board, wherever they are mounted. */
   readonly router: Router;
 }
 
-/** Makes what shows an account, and watches it while somebody looks. */
+/** Makes the pages of an account, and watches it while a reader has them open. */
 export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
   const { platformIds, stuckAfterMs, explorers, files, logger } = options;
   const { ledger, queues } = account;
@@ -78,7 +73,7 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
   return { platformId: connection.platformId, watch, reader, router };
 }
 
-/** As Bull Board's scripts expect an error. */
+/** Bull Board's scripts expect this form. */
 const respondJson: RespondWithoutRedis = (_, response) => {
   const message = 'Redis does not respond';
   response.json({ error: message, message });

@@ -13,19 +13,19 @@ import type { Router } from 'express';
 import { RedisUnavailableError } from '../base/errors.js';
 import { formatCurrency, shorten } from '../base/format.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import { readPayouts } from '../ledger/payout-queries.js';
+import { readPayouts } from '../ledger/reads/payout-queries.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutJobData, PayoutQueues } from '../queues/payout-queues.js';
 import { toRedisError } from '../base/redis.js';
 import { payoutPath } from './layout/payout-table.js';
 
-/** Bull Board loads its typefaces from a font service; system fonts need no other host. */
+/** Bull Board loads fonts from a font service; system fonts need no other host. */
 const SYSTEM_FONTS: Partial<Record<ThemeTokenName, string>> = {
   'font-sans': 'system-ui, sans-serif',
   'font-mono': 'ui-monospace, monospace',
 };
 
-/** Bull Board for both queues of the account, read-only. Mount it beside the payout pages, as `/board`. */
+/** Bull Board for both queues, read-only. Mount it beside the payout pages, as `/board`. */
 export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router {
   const server = new BoardServer();
   createBullBoard({
@@ -45,14 +45,13 @@ export function createBoard(ledger: PayoutLedger, queues: PayoutQueues): Router 
   return server.getRouter();
 }
 
-/** Bull Board's Express adapter, for any mount path, without content from other hosts, and with 503 while Redis is unavailable. */
+/** Bull Board's Express adapter for any mount path, without other hosts, with 503 while Redis is unavailable. */
 class BoardServer extends ExpressAdapter {
   constructor() {
     super();
     this.app.disable('x-powered-by');
   }
 
-  /** The page that starts the application. The mount path is known only from the request. */
   override setEntryRoute(entry: AppViewRoute): this {
     this.app.get(entry.route, (request, response, next) => {
       const { name, params } = entry.handler({ basePath: request.baseUrl, uiConfig: this.uiConfig });
@@ -64,12 +63,12 @@ class BoardServer extends ExpressAdapter {
     return this;
   }
 
-  /** An unavailable Redis is not an error of the server: the client may retry. */
+  /** An unavailable Redis is no server error: the client may retry. */
   override setErrorHandler(handler: (error: Error) => ControllerHandlerReturnType): this {
     return super.setErrorHandler((error) => {
       const known = toRedisError(error);
       if (!(known instanceof RedisUnavailableError)) return handler(error);
-      // Bull Board's type lists only the codes that it sends itself.
+      // Bull Board's type lists only its own codes.
       return { status: 503 as 500, body: { error: known.message, message: known.message } };
     });
   }
@@ -83,22 +82,20 @@ const LINK_STYLE =
   'position:fixed;right:16px;bottom:16px;z-index:10;padding:8px 16px;border-radius:999px;background:#4338ca;color:#fff;' +
   'font:500 14px system-ui,sans-serif;text-decoration:none;box-shadow:0 2px 8px rgb(0 0 0 / 25%)';
 
-/** Bull Board has a place for such links, but hides it in a menu. */
+/** Bull Board's own place for such links is hidden in a menu. */
 function withLinkToPayouts(page: string): string {
   return page.replace('</body>', `<a href="../payouts" style="${LINK_STYLE}">To the payouts</a></body>`);
 }
 
-/** Our headers would block the page's links to a font service; system fonts replace them. */
 function withoutOtherHosts(page: string): string {
   return page.replace(/<link\s[^>]*href="(?:https?:)?\/\/[^>]*>/g, '');
 }
 
-/** A job's data with the payout's present state in the ledger: the job itself holds only what was true when it was added. */
+/** A job holds only what was true when it was added, so the payout's present state is added. */
 interface BoardJobData extends PayoutJobData {
   readonly payout?: Payout | undefined;
 }
 
-/** A queue as Bull Board shows it: read-only, each job with its payout's present state. */
 class PayoutJobAdapter extends BullMQAdapter {
   readonly #ledger: PayoutLedger;
 
@@ -143,7 +140,7 @@ function describeJob({ payoutId, amount, payout, ...data }: BoardJobData): strin
   return `${payoutId} · ${amount} of ${formatCurrency(data)} · ${payout?.state ?? 'not in the ledger'}`;
 }
 
-/** Field by field: what is not listed is not shown. */
+/** Fields not listed here are not shown. */
 function showJobData({
   payoutId,
   amount,

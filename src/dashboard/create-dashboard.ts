@@ -16,36 +16,38 @@ import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
 
 /** Which accounts the dashboard shows, and who may see them. */
 export interface DashboardOptions {
-  /** The merchant account, or several: each then has its pages under `/accounts/<platformId>`. */
+  /** One merchant account, or several, with pages under `/accounts/<platformId>`. */
   readonly platformId: number | readonly number[];
-  /** Where the ledger is, in one of the forms of `REDIS_URL`. */
+  /** The ledger's Redis, in one of the forms of `REDIS_URL`. */
   readonly redisUrl: string;
   /**
-   * Required on every path. Without one, the application that mounts the dashboard must control access. A client that gives
-   * ten wrong ones has to wait; clients are told apart by `request.ip`, so an application behind a proxy sets Express's
-   * `trust proxy`.
+   * Required on every path. Without one, the application that mounts the dashboard must control access. A client must
+   * wait after ten wrong ones. Clients are known by `request.ip`, so set Express's `trust proxy` behind a proxy.
    */
   readonly password?: string | undefined;
   /** @defaultValue `payouts` */
   readonly user?: string | undefined;
-  /** Block explorers by payment_id, to which a txhash is linked: `https://…/{txhash}`. @defaultValue no links */
+  /** Block explorers for txhashes, by payment_id: `https://…/{txhash}`. @defaultValue no links */
   readonly explorers?: ReadonlyMap<number, string> | undefined;
   /**
-   * The keyring, as workers have it. Pages then say whose signatures and approvals count, commands have the key that they
-   * need, and `POST /approvals` takes signed approvals. Read again when it changes. @defaultValue nothing is verified
+   * The workers' keyring, read again when it changes. With it, pages verify signatures and approvals, commands name the
+   * required key, and `POST /approvals` takes signed approvals. @defaultValue nothing is verified
    */
   readonly keysFile?: string | undefined;
-  /** The environment of each account, as its worker's `PAYOUT_AUDIENCE` names it. Required with `keysFile`. */
+  /** Each account's environment, as in its worker's `PAYOUT_AUDIENCE`. Required with `keysFile`. */
   readonly audiences?: ReadonlyMap<number, string> | undefined;
-  /** Until when signatures of earlier versions count, which name no environment: ISO 8601. @defaultValue they never count */
+  /** Until when signatures without an environment count (earlier versions made them): ISO 8601. @defaultValue never */
   readonly acceptUnboundUntil?: string | undefined;
-  /** The policy of each account that has one, as its workers have it: the pages of payouts then say what each rule says. */
+  /** The workers' policy of each account; payout pages then show each rule's result. */
   readonly policyFiles?: ReadonlyMap<number, string> | undefined;
-  /** How many replicas of Redis must acknowledge an approval. @defaultValue all that are connected, at least one with Sentinel */
+  /**
+   * Replicas of Redis that must acknowledge an approval. @defaultValue all that are connected, at least one with
+   * Sentinel
+   */
   readonly redisReplicas?: number | undefined;
-  /** A payout in progress for longer than this, in ms, is shown as stuck. @defaultValue a day */
+  /** A payout in progress for longer than this, in ms, is stuck. @defaultValue a day */
   readonly stuckAfterMs?: number;
-  /** @defaultValue a logger that says nothing */
+  /** @defaultValue a silent logger */
   readonly logger?: Logger;
   /** @defaultValue the machine's clock */
   readonly clock?: Clock;
@@ -55,20 +57,20 @@ export interface DashboardOptions {
 export interface Dashboard {
   /** Mount it under any path: `app.use('/admin', dashboard.router)`. */
   readonly router: Router;
-  /** Closes the connection to Redis, without waiting for one that is unavailable. Safe to call twice. */
+  /** Closes the connection to Redis without waiting for an unavailable one. Safe to call twice. */
   close(): Promise<void>;
 }
 
 const DEFAULT_USER = 'payouts';
 
 /**
- * Creates the dashboard: of one account, payout pages under `/payouts` and Bull Board under `/board`; of several, an
- * overview under `/accounts` and the same for each under `/accounts/<platformId>`.
+ * Creates the dashboard: payout pages under `/payouts`, Bull Board under `/board`; several accounts have theirs under
+ * `/accounts/<platformId>`, with an overview under `/accounts`.
  *
- * The server makes everything read-only: where money moves, no click may run a job again or empty a queue. Operators
- * decide with the `payouts` command, which records who did what and why. The one write is `POST /approvals`, where there is
- * a keyring: what it takes was signed elsewhere and proves itself.
- * @throws InvalidConfigError when the options cannot be used
+ * The server is read-only: no click may run a job again or empty a queue. Operators decide with the `payouts` command,
+ * which records who, what and why. The one write, `POST /approvals`, needs a keyring and takes only verified
+ * signatures.
+ * @throws InvalidConfigError if the options are unusable
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
   const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default, explorers = new Map() } = options;
@@ -106,7 +108,6 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   return { router, close: () => (closed ??= close()) };
 }
 
-/** All on one connection. */
 function openAccounts(options: DashboardOptions, logger: Logger): AccountAccess[] {
   const { redisUrl, clock = systemClock } = options;
   const platformIds = [options.platformId].flat();
@@ -127,7 +128,7 @@ function openAccounts(options: DashboardOptions, logger: Logger): AccountAccess[
   return accounts;
 }
 
-/** On the connection that is there, but an approval is told to be kept only once it is. */
+/** Uses the same connection, but reports an approval as kept only after it is confirmed. */
 function openForApprovals(
   accounts: readonly AccountAccess[],
   { redisReplicas }: DashboardOptions,
@@ -143,7 +144,7 @@ function openForApprovals(
   }
 }
 
-/** The first one last: it opened the connection. */
+/** Closes the first last, because it opened the connection. */
 async function closeAccounts(accounts: readonly AccountAccess[]): Promise<void> {
   for (const account of accounts.toReversed()) await account.close();
 }
@@ -160,7 +161,6 @@ function toLogin({ user, password }: DashboardOptions): Login | undefined {
 
 const ASSETS = ['style.css', 'page.js', 'live.js'];
 
-/** The files that every page loads. */
 function createAssets(): Router {
   const router = Router();
   for (const name of ASSETS) {

@@ -1,5 +1,4 @@
-// Keeps a page up to date without a reload: fetches it as often as it says and changes what differs, so that focus, selection,
-// scroll position and open menus stay. It says when it could not.
+// Fetches the page at its interval and changes only what differs: focus, selection, scroll position and open menus stay.
 
 const main = document.querySelector('main');
 const EVERY_MS = Number(main?.dataset.live);
@@ -13,7 +12,7 @@ let updatedAt = Date.now();
 
 async function refresh() {
   try {
-    // Without a user and password, which an address in the location bar may have.
+    // Omits a user and password of the location bar.
     const response = await fetch(location.origin + location.pathname + location.search, {
       cache: 'no-store',
       signal: AbortSignal.timeout(GIVE_UP_AFTER_MS),
@@ -43,7 +42,6 @@ function showStale(text) {
   if (!document.title.startsWith('Not live')) document.title = `Not live · ${document.title}`;
 }
 
-/** Makes an element like another one, and leaves alone what is the same. */
 function update(element, next) {
   updateAttributes(element, next);
   const kept = new Map();
@@ -81,12 +79,12 @@ function updateNode(node, wanted) {
     if (node.nodeValue !== wanted.nodeValue) node.nodeValue = wanted.nodeValue;
     return;
   }
-  // Its text may be the reader's local time.
+  // The text may be the reader's local time.
   if (node.matches('time.utc') && node.dateTime === wanted.dateTime) return;
   update(node, wanted);
 }
 
-/** What the reader opened, and what other scripts added, stays. */
+/** Keeps what the reader opened and other scripts added. */
 function updateAttributes(element, next) {
   for (const { name, value } of next.attributes) {
     if (name !== 'open' && element.getAttribute(name) !== value) element.setAttribute(name, value);

@@ -10,10 +10,10 @@ export interface Login {
   readonly password: string;
 }
 
-/** Wrong passwords that a client may give, and in which time: an operator mistypes, a script guesses. */
+/** Wrong passwords per client and time: an operator mistypes, a script guesses. */
 const LIMIT = { points: 10, duration: 15 * 60 };
 
-/** Clients that are remembered; the one that failed longest ago is dropped first. */
+/** Limit of remembered clients. The one that failed longest ago is dropped first. */
 const MAX_CLIENTS = 10_000;
 
 interface LoginContext {
@@ -23,7 +23,7 @@ interface LoginContext {
   readonly limit?: { readonly points: number; readonly duration: number };
 }
 
-/** Wrong passwords, as Prometheus reads them at `/metrics` of the dashboard, with the password. */
+/** The count of wrong passwords, for Prometheus at the dashboard's `/metrics`, behind the password. */
 export function createLoginMetrics(): { readonly registry: Registry; readonly failures: Counter } {
   const registry = new Registry();
   const failures = new Counter({
@@ -35,11 +35,11 @@ export function createLoginMetrics(): { readonly registry: Registry; readonly fa
 }
 
 /**
- * Requires this user and password (RFC 7617); other requests get 401. A client that guesses gets 429, also with the right
- * password: a response must not say which guess was right.
+ * Requires this user and password (RFC 7617); other requests get 401. A guessing client gets 429 even with the right
+ * password, so that no response shows which guess was right.
  *
- * Hashes of both are always compared, in constant time: the response time says nothing about how much of a guess was
- * right, or how long the password is.
+ * Always compares hashes of both in constant time. The response time then reveals neither how much of a guess was right
+ * nor the password's length.
  */
 export function requireLogin(
   { user, password }: Login,
@@ -81,23 +81,21 @@ export function requireLogin(
   };
 }
 
-/** Counts the wrong passwords of each client. Each waits for its own only, so an attacker locks nobody else out. */
+/** Counts wrong passwords per client, so an attacker locks out no other client. */
 export class FailedAttempts {
   readonly #limiter: RateLimiterMemory;
-  /** In the order of their last failure. */
   readonly #clients = new Set<string>();
 
   constructor(limit: { readonly points: number; readonly duration: number }) {
     this.#limiter = new RateLimiterMemory(limit);
   }
 
-  /** How long the client has to wait until a right password opens, in ms. */
+  /** How long the client must wait before a right password works, in ms. */
   async waitMs(client: string): Promise<number> {
     const state = await this.#limiter.get(client);
     return state !== null && state.remainingPoints <= 0 ? state.msBeforeNext : 0;
   }
 
-  /** Counts a wrong password. */
   async count(
     client: string,
   ): Promise<{ readonly isRefused: boolean; readonly isLast: boolean; readonly waitMs: number }> {
@@ -122,7 +120,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Undefined without credentials, as in a browser's first request: that is no try. */
+/** Undefined without credentials, as in a browser's first request, which is no try. */
 function parseAuthorization(header: Request['headers']['authorization']): Login | undefined {
   const [, encoded] = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(header ?? '') ?? [];
   if (encoded === undefined) return undefined;
@@ -134,7 +132,7 @@ function parseAuthorization(header: Request['headers']['authorization']): Login 
 const IPV6_GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** The client behind an address: of IPv6 its /64 network, since one host has all addresses of it. */
+/** An address's client: for IPv6 the /64 network, since one host has all its addresses. */
 export function networkOf(address: string): string {
   const [plain = ''] = address.split('%');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];

@@ -1,10 +1,7 @@
-// For every page: buttons that copy, and times in the reader's own time zone. The pages work without it. It listens on the
-// document and watches the page, so content that is exchanged later is covered too.
+// Copy buttons and local times; pages work without it. Listeners on the document also cover content that is exchanged later.
 
 const root = document.documentElement;
 root.classList.add('scripted');
-
-// Copying
 
 const status = document.createElement('p');
 status.className = 'unseen';
@@ -16,7 +13,7 @@ document.addEventListener('click', (event) => {
   if (button === null) return;
   void copy(button.dataset.copy).then((isCopied) => {
     button.dataset.note = isCopied ? 'copied' : 'select it instead';
-    // Emptied first, so that the same text is read out again.
+    // Emptied first, so that a screen reader repeats the same text.
     status.textContent = '';
     setTimeout(() => (status.textContent = isCopied ? 'Copied' : 'Could not copy: select the text instead'), 50);
     setTimeout(() => delete button.dataset.note, 1_500);
@@ -46,7 +43,7 @@ function copySelection(text) {
   return isCopied;
 }
 
-// Times: in UTC as the server wrote them, with the local time as a tooltip, or the other way round
+// Times in UTC with the local time as a tooltip, or the reverse
 
 const KEY = 'payouts-local-times';
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -61,7 +58,7 @@ function showTimes() {
     const local = `${format.format(date)} (${zone})`;
     const isExact = time.classList.contains('utc');
     const text = isLocal ? format.format(date) : utc;
-    // Only what differs: each change is seen by the observer below.
+    // Only if it differs: each change triggers the observer below.
     if (isExact && time.textContent !== text) time.textContent = text;
     const title = isExact ? (isLocal ? utc : local) : `${utc} = ${local}`;
     if (time.title !== title) time.title = title;
@@ -84,7 +81,7 @@ document.addEventListener('click', (event) => {
   showTimes();
 });
 
-// Storage may be forbidden: the choice then holds for this page only.
+// Storage may be forbidden: then the choice is for this page only.
 function recall() {
   try {
     return localStorage.getItem(KEY);

@@ -7,19 +7,18 @@ import type { AccountWatch, Observation } from './overview/account-watch.js';
 import { judgePulse } from './overview/judge-pulse.js';
 import { pulseCard } from './overview/pulse-card.js';
 
-/** No page takes longer where Redis does not respond. */
+/** The longest time of a page without Redis. */
 const RESPOND_WITHIN_MS = 900;
 
 const CHECK_AGAIN_MS = 100;
 
 const RETRY_AFTER_S = '5';
 
-/** Writes what is known without Redis. */
 export type RespondWithoutRedis = (request: Request, response: Response, observation: Observation) => void;
 
 /**
- * Responds in place of every later handler while Redis does not: at once where that is known, else as soon as it is. A
- * handler that is only slow, because it reads much, is waited for.
+ * Replaces all later handlers while Redis does not respond. A handler that is slow only because it reads much is waited
+ * for.
  */
 export function respondInTime(watch: AccountWatch, respond: RespondWithoutRedis): RequestHandler {
   return async (request, response, next) => {
@@ -41,7 +40,7 @@ export function respondInTime(watch: AccountWatch, respond: RespondWithoutRedis)
   };
 }
 
-/** Responds in the same way where a handler found out first. */
+/** Responds in the same way if a handler noticed first. */
 export function respondToLostRedis(watch: AccountWatch, respond: RespondWithoutRedis): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (!(error instanceof RedisUnavailableError) || response.headersSent) {
@@ -61,13 +60,13 @@ function respondUnavailable(
   respond(request, response, observation);
 }
 
-/** The details of an internal error go to the log only. */
+/** Details of an internal error go to the log only. */
 export function respondToError(
   toSite: (request: Request) => Site | DashboardSite,
   logger: Logger,
 ): ErrorRequestHandler {
   return (error: Error & { readonly status?: number }, request, response, next) => {
-    // It was responded to because Redis took too long; what came of the handler afterwards matters to nobody.
+    // The response already went out because Redis took too long.
     if (response.writableEnded) return;
     if (response.headersSent) {
       next(error);
@@ -83,7 +82,7 @@ export function respondToError(
   };
 }
 
-/** An operator who updates only one of the programs can resolve it; all else is for the log. */
+/** An operator can resolve different versions of the programs. The log has all else. */
 function describeError(error: Error): Message {
   if (error instanceof UnsupportedFormatError) return { title: 'Ledger of a newer version', text: error.message };
   return { title: 'Internal error', text: 'Internal error; see the log of the dashboard.' };
@@ -95,7 +94,6 @@ interface Message {
   readonly search?: string;
 }
 
-/** A page with one message: what was not found, or what went wrong and what to do. */
 export function messagePage(site: Site | DashboardSite, { title, text, search }: Message): string {
   return layout(
     site,
@@ -108,7 +106,7 @@ export function messagePage(site: Site | DashboardSite, { title, text, search }:
   );
 }
 
-/** What every page of an account says while Redis does not respond: only what is known. */
+/** The page of an account while Redis does not respond: only what is known. */
 export function unavailablePage(site: Site, observation: Observation): string {
   const pulse = judgePulse(observation);
   return layout(

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import helmet from 'helmet';
 
-/** On the payout pages only our own script runs, whatever a payout's texts contain. It fetches nothing but the page itself. */
+/** Payout pages run only our own script, whatever a payout's texts contain. It fetches only the page itself. */
 const PAGE_SOURCES = {
   'default-src': ["'none'"],
   'script-src': ["'self'"],
@@ -13,7 +13,7 @@ const PAGE_SOURCES = {
   'frame-ancestors': ["'none'"],
 };
 
-/** Bull Board runs scripts from its own files only, and its components write inline styles. */
+/** Bull Board runs only scripts of its own files, and its components write inline styles. */
 const BOARD_SOURCES = {
   ...PAGE_SOURCES,
   'style-src': ["'self'", "'unsafe-inline'"],
@@ -21,28 +21,26 @@ const BOARD_SOURCES = {
   'base-uri': ["'self'"],
 };
 
-/** Headers for the payout pages, which load nothing but their style sheet and script. */
 export const pageHeaders = securityHeaders(PAGE_SOURCES);
 
-/** Headers for everything of Bull Board. */
 export const boardHeaders = securityHeaders(BOARD_SOURCES);
 
 function securityHeaders(directives: Record<string, string[]>): RequestHandler {
   return helmet({
     contentSecurityPolicy: { useDefaults: false, directives },
     xFrameOptions: { action: 'deny' },
-    // For the TLS proxy in front to decide; set here, it would also bind other ports of the host.
+    // The TLS proxy decides this. Set here, it would also bind other ports of the host.
     strictTransportSecurity: false,
   });
 }
 
-/** Payouts must not be cached by browsers or proxies. Bull Board's static files may be. */
+/** Browsers and proxies must not cache payouts. They may cache Bull Board's static files. */
 export const noStore: RequestHandler = (request, response, next) => {
   if (!/^(\/accounts\/\d+)?\/board\/static\//.test(request.path)) response.set('Cache-Control', 'no-store');
   next();
 };
 
-/** The pages change nothing: any other method is refused before it reaches a handler. The one write stands before this. */
+/** Refuses every writing method before it reaches a handler. The one write is mounted before this. */
 export const refuseWrites: RequestHandler = (request, response, next) => {
   if (request.method === 'GET' || request.method === 'HEAD') {
     next();
@@ -53,8 +51,8 @@ export const refuseWrites: RequestHandler = (request, response, next) => {
 };
 
 /**
- * Refuses what a page of another site has a browser send. A form cannot send JSON, and no page of the dashboard sends any:
- * this stands before both, for browsers that are told to remember the password.
+ * Refuses requests that another site's page makes through a browser with a remembered password. Forms cannot send JSON,
+ * and no dashboard page sends any, so this is mounted before pages and write.
  */
 export const refuseCrossSite: RequestHandler = (request, response, next) => {
   const site = findForeignSite(request);
@@ -63,7 +61,6 @@ export const refuseCrossSite: RequestHandler = (request, response, next) => {
     response.status(403).json({ code: 'CROSS_SITE', error: `Refused: a page of another site asked for it (${site}).` });
 };
 
-/** What in the request says so. */
 function findForeignSite({ headers, host }: Request): string | undefined {
   const { origin, 'sec-fetch-site': fetchSite } = headers;
   if (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none') {

@@ -4,20 +4,20 @@ import express, { type RequestHandler } from 'express';
 import { ConflictError, InvalidConfigError } from '../base/errors.js';
 import { createDashboard, type DashboardOptions } from './create-dashboard.js';
 
-/** Which account is shown, and where the dashboard listens. */
+/** Which accounts are shown, and where the dashboard listens. */
 export interface DashboardServerOptions extends DashboardOptions {
-  /** The address to listen on; a password of at least 12 characters is required unless it is loopback. */
+  /** The address to listen on; any but loopback requires a password of at least 12 characters. */
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
   /**
    * Proxies whose `X-Forwarded-For` names the client: addresses, networks such as `10.0.0.0/8`, or `loopback`.
-   * @defaultValue none: the client is who connects
+   * @defaultValue none: the client is the connecting address
    */
   readonly trustedProxies?: readonly string[] | undefined;
 }
 
-/** A dashboard that listens. */
+/** A running dashboard server. */
 export interface DashboardServer {
   /** The URL to open. */
   readonly url: string;
@@ -27,8 +27,8 @@ export interface DashboardServer {
 
 /**
  * Serves the dashboard until it is closed.
- * @throws InvalidConfigError when other machines could reach it without a password, or an option is invalid
- * @throws ConflictError when the address is taken
+ * @throws InvalidConfigError if other machines could reach it without a password, or an option is invalid
+ * @throws ConflictError if the address is taken
  */
 export async function startDashboard(options: DashboardServerOptions): Promise<DashboardServer> {
   const { host, port, password, trustedProxies = [] } = options;
@@ -60,7 +60,7 @@ export async function startDashboard(options: DashboardServerOptions): Promise<D
 
 const SHORTEST_PASSWORD = 12;
 
-/** The password itself is never part of the error. */
+/** The error never contains the password. */
 function checkPassword(host: string, password: string | undefined): void {
   if (isLoopback(host)) return;
   const where = `to listen on ${host}, which other machines can reach`;
@@ -80,8 +80,8 @@ function isLoopback(host: string): boolean {
 }
 
 /**
- * Without a password, access is by being on this machine. A web page could point its own host name at 127.0.0.1 and read
- * the dashboard through the browser here (DNS rebinding), but it cannot change the name in the request.
+ * Without a password, only this machine has access. A web page could point its host name at 127.0.0.1 and read the
+ * dashboard through a browser here (DNS rebinding). It cannot change the name in the request.
  */
 const refuseForeignNames: RequestHandler = (request, response, next) => {
   if (isLoopback((request.headers.host ?? '').replace(/:\d+$/, ''))) {
@@ -111,7 +111,6 @@ async function closeServer(server: Server): Promise<void> {
   await closed;
 }
 
-/** The host by which a browser on this machine reaches it. */
 function toUrlHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

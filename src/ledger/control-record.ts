@@ -23,7 +23,7 @@ export interface IntentSignature {
   readonly audience?: string | undefined;
 }
 
-/** What is wrong with a signature where somebody altered or forged something; other faults come about in good faith too. */
+/** What is wrong with a signature where someone altered or forged something; other faults come about in good faith too. */
 export const TAMPERING_FAULTS = ['fields', 'wrong_role', 'bad_signature'] as const;
 
 /** A signature as a ledger has it. */
@@ -133,7 +133,7 @@ export function toApprovalField(approval: SignedApproval): string {
 }
 
 /**
- * The approvals of a record, in the order in which they were signed. Anybody may have put them there: what is no approval, or
+ * The approvals of a record, in the order in which they were signed. Anyone may have put them there: what is no approval, or
  * names another key than its field, is left out, so each key has one at most.
  */
 export function parseApprovals(record: StoredFields): SignedApproval[] {

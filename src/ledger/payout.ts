@@ -296,7 +296,7 @@ export interface Hold extends HeldFor {
 const heldSchema = z.object({
   kind: z.enum(['signature', 'journal', 'policy']).catch('signature'),
   reason: z.string().catch('unreadable'),
-  message: z.string().catch('why it is held cannot be read: somebody has altered its record in Redis'),
+  message: z.string().catch('why it is held cannot be read: someone has altered its record in Redis'),
   rule: z.string().optional().catch(undefined),
   until: z.string().optional().catch(undefined),
   needs: z.object({ by: z.string(), persons: z.number() }).optional().catch(undefined),

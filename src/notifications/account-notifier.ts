@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { every, isAborted, type Clock } from '../base/clock.js';
-import { readGatewayFacts } from '../ledger/gateway-facts.js';
+import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/state-events.js';
+import { NOTIFY_GROUP, startNotifyGroup } from '../ledger/reads/state-events.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { Logger } from '../base/logger.js';
@@ -12,7 +12,6 @@ import type { PayoutEvent, PayoutEventName } from '../producer/events/payout-eve
 import { formatRequest, postRequest, type Receiver } from './post-request.js';
 import { describeEvent, nameOf, type Notification } from './notification.js';
 
-/** What a notifier tells of its attempts, for metrics. */
 export interface NotifierObserver {
   delivered(): void;
   /** @param reason - without a secret */
@@ -22,25 +21,23 @@ export interface NotifierObserver {
 interface AccountNotifierOptions {
   readonly ledger: PayoutLedger;
   readonly receiver: Receiver;
-  /** See `NotifierOptions`. */
   readonly verify?: ((payout: Payout) => Payout) | undefined;
   readonly events: ReadonlySet<PayoutEventName>;
-  /** Time limit of one attempt. */
   readonly timeoutMs: number;
   readonly observer: NotifierObserver;
   readonly logger: Logger;
 }
 
-/** Events of a busy account are read together: Redis has less to do, and nobody reads a chat faster. */
+/** Reads events of a busy account together, to save Redis work. Readers of a chat do not notice. */
 const LINGER_MS = 2_000;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 300_000;
-/** Redis, or the right to read from it, is tried again after this time. */
+/** Retry delay after an unavailable Redis or a refused read. */
 const REDIS_RETRY_MS = 5_000;
 
 /**
- * Posts the chosen events of an account, one after the other, each until it is delivered. An event is acknowledged in Redis
- * only after that, so a process that dies loses none; the one it had in hand may be delivered again.
+ * Posts an account's chosen events in order, each until it is delivered. Only then is an event acknowledged in Redis,
+ * so a crash loses none. It may deliver the current one twice.
  */
 export class AccountNotifier {
   readonly #options: AccountNotifierOptions;
@@ -81,7 +78,7 @@ export class AccountNotifier {
       const type = nameOf(event);
       if (type === undefined) continue;
       const notification = await this.#describe(event, type);
-      // Left in the hands of the group: it is delivered after the next start.
+      // Stays pending in the group: it is delivered after the next start.
       if (!(await this.#deliver(notification))) break;
     }
   }
@@ -98,7 +95,7 @@ export class AccountNotifier {
     return describeEvent(platformId, event, type, payout && verify(payout), currencies);
   }
 
-  /** @returns false when it was stopped before it could deliver */
+  /** @returns false if it was stopped before the delivery */
   async #deliver(notification: Notification): Promise<boolean> {
     const { receiver, timeoutMs, observer, logger } = this.#options;
     const { id, type } = notification;
@@ -120,7 +117,7 @@ export class AccountNotifier {
   }
 }
 
-/** Doubles from a second to five minutes, less up to a fifth: receivers that return are not met by all at once. */
+/** Doubles from a second to five minutes, less up to a fifth, so that retries to a receiver spread out. */
 function backOffMs(attempt: number): number {
   return Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** (attempt - 1)) * (1 - Math.random() / 5);
 }

@@ -1,40 +1,39 @@
 import { InvalidConfigError } from '../base/errors.js';
 import { formatMoney } from '../base/format.js';
-import type { Currency } from '../ledger/gateway-facts.js';
+import type { Currency } from '../ledger/reads/gateway-facts.js';
 import { lastMessage, type Payout } from '../ledger/payout.js';
 import { PAYOUT_STATES } from '../ledger/states.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from '../producer/events/payout-events.js';
 
-/** What is posted about an event: the body of `NOTIFY_FORMAT` `json`. */
+/** The body of an event's post for `NOTIFY_FORMAT` `json`. */
 export interface Notification {
-  /** The same in every attempt, and different for every other event: what a receiver remembers to handle each once. */
+  /** The same in every attempt and unique per event, so that a receiver handles each once. */
   readonly id: string;
-  /** The state that a payout came into, or what happened to the account. */
+  /** The payout's new state, or the account's event. */
   readonly type: PayoutEventName;
   readonly platformId: number;
-  /** ISO 8601, UTC: when it happened. */
+  /** ISO 8601, UTC. */
   readonly at: string;
   readonly by?: string;
   readonly reason?: string;
   /** Of `policy_loaded` and `journal_head`: SHA-256, hexadecimal. */
   readonly hash?: string;
-  /** As it is when the notification is sent, which may be a later state; absent where the event is the account's. */
+  /** The payout when the notification is sent, possibly in a later state. Absent for events of the account. */
   readonly payout?: NotifiedPayout;
-  /** One line for operators. */
   readonly text: string;
 }
 
-/** No address and no metadata: a chat is not the place for them. */
+/** Without addresses and metadata, which do not belong in a chat. */
 type NotifiedPayout = Pick<Payout, 'payoutId' | 'state' | 'paymentId' | 'amount' | 'attempt'> &
   Partial<Pick<Payout, 'symbol' | 'reference' | 'batch' | 'held' | 'message' | 'txhash' | 'lateTxhash' | 'verified'>>;
 
 const EVENT_NAMES: readonly PayoutEventName[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
-/** It comes every ten minutes, whatever happens: who wants it names it. */
+/** It comes every ten minutes, so receivers must ask for it by name. */
 const NOT_IN_ALL: ReadonlySet<PayoutEventName> = new Set(['journal_head']);
 
 /**
  * Reads `NOTIFY_EVENTS`.
- * @throws InvalidConfigError when a name does not exist
+ * @throws InvalidConfigError if a name does not exist
  */
 export function parseEventNames(text: string): ReadonlySet<PayoutEventName> {
   const names = text.split(',').map((name) => name.trim());
@@ -47,14 +46,13 @@ export function parseEventNames(text: string): ReadonlySet<PayoutEventName> {
   throw new InvalidConfigError([{ field: 'NOTIFY_EVENTS', message }]);
 }
 
-/** The state that the payout came into, or what happened. */
 export function nameOf(event: PayoutEvent): PayoutEventName | undefined {
   return event.type === 'state' ? event.to : event.type;
 }
 
 /**
- * @param payout - absent where the event is the account's, and where retention removed it
- * @param currencies - those whose names are known
+ * @param payout - absent for events of the account, and after retention removed it
+ * @param currencies - those with known names
  */
 export function describeEvent(
   platformId: number,
@@ -96,7 +94,7 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
   objection: 'is stopped: a send journal contradicts the ledger',
   ledger_adopted: 'continues: its ledger was adopted',
   declared_new: 'is new, as an operator states: its first worker begins at once',
-  balance_dropped: 'has less money than its payouts explain: somebody else may use its secret key',
+  balance_dropped: 'has less money than its payouts explain: someone else may use its secret key',
   drop_accepted: 'had an unexplained drop of its balance, which an operator accepted',
   policy_loaded: 'has a policy that a worker loaded',
   journal_head: 'has a send journal that ends with this hash',
@@ -104,7 +102,7 @@ const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
 
 const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decision']>, string>> = {
   late_payment: 'was paid too late',
-  tampering: 'is held, because somebody has altered what is in Redis',
+  tampering: 'is held, because someone has altered what is in Redis',
   approve: 'has an approval',
   reject: 'has a rejection',
 };

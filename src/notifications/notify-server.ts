@@ -4,7 +4,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { InvalidConfigError } from '../base/errors.js';
 import type { NotifierObserver } from './account-notifier.js';
 
-/** What `payouts notify` says of itself. How far it is behind is told by the worker, also when this process is gone. */
+/** The status of `payouts notify`. The worker reports its lag, also after this process ends. */
 export class NotifyStatus {
   readonly registry = new Registry();
   readonly #delivered: Counter<'platform_id'>;
@@ -44,19 +44,17 @@ export class NotifyStatus {
     };
   }
 
-  /** Why notifications wait, by account; empty when none does. */
   get reasons(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.#reasons);
   }
 }
 
-/** A running server of `/healthz`, `/readyz` and `/metrics`. */
 interface NotifyServer {
   readonly url: string;
   close(): void;
 }
 
-/** @throws InvalidConfigError when it cannot listen there */
+/** @throws InvalidConfigError if it cannot listen */
 export async function startNotifyServer(status: NotifyStatus, host: string, port: number): Promise<NotifyServer> {
   const server = createServer((request, response) => {
     request.resume();

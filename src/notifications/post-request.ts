@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Notification } from './notification.js';
 
-/** Whom the receiver is, and how it wants the body. The URL holds a token in most cases: it is never logged. */
+/** The receiver and its body format. The URL usually holds a token, so it is never logged. */
 export interface Receiver {
   readonly url: string;
   readonly format: 'json' | 'slack' | 'telegram';
@@ -9,13 +9,12 @@ export interface Receiver {
   readonly secret?: string | undefined;
 }
 
-/** What is posted. */
 interface NotificationRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** @param now - seconds since 1970, part of what is signed: a receiver refuses what is old */
+/** @param now - seconds since 1970; signed, so that a receiver can refuse old requests */
 export function formatRequest(receiver: Receiver, notification: Notification, now: number): NotificationRequest {
   const body = JSON.stringify(formatBody(receiver, notification));
   const headers = { 'content-type': 'application/json; charset=utf-8', 'payouts-notification-id': notification.id };
@@ -29,7 +28,7 @@ function formatBody({ url, format }: Receiver, notification: Notification): obje
     case 'json':
       return notification;
     case 'slack':
-      // In a gateway's message `<!channel>` must not call everybody.
+      // In a gateway's message, `<!channel>` must not notify all members.
       return { text: text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;') };
     case 'telegram':
       return { chat_id: new URL(url).searchParams.get('chat_id'), text, disable_web_page_preview: true };
@@ -41,22 +40,22 @@ export function sign(secret: string, timestamp: number, body: string): string {
   return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
 }
 
-/** What became of one attempt. Only `delivered` ends the retries. */
+/** The result of one attempt. Only `delivered` ends the retries. */
 type PostOutcome =
   | { readonly kind: 'delivered' }
   | {
       readonly kind: 'failed';
-      /** Never with the URL, which may hold a token, nor with what the receiver said. */
+      /** Without the URL, which may hold a token, and without the receiver's text. */
       readonly reason: string;
-      /** What the receiver asked for, in ms. */
+      /** The delay that the receiver asked for, in ms. */
       readonly retryAfterMs?: number;
     };
 
 const BODY_LIMIT = 64 * 1024;
 
 /**
- * Posts once. It is delivered when the whole response has arrived and its status is 2xx: a receiver that dies in the middle
- * may have kept nothing. A redirect is not followed, because it would take the content elsewhere.
+ * Posts once. Only a whole response with a 2xx status counts: a receiver that dies during it may have kept nothing. It
+ * follows no redirect, which would send the content elsewhere.
  */
 export async function postRequest(
   url: string,

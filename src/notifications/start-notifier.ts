@@ -10,7 +10,7 @@ interface NotifierOptions {
   readonly redisUrl: string;
   readonly platformIds: readonly number[];
   readonly receiver: Receiver;
-  /** Says of a payout of an account whether its state is signed (`Payout.verified`). @defaultValue it is not said */
+  /** Sets `Payout.verified`: whether the payout's state is signed. @defaultValue unset */
   readonly verify?: (platformId: number, payout: Payout) => Payout;
   /** As `NOTIFY_EVENTS`. */
   readonly events: string;
@@ -20,8 +20,8 @@ interface NotifierOptions {
 }
 
 /**
- * Posts the events of the accounts until it is stopped. An account whose receiver fails does not hold up the others.
- * @throws InvalidConfigError when the options contradict each other
+ * Posts the accounts' events until it is stopped. A failing receiver of one account does not delay the others.
+ * @throws InvalidConfigError if the options contradict each other
  */
 export async function runNotifier(options: NotifierOptions, stop: AbortSignal): Promise<void> {
   const { redisUrl, platformIds, receiver, timeoutMs, observe, verify, logger } = options;

@@ -1,4 +1,4 @@
-import type { AccountStats } from '../ledger/account-stats.js';
+import type { AccountStats } from '../ledger/reads/account-stats.js';
 import type { KnownJournal } from '../ledger/sender-ledger.js';
 import { findKnownJournals, UNNAMED } from './adoption.js';
 import { formatCommand, type AdviceOptions, type Command } from './next-steps.js';

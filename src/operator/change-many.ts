@@ -1,7 +1,7 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import type { Actor } from '../ledger/payout.js';
 import { type ChangedPayout, changePayouts, type ManyChanges, type PayoutLedger } from '../ledger/payout-ledger.js';
-import { readPayouts } from '../ledger/payout-queries.js';
+import { readPayouts } from '../ledger/reads/payout-queries.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { DecisionSigner } from './decision-signer.js';
 

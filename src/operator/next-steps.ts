@@ -60,7 +60,7 @@ function approvalSteps(payoutId: string, held: HeldFor | undefined): Step[] {
   const { by, persons } = held.needs;
   return [
     {
-      when: `${persons === 1 ? '1 person' : `${persons} persons`} of the group ${by} must say yes to exactly this address and amount, each with a key.`,
+      when: `${persons === 1 ? '1 person' : `${persons} people`} of the group ${by} must say yes to exactly this address and amount, each with a key.`,
       command: toCommand('approve', payoutId, ['--key', 'FILE']),
     },
     {

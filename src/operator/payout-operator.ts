@@ -1,7 +1,7 @@
 import { ClosedError, InvalidInputError } from '../base/errors.js';
 import { audienceOf } from '../base/settings.js';
 import type { StatusGateway } from '../gateway/gateway.js';
-import { type AccountStats, readAccountStats } from '../ledger/account-stats.js';
+import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { type Actor, parseActor, type Payout } from '../ledger/payout.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';

@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
-import { readBatchCounts } from '../ledger/batches.js';
+import { readBatchCounts } from '../ledger/reads/batches.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';

@@ -1,7 +1,7 @@
 import { InvalidInputError, type Problem } from '../base/errors.js';
 import { isNothing, parseInput } from '../base/fields.js';
 import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
-import type { Currency } from '../ledger/gateway-facts.js';
+import type { Currency } from '../ledger/reads/gateway-facts.js';
 import { type NewPayout, type PayoutInput, payoutInputSchema } from '../ledger/payout.js';
 import type { PayoutSigner } from './producer-control.js';
 

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { Clock } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../base/errors.js';
 import { parseInput, txhashField } from '../base/fields.js';
-import { type AccountStats, readAccountStats } from '../ledger/account-stats.js';
-import { type Currency, readGatewayFacts } from '../ledger/gateway-facts.js';
+import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
+import { type Currency, readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
-import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/payout-queries.js';
+import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/reads/payout-queries.js';
 import { batchField, lineField, type NewPayout, type Payout, type PayoutInput } from '../ledger/payout.js';
 import { PAYOUT_STATES, SETTLED_STATES } from '../ledger/states.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
@@ -184,7 +184,8 @@ export class PayoutProducer {
    * a group at a time. An event counts as handled when the loop asks for the next. After a `break` or an error in the
    * loop it comes again. If a consumer dies, another continues with its current event after `claimAfterMs`. Waits for
    * an unavailable Redis.
-   * @example for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
+   * @example
+   * for await (const event of producer.events({ group: 'ledger', consumer: hostname() })) await book(event);
    * @throws InvalidInputError, ClosedError
    */
   events(options: EventsOptions): AsyncGenerator<PayoutEvent, void, undefined> {

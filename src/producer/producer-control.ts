@@ -1,18 +1,17 @@
 import type { NewPayout, Payout } from '../ledger/payout.js';
 
-/** Signs payouts before the ledger has them. */
+/**
+ * Signs payouts before the ledger has them.
+ * @throws InvalidInputError from each call, if the payout cannot be signed
+ */
 export interface PayoutSigner {
-  /** @throws InvalidInputError when the payout cannot be signed */
   check(payout: NewPayout): void;
-  /**
-   * Signs a payout; one that is signed already keeps its signature.
-   * @throws InvalidInputError when the payout cannot be signed
-   */
+  /** A signed payout keeps its signature. */
   sign(payout: NewPayout): NewPayout;
 }
 
-/** A port: what control of money does in a producer. */
+/** The port to control of money. */
 export interface ProducerControl extends PayoutSigner {
-  /** Sets {@link Payout.verified} where a worker signs the payout's state. */
+  /** Sets {@link Payout.verified} if a worker signs the payout's state. */
   mark(payout: Payout): Payout;
 }

@@ -8,21 +8,21 @@ import type { Arrival, Payment, SandboxStats } from './sandbox-account.js';
 import { readBody } from './signed-form.js';
 
 /**
- * Queries and controls of a sandbox, in the same process or over HTTP under `/__sandbox/`.
- * `platformId` may be left out if there is only one account.
+ * Queries and controls of a sandbox, in the same process or over HTTP under `/__sandbox/`. `platformId` is optional
+ * with one account.
  */
 export interface SandboxControls {
-  /** @throws InvalidInputError when there is no such account; so do all that take a `platformId` */
+  /** @throws InvalidInputError if the account does not exist; so do all calls with a `platformId` */
   stats(platformId?: number): SandboxStats;
-  /** Every withdrawal that arrived, in order of arrival, with the gap before it. */
+  /** Every withdrawal that arrived, in order, with the gap before it. */
   arrivals(platformId?: number): readonly Arrival[];
-  /** Every payment, in the order in which it was made. */
+  /** Every payment, in order. */
   payments(platformId?: number): readonly Payment[];
-  /** The faults in force and how often each has fired. */
+  /** The active faults and how often each has fired. */
   faults(): readonly (FaultRule & { readonly fired: number })[];
-  /** Replaces all faults. @throws InvalidInputError naming the rule that is broken */
+  /** Replaces all faults. @throws InvalidInputError naming the broken rule */
   setFaults(faults: readonly FaultRule[]): void;
-  /** @throws InvalidInputError naming the rule that is broken */
+  /** @throws InvalidInputError naming the broken rule */
   addFaults(faults: readonly FaultRule[]): void;
   unblock(platformId?: number): void;
   /** Restores an account's initial state: full balance, no payments, no statistics, not blocked. */
@@ -34,7 +34,7 @@ export interface SandboxControls {
 
 /** A running sandbox. */
 export interface Sandbox extends SandboxControls {
-  /** The `GATEWAY_BASE_URL` for clients, without a slash at the end. */
+  /** The clients' `GATEWAY_BASE_URL`, without a slash at the end. */
   readonly url: string;
   readonly port: number;
   /** The seed of this run, to repeat its latencies. */
@@ -57,7 +57,7 @@ const faultsBody = z
 
 type Action = (controls: SandboxControls, platformId: number | undefined, body: unknown) => object;
 
-/** The actions by method and name; none of them is part of the gateway's API. */
+/** Not part of the gateway's API. */
 const ACTIONS: Readonly<Record<string, Action>> = {
   'GET stats': (controls, platformId) => controls.stats(platformId),
   'GET arrivals': (controls, platformId) => ({ arrivals: controls.arrivals(platformId) }),
@@ -88,7 +88,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-/** Serves the calls under `/__sandbox/` in JSON, bad ones with status 400 and what is wrong. */
+/** Serves JSON calls under `/__sandbox/`; bad ones get status 400 and the problem. */
 export async function serveControl(
   controls: SandboxControls,
   target: { readonly name: string; readonly query: URLSearchParams },

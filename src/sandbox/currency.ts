@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 
-/** A currency that the sandbox pays out in. */
 export interface Currency {
   readonly paymentId: number;
   readonly code: string;
   readonly name: string;
   readonly network: string;
-  /** Fixed, so that a test can predict every balance. */
+  /** Fixed, so that tests can predict every balance. */
   readonly usdRate: string;
-  /** What `/transactionstatus` returns as the fee of each payment. */
+  /** The fee of each payment in `/transactionstatus`. */
   readonly fee: string;
   /** Ripple XRP and the TON network: `address:destinationTag`. */
   readonly hasDestinationTag: boolean;
@@ -16,7 +15,7 @@ export interface Currency {
 
 type Row = readonly [paymentId: number, code: string, name: string, network: string, usdRate: string, fee: string];
 
-/** The numbers stay as they are: users write them into their tests. */
+/** The numbers must not change: users write them into their tests. */
 const ROWS: readonly Row[] = [
   [1, 'BTC', 'Bitcoin', 'Bitcoin', '64250.5', '0.00012'],
   [2, 'ETH', 'Ethereum', 'Ethereum', '3120.75', '0.0011'],
@@ -49,12 +48,12 @@ export function findCurrency(paymentId: number): Currency | undefined {
 
 interface DepositWallet {
   readonly address: string;
-  /** Empty for currencies that have none. */
+  /** Empty if the currency has none. */
   readonly destinationTag: string;
 }
 
 /**
- * The wallet for one deposit: the same call always gives the same address, also after a restart.
+ * The wallet for one deposit. The same call always gives the same address, also after a restart.
  *
  * Addresses are hashes with an unmistakable prefix, so that no real money can be paid to one.
  */

@@ -5,13 +5,12 @@ export type { EndpointName };
 
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS) as [EndpointName, ...EndpointName[]];
 
-/** The endpoint of a request path, or undefined where the API has none. */
 export function endpointOf(path: string): EndpointName | undefined {
   return ENDPOINT_NAMES.find((name) => path === `/${ENDPOINTS[name].path}`);
 }
 
 /**
- * What is wrong with the names of a call's fields, as a message; undefined when names and order are as documented.
+ * @returns the problem of names or order, if any
  * @see docs/gateway-api.md#authentication
  */
 export function findFieldProblem(endpoint: EndpointName, names: readonly string[]): string | undefined {
@@ -30,7 +29,7 @@ function isOptional(endpoint: EndpointName, name: string): boolean {
   return schemaOf(endpoint, name) instanceof z.ZodExactOptional;
 }
 
-/** The value that a field's text stands for, as its schema expects it: the API's integers are numbers. */
+/** A field's value in the type of its schema: the API's integers become numbers. */
 export function toFieldValue(endpoint: EndpointName, name: string, text: string): unknown {
   return schemaOf(endpoint, name) instanceof z.ZodNumber && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }

@@ -3,14 +3,12 @@ import type { FaultKind, ParsedFaultRule } from './fault-rule.js';
 import { drawDelayMs, type Random } from './latency.js';
 import { failed, type SandboxResponse } from './response.js';
 
-/** The properties of a call that rules match. */
 interface FaultTarget {
   readonly endpoint: EndpointName;
   readonly platformId: number | undefined;
   readonly addressTo: string | undefined;
 }
 
-/** What happens to one call. */
 export interface FaultStrike {
   readonly latencyBeforeMs: number;
   readonly latencyAfterMs: number;
@@ -25,7 +23,6 @@ interface ActiveRule {
   fired: number;
 }
 
-/** The rules in force, each with its own count of calls. */
 export class FaultPlan {
   readonly #random: Random;
   #active: ActiveRule[] = [];
@@ -44,12 +41,10 @@ export class FaultPlan {
     this.add(rules);
   }
 
-  /** The rules in force and how often each has fired. */
   get rules(): readonly (ParsedFaultRule & { readonly fired: number })[] {
     return this.#active.map(({ rule, fired }) => ({ ...rule, fired }));
   }
 
-  /** Counts the call and decides what happens to it. */
   strike(target: FaultTarget): FaultStrike {
     let [latencyBeforeMs, latencyAfterMs] = [0, 0];
     let fault: FaultStrike['fault'];
@@ -83,7 +78,7 @@ type Fault = NonNullable<FaultStrike['fault']>;
 
 export const BLOCKED_MESSAGE = 'account blocked';
 
-/** The response of a fault that replaces the processing of the call; undefined for a fault that lets it through. */
+/** The response of a fault that replaces a call's processing, if it does. */
 export function refusalOf(fault: Fault | undefined, endpoint: EndpointName): SandboxResponse | undefined {
   switch (fault?.kind) {
     case 'reject':
@@ -99,7 +94,6 @@ export function refusalOf(fault: Fault | undefined, endpoint: EndpointName): San
   }
 }
 
-/** Applies a fault to the response to a call that was processed. */
 export function spoil(fault: Fault | undefined, response: SandboxResponse): SandboxResponse {
   const { body } = response;
   if (typeof body === 'string') return response;

@@ -4,7 +4,7 @@ import { addressToField } from '../gateway/payment-fields.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 
-/** Every fault and what a caller sees of it. "Processed" means that a withdrawal has paid. */
+/** Every fault and its effect for a caller. "Processed" means that a withdrawal has paid. */
 export const FAULT_DESCRIPTIONS = {
   'latency-before': 'the call takes longer to arrive (delay)',
   'latency-after': 'the response takes longer to arrive (delay)',
@@ -24,14 +24,14 @@ export const FAULT_DESCRIPTIONS = {
   block: 'call not processed, response as for a blocked account, which it is not',
 } as const;
 
-/** A fault that the sandbox can inject; {@link FAULT_DESCRIPTIONS} says what each does. */
+/** A fault that the sandbox can inject; {@link FAULT_DESCRIPTIONS} describes each. */
 export type FaultKind = keyof typeof FAULT_DESCRIPTIONS;
 
 const FAULT_KINDS = Object.keys(FAULT_DESCRIPTIONS) as [FaultKind, ...FaultKind[]];
 
 /**
- * Which calls meet a fault. All given conditions must hold; without any, every call of the endpoint meets it.
- * Where several rules match a call, latencies add up and of the others the first rule wins.
+ * Which calls meet a fault. All given conditions must hold; without any, every call of the endpoint meets it. If
+ * several rules match, latencies add up and the first other rule wins.
  */
 export interface FaultRule {
   readonly kind: FaultKind;
@@ -39,7 +39,7 @@ export interface FaultRule {
   readonly endpoint?: EndpointName | 'any' | undefined;
   /** One call in N: the N-th, the 2N-th, … of those that meet the other conditions. */
   readonly every?: number | undefined;
-  /** The number of calls after which the rule no longer applies. */
+  /** The number of calls after which the rule ends. */
   readonly times?: number | undefined;
   /** Only payments to these recipients; for `/transactionstatus`, only about them. */
   readonly addresses?: readonly string[] | undefined;
@@ -79,7 +79,6 @@ export const faultRuleField = z
     error: 'needs endpoint withdraw or transactionstatus: the other calls name no recipient',
   });
 
-/** A rule with its defaults filled in. */
 export type ParsedFaultRule = z.output<typeof faultRuleField>;
 
 function isLatency(kind: FaultKind): boolean {

@@ -9,7 +9,6 @@ import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } fro
 import type { AccountRegistry, SandboxAccount } from './sandbox-account.js';
 import { parseSignedForm, readBody, type SignedForm } from './signed-form.js';
 
-/** Holds responses back while it is shut. */
 export class PauseGate {
   #opened: { promise: Promise<void>; open: () => void } | undefined;
 
@@ -29,9 +28,8 @@ export class PauseGate {
     return this.#opened !== undefined;
   }
 
-  /** Resolves at once while the gate is open, else when it opens. */
   async pass(): Promise<void> {
-    // It may have been shut again in the meantime.
+    // The gate may have been shut again.
     while (this.#opened !== undefined) await this.#opened.promise;
   }
 }
@@ -50,7 +48,7 @@ interface GatewayServiceParts {
   readonly signal: AbortSignal;
 }
 
-/** Takes a call of a documented endpoint through the stages of a real one: wire, signature, limit, processing, wire. */
+/** Takes a call through the stages of a real gateway: wire, signature, limit, processing, wire. */
 export class GatewayService {
   readonly #parts: GatewayServiceParts;
 
@@ -66,7 +64,7 @@ export class GatewayService {
       return;
     }
     const body = await readBody(request);
-    // The caller closed the connection within the body: such a call never arrives.
+    // The caller closed the connection within the body, so the call never arrives.
     if (body === 'incomplete') return;
     if (body === 'too_large') {
       sendResponse(request, response, failed('the body is too large', 413));
@@ -88,7 +86,7 @@ export class GatewayService {
   ): Promise<void> {
     const { latencyBeforeMs, latencyAfterMs, gate, random, logger } = this.#parts;
     const strike = this.#strike(endpoint, form);
-    // From here on the call is on its way: it arrives even when its sender has given up, as on a real network.
+    // From here on the call is on its way: as on a real network, it arrives even if its sender gives up.
     await this.#sleep(drawDelayMs(latencyBeforeMs, random) + strike.latencyBeforeMs);
     if (this.#isClosed() || strike.fault?.kind === 'hang-before') return;
     if (strike.fault?.kind === 'drop-before') {
@@ -119,7 +117,7 @@ export class GatewayService {
     return strike;
   }
 
-  /** Everything between the arrival of a call and its response, synchronously: nothing can come between stamp and verdict. */
+  /** Synchronous from arrival to response, so nothing comes between stamp and verdict. */
   #process(endpoint: EndpointName, form: SignedForm, fault: FaultStrike['fault']): SandboxResponse {
     const { accounts, clock, settlement } = this.#parts;
     const nowMs = clock.now();
@@ -137,7 +135,7 @@ export class GatewayService {
     return refusalOf(fault, endpoint) ?? handleCall(endpoint, { account, fields, nowMs, settlement });
   }
 
-  /** Every withdrawal that its account signed counts for the limit, also one that is refused for another reason. */
+  /** Every withdrawal that its account signed counts for the limit, even if it is refused for another reason. */
   #stamp(account: SandboxAccount, form: SignedForm, nowMs: number): void {
     const nowBlocked = account.arrive(nowMs, {
       addressTo: fieldOf(form, 'address_to') ?? null,
@@ -157,7 +155,7 @@ export class GatewayService {
   }
 }
 
-/** A call with another method or content type than docs/gateway-api.md#calls names. */
+/** Finds a method or content type that docs/gateway-api.md#calls does not name. */
 function findMisuse(request: IncomingMessage): SandboxResponse | undefined {
   if (request.method !== 'POST') return { ...failed('method not allowed: use POST', 405), headers: { allow: 'POST' } };
   const contentType = request.headers['content-type'] ?? '';

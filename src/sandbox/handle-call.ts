@@ -7,15 +7,14 @@ import { toFieldValue, type EndpointName } from './endpoint.js';
 import type { Payment, SandboxAccount } from './sandbox-account.js';
 import { failed, succeeded, type SandboxResponse } from './response.js';
 
-/** How payments settle. */
 export interface Settlement {
   /** Milliseconds from the withdrawal until `approve` leaves 0. */
   readonly settleAfterMs: number;
-  /** Whether a payment to this recipient ends in error. Called once for each payment. */
+  /** Whether a payment to this recipient fails. Called once per payment. */
   fails(addressTo: string): boolean;
 }
 
-/** A call with a valid signature and the documented fields, whose values are not checked yet. */
+/** A call with a valid signature and the documented fields; values are unchecked. */
 interface Call {
   readonly account: SandboxAccount;
   readonly fields: Readonly<Record<string, string>>;
@@ -23,12 +22,11 @@ interface Call {
   readonly settlement: Settlement;
 }
 
-/** The request of an endpoint, checked, under this package's names. */
 type RequestOf<Name extends EndpointName> = z.output<(typeof ENDPOINTS)[Name]['request']>;
 
 type Handlers = { readonly [Name in EndpointName]: (call: Call, request: RequestOf<Name>) => SandboxResponse };
 
-/** What each endpoint does: docs/gateway-api.md#endpoints. */
+/** docs/gateway-api.md#endpoints */
 const HANDLERS: Handlers = {
   withdraw,
   transactionstatus: transactionStatus,
@@ -97,7 +95,7 @@ function toListItem({ paymentId, code, name, network, usdRate }: Currency): Reco
   return { payment_id: paymentId, currency: code, name, network, rate_usd: usdRate };
 }
 
-/** Names the first problem under the API's name, with the value as it was sent: the schema may have seen a number. */
+/** Names the first problem with the API's field name and the text that was sent; the schema may have seen a number. */
 function invalid(error: z.ZodError, fields: Call['fields']): SandboxResponse {
   const [issue] = error.issues;
   const name = Object.keys(fields).find((field) => toPackageName(field) === issue?.path[0]);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Numbers from 0 to below 1 that depend on nothing but the seed, so that a run with jitter can be repeated. */
+/** Numbers from 0 to below 1 from the seed alone, so that a run with jitter can be repeated. */
 export type Random = () => number;
 
 /** The mulberry32 generator: small, fast and even enough for delays and shares. */
@@ -24,7 +24,6 @@ const MAX_DELAY_MS = 24 * 60 * 60 * 1000;
 const RULE = `must be milliseconds from 0 to ${MAX_DELAY_MS}, or {min, max} with min not above max`;
 const delay = z.number().min(0, RULE).max(MAX_DELAY_MS, RULE);
 
-/** A fixed number of milliseconds or a range of them. */
 export const delayRangeField = z
   .union([delay, z.strictObject({ min: delay, max: delay }).refine(({ min, max }) => min <= max, RULE)], {
     error: RULE,

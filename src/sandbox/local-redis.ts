@@ -25,12 +25,12 @@ export interface LocalRedisOptions {
   readonly port?: number;
   /** More command-line settings, e.g. `['--maxmemory', '100mb']`. They override the settings for safe payouts. */
   readonly args?: readonly string[];
-  /** The server's environment variables. @defaultValue this process's own */
+  /** @defaultValue this process's environment */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /**
- * Settings that payouts need: every write is on disk before Redis replies, and nothing is evicted. The last one
+ * Settings that payouts need: Redis replies only after a write is on disk, and evicts nothing. The last one
  * (hash-max-listpack-value in Redis 7) halves the memory of records with a long txhash.
  */
 const SAFE_SETTINGS = {
@@ -52,7 +52,7 @@ const PORT_TAKEN = 'Address already in use';
 /**
  * Starts `redis-server` on loopback with the settings that payouts need.
  *
- * The server ends with `stop()`, and when this process ends, except by SIGKILL.
+ * The server ends with `stop()` or with this process, except after SIGKILL.
  * @throws Error if `redis-server` is not installed or does not become ready
  */
 export async function startLocalRedis(options: LocalRedisOptions = {}): Promise<LocalRedis> {
@@ -95,7 +95,7 @@ function spawnRedis(dir: string, port: number, { args = [], environment }: Local
   );
 }
 
-/** Another process may have taken the port first: the server is ours only if it names our child's process id. */
+/** Another process may have taken the port: the server is ours only if it reports our child's process id. */
 async function waitUntilReady(child: ChildProcess, port: number): Promise<number> {
   let output = '';
   let failure: Error | undefined;

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 
-/** An HTTP response before it is sent. */
 export interface SandboxResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -9,17 +8,19 @@ export interface SandboxResponse {
   readonly body: Readonly<Record<string, unknown>> | string;
 }
 
-/** A call that worked: `result` 1 and the endpoint's fields. */
+/** Success: `result` 1 and the endpoint's fields. */
 export function succeeded(fields: Readonly<Record<string, unknown>>): SandboxResponse {
   return { status: 200, body: { result: 1, ...fields } };
 }
 
-/** A call that failed. Its status is not defined (docs/gateway-api.md#errors); like many gateways the sandbox uses 200. */
+/**
+ * The API does not define a failure's status (docs/gateway-api.md#errors). The sandbox uses 200, as many gateways do.
+ */
 export function failed(message: string, status = 200): SandboxResponse {
   return { status, body: { result: 0, message } };
 }
 
-/** Sends the whole response, compressed where the caller accepts gzip. */
+/** Compresses the response if the caller accepts gzip. */
 export function sendResponse(request: IncomingMessage, reply: ServerResponse, response: SandboxResponse): void {
   reply.end(writeHead(request, reply, response));
 }
@@ -34,7 +35,7 @@ export function sendTruncatedResponse(
   reply.write(bytes.subarray(0, Math.floor(bytes.length / 2)), () => request.socket.destroy());
 }
 
-/** Writes status and headers, including the length of the whole body. @returns the bytes of the body */
+/** Sets the whole body's length in the headers. @returns the bytes of the body */
 function writeHead(request: IncomingMessage, reply: ServerResponse, response: SandboxResponse): Buffer {
   const isText = typeof response.body === 'string';
   const text = typeof response.body === 'string' ? response.body : JSON.stringify(response.body);

@@ -7,7 +7,7 @@ import type { SignedForm } from './signed-form.js';
 
 /** One `/withdraw` that reached the gateway, accepted or not. */
 export interface Arrival {
-  /** Milliseconds on the sandbox's monotonic clock, taken when the request was received completely. */
+  /** Milliseconds on the sandbox's monotonic clock, after the whole request was received. */
   readonly atMs: number;
   /** Milliseconds since the previous arrival; null for the first. */
   readonly gapMs: number | null;
@@ -15,7 +15,6 @@ export interface Arrival {
   readonly amount: string | null;
 }
 
-/** When the withdrawals of one account arrived, and how close together. */
 class ArrivalLog {
   readonly #arrivals: Arrival[] = [];
   #smallestGapMs: number | null = null;
@@ -65,7 +64,6 @@ export interface PaymentGroup {
   readonly txhashes: readonly string[];
 }
 
-/** Every payment of one account, in the order in which it was made. */
 class PaymentBook {
   readonly #byTxhash = new Map<string, Payment>();
   readonly #countByAddress = new Map<string, number>();
@@ -103,7 +101,7 @@ class PaymentBook {
   }
 }
 
-/** What the sandbox saw of one account; plain data, as `GET /__sandbox/stats` returns it. */
+/** What the sandbox saw of one account: plain data, as from `GET /__sandbox/stats`. */
 export interface SandboxStats {
   readonly platformId: number;
   readonly blocked: boolean;
@@ -114,7 +112,7 @@ export interface SandboxStats {
   readonly calls: Readonly<Record<EndpointName, number>>;
   /** Authenticated `/withdraw` calls that arrived. */
   readonly arrivals: number;
-  /** When each arrived, in milliseconds on the sandbox's monotonic clock. */
+  /** Milliseconds on the sandbox's monotonic clock. */
   readonly arrivalsAtMs: readonly number[];
   readonly smallestGapMs: number | null;
   readonly meanGapMs: number | null;
@@ -168,8 +166,8 @@ export class SandboxAccount {
   }
 
   /**
-   * Records the arrival of a withdrawal, and blocks the account if it came too soon after the previous one.
-   * @returns true when this call is the one that blocked it
+   * Records a withdrawal's arrival, and blocks the account if it came too soon after the previous one.
+   * @returns whether this call blocked it
    * @see docs/gateway-api.md#limits
    */
   arrive(atMs: number, payment: { addressTo: string | null; amount: string | null }): boolean {
@@ -187,12 +185,12 @@ export class SandboxAccount {
     this.#blockedReason = null;
   }
 
-  /** The balance in USD, as a decimal string. */
+  /** In USD, as a decimal string. */
   get balance(): string {
     return fromUnits(this.#balanceUnits);
   }
 
-  /** Deducts what an amount is worth; false, and nothing deducted, if the balance is too low. */
+  /** Deducts an amount's worth. @returns false, without a deduction, if the balance is too low */
   take(amount: string, usdRate: string): boolean {
     const worth = worthInUnits(amount, usdRate);
     if (worth > this.#balanceUnits) return false;
@@ -230,7 +228,6 @@ export class SandboxAccount {
   }
 }
 
-/** The accounts of one sandbox. */
 export class AccountRegistry {
   readonly #options: ReadonlyMap<number, SandboxAccountOptions>;
   readonly #accounts = new Map<number, SandboxAccount>();
@@ -246,7 +243,7 @@ export class AccountRegistry {
 
   /**
    * The account with this id, or the only one.
-   * @throws InvalidInputError when there is no such account, or several and no id is given
+   * @throws InvalidInputError if there is no such account, or several and no id
    */
   get(platformId?: number): SandboxAccount {
     const [only, ...others] = this.#accounts.values();
@@ -256,7 +253,6 @@ export class AccountRegistry {
     throw new InvalidInputError([{ field: 'platformId', message }]);
   }
 
-  /** Restores an account's initial state: unblocked, without payments and statistics. */
   reset(platformId: number): void {
     const options = this.#options.get(platformId);
     if (options !== undefined) this.#accounts.set(platformId, new SandboxAccount(options));

@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
 
-/** One merchant account that the sandbox serves. */
+/** One merchant account of the sandbox. */
 export interface SandboxAccountSettings {
   readonly platformId: number;
   readonly secretKey: string;
@@ -19,7 +19,7 @@ export interface SandboxAccountSettings {
   readonly balance?: string | undefined;
 }
 
-/** How a sandbox listens, behaves and which accounts it has. */
+/** Options of a sandbox. */
 export interface SandboxOptions {
   readonly accounts: readonly SandboxAccountSettings[];
   /** @defaultValue `0`: any free port */
@@ -32,7 +32,7 @@ export interface SandboxOptions {
   readonly failShare?: number | undefined;
   /** Recipients whose payments always end with `approve` 2. */
   readonly failAddresses?: readonly string[] | undefined;
-  /** Milliseconds that a call takes to arrive; its arrival is recorded after them. @defaultValue `0` */
+  /** Milliseconds until a call arrives; its arrival is recorded after them. @defaultValue `0` */
   readonly latencyBeforeMs?: number | DelayRange | undefined;
   /** Milliseconds that a response takes. @defaultValue `0` */
   readonly latencyAfterMs?: number | DelayRange | undefined;
@@ -85,12 +85,12 @@ const optionsField = z.strictObject({
   minGapMs: milliseconds.default(1000),
 });
 
-/** The options that are data, checked and with their defaults; clock and logger are objects and not checked. */
+/** Checked data options with their defaults. The objects `clock` and `logger` are not checked. */
 export type SandboxSettings = z.output<typeof optionsField>;
 
 /**
  * Checks the options of a sandbox.
- * @throws InvalidInputError naming every option that is unknown or breaks a rule; never with a secret's value
+ * @throws InvalidInputError naming every unknown option and broken rule, never with a secret's value
  */
 export function parseSandboxOptions(options: Omit<SandboxOptions, 'clock' | 'logger'>): SandboxSettings {
   const parsed = optionsField.safeParse(options, { reportInput: true });
@@ -98,7 +98,7 @@ export function parseSandboxOptions(options: Omit<SandboxOptions, 'clock' | 'log
   throw new InvalidInputError(parsed.error.issues.map(toSafeProblem));
 }
 
-/** A problem near a secret is reported without the value; a list of unknown names contains no values. */
+/** Omits values, because a problem may be near a secret. A list of unknown names contains no values. */
 function toSafeProblem(issue: z.core.$ZodIssue): Problem {
   const [option] = issue.path;
   const mayShowSecret = option === undefined || SECRET_PATHS.includes(option);

@@ -3,16 +3,18 @@ import type { IncomingMessage } from 'node:http';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** A parsed request body, with the bytes that its sender signed kept as they came. */
+/** A parsed request body, with the signed bytes as they came. */
 export interface SignedForm {
   /** Decoded names and values without `hash`, in the order of the body. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly platformId: number | undefined;
-  /** True when `hash` is the HMAC of the body's own bytes without the `hash` field (docs/gateway-api.md#authentication). */
+  /**
+   * Whether `hash` is the HMAC of the body's own bytes without the `hash` field (docs/gateway-api.md#authentication).
+   */
   isSignedWith(secretKey: string): boolean;
 }
 
-/** Reads a request to its end: only then has it arrived. */
+/** Reads a request to its end, because only then has it arrived. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | 'incomplete' | 'too_large'> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -31,9 +33,9 @@ export async function readBody(request: IncomingMessage): Promise<Buffer | 'inco
 /**
  * Parses a form body without encoding anything again.
  *
- * The signature is checked over the raw bytes, which detects a client whose payload and body differ by one escape;
- * that is also why this shares no code with the client's encoder.
- * @returns undefined when the body is no well-formed form
+ * The signature is checked over the raw bytes, which detects a client whose payload and body differ by one escape. So
+ * this shares no code with the client's encoder.
+ * @returns undefined if the body is no well-formed form
  */
 export function parseSignedForm(body: Buffer): SignedForm | undefined {
   // latin1 keeps every byte; the characters of a form body are ASCII anyway.

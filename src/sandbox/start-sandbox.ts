@@ -25,13 +25,12 @@ import { AccountRegistry } from './sandbox-account.js';
 import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from './sandbox-options.js';
 
 /**
- * Starts a local gateway that behaves as docs/gateway-api.md says, including the limit and the block.
+ * Starts a local gateway that follows docs/gateway-api.md, including the limit and the block.
  *
- * It is strict: two withdrawals of an account that arrive less than `minGapMs` apart block that account, and every
- * repeated payment to the same recipient with the same amount is reported. Everything is kept in memory until
- * `close()` or `reset()`, about 80 MB for 100,000 payments.
+ * It is strict: two withdrawals of an account less than `minGapMs` apart block it. Every repeated payment with the same
+ * recipient and amount is reported. All is in memory until `close()` or `reset()`, about 80 MB for 100,000 payments.
  * @throws InvalidInputError naming every option that is unknown or breaks a rule
- * @throws ConflictError when the port is taken
+ * @throws ConflictError if the port is taken
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { clock = systemClock, logger: given = silentLogger, ...data } = options;
@@ -44,7 +43,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const faults = new FaultPlan(random, settings.faults);
   const gate = new PauseGate();
   const closing = new AbortController();
-  // Each request that waits listens to it.
+  // Each waiting request listens to it.
   setMaxListeners(0, closing.signal);
   const controls = createControls(accounts, faults, gate);
   const gateway = new GatewayService({
@@ -153,10 +152,7 @@ interface SocketServerOptions {
   readonly listener: RequestListener;
 }
 
-/**
- * Listens for http, or https where a key is given.
- * @throws ConflictError when the address is taken
- */
+/** @throws ConflictError if the address is taken */
 async function startSocketServer(options: SocketServerOptions): Promise<SocketServer> {
   const { host, port, tls, listener } = options;
   const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
@@ -206,7 +202,6 @@ async function closeAll(server: Server, sockets: ReadonlySet<Socket>): Promise<v
   await closed;
 }
 
-/** The host as clients on this machine reach it. */
 function toUrlHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -7,7 +7,7 @@ import type { SendJournal } from '../journal/send-journal.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { JournalHead, SenderLedger } from '../ledger/sender-ledger.js';
-import { tellJournalHead, type ToldHead } from '../ledger/workers.js';
+import { tellJournalHead, type ToldHead } from '../ledger/reads/workers.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import type { SendControl } from './account-control.js';
 import type { AccountPart, AccountWorkerOptions } from './account-worker-options.js';
@@ -23,7 +23,7 @@ import { followJournal } from './sharing/open-sharing.js';
 interface AccountSendingOptions extends AccountWorkerOptions {
   readonly ledger: PayoutLedger;
   readonly senderLedger: RedisSenderLedger;
-  /** The same, but it never gives the lease. */
+  /** Cannot give the lease. */
   readonly watchedLedger: SenderLedger;
   readonly relay: OutboxRelay;
   readonly jobs: JobWorkerContext;
@@ -32,12 +32,12 @@ interface AccountSendingOptions extends AccountWorkerOptions {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** 48 bits: they have to differ among the attempts of one payout. */
+/** 48 bits: tokens must differ among the attempts of one payout. */
 const TOKEN_BYTES = 6;
 
 /**
- * Sends for an account with a journal that was opened: one turn after the other, as the process gets the account and gives
- * it up. What must be remembered across turns is kept here: the pace, the pauses, what was spent.
+ * Sends for an account in turns, as the process gets and gives up the account. Keeps what outlives a turn: pace,
+ * pauses, spends.
  */
 export class AccountSending {
   readonly #options: AccountSendingOptions;
@@ -48,7 +48,6 @@ export class AccountSending {
   readonly #loopOptions: Omit<SenderLoopOptions, 'ledger' | 'stop'>;
   #loop: SenderLoop | undefined;
   #holdsLease = false;
-  /** How often this process had the lease. */
   #leases = 0;
 
   constructor(options: AccountSendingOptions) {
@@ -68,12 +67,12 @@ export class AccountSending {
     this.#loopOptions = this.#describeLoop(settings);
   }
 
-  /** The next send is allowed from then on, on the clock's scale. */
+  /** When the next send is allowed, on the clock's scale. */
   get opensAt(): number {
     return this.#pacer.openAt;
   }
 
-  /** Where the journal ended when that was told last; undefined while this process does not send. */
+  /** Undefined while this process does not send. */
   get journalHead(): ToldHead | undefined {
     return this.#holdsLease ? this.#heads.told : undefined;
   }
@@ -86,17 +85,15 @@ export class AccountSending {
     return this.#holdsLease;
   }
 
-  /** Runs beside the turns, until the signal is aborted. */
   async standBy(end: AbortSignal): Promise<void> {
     await this.#control?.standBy(end);
   }
 
-  /** Another process with the same journal works for the account. */
   async rest(end: AbortSignal): Promise<void> {
     await followJournal(this.#options, end);
   }
 
-  /** Does its part until the signal is aborted; then the response of a send in progress is recorded and the lease released. */
+  /** Works until the signal is aborted. Then it records the response of a send in progress and releases the lease. */
   async run(part: Exclude<AccountPart, 'rest'>, end: AbortSignal): Promise<void> {
     const { senderLedger, watchedLedger } = this.#options;
     const ledger = part === 'send' ? senderLedger : watchedLedger;
@@ -104,11 +101,11 @@ export class AccountSending {
     this.#loop = new SenderLoop({ ...this.#loopOptions, ledger, stop: end });
     await this.#loop.run();
     this.#loop = undefined;
-    // The next sender may have a journal of its own, and tell of that one.
+    // The next sender may publish the head of its own journal.
     if (this.#leases > leases) await this.#heads.tellLast();
   }
 
-  /** The process ends: the last outcome is in the journal then. */
+  /** Call it after the last outcome is journaled. */
   async close(): Promise<void> {
     const { journal, logger } = this.#options;
     await journal.close().catch((error: unknown) => {
@@ -180,7 +177,6 @@ export class AccountSending {
 
 interface JournalHeadTellerOptions {
   readonly journal: Pick<SendJournal, 'head'>;
-  /** Tells those who read the account's events. */
   readonly tell: (head: JournalHead) => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -188,42 +184,38 @@ interface JournalHeadTellerOptions {
 
 const TELL_EVERY_MS = 10 * 60_000;
 
-/** An unavailable Redis keeps no process from ending. */
+/** An unavailable Redis must not delay the end of the process. */
 const TELL_LAST_WITHIN_MS = 500;
 
-/**
- * Tells those outside where the send journal ends: in the log and as an event. A chain of hashes shows what was altered, but not
- * that lines at the end were cut off, unless somebody else remembers the last one.
- */
+/** Publishes the journal's last hash to log and events: only such a copy elsewhere shows cut-off lines. */
 export class JournalHeadTeller {
   readonly #options: JournalHeadTellerOptions;
   #told: ToldHead | undefined;
-  /** The hash that was told last, and arrived. */
   #arrived: string | undefined;
 
   constructor(options: JournalHeadTellerOptions) {
     this.#options = options;
   }
 
-  /** What this process told last, while it writes the journal. */
+  /** Undefined while this process does not write the journal. */
   get told(): ToldHead | undefined {
     return this.#told;
   }
 
-  /** Tells it at once and every ten minutes, until the signal is aborted. Never in the way of a send. */
+  /** Publishes at once and every ten minutes until the signal is aborted. Never delays a send. */
   async keep(end: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     await every(TELL_EVERY_MS, async () => this.#tell(), { clock, signal: end, onError: this.#onError });
     this.#told = undefined;
   }
 
-  /** Tells it once more where it has changed: the process has written its last line. */
+  /** Publishes a changed head after the last line is written. */
   async tellLast(): Promise<void> {
     if (this.#options.journal.head?.hash === this.#arrived) return;
     await within(TELL_LAST_WITHIN_MS, this.#tell().catch(this.#onError));
   }
 
-  /** The log has it, and the next one follows. */
+  /** The log has this head, and the next event follows. */
   readonly #onError = ({ message }: Error): void => {
     this.#options.logger.debug({ error: message }, 'cannot tell the head of the send journal');
   };

@@ -5,7 +5,7 @@ import type { SendJournal } from '../journal/send-journal.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger, WatchedLedger } from '../ledger/redis-sender-ledger.js';
-import type { ToldHead } from '../ledger/workers.js';
+import type { ToldHead } from '../ledger/reads/workers.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { KeyringFacts, PolicyFacts } from './account-control.js';
@@ -24,28 +24,25 @@ import { describeWorker, reportWorker } from './report-worker.js';
 import type { AccountFitness } from './sharing/own-report.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
-/** How often Redis is asked whether the ledger is this gateway's, in ms. */
+/** How often the ledger's gateway is checked, in ms. */
 const ASK_AGAIN_MS = 1_000;
 
-/** One account's worker: stands by until it has the lease, then sends; polls transactions all the while. */
+/** Stands by for one account's lease, then sends; polls transactions all the time. */
 export class AccountWorker {
   readonly platformId: number;
   readonly #options: AccountWorkerOptions;
   readonly #account: AccountAccess;
-  /** For status responses of the gateway, which can be fetched again: their writes need not be confirmed. */
+  /** For gateway statuses. They can be fetched again, so their writes need no confirmation. */
   readonly #polledLedger: PayoutLedger;
   readonly #part: CurrentPart;
   readonly #stop = new AbortController();
-  /** Undefined until the journal was opened. */
   #sending: AccountSending | undefined;
-  /** Why the journal could not be opened. */
   #journalTrouble: string | undefined;
   #isStopped = false;
   #running: Promise<void> | undefined;
   #polling: Promise<void> | undefined;
-  /** What runs beside the sender in every process of the account, until the end. */
   #beside: Promise<unknown> | undefined;
-  /** Aborted when the send in progress is over too. */
+  /** Aborted after the send in progress has ended too. */
   readonly #over = new AbortController();
 
   constructor(options: AccountWorkerOptions) {
@@ -70,7 +67,7 @@ export class AccountWorker {
     return this.#account.queues;
   }
 
-  /** What the last sends and polls came to. */
+  /** Results of the last sends and polls. */
   get work(): RecentWork {
     return this.#options.work;
   }
@@ -84,16 +81,16 @@ export class AccountWorker {
     return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
   }
 
-  /** What this process does for the account; another one may work for it. */
+  /** What this process does for the account. */
   get part(): AccountPart {
     return this.#part.part;
   }
 
-  /** Another process is not fitter because of Redis, which all share: only the journal counts. */
+  /** Redis trouble affects every process, so only the journal decides. */
   get fitness(): AccountFitness {
     if (this.#journalTrouble !== undefined) return 'refused';
     if (this.#sending === undefined) return 'opening';
-    // While it holds the lease it is about to record an outcome: nobody else can do that better.
+    // The holder of the lease is about to record an outcome. No other process can do that better.
     return this.#sending.status.role === 'refused' && !this.holdsLease ? 'refused' : 'fit';
   }
 
@@ -101,22 +98,22 @@ export class AccountWorker {
     return this.#sending?.holdsLease ?? false;
   }
 
-  /** What this process found out about Redis: the same for all its accounts. */
+  /** Facts about Redis, the same for all accounts. */
   get redis(): Pick<RedisJudgement, 'mayForget' | 'missingReplicas'> {
     return this.#options.judgement;
   }
 
-  /** Whose signatures count, the same for all its accounts; undefined where the ledger alone decides what is sent. */
+  /** Undefined if the ledger alone decides what is sent. */
   get keyring(): KeyringFacts | undefined {
     return this.#options.control?.keyring;
   }
 
-  /** What may leave the account; undefined where everything may. */
+  /** Undefined if no policy limits the account. */
   get policy(): PolicyFacts | undefined {
     return this.#options.control?.policy;
   }
 
-  /** Where the send journal ended when this process told it last; undefined while it does not send. */
+  /** The last published end of the journal; undefined while this process does not send. */
   get journalHead(): ToldHead | undefined {
     return this.#sending?.journalHead;
   }
@@ -132,10 +129,7 @@ export class AccountWorker {
     this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);
   }
 
-  /**
-   * Gives this process another part. An account that it gives up is handed over in good order: the response of a send in
-   * progress is recorded first.
-   */
+  /** Gives this process another part. It records the response of a send in progress before it gives up the account. */
   assign(part: AccountPart): void {
     this.#part.assign(part);
   }
@@ -161,9 +155,9 @@ export class AccountWorker {
   }
 
   /**
-   * Waits while the ledger is another gateway's: this one knows none of its transactions, and would take the jobs from those
-   * who can ask.
-   * @returns false when the signal was aborted first
+   * Waits while the ledger belongs to another gateway. This one does not know its transactions and would take jobs from
+   * workers that do.
+   * @returns false if the signal was aborted first
    */
   async #isOurs(end: AbortSignal): Promise<boolean> {
     const { clock, audience } = this.#options;
@@ -182,7 +176,7 @@ export class AccountWorker {
     const startedAt = clock.wallNow();
     const describe = (): ReturnType<typeof describeWorker> | undefined => {
       const { status, work, journalHead } = this;
-      // With hundreds of accounts, saying in each process that nothing is done for them would be most of what is done.
+      // With hundreds of accounts, reports of idle processes would be most of the load.
       if (this.part === 'rest' && status.role === 'standby') return undefined;
       return describeWorker({ status, work, opensAt: this.#sending?.opensAt, startedAt, journalHead, clock });
     };
@@ -240,8 +234,8 @@ export class AccountWorker {
   }
 
   /**
-   * Begins no new send, waits for the response of the one in progress and its recording, releases the lease, and ends.
-   * Safe to call twice, and before start.
+   * Starts no new send, records the response of the send in progress, releases the lease and ends. Safe to call twice,
+   * and before start.
    */
   async stop(): Promise<void> {
     this.#stop.abort();
@@ -256,9 +250,7 @@ export class AccountWorker {
 }
 
 interface OpenJournalOptions {
-  /** @throws Error if it cannot be read or written */
   readonly openJournal: () => Promise<SendJournal>;
-  /** Called with the reason each time it cannot be opened. */
   readonly onTrouble: (message: string) => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -266,11 +258,11 @@ interface OpenJournalOptions {
 
 const OPEN_AGAIN_MS = 3_000;
 
-/** Reading weeks of sends takes seconds; a hanging disk never ends it. */
+/** Reading weeks of sends takes seconds. A hanging disk never answers. */
 const OPEN_WITHIN_MS = 30_000;
 
 /**
- * Tries until it succeeds: one account's broken journal blocks no other account.
+ * Retries until it succeeds, so one broken journal blocks no other account.
  * @returns undefined if the signal was aborted first
  */
 async function openJournalPatiently(
@@ -283,7 +275,7 @@ async function openJournalPatiently(
     onTrouble((trouble = message));
   };
   while (!isAborted(stop)) {
-    // One at a time: each hanging call takes one of the process's few threads.
+    // One at a time: each hanging call holds one of the process's few threads.
     const opening = openJournal().catch((error: unknown) => error as Error);
     let opened = await untilOpened(opening, { clock, stop });
     while (opened === undefined && !isAborted(stop)) {

@@ -18,24 +18,23 @@ interface ActiveWorkOptions
   extends Omit<JobWorkerContext, 'logger'>, Pick<RetentionOptions, 'archive' | 'onArchiveTrouble'> {
   readonly ledger: PayoutLedger;
   readonly relay: OutboxRelay;
-  /** Final payouts are kept for this many days. @defaultValue they are never removed */
+  /** Days for which final payouts are kept. @defaultValue they are never removed */
   readonly retentionDays?: number | undefined;
   readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
-  /** How often the gateway's facts are queried, in ms; 0 for never. */
+  /** In ms; 0 for never. */
   readonly balanceEveryMs: number;
   readonly currenciesEveryMs: number;
-  /** The gaps between writes that were measured since this was asked last. */
   readonly takeGaps: () => readonly SendGap[];
   readonly control?: Pick<SendControl, 'keep'> | undefined;
 }
 
-/** A gateway's status may be ahead of its balance for this time, or this number of readings. */
+/** A gateway's status may be ahead of its balance for this long, or for this many readings. */
 const SETTLE_MS = 10 * 60_000;
 const SETTLE_READINGS = 10;
 
 /**
- * Does what only the holder of the lease does: runs the withdraw jobs, keeps the queues intact, removes old payouts.
- * Resolves when the signal was aborted and the send in progress has its response.
+ * The lease holder's work: withdraw jobs, intact queues, retention. Resolves after the abort, once the send in progress
+ * has its response.
  */
 export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSender, end: AbortSignal): Promise<void> {
   const { clock, ledger, queues, relay, retentionDays, control, observer } = options;

@@ -10,7 +10,7 @@ import {
   type GatewayFactsPart,
   readGatewayFacts,
   writeGatewayFacts,
-} from '../ledger/gateway-facts.js';
+} from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { toLine } from '../ledger/payout.js';
 import type { Reconciler } from './reconciliation/reconciler.js';
@@ -18,34 +18,32 @@ import type { Reconciler } from './reconciliation/reconciler.js';
 interface KeepGatewayFactsOptions {
   readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
   readonly connection: LedgerConnection;
-  /** How often the balance is queried, in ms; 0 for never. */
+  /** In ms; 0 for never. */
   readonly balanceEveryMs: number;
-  /** How often the currencies are queried, in ms; 0 for never. */
+  /** In ms; 0 for never. */
   readonly currenciesEveryMs: number;
-  /** The currency ids of the payouts that wait: one that is not known is worth a query. */
+  /** Currency ids of waiting payouts. An unknown id is worth a query. */
   readonly queuedPaymentIds: () => readonly number[];
-  /** Judges each balance; undefined where nobody does. */
   readonly reconciler?: Pick<Reconciler, 'watch'>;
   readonly logger: Logger;
 }
 
-/** How often it is checked whether a query is due. */
 const CHECK_EVERY_MS = 1_000;
 
-/** A query that failed is repeated after this time at the latest: operators see from it that the gateway is back. */
+/** The longest time until a failed query is repeated. It shows operators that the gateway is back. */
 const RETRY_FAILED_MS = 10_000;
 
-/** Between two queries because of currency ids that are not known. */
+/** The shortest time between two queries for unknown currency ids. */
 const UNKNOWN_ID_EVERY_MS = 5 * 60_000;
 
 /**
- * Caches the gateway's currencies and the account's balance in Redis until the signal is aborted. A query that fails is
- * noted there, and delays or stops no payout.
+ * Caches the gateway's currencies and the account's balance in Redis until the signal is aborted. A failed query is
+ * recorded there and delays no payout.
  */
 export async function keepGatewayFacts(options: KeepGatewayFactsOptions, signal: AbortSignal): Promise<void> {
   const keeper = new GatewayFactsKeeper(options);
   const refresh = async (): Promise<void> => {
-    // A query may take as long as its time limit: the end of the sender does not wait for it.
+    // The end of the sender must not wait for a slow query.
     const turn = followSignals(signal);
     await Promise.race([keeper.refresh(), untilAborted(turn.signal)]).finally(turn.end);
   };
@@ -60,11 +58,11 @@ type Query = 'currencies' | 'balance';
 class GatewayFactsKeeper {
   readonly #options: KeepGatewayFactsOptions;
   readonly #failures = new Map<Query, Pick<GatewayFacts, 'failure' | 'failureCode'>>();
-  /** When each was queried last, by the wall clock; undefined until the cache was read. */
+  /** Wall clock of each last query. Undefined until the cache is read. */
   #queriedAt: Record<Query, number> | undefined;
   #unknownIdAt = -Infinity;
   #currencies: readonly Currency[] = [];
-  /** When they were stated, by the wall clock; a query that failed leaves it. */
+  /** Wall clock of the last answer. A failed query leaves it. */
   #currenciesAt: number | undefined;
   readonly #askedFor = new Set<number>();
 
@@ -108,7 +106,7 @@ class GatewayFactsKeeper {
     return reconciler.watch(read, { currencies, ageMs });
   }
 
-  /** A sender that takes over continues where the last one was. */
+  /** A new sender continues the last one's schedule. */
   async #readCache(): Promise<Record<Query, number>> {
     const facts = await readGatewayFacts(this.#options.connection);
     this.#currencies = facts.currencies;
@@ -123,7 +121,7 @@ class GatewayFactsKeeper {
     return passedMs >= waitMs || passedMs < 0;
   }
 
-  /** Each id is worth one query, and all together one now and then. */
+  /** Each id is worth one query. All together are limited by time. */
   #hasUnknownId(): boolean {
     const { queuedPaymentIds, connection } = this.#options;
     const now = connection.clock.now();
@@ -154,14 +152,14 @@ class GatewayFactsKeeper {
   }
 }
 
-/** The gateway's API leaves open what `balance` looks like: docs/gateway-facts.md lists what is understood. */
+/** The gateway's API does not define `balance`. docs/gateway-facts.md lists the accepted forms. */
 
 const AMOUNT_NAMES = ['balance', 'amount', 'available', 'value', 'total'];
 const BALANCE_CODE_NAMES = ['currency', 'code', 'symbol', 'ticker', 'coin', 'name'];
 
 /**
- * @param currencies - a code that one of them alone has becomes its id
- * @returns undefined when the balance has a form that is not understood
+ * @param currencies - a code that only one of them has becomes its id
+ * @returns undefined if the balance has an unknown form
  */
 export function parseBalance(balance: unknown, currencies: readonly Currency[]): Balance[] | undefined {
   const found = parseAny(balance);
@@ -190,7 +188,6 @@ function parseAny(value: unknown): Balance[] | undefined {
   );
 }
 
-/** An object with an amount, and what it is of. */
 function parseEntry(value: unknown): Balance | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const fields = lowerNames(value as Record<string, unknown>);
@@ -220,7 +217,7 @@ function nameById(entry: Balance, currencies: readonly Currency[]): Balance {
   return only !== undefined && others.length === 0 ? { ...entry, paymentId: only.paymentId, symbol: undefined } : entry;
 }
 
-/** The gateway's API leaves open what an item of `/currencies` looks like: docs/gateway-facts.md lists what is understood. */
+/** The gateway's API does not define an item of `/currencies`. docs/gateway-facts.md lists the accepted forms. */
 
 const ID_NAMES = ['payment_id', 'paymentid', 'id', 'currency_id', 'currencyid'];
 const CODE_NAMES = ['currency', 'code', 'symbol', 'ticker', 'coin', 'name', 'title'];
@@ -236,7 +233,7 @@ interface Parsed extends Currency {
   readonly variant: string | undefined;
 }
 
-/** @returns those that have an id and a name; of two with the same id the first */
+/** @returns those with an id and a name; the first for each id */
 export function parseCurrencies(list: readonly Item[]): Currency[] {
   const parsed = list.flatMap((item) => parseCurrency(item) ?? []);
   const unique = parsed.filter(
@@ -254,19 +251,18 @@ function parseCurrency(item: Item): Parsed | undefined {
   const code = parseName(pick(fields, CODE_NAMES));
   if (!Number.isSafeInteger(id) || code === undefined) return undefined;
   const rate = parseNumber(pick(fields, RATE_NAMES));
-  // A name such as "Tether (TRC-20)" says it in the word that users know.
+  // A name such as "Tether (TRC-20)" has the word that users know.
   const variant = /\(([^()]+)\)/.exec(parseName(fields['name']) ?? '')?.[1] ?? parseName(pick(fields, NETWORK_NAMES));
   const usdRate = rate === undefined || rate === '0' ? undefined : rate;
   return { paymentId: id, name: code, usdRate, code, variant };
 }
 
-/** A number as exact decimal digits, without a sign and of the length of an amount. */
+/** Unsigned exact decimal digits, at most as long as an amount. */
 function parseNumber(value: unknown): string | undefined {
   const decimal = parseDecimal(typeof value === 'number' ? String(value) : value);
   return decimal !== undefined && /^\d{1,30}(\.\d{1,18})?$/.test(decimal) ? decimal : undefined;
 }
 
-/** A short text on one line. */
 function parseName(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const name = value.replace(/\p{C}+/gu, ' ').trim();
@@ -277,13 +273,11 @@ function lowerNames(item: Item): Item {
   return Object.fromEntries(Object.entries(item).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** The first field of these names that has a value. */
 function pick(fields: Item, names: readonly string[]): unknown {
   const name = names.find((each) => fields[each] !== undefined && fields[each] !== null && fields[each] !== '');
   return name === undefined ? undefined : fields[name];
 }
 
-/** The field in which an item names its currency by number. */
 function parseId(fields: Item): number | undefined {
   const id = Number(parseNumber(pick(fields, ID_NAMES)));
   return Number.isSafeInteger(id) ? id : undefined;

@@ -32,17 +32,19 @@ import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 /** One merchant account to work for. */
 export interface AccountOptions extends PartialAccountSettings, Settings<typeof ACCOUNT_IDENTITY> {}
 
-/** The accounts of a worker, and what they share. */
+/** The accounts of a worker and their shared options. */
 export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTINGS> {
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
   readonly accounts: readonly AccountOptions[];
-  /** What it, the observers or the telemetry throw is counted, and changes nothing. @defaultValue a logger that says nothing */
+  /**
+   * Errors of the logger, the observers and the telemetry are counted and change nothing. @defaultValue a silent logger
+   */
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** Measures each account's work. */
   readonly observe?: (platformId: number) => WorkerObserver;
-  /** Passed on to BullMQ, for example `bullmq-otel`'s. */
+  /** Passed to BullMQ, for example from `bullmq-otel`. */
   readonly telemetry?: Telemetry;
 }
 
@@ -53,7 +55,7 @@ export class PayoutWorker {
   readonly #watch: RedisWatch | undefined;
   readonly #redisClocks: RedisClocks;
   readonly #control: WorkerControl | undefined;
-  /** Undefined with one account: its processes all stand by for it. */
+  /** Undefined with one account: all its processes stand by for it. */
   readonly #sharing: AccountSharing | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -73,7 +75,7 @@ export class PayoutWorker {
     this.#sharing = sharing;
   }
 
-  /** @throws as the public class, and what `openControl` throws */
+  /** @throws as the public class and `openControl` */
   static async create(
     options: PayoutWorkerOptions,
     signal: AbortSignal,
@@ -133,29 +135,29 @@ export class PayoutWorker {
   }
 
   /**
-   * Reads the file of the keyring again, where there is one: it counts for what is checked from then on. One that cannot be
-   * used is logged as an error and shown at /readyz, and the former keyring still counts.
+   * Reads the keyring file again, if there is one. An unusable file is logged as an error and shown at /readyz; the
+   * former keyring stays in force.
    */
   reloadKeys(): void {
     this.#control?.reloadKeys();
   }
 
   /**
-   * Reads the policies again, after the keyring, with which they are compared: they count for what is decided from then on.
-   * One that cannot be used is logged as an error and shown at /readyz, and the former policy still counts.
+   * Reads the policies again; call `reloadKeys` first, because they are compared with the keyring. An unusable file is
+   * logged as an error and shown at /readyz; the former policy stays in force.
    */
   reloadPolicies(): void {
     this.#control?.reloadPolicies();
   }
 
-  /** Ends every account in good order: no new send, responses in progress are awaited, the leases released. */
+  /** Ends every account: starts no new send, awaits responses in progress, releases the leases. */
   async stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     await this.#stopping;
   }
 
   async #stop(): Promise<void> {
-    // Told first, so that others stand by while the sends in progress get their responses.
+    // Publish the end first, so that others stand by while sends in progress get their responses.
     await Promise.all([this.#sharing?.stop(), ...this.accounts.map(async (account) => account.stop())]);
     await this.#watch?.stop();
     await this.#redisClocks.stop();
@@ -166,7 +168,7 @@ export class PayoutWorker {
 function requireValid(options: PayoutWorkerOptions): void {
   const { accounts } = options;
   const problems = accounts.flatMap(({ platformId, ...account }, index) => {
-    // Two workers of one account in a process would each write its journal, and take its lease from the other.
+    // Two workers of one account would each write its journal and take the lease from each other.
     if (accounts.findIndex((other) => other.platformId === platformId) < index) {
       return [{ field: 'accounts', message: `must name each platformId once (${platformId} is there twice)` }];
     }

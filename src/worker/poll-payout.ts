@@ -13,7 +13,6 @@ interface PollOptions {
   readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;
   readonly gateway: StatusGateway;
   readonly logger: Logger;
-  /** Signs final states, if the worker has a key. */
   readonly receipts?: ReceiptSigner | undefined;
 }
 
@@ -22,10 +21,10 @@ type Verdict =
   | {
       readonly state: 'completed' | 'failed';
       readonly fee?: string;
-      /** What the status leaves out or contradicts, so that the payment may not be this payout's. */
+      /** What the status omits or contradicts: the payment may not be this payout's. */
       readonly doubt?: string;
     }
-  /** The status cannot be this payout's, whatever it says. */
+  /** The status cannot be this payout's. */
   | { readonly state: 'unknown'; readonly reason: string };
 
 type LastVerdict = Exclude<Verdict, { state: 'in_progress' }>;
@@ -33,16 +32,15 @@ type FinalVerdict = Exclude<LastVerdict, { state: 'unknown' }>;
 
 export type PollReport =
   | ({ readonly kind: 'polled' } & Verdict)
-  /** It is not `in_progress`; there is nothing to do. */
+  /** Not `in_progress`. */
   | { readonly kind: 'skipped'; readonly state: PayoutState | undefined };
 
 const FINAL_STATE = { paid: 'completed', failed: 'failed' } as const;
 
 /**
- * Queries the gateway once about an `in_progress` payout, and records its final state. Several processes may do so at
- * once: the ledger takes the first result.
- * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError; nothing
- * was changed
+ * Queries the gateway once about an `in_progress` payout and records its final state. Several processes may do so at
+ * once: the ledger takes the first result. An error changes nothing.
+ * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError
  */
 export async function pollPayout(payoutId: string, options: PollOptions): Promise<PollReport> {
   const { ledger, gateway, logger } = options;
@@ -54,7 +52,7 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
     ? judge(await gateway.getStatus(txhash), payout)
-    : // Accepted by an earlier version, which trusted the gateway.
+    : // An earlier version accepted it and trusted the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
   if (verdict.state !== 'in_progress' && (await record({ ...payout, txhash }, verdict, options)))
     log(payout, verdict, logger);
@@ -62,8 +60,7 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
 }
 
 /**
- * A status that lacks a field is trusted; one that contradicts the payout is not, unless an operator gave the txhash
- * nevertheless.
+ * A status that lacks a field is trusted. One that contradicts the payout is not, unless an operator gave the txhash.
  */
 function judge(status: PaymentStatus, payout: Payout): Verdict {
   const differences = comparePayment(status, payout);
@@ -80,8 +77,8 @@ function judge(status: PaymentStatus, payout: Payout): Verdict {
 }
 
 /**
- * An earlier poll's script may have ended before index and event. The script completes them first, and then refuses. A
- * payout never leaves such a state, so nothing else can happen.
+ * An earlier poll's script may have ended before index and event. The script completes them first, then refuses. A
+ * payout never leaves a final state, so nothing else can happen.
  */
 async function complete(payoutId: string, to: FinalVerdict['state'], ledger: PollOptions['ledger']): Promise<void> {
   try {
@@ -117,7 +114,7 @@ function feeOf({ fee }: FinalVerdict): { readonly fee?: string } {
 }
 
 /**
- * A worker signs only its own findings. Two things are in Redis only: an operator's statement that contradicts the
+ * A worker signs only its own findings. Two things stay in Redis only: an operator's statement that contradicts the
  * gateway, and a txhash whose status names no recipient.
  */
 function sign(
@@ -136,7 +133,7 @@ function sign(
   return undefined;
 }
 
-/** Without the reason, which names addresses. */
+/** Omits the reason, which names addresses. */
 function log({ payoutId, txhash }: Payout, { state }: LastVerdict, logger: Logger): void {
   if (state === 'unknown') {
     logger.error(

@@ -13,8 +13,8 @@ interface RedisClocksOptions {
 const READ_EVERY_MS = 1_000;
 
 /**
- * Reads the wall clocks of the Redis servers: one command a second for each, whatever the number of accounts of the
- * process. BullMQ's keys expire by them.
+ * Reads the Redis servers' wall clocks, by which BullMQ's keys expire. Each costs one command a second, whatever the
+ * number of accounts.
  */
 export class RedisClocks {
   readonly #options: RedisClocksOptions;
@@ -26,7 +26,7 @@ export class RedisClocks {
     this.#options = options;
   }
 
-  /** The last reading of the server that has a key; undefined where it could not be read yet. */
+  /** The last reading of this key's server, if any. */
   readingOf(key: string): ClockReading | undefined {
     const server = findServer(this.#options.redis, key);
     return server && this.#readings.get(server);
@@ -45,7 +45,7 @@ export class RedisClocks {
   async #run(): Promise<void> {
     const { redis, clock, logger } = this.#options;
     const readAll = (): void => {
-      // One that does not reply holds up no other.
+      // A server that does not reply delays no other.
       for (const server of listServers(redis)) void this.#read(server);
     };
     const onError = ({ message }: Error): void => {
@@ -63,34 +63,33 @@ export class RedisClocks {
       const time = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
       this.#readings.set(server, { low: time - clock.now(), high: time - before });
     } catch {
-      // The connection says so itself; the next reading shows what the clock did meanwhile.
+      // The connection reports it. The next reading shows the clock's change.
     }
   }
 }
 
-/** How far a wall clock is ahead of this process's monotonic clock, in ms: not below `low` and not above `high`. */
+/** How far a wall clock is ahead of this process's monotonic clock, in ms: `low` to `high`. */
 export interface ClockReading {
   readonly low: number;
   readonly high: number;
 }
 
-/** A smaller step lengthens a wait of BullMQ by no more than this, in ms, and is not worth a repair. */
+/** A smaller step lengthens a wait of BullMQ by at most this, in ms, so it needs no repair. */
 const TOLERATED_MS = 200;
 
-/** Reads the wall clock of this machine. */
 export function readLocalClock(clock: Pick<Clock, 'now' | 'wallNow'>): ClockReading {
   const offset = clock.wallNow() - clock.now();
   return { low: offset, high: offset };
 }
 
 /**
- * Notices that a wall clock was put back. A clock that runs a little slow is noticed in the end as well, which costs a
- * repair that finds nothing.
+ * Detects that a wall clock was set back. A slow clock is detected in the end too; that costs a repair that finds
+ * nothing.
  */
 export class ClockStepDetector {
   #known: ClockReading | undefined;
 
-  /** @returns whether the clock was put back since an earlier reading */
+  /** @returns whether the clock was set back since an earlier reading */
   note(reading: ClockReading): boolean {
     const known = this.#known;
     if (known !== undefined && reading.high < known.low - TOLERATED_MS) {
@@ -98,7 +97,7 @@ export class ClockStepDetector {
       return true;
     }
     const mayBeSame = known !== undefined && reading.low <= known.high;
-    // A reading that took long says little: the bounds that were known before still hold.
+    // A slow reading says little, so the earlier bounds stay.
     this.#known = mayBeSame
       ? { low: Math.max(known.low, reading.low), high: Math.min(known.high, reading.high) }
       : reading;

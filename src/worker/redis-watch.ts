@@ -7,26 +7,22 @@ import type { Logger } from '../base/logger.js';
 import { type RedisClient, toRedisError } from '../base/redis.js';
 
 interface RedisWatchOptions {
-  /** The sender's connection. */
   readonly redis: RedisClient;
   readonly known: KnownReplicas;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What the sender's Redis is fit for. */
 export interface RedisJudgement {
-  /** Why no send of the account that has this key may begin now, or undefined. */
+  /** Why no send of the account with this key may begin now, if any reason exists. */
   hindrance(key: string): string | undefined;
-  /** As {@link hindrance}, where that is more than a connection that has yet to be checked. */
+  /** As {@link hindrance}, but undefined if a connection only awaits its check. */
   refusal(key: string): string | undefined;
-  /** A server has settings with which it forgets. */
   readonly mayForget: boolean;
-  /** Replicas that a send needs and that do not acknowledge writes. */
   readonly missingReplicas: number;
 }
 
-/** For a Redis that an operator has accepted as it is. */
+/** For a Redis that an operator accepted as it is. */
 export const ACCEPTED_REDIS: RedisJudgement = {
   hindrance: () => undefined,
   refusal: () => undefined,
@@ -34,7 +30,7 @@ export const ACCEPTED_REDIS: RedisJudgement = {
   missingReplicas: 0,
 };
 
-/** What was found at the last look at a server, on the connection that there was. */
+/** The last check of a server, on its connection of that time. */
 interface Verdict {
   readonly problems: readonly string[];
   readonly missingReplicas: number;
@@ -46,15 +42,14 @@ const LOOK_MAX_MS = 60_000;
 const LOOK_WHILE_REFUSED_MS = 2_000;
 
 /**
- * Watches whether the Redis that the sender writes to keeps what it is told: at every connection, a few times soon after
- * it (replicas follow a new master one by one), every minute, and whenever a write was not confirmed. Between a
- * connection and the end of its check nothing may begin.
+ * Watches whether the sender's Redis keeps its writes. It checks each connection, a few times more (replicas follow a
+ * new master one by one), every minute, and after every unconfirmed write. No send begins between a connection and the
+ * end of its check.
  */
 export class RedisWatch implements RedisJudgement {
   readonly writes: WriteConfirmer;
   readonly #options: RedisWatchOptions;
   readonly #verdicts = new WeakMap<Redis['stream'], Verdict>();
-  /** Why the last check of a server came to nothing. */
   readonly #failures = new WeakMap<Redis, string>();
   readonly #stop = new AbortController();
   #wake = new AbortController();
@@ -68,7 +63,7 @@ export class RedisWatch implements RedisJudgement {
       known: options.known,
       needsDisk: true,
       onDoubt: ({ stream }) => {
-        // What is refused stays so, with its reason, until the next look.
+        // A refusal stands, with its reason, until the next check.
         const verdict = this.#verdicts.get(stream);
         if (verdict !== undefined && describe(verdict) === undefined) this.#verdicts.delete(stream);
         this.#look();
@@ -157,7 +152,7 @@ export class RedisWatch implements RedisJudgement {
     this.#verdicts.set(stream, { problems: report.problems, missingReplicas, requiredReplicas });
   }
 
-  /** Says it once when it begins, changes or ends. */
+  /** Logs once at each begin, change and end. */
   #report(): void {
     const { logger } = this.#options;
     const verdicts = this.#current();
@@ -183,9 +178,9 @@ function describe({ problems, missingReplicas, requiredReplicas }: Verdict): str
 const DURABILITY_RETRY_MS = 1_000;
 
 /**
- * A Redis that is unavailable at the start is waited for; one that may forget is refused.
- * @throws InvalidConfigError when it may forget and nobody allowed that
- * @throws StoppedError when the signal ended the waiting
+ * Waits for an unavailable Redis; refuses one that may lose writes.
+ * @throws InvalidConfigError if it may lose writes and the settings do not allow that
+ * @throws StoppedError if the signal ended the wait
  */
 export async function requireDurableRedis(
   redis: RedisClient,

@@ -7,34 +7,31 @@ import { LIMITER_MS, STALLED_JOBS } from './job-worker.js';
 interface ClockJumpRepairOptions {
   readonly clock: Clock;
   readonly queues: PayoutQueues;
-  /** The longest time between two polls of a payout, in ms. */
+  /** In ms. */
   readonly longestPollDelayMs: number;
   readonly logger: Logger;
 }
 
 interface ClockJumpWatchOptions extends ClockJumpRepairOptions {
-  /** The clock of the Redis that has the account's queues, as it was read last. */
   readonly readRedisClock: () => ClockReading | undefined;
-  /** Whether this process holds the lease. */
   readonly isSender: () => boolean;
 }
 
-/** The clocks of two machines may differ by this without a jump, in ms. */
+/** Clocks of two machines may differ by this without a jump, in ms. */
 const CLOCKS_DIFFER_MS = 1_000;
 
 const LOOK_EVERY_MS = 1_000;
 
-/** What was under way when the clock was put back may bring the time from before into the queues once more. */
+/** Work in progress at the jump may write an old time into the queues once more. */
 const REPAIRS_AFTER_JUMP = 3;
 
-/** The sender also repairs what a process left that has ended, or whose clock is wrong all the time. */
+/** The sender also repairs what an ended process, or one with a wrong clock, left. */
 const SENDER_REPAIRS_EVERY_MS = 60_000;
 
 /**
- * Keeps the queues of an account running when a wall clock is put back, which may happen at any time: the limiter of a
- * queue would block it for as long as the clock went back, and so would the delay of every status poll. Each process
- * watches its own clock and that of Redis; Redis is asked for the queues only when one of them was put back, at a takeover
- * and once a minute. Runs until the signal is aborted.
+ * Keeps an account's queues running after a wall clock was set back. Without it, limiter and poll delays block for as
+ * long as the clock went back. Each process watches its own clock and that of Redis. It reads the queues only after a
+ * jump, at a takeover and once a minute. Runs until the signal is aborted.
  */
 export async function repairClockJumps(options: ClockJumpWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
@@ -46,7 +43,7 @@ export async function repairClockJumps(options: ClockJumpWatchOptions, signal: A
       logger.debug({}, 'a wall clock was put back');
       left = REPAIRS_AFTER_JUMP;
     }
-    // Before a takeover, what the sender does is none of this process's business.
+    // Before a takeover, another process does the sender's repairs.
     if (!options.isSender()) repairedAt = undefined;
     else if (clock.now() - (repairedAt ?? -Infinity) >= SENDER_REPAIRS_EVERY_MS) left = Math.max(left, 1);
     if (left === 0) return;
@@ -60,7 +57,6 @@ export async function repairClockJumps(options: ClockJumpWatchOptions, signal: A
   await every(LOOK_EVERY_MS, lookAndRepair, { clock, signal, onError });
 }
 
-/** The clocks by which the times of the account's queues are set. */
 class StepWatch {
   readonly #options: Pick<ClockJumpWatchOptions, 'clock' | 'readRedisClock'>;
   readonly #local = new ClockStepDetector();
@@ -70,7 +66,7 @@ class StepWatch {
     this.#options = options;
   }
 
-  /** Whether one of them was put back since the last look. */
+  /** @returns whether a clock was set back since the last look */
   look(): boolean {
     const { clock, readRedisClock } = this.#options;
     const isLocal = this.#local.note(readLocalClock(clock));
@@ -80,10 +76,7 @@ class StepWatch {
   }
 }
 
-/**
- * Repairs the queues once. Jobs of the `withdraw` queue are delayed until their `notBefore`, which is a date and stays one.
- * @throws RedisUnavailableError
- */
+/** Repairs the queues once. Delays of the `withdraw` queue come from `notBefore`, a date, so they stay. */
 export async function repairClockJump({
   queues,
   longestPollDelayMs,

@@ -1,6 +1,12 @@
 import { type Clock, every, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import { readWorkers, removeWorkers, type ToldHead, type WorkerReport, writeWorkerReport } from '../ledger/workers.js';
+import {
+  readWorkers,
+  removeWorkers,
+  type ToldHead,
+  type WorkerReport,
+  writeWorkerReport,
+} from '../ledger/reads/workers.js';
 import type { Logger } from '../base/logger.js';
 import { readVersion } from '../base/version.js';
 import type { RecentWork } from './monitoring/recent-work.js';
@@ -10,24 +16,23 @@ interface WorkerReportsOptions {
   readonly clock: Clock;
   /** Host and process id. */
   readonly name: string;
-  /** What this process is doing now; undefined where that is nothing. */
   readonly describe: () => Omit<WorkerReport, 'at'> | undefined;
   readonly logger: Logger;
 }
 
 const CHECK_EVERY_MS = 500;
 
-/** A process that does nothing new says so this often: one command in five seconds. */
+/** An unchanged report is written this often: one command in five seconds. */
 const REPORT_EVERY_MS = 5_000;
 
 const CLEAN_EVERY_MS = 60_000;
 
-/** An unavailable Redis keeps no process from ending. */
+/** An unavailable Redis must not delay the end of the process. */
 const REMOVE_WITHIN_MS = 500;
 
 /**
- * Tells operators what this worker process is doing, until it ends: in the ledger's `workers` hash, beside the sends and
- * never in their way. A change is written within half a second.
+ * Publishes what this worker process does to the ledger's `workers` hash, until it ends. It never delays a send. A
+ * change is written within half a second.
  */
 export async function reportWorker(options: WorkerReportsOptions, end: AbortSignal): Promise<void> {
   const { connection, clock, name, describe, logger } = options;
@@ -58,10 +63,10 @@ export async function reportWorker(options: WorkerReportsOptions, end: AbortSign
 }
 
 /**
- * Removes the processes that did not report since the last look: those have ended without saying so. No clocks of two
- * machines are compared.
- * @param before - when each had written its report at the last look, by its own clock
- * @returns the same now
+ * Removes processes without a report since the last look: they ended silently. It never compares clocks of two
+ * machines.
+ * @param before - the time of each last report, by its writer's clock
+ * @returns the same times now
  */
 async function removeSilent(
   connection: LedgerConnection,
@@ -73,7 +78,7 @@ async function removeSilent(
   return new Map(workers.filter(({ name }) => !silent.includes(name)).map(({ name, at }) => [name, at]));
 }
 
-/** A shorter wait is the usual one between two sends. */
+/** Shorter waits are normal between two sends. */
 const HOLD_OFF_FROM_MS = 2_000;
 
 const VERSION = readVersion();
@@ -81,16 +86,15 @@ const VERSION = readVersion();
 interface WorkerFacts {
   readonly status: { readonly role: string; readonly reason?: string };
   readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered'>;
-  /** When the next send is allowed, on the clock's scale; undefined before the first lease. */
+  /** When the next send is allowed, on the clock's scale. Undefined before the first lease. */
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
   readonly startedAt: number;
-  /** Where the journal of this process ended when that was told last. */
   readonly journalHead?: ToldHead | undefined;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
 }
 
-/** What a worker process says of itself. It changes only when something happens, so that it is not written all the time. */
+/** The report of a worker process. It changes only with an event, to save writes. */
 export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
   const { status, work, opensAt, startedAt, journalHead, clock } = facts;
   const { notSent, failedPolls } = work;
@@ -117,7 +121,7 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
   };
 }
 
-/** To 100 ms, so that the same moment is always the same number. */
+/** Rounded to 100 ms, so that one moment is always one number. */
 function toWallClock(at: number, clock: Pick<Clock, 'now' | 'wallNow'>): number {
   return Math.round((clock.wallNow() + at - clock.now()) / 100) * 100;
 }

@@ -10,32 +10,31 @@ import type { StatisticsKeeper } from './statistics/statistics-keeper.js';
 
 export interface RetentionOptions {
   readonly connection: LedgerConnection;
-  /** Days for which final payouts are kept. */
   readonly retentionDays: number;
-  /** Has payouts before they are removed. @defaultValue they are gone */
+  /** Stores payouts before their removal. @defaultValue removed payouts are lost */
   readonly archive?: PayoutArchive | undefined;
   readonly logger: Logger;
-  /** No event tells of a removal. */
+  /** Removals have no event. */
   readonly statistics: Pick<StatisticsKeeper, 'countRemoval'>;
-  /** Told after each step why the archive could not be written; undefined when it could. */
+  /** Called after each step with the archive's error, or undefined after success. */
   readonly onArchiveTrouble?: (trouble: string | undefined) => void;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Small steps, so that a large clean-up takes no time from the sender: 150 payouts and 300 events a second, in scripts of some 2 ms. */
+/** Small steps do not delay the sender: 150 payouts and 300 events a second, in scripts of some 2 ms. */
 const STEP_EVERY_MS = 1_000;
 const PAYOUTS_PER_STEP = 50;
 const EVENTS_PER_STEP = 300;
-/** Also between two steps that find few: a batch of a minute takes less of the archive's disk than its payouts one by one. */
+/** Also after a small step: one batch a minute takes less archive space than single payouts. */
 const REST_MS = 60_000;
 
-/** The number of events that stay in any case, for `payouts events` and for groups that are still to come. */
+/** Events that always stay, for `payouts events` and future groups. */
 const KEPT_EVENTS = 100_000;
 
 /**
- * Removes final payouts that are older than the retention, and events that nobody waits for, until the signal is aborted.
- * Scripts check state and age again, so two processes that do it at once do no harm.
+ * Removes expired final payouts, and events that no group needs, until the signal is aborted. Scripts check state and
+ * age again, so two processes do no harm.
  */
 export async function applyRetention(options: RetentionOptions, signal: AbortSignal): Promise<void> {
   const { connection, logger, onArchiveTrouble } = options;
@@ -54,23 +53,20 @@ export async function applyRetention(options: RetentionOptions, signal: AbortSig
     logger.warn({ error: message }, 'old payouts could not be removed, will try again');
   };
   await every(REST_MS, removeOldest, { clock: connection.clock, signal, onError });
-  // From now on it is the task of another process.
+  // Another process does this from now on.
   onArchiveTrouble?.(undefined);
 }
 
-/** How much was removed in one step; nothing means that there is nothing to remove now. */
 export interface RetentionStep {
   readonly payouts: number;
   readonly events: number;
-  /** There may be as much again. */
   readonly isFull: boolean;
-  /** Why payouts that are old enough could not be kept, and so were not removed. */
+  /** Why expired payouts could not be archived and so were kept. */
   readonly archiveTrouble: string | undefined;
 }
 
 type StepOptions = Omit<RetentionOptions, 'logger' | 'onArchiveTrouble'>;
 
-/** One step. @throws RedisUnavailableError */
 export async function removeSome(options: StepOptions): Promise<RetentionStep> {
   const { connection } = options;
   const unreadable: string[] = [];
@@ -99,7 +95,7 @@ async function removeOf(
 ): Promise<{ removed: number; isFull: boolean; unreadable: readonly string[] }> {
   const before = connection.clock.wallNow() - retentionDays * DAY_MS;
   const oldest = await readOldest(connection, state, PAYOUTS_PER_STEP);
-  // Before the statistics wait for it: a disk may be slow.
+  // Before the statistics wait for it, because a disk may be slow.
   const { removable, unreadable } =
     archive === undefined ? { removable: oldest, unreadable: [] } : await keepInArchive(archive, oldest, before);
   const last = oldest.length < PAYOUTS_PER_STEP ? undefined : oldest.at(-1)?.payoutId;
@@ -110,7 +106,7 @@ async function removeOf(
       onlyUnchanged: archive !== undefined,
     });
     archive?.forget(gone.map(({ payoutId }) => payoutId));
-    // Not by how many: one that somebody altered stays at the head, and would make each step one short.
+    // Do not compare counts: an altered record stays at the head and would shorten each step by one.
     isFull = gone.some(({ payoutId }) => payoutId === last);
     return gone;
   });
@@ -123,25 +119,20 @@ function describeUnreadable([first, ...others]: readonly string[]): string | und
   return `What Redis has of payout ${first}${more} cannot be read, and so not be archived: see \`payouts get\`, and who altered it`;
 }
 
-/** The archive could not be written in time, or at all: what was to be kept stays in Redis. */
+/** The archive could not be written, or not in time. Unarchived payouts stay in Redis. */
 class ArchiveTroubleError extends Error {}
 
-/** A folder on a network may hang. The sender waits for this task when it gives its lease back. */
+/** A network folder may hang, and the sender waits for this task before it gives up its lease. */
 const KEEP_WITHIN_MS = 5_000;
 
-/** What became of payouts that were to be kept. */
 interface KeptPayouts {
-  /** What is on disk now, and ids that have no record any more. */
+  /** Payouts on disk now, and ids without a record. */
   readonly removable: readonly OldPayout[];
-  /** Ids of records that make no sense, as where somebody has altered them. */
+  /** Ids of invalid records, for example altered ones. */
   readonly unreadable: readonly string[];
 }
 
-/**
- * Writes those of the payouts to the archive that are old enough to be removed.
- * @param before - wall clock, ms: those that came into their state earlier
- * @throws ArchiveTroubleError
- */
+/** Archives payouts that are old enough. @param before - wall clock, ms  @throws ArchiveTroubleError */
 async function keepInArchive(
   archive: PayoutArchive,
   oldest: readonly OldPayout[],
@@ -189,7 +180,7 @@ function readRecord({ payoutId, record }: OldPayout): Payout | undefined {
   }
 }
 
-/** An earlier removal ended before it came to the index. */
+/** An earlier removal ended before it reached the index. */
 function isGone({ record }: OldPayout): boolean {
   return Object.keys(record).length === 0;
 }

@@ -11,19 +11,17 @@ import { describeOtherGateway } from './sender/journal-audit.js';
 interface StatusJobsOptions extends JobWorkerContext {
   readonly ledger: PayoutLedger;
   readonly gateway: StatusGateway;
-  /** Which gateway it is: of another one's transactions it knows nothing. */
+  /** Names the gateway: it knows nothing of another gateway's transactions. */
   readonly audience: string;
-  /** Signs final states, where the worker has a key. */
   readonly receipts?: ReceiptSigner | undefined;
-  /** The delay between two polls of a payout grows from here … in ms. */
+  /** First delay between two polls of a payout, in ms. */
   readonly pollMinMs: number;
-  /** … to here, in ms. */
+  /** The longest delay, in ms. */
   readonly pollMaxMs: number;
-  /** Polls per second for the account, over all processes. */
+  /** Per second, over all processes. */
   readonly pollRate: number;
 }
 
-/** Polls that may wait for their responses at the same time. */
 const CONCURRENCY = 20;
 const GROWTH = 1.5;
 const JITTER = 0.2;
@@ -34,9 +32,8 @@ export function longestPollDelayMs(pollMaxMs: number): number {
 }
 
 /**
- * Follows payouts that are `in_progress` until the gateway reports them as paid or failed. A job exists as long as its
- * payout is in progress: between polls it is delayed, which does not count as a failure. A poll that fails changes nothing
- * but the time of the next.
+ * Follows `in_progress` payouts until the gateway reports them as paid or failed. A job lives as long as its payout is
+ * in progress and is delayed between polls. A failed poll changes only the time of the next.
  */
 export class StatusJobs {
   readonly #options: StatusJobsOptions;
@@ -53,7 +50,7 @@ export class StatusJobs {
     });
   }
 
-  /** Resolves after the polls that are under way. Safe to call twice. */
+  /** Resolves after the running polls. Safe to call twice. */
   async close(): Promise<void> {
     await this.#worker.close();
   }

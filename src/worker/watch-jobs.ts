@@ -21,12 +21,11 @@ const LOOK_EVERY_MS = 20_000;
 const CHECK_EVERY_MS = 60 * 60 * 1_000;
 
 /**
- * Keeps a job in the queues for every payout that waits for one, whatever happens to the queues in Redis: all payouts are
- * checked at the start and every hour, and as soon as the counts of payouts and jobs no longer fit. Runs until the signal
- * is aborted.
+ * Keeps a queue job for every payout that waits for one. It checks all payouts at the start, every hour, and after
+ * their count differs from the jobs'. Runs until the signal is aborted.
  */
 export async function watchJobs(options: WatchJobsOptions, signal: AbortSignal): Promise<void> {
-  // Apart, since a check of a long queue takes its time.
+  // Separate, because a check of a long queue is slow.
   await Promise.all(STATES_WITH_JOB.map(async (state) => watchState(state, options, signal)));
 }
 
@@ -62,21 +61,21 @@ async function checkJobs(
 }
 
 /**
- * Decides from counts whether jobs are lost. A count may be off for a moment, so it takes two looks in a row; and it may be
- * off for long with nothing to repair, as where the job of a payout that was resolved by hand waits for its turn, so what an
- * exact check leaves counts as normal.
+ * Decides from counts whether jobs are lost. A count may be briefly wrong, so it takes two looks in a row. It may also
+ * stay wrong with nothing to repair: the job of a payout resolved by hand waits for its turn. So the difference after
+ * an exact check counts as normal.
  */
 export class LostJobAlarm {
   #normal = 0;
   #suspected: number | undefined;
 
   /**
-   * Takes note of a look.
-   * @param lost - payouts without a job, by the counts; below zero where there are jobs without a payout
+   * Records a look.
+   * @param lost - payouts minus jobs, by the counts
    * @returns whether an exact check is due
    */
   isDue(lost: number): boolean {
-    // A surplus of payouts that nothing could be done about is normal for as long as it lasts.
+    // A surplus of payouts that cannot be repaired is normal while it lasts.
     if (this.#normal > 0) this.#normal = Math.max(0, Math.min(this.#normal, lost));
     const before = this.#suspected;
     this.#suspected = lost > this.#normal ? Math.min(lost, before ?? lost) : undefined;
@@ -84,13 +83,13 @@ export class LostJobAlarm {
   }
 
   /**
-   * Takes note of an exact check.
-   * @param recreated - jobs that it had to re-create
+   * Records an exact check.
+   * @param recreated - jobs that it re-created
    * @param lost - by the counts, after it
    */
   noteCheck(recreated: number, lost: number): void {
     const unexplained = recreated === 0 ? this.#suspected : undefined;
-    // Not above zero otherwise: that would be damage which came during the check.
+    // Otherwise not above zero: that would be damage that came during the check.
     this.#normal = unexplained ?? Math.min(0, lost);
     this.#suspected = undefined;
   }

@@ -12,14 +12,14 @@ interface WithdrawJobsOptions extends JobWorkerContext {
 }
 
 /**
- * Runs the jobs of the `withdraw` queue: one at a time, at most one a second, for as long as the lease is held.
- * The limiter shapes the queue; that no two sends come too close is the sender's own promise.
+ * Runs the `withdraw` queue's jobs one at a time, at most one a second, while the lease is held. The limiter only
+ * shapes the queue. The sender guarantees the distance between sends.
  */
 export class WithdrawJobs {
   readonly #options: WithdrawJobsOptions;
   readonly #worker: JobWorker;
   readonly #stop = new AbortController();
-  /** The send in progress, whose response is worth waiting for. */
+  /** The send in progress; close waits for its response. */
   #sending: Promise<unknown> | undefined;
 
   constructor(options: WithdrawJobsOptions) {
@@ -33,14 +33,14 @@ export class WithdrawJobs {
     });
   }
 
-  /** Begins no new send, lets the one in progress get its response, and ends. Safe to call twice. */
+  /** Starts no new send, waits for the response of the one in progress, and ends. Safe to call twice. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#sending;
     await this.#worker.close();
   }
 
-  /** Once a send was written, its job never runs again: BullMQ retries nothing, and the ledger would refuse it. */
+  /** After a written send, its job never runs again: BullMQ retries nothing, and the ledger would refuse. */
   async #run(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
     const { payoutId } = job.data;
     const sending = sendUntilDecided(payoutId, this.#options.active, this.#stop.signal);
@@ -57,13 +57,15 @@ export class WithdrawJobs {
         await job.moveToDelayed(decision.notBefore, token);
         throw new DelayedError();
       case 'put_back':
-        // To the head of the queue, so that the order is kept.
+        // To the head of the queue, which keeps the order.
         await job.moveToWait(token);
         throw new WaitingError();
     }
   }
 
-  /** Nothing was sent: the next payout need not wait for a second. The sender's own pace does not depend on the limiter. */
+  /**
+   * Nothing was sent, so the next payout need not wait a second. The sender's own pace does not depend on the limiter.
+   */
   async #giveBackSlot(): Promise<void> {
     const { queues, logger } = this.#options;
     try {
@@ -73,7 +75,7 @@ export class WithdrawJobs {
     }
   }
 
-  /** Payouts that are cancelled together stand together: at once this is much faster than one job after the other. */
+  /** Payouts cancelled together are adjacent in the queue. Removing them at once is much faster than job by job. */
   async #removeNext(): Promise<void> {
     const { connection, queues, clock, logger } = this.#options;
     try {
@@ -85,7 +87,7 @@ export class WithdrawJobs {
     }
   }
 
-  /** The job's end on the dashboard: what needs an operator is among the failed ones. */
+  /** Ends the job; those that need an operator are among the failed ones. */
   async #conclude(payoutId: string, outcome: Extract<SendDecision, { kind: 'sent' }>['outcome']): Promise<string> {
     switch (outcome.kind) {
       case 'accepted':

@@ -86,7 +86,7 @@ describe('the archives of several accounts on a folder that hangs', () => {
     for (const platformId of ACCOUNTS) {
       const folder = { dir, platformId };
       await mkdir(folderPath(folder));
-      // Whatever opens a pipe to write waits for somebody who reads it.
+      // Whatever opens a pipe to write waits for someone who reads it.
       const pipe = filePath(folder, DAY, 1);
       execFileSync('mkfifo', [pipe]);
       pipes.push(pipe);

@@ -7,7 +7,7 @@ import { createOutput } from '../../src/cli/context/cli-context.js';
 import { testRedisUrl } from '../support/account.js';
 import { openApprovalRig, type ApprovalRig } from './support/approval-rig.js';
 
-/** Text that somebody put into Redis, into a file or behind a command to rewrite what an operator's terminal shows. */
+/** Text that someone put into Redis, into a file or behind a command to rewrite what an operator's terminal shows. */
 
 const HOSTILE = 'x\u001b[2J\u001b]0;t\u0007\r\u0085\u202e\u200b\u2028\u{e0041}\u001b[32mgreen';
 const UNSHOWN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u;

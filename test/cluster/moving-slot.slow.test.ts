@@ -64,7 +64,7 @@ describe('a slot that moves to another master, key by key', () => {
     await sender.beginSend(begun);
     const next: BeginSend = { ...(await nextBegin(sender, lease, 'queued')), payoutId: 'queued' };
 
-    /** What anybody may do meanwhile: done as a whole, or not at all because Redis is unavailable. */
+    /** What anyone may do meanwhile: done as a whole, or not at all because Redis is unavailable. */
     const calls: Record<string, () => Promise<unknown>> = {
       'enqueue again': async () => {
         const results = await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { writePolicyReport, type PolicyReport } from '../../src/ledger/policy-report.js';
+import { writePolicyReport, type PolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
@@ -54,7 +54,7 @@ it('says so where the worker that told it has stopped', async () => {
   expect(await dashboard.read('/policy')).toContain('no worker with a policy sends now');
 });
 
-it('takes what somebody put in its place for none', async () => {
+it('takes what someone put in its place for none', async () => {
   const { redis, keys } = account.ledger.connection;
   await redis.set(keys.policy, '{"rules":"<script>"}');
   expect(await dashboard.read('/policy')).toContain('PAYOUT_POLICY_FILE');

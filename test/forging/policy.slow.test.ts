@@ -78,7 +78,7 @@ describe('approvals', () => {
     );
   }, 180_000);
 
-  it('of two persons let a payout pass, beside all the attacks', () => {
+  it('of two people let a payout pass, beside all the attacks', () => {
     expect(world.sandbox.payments(world.account(0).platformId).map(({ addressTo }) => addressTo)).toEqual([
       control.input.addressTo,
     ]);
@@ -184,7 +184,7 @@ describe('approvals that are brought to the dashboard', () => {
     await dashboard.close();
   }, 180_000);
 
-  it('of two persons let a payout pass, beside all the attacks', () => {
+  it('of two people let a payout pass, beside all the attacks', () => {
     const account = world.account(4);
     expect(world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo)).toEqual([
       control.input.addressTo,

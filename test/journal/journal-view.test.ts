@@ -109,7 +109,7 @@ describe('a send', () => {
     expect(view.knows('p', 1)).toBe(true);
   });
 
-  it('that was not sent is not known any more, by anybody', () => {
+  it('that was not sent is not known any more, by anyone', () => {
     noteSend(MINE);
     noteOutcome(MINE, NOT_SENT);
     expect(view.knows('p', 1)).toBe(false);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
-import { readAccountStats } from '../../src/ledger/account-stats.js';
+import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import { begin, HOLD, JOURNAL, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readActivity } from '../../src/ledger/activity.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
 import { changePayouts } from '../../src/ledger/payout-ledger.js';
 import { begin, HOLD, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { compareBalance } from '../../src/ledger/balance-cover.js';
+import { compareBalance } from '../../src/ledger/reads/balance-cover.js';
 
 const currencies = [
   { paymentId: 1, name: 'BTC', usdRate: '64250.5' },

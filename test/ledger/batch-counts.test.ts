@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { PAYOUTS_PER_COUNT, readBatchCounts } from '../../src/ledger/batches.js';
+import { PAYOUTS_PER_COUNT, readBatchCounts } from '../../src/ledger/reads/batches.js';
 import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
 import type { LedgerConnection, RunScript } from '../../src/ledger/ledger-connection.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { readBatchSummary } from '../../src/ledger/batches.js';
+import { readBatchSummary } from '../../src/ledger/reads/batches.js';
 import { openSampleAccount, type SampleAccount } from '../dashboard/support/sample-account.js';
 import { HOLD } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../src/base/errors.js';
-import { readActivity } from '../../src/ledger/activity.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
 import { changePayouts } from '../../src/ledger/payout-ledger.js';
 import { begin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';

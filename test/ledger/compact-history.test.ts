@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readAccountStats } from '../../src/ledger/account-stats.js';
+import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { parseHistoryEntry } from '../../src/ledger/payout-record.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { isPayoutState, PAYOUT_STATES, STATE_CODE, stateOfCode } from '../../src/ledger/states.js';

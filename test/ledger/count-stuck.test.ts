@@ -4,7 +4,7 @@ import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
-import { countStuck } from '../../src/ledger/payout-queries.js';
+import { countStuck } from '../../src/ledger/reads/payout-queries.js';
 import { begin, NO_BREAKER, takeLease } from './contract/ledger-rig.js';
 import { randomPlatformId } from '../worker/support/watched-worker.js';
 

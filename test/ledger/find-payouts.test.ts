@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findPayouts, type PayoutFilter } from '../../src/ledger/payout-queries.js';
+import { findPayouts, type PayoutFilter } from '../../src/ledger/reads/payout-queries.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';

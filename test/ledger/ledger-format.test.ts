@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../src/gateway/gateway.js';
 import { ConflictError, UnsupportedFormatError } from '../../src/base/errors.js';
-import { readAccountStats } from '../../src/ledger/account-stats.js';
-import { listPayoutIds } from '../../src/ledger/payout-queries.js';
+import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
+import { listPayoutIds } from '../../src/ledger/reads/payout-queries.js';
 import { peekSenderView } from '../../src/ledger/sender-view.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
@@ -65,7 +65,7 @@ describe('a ledger of format 1', () => {
     expect(await formatOf()).toBeNull();
   });
 
-  it('stays as it is where somebody only looks', async () => {
+  it('stays as it is where someone only looks', async () => {
     const before = await account.dump();
     const view = await peekSenderView(account.connection);
     expect(view).toMatchObject({ sendCount: 6, last: '', pausedReason: REASON, objections: [], awaitingAnswer: true });

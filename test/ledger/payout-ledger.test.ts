@@ -184,7 +184,7 @@ describe('change', () => {
 describe('what is stored', () => {
   const bucketOf = (text: string): string => createHash('sha1').update(text).digest('hex').slice(0, 3);
 
-  it('is short: an entry of the history says who and why only where somebody did', async () => {
+  it('is short: an entry of the history says who and why only where someone did', async () => {
     await ledger.enqueue([aPayout('p')]);
     await ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled', by: 'ann' });
     const at = account.clock.wallNow();
@@ -255,7 +255,7 @@ describe('a payout without a batch', () => {
 });
 
 describe('pause', () => {
-  it('keeps the first reason until somebody resumes', async () => {
+  it('keeps the first reason until someone resumes', async () => {
     expect(await ledger.pause('ann', 'holiday')).toBe(true);
     expect(await ledger.pause('bob', 'another')).toBe(false);
     expect(await account.redis.hgetall(account.connection.keys.ledger)).toMatchObject({

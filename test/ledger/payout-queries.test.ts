@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { listPayouts, readPayout, readPayouts, type ListOptions } from '../../src/ledger/payout-queries.js';
+import { listPayouts, readPayout, readPayouts, type ListOptions } from '../../src/ledger/reads/payout-queries.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 

@@ -47,7 +47,7 @@ describe('a stored payout', () => {
   it.each(['', 'null', '7', '[]', '{"kind":"no such"}', '{"rea'])('is held, whatever its field holds: %j', (held) => {
     const record = { state: 'held', attempt: '0', n: '1', h0: `${AT}\theld`, held };
     expect(parseRecord('p', record).held).toEqual({
-      ...{ kind: 'signature', reason: 'unreadable', message: expect.stringMatching(/somebody has altered/) },
+      ...{ kind: 'signature', reason: 'unreadable', message: expect.stringMatching(/someone has altered/) },
     });
   });
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readAccountStats } from '../../src/ledger/account-stats.js';
-import { findPayouts, type ListOptions, listPayoutIds } from '../../src/ledger/payout-queries.js';
-import { readIndexPage } from '../../src/ledger/payment-facts.js';
+import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
+import { findPayouts, type ListOptions, listPayoutIds } from '../../src/ledger/reads/payout-queries.js';
+import { readIndexPage } from '../../src/ledger/reads/payment-facts.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
-import { countPayouts } from '../../src/ledger/state-events.js';
+import { countPayouts } from '../../src/ledger/reads/state-events.js';
 import { ENDED_STATES } from '../../src/ledger/states.js';
 import { takeLease } from './contract/ledger-rig.js';
 import { findContradictions } from './scripts/find-contradictions.js';
@@ -60,7 +60,7 @@ describe('payouts that ended before and after the ledger became compact', () => 
     await end(['f'], 'failed');
   });
 
-  it('are listed to the end also where somebody has put entries of one place into the stream', async () => {
+  it('are listed to the end also where someone has put entries of one place into the stream', async () => {
     const key = account.connection.keys.ended('completed');
     const last = (await account.redis.xrevrange(key, '+', '-', 'COUNT', 1))[0]?.[0] ?? '';
     for (const part of [1, 2]) await account.redis.xadd(key, last.replace(/-0$/, `-${part}`), 'payoutId', 'forged');

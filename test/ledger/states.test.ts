@@ -16,7 +16,7 @@ import {
 } from '../../src/ledger/states.js';
 
 describe('the states', () => {
-  it('are final where no transition of normal operation leads on, and wait for somebody where one does', () => {
+  it('are final where no transition of normal operation leads on, and wait for someone where one does', () => {
     for (const state of PAYOUT_STATES) {
       expect([state, reachableFrom(state).length === 0]).toEqual([state, FINAL_STATES.includes(state)]);
       expect([state, waitsFor(state) === null]).toEqual([state, FINAL_STATES.includes(state)]);

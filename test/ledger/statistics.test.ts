@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { estimateEnd, MINUTE_MS, type MinuteStatistics, parseStatistics } from '../../src/ledger/statistics.js';
+import { estimateEnd, MINUTE_MS, type MinuteStatistics, parseStatistics } from '../../src/ledger/reads/statistics.js';
 
 const NOW = Date.parse('2030-01-01T12:00:30Z');
 const WORKING = { queued: 600, paused: false, objections: [], sender: { owner: 'one', epoch: 1, heartbeat: 1 } };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { readActivity } from '../../src/ledger/activity.js';
-import { parseHeadReason, tellJournalHead, tellPolicyLoaded } from '../../src/ledger/workers.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
+import { parseHeadReason, tellJournalHead, tellPolicyLoaded } from '../../src/ledger/reads/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 

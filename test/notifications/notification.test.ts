@@ -60,7 +60,7 @@ it('names the currency where the gateway told its name', () => {
   expect(text).toBe('Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone');
 });
 
-it('says of a payout that is held why, and that somebody altered it', () => {
+it('says of a payout that is held why, and that someone altered it', () => {
   const held = { kind: 'signature', reason: 'wrong', message: 'its amount was altered' } as const;
   const payout = { ...PAYOUT, state: 'held', message: 'of an earlier attempt', held } as const;
   const of = { eventId: '20-0', payoutId: 'invoice-77', to: 'held', at: AT } as const;
@@ -71,7 +71,7 @@ it('says of a payout that is held why, and that somebody altered it', () => {
   );
   const reason = 'wrong: its amount was altered';
   expect(describeEvent(4242, { ...of, type: 'tampering', reason }, 'tampering', payout).text).toBe(
-    'Account 4242: payout invoice-77 is held, because somebody has altered what is in Redis — 12.5 (payment_id 6) — wrong: its amount was altered',
+    'Account 4242: payout invoice-77 is held, because someone has altered what is in Redis — 12.5 (payment_id 6) — wrong: its amount was altered',
   );
 });
 
@@ -119,7 +119,7 @@ describe('a request', () => {
     );
   });
 
-  it('is a line of text for Slack, in which nothing calls everybody', () => {
+  it('is a line of text for Slack, in which nothing calls everyone', () => {
     expect(body('slack')).toEqual({
       text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet &lt;closed&gt; &amp; gone',
     });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/state-events.js';
+import { NOTIFY_GROUP, readNotificationLag } from '../../src/ledger/reads/state-events.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
 import type { Notification } from '../../src/notifications/notification.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
-import { listPayoutIds } from '../../src/ledger/payout-queries.js';
+import { listPayoutIds } from '../../src/ledger/reads/payout-queries.js';
 import { isComplete, UNWITNESSED, type AdoptionPlan } from '../../src/operator/adoption.js';
 import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
-import { readAccountStats } from '../../src/ledger/account-stats.js';
+import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
 import { readJournals } from '../../src/operator/adopt-ledger.js';

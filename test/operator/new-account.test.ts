@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError } from '../../src/base/errors.js';
 import { peekSenderView } from '../../src/ledger/sender-view.js';
-import { readActivity } from '../../src/ledger/activity.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
 
 let rig: OperatorRig;

@@ -16,7 +16,7 @@ describe('nextSteps', () => {
     const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;
     const [first, second] = nextSteps({ payoutId: 'p', state: 'held', held }, 4242);
     expect(first).toEqual({
-      when: '2 persons of the group finance must say yes to exactly this address and amount, each with a key.',
+      when: '2 people of the group finance must say yes to exactly this address and amount, each with a key.',
       command: 'payouts approve --account 4242 p --key FILE',
     });
     expect(second?.command).toBe('payouts reject --account 4242 p --key FILE --reason WHY');

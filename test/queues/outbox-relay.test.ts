@@ -73,7 +73,7 @@ describe('relayOutbox', () => {
   });
 });
 
-describe('relayOutbox, where somebody has altered notBefore', () => {
+describe('relayOutbox, where someone has altered notBefore', () => {
   it('reports it once, and adds the jobs of all', async () => {
     const { redis, connection, ledger } = rig.account;
     await ledger.enqueue([aPayout('p'), aPayout('strange')]);

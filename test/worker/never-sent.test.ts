@@ -6,7 +6,7 @@ import { openWorld, type PayoutWorld } from './support/payout-world.js';
 
 /** What can never be sent, however often it is tried: each of these stood at the head of the queue for good. */
 
-/** Fields as somebody who writes to Redis sets them. */
+/** Fields as someone who writes to Redis sets them. */
 const ALTERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'amount below zero': { amount: '-5' },
   'amount that is no number': { amount: 'all' },

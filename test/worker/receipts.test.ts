@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { signText } from '../../src/control/keys/ed25519.js';
 import { formatReceipt, receiptOf } from '../../src/control/intents/receipt.js';
-import { NOTIFY_GROUP } from '../../src/ledger/state-events.js';
+import { NOTIFY_GROUP } from '../../src/ledger/reads/state-events.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { toReceiptFields } from '../../src/ledger/control-record.js';
@@ -20,7 +20,7 @@ import { endAllWorkers } from './support/worker-process.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 
 /**
- * A real worker with a key pays two payouts, signed by a producer; then somebody with full access to Redis alters what it
+ * A real worker with a key pays two payouts, signed by a producer; then someone with full access to Redis alters what it
  * left there, and a producer with the keyring reads it.
  */
 
@@ -104,7 +104,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** Alters the record, as anybody who can write to Redis, and reads the payout; the record is put back afterwards. */
+/** Alters the record, as anyone who can write to Redis, and reads the payout; the record is put back afterwards. */
 async function altered(payoutId: string, fields: Record<string, string | undefined>): Promise<Payout> {
   const key = recordKey(payoutId);
   try {
@@ -196,7 +196,7 @@ describe('a payout that a worker with a key paid', () => {
     await redis.del(recordKey('copy'));
   });
 
-  it('is not verified by a receipt of anybody but a worker of the keyring', async () => {
+  it('is not verified by a receipt of anyone but a worker of the keyring', async () => {
     expect(await altered('paid', await signedAnew('paid', 'worker-1'))).toMatchObject({ verified: true });
     expect(await altered('paid', await signedAnew('paid', 'shop', SHOP))).toMatchObject({ verified: false });
     expect(await altered('paid', await signedAnew('paid', 'worker-1', SHOP))).toMatchObject({ verified: false });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readWorkers, type WorkerReport } from '../../src/ledger/workers.js';
+import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { describeWorker, reportWorker } from '../../src/worker/report-worker.js';
 import { systemClock, type Clock } from '../../src/base/clock.js';

@@ -98,7 +98,7 @@ describe('removing old payouts', () => {
     }
   });
 
-  it('never accepts a removed id again, also where somebody has deleted the key `ledger`', async () => {
+  it('never accepts a removed id again, also where someone has deleted the key `ledger`', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
     account.clock.advance(3 * DAY_MS);

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { readStatistics } from '../../src/ledger/statistics.js';
+import { readStatistics } from '../../src/ledger/reads/statistics.js';
 import { openTestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';

@@ -30,7 +30,7 @@ async function findSender(workers: readonly WorkerProcess[]): Promise<WorkerProc
 }
 
 describe('the first worker of an account', () => {
-  it('sends at once where somebody states that the account is new, also while it waits already', async () => {
+  it('sends at once where someone states that the account is new, also while it waits already', async () => {
     const LONG = { LEASE_MS: '15000', TAKEOVER_QUARANTINE_MS: '5000' };
     world = await openWorld({ sandbox: JITTER });
     await world.enqueue(2);

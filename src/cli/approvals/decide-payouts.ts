@@ -24,7 +24,7 @@ import { parseInput } from '../../base/fields.js';
 import { formatCount, formatTimeUtc } from '../../base/format.js';
 import { parseActor } from '../../ledger/payout.js';
 import { addApproval, checkApproval } from '../../control/operator/store-approval.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
   type ApprovalView,
@@ -41,12 +41,9 @@ import { addSigningOptions, openApprover, requireKeyring, type SigningFlags } fr
 import { describeApprovable, type ShownPayout } from './describe-approvable.js';
 import { type ChosenPayouts, readNamed, readWaiting } from './read-chosen.js';
 
-/** One decision about some payouts. */
 interface PayoutDecision {
   readonly decision: ApprovalDecision;
-  /** The payouts, or those of a batch that wait for approval. */
   readonly of: readonly string[] | { readonly batch: string };
-  /** Whether somebody is asked before anything is signed. */
   readonly asks: boolean;
 }
 
@@ -66,17 +63,15 @@ const DONE = { approve: 'approved', reject: 'rejected' } as const;
 const ASKED = { approve: 'Approve', reject: 'Reject' } as const;
 
 /**
- * Verifies payouts with the keyring of this host, shows them, asks, and signs what was verified and shown: the hash of each
- * intent. Those that do not verify, or that this person cannot approve, do not hold up the others.
- * @throws NotVerifiedError when the key is no approver's, or payouts were left for a reason of signatures
- * @throws ConflictError when payouts were left for their state, or the key rejected them before
- * @throws InvalidConfigError without a keyring; InvalidInputError; NotFoundError; StoppedError; RedisUnavailableError
+ * Verifies and shows payouts, asks, and signs the hash of each verified intent. One that cannot be approved does not
+ * hold up the others.
+ * @throws NotVerifiedError if the key is not an approver's, or a signature kept payouts back
+ * @throws ConflictError if a payout's state, or this key's earlier rejection, kept it back
  */
 export async function decidePayouts(context: CliContext, wanted: PayoutDecision, flags: ApprovalFlags): Promise<void> {
   const keyring = requireKeyring(context.environment);
   const [lifetimeMs, reason] = [parseLifetime(flags.expiresIn), await parseReason(flags.reason)];
   const approver = await findApprover(context, flags, keyring);
-  // Without a key nothing is signed here.
   const asks = wanted.asks && approver.signer !== undefined;
   if (asks) requireTerminal(context.terminal);
   const signal = context.stopSignal();
@@ -112,7 +107,7 @@ async function decide(run: Run, { payouts, unreadable }: ChosenPayouts): Promise
   tally.end();
 }
 
-/** Who named each payout signs it again; of a batch, what the key decided before is left, so that a second run continues. */
+/** Signs payouts named one by one again. A batch skips what this key decided before, so a second run continues. */
 function verifyAll(
   { wanted, approver, view: { platformId, keyring } }: Run,
   payouts: ChosenPayouts['payouts'],
@@ -145,7 +140,7 @@ function askAbout({ wanted, approver, view: { platformId }, lifetimeMs }: Run, c
   return `${ASKED[wanted.decision]} ${payouts} with key ${approver.name} (${approver.person}), until ${hours}?`;
 }
 
-/** One by one: a hardware key is touched for each, and what was signed is stored at once. */
+/** One by one: a hardware key needs a touch each, and each signature is stored at once. */
 async function signAll(run: Run, shown: readonly ShownPayout[], tally: ApprovalTally): Promise<void> {
   let done = 0;
   try {
@@ -191,7 +186,7 @@ async function signOne(run: Run, shown: ShownPayout): Promise<void> {
   );
 }
 
-/** What stands beside an approval that is signed or uploaded elsewhere: for persons to read, and not signed with it. */
+/** For people to read. The approval's signature does not cover it. */
 function describeForOthers({ reason }: Run, { payout, about }: ShownPayout): object {
   const { paymentId, amount, symbol, addressTo } = payout;
   const { signedBy, requestedBy } = about;
@@ -201,14 +196,13 @@ function describeForOthers({ reason }: Run, { payout, about }: ShownPayout): obj
   };
 }
 
-/** How somebody approves or rejects. */
 export interface ApprovalFlags extends SigningFlags {
   readonly reason?: string;
   readonly expiresIn?: string;
   readonly offline?: true;
 }
 
-/** Who decides: a key that signs, or its name alone, where another program signs. */
+/** Without a signer, another program signs with the named key. */
 interface Approver {
   readonly name: string;
   readonly audience: string;
@@ -216,14 +210,13 @@ interface Approver {
   readonly signer: ActSigner | undefined;
 }
 
-/** Adds the options that `approve` and `reject` share, without `--reason`. */
 export function addApprovalOptions(command: Command): Command {
   return addSigningOptions(command, 'an approver')
     .option('--expires-in <duration>', 'for how long it holds: 90m, 24h (default), at most 7d')
     .option('--offline', 'write nothing to Redis: print what is signed as JSON lines');
 }
 
-/** @returns ms. @throws InvalidInputError */
+/** Returns ms. */
 function parseLifetime(given: string | undefined): number {
   if (given === undefined) return APPROVAL_LIFETIME_MS;
   const lifetimeMs = parseInput(z.object({ '--expires-in': durationField }), { '--expires-in': given })['--expires-in'];
@@ -231,17 +224,12 @@ function parseLifetime(given: string | undefined): number {
   throw new InvalidInputError([{ field: '--expires-in', message: `must be at most 7d (got "${given}")` }]);
 }
 
-/** @returns the reason as one line. @throws InvalidInputError */
 async function parseReason(reason: string | undefined): Promise<string | undefined> {
   if (reason === undefined) return undefined;
   return (await nameFlags(() => parseActor({ by: 'approver', reason }))).reason;
 }
 
-/**
- * Finds out who decides.
- * @throws NotVerifiedError when no key is given, or the keyring has not the key as an approver's
- * @throws InvalidInputError when the key cannot be used
- */
+/** @throws NotVerifiedError if no key is given, or the keyring does not have it as an approver's */
 async function findApprover(context: CliContext, flags: ApprovalFlags, keyring: BoundKeyring): Promise<Approver> {
   const signer = await openApprover(context, flags, keyring);
   const name = signer?.name ?? requireKeyName(flags);
@@ -251,7 +239,6 @@ async function findApprover(context: CliContext, flags: ApprovalFlags, keyring: 
   return { name, audience: keyring.audience, person: key.person, signer };
 }
 
-/** Who will sign what is only printed here. */
 function requireKeyName({ keyName, offline }: ApprovalFlags): string {
   if (offline !== true) {
     throw new NotVerifiedError(
@@ -263,22 +250,18 @@ function requireKeyName({ keyName, offline }: ApprovalFlags): string {
   throw new InvalidInputError([{ field: '--key-name', message }]);
 }
 
-/** What became of each of the payouts of a command. */
 export class ApprovalTally {
   readonly #isAlone: boolean;
   readonly #writeError: CliContext['writeError'];
   readonly #errors: PayoutError[] = [];
 
-  /** @param total - how many payouts the command is about: of one alone, its error ends the command */
+  /** @param total - payouts of the command; the error of a single one ends the command */
   constructor(total: number, { writeError }: CliContext) {
     this.#isAlone = total === 1;
     this.#writeError = writeError;
   }
 
-  /**
-   * Notes why one payout is left as it is; the others are not held up by it.
-   * @throws every error that is not about one payout alone
-   */
+  /** @throws every error that is not about a single payout */
   refuse(error: unknown): void {
     const isOfOne = [ConflictError, NotFoundError, NotVerifiedError].some((kind) => error instanceof kind);
     if (!isOfOne) throw error;
@@ -286,7 +269,7 @@ export class ApprovalTally {
     if (!this.#isAlone) this.#writeError(`${toPlainText((error as PayoutError).message)}\n`);
   }
 
-  /** @throws the error that gives the command its exit code: that of a signature before that of a state */
+  /** @throws the error that sets the exit code: a signature error before a state error */
   end(): void {
     const [first] = this.#errors;
     if (first === undefined) return;

@@ -1,32 +1,29 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
 import { formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { ApprovablePayout, JudgedApproval } from '../../control/approvals/approvable-payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CurrencyTotals, formatTotals } from '../import/currency-totals.js';
 import { formatTable } from '../output/format-table.js';
 
-/** A payout that is to be approved or rejected, and what was said of it before. */
 export interface ShownPayout extends ApprovablePayout {
   readonly approvals: readonly JudgedApproval[];
 }
 
 type Colours = CliContext['colours'];
 
-/** Who is missing: `1 more person of finance`. */
+/** For example `1 more person of finance`. */
 export function describeNeeds({ by, persons }: MissingApprovals): string {
-  return `${persons} more ${persons === 1 ? 'person' : 'persons'} of ${by}`;
+  return `${persons} more ${persons === 1 ? 'person' : 'people'} of ${by}`;
 }
 
-/** What became of each approval, in words. */
 export function describeApproval({ approval, person, message }: JudgedApproval): string {
   const said = describeDecision(approval);
   if (message !== undefined) return `${said}: does not count, ${message}`;
   return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}`;
 }
 
-/** As {@link describeApproval}, where there is no keyring. */
 export function describeUnverified(approval: SignedApproval): string {
   return `${describeDecision(approval)}: not verified, for want of PAYOUT_KEYS_FILE`;
 }
@@ -35,18 +32,18 @@ function describeDecision({ decision, by }: SignedApproval): string {
   return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${by}`;
 }
 
-/** For how long a payout has been held, in ms. */
+/** Time on hold, ms. */
 export function waitedMs({ updatedAt }: Payout, now: number): number {
   return Math.max(0, now - Date.parse(updatedAt));
 }
 
-/** The name is not signed: who writes to Redis can change it. */
+/** The name is not signed: anyone who can write to Redis can change it. */
 function describeCurrency(paymentId: number, currencies: readonly Currency[]): string {
   const name = currencies.find((known) => known.paymentId === paymentId)?.name;
   return name === undefined ? `payment id ${paymentId}` : `payment id ${paymentId} (${name}, says Redis)`;
 }
 
-/** One payout with all that is signed of it, nothing shortened, then what Redis says of it. */
+/** All signed fields in full, then what Redis says of the payout. */
 function describeOne(
   { payout, signer, about, approvals }: ShownPayout,
   currencies: readonly Currency[],
@@ -74,7 +71,6 @@ function describeOne(
   return `${colours.bold(payout.payoutId)}\n${formatTable(rows)}`;
 }
 
-/** Many, one a line, and their sums. */
 function describeMany(shown: readonly ShownPayout[], currencies: readonly Currency[]): string {
   const head = ['PAYOUT', 'AMOUNT', 'PAYMENT ID', 'ADDRESS', 'SIGNED BY', 'REQUESTED BY', 'WHY, SAYS REDIS'];
   const totals = new CurrencyTotals();
@@ -93,10 +89,7 @@ function describeMany(shown: readonly ShownPayout[], currencies: readonly Curren
   ].join('');
 }
 
-/**
- * What somebody is about to approve or reject: each was verified.
- * @param now - wall clock, ms
- */
+/** @param now - wall clock, ms */
 export function describeApprovable(
   shown: readonly ShownPayout[],
   currencies: readonly Currency[],

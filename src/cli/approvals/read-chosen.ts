@@ -1,10 +1,9 @@
 import { NotFoundError, NotVerifiedError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import { toPlainText } from '../../base/plain-text.js';
 
-/** Payouts that were chosen, and why the records of others cannot be read. */
 export interface ChosenPayouts {
   readonly payouts: readonly Payout[];
   readonly unreadable: readonly NotVerifiedError[];
@@ -12,12 +11,12 @@ export interface ChosenPayouts {
 
 const PAGE_SIZE = 500;
 
-/** Whether a payout waits for somebody's approval, as Redis says. */
+/** Trusts Redis: nothing is verified here. */
 function waitsForApproval({ held }: Payout): boolean {
   return held?.needs !== undefined;
 }
 
-/** @throws NotFoundError naming all that do not exist; RedisUnavailableError */
+/** @throws NotFoundError naming all missing payouts */
 export async function readNamed(connection: LedgerConnection, payoutIds: readonly string[]): Promise<ChosenPayouts> {
   const payouts: Payout[] = [];
   const unreadable = new Map<string, NotVerifiedError>();
@@ -31,7 +30,7 @@ export async function readNamed(connection: LedgerConnection, payoutIds: readonl
   return { payouts, unreadable: [...unreadable.values()] };
 }
 
-/** Payouts of an index that wait for approval. @throws NotFoundError when a batch has no payout; RedisUnavailableError */
+/** @throws NotFoundError if a batch is empty */
 export async function readWaiting(
   connection: LedgerConnection,
   index: { readonly state: 'held' } | { readonly batch: string },

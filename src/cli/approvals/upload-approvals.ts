@@ -11,10 +11,12 @@ import { ApprovalTally } from './decide-payouts.js';
 import { readNamed } from './read-chosen.js';
 
 /**
- * Stores approvals that were signed elsewhere. Each proves itself, so nobody is asked; those that would not count are left out.
+ * Stores approvals signed elsewhere. Each proves itself, so the command does not ask. It skips those that would not
+ * count.
  * @param path - JSON lines, as `--offline` prints them; `-` for stdin
- * @throws InvalidInputError when a line is no signed approval: nothing is stored
- * @throws NotVerifiedError, ConflictError when some were left out; NotFoundError; InvalidConfigError; StoppedError; RedisUnavailableError
+ * @throws InvalidInputError if a line is no signed approval; nothing is stored
+ * @throws NotVerifiedError if a signature did not count
+ * @throws ConflictError if a payout's state kept an approval back
  */
 export async function uploadApprovals(context: CliContext, path: string): Promise<void> {
   const keyring = requireKeyring(context.environment);
@@ -44,7 +46,7 @@ export async function uploadApprovals(context: CliContext, path: string): Promis
   });
 }
 
-/** @throws InvalidInputError when any line is no signed approval; all such lines were named */
+/** @throws InvalidInputError after reporting all bad lines */
 async function readApprovals(context: CliContext, path: string, signal: AbortSignal): Promise<UploadedApproval[]> {
   const source = await openSource(path, signal);
   const messages = new RowMessages(context);

@@ -8,9 +8,9 @@ import { FileSendJournal } from '../../journal/file-send-journal.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readJournal } from '../../journal/journal-reader.js';
 import type { Actor } from '../../ledger/payout.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readAudited } from '../../ledger/read-audited.js';
+import { readAudited } from '../../ledger/reads/read-audited.js';
 import {
   type JournalFolder,
   namingArchive,
@@ -133,7 +133,6 @@ Examples:
   payouts audit upgrade-journal --json
 `;
 
-/** Defines `payouts audit`: what the send journal of this host proves, and what an operator states about it. */
 export function defineAuditCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER);
   addVerify(command, context);
@@ -176,7 +175,6 @@ function addVerify(parent: Command, context: CliContext): void {
     });
 }
 
-/** What retention removed is in the archive, where the worker has one. */
 function openArchive(context: CliContext): AuditOptions['isArchived'] {
   const folder = readArchiveFolder(context);
   const onDamage = (message: string): void => {
@@ -203,7 +201,6 @@ async function showProgress<Result>(
   }
 }
 
-/** @throws CommandFailedError that gives the command its exit code */
 function requireRight(
   { reports, findings, notCompared }: AuditResult,
   head: string | undefined,
@@ -243,7 +240,7 @@ function addExport(parent: Command, context: CliContext): void {
       const write = async (connection: LedgerConnection | undefined): Promise<void> => {
         let isFirst = true;
         for await (const rows of readAuditRows({ ...folder, since, until, keyring, connection })) {
-          // Not before the first answer of Redis: a file without fees would look like a whole one.
+          // Wait for Redis: a file without fees would look complete.
           if (isFirst && !flags.json) context.writeCsv(AUDIT_CSV_HEADER);
           isFirst = false;
           for (const row of rows) {
@@ -319,17 +316,12 @@ interface AuditRowsOptions extends JournalFolder {
   readonly since: number;
   readonly until: number;
   readonly keyring: BoundKeyring | undefined;
-  /** Undefined where nothing is read from Redis. */
   readonly connection: LedgerConnection | undefined;
 }
 
-/** Records read in one round trip. */
 const PAGE = 500;
 
-/**
- * The sends of a journal as rows, the oldest first, by page; the first page may be empty.
- * @throws NotFoundError where there is no journal; RedisUnavailableError; Error when the journal cannot be read
- */
+/** Oldest first, in pages. The first page may be empty. */
 async function* readAuditRows(options: AuditRowsOptions): AsyncGenerator<AuditRow[]> {
   const { since, until, connection, keyring, platformId } = options;
   const journal = await readJournal(options.dir, platformId);

@@ -6,8 +6,8 @@ import { identify, type JournalEntry, type JournalItem } from '../../journal/jou
 import type { JournalReport } from '../../control/audit/verify-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { type AuditedRecord, readAudited, scanPayoutIds } from '../../ledger/read-audited.js';
-import { readSpends } from '../../ledger/read-spends.js';
+import { type AuditedRecord, readAudited, scanPayoutIds } from '../../ledger/reads/read-audited.js';
+import { readSpends } from '../../ledger/reads/read-spends.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { compareAccepted, compareSend, type SendComparison, toUnreadable } from './compare-send.js';
 import { type Finding, identifyFinding } from './finding.js';
@@ -16,46 +16,41 @@ import { keysOfThen, verifySend } from './verify-send.js';
 
 export interface LedgerAuditOptions extends ApprovalContext {
   readonly journals: readonly AuditedJournal[];
-  /** Undefined where the ledger is left out: then only the keys of the sends are looked at. */
+  /** Without it, only the keys of the sends are checked. */
   readonly connection: LedgerConnection | undefined;
-  /** `PAYOUT_RETENTION_DAYS`; undefined where nothing is removed. */
+  /** Undefined if nothing is removed. */
   readonly retentionDays: number | undefined;
-  /** Whether the archive of this host has a payout in this state. */
+  /** Asks this host's archive. */
   readonly isArchived: (payoutId: string, state: string) => Promise<boolean>;
-  /** Told how many sends and payouts were looked at. */
   readonly onProgress: (done: number) => void;
 }
 
-/** What the signatures, and the ledger, come to. */
 export interface LedgerAudit {
-  /** Sends of the journals that were compared with their payout's record. */
   readonly compared: number;
-  /** Sends whose payout retention has removed. */
+  /** Sends whose payout retention removed. */
   readonly removed: number;
-  /** Signed sends of which the signature and each approval that counted were verified. */
+  /** Signed sends with a verified signature and verified approvals. */
   readonly verified: number;
-  /** Signed sends of which one of these could not be, and nothing was found. */
+  /** Signed sends without a finding that could not be verified in full. */
   readonly notVerifiable: number;
-  /** Sends that no producer signed: of a worker without keys. */
   readonly unsigned: number;
-  /** Sends whose payout Redis forgot, and which the application enqueued again, with another signature. */
+  /** Payouts that Redis lost and the application enqueued again with another signature. */
   readonly signedAgain: number;
-  /** Payouts of the ledger that were sent before the journals begin. */
+  /** Payouts sent before the journals begin. */
   readonly before: number;
-  /** Payouts whose state rests on an operator's word. */
+  /** Payouts whose state rests on an operator's statement. */
   readonly onWord: number;
-  /** Keys that are revoked now, with the number of sends and receipts that they signed. */
+  /** Sends and receipts by revoked key. */
   readonly revokedKeys: Readonly<Record<string, number>>;
   readonly findings: readonly Finding[];
 }
 
-/** Records read in one round trip: about a megabyte. */
+/** Records a round trip: about 1 MB. */
 const PAGE = 500;
 
 /**
- * Compares the journals with the ledger, both ways. The journals are read before the ledger, which knows a send first; what seems
- * wrong because it happens meanwhile is looked at once more, and is right then.
- * @throws RedisUnavailableError
+ * Compares the journals with the ledger, both ways. A send that begins after the journals were read looks missing: a
+ * second pass drops such findings.
  */
 export async function auditLedger(options: LedgerAuditOptions): Promise<LedgerAudit> {
   const first = await new Pass(options).run();
@@ -74,7 +69,7 @@ class Pass {
   readonly #counts = { compared: 0, removed: 0, verified: 0, notVerifiable: 0, unsigned: 0, signedAgain: 0, before: 0 };
   readonly #onWord = new Set<string>();
   readonly #revokedKeys: Record<string, number> = {};
-  /** By payout: the accepted of several attempts. */
+  /** By payout, if it has several attempts. */
   readonly #accepted = new Map<string, JournalEntry[]>();
   #done = 0;
 
@@ -82,7 +77,6 @@ class Pass {
     this.#options = options;
   }
 
-  /** @param only - the payouts to look at @defaultValue all */
   async run(only?: ReadonlySet<string>): Promise<LedgerAudit> {
     const { connection, journals } = this.#options;
     const spends = connection === undefined ? new Map<string, Spend>() : await readBegunSpends(connection);
@@ -139,10 +133,10 @@ class Pass {
     const payout = found?.kind === 'payout' ? found.payout : undefined;
     if (found?.kind === 'removed') this.#counts.removed += 1;
     else if (found !== undefined) this.#counts.compared += 1;
-    // Of what was altered, the fields say more than a signature that does not hold.
+    // The altered fields say more than a signature that fails.
     const verification = verifySend(send, isAltered ? undefined : payout, this.#options);
     if (verification.isSignedAgain) this.#counts.signedAgain += 1;
-    // Approvals are in the record alone.
+    // Only the record has the approvals.
     const isWhole = payout !== undefined && !verification.isSignedAgain;
     const approvals = isWhole ? verifyApprovals(send, payout, this.#options) : [];
     const findings = [...(comparison?.findings ?? []), ...verification.findings, ...approvals];
@@ -156,7 +150,6 @@ class Pass {
     const { retentionDays, isArchived } = this.#options;
     const removal = { hasLater, retentionDays, isArchived: false, now: Date.now() };
     const comparison = compareSend(send, found, removal);
-    // The archive is read where it matters.
     if (found.kind !== 'removed' || !comparison.findings.some(({ kind }) => kind === 'removed')) return comparison;
     return compareSend(send, found, { ...removal, isArchived: await isArchived(send.payoutId, found.state) });
   }
@@ -206,7 +199,7 @@ class Pass {
 
 const MISSING: AuditedRecord = { kind: 'missing' };
 
-/** What has begun, and is not known to be unpaid, by the identity of its attempt. */
+/** By attempt, without spends known to be unpaid. */
 async function readBegunSpends(connection: LedgerConnection): Promise<Map<string, Spend>> {
   const spends = new Map<string, Spend>();
   for (const event of await readSpends(connection)) {
@@ -235,26 +228,22 @@ interface UnjournaledContext {
   readonly platformId: number;
   readonly keyring: BoundKeyring | undefined;
   readonly journaled: JournaledSends;
-  /** From when on the journals have every send, wall clock, ms. */
+  /** Wall clock, ms. */
   readonly coveredFrom: number;
 }
 
-/** What of a payout of the ledger is not in the journals. */
 type LedgerJudgement =
   | { readonly kind: 'journaled' }
-  /** It was sent before the journals begin, as the ledger says. */
   | { readonly kind: 'before' }
-  /** Only an operator's word says that it was sent. */
   | { readonly kind: 'on_word' }
   | { readonly kind: 'finding'; readonly finding: Finding };
 
-/** In these, the gateway has answered: a worker had journaled the send. */
+/** The gateway answered, so a worker had journaled the send. */
 const ANSWERED: ReadonlySet<PayoutState> = new Set(['in_progress', 'completed', 'failed', 'rejected']);
 
 const INVENTED =
-  'Ask the gateway for it. Where another host sent it, name the folder of its journal with --journal; else somebody has written it into Redis.';
+  'Ask the gateway for it. Where another host sent it, name the folder of its journal with --journal; else someone has written it into Redis.';
 
-/** Finds what the ledger says was sent, and no journal has. */
 function judgeLedgerPayout(payout: Payout, context: UnjournaledContext): LedgerJudgement {
   const { payoutId, state, attempt } = payout;
   const receipt = judgeReceipt(payout, context);
@@ -267,7 +256,7 @@ function judgeLedgerPayout(payout: Payout, context: UnjournaledContext): LedgerJ
   return { kind: 'finding', finding: { payoutId, attempt, kind: 'not_in_journal', message, action: INVENTED } };
 }
 
-/** A receipt that is there has to hold; one that is missing may be of a worker without a key. */
+/** A receipt is optional: a worker without a key writes none. */
 function judgeReceipt(payout: Payout, { platformId, keyring }: UnjournaledContext): Finding | undefined {
   const isSigned = payout.state === 'completed' || payout.state === 'failed';
   if (!isSigned || payout.receipt === undefined || keyring === undefined) return undefined;
@@ -278,15 +267,14 @@ function judgeReceipt(payout: Payout, { platformId, keyring }: UnjournaledContex
   return { payoutId, attempt, kind: 'receipt', message: `its receipt does not count: ${verdict.message}`, action };
 }
 
-/** NaN where the history does not say: no time is before that. */
+/** NaN if the history does not say: NaN is not below any time. */
 function begunAt({ history, createdAt }: Payout): number {
   return Date.parse(history.findLast(({ to }) => to === 'sending')?.at ?? createdAt);
 }
 
 const FORGED_SPEND =
-  'Nothing was paid by it, but a window of the policy counts it. Somebody has written to Redis: the journal counts as well, so no cap is passed.';
+  'Nothing was paid by it, but a window of the policy counts it. Someone has written to Redis: the journal counts as well, so no cap is passed.';
 
-/** A spend of the ledger that neither a journal nor the payout's record has. */
 function judgeSpend({ payoutId, attempt, id }: Spend, found: AuditedRecord): Finding | undefined {
   const token = id.split(' ').at(-1) ?? '';
   if (found.kind === 'removed' || (found.kind === 'payout' && found.attempts.knows({ attempt, token })))
@@ -295,7 +283,6 @@ function judgeSpend({ payoutId, attempt, id }: Spend, found: AuditedRecord): Fin
   return { payoutId, attempt, kind: 'spend', message, action: FORGED_SPEND };
 }
 
-/** A spend that counts another payment than the one that was sent. */
 function compareSpend({ payoutId, attempt, request }: JournalEntry, spend: Spend): Finding | undefined {
   const differing = (['paymentId', 'amount', 'addressTo'] as const).filter((field) => request[field] !== spend[field]);
   if (differing.length === 0) return undefined;
@@ -303,21 +290,18 @@ function compareSpend({ payoutId, attempt, request }: JournalEntry, spend: Spend
   return { payoutId, attempt, kind: 'spend', message, action: FORGED_SPEND };
 }
 
-/** A journal of the account: that of this host, or of another that was named. */
 export interface AuditedJournal {
   readonly report: JournalReport;
-  /** Its sends and what stands between them, from disk. */
   readonly items: () => AsyncGenerator<JournalItem>;
 }
 
-/** Which attempts of each payout the journals have: about 100 bytes each. */
+/** About 100 bytes a payout. */
 type JournaledSends = ReadonlyMap<string, readonly number[]>;
 
 function isJournaled(sends: JournaledSends, payoutId: string, attempt: number): boolean {
   return sends.get(payoutId)?.includes(attempt) ?? false;
 }
 
-/** Reads every journal for the attempts that it has. */
 async function readJournaledSends(journals: readonly AuditedJournal[]): Promise<JournaledSends> {
   const sends = new Map<string, readonly number[]>();
   for (const { items } of journals) {
@@ -329,8 +313,8 @@ async function readJournaledSends(journals: readonly AuditedJournal[]): Promise<
 }
 
 /**
- * From when on the journals have every send, wall clock, ms: what is older may stand in a file that was removed, or was sent
- * before one of them began. 0 where an operator stated that nothing is missing.
+ * From then on (wall clock, ms) the journals have every send. An older one may be in a removed file or precede a
+ * journal. 0 if an operator stated that nothing is missing.
  */
 export function coveredFrom(journals: readonly AuditedJournal[]): number {
   return Math.max(...journals.map(({ report }) => beginOf(report)));

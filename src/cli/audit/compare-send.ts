@@ -2,37 +2,33 @@ import { wasSent } from '../../journal/journal-view.js';
 import { isSameTxhash } from '../../base/fields.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { AuditedRecord } from '../../ledger/read-audited.js';
+import type { AuditedRecord } from '../../ledger/reads/read-audited.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { Finding, FindingKind } from './finding.js';
 
-/** What came of comparing a send with the ledger. */
 export interface SendComparison {
   readonly findings: readonly Finding[];
-  /** What the ledger says rests on an operator's word: the transaction that was given for a payout that was unknown. */
+  /** Only an operator's statement supports the ledger's state. */
   readonly isOnWord?: true;
 }
 
 const ALTERED =
-  'The journal says what was sent. Somebody has altered the record in Redis: see "Somebody tampers with Redis" in docs/operations.md.';
+  'The journal says what was sent. Someone has altered the record in Redis: see "Someone tampers with Redis" in docs/operations.md.';
 const OLDER =
-  'Redis came back older, or somebody altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
+  'Redis came back older, or someone altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
 const PAID_TWICE = 'It may have been paid twice: ask the gateway for both.';
 const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity` show what was done with it.';
 
-/** With what a payout is compared that Redis has no record of any more. */
 export interface RemovalContext {
-  /** The journals have a later attempt of the payout. */
   readonly hasLater: boolean;
-  /** `PAYOUT_RETENTION_DAYS`; undefined where nothing is removed. */
+  /** Undefined if nothing is removed. */
   readonly retentionDays: number | undefined;
-  /** The archive of this host has the payout, in this state. */
+  /** This host's archive has it in this state. */
   readonly isArchived: boolean;
   /** Wall clock, ms. */
   readonly now: number;
 }
 
-/** Compares what the journal says of a send with what the ledger says of its payout. */
 export function compareSend(send: JournalEntry, found: AuditedRecord, removal: RemovalContext): SendComparison {
   const { attempt } = send;
   if (found.kind === 'removed') return compareRemoved(send, found.state, removal);
@@ -62,8 +58,8 @@ export function compareSend(send: JournalEntry, found: AuditedRecord, removal: R
 }
 
 /**
- * Compares the accepted attempts of a payout with each other: its record may be gone, or altered.
- * @returns a finding for each attempt whose transaction is not that of the last
+ * Compares a payout's accepted attempts with each other: its record may be gone or altered.
+ * @returns a finding for each transaction that differs from the last
  */
 export function compareAccepted(sends: readonly JournalEntry[]): Finding[] {
   const last = sends.reduce((newest, send) => (send.at > newest.at ? send : newest));
@@ -81,9 +77,9 @@ function txhashOf({ outcome }: JournalEntry): string | undefined {
 
 const DAY_MS = 86_400_000;
 const REMOVED =
-  'Somebody has deleted the record in Redis, or PAYOUT_RETENTION_DAYS of the worker is another one: compare. Ask the gateway what was paid; the journal has the payment.';
+  'Someone has deleted the record in Redis, or PAYOUT_RETENTION_DAYS of the worker is another one: compare. Ask the gateway what was paid; the journal has the payment.';
 
-/** In which states retention may have removed a payout whose last attempt came to this. */
+/** States at removal by retention, by the last attempt's outcome. */
 const REMOVABLE: Readonly<Record<OutcomeKind, readonly string[]>> = {
   accepted: ['completed', 'failed'],
   rejected: ['rejected', 'cancelled'],
@@ -92,7 +88,6 @@ const REMOVABLE: Readonly<Record<OutcomeKind, readonly string[]>> = {
   not_sent: ['cancelled'],
 };
 
-/** Of a payout that Redis says was removed, with this state. */
 function compareRemoved(send: JournalEntry, state: string, removal: RemovalContext): SendComparison {
   const { hasLater, retentionDays, isArchived, now } = removal;
   const kind = send.outcome?.kind ?? 'unknown';
@@ -113,7 +108,6 @@ function compareRemoved(send: JournalEntry, state: string, removal: RemovalConte
   );
 }
 
-/** A record that makes no sense, whatever was sent of it. */
 export function toUnreadable(payoutId: string, message: string): Finding {
   return { payoutId, kind: 'unreadable', message, action: ALTERED };
 }
@@ -137,14 +131,13 @@ function findAltered({ request }: JournalEntry, payout: Payout): string | undefi
     .join('; ');
 }
 
-/** The states in which a payout has a transaction. */
 const WITH_TRANSACTION: ReadonlySet<PayoutState> = new Set(['in_progress', 'completed', 'failed']);
 
 type OutcomeKind = 'accepted' | 'rejected' | 'unknown' | 'not_sent';
 
 /**
- * In which states a payout may be whose last attempt came to this; the outcome is journaled first, so `sending` always. A state with
- * a transaction is possible besides where an operator gave it.
+ * Possible states by the last attempt's outcome. `sending` always is: the outcome is journaled first. An operator's
+ * transaction adds the states with one.
  */
 const POSSIBLE: Readonly<Record<OutcomeKind, ReadonlySet<PayoutState>>> = {
   accepted: new Set(['sending', 'in_progress', 'completed', 'failed', 'unknown']),
@@ -172,7 +165,6 @@ function compareState(send: JournalEntry, payout: Payout): SendComparison {
   return one(send, 'state', `the journal says ${describeOutcome(send)}; the ledger says ${state}`, LOOK);
 }
 
-/** What came of a send, as its sender journaled it. */
 export function describeOutcome({ outcome }: Pick<JournalEntry, 'outcome'>): string {
   switch (outcome?.kind) {
     case undefined:

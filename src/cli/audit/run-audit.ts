@@ -17,30 +17,26 @@ import type { Finding } from './finding.js';
 import type { ApprovalContext } from './verify-approvals.js';
 
 export interface AuditOptions extends ApprovalContext, Pick<LedgerAuditOptions, 'retentionDays' | 'isArchived'> {
-  /** The folders of the journals, that of this host first. */
+  /** This host's first. */
   readonly dirs: readonly [string, ...string[]];
-  /** A line that has to be in the first. */
+  /** A line that the first journal must have. */
   readonly head: string | undefined;
-  /** Undefined where the ledger is left out. */
   readonly connection: LedgerConnection | undefined;
   readonly onProgress: (done: number) => void;
 }
 
-/** What an audit came to. */
 export interface AuditResult {
-  /** In the order of the folders. */
   readonly reports: readonly JournalReport[];
   readonly audit: LedgerAudit | undefined;
-  /** Why the ledger was not compared; undefined where it was. */
   readonly notCompared: string | undefined;
-  /** Journals that the ledger knows and that were not read, by their ids. */
+  /** Journals that the ledger knows and the audit did not read. */
   readonly otherJournals: readonly string[];
   readonly findings: readonly Finding[];
 }
 
 /**
- * Verifies the journals of an account, then the signatures of their sends, then both against the ledger.
- * @throws NotFoundError where a folder has no journal; UnsupportedFormatError; Error when a file cannot be read
+ * Verifies the journals and the signatures of their sends, then compares both with the ledger.
+ * @throws NotFoundError if a folder has no journal
  */
 export async function runAudit(options: AuditOptions): Promise<AuditResult> {
   const seen = await whileAvailable(options.connection, readSeen);
@@ -67,14 +63,14 @@ export async function runAudit(options: AuditOptions): Promise<AuditResult> {
   return { ...read, audit, notCompared, findings: [...heads, ...audit.findings] };
 }
 
-/** What of Redis is read before the journals: so they have it, where nothing is wrong. */
+/** Read before the journals, so that intact journals have all of it. */
 interface SeenLedger {
   readonly told: ReadonlyMap<string, HeadEvent>;
   readonly journalIds: readonly string[];
 }
 
 async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
-  // Of a ledger of a newer version nothing is said.
+  // Fails for a ledger of a newer version.
   await connection.run('find-forgotten-sends', []);
   const [told, journalIds] = await Promise.all([
     readToldHeads(connection),
@@ -83,7 +79,7 @@ async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
   return { told, journalIds };
 }
 
-/** @returns why Redis did not respond; neither where there is no connection */
+/** @returns `trouble` if Redis did not respond */
 async function whileAvailable<Reply>(
   connection: LedgerConnection | undefined,
   work: (connection: LedgerConnection) => Promise<Reply>,
@@ -110,7 +106,7 @@ async function openJournals(
   return journals;
 }
 
-/** A head that was told, of the time that is kept, and is not in the journal. */
+/** Reports a published head missing from a journal that covers its time. */
 function findLostHead(journal: AuditedJournal, told: ReadonlyMap<string, HeadEvent>): Finding | undefined {
   const { report } = journal;
   const head = told.get(report.journalId);
@@ -121,6 +117,6 @@ function findLostHead(journal: AuditedJournal, told: ReadonlyMap<string, HeadEve
     kind: 'head',
     message: `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`,
     action:
-      'Put the files back, from the disk\'s backup. If the worker\'s log names another head at that time ("head of the send journal"), somebody has written the event into Redis.',
+      'Put the files back, from the disk\'s backup. If the worker\'s log names another head at that time ("head of the send journal"), someone has written the event into Redis.',
   };
 }

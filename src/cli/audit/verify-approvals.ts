@@ -11,20 +11,17 @@ import type { Finding } from './finding.js';
 import { keysOfThen, type SignatureContext } from './verify-send.js';
 
 export interface ApprovalContext extends SignatureContext {
-  /** The policy of this host: sends that were judged by it have its quorums. */
+  /** Its quorums apply to sends that were checked against it. */
   readonly policy: PolicyOfThen | undefined;
 }
 
 const REMOVED =
-  'Somebody has removed or altered it in Redis. Ask the persons of the group whether they approved this payment.';
+  'Someone has removed or altered it in Redis. Ask the people of the group whether they approved this payment.';
 const NOT_COUNTED = 'Ask that person, and compare the keyring with the one of the worker: it counted the approval.';
 const TOO_FEW =
-  'A worker with this policy does not send it. Ask the persons of the group, and look for another worker on this journal.';
+  'A worker with this policy does not send it. Ask the people of the group, and look for another worker on this journal.';
 
-/**
- * Verifies the approvals that counted for a send, as the journal names them, against those of the payout's record, and the quorum that
- * the policy asked for, where it is still the same.
- */
+/** Verifies a send's counted approvals against the record, and the quorum if the policy is still the same. */
 export function verifyApprovals(send: JournalEntry, payout: Payout, context: ApprovalContext): Finding[] {
   const { judged, signed, payoutId, attempt } = send;
   if (judged === undefined || signed === undefined) return [];
@@ -38,7 +35,7 @@ export function verifyApprovals(send: JournalEntry, payout: Payout, context: App
   if (keyring === undefined) return missing.map((hash) => finding(describeMissing(hash), REMOVED));
   const there = counted.flatMap((hash) => byHash.get(hash) ?? []);
   const { refused, approvedBy } = countThen({ send, payout, platformId, keyring }, there, send.at);
-  // A key that approved again for a later attempt has one approval in the record, the newer one.
+  // The record keeps one approval a key: one for a later attempt replaces it.
   const replaced = (payout.approvals ?? []).filter((approval) => {
     const at = Date.parse(approval.at);
     return at > send.at && countThen({ send, payout, platformId, keyring }, [approval], at).approvedBy.size > 0;
@@ -73,7 +70,7 @@ function countThen(
   return countApprovals(about, approvals, { keyring: keysOfThen(keyring), lifetimeMs: Infinity, now });
 }
 
-/** The approvals of a payout that can be hashed, by their hashes. */
+/** By hash, without those that cannot be hashed. */
 export function approvalsOf(
   { approvals = [] }: Payout,
   platformId: number,
@@ -88,14 +85,11 @@ export function approvalsOf(
   });
 }
 
-/** What is asked of a policy by which sends were judged. */
 type PolicyOfThen = Pick<LoadedPolicy, 'policy' | 'hash' | 'isListed'>;
 
 /**
- * Whether a send had the approvals that the rules about it alone ask for: those without a window or hours, of which nobody knows any
- * more what they said. Only where the policy is the one by which the send was judged.
- * @param approvedBy - the persons whose approvals counted
- * @returns what is missing; undefined where nothing is, or the policy is another
+ * Checks only rules without a window or hours: what the others said then is unknown.
+ * @returns undefined also if the send was checked against another policy
  */
 function findMissingQuorum(
   { at, request, signed, judged }: JournalEntry,

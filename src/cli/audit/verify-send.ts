@@ -8,35 +8,29 @@ import type { Finding } from './finding.js';
 
 export interface SignatureContext {
   readonly platformId: number;
-  /** Undefined where there is none: the hash of the intent is compared all the same. */
+  /** Without it, only the hash of the intent is compared. */
   readonly keyring: BoundKeyring | undefined;
 }
 
-/** Between the check of a signature and the line in the journal, ms. */
+/** The longest time from verifying a signature to journaling the send, ms. */
 const CHECKED_BEFORE_MS = 2_000;
 
 const KEEP_KEYS =
   'Keep the keys that signed sends in the keyring, with `notAfter`. If it never was there, a worker of another keyring sent this.';
 const ASK = 'Ask the person of the key whether it signed this payment, and the gateway what was paid.';
 const ALTERED =
-  'The journal has the hash of what was signed. Somebody has altered the record in Redis since: compare the payment with what was ordered.';
+  'The journal has the hash of what was signed. Someone has altered the record in Redis since: compare the payment with what was ordered.';
 
-/** What came of verifying a send. */
 interface SendVerification {
   readonly findings: readonly Finding[];
-  /** Its signature was verified, from the journal or from the record. */
   readonly isVerified: boolean;
-  /**
-   * The record has another valid signature of the same payment: Redis forgot the payout, and the application enqueued it again. What
-   * was approved of the one that was sent is gone with it.
-   */
+  /** Redis lost the payout and its approvals. The application enqueued it again with another valid signature. */
   readonly isSignedAgain?: true;
 }
 
 /**
- * Verifies the signature of a journaled send: its key as it was then, the signature that the journal has, and where the payout's record
- * is still there, the intent that it stands for.
- * @param payout - undefined where the ledger has no record of it (any more), or its payment was altered
+ * Verifies the key as of the send, the journal's signature, and the record's intent.
+ * @param payout - undefined without a record, or if its payment was altered
  */
 export function verifySend(
   send: JournalEntry,
@@ -59,7 +53,7 @@ export function verifySend(
   if (payout.signed === undefined) return fail('signature', 'its record has no signature any more', ALTERED);
   const isAsSent = hashOf(intentOf(platformId, payout, payout.signed)) === signed.intent;
   const now = isAsSent ? at - CHECKED_BEFORE_MS : Date.parse(payout.signed.issuedAt);
-  // The record repeats what was verified: each verification takes longer than all else.
+  // Do not verify twice: verifying takes longer than all else.
   const isSame =
     isProved && isAsSent && payout.signed.signature === signed.proof.signature && payout.signed.key === signed.key;
   const fault = isSame ? undefined : keyring && verifyRecord(payout, { platformId, keyring, now });
@@ -71,7 +65,6 @@ export function verifySend(
   return { findings: [], isVerified: keyring !== undefined };
 }
 
-/** Why the signature in the journal does not hold; undefined where it does, or there is none. */
 function judgeProof(
   { payoutId, request, at }: JournalEntry,
   { key, intent: journaled, proof, ...times }: SignedSend,
@@ -101,7 +94,7 @@ function judgeKey(
   return undefined;
 }
 
-/** @returns undefined where a value can stand on no line */
+/** Undefined if a value cannot be part of a signed line. */
 function hashOf(intent: Intent): string | undefined {
   try {
     return hashIntent(intent);
@@ -122,9 +115,8 @@ function verifyRecord(
 }
 
 /**
- * A keyring for what was signed before: a key that was revoked since signed well until then. Which keys of a journal are
- * revoked now is told apart, because a stolen key signs as well as the stolen one's owner. What names no environment counted
- * for the worker that sent it, of an earlier version.
+ * A key revoked later counts: it was valid when it signed. The audit reports revoked keys separately: a thief's
+ * signature looks like the owner's. Signatures without an environment count, as they did at the send.
  */
 export function keysOfThen(keyring: BoundKeyring): KeyFinder {
   return {

@@ -7,7 +7,6 @@ import type { PayoutState } from '../../ledger/states.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { Selection } from './survey-payouts.js';
 
-/** How many payouts are chosen on the command line. */
 export interface ChoiceFlags {
   readonly batch?: string;
   readonly state?: PayoutState;
@@ -17,15 +16,13 @@ export interface ChoiceFlags {
   readonly yes?: boolean;
 }
 
-/** What was chosen. */
 interface Choice {
   readonly selection: Selection;
-  /** The states that count. */
   readonly from: readonly PayoutState[];
   readonly matches: (payout: Payout) => boolean;
 }
 
-/** Adds the options that choose many payouts. @param states - the states from which the command leads */
+/** @param states - states that the command can change */
 export function addChoiceOptions(command: Command, states: readonly PayoutState[]): Command {
   return command
     .option('--batch <name>', 'the payouts of this batch')
@@ -36,7 +33,7 @@ export function addChoiceOptions(command: Command, states: readonly PayoutState[
     .option('-y, --yes', 'do not ask; for many payouts needed where there is no terminal');
 }
 
-/** Whether a command is about one payout or many; it fails where that is not clear. @returns the one payout's id */
+/** @returns the id if the command is about one payout, undefined for many */
 export function requireOneOrMany(
   payoutId: string | undefined,
   flags: ChoiceFlags,
@@ -45,7 +42,7 @@ export function requireOneOrMany(
   return requireIdsOrMany(payoutId === undefined ? [] : [payoutId], flags, command)[0];
 }
 
-/** As {@link requireOneOrMany}, for a command that takes several ids. @returns none where the options choose */
+/** @returns no ids if options choose the payouts */
 export function requireIdsOrMany(
   payoutIds: readonly string[],
   { batch, state, file, message, dryRun, yes }: ChoiceFlags,
@@ -63,10 +60,6 @@ export function requireIdsOrMany(
   return payoutIds;
 }
 
-/**
- * Reads which payouts are meant.
- * @throws InvalidInputError when nobody can be asked, or the file, the batch or the message is not usable; StoppedError
- */
 export async function readChoice(
   context: CliContext,
   { batch, state, file, message, dryRun = false, yes = false }: ChoiceFlags,

@@ -9,8 +9,8 @@ import type { BulkChange } from './run-bulk.js';
 import type { ChosenPayout } from './survey-payouts.js';
 
 /**
- * A change that needs nothing but the ledger: short scripts, between which Redis is free for the sender.
- * @param signer - signs each payout that is to be sent again
+ * The scripts are short, so Redis can serve the sender between them.
+ * @param signer - signs each payout that will be sent again
  */
 export function toLedgerChange(
   account: LedgerAccess,
@@ -19,7 +19,7 @@ export function toLedgerChange(
   signer?: ActSigner,
 ): Pick<BulkChange, 'atOnce' | 'everyMs' | 'apply' | 'wasChanged'> {
   return {
-    // What somebody touched a key for is not lost with the rest of a step.
+    // One at a time: a failed step must not lose signatures that needed a touch.
     atOnce: signer?.isInteractive === true ? 1 : PAYOUTS_PER_CHANGE,
     everyMs: 'rest',
     apply: async (payouts) => changeByState(account, payouts, to, actor, signer),
@@ -43,7 +43,7 @@ async function changeByState(
   return errors;
 }
 
-/** Whether this actor queued the payout again before, from the state in which it is, for this reason. */
+/** Compares actor, state and reason. */
 function wasSentAgainBy({ by, reason }: Actor, { state, history }: Payout): boolean {
   return history.some(
     (entry) =>

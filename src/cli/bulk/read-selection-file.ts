@@ -9,21 +9,18 @@ import { RowMessages } from '../import/progress.js';
 import type { CsvTable } from '../import/read-csv-rows.js';
 import type { Row } from '../import/read-records.js';
 
-/** A payout that an operator has chosen. */
 export interface SelectedPayout {
   readonly payoutId: string;
-  /** The transaction that the operator names for it. */
   readonly txhash?: string;
-  /** Its line in the operator's file. */
+  /** Line in the operator's file. */
   readonly line?: number;
 }
 
-/** Whether each row must name a transaction, or must not. */
 type Needs = 'txhash' | 'no txhash' | 'nothing';
 
 const SCHEMAS: Record<Needs, z.ZodType<SelectedPayout>> = {
   txhash: z.object({ payoutId: payoutIdField, txhash: txhashField }),
-  /** What was paid would be paid twice. */
+  /** A payout with a transaction was paid and would be paid twice. */
   'no txhash': z
     .object({
       payoutId: payoutIdField,
@@ -35,7 +32,7 @@ const SCHEMAS: Record<Needs, z.ZodType<SelectedPayout>> = {
 
 const COLUMNS: readonly string[] = [...INPUT_COLUMN_NAMES, ...RESULT_CSV_COLUMNS];
 
-/** Payouts that exist: `payout_id`, and `txhash` if it is given. Other columns of `payouts list --csv` may stay in the file. */
+/** Other columns of `payouts list --csv` may stay in the file. */
 const SELECTION_TABLE: CsvTable = {
   columns: COLUMNS,
   required: ['payout_id'],
@@ -44,9 +41,8 @@ const SELECTION_TABLE: CsvTable = {
 };
 
 /**
- * Reads the payouts that an operator's file names, each once.
- * @param needs - whether each row must name a transaction as well, or must not
- * @throws InvalidInputError when any row has an error, or none names a payout; StoppedError
+ * Returns each payout once.
+ * @throws InvalidInputError if any row has an error, or no row names a payout
  */
 export async function readSelectionFile(
   context: CliContext,
@@ -88,7 +84,7 @@ function inputOf(row: Row): unknown {
   return row.input;
 }
 
-/** A payout may be in a file twice, but not with two transactions, nor one transaction with two payouts. */
+/** A payout may occur twice, but not with two transactions, nor a transaction with two payouts. */
 function refuseOther(
   { payoutId, txhash }: SelectedPayout,
   selected: ReadonlyMap<string, SelectedPayout>,

@@ -16,13 +16,13 @@ import type { ChosenPayout, Selection } from './survey-payouts.js';
 
 interface ResolveManyOptions {
   readonly kind: Resolution['kind'];
-  /** Take the transactions without asking the gateway. */
+  /** Accept the transactions without asking the gateway. */
   readonly force: boolean;
-  /** The file that names the payouts; without it all that are `unknown`. */
+  /** Undefined for all that are `unknown`. */
   readonly file: string | undefined;
   readonly dryRun: boolean;
   readonly yes: boolean;
-  /** How many were not sent, as the operator counted them. */
+  /** Unsent payouts, as the operator counted them. */
   readonly expectCount: number | undefined;
   readonly json: boolean;
 }
@@ -44,14 +44,10 @@ const TEXTS: Readonly<Record<Resolution['kind'], Pick<BulkChange, 'describe' | '
   },
 };
 
-/** Transactions that are taken unchecked need no gateway. */
+/** Unchecked transactions need no gateway request. */
 const UNCHECKED_AT_ONCE = 50;
 
-/**
- * Carries out one decision about many payouts that are `unknown`.
- * @param signer - signs each payout that was not sent
- * @throws as `runBulk` and `PayoutOperator.resolve` do
- */
+/** @param signer - signs each payout that was not sent */
 export async function resolveMany(
   context: CliContext,
   options: ResolveManyOptions,

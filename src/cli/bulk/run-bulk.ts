@@ -1,7 +1,7 @@
 import { isAborted, systemClock } from '../../base/clock.js';
 import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../base/errors.js';
 import { formatAlternatives, formatCount } from '../../base/format.js';
-import { readGatewayFacts, type Currency } from '../../ledger/gateway-facts.js';
+import { readGatewayFacts, type Currency } from '../../ledger/reads/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
@@ -13,42 +13,39 @@ import { RowMessages, startProgress } from '../import/progress.js';
 import type { SelectedPayout } from './read-selection-file.js';
 import { surveyPayouts, type ChosenPayout, type Selection, type Survey } from './survey-payouts.js';
 
-/** What a command does with many payouts. */
 export interface BulkChange {
-  /** The states from which it leads. */
   readonly from: readonly PayoutState[];
-  /** Which payouts in these states are meant. @defaultValue all */
+  /** @defaultValue all */
   readonly matches?: (payout: Payout) => boolean;
-  /** Whether a payout has been through this very change: run again, the command continues and does nothing twice. */
+  /** A second run must not repeat the change. */
   readonly wasChanged: (payout: Payout) => boolean;
-  /** `Send 3 payouts of account 4242 again`: the question, without its mark. */
+  /** Question without its mark: `Send 3 payouts of account 4242 again`. */
   readonly describe: (payouts: string) => string;
-  /** A yes is too easily given: the operator states how many payouts there are. @defaultValue false */
+  /** The operator types the number of payouts: a yes is too easy. */
   readonly asksForCount?: boolean;
-  /** `3 payouts queued again`: what was done. */
+  /** `3 payouts queued again` */
   readonly describeDone: (payouts: string) => string;
-  /** How many are changed in one step … */
+  /** Payouts in one step. */
   readonly atOnce: number;
-  /** … and the time after which the next step may begin, in ms; `rest`: Redis serves others for about as long as the step took. */
+  /** From one step's start to the next, ms. `rest` pauses as long as the step took: Redis can serve others. */
   readonly everyMs: number | 'rest';
-  /** Changes the payouts of one step. A ConflictError or NotFoundError: this payout is left as it is; any other ends the command. */
+  /** A ConflictError or NotFoundError skips that payout; any other error ends the command. */
   readonly apply: (payouts: readonly ChosenPayout[]) => Promise<readonly (Error | undefined)[]>;
-  /** Called at the end, also of a command that is stopped. */
+  /** Called at the end, even of a stopped command. */
   readonly finish?: () => Promise<void>;
 }
 
 interface BulkOptions {
   readonly selection: Selection;
   readonly dryRun: boolean;
-  /** Do not ask. */
   readonly yes: boolean;
-  /** How many payouts the operator expects, where the change asks for that. */
+  /** The operator's count. */
   readonly expectCount?: number | undefined;
   readonly json: boolean;
   readonly signal: AbortSignal;
 }
 
-/** A step that took longer waited for the machine, not for Redis. */
+/** A longer step waited for the machine, not for Redis. */
 const LONGEST_REST_MS = 5;
 
 interface BulkRun {
@@ -60,9 +57,8 @@ interface BulkRun {
 }
 
 /**
- * Before a long file is read or a long count is made.
- * @param field - the option that answers instead of a person
- * @throws InvalidInputError when nobody can be asked
+ * Fails before a long file or count if the operator cannot be asked.
+ * @param field - option that answers instead
  */
 export function requireSomebody(
   { yes, dryRun, file }: { readonly yes: boolean; readonly dryRun: boolean; readonly file?: string | undefined },
@@ -75,10 +71,10 @@ export function requireSomebody(
 }
 
 /**
- * Counts and adds up what was chosen, asks, and changes it step by step. Doing it again continues where it ended: what
- * has left the state is left as it is.
- * @throws InvalidInputError when payouts are not there; StoppedError; ConflictError when payouts were refused, all others are
- * changed then; NotFoundError; RedisUnavailableError; what `apply` throws
+ * Counts and sums the chosen payouts, asks, and changes them step by step. A second run continues: it skips payouts
+ * that left the state.
+ * @throws InvalidInputError if payouts do not exist
+ * @throws ConflictError if payouts were refused, after changing all others
  */
 export async function runBulk(
   context: CliContext,
@@ -90,7 +86,7 @@ export async function runBulk(
   const run: BulkRun = { context, account, change, options, counts: { changed: 0, refused: 0 } };
   const survey = await surveyAll(run);
   try {
-    // For a program stdout holds the one object at the end.
+    // With --json, stdout has only the object at the end.
     const { currencies } = await readGatewayFacts(account.ledger.connection);
     (json ? context.writeError : context.write)(describeSurvey(survey, change.from, currencies));
     if (!dryRun && survey.chosen.length > 0) await changeAll(run, survey);
@@ -122,7 +118,7 @@ async function surveyAll({ context, account, change, options }: BulkRun): Promis
   }
 }
 
-/** Names of payouts that are not there suggest that it is the wrong account. */
+/** Missing payouts suggest the wrong account. */
 function refuseMissing(context: CliContext, missing: readonly SelectedPayout[]): void {
   if (missing.length === 0) return;
   const messages = new RowMessages(context);
@@ -142,7 +138,7 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
       const question = `${change.describe(payouts)}? Type how many:`;
       await confirm(question, { ...asked, answer: String(chosen.length) });
     } else if (options.expectCount !== chosen.length) {
-      const message = `must be the number of payouts that are to be changed, ${chosen.length} (got ${options.expectCount}). Nothing was changed`;
+      const message = `must be the number of payouts to change, ${chosen.length} (got ${options.expectCount}). Nothing was changed`;
       throw new InvalidInputError([{ field: '--expect-count', message }]);
     }
   } else if (!options.yes) await confirm(`${change.describe(payouts)}?`, asked);
@@ -160,7 +156,6 @@ async function changeAll(run: BulkRun, { chosen }: Survey): Promise<void> {
   } catch (error) {
     const done = counts.changed + counts.refused;
     ended = `${done} of ${formatCount(chosen.length, 'payout')} done; run the same command again to continue.\n`;
-    // What was changed is complete, whatever ended the command.
     await change.finish?.().catch(() => undefined);
     throw error;
   } finally {
@@ -175,7 +170,7 @@ async function rest(beganAt: number, { everyMs }: BulkChange, signal: AbortSigna
   await systemClock.sleep(everyMs === 'rest' ? Math.min(tookMs, LONGEST_REST_MS) : everyMs - tookMs, signal);
 }
 
-/** @throws the first failure that is not about one payout alone, once all are counted */
+/** @throws the first failure not about a single payout, after counting all */
 function countErrors(errors: readonly (Error | undefined)[], counts: BulkRun['counts'], messages: RowMessages): void {
   const failures: Error[] = [];
   for (const error of errors) {
@@ -198,7 +193,6 @@ function writeSummary({ context, options, counts }: BulkRun, { chosen, totals, c
   context.writeJson({ payouts: chosen.length, totals, changedBefore, others, dryRun: options.dryRun, ...counts });
 }
 
-/** What an operator has chosen, counted and added up by currency. @param from - the states from which the change leads */
 function describeSurvey(
   { chosen, totals, changedBefore, others }: Survey,
   from: readonly PayoutState[],

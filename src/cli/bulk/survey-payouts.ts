@@ -1,53 +1,46 @@
 import { isAborted } from '../../base/clock.js';
 import { NotFoundError, StoppedError } from '../../base/errors.js';
-import { listPayouts, readPayouts } from '../../ledger/payout-queries.js';
+import { listPayouts, readPayouts } from '../../ledger/reads/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { CurrencyTotals, type CurrencyTotal } from '../import/currency-totals.js';
 import type { SelectedPayout } from './read-selection-file.js';
 
-/** Which payouts an operator means: those that a file names, those of a batch, or all that are in a state. */
 export type Selection =
   | { readonly kind: 'named'; readonly payouts: readonly SelectedPayout[] }
   | { readonly kind: 'batch'; readonly batch: string }
   | { readonly kind: 'all' };
 
-/** A payout that is to be changed, as it was when the operator decided. */
+/** As it was when the operator decided. */
 export interface ChosenPayout extends SelectedPayout {
   readonly state: PayoutState;
   readonly attempt: number;
 }
 
-/** What a selection comes to. */
 export interface Survey {
-  /** Those in a state that the change begins from. */
   readonly chosen: readonly ChosenPayout[];
   readonly totals: readonly CurrencyTotal[];
-  /** How many came into the state again after this very change: the same command must not make it twice. */
+  /** Payouts changed before and in the state again: the same command must not repeat it. */
   readonly changedBefore: number;
-  /** How many are in another state, which is left as it is. */
+  /** Payouts in other states, which stay as they are. */
   readonly others: Readonly<Partial<Record<PayoutState, number>>>;
-  /** Those that the ledger does not know. */
   readonly missing: readonly SelectedPayout[];
 }
 
 interface SurveyOptions {
   readonly connection: LedgerConnection;
-  /** The states from which the change leads. */
   readonly from: readonly PayoutState[];
-  /** Whether a payout in one of these states is meant. */
   readonly matches: (payout: Payout) => boolean;
-  /** Whether this very change was made to a payout before. */
   readonly wasChanged: (payout: Payout) => boolean;
-  /** Called now and then with the number of payouts looked at. */
+  /** Called now and then with the number of payouts read. */
   readonly onProgress: (payouts: number) => void;
   readonly signal: AbortSignal;
 }
 
 const PAGE_SIZE = 500;
 
-/** Looks up what an operator has chosen. @throws NotFoundError when the batch is empty, RedisUnavailableError, StoppedError */
+/** @throws NotFoundError if the batch is empty */
 export async function surveyPayouts(selection: Selection, options: SurveyOptions): Promise<Survey> {
   const tally = new Tally(options);
   if (selection.kind === 'named') await surveyNamed(selection.payouts, tally, options);
@@ -117,7 +110,7 @@ class Tally {
 
   add(selected: SelectedPayout, payout: Payout | undefined): void {
     const { from, matches, wasChanged } = this.#options;
-    // One that moves from state to state while they are read may come twice.
+    // A payout that changes its state meanwhile may come twice.
     if (this.#chosen.has(selected.payoutId)) return;
     if (payout === undefined) this.#missing.push(selected);
     else if (!from.includes(payout.state)) this.#others[payout.state] = (this.#others[payout.state] ?? 0) + 1;

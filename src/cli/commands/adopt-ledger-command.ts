@@ -49,7 +49,7 @@ Payouts that were accepted after that copy and never sent are gone: let the appl
 are still there are found by their payoutId and not doubled.
 
 The first send binds the ledger to its gateway (PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID), and workers of
-any other refuse it. With --gateway you state that what waits is to be paid by the gateway of this environment from now on;
+any other refuse it. With --gateway you state that the gateway of this environment pays what waits from now on;
 nothing else is adopted.
 ${SIGNING_HELP}
 Examples:
@@ -60,7 +60,6 @@ Examples:
   payouts adopt-ledger --gateway --reason "the gateway has another host name"
 `;
 
-/** Defines `payouts adopt-ledger`. */
 export function defineAdoptLedgerCommand(command: Command, context: CliContext): void {
   addActorOptions(addSigningOptions(command), 'the ledger came back without the newest sends')
     .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
@@ -115,7 +114,7 @@ async function adoptGateway(
   else context.write(`The ledger is bound to "${audience}" already.\n`);
 }
 
-/** A journal that is given up is often the one that SEND_JOURNAL_DIR names. */
+/** Leaves out SEND_JOURNAL_DIR if all its journals are given up. */
 async function defaultDirs({ environment }: CliContext, giveUp: readonly string[]): Promise<string[]> {
   const { SEND_JOURNAL_DIR: dir, GATEWAY_PLATFORM_ID: platformId } = readConfig(
     ['SEND_JOURNAL_DIR', 'GATEWAY_PLATFORM_ID'],
@@ -126,7 +125,6 @@ async function defaultDirs({ environment }: CliContext, giveUp: readonly string[
   return there.some(({ journalId }) => !giveUp.includes(journalId)) ? [dir] : [];
 }
 
-/** Says what is missing, and the command that adopts with it. */
 function incomplete({ environment }: CliContext, dirs: readonly string[], plan: AdoptionPlan): ConflictError {
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
   const { unread, unwitnessed, giveUp } = plan;

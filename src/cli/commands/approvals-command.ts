@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseInput } from '../../base/fields.js';
 import { formatDuration, formatMoney } from '../../base/format.js';
-import { type Currency, readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import { batchField, type Payout } from '../../ledger/payout.js';
 import { addApprovalOptions, type ApprovalFlags, decidePayouts } from '../approvals/decide-payouts.js';
 import { describeNeeds, waitedMs } from '../approvals/describe-approvable.js';
@@ -15,7 +15,7 @@ import { toApprovalsJson } from '../output/payout-json.js';
 import { formatTable } from '../output/format-table.js';
 
 const HELP_AFTER = `
-The payouts that a policy holds until persons approve them, the longest waiting first, as Redis has them: nothing of it is verified but,
+The payouts that a policy holds until people approve them, the longest waiting first, as Redis has them: nothing of it is verified but,
 with PAYOUT_KEYS_FILE, who approved so far. \`payouts approve\` verifies each before it shows it.
 
 Examples:
@@ -23,7 +23,6 @@ Examples:
   payouts approvals --json | jq -r .payoutId
 `;
 
-/** Defines `payouts approvals`. */
 export function defineApprovalsCommand(command: Command, context: CliContext): void {
   command
     .option('--json', 'print each payout as one line of JSON')
@@ -104,7 +103,6 @@ Examples:
   payouts approve --file signed.jsonl
 `;
 
-/** Defines `payouts approve`. */
 export function defineApproveCommand(command: Command, context: CliContext): void {
   addApprovalOptions(command.argument('[payoutIds...]', 'the payouts, queued or held'))
     .option('--batch <name>', 'those of this batch that wait for approval')
@@ -127,7 +125,7 @@ export function defineApproveCommand(command: Command, context: CliContext): voi
     });
 }
 
-/** What was signed elsewhere has a key, a time and a reason. */
+/** An approval signed elsewhere already has its key, time and reason. */
 function refuseOthers(command: Command, { key, sshKey, keyName, reason, expiresIn, offline }: ApproveFlags): void {
   if ([key, sshKey, keyName, reason, expiresIn, offline].every((flag) => flag === undefined)) return;
   command.error('error: --file stores what was signed elsewhere: leave the other options out');
@@ -145,13 +143,12 @@ Examples:
   payouts reject invoice-77 --key ~/ann.pem --reason "not the address on the invoice"
 `;
 
-/** Defines `payouts reject`. */
 export function defineRejectCommand(command: Command, context: CliContext): void {
   addApprovalOptions(command.argument('<payoutIds...>', 'the payouts, queued or held'))
     .requiredOption('--reason <text>', 'why; kept in the activity, not signed (required)')
     .addHelpText('after', REJECT_HELP_AFTER)
     .action(async (payoutIds: readonly string[], flags: ApprovalFlags) => {
-      // Nothing is asked: it only keeps a payout from being sent.
+      // Does not ask: a rejection only keeps a payout from being sent.
       await decidePayouts(context, { decision: 'reject', of: payoutIds, asks: false }, flags);
     });
 }

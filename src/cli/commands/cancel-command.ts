@@ -28,7 +28,6 @@ Examples:
 
 const NO_REASON = 'no reason given';
 
-/** Defines `payouts cancel`. */
 export function defineCancelCommand(command: Command, context: CliContext): void {
   addChoiceOptions(
     command.argument('[payoutId]', 'the payout; without it those that the options choose'),

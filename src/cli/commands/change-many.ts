@@ -10,19 +10,17 @@ import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 
 interface Change {
-  /** The states from which it leads. */
   readonly states: readonly PayoutState[];
   readonly to: 'cancelled' | 'queued';
   readonly signer?: ActSigner | undefined;
-  /** The payouts that the command line names; without them the options choose. */
+  /** Without ids the options choose. */
   readonly payoutIds?: readonly string[];
-  /** `Cancel 3 payouts`: the question, without its mark. */
+  /** Question without its mark: `Cancel 3 payouts`. */
   readonly describe: (payouts: string) => string;
-  /** `3 payouts cancelled`: what was done. */
+  /** `3 payouts cancelled` */
   readonly describeDone: (payouts: string) => string;
 }
 
-/** Cancels many payouts, or queues them again. @throws as {@link runBulk} and {@link readChoice} */
 export async function changeMany(
   context: CliContext,
   flags: ChoiceFlags & { readonly json?: true },
@@ -31,7 +29,7 @@ export async function changeMany(
 ): Promise<void> {
   const signal = context.stopSignal();
   const { dryRun = false, json = false } = flags;
-  // Who names each payout has decided: only what options choose is asked about.
+  // Naming each payout is a decision: only a choice by options needs a question.
   const isNamed = payoutIds.length > 0;
   const yes = isNamed || flags.yes === true;
   const { selection: chosen, from, matches } = await readChoice(context, { ...flags, yes }, states, signal);

@@ -10,7 +10,6 @@ Examples:
   payouts completion fish > ~/.config/fish/completions/payouts.fish
 `;
 
-/** Defines `payouts completion`. */
 export function defineCompletionCommand(command: Command, context: CliContext): void {
   command
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
@@ -22,7 +21,7 @@ export function defineCompletionCommand(command: Command, context: CliContext): 
     });
 }
 
-/** The words that may follow a command or an option. An option without words takes the name of a file, or any text. */
+/** Words that may follow a command or an option. */
 type Words = readonly { readonly after: string; readonly words: readonly string[] }[];
 
 function readWords(command: Command, after: string): Words {
@@ -40,7 +39,7 @@ function readWords(command: Command, after: string): Words {
   return [{ after, words }, ...values, ...under];
 }
 
-/** zsh runs it too: no variable has a name of zsh's own, such as `path`. */
+/** zsh runs it too, so no variable may have a zsh name such as `path`. */
 function formatBash(all: Words): string {
   const names = all.map(({ after }) => `'${after}'`);
   const options = names.filter((name) => name.includes(' -')).join('|');

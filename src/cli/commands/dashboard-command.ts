@@ -41,7 +41,7 @@ const VARIABLES = [
   'PAYOUT_ACCEPT_UNBOUND_UNTIL',
 ] as const;
 
-/** The variables that set the options of `startDashboard`: errors name what the operator can change. */
+/** Errors name the variable, which the operator can change. */
 const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
   user: 'DASHBOARD_USER',
   password: 'DASHBOARD_PASSWORD',
@@ -49,7 +49,6 @@ const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
   policyFile: 'PAYOUT_POLICY_FILE',
 };
 
-/** Defines `payouts dashboard`, which serves the dashboard until SIGINT or SIGTERM. */
 export function defineDashboardCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER).action(async () => {
     const stop = context.stopSignal();
@@ -63,9 +62,9 @@ export function defineDashboardCommand(command: Command, context: CliContext): v
 
 async function start({ environment, logger }: CliContext): Promise<DashboardServer> {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
-  // Together, so that every problem is reported at once.
+  // Read together to report every problem at once.
   const config = readConfig(file === undefined ? [...VARIABLES, 'GATEWAY_PLATFORM_ID'] : VARIABLES, environment);
-  // Imported here: other commands start faster, and in less memory, without Express and Bull Board.
+  // Imported late: other commands start faster.
   const { startDashboard } = await import('../../dashboard/index.js');
   try {
     return await startDashboard({

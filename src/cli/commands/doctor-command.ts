@@ -31,7 +31,6 @@ const DOCTOR_SETTINGS = { ...WORKER_SETTINGS, healthHost, healthPort };
 const SIGNS: Record<CheckResult['status'], string> = { ok: '✓', warning: '!', problem: '✗' };
 const NAME_WIDTH = 25;
 
-/** Defines `payouts doctor`. */
 export function defineDoctorCommand(command: Command, context: CliContext): void {
   command
     .option('--json', 'print one JSON object')
@@ -58,7 +57,7 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
 function readOptions({ environment }: CliContext): DoctorOptions {
   const accounts = readWorkerAccounts(environment);
   const { healthHost: host, healthPort: port, ...settings } = readSettings(DOCTOR_SETTINGS, environment);
-  // Where the port was not set, no worker may be meant to serve there; 0 tells nobody where it does.
+  // Without a port, perhaps no worker serves there. Port 0 does not say which one is used.
   const isKnown = Boolean(environment['HEALTH_PORT']) && port !== 0;
   const { PAYOUT_KEYS_FILE: file, PAYOUT_ACCEPT_UNBOUND_UNTIL: acceptUnboundUntil } = readConfig(
     ['PAYOUT_KEYS_FILE', 'PAYOUT_ACCEPT_UNBOUND_UNTIL'],

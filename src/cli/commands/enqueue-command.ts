@@ -24,7 +24,6 @@ Examples:
   payouts enqueue --payout-id later-1 --payment-id 1 --amount 0.05 --address-to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq --not-before 2030-01-31T09:00:00Z
 `;
 
-/** Defines `payouts enqueue`. */
 export function defineEnqueueCommand(command: Command, context: CliContext): void {
   command
     .option('--payout-id <id>', 'your own key of the payout (required)')

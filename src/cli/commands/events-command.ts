@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
 import { InvalidInputError, RedisUnavailableError } from '../../base/errors.js';
 import { formatCount, formatTime } from '../../base/format.js';
-import { ACTIVITIES, type Activity, readActivity } from '../../ledger/activity.js';
+import { ACTIVITIES, type Activity, readActivity } from '../../ledger/reads/activity.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { toPlainText } from '../../base/plain-text.js';
 import {
@@ -35,7 +35,6 @@ Examples:
   payouts events --follow --json --since 1906102800000-0 | your-program
 `;
 
-/** Defines `payouts events`. */
 export function defineEventsCommand(command: Command, context: CliContext): void {
   command
     .option('-f, --follow', 'print new events until stopped')
@@ -67,7 +66,7 @@ function parsePosition(since: string): EventPosition {
   return { sinceMs };
 }
 
-/** Writes all events from a position on. @returns the position behind them */
+/** @returns the position after the last event */
 async function writeEvents(
   connection: LedgerConnection,
   start: EventPosition,
@@ -89,7 +88,7 @@ interface Following {
   readonly context: CliContext;
 }
 
-/** A Redis that becomes unavailable meanwhile is waited for: who follows wants to see what happens after it. */
+/** Waits while Redis is unavailable: the operator wants the events that follow. */
 async function followEvents(
   connection: LedgerConnection,
   start: EventPosition,
@@ -119,7 +118,7 @@ function formatEvent(
   const happened = decision === undefined ? type : `${type}: ${decision}`;
   const change = to === undefined || type === 'tampering' ? colours.yellow(happened) : colourState(to, colours);
   const what = from === undefined ? change : `${from} → ${change}`;
-  // One line an event: a line break in a value could pass for another one.
+  // A line break in a value could pass for another event.
   const parts = [colours.dim(formatTime(at)), payoutId, what, hash, who].filter(Boolean);
   return `${parts.join('  ').replaceAll('\n', toPlainText('\n'))}\n`;
 }
@@ -140,7 +139,6 @@ Examples:
   payouts activity --all --json > activity.jsonl
 `;
 
-/** Defines `payouts activity`. */
 export function defineActivityCommand(command: Command, context: CliContext): void {
   command
     .option('--limit <number>', 'maximum number of lines to print', '50')

@@ -30,7 +30,7 @@ Examples:
   payouts gateway status 3f1c0a…
 `;
 
-/** Defines `payouts gateway`: the four endpoints that only read. */
+/** Only the endpoints that read. */
 export function defineGatewayCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER);
   addBalance(command, context);

@@ -52,7 +52,6 @@ Examples:
   payouts list --batch 2030-01-salaries --all --csv > results.csv
 `;
 
-/** Defines `payouts import`. */
 export function defineImportCommand(command: Command, context: CliContext): void {
   command
     .argument('<file>', 'the file, or - for stdin')
@@ -80,7 +79,7 @@ export function defineImportCommand(command: Command, context: CliContext): void
         names,
         context.environment,
       );
-      // Before a large file is read, not after.
+      // Fails before a large file is read.
       const key = readEnvironmentKey(context.environment);
       const audience = key === undefined || dryRun ? undefined : readAudience(context.environment);
       if (!yes && !dryRun) requireOperator(path, context);
@@ -92,7 +91,6 @@ export function defineImportCommand(command: Command, context: CliContext): void
     });
 }
 
-/** @throws InvalidInputError when no operator can be asked */
 function requireOperator(path: string, { terminal }: CliContext): void {
   requireTerminal(terminal);
   if (path === STDIN) throw stdinIsTaken();

@@ -26,7 +26,6 @@ Examples:
   NOTIFY_FORMAT=slack NOTIFY_URL_FILE=./secrets/slack-url.txt NOTIFY_EVENTS=paused,unknown payouts notify
 `;
 
-/** Defines `payouts notify`, which runs until SIGINT or SIGTERM. */
 export function defineNotifyCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER).action(async () => {
     const { environment } = context;
@@ -67,7 +66,7 @@ export function defineNotifyCommand(command: Command, context: CliContext): void
   });
 }
 
-/** By account; none without a keyring. @throws InvalidConfigError when the keyring cannot be used */
+/** Empty without a keyring. */
 function openVerifiers(environment: Environment): ReadonlyMap<number, ReceiptVerifier> {
   if (!hasKeyring(environment)) return new Map();
   const keyring = requireKeys(environment);

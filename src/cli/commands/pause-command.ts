@@ -25,7 +25,6 @@ Examples:
   payouts pause --reason "the gateway announced maintenance"
 `;
 
-/** Defines `payouts pause`. */
 export function definePauseCommand(command: Command, context: CliContext): void {
   addActorOptions(command, 'paused by hand')
     .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
@@ -50,7 +49,6 @@ Examples:
   payouts resume --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"
 `;
 
-/** Defines `payouts resume`. */
 export function defineResumeCommand(command: Command, context: CliContext): void {
   addActorOptions(addSigningOptions(command), 'resumed by hand')
     .option('--json', 'print {changed, paused, …} as JSON')
@@ -93,7 +91,6 @@ interface NewAccountFlags extends Actor {
   readonly json?: true;
 }
 
-/** Defines `payouts new-account`. */
 export function defineNewAccountCommand(command: Command, context: CliContext): void {
   addActorOptions(command, 'a new account')
     .option('-y, --yes', 'do not ask; needed where there is no terminal')
@@ -115,7 +112,10 @@ export function defineNewAccountCommand(command: Command, context: CliContext): 
     });
 }
 
-/** @throws ConflictError when this host's journal has a send of the account; Error when it cannot be read */
+/**
+ * @throws ConflictError if this host's journal has a send of the account
+ * @throws Error if the journal cannot be read
+ */
 async function checkJournal({ dir, platformId }: JournalFolder): Promise<void> {
   const sends = (await readJournal(dir, platformId))?.ledger?.sends ?? 0;
   if (sends === 0) return;

@@ -12,7 +12,7 @@ import {
   type PolicyReport,
   readPolicyReport,
   type RuleUsage,
-} from '../../ledger/policy-report.js';
+} from '../../ledger/reads/policy-report.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
 import { readPayout, withAccount } from '../context/account.js';
@@ -65,7 +65,6 @@ interface Flags {
   readonly json?: true;
 }
 
-/** Defines `payouts policy`. */
 export function definePolicyCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER);
   command
@@ -113,7 +112,6 @@ export function definePolicyCommand(command: Command, context: CliContext): void
     });
 }
 
-/** A policy in words: each rule with what it means. */
 function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliContext['colours']): string {
   const { uncovered, usd, groups, approvalsExpireAfterMs, rules } = policy;
   const rest = uncovered === 'hold' ? 'held' : 'sent';
@@ -138,7 +136,6 @@ function describeUsd(usd: UsdSettings): string {
   return [`a rate counts for ${formatSpan(usd.maxAgeMs)}; ${moved}`, ...pinned].join('; ');
 }
 
-/** The same for programs. */
 function toPolicyJson({ policy, hash, file, warnings }: LoadedPolicy): object {
   const { platformId, uncovered, groups, rules } = policy;
   return {
@@ -149,7 +146,6 @@ function toPolicyJson({ policy, hash, file, warnings }: LoadedPolicy): object {
   };
 }
 
-/** Why a payout is held now, what each rule says of it, and what this host does not know. */
 function formatExplanation(
   payout: Payout,
   { policy, hash, file }: LoadedPolicy,
@@ -195,7 +191,6 @@ function describeApprovals({ approvedBy, rejectedBy, refused }: Explanation['app
   return lines.join('');
 }
 
-/** The same for programs. */
 function toExplanationJson(
   { payoutId, state, held }: Payout,
   { policy, hash }: LoadedPolicy,
@@ -232,10 +227,10 @@ function toIso(at: number): string {
 
 const BAR_WIDTH = 20;
 
-/** An older report is of a worker that stopped. */
+/** An older report comes from a stopped worker. */
 const CURRENT_FOR_MS = 60_000;
 
-/** How much of each window is used. @param now - wall clock, ms */
+/** @param now - wall clock, ms */
 function formatUsage(report: PolicyReport, now: number, colours: CliContext['colours']): string {
   const { hash, at, rules, held } = report;
   const rates = describeRates(report, now);
@@ -274,7 +269,7 @@ function toBar(ratio: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)}`;
 }
 
-/** The same for programs. Times are ISO 8601, UTC. */
+/** Times are ISO 8601, UTC. */
 function toUsageJson({ hash, at, rules, held, ratesAt }: PolicyReport): object {
   const toTime = (ms: number): string => new Date(ms).toISOString();
   return { hash, at: toTime(at), rules, held, ratesAt: ratesAt === null ? null : toTime(ratesAt) };

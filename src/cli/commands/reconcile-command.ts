@@ -3,8 +3,8 @@ import { systemClock } from '../../base/clock.js';
 import { ConflictError, InvalidInputError, NotFoundError } from '../../base/errors.js';
 import { formatDuration, formatTime } from '../../base/format.js';
 import { type Actor, parseActor } from '../../ledger/payout.js';
-import { nameBalance } from '../../ledger/balance-cover.js';
-import { type Currency, readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { nameBalance } from '../../ledger/reads/balance-cover.js';
+import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import {
   acceptDrops,
@@ -15,7 +15,7 @@ import {
   type ReportedDrop,
   type SendSum,
   type StoredReconciliation,
-} from '../../ledger/reconciliation.js';
+} from '../../ledger/reads/reconciliation.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { addActorOptions, nameFlags } from '../context/flags.js';
@@ -29,7 +29,7 @@ interface Flags extends Actor {
 const HELP_AFTER = `
 The worker that sends compares each balance that it reads (BALANCE_EVERY_MS) with the payouts: what was sent and how much that can
 have taken at most. This shows what it found last. A drop that stays unexplained in two readings is
-reported, and stays until --accept. It is the only sign of a secret key that somebody else uses; docs/control.md says what it
+reported, and stays until --accept. It is the only sign of a secret key that someone else uses; docs/control.md says what it
 cannot see.
 
 --accept says that you have looked at what was reported: the alert ends, and what is found later is one again.
@@ -43,10 +43,8 @@ Examples:
   payouts reconcile --accept --reason "moved 5000 to the cold wallet by hand"
 `;
 
-/** What stands for a reason until one is given. */
 const NO_REASON = '';
 
-/** Defines `payouts reconcile`. */
 export function defineReconcileCommand(command: Command, context: CliContext): void {
   command.option('--accept', 'you have looked at what was reported: it is no alert any more');
   addActorOptions(command, NO_REASON)
@@ -66,7 +64,6 @@ export function defineReconcileCommand(command: Command, context: CliContext): v
     });
 }
 
-/** @returns undefined where nothing is accepted */
 async function readAccepting({ accept, by, reason }: Flags): Promise<Actor | undefined> {
   if (accept === true) return nameFlags(async () => Promise.resolve(parseActor({ by, reason })));
   if (reason === NO_REASON) return undefined;
@@ -82,15 +79,15 @@ async function readView(connection: LedgerConnection): Promise<ReconciliationVie
   );
 }
 
-/** What `payouts reconcile --json` prints. Times are ISO 8601, UTC; amounts are decimal strings. */
+/** Times are ISO 8601, UTC; amounts are decimal strings. */
 interface ReconciliationView {
   readonly platformId: number;
-  /** False where a drop was reported that no operator has accepted. */
+  /** False after a reported drop that no operator has accepted. */
   readonly ok: boolean;
   readonly comparedAt: string;
-  /** Since when no event of the ledger was missed. */
+  /** No ledger event was missed since. */
   readonly followedSince: string;
-  /** When a drop was reported last that no operator has accepted. */
+  /** Last drop that no operator has accepted. */
   readonly lastDropAt: string | null;
   readonly balances: readonly BalanceView[];
 }
@@ -99,20 +96,18 @@ interface BalanceView {
   readonly currency: string;
   readonly balance: string;
   readonly baseline: { readonly amount: string; readonly at: string } | null;
-  /** Sends that ended since the baseline, and the most that they can have taken. */
+  /** Sends ended since the baseline, with the most they can have taken. */
   readonly sent: SendSum;
-  /** Sends that have not ended. */
   readonly open: SendSum;
-  /** Null while it cannot be judged; `doubt` says why. */
+  /** Null while unknown; `doubt` says why. */
   readonly unexplained: string | null;
   readonly doubt: string | null;
-  /** Too low in the last reading: the next decides. */
+  /** Too low in the last reading: the next one decides. */
   readonly isSuspected: boolean;
-  /** What was reported and not accepted. */
+  /** The drop that was reported and not accepted. */
   readonly drop: { readonly amount: string; readonly since: string; readonly at: string } | null;
 }
 
-/** @returns undefined where nothing was compared yet */
 function toReconciliationView(
   platformId: number,
   { reconciliation, acceptedDrops }: StoredReconciliation,
@@ -154,7 +149,6 @@ function toTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The same for people. */
 function describeReconciliation(
   { platformId, comparedAt, balances }: ReconciliationView,
   wallNow: number,

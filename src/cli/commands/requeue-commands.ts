@@ -34,7 +34,6 @@ Examples:
 
 const REJECTED = ['rejected'] as const;
 
-/** Defines `payouts retry`. */
 export function defineRetryCommand(command: Command, context: CliContext): void {
   addChoiceOptions(command.argument('[payoutId]', 'the payout; without it those that the options choose'), REJECTED);
   addActorOptions(addSigningOptions(command))
@@ -43,7 +42,6 @@ export function defineRetryCommand(command: Command, context: CliContext): void 
     .action(async (given: string | undefined, flags: Flags) => {
       const payoutId = requireOneOrMany(given, flags, command);
       const actor = await readActor(flags);
-      // A dry run changes nothing.
       const signer = flags.dryRun ? undefined : await openSigner(context, flags);
       if (payoutId === undefined) {
         await changeMany(context, flags, actor, {
@@ -86,7 +84,6 @@ Examples:
 
 const HELD = ['held'] as const;
 
-/** Defines `payouts release`. */
 export function defineReleaseCommand(command: Command, context: CliContext): void {
   addChoiceOptions(command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'), HELD);
   addActorOptions(addSigningOptions(command))
@@ -134,7 +131,7 @@ function readAttempt({ attempt, key, sshKey }: ReleaseFlags): number | undefined
   return number;
 }
 
-/** Most releases need no key: what was never sent needs nobody's word. */
+/** Releasing a payout that was never sent needs no key. */
 function isSigned({ key, sshKey, keyName, dryRun }: ReleaseFlags): boolean {
   return dryRun !== true && [key, sshKey, keyName].some((flag) => flag !== undefined);
 }

@@ -4,7 +4,7 @@ import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { formatMoney, formatTime } from '../../base/format.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Actor } from '../../ledger/payout.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
 import { resolveMany } from '../bulk/resolve-many.js';
@@ -66,7 +66,6 @@ Examples:
   payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"
 `;
 
-/** Defines `payouts resolve`. */
 export function defineResolveCommand(command: Command, context: CliContext): void {
   command
     .argument('[payoutId]', 'the payout; without it --file or --state')
@@ -92,7 +91,6 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
       const actor = await readActor(flags);
       const decision = payoutId === undefined ? undefined : parseDecision(kind, flags, command);
       if (payoutId === undefined) requireMany(kind, flags, command);
-      // A dry run changes nothing.
       const signer = kind === 'not_sent' && !flags.dryRun ? await openSigner(context, flags) : undefined;
       if (payoutId === undefined || decision === undefined) {
         await resolveSeveral(context, kind, flags, { actor, signer });
@@ -100,7 +98,6 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     });
 }
 
-/** Who decides, and the key with which that is signed. */
 interface Decider {
   readonly actor: Actor;
   readonly signer: ActSigner | undefined;
@@ -192,11 +189,8 @@ function parseDecision(
 }
 
 /**
- * Shows what would be paid once more, and who signs that, and asks.
- * @returns the payout and the attempt that were shown
- * @throws NotFoundError
- * @throws StoppedError when the operator does not agree
- * @throws RedisUnavailableError
+ * Shows the payment that would be repeated and its signer, and asks.
+ * @returns the payout and the attempt shown
  */
 async function confirmSendAgain(
   { terminal, colours, writeError }: CliContext,

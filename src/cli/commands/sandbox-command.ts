@@ -26,7 +26,6 @@ interface Account {
   readonly secretKey: string;
 }
 
-/** The flags of `startSandbox`'s options, for its errors. */
 const FLAG_OF_OPTION: Readonly<Record<string, string>> = {
   port: '--port',
   host: '--host',
@@ -59,10 +58,6 @@ Examples:
   payouts sandbox --fault drop-after:every=10 --fault reject:times=1,message="wallet closed"
 `;
 
-/**
- * Defines `payouts sandbox`, which serves a local gateway until SIGINT or SIGTERM.
- * @throws InvalidInputError from the command's action, naming option, rule and value
- */
 export function defineSandboxCommand(command: Command, context: CliContext): void {
   command
     .option('--port <port>', 'port to listen on; 0 takes a free one', '8080')
@@ -96,7 +91,7 @@ function readAccount(environment: Environment): Account {
   return { platformId: config.GATEWAY_PLATFORM_ID, secretKey: config.GATEWAY_SECRET_KEY };
 }
 
-/** The secret is never part of a message, not even about a malformed account. */
+/** No message contains the secret, not even for a malformed account. */
 function parseAccount(text: string): Account {
   const colon = text.indexOf(':');
   if (colon === -1 || colon === text.length - 1) {
@@ -107,7 +102,7 @@ function parseAccount(text: string): Account {
   return { platformId, secretKey: text.slice(colon + 1) };
 }
 
-/** Only parses: `startSandbox` checks the values and refuses a text instead of a number, showing it. */
+/** Only parses: `startSandbox` checks the values, and shows a text that should be a number. */
 function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<string, unknown>> {
   const { balance } = flags;
   if (balance !== undefined && !/^\d+(\.\d+)?$/.test(balance)) {

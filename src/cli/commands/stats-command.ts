@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
 import { formatDuration, formatMoney, formatSeconds, formatTime, formatTimeUtc } from '../../base/format.js';
-import { type AccountStats, readAccountStats } from '../../ledger/account-stats.js';
-import { compareBalance } from '../../ledger/balance-cover.js';
-import { type GatewayFacts, readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { type AccountStats, readAccountStats } from '../../ledger/reads/account-stats.js';
+import { compareBalance } from '../../ledger/reads/balance-cover.js';
+import { type GatewayFacts, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import {
   type AccountStatistics,
@@ -12,8 +12,14 @@ import {
   type CurrencySum,
   estimateEnd,
   readStatistics,
-} from '../../ledger/statistics.js';
-import { findRefused, type KnownWorker, readWorkers, type SenderLife, watchHeartbeat } from '../../ledger/workers.js';
+} from '../../ledger/reads/statistics.js';
+import {
+  findRefused,
+  type KnownWorker,
+  readWorkers,
+  type SenderLife,
+  watchHeartbeat,
+} from '../../ledger/reads/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/next-steps.js';
 import { withAccount, withProducer } from '../context/account.js';
@@ -31,10 +37,9 @@ Examples:
   payouts stats --batch 2030-01-salaries
 `;
 
-/** A live sender is seen within a second. */
+/** A live sender shows up within a second. */
 const WATCH_MS = 2_500;
 
-/** Defines `payouts stats`. */
 export function defineStatsCommand(command: Command, context: CliContext): void {
   command
     .option('--batch <name>', 'count the payouts of this batch only')
@@ -75,7 +80,7 @@ async function showBatch(context: CliContext, batch: string, json: true | undefi
 
 interface StatsOptions extends AdviceOptions {
   readonly colours: Colours;
-  /** A worker that refuses to send while no other does. */
+  /** Refuses to send while no other worker sends. */
   readonly refused: KnownWorker | undefined;
 }
 
@@ -108,7 +113,7 @@ function describeSender(life: SenderLife, colours: Colours): string {
   return `${who}: ${silent}. It has ended or hangs: start \`payouts worker\`, or wait until a standby takes over`;
 }
 
-/** After a takeover, or a send without a response. */
+/** A sender waits after a takeover, or after a send without a response. */
 function describeHoldOff({ holdOffMs }: { readonly holdOffMs: number }): string {
   return holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}`;
 }
@@ -141,7 +146,6 @@ function formatCounts(counts: Counts, colours: Colours, ages = new Map<PayoutSta
   return formatTable(withAges ? rows : rows.map((row) => row.filter((_, column) => column !== 3)), [2]);
 }
 
-/** What `payouts stats` shows beside the counts of the ledger. */
 interface MoneyFacts {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
@@ -150,7 +154,7 @@ interface MoneyFacts {
   readonly wallNow: number;
 }
 
-/** Rate, expected end and balance, as rows of facts. @param life - only a sender that lives sends the backlog */
+/** @param life - only a live sender sends the backlog */
 function describePace({ stats, statistics, facts, wallNow }: MoneyFacts, life: SenderLife): string[][] {
   const sender = life.kind === 'alive' || life.kind === 'changing' ? stats.sender : null;
   const estimate = estimateEnd(statistics, { ...stats, sender }, wallNow);
@@ -193,7 +197,6 @@ function ago(at: number, wallNow: number): string {
   return `${formatDuration(Math.max(0, wallNow - at))} ago`;
 }
 
-/** What is in each state and what happened today, by currency; '' where there is nothing. */
 function formatSums({ statistics: { sums, today, asOf }, facts: { currencies } }: MoneyFacts): string {
   const toRows = (name: string, list: readonly CurrencySum[]): string[][] =>
     list.map(({ paymentId, symbol, count, amount }) => [
@@ -202,7 +205,7 @@ function formatSums({ statistics: { sums, today, asOf }, facts: { currencies } }
     ]);
   const now = PAYOUT_STATES.flatMap((state) => toRows(state, sums[state]));
   const day = COUNTED_TODAY.flatMap((kind) => toRows(kind, today[kind]));
-  // The sender counts every few seconds, so they may be behind the counts above.
+  // The sender counts every few seconds: these sums may lag.
   const counted = asOf === undefined ? '' : ` (events up to ${formatTimeUtc(new Date(asOf).toISOString())})`;
   return [
     now.length === 0 ? '' : `\nBy currency${counted}\n${formatTable(now, [2])}`,
@@ -210,7 +213,6 @@ function formatSums({ statistics: { sums, today, asOf }, facts: { currencies } }
   ].join('');
 }
 
-/** The same as fields of `payouts stats --json`. */
 function toJsonFields({ stats, statistics, facts, wallNow }: MoneyFacts): object {
   const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
   return {

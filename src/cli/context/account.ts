@@ -6,17 +6,13 @@ import { readConfig } from '../../base/config.js';
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { InvalidConfigError, NotFoundError, NotVerifiedError, PayoutError } from '../../base/errors.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '../../queues/open-ledger.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
 
-/**
- * How the account of the environment is opened.
- * @throws InvalidConfigError when the environment is not usable
- */
 function readAccountOptions({ environment, logger }: CliContext): AccountConnectionOptions {
   const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'GATEWAY_PLATFORM_ID'], environment);
   return {
@@ -27,10 +23,7 @@ function readAccountOptions({ environment, logger }: CliContext): AccountConnect
   };
 }
 
-/**
- * Runs `use` with the ledger of the environment's account, and closes it on every way out.
- * @throws InvalidConfigError when the environment is not usable; what `use` throws
- */
+/** Closes the ledger after `use`, also if it fails. */
 export async function withAccount<Result>(
   context: CliContext,
   use: (account: LedgerAccess) => Promise<Result>,
@@ -44,9 +37,8 @@ export async function withAccount<Result>(
 }
 
 /**
- * Runs `use` with the operator of the environment's account, and closes it on every way out. Input errors name the flags.
+ * Closes the operator after `use`, also if it fails. Input errors name the flags.
  * @param signer - signs what workers with a keyring require
- * @throws InvalidConfigError when the environment is not usable; what `use` throws
  */
 export async function withOperator<Result>(
   context: CliContext,
@@ -63,9 +55,8 @@ export async function withOperator<Result>(
 }
 
 /**
- * Runs `use` with the producer of the environment's account, and closes it on every way out.
- * @param signing - the key of a command that enqueues; the others need none
- * @throws InvalidConfigError when the environment is not usable; what `use` throws
+ * Closes the producer after `use`, also if it fails.
+ * @param signing - needed only by a command that enqueues
  */
 export async function withProducer<Result>(
   context: CliContext,
@@ -81,10 +72,7 @@ export async function withProducer<Result>(
   }
 }
 
-/**
- * Runs `use` with the gateway of the environment's account, and closes it on every way out.
- * @throws InvalidConfigError when the environment is not usable; what `use` throws
- */
+/** Closes the client after `use`, also if it fails. */
 export async function withGateway<Result>(
   { environment }: CliContext,
   use: (gateway: GatewayClient) => Promise<Result>,
@@ -101,7 +89,7 @@ export async function withGateway<Result>(
     secretKey: config.GATEWAY_SECRET_KEY,
     timeoutMs: config.GATEWAY_TIMEOUT_MS,
     clock: systemClock,
-    // A call that fails throws, and what it throws is shown.
+    // A failed call throws, and its error is shown.
     logger: silentLogger,
   });
   try {
@@ -112,8 +100,8 @@ export async function withGateway<Result>(
 }
 
 /**
- * A payout as Redis has it: of a record that somebody has altered, the fields may make no sense.
- * @throws NotFoundError; NotVerifiedError when the record cannot be read
+ * The fields of an altered record may make no sense.
+ * @throws NotVerifiedError if the record cannot be read
  */
 export async function readPayout(ledger: PayoutLedger, payoutId: string): Promise<Payout> {
   try {
@@ -127,9 +115,9 @@ export async function readPayout(ledger: PayoutLedger, payoutId: string): Promis
 /** A file can be checked without Redis. */
 const READ_WITHIN_MS = 2_000;
 
-/** The names of the gateway's currencies, as the sender cached them; none where they cannot be read: ids are shown then. */
+/** As the sender cached them. Without them, ids are shown. */
 export async function readCurrencies(context: CliContext): Promise<readonly Currency[]> {
-  const { readGatewayFacts } = await import('../../ledger/gateway-facts.js');
+  const { readGatewayFacts } = await import('../../ledger/reads/gateway-facts.js');
   try {
     const reading = withAccount(context, async ({ ledger }) => (await readGatewayFacts(ledger.connection)).currencies);
     return (await within(READ_WITHIN_MS, reading)) ?? [];
@@ -139,36 +127,30 @@ export async function readCurrencies(context: CliContext): Promise<readonly Curr
   }
 }
 
-/** Where the send journal of the environment's account is. */
 export interface JournalFolder {
   readonly dir: string;
   readonly platformId: number;
 }
 
-/** @throws InvalidConfigError when the environment is not usable */
 export function readJournalFolder({ environment }: CliContext): JournalFolder {
   const config = readConfig(['SEND_JOURNAL_DIR', 'GATEWAY_PLATFORM_ID'], environment);
   return { dir: config.SEND_JOURNAL_DIR, platformId: config.GATEWAY_PLATFORM_ID };
 }
 
-/** Why a command that only reads, or changes what is there, finds nothing. */
 export function noJournal({ dir, platformId }: JournalFolder): NotFoundError {
   return new NotFoundError(
     `No send journal of account ${platformId} in ${dir}. Run the command on the worker's host, with its SEND_JOURNAL_DIR`,
   );
 }
 
-/**
- * Where the archive of the environment's account is; undefined where the environment names none.
- * @throws InvalidConfigError when the environment is not usable
- */
+/** Undefined if none is set. */
 export function readArchiveFolder({ environment }: Pick<CliContext, 'environment'>): ArchiveFolder | undefined {
   const config = readConfig(['PAYOUT_ARCHIVE_DIR', 'GATEWAY_PLATFORM_ID'], environment);
   const dir = config.PAYOUT_ARCHIVE_DIR;
   return dir === undefined ? undefined : { dir, platformId: config.GATEWAY_PLATFORM_ID };
 }
 
-/** As {@link readArchiveFolder}. @throws InvalidConfigError also where the environment names none */
+/** @throws InvalidConfigError if none is set */
 export function requireArchiveFolder(context: Pick<CliContext, 'environment'>): ArchiveFolder {
   const folder = readArchiveFolder(context);
   if (folder !== undefined) return folder;
@@ -176,10 +158,7 @@ export function requireArchiveFolder(context: Pick<CliContext, 'environment'>): 
   throw new InvalidConfigError([{ field: 'PAYOUT_ARCHIVE_DIR', message }]);
 }
 
-/**
- * Runs `work`, which reads the archive.
- * @throws InvalidConfigError where a file or the folder cannot be read; else what `work` throws
- */
+/** @throws InvalidConfigError if the folder or a file cannot be read */
 export async function namingArchive<Result>(folder: ArchiveFolder, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -13,22 +13,20 @@ import { parseInput, platformIdField, toProblem } from '../../base/fields.js';
 import { readSecretFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
-/** Which accounts a command is about: `all` are those of the accounts file, where none is chosen. */
+/** `all` means those of the accounts file, unless one is chosen. */
 export type AccountScope = 'one' | 'all' | 'none';
 
 type FileAccount = ReturnType<typeof parseAccountsFile>[number];
 
-/** Which account a command is about. */
 export type ChosenAccount =
   | { readonly kind: 'chosen'; readonly environment: Environment }
-  /** Nothing says which of several. Some commands can do without: for the others GATEWAY_PLATFORM_ID is missing. */
+  /** No setting chooses one of several accounts. A command that needs one then misses GATEWAY_PLATFORM_ID. */
   | { readonly kind: 'open'; readonly environment: Environment; readonly platformIds: readonly number[] };
 
 /**
- * The account of `--account`, the one of GATEWAY_PLATFORM_ID, or the only one of the accounts file. The environment that comes
- * back has its settings under their variables.
- * @param given - what `--account` says
- * @throws InvalidInputError when there is no such account; InvalidConfigError when the accounts file is not usable
+ * Chooses the account of `--account`, of GATEWAY_PLATFORM_ID, or the only one of the accounts file. The returned
+ * environment has its settings.
+ * @throws InvalidInputError if there is no such account
  */
 export function chooseAccount(
   environment: Environment,
@@ -52,7 +50,7 @@ export function chooseAccount(
   throw new InvalidInputError([{ field: '--account', message }]);
 }
 
-/** The error of a command that needs an account, where the choice is open: it names the accounts that there are. */
+/** Names the accounts if GATEWAY_PLATFORM_ID is missing. */
 export function nameAccounts(error: unknown, account: ChosenAccount): unknown {
   if (account.kind === 'chosen' || !(error instanceof InvalidConfigError)) return error;
   if (!error.problems.some(({ field }) => field === ACCOUNT_IDENTITY.platformId.variable)) return error;
@@ -69,7 +67,7 @@ function parseAccount(text: string): number {
   return parseInput(z.object({ '--account': platformIdField }), { '--account': number })['--account'];
 }
 
-/** The environment has an account of its own, whose secret is not that of another. */
+/** Refuses another account: the environment's secret belongs to its own. */
 function chooseOnly(environment: Environment, chosen: number): Environment {
   const own = environment['GATEWAY_PLATFORM_ID'] || undefined;
   if (own === undefined || own === String(chosen)) return { ...environment, GATEWAY_PLATFORM_ID: String(chosen) };
@@ -108,14 +106,13 @@ function toEnvironment(
   };
 }
 
-/** One account in an accounts file: its identity, and what differs from the environment. */
 const fileAccountSchema = z
   .strictObject({
     platformId: ACCOUNT_IDENTITY.platformId.rule,
     baseUrl: ACCOUNT_IDENTITY.baseUrl.rule,
     /** Relative to the accounts file. */
     secretKeyFile: z.string().min(1, 'must not be empty'),
-    /** Relative to the accounts file; in place of `PAYOUT_SIGNING_KEY_FILE`, and so is the name. */
+    /** Relative to the accounts file. File and name replace `PAYOUT_SIGNING_KEY_FILE` and `PAYOUT_SIGNING_KEY_NAME`. */
     signingKeyFile: CONTROL_SETTINGS.signingKeyFile.rule.optional(),
     signingKeyName: CONTROL_SETTINGS.signingKeyName.rule.optional(),
     ...partialAccountSettingsSchema.shape,
@@ -134,10 +131,7 @@ const accountsFileSchema = z
     error: 'must name each platformId once',
   });
 
-/**
- * The accounts of a worker process: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment.
- * @throws InvalidConfigError with every problem; secrets are never shown
- */
+/** @throws InvalidConfigError with every problem, without secrets */
 export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
   if (file === undefined) return [readSettings({ ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS }, environment)];
@@ -145,20 +139,13 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   return readAccountsFile(file, mayReadOpenSecrets(environment)).map((account) => ({ ...settings, ...account }));
 }
 
-/**
- * Which accounts there are: those of `PAYOUT_ACCOUNTS_FILE`, or the one of the environment. Their secrets are not read.
- * @throws InvalidConfigError with every problem
- */
+/** Reads no secrets. */
 export function readPlatformIds(environment: Environment): number[] {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
   if (file === undefined) return [readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID];
   return parseAccountsFile(file).map(({ platformId }) => platformId);
 }
 
-/**
- * The policy of each account of {@link readPlatformIds} that has one.
- * @throws InvalidConfigError with every problem
- */
 export function readPolicyFiles(environment: Environment): ReadonlyMap<number, string> {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
   const { policyFile: common } = readSettings({ policyFile: ACCOUNT_SETTINGS.policyFile }, environment);
@@ -174,17 +161,14 @@ export function readPolicyFiles(environment: Environment): ReadonlyMap<number, s
 }
 
 function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[] {
-  // A worker signs no payouts: it passes over the signing key.
+  // A worker signs no payouts: it ignores the signing key.
   return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
     ...account,
     secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
   }));
 }
 
-/**
- * The accounts of a file, with the paths of their policies as this process finds them. Their secrets are not read.
- * @throws InvalidConfigError with every problem
- */
+/** Resolves the paths of policies. Reads no secrets. */
 export function parseAccountsFile(file: string): z.output<typeof accountsFileSchema> {
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {

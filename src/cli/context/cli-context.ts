@@ -5,46 +5,41 @@ import type { Logger } from '../../base/logger.js';
 import { toJsonLine, toPlainLines, toPlainText } from '../../base/plain-text.js';
 import type { Terminal } from './confirm.js';
 
-/** What commands may use of the process they run in. Everything else comes as options. */
 export interface CliContext {
   /** For `readConfig` only. */
   readonly environment: Environment;
-  /** Colours for stdout; without effect where it is not a terminal, or NO_COLOR is set. */
+  /** None without a terminal or with NO_COLOR. */
   readonly colours: ReturnType<typeof picocolors.createColors>;
   /** Warnings as plain lines on stderr. */
   readonly logger: Logger;
-  /** Writes a result to stdout, line breaks included: every text, whoever wrote it, becomes plain there. */
+  /** Result as plain text, with its line breaks. */
   readonly write: (text: string) => void;
-  /** Writes a result to stdout as one line of JSON. */
+  /** Result as one line of JSON. */
   readonly writeJson: (value: unknown) => void;
-  /** Writes CSV to stdout: to a file or a pipe as the data is, to a terminal as plain text. */
+  /** Unchanged to a file or pipe, as plain text to a terminal. */
   readonly writeCsv: (text: string) => void;
-  /** Writes progress or a remark to stderr, line breaks included. */
+  /** Progress or a remark to stderr, with its line breaks. */
   readonly writeError: (text: string) => void;
-  /** Where the operator is asked to confirm. */
   readonly terminal: Terminal;
-  /** For a command that runs until it is stopped: aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+  /** The first SIGINT or SIGTERM aborts it; a second one ends the process at once. */
   readonly stopSignal: () => AbortSignal;
 }
 
-/** Where a command's output ends up. */
 interface OutputStreams {
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
-  /** Whether stdout is a terminal. */
   readonly isTerminal: boolean;
   readonly isColoured: boolean;
 }
 
-/** What commands write with: the one place that decides which characters reach a terminal. */
 type CommandOutput = Pick<CliContext, 'colours' | 'logger' | 'write' | 'writeJson' | 'writeCsv' | 'writeError'>;
 
 /**
- * Shows what others wrote as plain text: of control and direction characters only line breaks stay, and colours that
- * {@link CommandOutput.colours} made.
+ * The only place that decides which characters reach a terminal. It removes control and direction characters, except
+ * line breaks and its own colours.
  */
 export function createOutput({ writeOut, writeErr, isTerminal, isColoured }: OutputStreams): CommandOutput {
-  // Nobody else can write such a colour: a parameter that no terminal knows, another one in each process.
+  // A random parameter: no terminal knows it, and no text from others contains it.
   const mark = String(randomInt(10 ** 9, 2 ** 47));
   const marked = new RegExp(`\\\\u\\{1b\\}\\[(\\d+);${mark}m`, 'g');
   const toShown = (text: string): string => toPlainLines(text).replace(marked, '\u001b[$1m');
@@ -67,7 +62,7 @@ export function createOutput({ writeOut, writeErr, isTerminal, isColoured }: Out
   };
 }
 
-/** The same colours, whose sequences end with `;MARKm`: as long on a terminal as before, so that tables fit. */
+/** Ends each colour with `;MARKm`. The width on a terminal stays, so tables fit. */
 function markColours(colours: CliContext['colours'], mark: string): CliContext['colours'] {
   if (!colours.isColorSupported) return colours;
   const markCode = (code: string): string => code.replace('m', `;${mark}m`);
@@ -79,18 +74,17 @@ function markColours(colours: CliContext['colours'], mark: string): CliContext['
   return Object.fromEntries(marked) as CliContext['colours'];
 }
 
-/** The context of this process. */
 export function createProcessContext(): CliContext {
   const { env: environment, stdout, stderr } = process;
-  // The reader of a pipe (`payouts list | head`) may stop reading early, which is no failure.
+  // The reader of a pipe (`payouts list | head`) may stop early.
   stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  // A full disk or a closed pipe on stderr must not make a command fail that did its work.
+  // A full disk or closed pipe on stderr must not fail a command that did its work.
   stderr.on('error', () => undefined);
   const isPlain = !stdout.isTTY || (environment['NO_COLOR'] ?? '') !== '' || environment['TERM'] === 'dumb';
   return {
     environment,
     terminal: {
-      // Opened by the first command that asks or reads.
+      // The first command that asks or reads opens it.
       get input() {
         return process.stdin;
       },
@@ -106,7 +100,6 @@ export function createProcessContext(): CliContext {
   };
 }
 
-/** A logger that writes warnings and errors as plain lines, for a command's stderr. */
 function createLineLogger(writeError: (text: string) => void): Logger {
   const write = (fields: object, message: string): void => {
     const { reason, error = reason } = fields as { readonly reason?: string; readonly error?: string };
@@ -122,7 +115,6 @@ function createLineLogger(writeError: (text: string) => void): Logger {
   return logger;
 }
 
-/** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => {
@@ -139,20 +131,20 @@ function stopSignal(): AbortSignal {
 const noReload = (): void => undefined;
 
 /**
- * Keeps SIGHUP, which a closed terminal sends too, from ending a process that serves others.
- * @param reload - called at each SIGHUP. @defaultValue what the command reads again, it reads again by itself
+ * Keeps SIGHUP, also sent by a closing terminal, from ending a long-running process.
+ * @param reload - called at each SIGHUP. @defaultValue nothing: the command reloads by itself
  */
 export function outliveHangup(reload: () => void = noReload): void {
   process.removeListener('SIGHUP', noReload);
   process.on('SIGHUP', reload);
 }
 
-/** Whether a thread is in a system call, such as one to a disk, or the look-up of a name, that does not return. */
+/** Whether a thread may hang in a disk access or name look-up. */
 function hangs(): boolean {
   return process.getActiveResourcesInfo().some((name) => /^(?:FSReq|GetAddrInfo)/.test(name));
 }
 
-/** Ends the process. `process.exit` waits for a thread that hangs; then only a signal ends it, and shows in place of the code. */
+/** `process.exit` would wait for a hung thread. Then only a signal ends the process, and replaces the exit code. */
 export function exitNow(code: number | string | null | undefined = process.exitCode): void {
   if (!hangs()) process.exit(code);
   process.removeAllListeners('SIGTERM');
@@ -161,7 +153,7 @@ export function exitNow(code: number | string | null | undefined = process.exitC
 
 const HANGS_FOR_MS = 1_000;
 
-/** Ends a process whose work is done, and that only waits for a thread that hangs, once its output was read. */
+/** Ends a finished process that only waits for a hung thread, after its output was read. */
 export function endDespiteHang(): void {
   setInterval(() => {
     if (hangs() && process.stdout.writableLength + process.stderr.writableLength === 0) exitNow();

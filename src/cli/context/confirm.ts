@@ -4,16 +4,15 @@ import { followSignals } from '../../base/clock.js';
 import { InvalidInputError, StoppedError } from '../../base/errors.js';
 import { toPlainLines } from '../../base/plain-text.js';
 
-/** Where an operator is asked: stdout stays for the result. */
+/** Stdout stays for the result. */
 export interface Terminal {
   readonly input: Readable & { readonly isTTY?: boolean };
   readonly output: Writable & { readonly isTTY?: boolean };
 }
 
 /**
- * Makes sure that the operator can be asked.
- * @param field - the option that answers instead
- * @throws InvalidInputError when stdin or stderr is no terminal
+ * @param field - option that answers instead
+ * @throws InvalidInputError if stdin or stderr is no terminal
  */
 export function requireTerminal({ input, output }: Terminal, field = '--yes'): void {
   if (input.isTTY && output.isTTY) return;
@@ -21,7 +20,6 @@ export function requireTerminal({ input, output }: Terminal, field = '--yes'): v
   throw new InvalidInputError([{ field, message }]);
 }
 
-/** Why nobody can be asked where stdin is the input of the command. @param field - the option that answers instead */
 export function stdinIsTaken(field = '--yes'): InvalidInputError {
   const message = 'is required: stdin holds the payouts, so the question cannot be answered on it. Nothing was changed';
   return new InvalidInputError([{ field, message }]);
@@ -29,17 +27,15 @@ export function stdinIsTaken(field = '--yes'): InvalidInputError {
 
 interface ConfirmOptions {
   readonly terminal: Terminal;
-  /** Aborted when the command is to end; it then need not wait for an answer. */
   readonly signal?: AbortSignal;
-  /** The only answer that counts, where a yes is too easily given. */
+  /** Required answer, if a yes is too easy. */
   readonly answer?: string;
 }
 
 /**
- * Asks an operator, and returns only after a yes, or after the one answer that counts.
+ * Returns only after a yes or the required answer.
  * @param question - without the hint at the answers
- * @throws StoppedError for any other answer, the end of the input and an interruption; InvalidInputError when there is
- * no terminal
+ * @throws StoppedError for any other answer, the end of the input, or an interruption
  */
 export async function confirm(question: string, { terminal, signal, answer }: ConfirmOptions): Promise<void> {
   requireTerminal(terminal);

@@ -12,20 +12,19 @@ const EXIT_CODE_OF: Partial<Record<ErrorCode, number>> = {
   NOT_VERIFIED: EXIT_CODES.notVerified,
 };
 
-/** A command finished and printed the problems that it found; it exits as failed. */
+/** The command finished and printed problems. */
 export class CommandFailedError extends Error {}
 
-/** A command finished and printed what does not verify: it was altered, or a signature is missing or wrong. */
+/** The command finished and printed altered data, or a missing or wrong signature. */
 export class UntrustedError extends CommandFailedError {}
 
-/** The exit code of a command that ended with this error. */
 export function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
   if (error instanceof UntrustedError) return EXIT_CODES.notVerified;
   return (error instanceof PayoutError ? EXIT_CODE_OF[error.code] : undefined) ?? EXIT_CODES.failed;
 }
 
-/** An error as text, one line a problem. Commander and a command that failed have printed theirs already. */
+/** One line a problem. Empty if the error was printed already. */
 export function describeError(error: unknown): string {
   if (error instanceof CommanderError || error instanceof CommandFailedError) return '';
   if (error instanceof InvalidInputError || error instanceof InvalidConfigError) {

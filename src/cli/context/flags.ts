@@ -5,10 +5,7 @@ import { ConflictError, InvalidInputError, TransactionMismatchError } from '../.
 import { parseInput } from '../../base/fields.js';
 import { type Actor, parseActor } from '../../ledger/payout.js';
 
-/**
- * Adds `--reason` and `--by` to a command.
- * @param defaultReason - without one, `--reason` must be given
- */
+/** @param defaultReason - without it, `--reason` is required */
 export function addActorOptions(command: Command, defaultReason?: string): Command {
   const withReason =
     defaultReason === undefined
@@ -17,12 +14,11 @@ export function addActorOptions(command: Command, defaultReason?: string): Comma
   return withReason.option('--by <name>', 'who decided; kept in the history', systemUser());
 }
 
-/** @throws InvalidInputError when a text is empty, too long or more than one line */
 export async function readActor(flags: Actor): Promise<Actor> {
   return nameFlags(() => parseActor(flags));
 }
 
-/** Who called `sudo`, where the command runs as the worker's user. In a container the user may have a number only. */
+/** The caller of `sudo`, if any. In a container the user may have only a number. */
 function systemUser(): string {
   try {
     return process.env['SUDO_USER'] ?? userInfo().username;
@@ -31,17 +27,14 @@ function systemUser(): string {
   }
 }
 
-/** Options of the library that the command line calls otherwise. */
+/** Options with another name on the command line. */
 const FLAGS: Readonly<Record<string, string>> = {
   journalDirs: '--journal',
   keyFile: '--key',
   sshKeyFile: '--ssh-key',
 };
 
-/**
- * Runs `work` and names the options in its errors as an operator types them: `payoutId` becomes `--payout-id`.
- * @throws what `work` throws
- */
+/** Names options in errors as typed: `payoutId` becomes `--payout-id`. */
 export async function nameFlags<Result>(work: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -55,14 +48,12 @@ export async function nameFlags<Result>(work: () => Result | Promise<Result>): P
 }
 
 function toFlag(field: string): string {
-  // It names a flag already.
   if (field.startsWith('--')) return field;
   return FLAGS[field] ?? `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 const schema = z.object({ '--limit': z.coerce.number().int('must be a whole number').min(1, 'must be at least 1') });
 
-/** The number of `--limit`. @throws InvalidInputError */
 export function parseLimit(text: string): number {
   return parseInput(schema, { '--limit': text })['--limit'];
 }

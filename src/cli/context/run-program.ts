@@ -5,23 +5,20 @@ import type { CliContext } from './cli-context.js';
 import { readVersion } from '../../base/version.js';
 import { describeError, EXIT_CODES, toExitCode } from './exit-code.js';
 
-/** Gives a command its options, help text and action. */
 export type DefineCommand = (command: Command, context: CliContext) => void;
 
-/** A command, as far as the help of the program needs it. */
 export interface CommandEntry {
-  /** Name, then what a call takes, as Commander writes it in a list of commands: `get [options] [payoutId]`. */
+  /** As Commander lists a command: `get [options] [payoutId]`. */
   readonly usage: string;
   readonly description: string;
   /** @defaultValue `one` */
   readonly accounts?: AccountScope;
-  /** The commands under it that are about no account. @defaultValue none */
+  /** Subcommands that need no account. */
   readonly withoutAccount?: readonly string[];
-  /** Imports the rest: other commands start faster, and in less memory, without it. */
+  /** Imported late, so that other commands start faster. */
   readonly load: () => Promise<DefineCommand>;
 }
 
-/** Commands under a heading of the help text. */
 export interface CommandGroup {
   readonly heading: string;
   readonly commands: readonly CommandEntry[];
@@ -49,7 +46,7 @@ Examples:
 Run \`payouts <command> --help\` for the options and examples of a command.
 `;
 
-/** Former names. They work until the next release, and say so. */
+/** Former names work until the next release, with a notice. */
 const RENAMED: Readonly<Record<string, string>> = {
   keygen: 'keys generate',
   sign: 'keys sign',
@@ -59,7 +56,6 @@ const RENAMED: Readonly<Record<string, string>> = {
   journal: 'audit',
 };
 
-/** The arguments with the present name of the command. */
 function rename(args: readonly string[], writeError: CliContext['writeError']): readonly string[] {
   const [first, ...others] = args;
   if (first === 'help') return [first, ...rename(others, writeError)];
@@ -72,15 +68,14 @@ function rename(args: readonly string[], writeError: CliContext['writeError']): 
   return args;
 }
 
-/** The context of a run: the environment becomes that of the chosen account before the command acts. */
+/** The environment becomes the chosen account's before the command acts. */
 type RunContext = Omit<CliContext, 'environment'> & { environment: Environment };
 
 type ChooseAccount = (given: string | undefined, scope: 'one' | 'all') => Promise<void>;
 
 /**
- * Runs the command that the arguments name.
  * @param given - the arguments after the program's name
- * @returns the exit code; errors have been written to stderr
+ * @returns the exit code; errors are already on stderr
  */
 export async function runProgram(
   groups: readonly CommandGroup[],
@@ -114,7 +109,7 @@ async function createProgram(
   choose: ChooseAccount,
 ): Promise<Command> {
   const usages = new Map<Command, string>();
-  // Commander copies these settings to each command when it is added, so they come first.
+  // Commander copies these settings to each added command, so they come first.
   const program = new Command('payouts')
     .description('Payout queue for a payment gateway: never too fast, never twice, never lost.')
     .version(readVersion(), '-V, --version', 'print the version')
@@ -129,7 +124,7 @@ async function createProgram(
         write(text.replace(/^error: /, 'payouts: '));
       },
     });
-  // A script for a shell names the options of every command.
+  // A completion script names the options of every command.
   const definesAll = args[0] === 'completion';
   for (const { heading, commands } of groups) {
     program.commandsGroup(heading);
@@ -137,7 +132,7 @@ async function createProgram(
       const [name = ''] = usage.split(' ');
       const command = program.command(name).description(description);
       usages.set(command, usage);
-      // Wherever it stands: which argument is the command's name, Commander finds out later.
+      // Any position counts: only Commander finds out which argument is the command.
       if (!args.includes(name) && !definesAll) continue;
       const define = await load();
       define(command, context);
@@ -147,7 +142,7 @@ async function createProgram(
         addAccountOption(one, accounts, choose);
     }
   }
-  // Last, to be listed in the last group.
+  // Added last, for the last group.
   return program.helpCommand('help [command]', 'print help for a command');
 }
 

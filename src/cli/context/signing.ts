@@ -16,14 +16,12 @@ import { parseAccountsFile, readPlatformIds } from './accounts.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
 
-/** With which key an operator signs. */
 export interface SigningFlags {
   readonly key?: string;
   readonly sshKey?: string;
   readonly keyName?: string;
 }
 
-/** The part of a command's help that is about signing. */
 export const SIGNING_HELP = `
 Where PAYOUT_KEYS_FILE is set, the decision is signed with the key of an operator: --key for a private key, as \`payouts keys generate\`
 writes it, --ssh-key for the public file of a key in ssh-agent, on a hardware key (ed25519-sk) or beside it. Workers with a
@@ -31,7 +29,6 @@ keyring send again, and end a pause that they keep, on nothing else. Without PAY
 Exit code 5: no key was given, or its signature would not count; nothing was changed.
 `;
 
-/** Adds `--key`, `--ssh-key` and `--key-name` to a command. @param role - of the key's owner, for the help */
 export function addSigningOptions(command: Command, role: 'an operator' | 'an approver' = 'an operator'): Command {
   return command
     .option('--key <file>', `sign with this private key (PEM) of ${role}`)
@@ -40,10 +37,8 @@ export function addSigningOptions(command: Command, role: 'an operator' | 'an ap
 }
 
 /**
- * Opens the key with which a decision is signed.
- * @returns undefined where nothing is signed: no keyring, and no key given
- * @throws NotVerifiedError when the keyring asks for a key and none is given, or its signature would not count
- * @throws InvalidInputError when the key cannot be used; InvalidConfigError when the keyring cannot
+ * @returns undefined if there is neither a keyring nor a key
+ * @throws NotVerifiedError if the keyring requires a key and none is given, or its signature would not count
  */
 export async function openSigner(
   { environment, writeError }: CliContext,
@@ -74,9 +69,8 @@ export async function openSigner(
 }
 
 /**
- * Opens the key with which approvals are signed.
- * @returns undefined where no key is given
- * @throws NotVerifiedError when the keyring has not the key, or not as an approver's; InvalidInputError when it cannot be used
+ * @returns undefined without a key
+ * @throws NotVerifiedError if the keyring does not have it as an approver's key
  */
 export async function openApprover(
   { environment, writeError }: CliContext,
@@ -94,12 +88,11 @@ export async function openApprover(
   );
 }
 
-/** Who signs, as a question or a result says it: `key ann-laptop (Ann)`. */
+/** `key ann-laptop (Ann)` */
 export function describeSigner({ name, person }: ActSigner): string {
   return person === undefined ? `key ${name}` : `key ${name} (${person})`;
 }
 
-/** What a question says behind the decision; empty where nothing is signed. */
 export function describeSigning(signer: ActSigner | undefined): string {
   return signer === undefined ? '' : `, signed with ${describeSigner(signer)}`;
 }
@@ -108,8 +101,8 @@ const SIGNING_FILE = 'PAYOUT_SIGNING_KEY_FILE';
 const WORKER_FILE = 'PAYOUT_WORKER_KEY_FILE';
 
 /**
- * The key with which the environment's account signs payouts; undefined where they are not signed.
- * @throws InvalidConfigError when there is a name without a file or a file without a name, or the file cannot be used
+ * Signs payouts of the environment's account; undefined if they are not signed.
+ * @throws InvalidConfigError if the file or the name is missing, or the file is not usable
  */
 export function readEnvironmentKey(environment: Environment): SigningKey | undefined {
   const config = readConfig([SIGNING_FILE, 'PAYOUT_SIGNING_KEY_NAME'], environment);
@@ -120,10 +113,7 @@ export function readEnvironmentKey(environment: Environment): SigningKey | undef
   );
 }
 
-/**
- * The key with which a worker signs final states; undefined where they are not signed.
- * @throws InvalidConfigError as {@link readEnvironmentKey}
- */
+/** Signs a worker's final states; undefined if they are not signed. */
 export function readWorkerKey(environment: Environment): SigningKey | undefined {
   const config = readConfig([WORKER_FILE, 'PAYOUT_WORKER_KEY_NAME'], environment);
   return readKey(
@@ -154,16 +144,12 @@ function readKey(
   }
 }
 
-/**
- * How the environment's account signs payouts, and for which environment; both undefined where they are not signed.
- * @throws InvalidConfigError as {@link readEnvironmentKey}, and where nothing says for which environment
- */
+/** Both undefined if payouts are not signed. */
 export function readSigning(environment: Environment): Pick<PayoutProducerOptions, 'signingKey' | 'audience'> {
   const signingKey = readEnvironmentKey(environment);
   return { signingKey, audience: signingKey && readAudience(environment) };
 }
 
-/** As {@link readEnvironmentKey}, for a command that does nothing without a key. @throws InvalidConfigError */
 export function requireSigningKey(environment: Environment): SigningKey {
   const key = readEnvironmentKey(environment);
   if (key === undefined)
@@ -177,25 +163,19 @@ function invalid(field: string, message: string): InvalidConfigError {
 
 const KEYS_FILE = 'PAYOUT_KEYS_FILE';
 
-/** Whether operators sign their decisions here. @throws InvalidConfigError when the setting is not usable */
 export function hasKeyring(environment: Environment): boolean {
   return readConfig([KEYS_FILE], environment)[KEYS_FILE] !== undefined;
 }
 
-/**
- * The keyring of the environment's account; undefined where there is none.
- * @throws InvalidConfigError when it cannot be used, or nothing says which environment's signatures count
- */
 export function findKeyring(environment: Environment): BoundKeyring | undefined {
   return hasKeyring(environment) ? requireKeyring(environment) : undefined;
 }
 
-/** As {@link findKeyring}, for a command that needs it. @throws InvalidConfigError when there is none, too */
 export function requireKeyring(environment: Environment): BoundKeyring {
   return requireKeys(environment).for(readOpenAudience(environment));
 }
 
-/** The keys alone, of any account. @throws InvalidConfigError when there are none, or they cannot be used */
+/** Not bound to an account. */
 export function requireKeys(environment: Environment): Keyring {
   const { [KEYS_FILE]: path } = readConfig([KEYS_FILE], environment);
   if (path !== undefined) return readKeyringFile(path, KEYS_FILE);
@@ -206,19 +186,14 @@ export function requireKeys(environment: Environment): Keyring {
 
 const POLICY_FILE = 'PAYOUT_POLICY_FILE';
 
-/** A policy, and the keyring with which it was compared. */
 interface PolicyAndKeys {
   readonly loaded: LoadedPolicy;
-  /** Undefined where nothing has to be signed. */
+  /** Undefined if nothing has to be signed. */
   readonly keyring: Keyring | undefined;
 }
 
-/**
- * The policy of the environment's account.
- * @throws InvalidConfigError when there is none, or it or the keyring cannot be used
- */
 export async function requirePolicy(environment: Environment): Promise<PolicyAndKeys> {
-  // First: of several accounts, it says that one has to be chosen.
+  // Read first: with several accounts, its error asks for a choice.
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
   const { [POLICY_FILE]: file } = readConfig([POLICY_FILE], environment);
   if (file === undefined) {
@@ -227,16 +202,12 @@ export async function requirePolicy(environment: Environment): Promise<PolicyAnd
   return readPolicy(file, platformId, POLICY_FILE, environment);
 }
 
-/** The policy of the environment's account; undefined where there is none. @throws InvalidConfigError when it cannot be used */
 export async function findPolicy(environment: Environment): Promise<LoadedPolicy | undefined> {
   if (readConfig([POLICY_FILE], environment)[POLICY_FILE] === undefined) return undefined;
   return (await requirePolicy(environment)).loaded;
 }
 
-/**
- * Reads a policy before it is used: of any account, where the environment names none.
- * @throws InvalidConfigError when it or the keyring cannot be used
- */
+/** Reads a policy not yet in use, for any account if the environment names none. */
 export async function readPolicyDraft(file: string, environment: Environment): Promise<PolicyAndKeys> {
   return readPolicy(file, findAccount(environment), 'file', environment);
 }
@@ -262,13 +233,10 @@ function findAccount(environment: Environment): number | undefined {
   }
 }
 
-/** Says of a payout's approvals whether they count. */
+/** Whether each approval of a payout counts. */
 export type ApprovalJudge = (payout: Payout) => readonly JudgedApproval[];
 
-/**
- * Judges approvals with the keyring of the environment; undefined where there is no keyring.
- * @throws InvalidConfigError when the keyring cannot be used
- */
+/** Undefined without a keyring. */
 export async function openApprovalJudge(environment: Environment): Promise<ApprovalJudge | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;
@@ -277,10 +245,7 @@ export async function openApprovalJudge(environment: Environment): Promise<Appro
   return (payout) => judgeApprovals(payout, { platformId, keyring, now: Date.now() });
 }
 
-/**
- * Verifies the receipts of the environment's account with its keyring; undefined where there is no keyring.
- * @throws InvalidConfigError when the keyring cannot be used
- */
+/** Undefined without a keyring. */
 export async function openReceiptVerifier(environment: Environment): Promise<ReceiptVerifier | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;
@@ -288,16 +253,12 @@ export async function openReceiptVerifier(environment: Environment): Promise<Rec
   return new ReceiptVerifier(readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID, keyring);
 }
 
-/** What was found out of a receipt, in words; undefined where there is nothing to say. */
 export function describeReceipt(verdict: ReceiptVerdict | undefined): string | undefined {
   if (verdict === undefined) return undefined;
   return verdict.kind === 'verified' ? `verified by worker ${verdict.signer.name}` : `NOT VERIFIED: ${verdict.message}`;
 }
 
-/**
- * For which environment the environment's account signs.
- * @throws InvalidConfigError when nothing says so, or a setting is not usable
- */
+/** The environment that the account signs for. */
 export function readAudience(environment: Environment): string {
   const { GATEWAY_PLATFORM_ID: platformId, PAYOUT_AUDIENCE: audience } = readConfig(
     ['GATEWAY_PLATFORM_ID', 'PAYOUT_AUDIENCE'],
@@ -308,16 +269,13 @@ export function readAudience(environment: Environment): string {
   return audienceOf({ platformId, audience, baseUrl });
 }
 
-/** For which environment signatures count. @throws InvalidConfigError as {@link readAudience} */
+/** The environment whose signatures count. */
 function readOpenAudience(environment: Environment): Audience {
   const { PAYOUT_ACCEPT_UNBOUND_UNTIL: until } = readConfig(['PAYOUT_ACCEPT_UNBOUND_UNTIL'], environment);
   return openAudience(readAudience(environment), until, systemClock);
 }
 
-/**
- * For which environment each account of {@link readPlatformIds} signs.
- * @throws InvalidConfigError with every problem
- */
+/** The environment that each account signs for. */
 export function readAudiences(environment: Environment): ReadonlyMap<number, string> {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
   if (file === undefined) return new Map(readPlatformIds(environment).map((id) => [id, readAudience(environment)]));

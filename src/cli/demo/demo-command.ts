@@ -15,11 +15,8 @@ import { runDemo } from './run-demo.js';
 export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', import.meta.url));
 
 /**
- * Reads the payouts of the demo, as `payouts import` does. Users edit this file, so every problem names its line.
- * @param count - how many; the file is repeated as needed, with new ids
- * @defaultValue count all of the file
- * @throws InvalidInputError naming line, column and rule
- * @throws StoppedError when the signal was aborted
+ * Users edit the file, so every problem names its line.
+ * @param count - repeats the file as needed, with new ids
  */
 export async function readDemoPayouts(file: string, signal: AbortSignal, count?: number): Promise<ValidPayout[]> {
   const problems: Problem[] = [];
@@ -70,7 +67,6 @@ interface Flags {
   readonly json?: true;
 }
 
-/** Defines `payouts demo`. */
 export function defineDemoCommand(command: Command, context: CliContext): void {
   command
     .option('--payouts <number>', 'how many payouts; the file is repeated as needed (default: the whole file)')
@@ -109,14 +105,14 @@ function parseCount(text: string): number {
   throw new InvalidInputError([{ field: '--payouts', message }]);
 }
 
-/** Progress goes to stderr: whether that is a terminal decides how it is shown. */
+/** Progress goes to stderr. */
 function createView({ environment, writeError }: CliContext): DemoView {
   const { stderr } = process;
   if (!stderr.isTTY || environment['TERM'] === 'dumb') return createLineView(writeError);
   return createTableView(stderr, picocolors.createColors((environment['NO_COLOR'] ?? '') === ''));
 }
 
-/** The first signal stops everything in order; a second one exits at once, but still stops Redis and the worker. */
+/** A second signal exits at once, but still stops Redis and the worker. */
 function stopSignal(context: CliContext): AbortSignal {
   const exitAtOnce = (): void => process.exit(EXIT_CODES.failed);
   let signals = 0;
@@ -124,10 +120,9 @@ function stopSignal(context: CliContext): AbortSignal {
     signals += 1;
     if (signals > 1) exitAtOnce();
   };
-  // Stays: at a moment without a listener a second signal would end this process before it has stopped the others.
+  // Never removed: without a listener, a second signal would leave the others running.
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   const stop = context.stopSignal();
-  // The terminal was closed.
   process.once('SIGHUP', exitAtOnce);
   return stop;
 }

@@ -10,33 +10,30 @@ import { closeRedis, connectRedis } from '../../base/redis.js';
 import { startSandbox, type Sandbox } from '../../sandbox/index.js';
 import { DemoWorker } from './demo-worker.js';
 
-/** The account of the demo, at its own gateway. */
 export const DEMO_PLATFORM_ID = 1001;
 
-/** Everything that the demo starts: its own Redis, gateway and worker, and access to the account. */
 export interface DemoStage {
   readonly redis: LocalRedis;
   readonly sandbox: Sandbox;
   readonly worker: DemoWorker;
   readonly producer: PayoutProducer;
   readonly ledger: LedgerConnection;
-  /** The environment with which other commands work on the same account. */
+  /** Lets other commands work on the same account. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Where the worker serves `/healthz` and `/metrics`. */
   readonly healthUrl: string;
-  /** Stops all of it and removes its files. */
+  /** Also removes its files. */
   close(): Promise<void>;
 }
 
-/** Milliseconds until a request arrives, and until its response does: a network that makes pacing hard. */
+/** Delays in ms: a network that makes pacing hard. */
 export const JITTER = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
 
 const SETTLE_AFTER_MS = 2_000;
 
-/** Valid for the demo's own sandbox only, while it runs. */
+/** Valid only for the demo's own sandbox. */
 const SECRET_KEY = 'secret-of-the-demo';
 
-/** Short: a takeover takes seconds. The interval between sends is the real one. */
+/** A takeover takes seconds. The interval between sends is the real one. */
 const SHORT_TIMES = {
   LEASE_MS: '1500',
   TAKEOVER_QUARANTINE_MS: '1000',
@@ -46,9 +43,9 @@ const SHORT_TIMES = {
 };
 
 /**
- * Starts Redis and the sandbox; the worker is created but not started.
- * @param path - the PATH for the worker's process
- * @throws RedisUnavailableError when `redis-server` cannot be started, saying how to get it
+ * The worker is created but not started.
+ * @param path - PATH of the worker's process
+ * @throws RedisUnavailableError if `redis-server` cannot start, with how to get it
  */
 export async function openStage(path: string): Promise<DemoStage> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-demo-'));
@@ -57,7 +54,7 @@ export async function openStage(path: string): Promise<DemoStage> {
   const close = async (): Promise<void> => {
     for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
   };
-  // For a process that exits without `close`: only synchronous work is possible then. Redis is stopped in the same way.
+  // For an exit without `close`, when only synchronous work is possible.
   const closeAtOnce = (): void => {
     worker?.killNow();
     rmSync(dir, { recursive: true, force: true });

@@ -5,52 +5,47 @@ import { nextSteps, shellQuote } from '../../operator/next-steps.js';
 import type { Payment, SandboxStats } from '../../sandbox/index.js';
 import { DEMO_PLATFORM_ID } from './demo-stage.js';
 
-/** What the demo prints with `--json`. */
 export interface DemoSummary {
-  /** Whether the promises held: all completed (with chaos: or unknown), none too fast, none twice. */
+  /** All completed (with chaos: or unknown), none too fast, none twice. */
   readonly ok: boolean;
-  /** What went wrong, in sentences. */
   readonly problems: readonly string[];
   readonly payouts: number;
   readonly states: Readonly<Record<PayoutState, number>>;
-  /** The smallest time between the arrivals of two withdrawals at the sandbox, in ms; null for fewer than two. */
+  /** Smallest time between two withdrawals at the sandbox; null for fewer than two. */
   readonly smallestGapMs: number | null;
-  /** The mean of these times, in ms. */
+  /** Mean of these times. */
   readonly meanPeriodMs: number | null;
   readonly payoutsPerSecond: number | null;
-  /** Payments in excess of one per payout. */
+  /** Payments beyond one a payout. */
   readonly sentTwice: number;
   readonly workerKills: number;
   readonly durationMs: number;
   readonly unknown: readonly UnknownPayout[];
 }
 
-/** A payout that only an operator can resolve, with what the gateway shows and the command for it. */
 export interface UnknownPayout {
   readonly payoutId: string;
   readonly amount: string;
   readonly addressTo: string;
-  /** Of the payment that the gateway made; null where it made none. */
+  /** Null if the gateway made no payment. */
   readonly txhash: string | null;
   readonly command: string;
 }
 
-/** What is known when the demo is over. */
 export interface DemoOutcome {
   readonly payouts: readonly Payout[];
   readonly payments: readonly Payment[];
   readonly sandbox: Pick<SandboxStats, 'smallestGapMs' | 'meanGapMs' | 'blockedReason'>;
   readonly pausedReason: string | undefined;
-  /** Whether the worker was killed on purpose: an interrupted send must become `unknown` then. */
+  /** The worker was killed, so an interrupted send must become `unknown`. */
   readonly chaos: boolean;
   readonly workerKills: number;
   readonly durationMs: number;
 }
 
-/** What the gateway allows, in milliseconds (docs/gateway-api.md#limits). */
+/** The gateway's limit, ms (docs/gateway-api.md#limits). */
 export const ALLOWED_GAP_MS = 1_000;
 
-/** Judges the run by the gateway's records and the ledger. */
 export function summarise(outcome: DemoOutcome): DemoSummary {
   const { payouts, payments, sandbox, workerKills, durationMs } = outcome;
   const { ofUnknown, surplus } = matchPayments(payouts, payments);
@@ -102,19 +97,18 @@ function explainUnknown(payout: Payout, payment: Payment | undefined): UnknownPa
   return { payoutId, amount, addressTo, txhash: payment?.txhash ?? null, command };
 }
 
-/** Which payments belong to which payouts. */
 interface MatchedPayments {
-  /** Payments that the gateway made for `unknown` payouts, by payoutId. */
+  /** The gateway's payments, by payoutId. */
   readonly ofUnknown: ReadonlyMap<string, Payment>;
   /** Payments without a payout: a recipient was paid twice. */
   readonly surplus: readonly Payment[];
 }
 
 /**
- * Finds payments without a payout. Recipient and amount alone do not identify one: two payouts may share both.
+ * Two payouts may share recipient and amount, so these alone identify no payment.
  *
- * A payment belongs to the payout that has its txhash; one that no payout has may belong to an `unknown` payout with
- * the same recipient and amount; every other is surplus.
+ * A payment belongs to the payout with its txhash. Without one, it may belong to an `unknown` payout with the same
+ * recipient and amount. All others are surplus.
  */
 export function matchPayments(payouts: readonly Payout[], payments: readonly Payment[]): MatchedPayments {
   const known = new Set(payouts.map(({ txhash }) => txhash));

@@ -5,7 +5,6 @@ import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/format-table.js';
 import type { BoardChange, BoardRow } from './payout-board.js';
 
-/** What is shown at a moment. */
 export interface DemoMoment {
   readonly rows: readonly BoardRow[];
   readonly elapsedMs: number;
@@ -14,19 +13,16 @@ export interface DemoMoment {
   readonly workerPid: number | undefined;
 }
 
-/** Shows the progress of the demo. */
 export interface DemoView {
-  /** Something happened around the payouts: one line. */
   note(text: string): void;
-  /** A payout changed its state. */
   change(change: BoardChange, elapsedMs: number): void;
   /** Called about ten times a second. */
   draw(moment: DemoMoment): void;
-  /** Keeps the last picture on the screen. Safe to call twice. */
+  /** Keeps the last picture. Safe to call twice. */
   close(): void;
 }
 
-/** One line for each change, for logs, pipes and CI. */
+/** For logs, pipes and CI. */
 export function createLineView(write: (text: string) => void): DemoView {
   return {
     note: (text) => {
@@ -45,15 +41,15 @@ export function createLineView(write: (text: string) => void): DemoView {
 
 const HIDE_CURSOR = '\u001b[?25l';
 const SHOW_CURSOR = '\u001b[?25h';
-/** Cuts off long lines instead of wrapping them, which would break the line count. */
+/** Wrapped lines would break the line count. */
 const CUT_LONG_LINES = '\u001b[?7l';
 const WRAP_LONG_LINES = '\u001b[?7h';
-/** Line by line: clearing the whole screen makes some terminals keep each picture in their history. */
+/** Clearing the screen makes some terminals keep each picture in their history. */
 const END_LINE = '\u001b[K\n';
 const ERASE_BELOW = '\u001b[J';
 const USUAL_HEIGHT = 24;
 
-/** A table of all payouts, redrawn in place; notes scroll above it. */
+/** Redraws in place. Notes scroll above it. */
 export function createTableView(terminal: WriteStream, colours: CliContext['colours']): DemoView {
   let drawnLines = 0;
   let last: DemoMoment | undefined;
@@ -68,7 +64,7 @@ export function createTableView(terminal: WriteStream, colours: CliContext['colo
   const showCursor = (): void => void terminal.write(SHOW_CURSOR);
 
   terminal.write(HIDE_CURSOR);
-  // A process that exits early must not leave the terminal without a cursor.
+  // Shows the cursor again after an early exit.
   process.once('exit', showCursor);
   return {
     note: (text) => {
@@ -101,20 +97,19 @@ const SIGN: Readonly<Record<PayoutState, string>> = {
   cancelled: '–',
 };
 
-/** Lines other than payouts: heading, count, bar, gaps, blank lines, the cursor's line, and some notes above. */
+/** Heading, count, bar, gaps, blank lines, the cursor's line, and some notes above. */
 const OTHER_LINES = 11;
 const FEWEST_ROWS = 3;
 const BAR_WIDTH = 40;
-/** Sent payouts shown above the first one that is not sent. */
+/** Sent payouts shown above the first unsent one. */
 const ROWS_OF_CONTEXT = 4;
 
 interface MomentOptions {
-  /** Lines of the terminal. */
+  /** Height in lines. */
   readonly height: number;
   readonly colours: CliContext['colours'];
 }
 
-/** The picture of a moment: payouts with their states, a progress bar, and the gaps that the gateway measured. */
 export function formatMoment(moment: DemoMoment, { height, colours }: MomentOptions): string[] {
   const { rows, elapsedMs } = moment;
   const window = Math.max(FEWEST_ROWS, height - OTHER_LINES);
@@ -134,7 +129,6 @@ export function formatMoment(moment: DemoMoment, { height, colours }: MomentOpti
   ];
 }
 
-/** The window follows the first payout that is not sent. */
 function findStart(rows: readonly BoardRow[], window: number): number {
   const firstQueued = rows.findIndex(({ state }) => state === 'queued' || state === 'sending');
   const focus = firstQueued === -1 ? rows.length : firstQueued;

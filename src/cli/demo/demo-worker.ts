@@ -6,12 +6,11 @@ const END_WITHIN_MS = 3_000;
 const SHOWN_LOG_LINES = 5;
 
 interface DemoWorkerOptions {
-  /** The whole environment of the process: nothing of the user's own can lead it to another gateway. */
+  /** Complete: no variable of the user can point the process to another gateway. */
   readonly environment: Readonly<Record<string, string>>;
   readonly logFile: string;
 }
 
-/** `payouts worker` as a child process that can be killed and restarted. */
 export class DemoWorker {
   readonly #options: DemoWorkerOptions;
   #child: ChildProcess | undefined;
@@ -27,17 +26,15 @@ export class DemoWorker {
     return this.#child?.pid;
   }
 
-  /** How often it was killed with SIGKILL. */
   get kills(): number {
     return this.#kills;
   }
 
-  /** Whether it exited although it should be running. */
+  /** Exited although it should run. */
   get hasExited(): boolean {
     return this.#isWanted && this.#child === undefined;
   }
 
-  /** The last lines of its log, for an error message. */
   readLogEnd(): string {
     const lines = readFileSync(this.#options.logFile, 'utf8').trimEnd().split('\n').slice(-SHOWN_LOG_LINES);
     return `The end of the worker's log:\n  ${lines.join('\n  ')}`;
@@ -45,7 +42,7 @@ export class DemoWorker {
 
   start(): void {
     const log = openSync(this.#options.logFile, 'a');
-    // The program that runs now: works in a clone, an installed package and a global one.
+    // The running program: works in a clone, an installed package and a global one.
     const program = [...process.execArgv, process.argv[1] ?? '', 'worker'];
     const child = spawn(process.execPath, program, { stdio: ['ignore', log, log], env: this.#options.environment });
     closeSync(log);
@@ -60,20 +57,20 @@ export class DemoWorker {
     });
   }
 
-  /** Kills it with SIGKILL. Resolves when the process has exited. */
+  /** Resolves after the exit. */
   async kill(): Promise<void> {
     this.#kills += 1;
     this.killNow();
     await this.#ended;
   }
 
-  /** As `kill`, without waiting, for use while this process exits. */
+  /** Does not wait: for use while this process exits. */
   killNow(): void {
     this.#isWanted = false;
     this.#child?.kill('SIGKILL');
   }
 
-  /** Stops it with SIGTERM, or with SIGKILL when that takes too long. */
+  /** Sends SIGTERM, then SIGKILL if the exit takes too long. */
   async stop(): Promise<void> {
     this.#isWanted = false;
     this.#child?.kill('SIGTERM');

@@ -10,7 +10,6 @@ type Colours = CliContext['colours'];
 
 const SECONDS_PER_HOUR = 3_600;
 
-/** The summary as text. */
 export function formatSummary(summary: DemoSummary, callers: Callers, colours: Colours): string {
   const seconds = Math.round(summary.durationMs / 1_000);
   const verdict = summary.ok
@@ -61,20 +60,19 @@ again automatically: an operator checks the gateway and decides. The demo checke
 ${explained.join('')}`;
 }
 
-/** How the user calls this program: through npm in a clone, or by its name. */
+/** How the user calls this program: through npm in a clone, or by name. */
 interface Callers {
   readonly demo: string;
   readonly payouts: string;
 }
 
-/** @param npmScript - the npm script that runs, if any */
+/** @param npmScript - the running npm script, if any */
 export function callersOf(npmScript: string | undefined): Callers {
   return npmScript === 'demo'
     ? { demo: 'npm run demo --', payouts: 'npx payouts' }
     : { demo: 'payouts demo', payouts: 'payouts' };
 }
 
-/** What to try after the demo. */
 export function formatHints({ demo }: Callers, file: string): string {
   const fromHere = relative(process.cwd(), file);
   const hints = [
@@ -86,7 +84,6 @@ export function formatHints({ demo }: Callers, file: string): string {
   return `\nTry next:\n${formatTable(hints)}`;
 }
 
-/** How to use the other commands on what keeps running. */
 export function formatKept({ environment, healthUrl, sandbox, worker }: DemoStage, { payouts }: Callers): string {
   const settings = Object.entries(environment).map(([name, value]) => `export ${name}=${value}\n`);
   const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';

@@ -3,29 +3,26 @@ import { type PayoutState, SETTLED_STATES } from '../../ledger/states.js';
 import type { PayoutEvent } from '../../producer/events/payout-events.js';
 import type { Arrival } from '../../sandbox/index.js';
 
-/** One payout as shown while the demo runs. */
 export interface BoardRow {
   readonly payoutId: string;
   readonly amount: string;
   readonly addressTo: string;
   readonly state: PayoutState;
-  /** Milliseconds since the previous arrival at the sandbox; null for the first. */
+  /** Time since the previous arrival at the sandbox; null for the first. */
   readonly gapMs: number | null;
 }
 
-/** One payout's change of state. */
 export interface BoardChange {
   readonly from: PayoutState;
   readonly row: BoardRow;
 }
 
-/** The state of every payout, updated by the events of the ledger. */
 export class PayoutBoard {
   readonly #rows: Map<string, BoardRow>;
   readonly #listArrivals: () => readonly Arrival[];
   #pausedReason: string | undefined;
 
-  /** @param listArrivals - the requests that the sandbox has received so far */
+  /** @param listArrivals - requests received so far */
   constructor(payouts: readonly ValidPayout[], listArrivals: () => readonly Arrival[]) {
     this.#rows = new Map(
       payouts.map(({ payoutId, amount, addressTo }) => [
@@ -44,17 +41,17 @@ export class PayoutBoard {
     return this.#pausedReason;
   }
 
-  /** How many were sent, or possibly sent. */
+  /** Payouts sent, or possibly sent. */
   get sentCount(): number {
     return this.rows.filter(({ state }) => state !== 'queued' && state !== 'held' && state !== 'sending').length;
   }
 
-  /** Whether all are final or wait for an operator. */
+  /** All are final or wait for an operator. */
   get isSettled(): boolean {
     return this.rows.every(({ state }) => SETTLED_STATES.includes(state));
   }
 
-  /** @returns the change of a payout of the demo; undefined for any other event */
+  /** Undefined for an event of no payout of the demo. */
   apply({ type, payoutId = '', from, to, reason }: PayoutEvent): BoardChange | undefined {
     if (type === 'paused') this.#pausedReason = reason ?? 'no reason given';
     if (type === 'resumed') this.#pausedReason = undefined;
@@ -65,7 +62,7 @@ export class PayoutBoard {
     return { from, row };
   }
 
-  /** Payouts are sent one at a time, so the latest matching arrival is its own. */
+  /** Payouts are sent one at a time, so the latest matching arrival is the right one. */
   #findGap({ amount, addressTo }: BoardRow): number | null {
     const arrival = this.#listArrivals().findLast((seen) => seen.amount === amount && seen.addressTo === addressTo);
     return arrival?.gapMs ?? null;

@@ -13,19 +13,19 @@ import { PayoutBoard } from './payout-board.js';
 interface DemoOptions {
   readonly payouts: readonly ValidPayout[];
   readonly chaos: boolean;
-  /** Keep everything running after the summary, until `stop`. */
+  /** Keep everything running until `stop`. */
   readonly keep: boolean;
-  /** The PATH for the worker's process. */
+  /** PATH of the worker's process. */
   readonly path: string;
   readonly view: DemoView;
-  /** Called with the summary while everything still runs. */
+  /** Called while everything still runs. */
   readonly onSummary: (summary: DemoSummary, stage: DemoStage) => void;
   readonly stop: AbortSignal;
 }
 
 /**
- * Sends the payouts through the demo's own gateway, Redis and worker, and stops them all on every way out.
- * @throws ClosedError when it was stopped before the summary
+ * Always stops what it starts.
+ * @throws ClosedError if stopped before the summary
  * @throws RedisUnavailableError without `redis-server`
  */
 export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
@@ -39,7 +39,7 @@ export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
     if (keep) await untilAborted(stop);
     return summary;
   } catch (error) {
-    // Ctrl-C reaches the children as well: later failures are its consequence.
+    // Ctrl-C reaches the children too, and causes the later failures.
     if (!stop.aborted) throw error;
     throw new ClosedError('The demo was interrupted; everything that it started has been stopped');
   } finally {
@@ -65,7 +65,7 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
   try {
     await Promise.all([followPayouts({ stage, board, view, stop: either, startedAt }), killing]);
   } finally {
-    // It must not start another worker, which nothing would stop.
+    // Otherwise the chaos starts a worker that is never stopped.
     ended.abort();
     await Promise.allSettled([killing]);
   }
@@ -104,7 +104,7 @@ interface Following {
   readonly board: PayoutBoard;
   readonly view: DemoView;
   readonly stop: AbortSignal;
-  /** When the demo started, on the clock's scale. */
+  /** On the clock's scale. */
   readonly startedAt: number;
 }
 
@@ -114,10 +114,9 @@ const EVENTS_PER_CHECK = 1_000;
 const STALLED_AFTER_MS = 30_000;
 
 /**
- * Shows every change until all payouts are settled, the account is paused (only an operator resumes it), or the signal is
- * aborted.
- * @throws WaitTimeoutError when no payout has changed for too long
- * @throws PayoutError when the worker exited
+ * Runs until all payouts are settled, the account is paused (only an operator resumes it), or the signal is aborted.
+ * @throws WaitTimeoutError if no payout changed for too long
+ * @throws PayoutError if the worker exited
  */
 async function followPayouts({ stage, board, view, stop, startedAt }: Following): Promise<void> {
   let position: EventPosition = { afterEventId: '0-0' };
@@ -162,11 +161,7 @@ const PAYOUTS_PER_KILL = 5;
 const PERIOD_MS = 1_250;
 const KILL_CHECK_EVERY_MS = 20;
 
-/**
- * Kills the worker at random moments throughout the run, and restarts it each time.
- *
- * Resolves after the last restart; the signal ends it between two kills.
- */
+/** Resolves after the last restart. The signal ends it between two kills. */
 async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promise<void> {
   for (const sentCount of drawKillPoints(board.rows.length)) {
     while (board.sentCount < sentCount && board.pausedReason === undefined && !isAborted(stop)) {
@@ -176,7 +171,7 @@ async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promi
     if (isAborted(stop)) return;
     const killed = worker.pid ?? 0;
     await worker.kill();
-    // Nothing else writes to the ledger now, so this is exactly what the worker left behind.
+    // Nothing else writes to the ledger now: this is exactly what the killed worker left.
     const { payouts: cutOff } = await producer.list({ state: 'sending' });
     worker.start();
     const during = cutOff[0] === undefined ? 'between two sends' : `while it sent ${cutOff[0].payoutId}`;
@@ -184,7 +179,7 @@ async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promi
   }
 }
 
-/** The number of sent payouts after which each kill comes: one in each stretch of the run except the last. */
+/** A kill after each number of sent payouts: one in each stretch of the run, except the last. */
 function drawKillPoints(payouts: number): number[] {
   const kills = Math.min(MOST_KILLS, Math.max(FEWEST_KILLS, Math.round(payouts / PAYOUTS_PER_KILL)));
   const stretch = payouts / (kills + 1);

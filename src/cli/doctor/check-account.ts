@@ -1,22 +1,22 @@
 import type { Queue } from 'bullmq';
 import type { Clock } from '../../base/clock.js';
 import { formatCount, formatDuration, formatSeconds } from '../../base/format.js';
-import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
-import { compareBalance } from '../../ledger/balance-cover.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
+import { compareBalance } from '../../ledger/reads/balance-cover.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/state-events.js';
-import { listDrops, readReconciliation, summariseDrops } from '../../ledger/reconciliation.js';
+import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/reads/state-events.js';
+import { listDrops, readReconciliation, summariseDrops } from '../../ledger/reads/reconciliation.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../../ledger/states.js';
-import { readQueuedSums } from '../../ledger/statistics.js';
-import { findRefused, readWorkers, watchHeartbeat } from '../../ledger/workers.js';
+import { readQueuedSums } from '../../ledger/reads/statistics.js';
+import { findRefused, readWorkers, watchHeartbeat } from '../../ledger/reads/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import type { AdviceOptions } from '../../operator/next-steps.js';
 import { countDueJobs, readJobBalance } from '../../queues/job-balance.js';
 import { findForeignSettings, type PayoutQueues } from '../../queues/payout-queues.js';
 import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
-/** Whether settings in Redis stop a queue, or override the limits of its worker. */
+/** Redis settings can stop a queue, or override the limits of its worker. */
 async function checkQueue(queue: Queue, connection: LedgerConnection): Promise<CheckResult> {
   const name = `${queue.name} queue`;
   const found = await findForeignSettings(connection, queue);
@@ -25,7 +25,6 @@ async function checkQueue(queue: Queue, connection: LedgerConnection): Promise<C
   return problem(name, found.map(({ detail }) => detail).join('; '), `This was set by hand; undo it: ${commands}`);
 }
 
-/** By the state of the payouts that the jobs are for. */
 const JOB_CHECK_NAMES: Readonly<Record<StateWithJob, string>> = {
   queued: 'withdraw jobs',
   in_progress: 'status jobs',
@@ -39,11 +38,11 @@ interface JobCheckOptions {
   readonly connection: LedgerConnection;
   readonly queues: PayoutQueues;
   readonly clock: Clock;
-  /** Whether a worker is alive that re-creates missing jobs. */
+  /** A live worker re-creates missing jobs. */
   readonly hasWorker: boolean;
 }
 
-/** Whether every payout that needs a job has one in the queue, by the counts of both. */
+/** Whether every payout that needs a job has one. */
 async function checkJobs(
   state: StateWithJob,
   { connection, queues, clock, hasWorker }: JobCheckOptions,
@@ -66,17 +65,16 @@ async function checkJobs(
     : warning(name, detail, 'Start `payouts worker`: it adds the missing jobs at the start.');
 }
 
-/** After an outage some wait for their turn; more than this many seconds of them are more than the rate allows. */
+/** Seconds of polls that may wait after an outage. More means a too low rate. */
 const TOLERATED_S = 60;
 
 interface PollCheckOptions {
   readonly connection: LedgerConnection;
   readonly queues: PayoutQueues;
-  /** Polls a second that the account may make. */
+  /** Polls a second. */
   readonly pollRate: number;
 }
 
-/** Whether the rate of status polls is enough for the payouts in progress: those that are due wait for their turn. */
 async function checkPolls({ connection, queues, pollRate }: PollCheckOptions): Promise<CheckResult> {
   const name = 'status polls';
   const due = await countDueJobs(connection, queues.transactionstatus);
@@ -93,8 +91,8 @@ async function checkPolls({ connection, queues, pollRate }: PollCheckOptions): P
 const WATCH_MS = 2_500;
 
 /**
- * Whether a process sends for the account and is alive. Without one nothing is wrong before the first start and after a
- * stop in good order; but a sender that has vanished while payouts wait stops them.
+ * Having no sender is normal before the first start and after an orderly stop. A sender that vanished while payouts
+ * wait is a problem.
  */
 async function checkSender(
   connection: LedgerConnection,
@@ -134,12 +132,11 @@ async function checkSender(
     : problem(name, `${detail}, and ${formatCount(queued, 'payout')} queued`, fix);
 }
 
-/** An account whose Redis was emptied looks like a new one: only a person can tell. */
+/** An account whose Redis was emptied looks new: only an operator knows. */
 function askIfNew(platformId: number): string {
   return ` Was nothing ever sent for this account, and was its Redis not emptied? Then say so with \`payouts new-account --account ${platformId} --reason WHY\`, and its first payout leaves at once.`;
 }
 
-/** Whether the account may send. */
 function checkPause(stats: AccountStats, options: AdviceOptions): CheckResult {
   const name = 'pause';
   const [advice] = adviseAccount(stats, options);
@@ -148,7 +145,6 @@ function checkPause(stats: AccountStats, options: AdviceOptions): CheckResult {
   return problem(name, `nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
 }
 
-/** Whether payouts wait for an operator because it is unknown if they were sent. */
 function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): CheckResult {
   const name = 'unknown payouts';
   if (unknown === 0) return ok(name, 'none');
@@ -160,7 +156,7 @@ function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): Check
   );
 }
 
-/** Whether the outbox holds something that no worker of this version can deal with. */
+/** Whether the outbox has an entry that no worker of this version can process. */
 function checkOutbox({
   platformId,
   withoutJob,
@@ -175,7 +171,6 @@ function checkOutbox({
   );
 }
 
-/** Whether the balance that the worker cached lasts for what is queued. */
 async function checkBalance(connection: LedgerConnection): Promise<CheckResult> {
   const name = 'balance';
   const facts = await readGatewayFacts(connection);
@@ -190,7 +185,6 @@ async function checkBalance(connection: LedgerConnection): Promise<CheckResult> 
   return warning(name, `${list} (${age})`, 'Top the account up, or pause it: the gateway rejects what it cannot pay.');
 }
 
-/** Whether the balance is as the payouts explain, as the worker found it last. */
 export async function checkReconciliation(connection: LedgerConnection): Promise<CheckResult> {
   const name = 'reconciliation';
   const [stored, { currencies }] = await Promise.all([readReconciliation(connection), readGatewayFacts(connection)]);
@@ -199,7 +193,7 @@ export async function checkReconciliation(connection: LedgerConnection): Promise
   const drops = summariseDrops(stored, currencies).filter(({ amount }) => amount !== '0');
   const age = `${formatDuration(Math.max(0, connection.clock.wallNow() - reconciliation.comparedAt))} ago`;
   if (drops.length > 0) {
-    const fix = `Run \`payouts reconcile --account ${connection.platformId}\`; unless somebody knows of it, change the gateway's secret key.`;
+    const fix = `Run \`payouts reconcile --account ${connection.platformId}\`; unless someone knows of it, change the gateway's secret key.`;
     return warning(name, `the balance fell by ${listDrops(drops)} more than the payouts explain (${age})`, fix);
   }
   const doubtful = reconciliation.balances.filter(({ unexplained }) => unexplained === undefined).length;
@@ -210,7 +204,7 @@ export async function checkReconciliation(connection: LedgerConnection): Promise
 
 const NOTIFICATIONS = 'notifications';
 
-/** Whether `payouts notify` keeps up, as one line; none where it was never started. */
+/** No result if `payouts notify` was never started. */
 async function checkNotifications(connection: LedgerConnection): Promise<CheckResult[]> {
   const lagMs = await readNotificationLag(connection);
   if (lagMs === undefined) return [];
@@ -222,7 +216,7 @@ async function checkNotifications(connection: LedgerConnection): Promise<CheckRe
   return [warning(NOTIFICATIONS, detail, fix)];
 }
 
-/** What an account's ledger and queues say, in the order in which an operator reads it. */
+/** In the order an operator reads them. */
 export function accountChecks(
   { connection, queues, clock }: Omit<JobCheckOptions, 'hasWorker'>,
   { isSigned, pollRate }: { readonly isSigned: boolean; readonly pollRate: number },

@@ -24,17 +24,14 @@ import { cannotKnow } from '../../worker/sender/journal-audit.js';
 import { SignedAuthority } from '../../control/worker/signed-authority.js';
 import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
-/** An empty folder has no memory of what was sent. */
+/** An empty folder has no memory of earlier sends. */
 const TO_MOVE = 'To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR to the copy.';
 
 const FOLDER_WRITES = 5;
 const SLOW_MS = 50;
 const ANSWERS_WITHIN_MS = 10_000;
 
-/**
- * Whether the worker can write its journal, and how long a write takes. Tested with a temporary file: the journal itself
- * belongs to the running worker.
- */
+/** Uses a temporary file: the journal belongs to the running worker. */
 export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
   const name = 'journal folder';
   const wanted = resolve(journalDir);
@@ -65,7 +62,7 @@ async function timeFolder(wanted: string, clock: Clock): Promise<{ dir: string; 
   return { dir, syncMs: await timeSync(dir, clock) };
 }
 
-/** The folder itself, or its nearest existing parent. Not created here: it would belong to the wrong user. */
+/** The folder or its nearest existing parent. Creating it would give it the wrong owner. */
 async function findExisting(dir: string): Promise<string> {
   try {
     await stat(dir);
@@ -76,7 +73,7 @@ async function findExisting(dir: string): Promise<string> {
   }
 }
 
-/** How long a write into the folder takes to be on disk, in ms. @throws Error when it cannot be written */
+/** Time until a write is on disk, ms. @throws Error if the folder cannot be written */
 async function timeSync(dir: string, clock: Clock): Promise<number> {
   const path = join(dir, `.payouts-doctor-${randomUUID()}`);
   const file = await open(path, 'wx');
@@ -95,7 +92,7 @@ async function timeSync(dir: string, clock: Clock): Promise<number> {
   }
 }
 
-/** Whether the worker can write an account's archive. Payouts are sent in any case; where it cannot, Redis grows. */
+/** Without the archive payouts are still sent, but Redis grows. */
 export async function checkArchiveFolder(
   folder: ArchiveFolder,
   { retentionDays }: Pick<AccountOptions, 'retentionDays'>,
@@ -126,7 +123,7 @@ export async function checkArchiveFolder(
 const AGREEMENT = 'journal and ledger';
 const WITHOUT_SENDS = 'A worker on this host would start a journal without the earlier sends.';
 
-/** Whether the journal of this host and the ledger agree on the sends. Both are only read. */
+/** Reads only. */
 async function checkJournalAgreement(
   journalDir: string,
   connection: LedgerConnection,
@@ -157,7 +154,7 @@ async function checkJournalAgreement(
   );
 }
 
-/** No journal, or one without a send. Only what the ledger knows tells whether there should be one. */
+/** Only the ledger shows whether there should be sends. */
 function judgeMissing(platformId: number, dir: string, view: SenderView): CheckResult {
   const own = findOwnJournals(view, hostname());
   if (own.length > 0) {
@@ -189,8 +186,8 @@ function giveUp(platformId: number, journals: readonly KnownJournal[], options: 
 const SIGNED = 'signed journal';
 
 /**
- * Where payouts have to be signed: whether the journal of this host lets them be sent. It is only read. One that cannot be
- * read is told by the check of journal and ledger.
+ * Whether this host's journal lets signed payouts be sent. Reads only. `checkJournalAgreement` reports an unreadable
+ * journal.
  */
 async function checkSignedJournal(
   journalDir: string,
@@ -208,7 +205,7 @@ async function checkSignedJournal(
   if (pause !== undefined) {
     const { pausedReason, resumeAct } = await peekSenderView(connection);
     const verdict = authority.judgeResume(resumeAct, pause.at);
-    // While it is paused in Redis too, the check of the pause says so.
+    // If Redis shows the pause too, the check of the pause reports it.
     if (pausedReason === undefined && verdict.kind === 'refused') {
       return problem(
         SIGNED,
@@ -223,7 +220,7 @@ async function checkSignedJournal(
   const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
   const ledger = new RedisSenderLedger(connection, 'reply');
   const { journals } = await peekSenderView(connection);
-  const fix = `Compare what waits with the gateway's records, then run \`payouts journal adopt --account ${platformId} --reason WHY\` on this host.`;
+  const fix = `Compare what waits with the gateway's records, then run \`payouts audit adopt-journal --account ${platformId} --reason WHY\` on this host.`;
   if (!(await cannotKnow({ ledger, journal, authority }, journals))) {
     const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
     return warning(SIGNED, detail, fix);
@@ -235,7 +232,7 @@ class ReadJournal extends ViewedJournal {
   protected readonly view: JournalView;
   readonly #now: number;
 
-  /** @param now - wall clock, ms: a journal that is not there yet begins with the worker's start */
+  /** @param now - wall clock, ms: a missing journal begins with the worker's start */
   constructor(view: JournalView, now: number) {
     super();
     this.view = view;
@@ -256,7 +253,6 @@ function showTime(time: number): string {
   return formatTime(new Date(time).toISOString());
 }
 
-/** Whether the journal of this host fits what an account's ledger has. @param keyring - undefined if nothing has to be signed */
 export function journalChecks(
   journalDir: string,
   connection: LedgerConnection,

@@ -10,18 +10,15 @@ import { describeOtherGateway } from '../../worker/sender/journal-audit.js';
 import { toKeyViews, type KeyView } from '../keys/describe-keys.js';
 import { ok, problem, warning, type CheckResult } from './check-result.js';
 
-/** What the worker knows of keys. */
 export interface KeysToCheck {
-  /** The keyring; undefined where nothing has to be signed. */
+  /** Undefined if nothing has to be signed. */
   readonly file: string | undefined;
-  /** Reads the key with which the worker signs final states. @throws InvalidConfigError when it cannot be used */
   readonly readWorkerKey: () => SigningKey | undefined;
-  /** Until when what names no environment counts; undefined for never. */
+  /** Signatures without an environment count until then; undefined for ever. */
   readonly acceptUnboundUntil?: string | undefined;
 }
 
 interface KeysCheck {
-  /** Undefined where there is none, or it cannot be used. */
   readonly keyring: Keyring | undefined;
   readonly results: readonly CheckResult[];
 }
@@ -30,10 +27,10 @@ const NAME = 'keys';
 const FILE = 'PAYOUT_KEYS_FILE';
 const KEYGEN = 'payouts keys generate NAME --person PERSON --out FILE --role';
 
-/** Whether only what is signed is sent, and the keyring and the worker's own key can be used now and in the next weeks. */
+/** Whether payouts must be signed, and the keyring and the worker's key are usable now and for the next weeks. */
 export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Clock, 'wallNow'>): KeysCheck {
   if (file === undefined) {
-    const detail = `${FILE} is not set: anybody who can write to Redis can pay himself`;
+    const detail = `${FILE} is not set: anyone who can write to Redis can pay himself`;
     const fix = `To have only signed payouts sent, follow docs/control.md: it begins with \`${KEYGEN} producer\`.`;
     return { keyring: undefined, results: [warning(NAME, detail, fix), ...checkWorkerKey(readWorkerKey, undefined)] };
   }
@@ -69,7 +66,7 @@ function describeNext(role: KeyRole, where: string): string {
   return `Run \`${KEYGEN} ${role}\` on ${where}, add the entry that it prints, then send the workers SIGHUP, or restart them.`;
 }
 
-/** One that has ended is wanted in the keyring, for what it signed before; but another has to be there. */
+/** An expired key stays for its earlier signatures, but needs a successor. */
 function* judgeEnd(key: KeyView, views: readonly KeyView[]): Generator<CheckResult> {
   const { name, role, person, status, notAfter = '' } = key;
   const hasSuccessor = views.some((other) => other.role === role && other.person === person && isValid(other));
@@ -105,7 +102,6 @@ function* checkWorkerKey(
 const POLICY = 'policy';
 const CHECK = 'payouts policy check';
 
-/** Whether an account's policy, where it has one, can be used by a worker that starts now. */
 export function* checkPolicy(
   { platformId, policyFile: file }: { readonly platformId: number; readonly policyFile?: string | undefined },
   keyring: Keyring | undefined,
@@ -130,9 +126,8 @@ export function* checkPolicy(
 const AUDIENCE = 'audience';
 
 /**
- * For which environment the worker of an account signs, and takes what others signed; and whether the ledger is of its gateway.
- * @param ledger - undefined where Redis cannot be reached
- * @param audience - the worker's
+ * Whose signatures the worker accepts, and whether the ledger belongs to its gateway.
+ * @param ledger - undefined if Redis is unavailable
  */
 export async function checkAudience(ledger: PayoutLedger | undefined, audience: string): Promise<CheckResult> {
   if (ledger === undefined) return ok(AUDIENCE, `"${audience}"`);

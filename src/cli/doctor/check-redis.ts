@@ -14,22 +14,22 @@ import { WriteConfirmer } from '../../ledger/confirm-write.js';
 import type { RedisClient } from '../../base/redis.js';
 import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
 
-/** ZRANGE … BYSCORE, which the ledger uses, came with this version. */
+/** The ledger uses ZRANGE … BYSCORE, new in this version. */
 const LOWEST_VERSION = [6, 2] as const;
 const ROUND_TRIPS = 9;
 const SLOW_MS = 50;
 
-/** Whether Redis is reachable and recent enough. In a cluster every node is checked. */
+/** Checks every node of a cluster. */
 export async function checkRedis(
   redis: RedisClient,
   connectionTrouble: () => string | undefined,
 ): Promise<CheckResult> {
   const name = 'Redis';
   try {
-    // First, because a cluster knows its nodes only once it is connected. A server whose disk fails refuses a PING.
+    // Comes first, as a cluster knows its nodes only after connecting. PING fails on a server whose disk fails.
     await redis.time();
     const nodes = listServers(redis);
-    // A compatible server may report no version; it is not refused for that.
+    // Accepts a compatible server that reports no version.
     const versions = await Promise.all(nodes.map(async (node) => parseVersion(await node.info('server'))));
     const tooOld = versions.find(isTooOld);
     if (tooOld !== undefined) {
@@ -55,7 +55,7 @@ function isTooOld(version: string): boolean {
   return major < lowestMajor || (major === lowestMajor && minor < lowestMinor);
 }
 
-/** Whether Redis takes writes; nothing is written. In a cluster every master is asked. */
+/** Writes nothing. Checks every master of a cluster. */
 async function checkRedisWrites(redis: RedisClient): Promise<CheckResult> {
   const name = 'Redis writes';
   const refusals = await Promise.all(listServers(redis).map(async (server) => findWriteRefusal(server)));
@@ -64,7 +64,6 @@ async function checkRedisWrites(redis: RedisClient): Promise<CheckResult> {
   return problem(name, `refused, so nothing is sent: ${refusal.reason}`, refusal.action);
 }
 
-/** Whether Redis keeps every acknowledged write. */
 export async function checkRedisDurability(redis: RedisClient, allowVolatileRedis: boolean): Promise<CheckResult> {
   const name = 'Redis keeps its data';
   const { problems, warnings } = await checkDurability(redis);
@@ -79,9 +78,8 @@ export async function checkRedisDurability(redis: RedisClient, allowVolatileRedi
 }
 
 /**
- * Whether the replicas that a send needs acknowledge writes.
- * @param fixed - how many, where REDIS_REPLICAS says so
- * @throws InvalidConfigError when that number is impossible
+ * @param fixed - REDIS_REPLICAS, if set
+ * @throws InvalidConfigError if that number is impossible
  */
 export async function checkRedisReplicas(
   redis: RedisClient,
@@ -113,10 +111,10 @@ export async function checkRedisReplicas(
   );
 }
 
-/** A longer value makes Redis keep the whole record of a payout in a form that takes twice the memory. */
+/** A longer value makes Redis store the whole record in twice the memory. */
 const LONGEST_VALUE = 128;
 
-/** Whether Redis keeps records with a txhash of `0x` and 64 digits, or a signature, as compactly as others. */
+/** Whether Redis stores records with a signature, or a txhash of `0x` and 64 digits, compactly. */
 async function checkRedisMemory(redis: RedisClient): Promise<CheckResult> {
   const name = 'Redis memory';
   const settings = await Promise.all(listServers(redis).map(async (server) => readSettings(server)));
@@ -131,7 +129,7 @@ async function checkRedisMemory(redis: RedisClient): Promise<CheckResult> {
   );
 }
 
-/** The round trip to Redis: every send waits for several. */
+/** Every send waits for several round trips. */
 export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<CheckResult> {
   const name = 'Redis latency';
   const times: number[] = [];
@@ -155,8 +153,8 @@ const EARLIEST = Date.UTC(2025, 0, 1);
 const SYNCHRONISE = 'Synchronise the clock with NTP.';
 
 /**
- * Whether the wall clock is plausible. No send depends on it, but `notBefore`, histories and certificates do.
- * @param redis - undefined while it is unavailable: there is no other clock to compare with then
+ * No send depends on the wall clock, but `notBefore`, histories and certificates do.
+ * @param redis - undefined while it is unavailable
  */
 export async function checkClock(clock: Clock, redis: RedisClient | undefined): Promise<CheckResult> {
   const date = new Date(clock.wallNow()).toISOString();
@@ -168,7 +166,6 @@ export async function checkClock(clock: Clock, redis: RedisClient | undefined): 
   return ok(CLOCK, `${date}, in line with the clock of Redis`);
 }
 
-/** What a worker needs of a Redis that is reachable. */
 export function redisChecks(
   redis: RedisClient,
   {

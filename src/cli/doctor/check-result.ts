@@ -1,14 +1,12 @@
 import { within } from '../../base/clock.js';
 
-/** The result of one check of `payouts doctor`. */
 export interface CheckResult {
   readonly name: string;
-  /** The account, for a check of one account. */
+  /** Set for a check of one account. */
   readonly platformId?: number;
-  /** `problem`: payouts cannot be sent, or a safeguard is missing. `warning`: they can, but an operator should know. */
+  /** `problem`: payouts cannot be sent, or a safeguard is missing. `warning`: an operator should know. */
   readonly status: 'ok' | 'warning' | 'problem';
   readonly detail: string;
-  /** What to do. */
   readonly fix?: string;
 }
 
@@ -24,13 +22,12 @@ export function problem(name: string, detail: string, fix: string): CheckResult 
   return { name, status: 'problem', detail, fix };
 }
 
-/** A check that may fail: its name, and what it finds. */
 export type Check = readonly [name: string, run: () => Promise<CheckResult | readonly CheckResult[]>];
 
 /** Reading the journals of weeks takes seconds. */
 const CHECK_WITHIN_MS = 30_000;
 
-/** Runs checks one after the other. Redis may become unavailable during one: that is a result, and the others run. */
+/** A failed check, as when Redis becomes unavailable, gives a result, and the others run. */
 export async function* runEach(checks: readonly Check[]): AsyncGenerator<CheckResult> {
   for (const [name, run] of checks) {
     try {

@@ -20,7 +20,6 @@ interface ConnectionCheckOptions {
   readonly ca?: string;
 }
 
-/** Whether the gateway can be reached; for https, whether its certificate is trusted and does not expire soon. */
 export async function checkGatewayConnection(
   baseUrl: string,
   clock: Clock,
@@ -57,7 +56,6 @@ function judgeCertificate(name: string, socket: TLSSocket, clock: Clock): CheckR
     : ok(name, detail);
 }
 
-/** Whether the gateway knows the account and accepts its signature. */
 async function checkGatewayAccount(gateway: Pick<GatewayClient, 'balance'>): Promise<CheckResult> {
   const name = 'gateway account';
   try {
@@ -80,7 +78,7 @@ function describeFix({ code }: PayoutError): string {
   }
 }
 
-/** Whether the gateway lists its currencies. No send depends on it. */
+/** No send depends on the currencies. */
 export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'currencies'>): Promise<CheckResult> {
   const name = 'gateway currencies';
   try {
@@ -93,7 +91,6 @@ export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'curre
   }
 }
 
-/** Where a worker serves its health. */
 export interface WorkerPlace {
   readonly host: string;
   readonly port: number;
@@ -103,7 +100,7 @@ const WORKER = 'worker';
 const RESPOND_WITHIN_MS = 5_000;
 const READ_LOG = 'Read the log of the worker; see docs/operations.md.';
 
-/** What this check reads of `/readyz`. A worker of an earlier version has no warnings. */
+/** An older worker has no warnings. */
 const readiness = z.object({
   ready: z.boolean(),
   redis: z.string(),
@@ -119,7 +116,7 @@ const readiness = z.object({
 
 type Readiness = z.infer<typeof readiness>;
 
-/** What the worker on this host says about itself: it knows more than Redis and the gateway do. */
+/** A worker knows more than Redis and the gateway. */
 export async function checkWorker(place: WorkerPlace, platformIds: readonly number[]): Promise<CheckResult[]> {
   const url = `http://${reachable(place.host)}:${place.port}/readyz`;
   let said: Readiness;
@@ -153,7 +150,6 @@ function* judge({ ready, redis, accounts }: Readiness, platformIds: readonly num
   }
 }
 
-/** An address that stands for all of this host's. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
@@ -166,7 +162,7 @@ function describe(error: unknown): string {
   return (cause as Error | undefined)?.message ?? message;
 }
 
-/** Whether the gateway serves an account. What an unreachable one would answer is not asked. */
+/** Asks nothing more of an unreachable gateway. */
 export async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
   const { baseUrl, platformId, secretKey, timeoutMs = GATEWAY_TIMEOUT_MS } = account;
   const connection = await checkGatewayConnection(baseUrl, clock, { connectTimeoutMs: GATEWAY_TIMEOUT_MS });

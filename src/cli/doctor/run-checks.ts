@@ -21,13 +21,11 @@ export interface DoctorOptions {
   readonly redisReplicas?: number | undefined;
   readonly accounts: readonly AccountOptions[];
   readonly keys: KeysToCheck;
-  /** Where the worker serves its health, if it is known. */
   readonly worker?: WorkerPlace | undefined;
-  /** @defaultValue the machine's clock */
   readonly clock?: Clock;
 }
 
-/** Checks everything that a worker with these options needs, and changes nothing. What cannot be reached is skipped. */
+/** Changes nothing, and skips what it cannot reach. */
 export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
   const { accounts, keys, worker, clock = systemClock } = options;
   let trouble: string | undefined;
@@ -61,9 +59,8 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
 }
 
 interface Around extends DoctorOptions {
-  /** Undefined if it cannot be reached. */
   readonly redis: RedisClient | undefined;
-  /** Undefined if nothing has to be signed, or the file cannot be used. */
+  /** Undefined if nothing has to be signed, or the file is not usable. */
   readonly keyring: Keyring | undefined;
   readonly clock: Clock;
 }

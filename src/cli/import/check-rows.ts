@@ -1,42 +1,36 @@
 import { isAborted } from '../../base/clock.js';
 import { InvalidInputError, StoppedError, type Problem } from '../../base/errors.js';
 import { checkRecipient, needsCurrencies, parsePayout } from '../../producer/parse-payouts.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
 import type { ImportSource } from './open-source.js';
 import type { Row } from './read-records.js';
 
-/** Rows of one file. All are kept in memory until they are enqueued. */
+/** Rows of one file, all in memory until they are enqueued. */
 const MAX_ROWS = 250_000;
 
-/** A payout that can be enqueued, and the line of its row. */
 export interface CheckedPayout {
   readonly line: number;
   readonly payout: NewPayout;
 }
 
-/** What a file holds. */
 export interface FileCheck {
   readonly rows: number;
   /** Different payouts that can be enqueued. */
   readonly payouts: number;
   /** Rows that repeat an earlier row. */
   readonly repeated: number;
-  /** Rows with errors. */
   readonly invalid: number;
   readonly totals: readonly CurrencyTotal[];
 }
 
 interface CheckRowsOptions {
-  /** The batch of all payouts. */
   readonly batch: string | undefined;
-  /** Refuses an address whose checksum is wrong. */
   readonly checksums: boolean;
-  /** Called when an address needs it. @defaultValue nothing is known of currencies */
   readonly currencies?: () => Promise<readonly Currency[]>;
-  /** What a payout must fulfil besides. @throws InvalidInputError */
+  /** @throws InvalidInputError */
   readonly check?: (payout: NewPayout) => void;
   readonly onProblem: (line: number, problem: Problem) => void;
   /** Called every thousand rows. */
@@ -47,9 +41,8 @@ interface CheckRowsOptions {
 const PROGRESS_EVERY_ROWS = 1_000;
 
 /**
- * Checks every row, by itself and against the rows before it.
- * @returns what the file holds, and its different payouts in their order
- * @throws InvalidInputError when the file as a whole is not usable; StoppedError
+ * @returns the different payouts in order, and counts
+ * @throws InvalidInputError if the file as a whole is not usable
  */
 export async function checkRows(
   { name, rows, nameField }: Pick<ImportSource, 'name' | 'rows' | 'nameField'>,
@@ -101,7 +94,7 @@ function readInput(row: Row, batch: string | undefined): unknown {
   throw new InvalidInputError([{ field: 'batch', message }]);
 }
 
-/** The ledger's own rule decides whether two payouts are the same. @throws InvalidInputError */
+/** Compares by the ledger's own rule. */
 function requireSame(payout: NewPayout, earlier: CheckedPayout, nameField: ImportSource['nameField']): void {
   const { payoutId, ...rest } = earlier.payout;
   const fields = differingFields(pairsToRecord(toRecordFields(rest)), payout).map(nameField);

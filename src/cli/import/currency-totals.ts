@@ -1,10 +1,9 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import { formatMoney } from '../../base/format.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import { formatTable } from '../output/format-table.js';
 
-/** The payouts in one currency. */
 export interface CurrencyTotal {
   readonly paymentId: number;
   readonly symbol?: string;
@@ -13,7 +12,6 @@ export interface CurrencyTotal {
   readonly amount: string;
 }
 
-/** The fields of a payout that a total needs. */
 type AmountToPay = Pick<ValidPayout, 'paymentId' | 'symbol' | 'amount'>;
 
 interface Sum {
@@ -22,7 +20,6 @@ interface Sum {
   units: bigint;
 }
 
-/** Adds up amounts, separately for each currency id and symbol. */
 export class CurrencyTotals {
   readonly #sums = new Map<string, Sum>();
 
@@ -34,7 +31,7 @@ export class CurrencyTotals {
     this.#sums.set(key, sum);
   }
 
-  /** By currency id, then by symbol. */
+  /** Sorted by currency id, then symbol. */
   list(): CurrencyTotal[] {
     return [...this.#sums.values()]
       .map(({ first: { paymentId, symbol }, payouts, units }) => ({
@@ -47,14 +44,13 @@ export class CurrencyTotals {
   }
 }
 
-/** The sum of each currency, as a table. */
 export function formatTotals(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
   const rows = totals.map(({ paymentId, symbol, payouts, amount }) => [
     '',
     String(paymentId),
     symbol ?? '',
     String(payouts),
-    // The id stands beside it.
+    // The id has its own column.
     currencies.some((known) => known.paymentId === paymentId) ? formatMoney(amount, paymentId, currencies) : amount,
   ]);
   return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);

@@ -9,31 +9,27 @@ import { parseJson } from './parse-payout-texts.js';
 import { PAYOUT_TABLE, readCsvRows, type CsvTable } from './read-csv-rows.js';
 import { readLines, unreadableRow, type Delimiter, type Row } from './read-records.js';
 
-/** A file with payouts, or stdin, opened for reading. */
 export interface ImportSource {
-  /** The path as it was given, `stdin` for `-`. */
+  /** The given path, or `stdin`. */
   readonly name: string;
-  /** Undefined if it is unknown, as with a pipe. */
+  /** Undefined for a pipe. */
   readonly sizeBytes: number | undefined;
   readonly rows: AsyncIterable<Row>;
-  /** Bytes read so far. */
   readonly bytesRead: () => number;
-  /** The name of a payout's field in this file. */
+  /** Name of a payout's field in this file. */
   readonly nameField: (field: string) => string;
 }
 
-/** The path that means stdin. */
 export const STDIN = '-';
 
 const JSON_EXTENSIONS = ['.json', '.jsonl', '.ndjson'];
 
 /**
- * Opens a file as CSV or JSON lines: by its extension, else as JSON lines if the first character is `{`.
- * @param signal - ends the reading, also of an input that is silent
- * @param options - what a CSV file lists, and what separates its values
- * @defaultValue options payouts to enqueue; what the first line has
- * @throws InvalidInputError when it cannot be read; the rows throw it as well
- * @throws StoppedError when the signal was aborted; the rows throw it as well
+ * The extension decides, else a first character `{` means JSON lines.
+ * @param signal - ends the reading, even of a silent input
+ * @defaultValue options payouts to enqueue; the delimiter of the first line
+ * @throws InvalidInputError if it cannot be read, also from the rows
+ * @throws StoppedError if the signal was aborted, also from the rows
  */
 export async function openSource(
   path: string,
@@ -47,7 +43,7 @@ export async function openSource(
     const bytes = addAbortSignal(signal, file ?? process.stdin);
     const isJson = await holdsJson(bytes, extname(path).toLowerCase());
     const sizeBytes = isStdin ? undefined : await readFileSize(path);
-    // A program that dies in the middle of a row closes its pipe just as one that is done.
+    // A program that dies within a row closes its pipe like one that is done.
     const mustEnd = sizeBytes === undefined;
     return {
       name: isStdin ? 'stdin' : path,
@@ -61,7 +57,6 @@ export async function openSource(
   }
 }
 
-/** @returns undefined for a pipe */
 async function readFileSize(path: string): Promise<number | undefined> {
   const found = await stat(path);
   return found.isFile() ? found.size : undefined;
@@ -91,7 +86,7 @@ function explainFailure(error: unknown, path: string, signal: AbortSignal): unkn
   return new InvalidInputError([{ field: path, message: `cannot be read: ${(error as Error).message}` }]);
 }
 
-/** Reads one object a line, with the fields of the producer's input, in its spelling or the API's. */
+/** Accepts the producer's spelling of fields, or the API's. */
 async function* readJsonRows(bytes: Readable): AsyncGenerator<Row> {
   for await (const { line, text, message } of readLines(bytes)) {
     try {
@@ -105,7 +100,7 @@ async function* readJsonRows(bytes: Readable): AsyncGenerator<Row> {
 
 const FIELD_OF_COLUMN: ReadonlyMap<string, string> = new Map(Object.entries(INPUT_COLUMNS));
 
-/** The fields as the library spells them: `payout_id` is `payoutId`. Both in one row are an error. */
+/** `payout_id` becomes `payoutId`. Both in one row are an error. */
 function toRow(line: number, given: unknown): Row {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return unreadableRow(line, 'is JSON, but not an object with the fields of a payout');
@@ -117,7 +112,7 @@ function toRow(line: number, given: unknown): Row {
     if (spellings.has(field)) return { line, problems: [{ field: name, message }] };
     spellings.set(field, name);
   }
-  // A field `__proto__` becomes one as any other: assigned, it would give the row fields that nobody wrote into it.
+  // Assigning a field `__proto__` would give the row fields that no one wrote.
   const input = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [FIELD_OF_COLUMN.get(name) ?? name, value]),
   );

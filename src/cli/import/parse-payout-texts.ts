@@ -15,16 +15,15 @@ type TextField =
   | 'requestedBy'
   | 'metadata';
 
-/** A payout as given on a command line or in a file: every field as text, the metadata as JSON. */
+/** Every field as text, the metadata as JSON. */
 export type PayoutTexts = { readonly [Field in TextField]?: string | undefined };
 
 /**
- * Parses numbers and JSON, and joins address and destination tag. `payoutInputSchema` then checks the result, and
- * refuses a text that should have been a number.
- * @throws InvalidInputError when the metadata is not JSON, or a destination tag is given twice
+ * Joins address and destination tag. `payoutInputSchema` later refuses a text that should be a number.
+ * @throws InvalidInputError if the metadata is not JSON, or a destination tag is given twice
  */
 export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, unknown>> {
-  // Written out, because spreading each of a hundred thousand rows takes seconds.
+  // Spreading a hundred thousand rows takes seconds.
   return {
     payoutId: texts.payoutId,
     paymentId: parseInteger(texts.paymentId),
@@ -40,21 +39,21 @@ export function parsePayoutTexts(texts: PayoutTexts): Readonly<Record<string, un
   };
 }
 
-/** A whole number, or the unchanged text where it is none, for a schema to refuse. */
+/** Returns other text unchanged, for a schema to refuse. */
 export function parseInteger(text: string | undefined): unknown {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function joinAddress(addressTo: string | undefined, destinationTag: string | undefined): string | undefined {
   if (addressTo === undefined || destinationTag === undefined) return addressTo;
-  // An X-address of XRP may have one inside; what `parsePayout` says of a tag behind it is the better message.
+  // An XRP X-address may contain a tag. `parsePayout` reports a second one better.
   if (splitTag(addressTo)[1] === undefined) return `${addressTo}:${destinationTag}`;
   throw invalid('destinationTag', `is given twice: addressTo already ends with one (got "${addressTo}")`);
 }
 
 /**
- * Parses JSON in which no object has a key twice: `JSON.parse` would take the last one.
- * @throws InvalidInputError naming the field, and the key
+ * Refuses a key twice in an object: `JSON.parse` would take the last one.
+ * @throws InvalidInputError naming the field and the key
  */
 export function parseJson(text: string, field: string): unknown {
   let value: unknown;

@@ -3,7 +3,6 @@ import type { Problem } from '../../base/errors.js';
 import type { CliContext } from '../context/cli-context.js';
 import type { Terminal } from '../context/confirm.js';
 
-/** A progress bar. */
 interface Progress {
   update(done: number): void;
   stop(): void;
@@ -11,10 +10,7 @@ interface Progress {
 
 const HIDDEN: Progress = { update: () => undefined, stop: () => undefined };
 
-/**
- * Shows a progress bar if the stream, which is stderr, is a terminal.
- * @param total - what `update` counts up to; without it the count itself is shown
- */
+/** @param total - without it the count is shown */
 export function startProgress(label: string, total: number | undefined, stream: Terminal['output']): Progress {
   if (stream.isTTY !== true) return HIDDEN;
   const options = {
@@ -35,13 +31,10 @@ export function startProgress(label: string, total: number | undefined, stream: 
   };
 }
 
-/** About a screen; for all of them stderr can go to a file. */
+/** About a screen. For all messages stderr can go to a file. */
 const SHOWN_LINES = 50;
 
-/**
- * Writes messages about rows, of which there may be very many. A file or a program gets all of them at once; a terminal
- * gets the first ones, after the progress bar.
- */
+/** A file or program gets all messages at once. A terminal gets the first ones, after the progress bar. */
 export class RowMessages {
   readonly #write: (text: string) => void;
   readonly #isTerminal: boolean;
@@ -63,7 +56,6 @@ export class RowMessages {
     else this.#left += 1;
   }
 
-  /** Writes what was held back, and how many were left out. */
   end(): void {
     this.#write(this.#held.join(''));
     if (this.#left > 0) this.#write(`… and ${this.#left} more (use 2> errors.txt for all)\n`);

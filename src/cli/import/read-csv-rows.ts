@@ -14,21 +14,19 @@ import { readCsvRecords, unreadableRow, type CsvOptions, type CsvValues, type Ro
 
 const FIELDS: Readonly<Record<string, string>> = { ...INPUT_COLUMNS, ...RESULT_COLUMNS };
 
-/** Which columns a CSV file has, and what its rows are. */
 export interface CsvTable {
   readonly columns: readonly string[];
   readonly required: readonly string[];
-  /** What is wrong with a column that is not one of {@link columns}. */
+  /** Why a column outside {@link columns} is wrong. */
   readonly describeUnknown: (column: string) => string;
-  /** @param texts - the values by the names of the fields; an empty one is absent. @throws InvalidInputError */
+  /** @param texts - values by field; an empty one is absent */
   readonly toInput: (texts: Readonly<Record<string, string>>) => Readonly<Record<string, unknown>>;
 }
 
-/** Payouts to enqueue. */
 export const PAYOUT_TABLE: CsvTable = {
   columns: INPUT_COLUMN_NAMES,
   required: REQUIRED_CSV_COLUMNS,
-  /** A file with states lists payouts that were enqueued before: to pay them again must be a deliberate decision. */
+  /** A file with states lists payouts enqueued before: paying them again must be a deliberate decision. */
   describeUnknown: (column) =>
     (RESULT_CSV_COLUMNS as readonly string[]).includes(column)
       ? 'is a result column of `payouts list --csv`: these payouts were enqueued before. Remove the column to enqueue them'
@@ -36,10 +34,7 @@ export const PAYOUT_TABLE: CsvTable = {
   toInput: parsePayoutTexts,
 };
 
-/**
- * Reads a CSV file row by row. The first line names the columns.
- * @throws InvalidInputError when the columns are invalid, or an unclosed quote makes it unclear where rows end
- */
+/** @throws InvalidInputError if the columns are invalid, or an unclosed quote hides where rows end */
 export async function* readCsvRows(bytes: Readable, table: CsvTable, options: CsvOptions): AsyncGenerator<Row> {
   let columns: readonly string[] | undefined;
   for await (const record of readCsvRecords(bytes, options)) {
@@ -48,7 +43,6 @@ export async function* readCsvRows(bytes: Readable, table: CsvTable, options: Cs
   }
 }
 
-/** @throws InvalidInputError naming every column that is unknown, missing or named twice */
 function parseHeader(record: CsvValues, { columns, required, describeUnknown }: CsvTable): readonly string[] {
   const { line } = record;
   if (!('values' in record)) throw new InvalidInputError([{ field: `line ${line}`, message: record.message }]);

@@ -3,46 +3,42 @@ import { CsvError, parse } from 'csv-parse';
 import { parse as parseText } from 'csv-parse/sync';
 import { InvalidInputError, type Problem } from '../../base/errors.js';
 
-/** One row of a file: the unchecked fields of a payout, or why the row cannot be read. */
 export type Row =
   | { readonly line: number; readonly input: Readonly<Record<string, unknown>> }
   | { readonly line: number; readonly problems: readonly Problem[] };
 
-/** What separates values: in countries whose decimals follow a comma, spreadsheets write semicolons. */
+/** Spreadsheets write semicolons in countries with decimal commas. */
 export const DELIMITERS = [',', ';'] as const;
 
 export type Delimiter = (typeof DELIMITERS)[number];
 
 export interface CsvOptions {
-  /** The last line needs a line break, because without one its end may have been lost. */
+  /** Without a last line break, the end may be lost. */
   readonly mustEnd: boolean;
-  /** @defaultValue what the first line has */
+  /** @defaultValue the delimiter of the first line */
   readonly delimiter?: Delimiter | undefined;
 }
 
-/** The values of a record and the line in which it begins, or why it cannot be read. */
 export type CsvValues = { readonly line: number } & (
   { readonly values: readonly string[] } | { readonly message: string }
 );
 
-/** Characters. A payout is far shorter; a longer row has lost its line breaks or quotes. */
+/** Characters. A longer row lost its line breaks or quotes: a payout is far shorter. */
 const MAX_ROW_LENGTH = 64 * 1024;
 
-/** The most of a row without an end that is read. */
+/** The most read of a row without an end. */
 const MAX_ROW_BYTES = 16 * MAX_ROW_LENGTH;
 
-/** A record as it stands in the file. */
 interface RawRecord {
-  /** The line in which it begins, from 1. */
+  /** First line of the record, from 1. */
   readonly line: number;
   readonly text: string;
-  /** It ends with a line break. Without one it is the last, and part of it may be missing. */
+  /** Without a line break it is the last record, and part of it may be missing. */
   readonly isEnded: boolean;
-  /** Right only in a text without quotes. */
+  /** Correct only for a text without quotes. */
   readonly values: readonly string[];
 }
 
-/** The lines of a UTF-8 text that are not blank. */
 export async function* readLines(bytes: Readable): AsyncGenerator<RawRecord & { readonly message?: string }> {
   for await (const record of readRecords(bytes.setEncoding('utf8') as AsyncIterable<string>, null, ',')) {
     if (record.text.trim() !== '') yield { ...record, ...findUnreadable(record.text) };
@@ -50,13 +46,13 @@ export async function* readLines(bytes: Readable): AsyncGenerator<RawRecord & { 
 }
 
 /**
- * Reads the records of a CSV file. Lines without values, as spreadsheets leave them, are skipped.
- * @throws InvalidInputError when an unclosed quote makes it unclear where the following records begin
+ * Skips lines without values, which spreadsheets leave.
+ * @throws InvalidInputError if an unclosed quote hides where the next records begin
  */
 export async function* readCsvRecords(bytes: Readable, { mustEnd, delimiter }: CsvOptions): AsyncGenerator<CsvValues> {
   const texts = bytes.setEncoding('utf8').iterator() as AsyncIterableIterator<string>;
   const head = await readHead(texts);
-  // The first line names the columns, in none of which either character may be.
+  // No column name contains a delimiter.
   const separator = delimiter ?? (/^[^,\n]*;[^,\n]*$/.test(head.trimStart().split('\n', 1)[0] ?? '') ? ';' : ',');
   const source = async function* (): AsyncGenerator<string> {
     yield head;
@@ -64,7 +60,7 @@ export async function* readCsvRecords(bytes: Readable, { mustEnd, delimiter }: C
   };
   for await (const record of readRecords(source(), '"', separator)) {
     const split = findUnreadable(record.text) ?? splitValues(record, separator);
-    // A row of several lines is one by its quotes alone.
+    // Only its quotes make several lines one row.
     if ('message' in split && record.text.includes('\n')) throw unclosed(record.line);
     if ('values' in split && split.values.every((value) => value === '')) continue;
     if ('values' in split && mustEnd && !record.isEnded) {
@@ -86,8 +82,8 @@ async function readHead(texts: AsyncIterator<string>): Promise<string> {
 }
 
 /**
- * Finds where records begin and end. A stray quote is taken as it is here, so that the next record is found all the same.
- * Text and lines come from the bytes: of what the library trims it keeps half a character, and it counts `\r\n` in quotes twice.
+ * Accepts stray quotes, so the next record is still found. Takes text and lines from the bytes: the library keeps half
+ * a trimmed character, and counts `\r\n` in quotes twice.
  */
 async function* readRecords(
   texts: AsyncIterable<string>,
@@ -98,7 +94,7 @@ async function* readRecords(
   const parser = parse({
     ...{ delimiter, quote, record_delimiter: '\n', max_record_size: MAX_ROW_BYTES },
     ...{ bom: true, ltrim: true, relax_quotes: true, relax_column_count: true },
-    // Nothing goes to the stream: its failure would take the records before along.
+    // A failed stream would lose the earlier records.
     on_record: (values, { bytes }) => {
       found.push({ values, end: bytes });
       return null;
@@ -130,7 +126,7 @@ async function* readRecords(
 
 function findUnreadable(text: string): { readonly message: string } | undefined {
   if (text.length > MAX_ROW_LENGTH) return { message: `is longer than ${MAX_ROW_LENGTH} characters` };
-  // The replacement character of a decoder for bytes that are not UTF-8.
+  // A decoder's replacement for bytes that are not UTF-8.
   return text.includes('\uFFFD') ? { message: 'is not UTF-8 text: save the file as UTF-8' } : undefined;
 }
 

@@ -5,7 +5,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
 import type { SigningKey } from '../../control/keys/signing-key.js';
 import { checkSignable, PayoutSigner } from '../../control/intents/intent-signer.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
@@ -21,35 +21,30 @@ interface ImportOptions {
   readonly batch: string | undefined;
   readonly dryRun: boolean;
   readonly skipInvalid: boolean;
-  /** Without asking for confirmation. */
   readonly yes: boolean;
   readonly json: boolean;
   /** Between two sends of the account, ms. */
   readonly intervalMs: number;
-  /** Refuses an address whose checksum is wrong. */
   readonly checksums: boolean;
   /** Undefined if payouts are not signed. */
   readonly key: SigningKey | undefined;
-  /** The environment for which the key signs; undefined if nothing is signed. */
+  /** The environment that the key signs for. */
   readonly audience: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** A payout that the ledger has with different data, or has removed. */
 type Conflict = Extract<EnqueueResult, { kind: 'conflict' | 'removed' }> & { readonly line: number };
 
-/** What became of the payouts so far. */
 interface EnqueueCounts {
   created: number;
   existing: number;
-  /** Of the existing: those in no batch, or in another one than the file's. */
+  /** Existing payouts in another batch, or in none. */
   otherBatch: number;
   conflicts: number;
-  /** Of the conflicts: final payouts that were removed, whose data can no longer be compared. */
+  /** Removed payouts, whose data can no longer be compared. */
   removed: number;
 }
 
-/** One run, and the counts so far. */
 interface ImportRun {
   readonly context: CliContext;
   readonly source: ImportSource;
@@ -60,9 +55,8 @@ interface ImportRun {
 }
 
 /**
- * Checks a file, reports what is in it, asks for confirmation, and enqueues it.
- * @throws InvalidInputError when the file has errors that must not be skipped, or no payout; StoppedError;
- * ConflictError when payouts exist with different data, after all others were enqueued; RedisUnavailableError
+ * @throws InvalidInputError if the file has no payout, or errors that it may not skip
+ * @throws ConflictError if payouts exist with other data, after enqueuing all others
  */
 export async function runImport(context: CliContext, source: ImportSource, options: ImportOptions): Promise<void> {
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
@@ -108,7 +102,7 @@ async function importChecked(run: ImportRun, check: FileCheck, checked: readonly
   const { context, source, counts } = run;
   const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
   refuseUnusable(source, check, skipInvalid);
-  // With --json stdout holds one object; an operator who is asked must see the check as well.
+  // With --json, stdout has one object, but the operator must see the check before a yes.
   const described = describeCheck(check, intervalMs, await run.currencies());
   if (!json) context.write(described);
   else if (!yes && !dryRun) context.writeError(described);
@@ -119,7 +113,6 @@ async function importChecked(run: ImportRun, check: FileCheck, checked: readonly
   if (!json) context.write(dryRun ? 'Dry run: nothing was enqueued.\n' : describeCounts(counts));
 }
 
-/** @throws InvalidInputError */
 function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: FileCheck, skipInvalid: boolean): void {
   if (invalid > 0 && !skipInvalid) {
     const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was enqueued; fix them, or skip them with --skip-invalid`;
@@ -158,7 +151,7 @@ async function enqueueAll(run: ImportRun, checked: readonly CheckedPayout[]): Pr
   }
 }
 
-/** Payouts that exist give such a result, so a second run continues where the first one ended. */
+/** An existing payout is a result, so a second run continues the first. */
 async function* enqueueChunks(
   { options: { key, audience, signal } }: ImportRun,
   account: LedgerAccess,
@@ -202,7 +195,6 @@ function writeSummary({ context, source, options, counts }: ImportRun, check: Fi
   context.writeJson({ file: source.name, batch, ...check, estimatedMs, dryRun, ...counts });
 }
 
-/** What is in a file, as text. @param intervalMs - between two sends */
 function describeCheck(
   { rows, payouts, repeated, invalid, totals }: FileCheck,
   intervalMs: number,
@@ -220,7 +212,7 @@ function describeCheck(
   ].join('');
 }
 
-/** The gateway may know more currencies than its list had: nothing is refused for that. */
+/** Only warns: the gateway may know more currencies than its list had. */
 function warnOfUnknown(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
   if (currencies.length === 0) return '';
   const known = new Set(currencies.map(({ paymentId }) => paymentId));
@@ -230,7 +222,6 @@ function warnOfUnknown(totals: readonly CurrencyTotal[], currencies: readonly Cu
   return `Warning: the gateway does not list ${ids}; see \`payouts gateway currencies\`. It may reject such payouts.\n`;
 }
 
-/** What became of the payouts, as text. */
 function describeCounts({ created, existing, otherBatch, conflicts, removed }: EnqueueCounts): string {
   const others = [
     existing === 0 ? '' : `, ${existing} already existed`,
@@ -244,7 +235,6 @@ function describeCounts({ created, existing, otherBatch, conflicts, removed }: E
   return `${formatCount(created, 'payout')} enqueued${others.join('')}.\n${batch}`;
 }
 
-/** One payout that was not enqueued, because its payoutId exists, or was removed, with different data. */
 function describeConflict(conflict: Conflict, nameField: (field: string) => string): string {
   const { line, payoutId, state } = conflict;
   return conflict.kind === 'removed'

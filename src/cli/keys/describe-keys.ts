@@ -3,20 +3,18 @@ import { formatCount } from '../../base/format.js';
 
 const DAY_MS = 86_400_000;
 
-/** From when on an expiring key is warned of. */
 const EXPIRES_SOON_MS = 14 * DAY_MS;
 
-/** Whether what a key signs now counts. */
+/** Whether a signature made now counts. */
 type KeyStatus = 'valid' | 'expires soon' | 'expired' | 'not valid yet' | 'revoked';
 
-/** A key of a keyring, as it is at this time. */
 export interface KeyView {
   readonly name: string;
   readonly role: string;
   /** An id. */
   readonly person: string;
   readonly displayName?: string | undefined;
-  /** ISO 8601, UTC; absent where there is no such bound. */
+  /** ISO 8601, UTC; absent for no bound. */
   readonly notBefore?: string | undefined;
   readonly notAfter?: string | undefined;
   readonly status: KeyStatus;
@@ -38,7 +36,7 @@ function judge({ notBefore = -Infinity, notAfter = Infinity, revoked }: KeyringK
   return notAfter - now <= EXPIRES_SOON_MS ? 'expires soon' : 'valid';
 }
 
-/** What to do about keys that end, a line each. @param now - wall clock, ms */
+/** @param now - wall clock, ms */
 export function warnOfKeys(keys: readonly KeyView[], now: number): string {
   const lines = keys
     .filter(({ status }) => status === 'expires soon')

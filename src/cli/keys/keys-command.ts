@@ -84,7 +84,6 @@ Examples:
   payouts keys verify invoice-77 --json | jq .verified
 `;
 
-/** Defines `payouts keys`: keys, and what they sign. */
 export function defineKeysCommand(command: Command, context: CliContext): void {
   command.addHelpText('after', HELP_AFTER);
   addGenerate(command, context);
@@ -130,7 +129,7 @@ function writeKey(path: string, pem: string): void {
   }
 }
 
-/** One line of YAML, below `keys:`. A JSON string is one of YAML, whatever it contains. */
+/** Every JSON string is a YAML string. */
 function formatEntry(entry: Readonly<Record<string, string>>): string {
   const fields = Object.entries(entry).map(([field, value]) => `${field}: ${toJsonLine(value).trimEnd()}`);
   return `  - { ${fields.join(', ')} }\n`;
@@ -207,7 +206,7 @@ function verifyPayout(platformId: number, payout: Payout, keyring: KeyFinder): I
   return verifyIntent(intentOf(platformId, payout, signed ?? UNSIGNED), signed, keyring, Date.now());
 }
 
-/** Never looked at: without a signature that is what the verdict says. */
+/** Never read: without a signature the verdict says so. */
 const UNSIGNED: Omit<StoredSignature, 'key' | 'signature'> = { issuedAt: '', expiresAt: '' };
 
 function describeVerified(

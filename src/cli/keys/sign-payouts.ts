@@ -13,8 +13,8 @@ import { openSource } from '../import/open-source.js';
 import { RowMessages } from '../import/progress.js';
 
 /**
- * Signs the payouts of a file, and writes them as JSON lines.
- * @throws InvalidConfigError without a key; InvalidInputError when any row has an error: then nothing is written; StoppedError
+ * Writes JSON lines.
+ * @throws InvalidInputError if any row has an error; nothing is written then
  */
 export async function signPayouts(path: string, context: CliContext): Promise<void> {
   const { environment } = context;
@@ -25,7 +25,6 @@ export async function signPayouts(path: string, context: CliContext): Promise<vo
   await writeSigned(await checkSource(path, signer, context), signer, context);
 }
 
-/** @throws InvalidInputError when any row has an error, which were written; StoppedError */
 async function checkSource(path: string, signer: PayoutSigner, context: CliContext): Promise<readonly CheckedPayout[]> {
   const signal = context.stopSignal();
   const source = await openSource(path, signal);

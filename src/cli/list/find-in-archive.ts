@@ -1,22 +1,19 @@
 import { dayOf, type ArchiveFolder } from '../../archive/archive-files.js';
 import { lineFragment, readArchive, type ArchivedPayout } from '../../archive/read-archive.js';
 import { parseWallet, splitTag } from '../../gateway/wallet.js';
-import { matches, type PayoutFilter } from '../../ledger/payout-queries.js';
+import { matches, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readAudited } from '../../ledger/read-audited.js';
+import { readAudited } from '../../ledger/reads/read-audited.js';
 
 interface FindInArchiveOptions {
-  /** Payouts that are checked, and handed on, together. */
   readonly pageSize: number;
-  /** Told of each thing that could not be read. */
+  /** Called for what cannot be read. */
   readonly onDamage: (message: string) => void;
 }
 
 /**
- * Finds payouts in the archive: the newest day first, in a day those first that were archived last. Days outside of `since` and
- * `until` are not opened. A payout that is still in Redis, because the worker ended before it removed it, is left out.
- * @returns the payouts, a page at a time
- * @throws RedisUnavailableError; Error when a file cannot be read
+ * Returns the newest day first; within a day, the last archived first. Skips payouts still in Redis because the worker
+ * ended before it removed them.
  */
 export async function* findInArchive(
   connection: LedgerConnection,
@@ -44,26 +41,27 @@ function toDay(time: number): string {
   return dayOf(new Date(time).toISOString());
 }
 
-/** Most lines are told apart by their text, before they are parsed. */
+/** Rejects most lines before they are parsed. */
 function createLineTest({ state, batch, amount, address }: PayoutFilter): (line: string) => boolean {
   const fragments = [
     ...(state === undefined ? [] : [lineFragment('state', state)]),
     ...(batch === undefined ? [] : [lineFragment('batch', batch)]),
     ...(amount === undefined ? [] : [lineFragment('amount', amount)]),
-    // Without the last quote: a destination tag may follow. What has several spellings is told apart once it is parsed.
+    // Without the last quote: a destination tag may follow. An address with several spellings is compared after
+    // parsing.
     ...(address === undefined || hasSpellings(address) ? [] : [lineFragment('addressTo', address).slice(0, -1)]),
   ];
   return (line) => fragments.every((fragment) => line.includes(fragment));
 }
 
-/** A tag that its network does not have changes nothing of the wallet in front of it. */
+/** A tag that its network does not have does not change the wallet. */
 function hasSpellings(addressTo: string): boolean {
   const [address] = splitTag(addressTo);
   const { family = /^0x/i.test(address) ? 'hex' : 'base58' } = parseWallet(address);
   return family !== 'base58';
 }
 
-/** Where Redis lost a payout, or never had it, the archive alone counts. */
+/** If Redis lost a payout, or never had it, only the archive counts. */
 async function withoutPresent(
   connection: LedgerConnection,
   payouts: readonly ArchivedPayout[],

@@ -9,9 +9,9 @@ import { formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { HistoryEntry, Payout } from '../../ledger/payout.js';
-import { readAudited } from '../../ledger/read-audited.js';
+import { readAudited } from '../../ledger/reads/read-audited.js';
 import { STATE_MEANING } from '../../ledger/states.js';
 import { describeApproval, describeUnverified } from '../approvals/describe-approvable.js';
 import { describeOutcome } from '../audit/compare-send.js';
@@ -41,7 +41,6 @@ Examples:
   payouts get --txhash 3f1c…
 `;
 
-/** Defines `payouts get`. */
 export function defineGetCommand(command: Command, context: CliContext): void {
   command
     .argument('[payoutId]', 'the payout')
@@ -68,10 +67,7 @@ export function defineGetCommand(command: Command, context: CliContext): void {
     });
 }
 
-/**
- * A payout that is not in Redis (any more), from the archive.
- * @throws NotFoundError saying where it may be; InvalidConfigError when the environment is not usable
- */
+/** @throws NotFoundError naming where else the payout may be */
 async function requireRemoved(context: CliContext, key: ArchiveKey): Promise<ArchivedPayout> {
   const folder = readArchiveFolder(context);
   const onDamage = (message: string): void => {
@@ -109,7 +105,7 @@ async function noPayout(context: CliContext, payoutId: string, place: string | u
     : `${removed}. ${sends}It is not in the archive ${place}: each host has what its own worker removed, and nothing from before PAYOUT_ARCHIVE_DIR was set`;
 }
 
-/** Redis may say what is not so. Empty where the journal is on another host, or has forgotten the payout. */
+/** Redis may be wrong. Empty if the journal is on another host, or no longer has the payout. */
 async function describeSends(context: CliContext, isWanted: (send: JournalEntry) => boolean): Promise<string> {
   const { dir, platformId } = readJournalFolder(context);
   const sends: string[] = [];
@@ -125,11 +121,7 @@ async function describeSends(context: CliContext, isWanted: (send: JournalEntry)
 
 type Colours = CliContext['colours'];
 
-/**
- * One payout as text: all its fields, then its history.
- * @param receipt - who signed its final state, where that was verified
- * @param approvals - what was said of it, one line each
- */
+/** @param receipt - who signed the final state, if that was verified */
 function formatPayout(
   payout: Payout & { readonly archivedIn?: string },
   colours: Colours,

@@ -3,8 +3,8 @@ import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { NotFoundError } from '../../base/errors.js';
 import { type CsvOptions, formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
 import { formatMoney, formatTime, shorten } from '../../base/format.js';
-import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/payout-queries.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { lastMessage, type Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES } from '../../ledger/states.js';
@@ -58,7 +58,6 @@ Examples:
   payouts list --archived --since 2029-01-01 --until 2029-02-01 --all --json > january-2029.jsonl
 `;
 
-/** Defines `payouts list`. */
 export function defineListCommand(command: Command, context: CliContext): void {
   command
     .addOption(new Option('--state <state>', 'payouts in this state').choices(PAYOUT_STATES))
@@ -109,7 +108,7 @@ interface Selection {
   readonly limit: number;
 }
 
-/** @returns whether more payouts follow. @throws NotFoundError when no payout is in the batch */
+/** @returns whether more payouts follow. @throws NotFoundError if the batch is empty */
 async function listPages(
   connection: LedgerConnection,
   { filter: { state, batch }, limit }: Selection,
@@ -156,7 +155,7 @@ async function searchPages(
       searched += page.searched;
       after = page.next;
       progress.update(searched);
-      // Few at a time would be a table each.
+      // Each flush writes a table.
       if (found.length >= PAGE_SIZE) flush();
     } while (after !== undefined && left > 0);
     flush();
@@ -180,7 +179,7 @@ async function listArchive(
     warned.add(message);
   };
   let left = limit;
-  // One more than is shown tells whether more follow.
+  // One more than shown tells whether more follow.
   const options = { pageSize: Math.min(limit + 1, PAGE_SIZE), onDamage: warn };
   for await (const payouts of findInArchive(connection, archive, filter, options)) {
     const shown = payouts.slice(0, left);
@@ -191,17 +190,15 @@ async function listArchive(
   return false;
 }
 
-/** Writes one page of payouts. */
 type WritePayouts = (payouts: readonly Payout[], context: CliContext) => void;
 
-/** @param verifier - says of each whether its final state is signed; undefined without a keyring */
 function createLineWriter(verifier: ReceiptVerifier | undefined): WritePayouts {
   return (payouts, context) => {
     for (const payout of payouts) context.writeJson(toPayoutJson(verifier?.mark(payout) ?? payout));
   };
 }
 
-/** The columns are named once, and only when Redis has replied. */
+/** Writes the header once, after Redis has replied. */
 function createCsvWriter(options: CsvOptions): WritePayouts {
   let header = formatCsvHeader();
   return (payouts, { writeCsv }) => {
@@ -210,7 +207,7 @@ function createCsvWriter(options: CsvOptions): WritePayouts {
   };
 }
 
-/** One table for each page: the longest value of a hundred thousand rows is not known before the last one. */
+/** One table a page: the widths of all rows are known only at the end. */
 function createTableWriter(currencies: readonly Currency[]): WritePayouts {
   return (payouts, context) => {
     if (payouts.length > 0) writeTable(payouts, context, currencies);

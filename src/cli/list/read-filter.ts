@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { InvalidInputError } from '../../base/errors.js';
 import { amountField, parseInput } from '../../base/fields.js';
-import type { PayoutFilter } from '../../ledger/payout-queries.js';
+import type { PayoutFilter } from '../../ledger/reads/payout-queries.js';
 import { batchField } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 
-/** What `payouts list` may be asked for. */
 export interface FilterFlags {
   readonly state?: PayoutState;
   readonly batch?: string;
@@ -25,7 +24,7 @@ const schema = z.object({
   '--amount': amountField.optional(),
 });
 
-/** @throws InvalidInputError naming every flag that is not usable */
+/** @throws InvalidInputError naming every unusable flag */
 export function readFilter({ state, batch, address, reference, amount, since, until }: FilterFlags): PayoutFilter {
   const given = { '--batch': batch, '--address': address, '--reference': reference, '--amount': amount };
   const parsed = parseInput(schema, given);
@@ -41,13 +40,13 @@ export function readFilter({ state, batch, address, reference, amount, since, un
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
-/** Whether payouts have to be searched for: a state, or a batch, has an index of its own. */
+/** Only state and batch have an index. */
 export function isSearch(filter: PayoutFilter): boolean {
   const names = Object.keys(filter);
   return names.length > 1 || (filter.state === undefined && filter.batch === undefined);
 }
 
-/** A date is its first moment, UTC. @throws InvalidInputError naming the flag */
+/** A date means its first moment, UTC. */
 export function parseTime(field: string, given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   const time = /^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:\d\d))?$/.test(given) ? Date.parse(given) : NaN;

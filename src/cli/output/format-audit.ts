@@ -5,7 +5,7 @@ import { quoteFormula } from '../../ledger/payout-csv.js';
 import { formatCount, formatTime } from '../../base/format.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { JournalReport } from '../../control/audit/verify-journal.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { Payout } from '../../ledger/payout.js';
 import { toPlainText } from '../../base/plain-text.js';
 import type { Finding } from '../audit/finding.js';
@@ -13,7 +13,7 @@ import type { AuditResult } from '../audit/run-audit.js';
 import { approvalsOf } from '../audit/verify-approvals.js';
 import { formatResponse } from './format-response.js';
 
-/** A send of the journal, flat; what does not apply is undefined. Times are ISO 8601, UTC. */
+/** A journaled send, flat. Undefined fields do not apply. Times are ISO 8601, UTC. */
 export interface AuditRow {
   readonly sent_at: string;
   readonly payout_id: string;
@@ -22,44 +22,42 @@ export interface AuditRow {
   readonly amount: string;
   readonly address_to: string;
   readonly symbol: string | undefined;
-  /** As the sender saw it; undefined where it ended before it could note one. */
+  /** Undefined if the sender ended before journaling one. */
   readonly outcome: string | undefined;
   readonly txhash: string | undefined;
-  /** What the gateway, or the sender, said of an outcome without a txhash. */
+  /** The gateway's or sender's message for an outcome without a txhash. */
   readonly message: string | undefined;
   readonly signer: string | undefined;
   readonly intent: string | undefined;
   readonly issued_at: string | undefined;
   readonly expires_at: string | undefined;
   readonly act: string | undefined;
-  /** What it was worth at that moment, where the worker knew it. */
+  /** Value at that moment, if the worker knew it. */
   readonly usd: string | undefined;
-  /** The hash of the policy that let it pass. */
+  /** Hash of the policy that approved the send. */
   readonly policy: string | undefined;
-  /** The hashes of the approvals that counted, separated by spaces. */
+  /** Hashes of the counted approvals, separated by spaces. */
   readonly approvals: string | undefined;
-  /** The name of the currency, where the worker has read it from the gateway. */
+  /** Name, if the worker has read it from the gateway. */
   readonly currency: string | undefined;
-  /** As the gateway stated it, of the attempt that was paid. */
+  /** The gateway's fee for the paid attempt. */
   readonly fee: string | undefined;
-  /** The person of the key that signed it. */
+  /** Owner of the key. */
   readonly signer_person: string | undefined;
-  /** The persons whose approvals counted, separated by "; "; the name of the key where the keyring does not have it. */
+  /** People whose approvals counted, separated by "; ". The key's name if the keyring lacks the key. */
   readonly approved_by: string | undefined;
   readonly requested_by: string | undefined;
-  /** When the sender noted the outcome. */
+  /** When the sender journaled the outcome. */
   readonly answered_at: string | undefined;
-  /** Of the payout, in the ledger, where this is its last attempt. */
+  /** The payout's state in the ledger, if this is its last attempt. */
   readonly state: string | undefined;
-  /** Since when it is in this state. */
+  /** Start of this state. */
   readonly state_at: string | undefined;
   readonly reference: string | undefined;
 }
 
-/** What is known of a send besides the journal. */
 interface AuditRowFacts {
   readonly platformId: number;
-  /** Undefined where the ledger does not have it (any more). */
   readonly payout: Payout | undefined;
   readonly currencies: readonly Currency[];
   readonly keyring: Keyring | undefined;
@@ -97,7 +95,7 @@ const COLUMNS = [
 
 export const AUDIT_CSV_HEADER = stringify([COLUMNS]);
 
-/** A send as a row. @param facts - what Redis and the keyring say of it; nothing of that is verified */
+/** @param facts - from Redis and the keyring, not verified */
 export function toAuditRow(send: JournalEntry, facts: AuditRowFacts): AuditRow {
   return { ...toJournalColumns(send), ...toLedgerColumns(send, facts) };
 }
@@ -156,7 +154,7 @@ function toJournalColumns(send: JournalEntry): Omit<AuditRow, LedgerColumn> {
   };
 }
 
-/** A line of CSV, safe for spreadsheets. */
+/** Safe for spreadsheets. */
 export function formatAuditRow(row: AuditRow): string {
   return stringify([
     COLUMNS.map((name) => {
@@ -175,7 +173,6 @@ function toIso(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** What `payouts audit verify --json` prints: the report of this host's journal, and what the rest came to. */
 export function toAuditJson({ reports, audit, notCompared, otherJournals, findings }: AuditResult): object {
   const [own, ...others] = reports.map(toReportJson);
   const { compared, removed, before, onWord, verified, notVerifiable, unsigned, signedAgain, revokedKeys } =
@@ -201,11 +198,7 @@ function toReportJson(report: JournalReport): object {
   return { journalId, files, lines, unchained, sends, bornAt, prunedUpTo, firstSendAt, head, found, faults };
 }
 
-/**
- * The result for operators.
- * @param wanted - the head that was asked for
- * @param hasKeyring - whether signatures were verified
- */
+/** @param wanted - requested head */
 export function describeAudit(result: AuditResult, wanted: string | undefined, hasKeyring: boolean): string {
   const { reports, findings } = result;
   return [

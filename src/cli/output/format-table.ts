@@ -18,7 +18,7 @@ const NO_LINES = {
 };
 
 /**
- * Rows as aligned columns without borders, which can be copied, and cut by other tools.
+ * No borders, for copying and for other tools.
  * @param rightAligned - positions of columns with numbers
  */
 export function formatTable(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string {
@@ -29,7 +29,7 @@ export function formatTable(rows: readonly (readonly string[])[], rightAligned: 
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
     colAligns: Array.from({ length: width }, (_, column) => (rightAligned.includes(column) ? 'right' : 'left')),
   });
-  // One line a row: a line break in a value could pass for a row of ours.
+  // A line break in a value could pass for another row.
   table.push(...rows.map((row) => row.map((cell) => cell.replaceAll('\n', toPlainText('\n')))));
   const lines = table.toString().split('\n');
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
@@ -43,7 +43,7 @@ const COLOUR = {
   muted: 'dim',
 } as const satisfies Readonly<Record<Tone, keyof CliContext['colours']>>;
 
-/** A state in its colour: green is well, red has failed, yellow needs an operator. */
+/** Green is well, red has failed, yellow needs an operator. */
 export function colourState(state: PayoutState, colours: CliContext['colours'], text: string = state): string {
   return colours[COLOUR[STATE_TONE[state]]](text);
 }

@@ -3,8 +3,8 @@ import type { Payout } from '../../ledger/payout.js';
 import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
 
 /**
- * A payout as `--json` shows it: who signed it and until when, and who approved it, without the signatures.
- * @param judged - whether each approval counts, where that was verified
+ * Leaves out the signatures.
+ * @param judged - whether each approval counts, if verified
  */
 export function toPayoutJson({ signed, approvals, ...payout }: Payout, judged?: readonly JudgedApproval[]): object {
   const approved = approvals === undefined ? payout : { ...payout, approvals: toApprovalsJson({ approvals }, judged) };
@@ -13,17 +13,13 @@ export function toPayoutJson({ signed, approvals, ...payout }: Payout, judged?: 
   return { ...approved, signedBy, issuedAt, expiresAt, audience };
 }
 
-/** An approval as `--json` shows it, without its signature. `verified` only where there is a keyring. */
+/** `verified` exists only with a keyring. */
 interface ApprovalJson extends Pick<SignedApproval, 'by' | 'decision' | 'at' | 'expiresAt'> {
   readonly verified?: boolean;
   readonly person?: string | undefined;
   readonly message?: string | undefined;
 }
 
-/**
- * The approvals of a payout; undefined where it has none.
- * @param judged - whether each counts, where there is a keyring
- */
 export function toApprovalsJson(
   { approvals = [] }: Pick<Payout, 'approvals'>,
   judged?: readonly JudgedApproval[],

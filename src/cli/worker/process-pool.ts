@@ -4,7 +4,6 @@ import type { Logger } from '../../base/logger.js';
 import { exitNow } from '../context/cli-context.js';
 import { EXIT_CODES } from '../context/exit-code.js';
 
-/** A worker process, as far as it is watched over. */
 export interface PoolProcess extends Pick<ChildProcess, 'pid' | 'connected' | 'kill'> {
   send(message: string, onSent: () => void): boolean;
   once(event: 'error', listener: (error: Error) => void): unknown;
@@ -19,36 +18,30 @@ interface ProcessPoolOptions {
   readonly logger: Logger;
 }
 
-/** How a process ended. */
 interface ProcessEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Why it could not be started. */
   readonly error?: string;
 }
 
-/** How the whole pool ended: `usage` where the first start of a process showed that the settings are wrong. */
+/** `usage` if the first start of a process showed wrong settings. */
 export type PoolEnd = 'done' | 'failed' | 'usage';
 
 const RESTART_MIN_MS = 1_000;
 
 /**
- * Each time a process comes back it is given its part of the accounts, and each time it dies they wait out a takeover. So one
- * that dies again and again is left out for most of the time, and the others keep its accounts.
+ * Each restart moves accounts, and each death makes them wait for a takeover. A long pause leaves the accounts of a
+ * failing process to the others.
  */
 const RESTART_MAX_MS = 5 * 60_000;
 
 /**
- * A process that ran for this time, in ms, may be started again at once. Longer than a process takes that dies of what it
- * does, such as one that runs out of memory some minutes after its start: after a shorter time each of its deaths would
- * count as the first.
+ * A process that ran this long may restart at once, ms. Longer than the life of a process that, say, runs out of memory
+ * after some minutes: each such death would otherwise count as the first.
  */
 const STEADY_AFTER_MS = 10 * 60_000;
 
-/**
- * Keeps several worker processes running: starts another in place of one that ended, and waits longer each time it ends
- * soon. What a process is told, it is told by a message, see {@link stoppedByParent}.
- */
+/** Restarts a process that ended, with longer pauses if it ends soon. Stops by message: {@link stoppedByParent}. */
 export class ProcessPool {
   readonly #options: ProcessPoolOptions;
   readonly #running = new Set<PoolProcess>();
@@ -58,7 +51,7 @@ export class ProcessPool {
     this.#options = options;
   }
 
-  /** Runs until the signal is aborted and every process has ended, or the settings turn out to be wrong. */
+  /** Runs until the settings prove wrong, or the signal is aborted and every process has ended. */
   async run(stop: AbortSignal): Promise<PoolEnd> {
     const { signal: end } = followSignals(stop, this.#wrongSettings.signal);
     const indices = Array.from({ length: this.#options.count }, (_, index) => index);
@@ -67,12 +60,11 @@ export class ProcessPool {
     return wereInOrder.every(Boolean) ? 'done' : 'failed';
   }
 
-  /** Hands a signal on to every process. */
   signal(signal: NodeJS.Signals): void {
     for (const child of this.#running) child.kill(signal);
   }
 
-  /** @returns whether the last process ended in good order */
+  /** Whether the last process ended in good order. */
   async #keep(index: number, end: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#options;
     let pauseMs = RESTART_MIN_MS;
@@ -80,7 +72,7 @@ export class ProcessPool {
       const startedAt = clock.now();
       const ended = await this.#runOnce(index, end);
       if (isAborted(end)) return ended.code === EXIT_CODES.done;
-      // Later, a file that was changed meanwhile may be corrected, and the other processes work on.
+      // Only at the first start: a file changed later may be corrected, and the other processes work on.
       if (ended.code === EXIT_CODES.usage && starts === 1) {
         this.#wrongSettings.abort();
         return false;
@@ -91,7 +83,7 @@ export class ProcessPool {
       await clock.sleep(pauseMs, end);
       pauseMs = Math.min(2 * pauseMs, RESTART_MAX_MS);
     }
-    // It was to be started again: nothing of it is under way.
+    // Stopped during a pause: no work is in progress.
     return true;
   }
 
@@ -101,13 +93,13 @@ export class ProcessPool {
     try {
       child = start(index);
     } catch (error) {
-      // Node throws some reasons, such as ENOMEM, and emits others. The other processes work on.
+      // Node throws some causes, such as ENOMEM, and emits others. The other processes work on.
       return { code: null, signal: null, error: (error as Error).message };
     }
     this.#running.add(child);
     logger.info({ process: index + 1, pid: child.pid }, 'started a worker process');
     const onEnd = (): void => {
-      // One that is just ending cannot be told any more.
+      // A process that is just ending accepts no message.
       if (child.connected) child.send(STOP_MESSAGE, () => undefined);
     };
     end.addEventListener('abort', onEnd);
@@ -125,16 +117,15 @@ export class ProcessPool {
   }
 }
 
-/** What `payouts worker --processes` tells its processes when it is to stop. */
 const STOP_MESSAGE = 'stop';
 
-/** The hidden option of a process that was started by another one with `--processes`. */
+/** Hidden option of a process started with `--processes`. */
 export const CHILD_FLAG = '--child';
 
 /**
- * Aborted when the process that started this one with `--processes` says so, or is gone. A message is no signal: where
- * systemd or a terminal signals the whole group as well, a child must not count that as a second signal. A parent that
- * ends before its children do, although it told them to stop, got a second signal; then they end at once too.
+ * The parent's message or end aborts it. A signal does not: systemd or a terminal may signal the whole group, and a
+ * child must not count that twice. A parent that ends before its stopped children got a second signal: they end at once
+ * too.
  */
 export function stoppedByParent(): AbortSignal {
   const stop = new AbortController();
@@ -145,9 +136,9 @@ export function stoppedByParent(): AbortSignal {
     if (stop.signal.aborted) exitNow(EXIT_CODES.failed);
     stop.abort();
   });
-  // It ended while this process was starting.
+  // The parent ended while this process started.
   if (!process.connected) stop.abort();
-  // Else the channel would keep the process alive.
+  // Otherwise the channel keeps the process alive.
   process.channel?.unref();
   return stop.signal;
 }

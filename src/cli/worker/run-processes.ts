@@ -21,15 +21,13 @@ const schema = z.object({
   [FLAG]: z.string().refine((text) => /^[1-9]\d?$/.test(text) && Number(text) <= PROCESSES_MAX, RULE),
 });
 
-/** The number of `--processes`. @throws InvalidInputError */
 export function parseProcesses(text: string): number {
   return Number(parseInput(schema, { [FLAG]: text })[FLAG]);
 }
 
 /**
- * Runs several worker processes that share the accounts out, until a signal ends them.
- * @throws InvalidInputError where there are too few accounts to share; InvalidConfigError where the settings are wrong;
- * CommandFailedError where a process did not end in good order
+ * @throws InvalidInputError if there are too few accounts to share
+ * @throws CommandFailedError if a process did not end in good order
  */
 export async function runProcesses({ environment, stopSignal }: CliContext, count: number): Promise<void> {
   const setup = readWorkerSetup(environment);
@@ -39,7 +37,7 @@ export async function runProcesses({ environment, stopSignal }: CliContext, coun
   const pool = new ProcessPool({
     count,
     start: (index) =>
-      // The program that runs now: works in a clone, an installed package and a global one.
+      // The running program: works in a clone, an installed package and a global one.
       spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', 'worker', CHILD_FLAG], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
         env: { ...environment, HEALTH_PORT: String(healthPort === 0 ? 0 : healthPort + index) },
@@ -73,10 +71,9 @@ function requireShareable({ accounts, settings: { healthPort } }: WorkerSetup, c
   }
 }
 
-/** What a worker process runs with. */
 type WorkerSetup = ReturnType<typeof readWorkerSetup>;
 
-/** @throws InvalidConfigError with every problem; secrets are never shown */
+/** @throws InvalidConfigError with every problem, without secrets */
 export function readWorkerSetup(environment: Environment) {
   const settings = readSettings(
     {

@@ -61,7 +61,6 @@ export function defineWorkerCommand(command: Command, context: CliContext): void
     });
 }
 
-/** @param stoppedBy - what stops it beside its own signals */
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
   const { settings: all, accounts, receiptKey } = readWorkerSetup(environment);
   const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = all;
@@ -71,7 +70,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
   let worker: PayoutWorker | undefined;
   const early = { isReloadDue: false };
   const reload = (): void => {
-    // Before the worker is there its files may have been read already.
+    // A worker being created may have read its files already: reload later.
     early.isReloadDue = worker === undefined;
     worker?.reloadKeys();
     worker?.reloadPolicies();
@@ -97,12 +96,12 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
   }
 }
 
-/** When Redis is unavailable at the end, BullMQ leaves timers behind that would keep the process alive. */
+/** If Redis is unavailable at the end, BullMQ leaves timers that keep the process alive. */
 function exitDespiteTimers(): void {
   setTimeout(exitNow, EXIT_WITHIN_MS).unref();
 }
 
-/** Payouts matter more than their metrics: where the port is taken, as by a second worker, this one runs without. */
+/** Payouts matter more than metrics: if the port is in use, as by a second worker, this one runs without. */
 async function serveHealth(
   options: HealthServerOptions & { readonly logger: Logger },
 ): Promise<HealthServer | undefined> {

@@ -1,6 +1,6 @@
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { pairsToRecord } from '../../ledger/payout-record.js';
-import { parseHeadReason } from '../../ledger/workers.js';
+import { parseHeadReason } from '../../ledger/reads/workers.js';
 
 export interface HeadEvent {
   readonly hash: string;

@@ -33,7 +33,7 @@ export function publicKeyOf(bytes: Buffer): KeyObject {
   if (bytes.length !== KEY_BYTES) {
     throw new RangeError(`has ${bytes.length} bytes, not the ${KEY_BYTES} of an Ed25519 key`);
   }
-  if (isWeak(bytes)) throw new RangeError('is a weak key, for which anybody can sign');
+  if (isWeak(bytes)) throw new RangeError('is a weak key, for which anyone can sign');
   return createPublicKey({ key: Buffer.concat([PUBLIC_KEY_HEAD, bytes]), format: 'der', type: 'spki' });
 }
 

@@ -2,7 +2,7 @@ import { toUnits } from '../../base/decimal.js';
 import { NotVerifiedError } from '../../base/errors.js';
 import { amountField } from '../../base/fields.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { RuleUsage } from '../../ledger/policy-report.js';
+import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import { type ApprovalCount, countApprovals } from '../approvals/approval.js';
 import { intentOf } from '../intents/intent.js';
 import { type IntentVerdict, verifyIntent } from '../intents/verify-intent.js';
@@ -14,17 +14,17 @@ import { type Cap, DEFAULT_USD, type Policy } from '../policy/policy.js';
 import { UsdRates } from '../policy/usd-rates.js';
 import { worthInMicros } from '../policy/usd.js';
 
-/** The policy's decision on a payout as a host that sends nothing can know it, and the unknowns. */
+/** The policy's decision, as far as a host that sends nothing can know it. */
 export interface Explanation {
   readonly decision: Decision;
   readonly approvals: ApprovalCount;
-  /** Why its signature does not count; undefined if it does, or none is required. */
+  /** Why the signature does not count. */
   readonly unverified: string | undefined;
   /** What only the worker knows, and how it counted here: sentences. */
   readonly unknown: readonly string[];
 }
 
-/** The sending worker's data in Redis, which anyone with write access can alter. Times are wall clock, ms. */
+/** Published in Redis: anyone with write access can alter it. Times are wall clock, ms. */
 export interface ToldByWorker {
   readonly at: number;
   readonly windows: readonly RuleUsage[];
@@ -37,8 +37,7 @@ const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 
 /**
  * @param now - wall clock, ms
- * @param told - the worker's windows and rates, if they were read
- * @throws NotVerifiedError if its amount was altered and is invalid
+ * @throws NotVerifiedError if the amount was altered and is invalid
  */
 export function explainPayout(
   payout: Payout,
@@ -123,13 +122,10 @@ function* findUnknown(
   }
 }
 
-/** A sum that a worker published in Redis. It is untrusted. */
+/** Sums from Redis are untrusted. */
 const DECIMAL = /^\d{1,40}(\.\d{1,18})?$/;
 
-/**
- * @param text - a decimal string: dollars, an amount, or sends
- * @returns the sum in the unit of its cap; undefined if it is invalid
- */
+/** @returns the sum in the unit of its cap; undefined if it is invalid */
 function parseToldSpent(unit: Cap['unit'], text: string): bigint | undefined {
   if (!DECIMAL.test(text)) return undefined;
   if (unit === 'usd') return worthInMicros(text, '1');

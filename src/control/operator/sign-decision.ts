@@ -8,7 +8,6 @@ import { signAct, type ActSigner } from '../approvals/act-signer.js';
 import { hashIntent, intentOf } from '../intents/intent.js';
 import { StatementError } from '../intents/statement.js';
 
-/** Signs an operator's decisions as acts, with one key. */
 export class SignedDecisions implements DecisionSigner {
   readonly #signer: ActSigner;
 
@@ -16,7 +15,6 @@ export class SignedDecisions implements DecisionSigner {
     this.#signer = signer;
   }
 
-  /** @throws InvalidInputError when the reason cannot be signed; what the signer throws */
   async signResend(
     { platformId, clock }: LedgerConnection,
     payout: Payout,
@@ -24,7 +22,7 @@ export class SignedDecisions implements DecisionSigner {
     { reason }: Actor,
   ): Promise<string> {
     const { payoutId, state, signed } = payout;
-    // One that is queued may be so by this very decision, whose reply was lost. Nobody signs for nothing.
+    // A queued payout may result from this same decision, if its reply was lost.
     const isSent = (state === from || state === 'queued') && unpaidAttempt > 0;
     if (!isSent) throw wrongStateError(payoutId, state, from, 'queued');
     if (attempt !== undefined && attempt !== payout.attempt) {
@@ -36,7 +34,6 @@ export class SignedDecisions implements DecisionSigner {
     return signAct(this.#signer, platformId, content, clock.wallNow());
   }
 
-  /** @throws InvalidInputError when the reason cannot be signed; what the signer throws */
   async signAccountAct(
     { platformId, clock }: LedgerConnection,
     act: 'resume' | 'adopt',
@@ -61,7 +58,7 @@ function hashPayout(platformId: number, payout: Payout, signed: StoredSignature)
 function unsignedError({ payoutId, state }: Payout): ConflictError {
   const way = state === 'unknown' ? 'write it off' : 'cancel it';
   return new ConflictError(
-    `Payout ${payoutId} carries no signature of a producer, so an act about it would say nothing, and a worker with a keyring does not send it. If it is to be paid, ${way} and enqueue the payment under a new payoutId with a producer that has a signing key`,
+    `Payout ${payoutId} carries no signature of a producer, so an act about it would say nothing, and a worker with a keyring does not send it. If it must be paid, ${way} and enqueue the payment under a new payoutId with a producer that has a signing key`,
     ['signed'],
   );
 }

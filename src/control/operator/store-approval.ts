@@ -20,12 +20,11 @@ export interface UploadedApproval {
   readonly reason: string | undefined;
 }
 
-/** Unsigned fields that `payouts approve --offline` prints for readers. Only the verified content counts. */
+/** Unsigned fields that `payouts approve --offline` prints for readers. */
 const BESIDE_IT = ['payout', 'text', 'reason'];
 
 /**
- * Does not verify it.
- * @param input - the parsed output of `payouts approve --offline`
+ * Parses the output of `payouts approve --offline` without verifying it.
  * @throws InvalidInputError naming every field that breaks a rule
  */
 export function parseUploadedApproval(input: unknown): UploadedApproval {
@@ -48,11 +47,9 @@ export function checkApproval(payout: ApprovablePayout, approval: SignedApproval
 }
 
 /**
- * Stores a valid approval that was signed elsewhere. The signature proves it, so its bearer does not matter.
+ * Stores a valid approval that was signed elsewhere. The signature proves it: its bearer does not matter.
  * @returns the approver
  * @throws NotVerifiedError if the payout is not verified, or the approval does not count
- * @throws ConflictError if the payout is neither queued nor held, or the ledger accepts no approval of this key
- * @throws NotFoundError, RedisUnavailableError
  */
 export async function storeApproval(
   ledger: PayoutLedger,
@@ -65,7 +62,7 @@ export async function storeApproval(
   return person;
 }
 
-/** The most keys that may approve or reject one payout. */
+/** The most keys that may decide on one payout. */
 export const MAX_APPROVALS = 40;
 /** As JSON. */
 const MAX_APPROVAL_BYTES = 5_120;
@@ -76,10 +73,7 @@ const approvalField = signedApprovalSchema.extend({
   by: keyNameField,
 });
 
-/**
- * Checks the form only, not whether the approval counts.
- * @throws InvalidInputError naming every field that breaks a rule
- */
+/** Checks only the form. */
 function parseApproval(input: unknown): SignedApproval {
   const approval = parseInput(approvalField, input);
   const bytes = Buffer.byteLength(toApprovalField(approval));
@@ -89,14 +83,12 @@ function parseApproval(input: unknown): SignedApproval {
 }
 
 /**
- * Stores a signed approval or rejection with its payout, and has the worker check the payout again. It grants nothing:
- * the worker verifies it. A key's later decision replaces its earlier one, but an approval never replaces a rejection.
- * @param reason - for the events and the activity; not signed
- * @throws InvalidInputError if it does not have the form of an approval
- * @throws NotFoundError if there is no such payout
+ * Stores a signed approval or rejection, and has the worker check the payout again. It grants nothing: the worker
+ * verifies it. A key's later decision replaces its earlier one, but an approval never replaces a rejection.
+ * @throws NotFoundError
  * @throws ConflictError if the payout is neither queued nor held, the key rejected it before, or {@link MAX_APPROVALS}
  * keys decided
- * @throws RedisUnavailableError if it may or may not have happened; repeating is safe
+ * @throws RedisUnavailableError if it may have happened; repeating is safe
  */
 export async function addApproval(ledger: PayoutLedger, approval: SignedApproval, reason = ''): Promise<void> {
   const checked = parseApproval(approval);
@@ -135,10 +127,7 @@ function toApprovalError(rejection: ScriptRejection, { payoutId }: SignedApprova
 const SEARCHED_ACTS = 3_000;
 const ACTS_PER_READ = 1_000;
 
-/**
- * The approvers' unsigned reasons, by {@link toReasonKey}.
- * @param since - when the oldest approval was signed, wall clock, ms: none was stored before
- */
+/** @param since - when the oldest approval was signed, wall clock, ms */
 export async function readApprovalReasons(
   { redis, keys }: LedgerConnection,
   payoutId: string,

@@ -12,20 +12,20 @@ const DAY_MS = 86_400_000;
 interface CurrentPolicyOptions {
   readonly file: string;
   readonly platformId: number;
-  /** As it is at each reading; undefined where nothing has to be signed. */
+  /** Its keys at each reading; undefined if signing is not required. */
   readonly keyring: Pick<Keyring, 'keys'> | undefined;
   readonly clock: Pick<Clock, 'wallNow'>;
   readonly logger: Logger;
 }
 
 /**
- * The policy of an account as its file was read last, so that it can be changed while the worker runs. What is taken out of
- * it in one statement belongs together: a later reading changes nothing of it.
+ * An account's policy as last read. Properties taken in one statement belong together: a later reading never changes
+ * them.
  */
 export class CurrentPolicy implements LoadedPolicy {
   /**
-   * Sends of this time have to be known at the start, ms: no rule that is read later has a longer window. A day at least, so
-   * that a first daily cap needs no restart.
+   * Sends of this time must be known at the start, ms: no rule read later has a longer window. At least a day, so that
+   * a first daily cap needs no restart.
    */
   readonly longestWindowMs: number;
   readonly #options: CurrentPolicyOptions;
@@ -33,7 +33,6 @@ export class CurrentPolicy implements LoadedPolicy {
   #reloadTrouble: string | undefined;
   #hashes: string[] = [];
 
-  /** @throws InvalidConfigError when the file cannot be used, see `readPolicyFile` */
   constructor(options: CurrentPolicyOptions) {
     this.#options = options;
     this.#loaded = this.#read();
@@ -53,7 +52,7 @@ export class CurrentPolicy implements LoadedPolicy {
     return this.#loaded.file;
   }
 
-  /** The hashes of the policies that were loaded since the last call, the first included: for those who are told of each. */
+  /** Hashes of the policies loaded since the last call, including the first. */
   takeLoaded(): string[] {
     const hashes = this.#hashes;
     this.#hashes = [];
@@ -68,12 +67,12 @@ export class CurrentPolicy implements LoadedPolicy {
     return this.#loaded.isListed;
   }
 
-  /** Why the file could not be used when it was read last: the policy is the one before. Undefined where it could. */
+  /** Why the last reading failed: the policy before it still counts. */
   get reloadTrouble(): string | undefined {
     return this.#reloadTrouble;
   }
 
-  /** Reads the file again: it counts from the next decision on. One that cannot be used changes nothing, and is reported. */
+  /** Reads the file again. An invalid file changes nothing and is reported. */
   reload(): void {
     try {
       const loaded = this.#read();
@@ -110,7 +109,7 @@ function windowsOf({ rules }: Policy): number[] {
   return rules.map(({ cap }) => cap?.withinMs ?? 0);
 }
 
-/** A window that begins before the first send that is known would count too little. @throws InvalidConfigError */
+/** A window that begins before the first known send would count too little. @throws InvalidConfigError */
 function requireKnownSends({ policy, file }: LoadedPolicy, longestMs: number): void {
   const problems = windowsOf(policy).flatMap((withinMs, index): Problem[] => {
     if (withinMs <= longestMs) return [];
@@ -120,10 +119,7 @@ function requireKnownSends({ policy, file }: LoadedPolicy, longestMs: number): v
   if (problems.length > 0) throw new InvalidConfigError(problems);
 }
 
-/**
- * Reads the policies of those accounts that have one, by account.
- * @throws InvalidConfigError with the problems of all of them
- */
+/** @throws InvalidConfigError with the problems of every account */
 export function openPolicies(
   accounts: readonly { readonly platformId: number; readonly policyFile?: string | undefined }[],
   context: {

@@ -13,9 +13,7 @@ export interface PolicySubject {
 export type UsdWorth =
   { readonly kind: 'known'; readonly micros: bigint } | { readonly kind: 'unknown'; readonly reason: string };
 
-/**
- * What a cap counted in its window, in the unit of the cap. `ahead` is the sum of earlier payouts that wait for room.
- */
+/** A cap's window, in the unit of the cap. `ahead` sums earlier payouts that wait for room. */
 export interface WindowView {
   sum(now: number): bigint;
   /** See `SpendingLog.freeAt`. */
@@ -25,12 +23,12 @@ export interface WindowView {
 }
 
 /**
- * Whether a list has an address. `wallet` ignores the destination tag, so that no tag evades a rule that holds.
- * `recipient` includes the tag, so that a rule that passes one recipient passes no other.
+ * `wallet` ignores the destination tag: no tag evades a rule that holds. `recipient` includes it: a rule that passes
+ * one recipient passes no other.
  */
 export type IsListed = (list: string, addressTo: string, as: 'wallet' | 'recipient') => boolean;
 
-/** What rules need, beside the payout. `now` is monotonic and ages windows; other times are wall clock, ms. */
+/** `now` is monotonic and ages windows; other times are wall clock, ms. */
 export interface PolicyWorld {
   readonly now: number;
   readonly wallNow: number;
@@ -45,10 +43,10 @@ export interface PolicyWorld {
   readonly stranger: string | undefined;
 }
 
-/** What a rule decides. `until` is wall clock, ms, and undefined if unknown. */
+/** `until` is wall clock, ms; undefined if unknown. */
 export type Verdict =
   | { readonly kind: 'send'; readonly rule: string }
-  /** @param waitsFor - the room in a window: first come, first served */
+  /** `waitsFor` is room in a window: first come, first served. */
   | {
       readonly kind: 'wait';
       readonly rule: string;
@@ -56,7 +54,7 @@ export type Verdict =
       readonly until: number | undefined;
       readonly waitsFor?: RoomWanted | undefined;
     }
-  /** @param missing - people of the group who must still approve */
+  /** `missing` people of the group must still approve. */
   | {
       readonly kind: 'approve';
       readonly rule: string;
@@ -67,7 +65,7 @@ export type Verdict =
     }
   | { readonly kind: 'refuse'; readonly rule: string; readonly reason: string; readonly until: number | undefined };
 
-/** Room in the window of a rule, in the unit of the cap. */
+/** In the unit of the cap. */
 interface RoomWanted {
   readonly bucket: string;
   readonly value: bigint;
@@ -79,14 +77,14 @@ export interface Decision {
   readonly all: readonly Verdict[];
 }
 
-/** The name under which a payout is held that no cap covers. */
+/** The rule name of a payout that no cap covers. */
 export const DEFAULT_RULE = 'default';
 
 const STRICTNESS = ['send', 'wait', 'approve', 'refuse'] as const satisfies readonly Verdict['kind'][];
 
 /**
- * Decides on a payout now. The strictest of all rules counts, so their order means nothing. A value equal to a limit
- * passes. A policy only holds: it never cancels a payout.
+ * The strictest rule counts, so their order means nothing. A value equal to a limit passes. A policy only holds: it
+ * never cancels a payout.
  */
 export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorld): Decision {
   const all: Verdict[] = [];
@@ -113,7 +111,6 @@ function strictest(verdicts: readonly Verdict[]): Verdict {
 function isStricter(one: Verdict, other: Verdict): boolean {
   const difference = STRICTNESS.indexOf(one.kind) - STRICTNESS.indexOf(other.kind);
   if (difference !== 0) return difference > 0;
-  // The longer of two waits determines when the payout is free.
   return one.kind === 'wait' && other.kind === 'wait' && (one.until ?? Infinity) > (other.until ?? Infinity);
 }
 

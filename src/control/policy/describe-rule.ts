@@ -70,12 +70,11 @@ export function formatSpan(ms: number): string {
 export interface RuleVerdict {
   readonly rule: string;
   readonly meaning: string;
-  /** The end of a sentence that begins with the payout. */
   readonly text: string;
   readonly verdict?: Verdict;
 }
 
-/** The verdict of every rule, in the order of the file. Last is the hold of a payout that no cap covers. */
+/** The verdict of every rule, in the file's order, then the hold of a payout that no cap covers. */
 export function listRuleVerdicts({ rules }: Policy, { all }: Decision): readonly RuleVerdict[] {
   const found = rules.map((rule): RuleVerdict => {
     const { name } = rule;

@@ -83,7 +83,7 @@ export class OfficeHours {
 
 const RULE = 'must be days, hours and a time zone such as "Mon-Fri 08:00-18:00, Sat 09:00-12:00 Europe/Berlin"';
 
-/** @throws RangeError with the rule that is broken */
+/** @throws RangeError with the broken rule */
 export function parseOfficeHours(text: string): OfficeHours {
   const match = /^(.+) (\S+)$/.exec(text.trim());
   if (match === null) throw new RangeError(RULE);

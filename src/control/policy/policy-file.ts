@@ -11,10 +11,10 @@ import { type Over, parsePolicy, type Policy, type PolicyRule } from './policy.j
 
 export interface LoadedPolicy {
   readonly policy: Policy;
-  /** SHA-256 over the file and its lists, hexadecimal: two hosts with the same hash decide alike. */
+  /** SHA-256 of the file and its lists, hexadecimal: hosts with the same hash decide alike. */
   readonly hash: string;
   readonly file: string;
-  /** What is valid, but probably not intended: sentences for operators. */
+  /** Sentences for operators: valid, but probably not intended. */
   readonly warnings: readonly string[];
   readonly isListed: IsListed;
 }
@@ -25,14 +25,13 @@ interface PolicyFileOptions {
   /** Undefined if signing is not required: then no rule can need a signer or an approval. */
   readonly keyring: Pick<Keyring, 'keys'> | undefined;
   readonly field?: string;
-  /** Wall clock, ms. @defaultValue the clock of this machine */
+  /** Wall clock, ms. */
   readonly now?: number;
 }
 
 /**
- * Reads a policy and its lists. Every problem is reported at once.
- * @throws InvalidConfigError if a file is missing or not trusted, or the policy is invalid, of another account, or
- * needs keys that the keyring lacks
+ * Reads a policy and its lists.
+ * @throws InvalidConfigError with every problem of the files, the policy, the account and the keyring
  */
 export function readPolicyFile(file: string, options: PolicyFileOptions): LoadedPolicy {
   const { field = 'policy', keyring, now = Date.now() } = options;
@@ -60,7 +59,7 @@ function checkAccount(policy: Policy, platformId: number | undefined): Problem[]
   return [{ field: 'platformId', message }];
 }
 
-/** Rejects a file with a secret before parsing, because errors show values. */
+/** Rejects a secret before parsing: errors show values. */
 function readPublic(file: string): Buffer {
   const bytes = readTrustedBytes(file);
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(bytes.toString('latin1'))) return bytes;
@@ -114,7 +113,7 @@ function askLists(lists: AddressLists): LoadedPolicy['isListed'] {
   };
 }
 
-/** The length before each part prevents two sets of files with the same bytes. */
+/** Lengths before the parts prevent two sets of files with the same bytes. */
 function hashOf(policy: Buffer, lists: AddressLists): string {
   const hash = createHash('sha256').update(`policy ${policy.length}\n`).update(policy);
   for (const [name, { bytes }] of [...lists].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
@@ -123,7 +122,7 @@ function hashOf(policy: Buffer, lists: AddressLists): string {
   return hash.digest('hex');
 }
 
-/** Rejects commas and quotes, which come from spreadsheets: such a line would never equal an address. */
+/** Rejects a spreadsheet's commas and quotes: such a line would never equal an address. */
 const LINE = /^(?!:)[^\s,;"'\p{Cc}\u0080-\u{10ffff}]{1,256}$/u;
 
 interface AddressList {
@@ -133,7 +132,7 @@ interface AddressList {
 }
 
 /**
- * Reads a list of addresses, one a line. `#` begins a comment; lines may be empty.
+ * One address a line; `#` begins a comment.
  * @throws RangeError with the first invalid line and the number of others
  */
 function parseAddressList(text: string): AddressList {
@@ -157,7 +156,7 @@ function parseAddressList(text: string): AddressList {
   };
 }
 
-/** The rule that a line breaks. A line that never equals an address would neither hold nor pass a payout. */
+/** A line that never equals an address would neither hold nor pass a payout. */
 function findRule(line: string): string | undefined {
   if (line === '') return undefined;
   if (!LINE.test(line)) return 'must be one address, without spaces, commas and quotes';
@@ -171,8 +170,6 @@ function findRule(line: string): string | undefined {
     : 'must be an address alone, without what is before its colon';
 }
 
-/** What a policy needs of the keyring. Without it a rule would hold forever, or count unverifiable data. */
-
 type Approve = Extract<Over, { kind: 'approve' }>;
 
 interface KeyringFindings {
@@ -180,10 +177,7 @@ interface KeyringFindings {
   readonly warnings: readonly string[];
 }
 
-/**
- * @param keyring - undefined if signing is not required
- * @param now - wall clock, ms
- */
+/** Without its keys, a rule would hold forever or count unverifiable data. */
 function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
   const problems = [...findConfusable(policy, keyring?.keys ?? [])];
   const warnings = new Set<string>();
@@ -201,7 +195,7 @@ function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined
   return { problems, warnings: [...warnings] };
 }
 
-/** A group's person who looks like another of the keyring makes one member too few, or one too many. */
+/** A person who looks like another of the keyring gives a group one member too few, or one too many. */
 function* findConfusable({ groups }: Policy, keys: readonly KeyringKey[]): Generator<Problem> {
   const known = keys.map(({ person }) => person);
   for (const [name, persons] of groups) {

@@ -6,7 +6,7 @@ import { personIdField } from '../keys/person.js';
 import { type OfficeHours, parseOfficeHours } from './office-hours.js';
 import { roundUpToMicros } from './usd.js';
 
-/** The fields of a policy file. Every scalar is text (YAML's failsafe schema), so that no amount was ever a float. */
+/** Every scalar is text (YAML's failsafe schema), so that no amount was ever a float. */
 
 const MS_OF = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const DURATION_RULE = 'must be a duration such as "15m", "24h" or "7d", of at most 31 days';
@@ -26,12 +26,12 @@ const DECIMAL = /^(0|[1-9]\d{0,29})(\.\d{1,18})?$/;
 const DECIMAL_RULE =
   'must be a decimal such as "2.5": up to 30 digits, then at most 18 decimal places, no sign, no exponent';
 
-/** An amount of a currency, in whole units of 10⁻³⁶. */
+/** Units of 10⁻³⁶ of a currency. */
 const amountLimitField = z.string({ error: DECIMAL_RULE }).regex(DECIMAL, DECIMAL_RULE).transform(toUnits);
 
 const USD_RULE = 'must be US dollars such as "5000" or "0.5", with at most 6 decimal places';
 
-/** US dollars, in whole millionths. */
+/** Millionths of a dollar. */
 const usdField = z
   .string({ error: USD_RULE })
   .regex(/^(0|[1-9]\d{0,29})(\.\d{1,6})?$/, USD_RULE)
@@ -59,13 +59,12 @@ const paymentIdField = z
 export interface Condition {
   readonly paymentIds?: ReadonlySet<number> | undefined;
   /**
-   * Its address was first seen less than the rule's `wait` ago. "Was never paid" would not do: a small first payment
-   * would evade it.
+   * First seen less than the rule's `wait` ago. "Was never paid" would not do: a small first payment would evade it.
    */
   readonly isAddressNew?: boolean | undefined;
-  /** Its address has an unknown form or a wrong checksum. */
+  /** An unknown form or a wrong checksum. */
   readonly isAddressUnparsed?: boolean | undefined;
-  /** It is worth more than this, in millionths of a dollar. */
+  /** Millionths of a dollar. */
   readonly usdAbove?: bigint | undefined;
   readonly addressIn?: string | undefined;
 }
@@ -108,7 +107,6 @@ export interface UsdSettings {
 
 export const DEFAULT_USD: UsdSettings = { maxAgeMs: 15 * 60_000, maxMovePercent: 25, pinned: new Map() };
 
-/** What may leave an account, as its owner decided. */
 export interface Policy {
   readonly platformId: number;
   /** What happens to a payout that no cap covers. */
@@ -188,7 +186,7 @@ const rule = z.strictObject({
 
 type GivenRule = z.output<typeof rule>;
 
-/** Contradictions, found when the file is read, not when a payout waits. */
+/** Finds contradictions when the file is read, not when a payout waits. */
 function* judgeRule({ when: given, cap: limit, window, over: then }: GivenRule): Generator<Problem> {
   if (limit !== undefined) yield* judgeCap(limit, given);
   if (limit !== undefined && window !== undefined) {
@@ -212,7 +210,7 @@ function* judgeRule({ when: given, cap: limit, window, over: then }: GivenRule):
   }
 }
 
-/** As long as a journal certainly has each send. */
+/** A journal certainly has every send of this time. */
 const LONGEST_WINDOW_MS = 7 * 86_400_000;
 
 function* judgeCap(limit: z.output<typeof cap>, { paymentIds }: Condition): Generator<Problem> {
@@ -270,11 +268,7 @@ const policyFile = z.strictObject({
   rules: z.array(rule, { error: 'must be a list of rules' }),
 });
 
-/**
- * Parses a policy file.
- * @param content - the parsed YAML, every scalar a text
- * @throws InvalidConfigError naming every problem, such as `rules.2.cap.usd`
- */
+/** @throws InvalidConfigError naming every problem, such as `rules.2.cap.usd` */
 export function parsePolicy(content: unknown): Policy {
   const parsed = policyFile.safeParse(content, { reportInput: true });
   if (!parsed.success) throw new InvalidConfigError(parsed.error.issues.map(toPlacedProblem));
@@ -296,7 +290,7 @@ export function parsePolicy(content: unknown): Policy {
   };
 }
 
-/** Names the place even of an unknown field, because there are many rules with many fields. */
+/** Names the place even of an unknown field: there are many rules with many fields. */
 function toPlacedProblem(issue: z.core.$ZodIssue): Problem {
   const problem = toProblem(issue);
   if (issue.code !== 'unrecognized_keys') return problem;
@@ -343,7 +337,7 @@ function findShortGroups(rules: readonly PolicyRule[], groups: Policy['groups'])
       : [
           {
             field: `${field}.quorum`,
-            message: `is ${then.quorum}, and the group ${then.by} has ${persons.size} persons`,
+            message: `is ${then.quorum}, and the group ${then.by} has ${persons.size} ${persons.size === 1 ? 'person' : 'people'}`,
           },
         ];
   });

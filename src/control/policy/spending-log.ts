@@ -6,18 +6,18 @@ export interface LoggedSpend {
   isReleased: boolean;
 }
 
-/** A window's position in a bucket: the sum, and the place of the oldest spend that counts. */
+/** A window's position in a bucket. `head` is the place of the oldest spend that counts. */
 interface Cursor {
   readonly withinMs: number;
   sum: bigint;
   head: number;
 }
 
-/** Spends that are counted together. `first` is the place of the first answered one. */
+/** `first` is the place of the first answered spend. */
 interface Bucket {
-  /** The sum of spends without an answer. */
+  /** Spends without an answer. */
   openSum: bigint;
-  /** Answered spends, oldest first. */
+  /** Oldest first. */
   answered: LoggedSpend[];
   first: number;
   /** The longest window: older spends are forgotten. */
@@ -29,14 +29,14 @@ interface Bucket {
 const SLACK = 1_024;
 
 /**
- * An exact log of spends by bucket (an address, a signer, or everything), with sums over windows of any length up to
- * the longest. The windows share the spends.
+ * An exact log of spends by bucket (an address, a signer, or everything). Windows of any length up to the longest share
+ * the spends.
  *
- * A send counts from its begin until the window's length after its answer. Its arrival at the gateway is in between, at
- * an unknown time. So the arrivals in any window stay below the limit. Counting from the begin, or by hours or calendar
+ * A send counts from its begin until the window's length after its answer. It arrives at the gateway in between, at an
+ * unknown time. So the arrivals in any window stay below the limit. Counting from the begin, or by calendar hours or
  * days, would allow twice as much.
  *
- * Times are of one monotonic clock, ms. A decision costs the same however many spends there are.
+ * Times are monotonic, ms. The cost of a decision does not depend on the number of spends.
  */
 export class SpendingLog {
   readonly #longestMs: number;
@@ -55,8 +55,8 @@ export class SpendingLog {
   }
 
   /**
-   * Call when a send's answer has come, or can no longer come. From then on it expires.
-   * @param at - monotonic, ms; not before that of an earlier call
+   * Call it when the answer has come, or can no longer come. From then on the send expires.
+   * @param at - monotonic, ms; never decreasing
    */
   answer(spend: LoggedSpend, at: number): void {
     if (spend.isReleased || spend.answeredAt !== undefined) return;
@@ -67,7 +67,7 @@ export class SpendingLog {
     bucket.openSum -= spend.value;
   }
 
-  /** The send is proved not to have paid. */
+  /** The send provably did not pay. */
   release(spend: LoggedSpend): void {
     if (spend.isReleased) return;
     const { bucket, value, place } = spend;

@@ -13,22 +13,21 @@ interface Rate {
   readonly anchor: string | undefined;
 }
 
-/** Now, by both clocks, ms. `now` is monotonic. */
+/** `now` is monotonic; ms. */
 interface RateMoment {
   readonly now: number;
   readonly wallNow: number;
 }
 
-/** The shortest time between moves of an anchor. */
+/** The shortest time between two moves of an anchor. */
 const MOVE_EVERY_MS = 24 * 60 * 60 * 1_000;
 
 const FINEST = 10n ** 18n;
 
 /**
- * The gateway's latest dollar rates, kept only in this process. A missing, old or jumped rate does not count. A payout
- * that needs one waits, so that no wrong rate lets it pass a cap. A rate further than `maxMove` from its anchor does
- * not count either. The journal keeps the anchor, which moves by at most `maxMove` a day. So a lying gateway gets no
- * further, at once or in small steps.
+ * The gateway's latest dollar rates, kept only in this process. A missing, old or jumped rate does not count: a payout
+ * that needs it waits. Nor does a rate further than `maxMove` from its anchor. The journal keeps the anchor, which
+ * moves by at most `maxMove` a day. So a lying gateway gets no further, at once or in small steps.
  */
 export class UsdRates {
   #settings: UsdSettings;

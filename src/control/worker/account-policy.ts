@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
 import type { SendAuthority } from '../../worker/sender/send-authority.js';
@@ -22,29 +22,25 @@ export interface AccountPolicyOptions {
   readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
   readonly source: HeldPayouts;
-  /** Keeps what is told to people. */
   readonly writeReport: (report: PolicyReport) => Promise<void>;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
   readonly clock: Clock;
-  /** For how long a request may be on its way after it was journaled, ms. */
   readonly doubtMs: number;
-  /** See `UsdRates`. */
   readonly rateMoveEveryMs?: number | undefined;
   readonly logger: Logger;
 }
 
 const RETRY_MS = 1_000;
-/** A journal's lines are held until they are taken. */
+/** The journal holds spends in memory until they are taken. */
 const REMEMBER_EVERY_MS = 60_000;
 
-/** An account's policy at work: it judges each send, and keeps what it holds up to date. */
 export class AccountPolicy {
   readonly authority: PolicyAuthority;
   readonly #options: AccountPolicyOptions;
   readonly #watch: HoldWatch;
   #hasLease = false;
-  /** Since when this process asks for rates, wall clock, ms. */
+  /** When this process began to ask for rates, wall clock, ms. */
   #asksSince = 0;
 
   constructor(options: AccountPolicyOptions) {
@@ -53,10 +49,7 @@ export class AccountPolicy {
     this.#watch = new HoldWatch({ ...options, authority });
   }
 
-  /**
-   * This process has the lease: learns what others spent and hold, however long Redis is unavailable. Nothing may be sent
-   * before.
-   */
+  /** Learns what others spent and hold; waits while Redis is unavailable. Nothing may be sent before it resolves. */
   async takeOver(end: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     this.#hasLease = true;
@@ -74,9 +67,8 @@ export class AccountPolicy {
     }
   }
 
-  /** Runs until the signal is aborted. */
   async keep(given: AbortSignal): Promise<void> {
-    // One of its own for its loops: Node warns of a signal with more than ten listeners.
+    // Node warns about more than ten listeners on one signal.
     const { signal: end } = followSignals(given);
     const { current, gateway, journal, clock, logger } = this.#options;
     const { rates } = this.authority;
@@ -101,7 +93,6 @@ export class AccountPolicy {
     return { hash, at: clock.wallNow(), rules: usage, held: this.#watch.held, ratesAt, ratesMissingSince };
   }
 
-  /** While another process has the lease: remembers what that spends, until the signal is aborted. */
   async standBy(end: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     const remember = (): void => {
@@ -123,7 +114,7 @@ interface ReportPolicyOptions {
 
 const REPORT_EVERY_MS = 10_000;
 
-/** Tells people how much of each window is used, until the signal is aborted. Beside the sends, and never in their way. */
+/** Publishes how much of each window is used. It never delays a send. */
 async function reportPolicy(options: ReportPolicyOptions, signal: AbortSignal): Promise<void> {
   const { describe, write, clock, logger } = options;
   const onError = ({ message }: Error): void => {
@@ -135,12 +126,10 @@ async function reportPolicy(options: ReportPolicyOptions, signal: AbortSignal): 
 interface TellPolicyOptions {
   readonly policy: {
     readonly file: string;
-    /** The hashes of what was loaded since the last call. */
+    /** Hashes since the last call. */
     takeLoaded(): readonly string[];
   };
-  /** Host and process id. */
   readonly name: string;
-  /** Tells those who read the account's events. */
   readonly tell: (hash: string, about: string) => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -148,7 +137,7 @@ interface TellPolicyOptions {
 
 const CHECK_EVERY_MS = 1_000;
 
-/** Tells each policy that this process has loaded, once, until the signal is aborted. An unavailable Redis is waited for. */
+/** Publishes each loaded policy once, until the signal is aborted. It retries while Redis is unavailable. */
 export async function tellPolicy(options: TellPolicyOptions, end: AbortSignal): Promise<void> {
   const { policy, name, tell, clock, logger } = options;
   const about = `${basename(policy.file)}, by ${name}`;

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
-import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import { findFault, type HeldFor, type Hold, type Payout } from '../../ledger/payout.js';
 import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { OutboxRelay } from '../../queues/outbox-relay.js';
@@ -21,7 +21,6 @@ interface HoldWatchOptions {
   readonly logger: Logger;
 }
 
-/** How many payouts a rule holds. */
 interface HeldCount {
   readonly rule: string;
   readonly reason: string;
@@ -29,22 +28,21 @@ interface HeldCount {
 }
 
 const EVERY_MS = 1_000;
-/** How many payouts are judged at once: some 30 ms. */
+/** Payouts checked at once: about 30 ms. */
 const BATCH = 100;
 
 /**
- * Keeps what the policy holds true: what it lets pass is released, and what it will not let pass is held before its turn, so
- * that persons may approve it meanwhile. Runs in the process that sends. Never decides whether a payout is sent: the sender
- * asks the policy again.
+ * Keeps the policy's holds current, in the process that sends. It releases what passes now, and holds early what will
+ * not pass, so that people can approve it meanwhile. It never decides a send: the sender asks the policy again.
  */
 export class HoldWatch {
   readonly #options: HoldWatchOptions;
-  /** Up to where the queue was judged early. */
+  /** Where the next early check of the queue begins. */
   #cursor: string | undefined;
-  /** Up to where it was looked for what others hold. */
+  /** Where the next search for unknown holds begins. */
   #heldCursor: string | undefined;
   #hash = '';
-  /** Payouts that are held, by rule and verdict: of the pages of the present round, and of the round before. */
+  /** Held payouts by rule and reason in the present round. `#counted` has the last full round. */
   #counting = new Map<string, HeldCount>();
   #counted: readonly HeldCount[] = [];
 
@@ -52,23 +50,18 @@ export class HoldWatch {
     this.#options = options;
   }
 
-  /**
-   * Learns what others spent and hold. Nothing may be sent before it has resolved.
-   * @throws RedisUnavailableError
-   */
+  /** Learns what others spent and hold. Nothing may be sent before it resolves. */
   async takeOver(): Promise<void> {
     const { authority, senderLedger } = this.#options;
     authority.takeOver(await senderLedger.readSpends());
-    // The lines have to stand before anything is sent; the others are looked at beside the sends.
+    // The lines must be complete before any send. Other holds are checked beside the sends.
     await this.#readHeld(({ reason }) => reason === 'wait');
   }
 
-  /** What is held, as it was found last. */
   get held(): readonly HeldCount[] {
     return this.#counted;
   }
 
-  /** Runs until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     const onError = ({ message }: Error): void => {
@@ -77,7 +70,6 @@ export class HoldWatch {
     await every(EVERY_MS, this.check.bind(this), { clock, signal, onError });
   }
 
-  /** @throws RedisUnavailableError; Error when the journal cannot be written */
   async check(): Promise<void> {
     const { authority, journal, clock } = this.#options;
     authority.catchUp();
@@ -92,7 +84,7 @@ export class HoldWatch {
     if (addresses.length > 0) await journal.noteSeen({ at: clock.wallNow(), addresses });
   }
 
-  /** Judges what is held, in the order in which it was held: so the lines form in that order. */
+  /** Checks the oldest holds first: the lines form in that order. */
   async #readHeld(isWanted: (held: HeldFor) => boolean): Promise<void> {
     const { authority, source } = this.#options;
     const { hash } = authority;
@@ -108,16 +100,15 @@ export class HoldWatch {
     this.#hash = hash;
   }
 
-  /** Something was said about these payouts: an approval, or a rejection. */
   async #judgeMarked(): Promise<void> {
     const { source } = this.#options;
     const payoutIds = await source.marked(BATCH);
-    // First: what is said from now on marks it again.
+    // Unmark first: a later approval or rejection marks the payout again.
     await source.unmark(payoutIds);
     for (const payoutId of payoutIds) await this.#judge(payoutId);
   }
 
-  /** A process that did not know yet that it had lost the lease may have held some: a page each time, from the first on. */
+  /** Finds holds of a process that did not know that it had lost the lease, one page a call. */
   async #findUnknown(): Promise<void> {
     const { authority, source } = this.#options;
     const { payouts, next } = await source.held(this.#heldCursor, BATCH);
@@ -138,7 +129,7 @@ export class HoldWatch {
     this.#counting.set(key, { rule, reason, count });
   }
 
-  /** Releases from the front of a line on, for as long as there is room. */
+  /** Releases from the front of a line while there is room. */
   async #serve(line: readonly string[]): Promise<void> {
     let judged = 0;
     for (const payoutId of line) {
@@ -147,11 +138,11 @@ export class HoldWatch {
     }
   }
 
-  /** @returns whether the next in line may be looked at: this one is free to go, or gone */
+  /** @returns whether to continue with the next in line: this one is released or gone */
   async #judge(payoutId: string): Promise<boolean> {
     const { source, authority } = this.#options;
     const payout = await source.read(payoutId);
-    // Free to go since the last time: it keeps its room.
+    // Released before: it keeps its room.
     if (payout?.state === 'queued') return true;
     if (payout?.state === 'held' && payout.held?.kind === 'policy') return this.#judgeHeld(payout);
     authority.leave(payoutId);
@@ -165,7 +156,7 @@ export class HoldWatch {
       return true;
     }
     const { hold } = permit;
-    // The policy goes on holding it: a lack of this journal alone holds nothing in bulk.
+    // The policy's hold stays: the lack of this journal alone must not hold payouts in bulk.
     if (hold.reason === 'before_birth') return false;
     if (!isSameHold(payout.held, hold)) await this.#hold(payout, hold);
     return false;
@@ -177,7 +168,7 @@ export class HoldWatch {
     await senderLedger.holdPayout(payoutId, attempt, hold);
   }
 
-  /** Looks at payouts that were queued since, a part at a time. */
+  /** One page a call. */
   async #judgeQueued(): Promise<void> {
     const { authority, source, logger } = this.#options;
     const { payouts, next } = await source.queued(this.#cursor, BATCH);
@@ -191,7 +182,7 @@ export class HoldWatch {
   }
 }
 
-/** What its wording says of sums changes all the time: that alone is not worth a write. */
+/** Ignores the message: its sums change all the time, which is not worth a write. */
 function isSameHold(one: HeldFor | undefined, other: HeldFor): boolean {
   if (one === undefined) return false;
   const isSameEnd =
@@ -215,11 +206,7 @@ interface ReleaseHeldOptions {
   readonly logger: Logger;
 }
 
-/**
- * Queues a held payout again, for the sender to check.
- * @param reason - for its history
- * @throws RedisUnavailableError
- */
+/** Queues a held payout again, for the sender to check. */
 async function releaseHeld(
   { ledger, relay, logger }: ReleaseHeldOptions,
   payoutId: string,
@@ -227,19 +214,16 @@ async function releaseHeld(
 ): Promise<void> {
   try {
     await ledger.change({ payoutId, from: 'held', to: 'queued', reason });
-    // At once; the outbox would take some seconds.
+    // Deliver at once: the outbox would take seconds.
     await relay.tryDeliver('queued', [payoutId]);
     logger.info({ payoutId, reason }, 'payout released');
   } catch (error) {
-    // An operator cancelled or released it at this moment.
+    // An operator cancelled or released it meanwhile.
     if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
   }
 }
 
-/**
- * Requeues what was held only because the journal was not adopted. Call it after the adoption.
- * @throws RedisUnavailableError
- */
+/** Requeues what was held only because the journal was not adopted. Call it after the adoption. */
 export async function releaseAdopted(
   { source, ...options }: ReleaseHeldOptions & { readonly source: Pick<HeldPayouts, 'held'> },
   isOver: () => boolean,
@@ -255,16 +239,17 @@ export async function releaseAdopted(
   } while (after !== undefined);
 }
 
-/** Where the worker finds what the policy holds, or may hold. */
 export type HeldPayouts = Pick<HoldSource, 'read' | 'held' | 'queued' | 'marked' | 'unmark'>;
 
-/** Payouts, and where the next page begins. */
 export interface HeldPage {
   readonly payouts: readonly Payout[];
   readonly next: string | undefined;
 }
 
-/** Reads what the policy holds, or may hold, from Redis. What cannot be read, or never be sent, is left out: the sender holds it. */
+/**
+ * Reads what the policy holds, or may hold, from Redis. It omits what is unreadable or can never be sent: the sender
+ * holds that. Every method throws RedisUnavailableError.
+ */
 export class HoldSource {
   readonly #connection: LedgerConnection;
 
@@ -272,29 +257,18 @@ export class HoldSource {
     this.#connection = connection;
   }
 
-  /** One payout as it is now. @throws RedisUnavailableError */
   async read(payoutId: string): Promise<Payout | undefined> {
     return (await this.#readAll([payoutId]))[0];
   }
 
-  /**
-   * A page of what is held, in the order in which it was held.
-   * @param after - `next` of the page before; undefined for the first
-   * @returns `next`: undefined at the end
-   * @throws RedisUnavailableError
-   */
+  /** A page of held payouts, the oldest hold first. `next` is undefined at the end. */
   async held(after: string | undefined, limit: number): Promise<HeldPage> {
     const options = { state: 'held', limit, ...(after !== undefined && { cursor: after }) } as const;
     const { payoutIds, next } = await listPayoutIds(this.#connection, options);
     return { payouts: await this.#readAll(payoutIds), next };
   }
 
-  /**
-   * Payouts that came into the queue after a place in it.
-   * @param after - `next` of the last call; undefined for the front
-   * @returns `next`: where the next call begins
-   * @throws RedisUnavailableError
-   */
+  /** A page of the queue. `next` stays valid at the end, for payouts that are queued later. */
   async queued(after: string | undefined, limit: number): Promise<HeldPage> {
     const { redis, keys } = this.#connection;
     const from = after === undefined ? '-inf' : `(${after}`;
@@ -305,13 +279,12 @@ export class HoldSource {
     return { payouts, next: found.at(-1) ?? after };
   }
 
-  /** Held payouts of which somebody said something since. @throws RedisUnavailableError */
+  /** Payouts that were approved or rejected since they were unmarked. */
   async marked(limit: number): Promise<string[]> {
     const { redis, keys } = this.#connection;
     return ask(redis.srandmember(keys.recheck, limit));
   }
 
-  /** @throws RedisUnavailableError */
   async unmark(payoutIds: readonly string[]): Promise<void> {
     const { redis, keys } = this.#connection;
     if (payoutIds.length > 0) await ask(redis.srem(keys.recheck, ...payoutIds));
@@ -319,7 +292,7 @@ export class HoldSource {
 
   async #readAll(payoutIds: readonly string[]): Promise<readonly Payout[]> {
     const payouts = await readReadable(this.#connection, payoutIds, () => undefined);
-    // No rule can judge an amount that is none.
+    // No rule can check an invalid amount.
     return payouts.filter((payout) => findFault(payout) === undefined);
   }
 }

@@ -9,23 +9,22 @@ import type { UsdRates } from '../policy/usd-rates.js';
 interface KeepRatesOptions {
   readonly rates: UsdRates;
   readonly journal: Pick<SendJournal, 'rateAnchors' | 'noteRates'>;
-  /** The policy that counts now. */
   readonly policy: () => Policy;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** At the most; more often where the policy takes rates for old sooner, or payouts would wait between two queries. */
+/** The longest interval. A short `maxAge` shortens it, or payouts would wait between two queries. */
 const FETCH_EVERY_MS = 5 * 60_000;
-/** A query that failed is repeated after this time: payouts wait for it. */
+/** After a failed query: payouts wait for it. */
 const RETRY_MS = 10_000;
-/** How often it is looked whether the policy asks for dollars by now. */
+/** A reloaded policy may need dollars. */
 const CHECK_EVERY_MS = 1_000;
 
 /**
- * Fetches rates in dollars from the gateway until the signal is aborted, for as long as the policy asks for any. Those that are
- * cached in Redis are for people to read: who can write there could set them.
+ * Fetches dollar rates from the gateway while the policy needs them, until the signal is aborted. Rates in Redis are
+ * for display only: anyone with write access could set them.
  */
 export async function keepRates(options: KeepRatesOptions, signal: AbortSignal): Promise<void> {
   const { policy, clock, logger } = options;
@@ -33,7 +32,7 @@ export async function keepRates(options: KeepRatesOptions, signal: AbortSignal):
   let reported: string | undefined;
   const fetch = async (): Promise<void> => {
     await fetchRates(options);
-    // A currency whose rate was named once waits for the second.
+    // A rate seen once needs a second sight to count.
     fetchAt = clock.now() + (options.rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(policy()));
     reported = undefined;
   };
@@ -62,7 +61,6 @@ function fetchEveryMs({ usd = DEFAULT_USD }: Policy): number {
   return Math.min(FETCH_EVERY_MS, Math.max(RETRY_MS, usd.maxAgeMs / 2));
 }
 
-/** Whether a rule needs to know what a payout is worth in dollars. */
 export function asksForDollars({ rules }: Policy): boolean {
   return rules.some(({ when, cap }) => when.usdAbove !== undefined || cap?.unit === 'usd');
 }

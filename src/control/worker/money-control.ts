@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { writePolicyReport } from '../../ledger/policy-report.js';
-import { tellPolicyLoaded } from '../../ledger/workers.js';
+import { writePolicyReport } from '../../ledger/reads/policy-report.js';
+import { tellPolicyLoaded } from '../../ledger/reads/workers.js';
 import type { Logger } from '../../base/logger.js';
 import type { AccountControl, KeyringFacts, OpenedAccount, SendControl } from '../../worker/account-control.js';
 import { ReceiptSigner } from '../intents/receipt-signer.js';
@@ -22,7 +22,6 @@ interface MoneyControlOptions {
   readonly logger: Logger;
 }
 
-/** Signatures and a policy at work in one account: either may be missing. */
 export class MoneyControl implements AccountControl {
   readonly receipts: ReceiptSigner | undefined;
   readonly #options: MoneyControlOptions;
@@ -73,7 +72,9 @@ export class MoneyControl implements AccountControl {
     };
   }
 
-  /** What a worker held one by one whose journal was not adopted, as those of the version before did. */
+  /**
+   * Releases payouts that a worker, such as one of the version before, held singly because its journal was not adopted.
+   */
   async #releaseAdopted(
     { journal, ledger, relay }: OpenedAccount,
     source: HoldSource,

@@ -4,7 +4,7 @@ import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold, Payout } from '../../ledger/payout.js';
-import type { RuleUsage } from '../../ledger/policy-report.js';
+import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import type { SpendEvent } from '../../ledger/control-record.js';
 import type { SendAuthority, SendPermit } from '../../worker/sender/send-authority.js';
 import { type ApprovalCount, countApprovals } from '../approvals/approval.js';
@@ -18,39 +18,35 @@ import { formatMicros } from '../policy/usd.js';
 import { Spending } from './spending.js';
 import { type FrontOfLine, WaitingLines } from './waiting-lines.js';
 
-/** A policy as it was read last: its parts change together. */
+/** A policy as last read: its parts change together. */
 export type PolicyInForce = Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed' | 'longestWindowMs'>;
 
 export interface PolicyAuthorityOptions {
   readonly platformId: number;
-  /** The policy as it was read last. */
   readonly current: PolicyInForce;
-  /** Judges signatures first; undefined where nothing has to be signed. */
+  /** Checks signatures first; undefined if signing is not required. */
   readonly signatures?: SendAuthority | undefined;
-  /** Whose approvals count; undefined where none do. */
+  /** Undefined if no approvals count. */
   readonly keyring?: (KeyFinder & Pick<Keyring, 'keys'>) | undefined;
   readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt' | 'rejectionOf' | 'noteRejected'>;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
-  /** For how long a request may be on its way after it was journaled, ms. */
   readonly doubtMs: number;
-  /** See `UsdRates`. */
   readonly rateMoveEveryMs?: number | undefined;
 }
 
-/** Grants what the policy lets leave. It only holds: nothing here cancels a payout. */
+/** Grants what the policy passes. It only holds: it never cancels a payout. */
 export class PolicyAuthority implements SendAuthority {
   readonly #options: PolicyAuthorityOptions;
   readonly #spending: Spending;
   readonly #lines = new WaitingLines();
   readonly #keepMs: number;
   readonly rates: UsdRates;
-  /** What belongs together of the policy that was read last. */
   #loaded: Omit<PolicyInForce, 'longestWindowMs'>;
-  /** When what is held without waiting in a line is to be judged again, monotonic, ms. */
+  /** The next check of holds that wait in no line, monotonic, ms. */
   readonly #due = new Map<string, number>();
-  /** Addresses that were seen first since {@link takeUnseen}. */
+  /** Addresses first seen since {@link takeUnseen}. */
   #unseen = new Set<string>();
-  /** Rejections that the journal does not have yet, by intent. */
+  /** Rejections that the journal lacks, by intent. */
   readonly #unkept = new Map<string, RejectionNote>();
 
   constructor(options: PolicyAuthorityOptions) {
@@ -62,28 +58,23 @@ export class PolicyAuthority implements SendAuthority {
     this.#spending = new Spending({ clock, doubtMs, keepMs: this.#keepMs }, this.#world);
   }
 
-  /** The hash of the policy that counts. */
   get hash(): string {
     this.#useCurrent();
     return this.#loaded.hash;
   }
 
-  /** What counts in the windows of the policy. */
   get usage(): RuleUsage[] {
     this.#useCurrent();
     this.catchUp();
     return describeUsage(this.#loaded.policy, this.#spending, this.#lines, this.#options.clock.now());
   }
 
-  /** Whether a rule can be judged before it is a payout's turn. */
+  /** Whether a rule can be checked before a payout's turn. */
   get hasEarlyRules(): boolean {
     return this.#loaded.policy.rules.some(isEarly);
   }
 
-  /**
-   * This process has the lease: what others spent counts too.
-   * @param ledger - a witness that anybody may have altered: of spends that the journal has, it is not asked
-   */
+  /** @param ledger - anyone may have altered it: only spends that the journal lacks count */
   takeOver(ledger: readonly SpendEvent[]): void {
     this.#take('by wall clock');
     const idOf = (event: SpendEvent): string => (event.kind === 'begun' ? event.spend.id : event.id);
@@ -96,12 +87,12 @@ export class PolicyAuthority implements SendAuthority {
     this.#due.clear();
   }
 
-  /** Another process has the lease: remembers what it spends. Call it now and then. */
+  /** Remembers what the process with the lease spends. Call it now and then. */
   standBy(): void {
     this.#take('by wall clock');
   }
 
-  /** Takes what this process has spent since. Call it often: a spend grows old from the first call after its answer. */
+  /** Takes what this process has spent. Call it often: a spend ages from the first call after its answer. */
   catchUp(): void {
     this.#take('now');
   }
@@ -112,7 +103,9 @@ export class PolicyAuthority implements SendAuthority {
     for (const event of events) if (event.kind === 'begun') this.leave(event.spend.payoutId);
   }
 
-  /** The lines whose first payout has room by now, each from its front on, and a few others in turn: those may be gone. */
+  /**
+   * Lines to check, each from its front: those whose first payout has room, and a few others, whose first may be gone.
+   */
   findFronts(): string[][] {
     this.#useCurrent();
     const now = this.#options.clock.now();
@@ -124,7 +117,7 @@ export class PolicyAuthority implements SendAuthority {
     return this.#lines.take(hasRoom, OTHER_FRONTS);
   }
 
-  /** Payouts that are held, wait in no line, and are to be judged again by now. @param limit - the most of them */
+  /** Held payouts in no line that are due for a check. */
   findDue(limit: number): string[] {
     const now = this.#options.clock.now();
     const due: string[] = [];
@@ -135,21 +128,18 @@ export class PolicyAuthority implements SendAuthority {
     return due;
   }
 
-  /** Whether it is known when a payout that is held is to be judged again. */
+  /** Whether the next check of a held payout is known. */
   knows(payoutId: string): boolean {
     return this.#lines.has(payoutId) || this.#due.has(payoutId);
   }
 
-  /** A payout is neither queued nor held any more. */
+  /** Call it when a payout is neither queued nor held any more. */
   leave(payoutId: string): void {
     this.#lines.leave(payoutId);
     this.#due.delete(payoutId);
   }
 
-  /**
-   * Why a payout could not be sent however much room there was; undefined where nothing is known against it yet. So that
-   * persons can approve it while it waits for its turn.
-   */
+  /** Why a payout could not be sent however much room there was, so that people can approve it before its turn. */
   judgeEarly(payout: Payout): Hold | undefined {
     const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
     if (permit.kind === 'refused') return undefined;
@@ -161,7 +151,7 @@ export class PolicyAuthority implements SendAuthority {
     return toHold(verdict);
   }
 
-  /** When is a payout to be judged again? Of approvals, and of another policy, the worker hears in other ways. */
+  /** Notes when to check a payout again. Approvals and a new policy reach the worker in other ways. */
   #remember(payoutId: string, verdict: Verdict): void {
     const { clock } = this.#options;
     const until = verdict.kind === 'send' ? undefined : verdict.until;
@@ -174,7 +164,7 @@ export class PolicyAuthority implements SendAuthority {
     this.#due.set(payoutId, clock.now() + waitMs);
   }
 
-  /** Addresses that are to be noted as seen; each is returned once. */
+  /** Addresses to note as seen; each is returned once. */
   takeUnseen(): string[] {
     const unseen = [...this.#unseen];
     this.#unseen = new Set();
@@ -196,7 +186,7 @@ export class PolicyAuthority implements SendAuthority {
     }
     this.#useCurrent();
     this.catchUp();
-    // It may be sent once more: its earlier attempts paid nothing.
+    // It may be sent again: its earlier attempts paid nothing.
     if (payout.attempt > 0) this.#spending.releasePayout(payout.payoutId);
     const { decision, approvals, worth } = this.#decide(this.#loaded.policy, payout, permit.signed);
     this.#keepInLine(payout.payoutId, decision);
@@ -231,13 +221,13 @@ export class PolicyAuthority implements SendAuthority {
       }),
       approvedBy: approvals.approvedBy,
       rejectedBy: approvals.rejectedBy,
-      // As it was signed.
+      // The signed value.
       stranger: keyring && findStranger(payout.signed?.requestedBy, keyring.keys),
     });
     return { decision, approvals, worth };
   }
 
-  /** Free to go, it keeps its place until it is sent; held for another reason, it keeps nobody waiting. */
+  /** A granted payout keeps its place until it is sent. One held for another reason must not block the line. */
   #keepInLine(payoutId: string, { verdict, all }: Decision): void {
     if (verdict.kind === 'wait') this.#lines.stand(payoutId, all);
     else if (verdict.kind !== 'send') this.#lines.leave(payoutId);
@@ -247,7 +237,7 @@ export class PolicyAuthority implements SendAuthority {
     const { platformId, keyring, clock, journal } = this.#options;
     if (keyring === undefined || signed === undefined) return NO_APPROVALS;
     const signedBy = keyring.find(signed.key)?.person ?? '';
-    // As it was signed.
+    // The signed value.
     const requestedBy = stored?.requestedBy;
     const { intent, issuedAt } = signed;
     const payout = { platformId, payoutId, intent, signedBy, requestedBy };
@@ -273,7 +263,7 @@ export class PolicyAuthority implements SendAuthority {
     this.#loaded = snapshot(current);
     this.rates.use(this.#loaded.policy.usd ?? DEFAULT_USD);
     this.#spending.use(this.#world);
-    // Rules may have other names now; who waits comes back in the order in which it was held.
+    // Rules may have other names now. The lines form again in the order of the holds.
     this.#lines.clear();
   }
 
@@ -285,7 +275,6 @@ export class PolicyAuthority implements SendAuthority {
   }
 }
 
-/** What the rules say of a payout, and what they were told. */
 interface Judgement {
   readonly decision: Decision;
   readonly approvals: ApprovalCount;
@@ -298,18 +287,17 @@ function snapshot({ policy, hash, isListed }: PolicyInForce): Omit<PolicyInForce
   return { policy, hash, isListed };
 }
 
-/** Whether the answer of a rule does not depend on what else is sent until the payout's turn, or on the hour. */
+/** Whether the verdict depends neither on other sends nor on the hour. */
 function isEarly({ cap, hours }: PolicyRule): boolean {
   return cap?.withinMs === undefined && hours === undefined;
 }
 
-/** What waits and does not say until when is judged again after this time. */
+/** A wait without a known end is checked again after this time. */
 const AGAIN_MS = 30_000;
 
-/** How many lines without room are looked at each time: their first payout may have been cancelled. */
+/** Lines without room to check at each call: their first payout may have been cancelled. */
 const OTHER_FRONTS = 20;
 
-/** A verdict as the payout's record has it. */
 function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
   const { kind: reason, rule } = verdict;
   const needs = verdict.kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
@@ -321,17 +309,17 @@ function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
   const { rule, reason } = verdict;
   const why = `Rule ${rule} of the policy: ${reason}.`;
   if (verdict.kind === 'approve') {
-    const persons = verdict.missing === 1 ? '1 more person' : `${verdict.missing} more persons`;
+    const persons = verdict.missing === 1 ? '1 more person' : `${verdict.missing} more people`;
     return `${why} ${persons} of the group ${verdict.by} must approve it: \`payouts approve\`.`;
   }
   if (verdict.kind === 'refuse') return `${why} Change the policy, or cancel the payout.`;
   return `${why} It is sent by itself when the rule lets it pass.`;
 }
 
-/** The fullest buckets of a rule that are told of. */
+/** Only the fullest buckets of a rule are published. */
 const MOST_BUCKETS = 10;
 
-/** What counts in the windows of a policy. @param now - monotonic, ms */
+/** @param now - monotonic, ms */
 function describeUsage(
   { rules }: Policy,
   spending: Pick<Spending, 'view' | 'bucketsOf'>,

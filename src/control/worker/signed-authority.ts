@@ -22,13 +22,13 @@ export interface SignedAuthorityOptions {
     'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'wasAccepted' | 'hasAct' | 'lastSends'
   >;
   readonly clock: Pick<Clock, 'wallNow'>;
-  /** How long a request may be on its way after it was journaled. */
+  /** Longest time from journal line to sent request, ms. */
   readonly doubtMs: number;
 }
 
 export type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
 
-/** As many as a journal keeps whole. */
+/** A journal keeps this many sends whole. */
 const NEWEST_SENDS = 200;
 
 const UNSIGNED = 'It is not signed. Enqueue it again with a producer that has a signing key.';
@@ -38,8 +38,8 @@ const SENT_AND_UNSIGNED = `It is not signed, and after an attempt it cannot be s
 const SENT_AND_EXPIRED = `It expired after an attempt, and cannot be signed again. ${NEW_PAYOUT_ID}`;
 
 /**
- * Grants what a producer of the keyring signed, unaltered, in its time, once. This host's journal knows earlier sends,
- * whatever Redis says.
+ * Grants once what a producer of the keyring signed, if it is unaltered and in its time. This host's journal knows
+ * earlier sends, whatever Redis says.
  */
 export class SignedAuthority implements SendAuthority, ResumeAuthority {
   readonly #options: SignedAuthorityOptions;
@@ -83,7 +83,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     return { kind: 'accepted', actHash: verdict.actHash };
   }
 
-  /** A send that this journal cannot know may have happened. */
+  /** Refuses if the journal cannot know of an earlier send. */
   #judgeJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
     const { bornAt, prunedUpTo } = this.#options.journal;
     if (issuedAt < bornAt) {
@@ -97,7 +97,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     return undefined;
   }
 
-  /** Every earlier attempt needs a proof that it was not sent, or an operator's signed act. */
+  /** Every earlier attempt needs proof that it was not sent, or an operator's signed act. */
   #judgeAttempts(payout: Payout, signed: SignedSend): SignedPermit {
     const attempts = this.#options.journal.unclearedAttempts(payout.payoutId, Infinity);
     if (attempts.length === 0) return { kind: 'granted', signed };
@@ -140,9 +140,8 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /**
-   * When an operator can know an attempt's outcome, wall clock, ms: at once after a rejection. Otherwise the sending
-   * worker may have allowed its request more time than this one does. An attempt that is not among the newest is long
-   * over.
+   * When an operator can know an attempt's outcome, wall clock, ms. A rejection is known at once. Otherwise the sending
+   * worker may have allowed more time than this one does. An attempt that is not among the newest is long over.
    */
   #decidableFrom(payoutId: string, attempt: number): number {
     const { journal, doubtMs } = this.#options;

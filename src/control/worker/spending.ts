@@ -14,9 +14,9 @@ import { type LoggedSpend, SpendingLog } from '../policy/spending-log.js';
 
 interface SpendingOptions {
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
-  /** For how long a request may be on its way after it was journaled, ms. */
+  /** Longest time from journal line to sent request, ms. */
   readonly doubtMs: number;
-  /** For how long spends are held: at least the longest window, ms. */
+  /** At least the longest window, ms. */
   readonly keepMs: number;
 }
 
@@ -28,24 +28,24 @@ interface Held extends HeldSpend {
   logged: (LoggedSpend | undefined)[];
 }
 
-/** The clocks of two hosts may differ by this much: a spend is taken for so much younger. */
+/** Two hosts' clocks may differ by this much: a spend counts as so much younger. */
 const CLOCKS_WITHIN_MS = 2_000;
 
 /**
- * What was spent, for the windows of a policy: from the journal and the ledger, of every process of the account.
+ * What all processes of the account spent, from the journal and the ledger, for the windows of a policy.
  *
- * Spends that another process, or an earlier one, made are placed by the wall clock; from then on only the monotonic clock
- * makes them older.
+ * The wall clock places the spends of other and earlier processes. From then on only the monotonic clock ages them:
+ * every `now` is monotonic, ms.
  */
 export class Spending {
   readonly #options: SpendingOptions;
   readonly #held = new Map<string, Held>();
-  /** Those whose request may be on its way. */
+  /** Spends whose request may be on its way. */
   readonly #open = new Set<string>();
-  /** Up to where times were given to windows, which take them in order, monotonic, ms. */
+  /** The latest time given to windows, which take times in order; monotonic, ms. */
   #latest = -Infinity;
   #world: SpendingWorld;
-  /** Built when they are asked for: a process that stands by only remembers. */
+  /** Built on demand: a process that stands by only remembers. */
   #windows: ReadonlyMap<string, RuleWindow> | undefined;
 
   constructor(options: SpendingOptions, world: SpendingWorld) {
@@ -53,23 +53,19 @@ export class Spending {
     this.#world = world;
   }
 
-  /** From now on the windows of this policy count. */
   use(world: SpendingWorld): void {
     this.#world = world;
     this.#windows = undefined;
   }
 
-  /**
-   * Takes what was spent since the last call.
-   * @param placing - `by wall clock` for what happened before this process was the sender; else it has happened just now
-   */
+  /** @param placing - `by wall clock` for spends from before this process was the sender */
   take(events: readonly SpendEvent[], placing: 'by wall clock' | 'now'): void {
     if (placing === 'now') this.#apply(events, () => this.#options.clock.now());
     else {
-      // There may be 86,400 of each day: to build the windows once is much less work than to move them event by event.
+      // A day may have 86,400 events: building the windows once is much less work than moving them for each event.
       this.#windows = undefined;
       let reached = -Infinity;
-      // What stands behind another happened after it, also where a wall clock was set back in between.
+      // A later event happened later, even if a wall clock was set back in between.
       this.#apply(events, (at) => (reached = Math.max(reached, this.#toMonotonic(at))));
     }
   }
@@ -84,25 +80,23 @@ export class Spending {
     this.#forget();
   }
 
-  /** Whether a spend is known, and may have paid. */
+  /** Whether a spend is known and may have paid. */
   has(id: string): boolean {
     return this.#held.has(id);
   }
 
-  /** The attempts of a payout of which the gateway accepted none are known to have paid nothing. */
+  /** Releases the payout's attempts that the gateway did not accept: they are known to have paid nothing. */
   releasePayout(payoutId: string): void {
     for (const { spend, isAccepted } of this.#held.values()) {
       if (spend.payoutId === payoutId && !isAccepted) this.#release(spend.id);
     }
   }
 
-  /** What counts in each bucket of a rule's window. @param now - monotonic, ms */
   bucketsOf(rule: string, now: number): Iterable<[bucket: string, sum: bigint]> {
     const { series, withinMs } = this.#windowOf(rule);
     return series.sums(withinMs, now);
   }
 
-  /** The window of a rule's cap for one bucket, without those that wait. */
   view(rule: string, bucket: string): Omit<WindowView, 'ahead'> {
     const { series, withinMs } = this.#windowOf(rule);
     return series.view(withinMs, bucket, this.#options.clock.now());
@@ -132,7 +126,7 @@ export class Spending {
     const held = this.#held.get(id);
     if (held === undefined || held.agesFrom !== undefined) return;
     this.#open.delete(id);
-    // Windows that were built take times in order: later than it was is on the safe side.
+    // Windows take times in order: a later time is on the safe side.
     if (this.#windows !== undefined) this.#latest = Math.max(this.#latest, at);
     held.agesFrom = this.#windows === undefined ? at : this.#latest;
     for (const series of this.#standing) series.answer(held, held.agesFrom);
@@ -146,7 +140,7 @@ export class Spending {
     for (const series of this.#standing) series.release(held);
   }
 
-  /** A request that got no answer cannot arrive any more once its doubt is over. */
+  /** A request without an answer cannot arrive any more after `doubtMs`. */
   #endDoubts(): void {
     const { clock, doubtMs } = this.#options;
     for (const id of this.#open) {
@@ -158,13 +152,13 @@ export class Spending {
   #forget(): void {
     const { clock, keepMs } = this.#options;
     for (const [id, { agesFrom }] of this.#held) {
-      // The oldest come first: what follows is younger, but for what was taken from another process.
+      // Oldest first: the rest is younger, except spends taken from another process.
       if (agesFrom === undefined || agesFrom + keepMs > clock.now()) return;
       this.#held.delete(id);
     }
   }
 
-  /** The series that were built, each once. */
+  /** Each series once. */
   get #standing(): Iterable<SpendSeries> {
     return allOf(this.#windows);
   }
@@ -188,7 +182,7 @@ export class Spending {
     return windows;
   }
 
-  /** A time of the wall clock as one of the monotonic clock: none lies in the future, and another host's clock may be ahead. */
+  /** Converts wall clock to monotonic, never into the future: another host's clock may be ahead. */
   #toMonotonic(at: number): number {
     const { clock } = this.#options;
     return clock.now() - Math.max(0, clock.wallNow() - at - CLOCKS_WITHIN_MS);
@@ -199,42 +193,38 @@ function allOf(windows: ReadonlyMap<string, RuleWindow> | undefined): Iterable<S
   return new Set([...(windows?.values() ?? [])].map(({ series }) => series));
 }
 
-/** What windows ask of a policy beside its rules. */
 interface SpendingWorld {
   readonly policy: Policy;
   readonly isListed: IsListed;
-  /** What an amount is worth now, for spends of which nobody noted it. */
+  /** The present worth, for spends without a noted one. */
   readonly worthOf: (paymentId: number, amount: string) => UsdWorth;
 }
 
-/** A spend in the time of this process. */
 interface HeldSpend {
   readonly spend: Spend;
-  /** From when on it grows old, monotonic, ms; undefined while its request may be on its way. */
+  /** When it begins to age, monotonic, ms; undefined while its request may be on its way. */
   readonly agesFrom: number | undefined;
-  /** What it counts for in each series, by the number of the series. */
+  /** By the number of the series. */
   readonly logged: (LoggedSpend | undefined)[];
 }
 
-/** A rule whose cap has a window. */
 interface CappedRule extends PolicyRule {
   readonly cap: Cap & { readonly withinMs: number };
 }
 
-/** The window of a rule's cap: how far it looks back, and on what. */
 interface RuleWindow {
   readonly series: SpendSeries;
   readonly withinMs: number;
 }
 
-/** The spends that rules count which differ in the length of their windows alone: 50 rules are loaded as fast as a few. */
+/** The spends of rules that differ only in window length: 50 rules load as fast as a few. */
 class SpendSeries {
   readonly #number: number;
   readonly #rule: CappedRule;
   readonly #longestMs: number;
   readonly #log: SpendingLog;
   readonly #world: SpendingWorld;
-  /** Spends of which nobody knows yet what they count for. */
+  /** Spends of unknown value. */
   readonly #unvalued = new Map<string, HeldSpend>();
 
   private constructor(number: number, rules: readonly [CappedRule, ...CappedRule[]], world: SpendingWorld) {
@@ -245,7 +235,7 @@ class SpendSeries {
     this.#world = world;
   }
 
-  /** The windows of a policy, by the names of its rules. */
+  /** By rule name. */
   static of(world: SpendingWorld): ReadonlyMap<string, RuleWindow> {
     const alike = new Map<string, [CappedRule, ...CappedRule[]]>();
     for (const rule of world.policy.rules.filter(hasWindow)) {
@@ -260,12 +250,10 @@ class SpendSeries {
     );
   }
 
-  /** Whether a spend is too old to count, or was when it had its answer. @param now - monotonic, ms */
   isOver({ agesFrom }: HeldSpend, now: number): boolean {
     return isOver(agesFrom, this.#longestMs, now);
   }
 
-  /** A send has begun. */
   count(held: HeldSpend): void {
     const { spend, logged } = held;
     if (logged[this.#number] !== undefined) return;
@@ -275,25 +263,21 @@ class SpendSeries {
     else logged[this.#number] = this.#log.begin(bucketOf(this.#rule.cap, spend), value);
   }
 
-  /** See `SpendingLog.answer`. */
   answer({ logged }: HeldSpend, at: number): void {
     const found = logged[this.#number];
     if (found !== undefined) this.#log.answer(found, at);
   }
 
-  /** See `SpendingLog.release`. */
   release({ logged, spend }: HeldSpend): void {
     const found = logged[this.#number];
     if (found !== undefined) this.#log.release(found);
     this.#unvalued.delete(spend.id);
   }
 
-  /** See `SpendingLog.sums`. */
   sums(withinMs: number, now: number): Iterable<[bucket: string, sum: bigint]> {
     return this.#log.sums(withinMs, now);
   }
 
-  /** One bucket of the window of this length. @param now - monotonic, ms */
   view(withinMs: number, bucket: string, now: number): Omit<WindowView, 'ahead'> {
     return {
       unknown: this.#findUnknown(withinMs, now),
@@ -302,7 +286,7 @@ class SpendSeries {
     };
   }
 
-  /** What a spend counts for; undefined where the rules are not about it. */
+  /** Undefined if the rules do not apply to the spend. */
   #valueOf(spend: Spend): ReturnType<typeof valueOf> | undefined {
     const { isListed } = this.#world;
     const worth = this.#asksForDollars ? this.#worthOf(spend) : NOT_ASKED;
@@ -320,7 +304,7 @@ class SpendSeries {
     return this.#rule.cap.unit === 'usd' || this.#rule.when.usdAbove !== undefined;
   }
 
-  /** @returns why it is not known what the window's spends come to, or undefined */
+  /** @returns why the window's sum is unknown, or undefined */
   #findUnknown(withinMs: number, now: number): string | undefined {
     for (const [id, held] of this.#unvalued) {
       if (isOver(held.agesFrom, withinMs, now)) {
@@ -338,7 +322,7 @@ class SpendSeries {
 
 const NOT_ASKED: UsdWorth = { kind: 'unknown', reason: 'no rule asks for dollars' };
 
-/** Rules of which this is equal count the same spends, in the same unit and the same buckets. */
+/** Rules with the same text count the same spends, in the same unit and buckets. */
 function describe({ when, cap: { unit, per } }: CappedRule): string {
   const { paymentIds = [], isAddressNew, isAddressUnparsed, usdAbove, addressIn } = when;
   return JSON.stringify([

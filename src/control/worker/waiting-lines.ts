@@ -1,6 +1,5 @@
 import type { Verdict } from '../policy/decide.js';
 
-/** What the first payout of a line wants. */
 export interface FrontOfLine {
   readonly rule: string;
   readonly bucket: string;
@@ -8,27 +7,27 @@ export interface FrontOfLine {
 }
 
 /**
- * Who waits for room in which window: first come, first served. A payout keeps its place until it is sent, or waits no more; what
- * comes later has to leave the room that those before it want, or a large one would wait for as long as small ones come.
+ * Who waits for room in which window: first come, first served. A payout keeps its place until it is sent or stops
+ * waiting. Later payouts must leave the room that earlier ones want, or small ones would keep a large one waiting.
  */
 export class WaitingLines {
   readonly #lines = new Map<string, WaitingLine>();
-  /** The lines in which a payout stands. */
+  /** The lines of each payout. */
   readonly #places = new Map<string, Set<string>>();
-  /** The line that is looked at next without having room. */
+  /** The next line to take without room. */
   #turn = 0;
 
-  /** What those take that stand before a payout; all, where it does not wait there. */
+  /** The sum before a payout, or of the whole line if it does not wait there. */
   ahead(rule: string, bucket: string, payoutId: string): bigint {
     return this.#lines.get(toName(rule, bucket))?.ahead(payoutId) ?? 0n;
   }
 
-  /** What all take that wait. */
+  /** The sum of the whole line. */
   wanted(rule: string, bucket: string): bigint {
     return this.#lines.get(toName(rule, bucket))?.total ?? 0n;
   }
 
-  /** The payout waits for what these verdicts say, and for nothing else. */
+  /** The payout waits for the room that these verdicts name, and for no other. */
   stand(payoutId: string, verdicts: readonly Verdict[]): void {
     const wanted = new Map(verdicts.flatMap(toPlace));
     for (const name of this.#places.get(payoutId) ?? []) if (!wanted.has(name)) this.#remove(name, payoutId);
@@ -41,20 +40,15 @@ export class WaitingLines {
     else this.#places.set(payoutId, new Set(wanted.keys()));
   }
 
-  /** The payout waits no more. */
   leave(payoutId: string): void {
     this.stand(payoutId, []);
   }
 
-  /** Whether it stands anywhere. */
   has(payoutId: string): boolean {
     return this.#places.has(payoutId);
   }
 
-  /**
-   * The lines whose first payout has room, each from its front on, and some others in turn.
-   * @param others - how many of these
-   */
+  /** Lines whose first payout has room, each from its front, and up to `others` more in turn. */
   take(hasRoom: (front: FrontOfLine) => boolean, others: number): string[][] {
     const lines = [...this.#lines.values()];
     const inTurn = new Set(
@@ -91,15 +85,15 @@ function toName(rule: string, bucket: string): string {
 }
 
 /**
- * The payouts that wait for room in one window, the first at the front, with what each takes. What those take that stand
- * before one costs about the same to find among 100,000 as among ten: sums over the places are kept as a tree (Fenwick's).
+ * Payouts that wait for room in one window, with their values. A Fenwick tree finds the sum before one of 100,000 about
+ * as fast as of ten.
  */
 export class WaitingLine {
   readonly rule: string;
   readonly bucket: string;
   /** In the order of their places. */
   readonly #waiting = new Map<string, { readonly place: number; value: bigint }>();
-  /** At each place, beginning with 1: the sum of as many places up to it as the lowest bit of its number says. */
+  /** From place 1: each entry sums as many places up to its own as the lowest bit of its place says. */
   #tree: bigint[] = [0n];
   #total = 0n;
 
@@ -112,12 +106,11 @@ export class WaitingLine {
     return this.#waiting.size;
   }
 
-  /** What all take together. */
   get total(): bigint {
     return this.#total;
   }
 
-  /** What the first takes; 0 where nobody waits. */
+  /** 0 for an empty line. */
   get front(): bigint {
     const [first] = this.#waiting.values();
     return first?.value ?? 0n;
@@ -127,13 +120,12 @@ export class WaitingLine {
     return [...this.#waiting.keys()];
   }
 
-  /** What those take that stand before a payout; all, where it does not wait here. */
   ahead(payoutId: string): bigint {
     const found = this.#waiting.get(payoutId);
     return found === undefined ? this.#total : this.#sumUpTo(found.place - 1);
   }
 
-  /** The payout waits at the end; one that waits already keeps its place, and takes so much from now on. */
+  /** Adds a payout at the end. One that waits already keeps its place and gets the new value. */
   stand(payoutId: string, value: bigint): void {
     const found = this.#waiting.get(payoutId);
     if (found === undefined) this.#append(payoutId, value);
@@ -170,7 +162,7 @@ export class WaitingLine {
     return sum;
   }
 
-  /** Gives the places of those who left to those behind them. */
+  /** Renumbers the places without gaps. */
   #closeUp(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();

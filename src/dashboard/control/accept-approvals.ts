@@ -19,7 +19,6 @@ import { refuseCrossSite } from '../security-headers.js';
 import type { ControlFiles } from './control-files.js';
 import { whoSaid } from './payout-control.js';
 
-/** Where the dashboard's one write is, seen from the pages of the account. */
 const APPROVALS_PATH = '/approvals';
 
 interface ApprovalsOptions {
@@ -28,12 +27,12 @@ interface ApprovalsOptions {
   readonly logger: Logger;
 }
 
-/** Three times a signed approval, with what `payouts approve --offline` prints beside it. */
+/** Three times a signed approval with the output of `payouts approve --offline`. */
 const BODY_LIMIT = '16kb';
 
 /**
- * The one write of the dashboard: it keeps an approval that proves itself, by the keyring of the dashboard. It grants
- * nothing, as no approval in Redis does: the worker verifies it with its own.
+ * The dashboard's one write: keeps an approval that the dashboard's keyring verifies. It grants nothing: the worker
+ * verifies every approval in Redis with its own keyring.
  */
 export function acceptApprovals(options: ApprovalsOptions): Router {
   const { logger } = options;
@@ -44,7 +43,7 @@ export function acceptApprovals(options: ApprovalsOptions): Router {
   return router;
 }
 
-/** Who has none could not tell a signature from any other text. */
+/** Without a keyring, a signature looks like any other text. */
 function requireKeyring({ ledger, files }: ApprovalsOptions): RequestHandler {
   return (_, response, next) => {
     if (files.keyringOf(ledger.connection.platformId) !== undefined) {
@@ -83,7 +82,6 @@ function accept({ ledger, files, logger }: ApprovalsOptions): RequestHandler {
   };
 }
 
-/** What the payout has now, and what it lacks. */
 function describeStatus(payout: Payout, files: ControlFiles, view: ApprovalView): object {
   const { approvedBy, rejectedBy } = whoSaid(payout, view);
   const missing = findMissing(payout, new Set(approvedBy), files.policyOf(view.platformId));
@@ -114,11 +112,9 @@ function respondToRefusal(logger: Logger): ErrorRequestHandler {
   };
 }
 
-/** Why an approval was not taken, for the program that sent it. */
 interface Refusal {
   readonly status: number;
   readonly body: {
-    /** One word for programs. */
     readonly code: string;
     readonly error: string;
     readonly problems?: readonly Problem[];
@@ -133,7 +129,7 @@ const STATUS: readonly (readonly [kind: new (...args: never[]) => PayoutError, s
   [RedisUnavailableError, 503],
 ];
 
-/** What Express says of a body that it could not read, by its own words for it. */
+/** Express's errors for an unreadable body, by its own codes. */
 const BODY_ERRORS: Readonly<Record<string, string>> = {
   'entity.too.large': 'The body is too large: it must be one signed approval, at most 16 KiB.',
   'entity.parse.failed':
@@ -142,7 +138,7 @@ const BODY_ERRORS: Readonly<Record<string, string>> = {
   'charset.unsupported': 'The body must be UTF-8.',
 };
 
-/** The details of what nobody expected go to the log only. */
+/** Details of an unexpected error go to the log only. */
 function describeRefusal(error: Error & { readonly status?: number; readonly type?: string }): Refusal {
   const { status, type = '', message } = error;
   const known = STATUS.find(([kind]) => error instanceof kind);
@@ -157,10 +153,10 @@ function describeRefusal(error: Error & { readonly status?: number; readonly typ
 }
 
 /**
- * Whose approvals a held payout lacks: by the dashboard's own policy where it has one, else as the worker said last, which
- * may not have seen the newest approval yet.
- * @param approvedBy - persons whose approval counts
- * @returns undefined where none is missing, or nobody said so
+ * Missing approvals of a held payout. The dashboard's own policy decides, or else the worker's last report, which may
+ * be older than the newest approval.
+ * @param approvedBy - signers whose approval counts
+ * @returns undefined if none is missing or known to be missing
  */
 function findMissing(
   { held }: Payout,

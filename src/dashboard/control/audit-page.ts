@@ -1,8 +1,8 @@
 import { formatMicros } from '../../control/policy/usd.js';
 import { formatMoney } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { PolicyReport } from '../../ledger/policy-report.js';
-import type { BegunSend } from '../../ledger/read-audited.js';
+import type { PolicyReport } from '../../ledger/reads/policy-report.js';
+import type { BegunSend } from '../../ledger/reads/read-audited.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { html, type Html } from '../layout/html.js';
@@ -16,11 +16,10 @@ interface AuditList {
   readonly next: string | undefined;
   readonly isFirst: boolean;
   readonly hasKeyring: boolean;
-  /** Undefined where no worker with a policy has told. */
+  /** Undefined if no worker with a policy has published one. */
   readonly report: PolicyReport | undefined;
 }
 
-/** What was sent, who signed and approved it, and what came of it; newest first. */
 export function auditPage(site: Site, list: AuditList, shown: Shown): string {
   const { rows, next, isFirst, hasKeyring, report } = list;
   const path = `${site.base}/audit`;
@@ -29,7 +28,7 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
     { title: 'Audit', current: 'audit' },
     html`<div class="heading">
         <h1>Audit</h1>
-        <p class="quiet">what was sent, who said so, what came of it · newest first</p>
+        <p class="quiet">sends, who signed and approved them, their outcomes · newest first</p>
       </div>
       <section class="card" aria-label="What this page is worth">
         <p>
@@ -96,12 +95,11 @@ function signerView(signer: SignerView): Html | undefined {
   }
 }
 
-/** One send, as Redis tells of it. */
 export interface AuditRow {
   readonly payoutId: string;
   /** When it began, ISO 8601, UTC. */
   readonly at: string;
-  /** Undefined where retention removed the payout, or its record cannot be read. */
+  /** Undefined if retention removed the payout or its record is unreadable. */
   readonly sent: SentPayout | undefined;
 }
 
@@ -109,11 +107,11 @@ interface SentPayout {
   readonly payout: Payout;
   readonly signer: SignerView;
   readonly said: WhoSaid;
-  /** What it was worth when it began, where a policy counted: dollars. */
+  /** Dollars at the begin, if a policy counted it. */
   readonly usd: string | undefined;
-  /** What came of this attempt; undefined where it was taken back, and nothing was sent. */
+  /** Undefined if the attempt was taken back, so nothing was sent. */
   readonly outcome: PayoutState | undefined;
-  /** Only of the last attempt: the record has one place for it. */
+  /** Only of the last attempt: the record has no place for others. */
   readonly txhash: string | undefined;
 }
 
@@ -125,7 +123,7 @@ interface AuditFacts {
   readonly view: Omit<ApprovalView, 'now'> | undefined;
 }
 
-/** Signatures and approvals are judged as they were when the send began: they may have expired since. */
+/** Signatures and approvals are verified as of the send's begin, since they may have expired. */
 export function toAuditRow({ payoutId, at }: BegunSend, { payouts, usd, view }: AuditFacts): AuditRow {
   const iso = new Date(at).toISOString();
   const payout = payouts.get(payoutId);

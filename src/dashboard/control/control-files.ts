@@ -6,24 +6,22 @@ import { type LoadedPolicy, readPolicyFile } from '../../control/policy/policy-f
 import { InvalidConfigError } from '../../base/errors.js';
 import type { Logger } from '../../base/logger.js';
 
-/** With what a dashboard judges by itself what stands in Redis. */
 interface ControlFilesOptions {
   readonly platformId: number | readonly number[];
   readonly keysFile?: string | undefined;
-  /** For which environment signatures have to be to count, of each account. */
+  /** The environment that each account's signatures must name. */
   readonly audiences?: ReadonlyMap<number, string> | undefined;
   readonly acceptUnboundUntil?: string | undefined;
-  /** The policy of each account that has one. */
   readonly policyFiles?: ReadonlyMap<number, string> | undefined;
 }
 
-/** The keyring and the policies of a dashboard, each as its file stands now. */
+/** A dashboard's keyring and policies, each as its file is now. */
 export class ControlFiles {
   readonly #keyring: CurrentFile<Keyring> | undefined;
   readonly #audiences = new Map<number, Audience>();
   readonly #policies = new Map<number, CurrentFile<LoadedPolicy>>();
 
-  /** @throws InvalidConfigError when a file is missing, not trusted, or makes no sense */
+  /** @throws InvalidConfigError if a file is missing, untrusted or invalid */
   constructor(
     { platformId: given, keysFile, audiences, acceptUnboundUntil, policyFiles = new Map() }: ControlFilesOptions,
     logger: Logger,
@@ -45,13 +43,11 @@ export class ControlFiles {
     }
   }
 
-  /** Undefined where the dashboard has none, and can verify nothing. */
   keyringOf(platformId: number): BoundKeyring | undefined {
     const audience = this.#audiences.get(platformId);
     return audience && this.#keyring?.content.for(audience);
   }
 
-  /** Undefined where the dashboard has none for this account. */
   policyOf(platformId: number): LoadedPolicy | undefined {
     return this.#policies.get(platformId)?.content;
   }
@@ -64,27 +60,24 @@ function requireAudience(audiences: ControlFilesOptions['audiences'], platformId
   throw new InvalidConfigError([{ field: 'audiences', message }]);
 }
 
-/** Pages ask often, and a key that was revoked has to be known soon. */
+/** Pages read often, and a revoked key must be known soon. */
 const READ_AGAIN_MS = 1_000;
 
 interface CurrentFileOptions<Content> {
-  /** What it is, for the log: `the keyring`. */
   readonly name: string;
-  /** @throws InvalidConfigError when it cannot be used */
   readonly read: () => Content;
   /** Monotonic clock, ms. */
   readonly now: () => number;
   readonly logger: Logger;
 }
 
-/** A file as it stands now. One that cannot be used any more changes nothing: what was read before stays, and the log says so. */
+/** A file's current content. If it becomes unusable, the last content stays and the log says so. */
 class CurrentFile<Content> {
   readonly #options: CurrentFileOptions<Content>;
   #content: Content;
   #readAt: number;
   #trouble: string | undefined;
 
-  /** @throws InvalidConfigError when the file is missing, not trusted, or makes no sense */
   constructor(options: CurrentFileOptions<Content>) {
     this.#options = options;
     this.#content = options.read();

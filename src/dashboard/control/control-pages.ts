@@ -1,13 +1,13 @@
 import { Router, type Request, type Response } from 'express';
 import { systemClock } from '../../base/clock.js';
-import { readAccountStats } from '../../ledger/account-stats.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { readAccountStats } from '../../ledger/reads/account-stats.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { Payout } from '../../ledger/payout.js';
-import { readReadable } from '../../ledger/payout-queries.js';
-import { readPolicyReport } from '../../ledger/policy-report.js';
-import { readSends, type BegunSend } from '../../ledger/read-audited.js';
-import { readBegunSpends } from '../../ledger/read-spends.js';
+import { readReadable } from '../../ledger/reads/payout-queries.js';
+import { readPolicyReport } from '../../ledger/reads/policy-report.js';
+import { readSends, type BegunSend } from '../../ledger/reads/read-audited.js';
+import { readBegunSpends } from '../../ledger/reads/read-spends.js';
 import { auditPage, type AuditRow, toAuditRow } from './audit-page.js';
 import { findHeld, readHeldQuery } from '../held/held-query.js';
 import { heldPage } from '../held/held-page.js';
@@ -26,10 +26,9 @@ interface ControlPagesOptions {
 }
 
 const SENDS_ON_PAGE = 50;
-/** A script writes the event of a send and what it counts for one after the other. */
+/** A script writes a send's event and its spend one after the other. */
 const SCRIPT_MS = 1_000;
 
-/** The pages of what may leave: what is held, the policy, and what was sent. */
 export function createControlPages(options: ControlPagesOptions): Router {
   const pages = new ControlPages(options);
   const router = Router();

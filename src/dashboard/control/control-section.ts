@@ -4,7 +4,6 @@ import { html, type Html } from '../layout/html.js';
 import { storedTime, tableCell, utcTime, table } from '../layout/pieces.js';
 import type { PayoutControl, RulesView, ShownApproval, SignerView } from './payout-control.js';
 
-/** Who signed a payout, who approved it, and what each rule says of it; nothing where there is nothing of all that. */
 export function controlSection(payout: Payout, { signer, asOf, approvals, rules }: PayoutControl): Html | undefined {
   if (signer.kind === 'unsigned' && approvals.length === 0 && rules === undefined) return undefined;
   return html`<section class="card control">

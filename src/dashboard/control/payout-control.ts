@@ -4,43 +4,39 @@ import { intentOf } from '../../control/intents/intent.js';
 import { verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../base/errors.js';
 import { readApprovalReasons, toReasonKey } from '../../control/operator/store-approval.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
-import { type PolicyReport, readPolicyReport } from '../../ledger/policy-report.js';
+import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
 import { type ApprovalView, judgeApprovals } from '../../control/approvals/approvable-payout.js';
 import { explainPayout, type Explanation, type ToldByWorker } from '../../control/operator/explain-payout.js';
 import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/describe-rule.js';
 import type { ControlFiles } from './control-files.js';
 
-/** Who signed a payout and approved it, and what each rule says of it. */
 export interface PayoutControl {
   readonly signer: SignerView;
-  /** When it was judged, where that is not now: the begin of its last send, ISO 8601, UTC. */
+  /** If not now, the time of the check: the begin of its last send, ISO 8601, UTC. */
   readonly asOf: string | undefined;
   readonly approvals: readonly ShownApproval[];
-  /** Undefined where no rule is asked any more, or no policy is known to count. */
+  /** Undefined if no rule is checked any more, or no policy is known. */
   readonly rules: RulesView | undefined;
 }
 
 export interface ShownApproval {
   readonly approval: SignedApproval;
-  /** Undefined where it does not count. */
   readonly person: string | undefined;
-  /** Why it does not. */
   readonly message: string | undefined;
-  /** Not signed. */
   readonly reason: string | undefined;
 }
 
-/** What the rules say, or why this dashboard cannot tell. */
+/** The rules' results, or why this dashboard does not know them. */
 export type RulesView =
   | { readonly kind: 'no_file' }
   | { readonly kind: 'unusable'; readonly message: string }
   | {
       readonly kind: 'asked';
       readonly hash: string;
-      /** The policy of the worker that sends, where it is another. */
+      /** The sending worker's policy, if it differs. */
       readonly otherHash: string | undefined;
       readonly decision: Explanation['decision'];
       readonly verdicts: readonly RuleVerdict[];
@@ -48,7 +44,6 @@ export type RulesView =
       readonly unknown: readonly string[];
     };
 
-/** @throws RedisUnavailableError */
 export async function readPayoutControl(
   connection: LedgerConnection,
   payout: Payout,
@@ -117,15 +112,13 @@ function toTold(report: PolicyReport | undefined, currencies: readonly Currency[
   return { at: report.at, windows: report.rules, rates };
 }
 
-/** Who signed a payout, as far as this dashboard can tell. */
 export type SignerView =
   | { readonly kind: 'unsigned' }
-  /** Without a keyring nobody knows. */
   | { readonly kind: 'unjudged'; readonly key: string }
   | { readonly kind: 'verified'; readonly key: string; readonly person: string }
   | { readonly kind: 'refused'; readonly key: string; readonly message: string };
 
-/** @param view - undefined where the dashboard has no keyring */
+/** @param view - undefined if the dashboard has no keyring */
 export function judgeSigner(payout: Payout, view: ApprovalView | undefined): SignerView {
   const { signed } = payout;
   if (signed === undefined) return { kind: 'unsigned' };
@@ -136,18 +129,15 @@ export function judgeSigner(payout: Payout, view: ApprovalView | undefined): Sig
   return { kind: 'verified', key, person: verdict.signer.person };
 }
 
-/** What was said of a payout, by persons where that was verified. */
 export interface WhoSaid {
-  /** Persons, each once. */
   readonly approvedBy: readonly string[];
   readonly rejectedBy: readonly string[];
-  /** Why others do not count, by the key that they name. */
+  /** Why others do not count, by the key they name. */
   readonly refused: readonly { readonly by: string; readonly message: string }[];
-  /** Keys of which nothing was verified, for want of a keyring. */
   readonly unverified: readonly string[];
 }
 
-/** @param view - undefined where the dashboard has no keyring */
+/** @param view - undefined if the dashboard has no keyring */
 export function whoSaid(payout: Payout, view: ApprovalView | undefined): WhoSaid {
   const { approvals = [] } = payout;
   if (view === undefined) {

@@ -1,18 +1,23 @@
 import { formatSpan } from '../../control/policy/describe-rule.js';
 import { formatCount, formatDuration } from '../../base/format.js';
-import { type BucketUsage, describeRates, type PolicyReport, type RuleUsage } from '../../ledger/policy-report.js';
+import {
+  type BucketUsage,
+  describeRates,
+  type PolicyReport,
+  type RuleUsage,
+} from '../../ledger/reads/policy-report.js';
 import { heldPath } from '../held/held-query.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { tableCell, table } from '../layout/pieces.js';
 
-/** The worker tells every ten seconds. */
+/** The worker publishes every ten seconds. */
 const REFRESH_MS = 5_000;
 
-/** An older report is of a worker that stopped. */
+/** An older report is from a worker that stopped. */
 const CURRENT_FOR_MS = 60_000;
 
-/** How much of each window of the policy is used, and what it holds, as the worker that sends told. @param now - wall clock, ms */
+/** Used and held amounts of each policy window, from the sending worker's report. @param now - wall clock, ms */
 export function policyPage(site: Site, report: PolicyReport | undefined, now: number): string {
   return layout(
     site,
@@ -65,7 +70,7 @@ function reportView({ base }: Site, report: PolicyReport, now: number): Html {
 
 const MEANING: Readonly<Record<string, string>> = {
   wait: 'until there is room, or its time comes',
-  approve: 'until persons have approved it',
+  approve: 'until people have approved it',
   refuse: 'until the policy changes, or it is cancelled',
 };
 

@@ -1,6 +1,6 @@
 import { formatCount, formatMoney } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
-import type { PolicyReport } from '../../ledger/policy-report.js';
+import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import { whatFrees } from '../../operator/next-steps.js';
 import type { WhoSaid } from '../control/payout-control.js';
 import { html, type Html } from '../layout/html.js';
@@ -12,14 +12,11 @@ import { type HeldFilter, type HeldPage, heldPath, type HeldQuery, isFiltered } 
 interface HeldList {
   readonly query: HeldQuery;
   readonly page: HeldPage;
-  /** All that are held. */
   readonly total: number;
-  /** What the worker counted by rule; undefined where none told. */
   readonly report: PolicyReport | undefined;
   readonly whoSaid: (payout: Payout) => WhoSaid;
 }
 
-/** What is held, by what holds it: why, until when, who has approved it, and what frees it. */
 export function heldPage(site: Site, list: HeldList, shown: Shown): string {
   const { query, page, total, whoSaid } = list;
   return layout(
@@ -44,7 +41,7 @@ export function heldPage(site: Site, list: HeldList, shown: Shown): string {
   );
 }
 
-/** Each kind of hold, as a link to those it holds. The worker counts what its policy holds, and nobody the others. */
+/** Each kind of hold, as a link. Counts exist only for the policy's holds, from the worker. */
 function groups({ base }: Site, { query: { filter }, total, report }: HeldList): Html {
   const byRule = (report?.held ?? []).map(({ rule, reason, count }) => {
     const group = { kind: 'policy', rule, reason } as const;
@@ -89,7 +86,6 @@ function pager({ base }: Site, { filter, after }: HeldQuery, { payouts, next, se
   </nav>`;
 }
 
-/** One held payout: what it is, why it is held, who has said what, and what frees it. */
 function heldItem(site: Site, payout: Payout, said: WhoSaid, { currencies, wallNow }: Shown): Html {
   const { payoutId, amount, paymentId, addressTo, reference, held, updatedAt } = payout;
   const { when, command } = whatFrees(payout, site.platformId, site);
@@ -131,7 +127,7 @@ function heldItem(site: Site, payout: Payout, said: WhoSaid, { currencies, wallN
   </li>`;
 }
 
-/** Redis may say anything in place of a time. */
+/** Redis may hold any text in place of a time. */
 function isTime(text: string | undefined): text is string {
   return text !== undefined && !Number.isNaN(Date.parse(text));
 }
@@ -139,7 +135,7 @@ function isTime(text: string | undefined): text is string {
 function approvedBy({ held }: Payout, { approvedBy: persons, unverified }: WhoSaid): Html | undefined {
   const needs = held?.needs;
   if (needs === undefined && persons.length === 0 && unverified.length === 0) return undefined;
-  const missing = needs && `${needs.persons} more ${needs.persons === 1 ? 'person' : 'persons'} of ${needs.by} needed`;
+  const missing = needs && `${needs.persons} more ${needs.persons === 1 ? 'person' : 'people'} of ${needs.by} needed`;
   const keys = unverified.length === 0 ? undefined : `said by ${unverified.join(', ')}, not verified: no keyring here`;
   return html`<bdi>${persons.length === 0 ? 'nobody so far' : persons.join(', ')}</bdi>
     <span class="quiet"><bdi>${[missing, keys].filter((part) => part !== undefined).join(' · ')}</bdi></span>`;
@@ -150,7 +146,6 @@ function doesNotCount({ refused }: WhoSaid): Html | undefined {
   return html`${refused.map(({ by, message }) => html`<span class="line"><bdi>key ${by}: ${message}</bdi></span>`)}`;
 }
 
-/** What the policy says, for those who did not write it. */
 const VERDICTS: Readonly<Record<string, string>> = {
   approve: 'needs approval',
   wait: 'waits',
@@ -163,7 +158,7 @@ const KINDS: Readonly<Record<string, string>> = {
   policy: 'policy',
 };
 
-/** What holds payouts, in a few words: `four-eyes: needs approval`, `signature: expired`. */
+/** A hold in a few words: `four-eyes: needs approval`, `signature: expired`. */
 function holdName(held: Partial<Pick<HeldFor, 'kind' | 'reason' | 'rule'>> | undefined): string {
   const { kind, reason, rule } = held ?? {};
   const what = rule ?? (kind === undefined ? undefined : (KINDS[kind] ?? kind));

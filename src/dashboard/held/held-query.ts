@@ -1,10 +1,9 @@
 import type { Request } from 'express';
 import { systemClock } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { listPayoutIds, readReadable } from '../../ledger/payout-queries.js';
+import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 
-/** Which held payouts a page shows, as it stands in the URL; all, where nothing is said. */
 export interface HeldFilter {
   readonly kind?: string;
   readonly reason?: string;
@@ -12,16 +11,15 @@ export interface HeldFilter {
 }
 
 const FIELDS = ['kind', 'reason', 'rule'] as const;
-/** No name of a rule is longer. */
+/** No rule's name is longer. */
 const LONGEST = 200;
 
 export interface HeldQuery {
   readonly filter: HeldFilter;
-  /** Where the page begins. */
   readonly after: string | undefined;
 }
 
-/** @returns undefined where the URL names a page that cannot be */
+/** @returns undefined if the URL names an impossible page */
 export function readHeldQuery(query: Request['query']): HeldQuery | undefined {
   const { after } = query;
   if (after !== undefined && !(typeof after === 'string' && /^\d{1,16}$/.test(after))) return undefined;
@@ -35,7 +33,6 @@ export function readHeldQuery(query: Request['query']): HeldQuery | undefined {
   return { filter, after };
 }
 
-/** Where these are, seen from the pages of the account. */
 export function heldPath(filter: HeldFilter, after?: string): string {
   const params = new URLSearchParams({ ...filter, ...(after !== undefined && { after }) });
   return params.size === 0 ? '/held' : `/held?${params.toString()}`;
@@ -45,29 +42,25 @@ export function isFiltered(filter: HeldFilter): boolean {
   return Object.keys(filter).length > 0;
 }
 
-/** Whether a hold is one of those. */
 function matchesHeld(held: HeldFor | undefined, filter: HeldFilter): boolean {
   return FIELDS.every((field) => filter[field] === undefined || held?.[field] === filter[field]);
 }
 
-/** One page of held payouts, the one that was held first at the top. */
+/** One page of held payouts, the earliest hold first. */
 export interface HeldPage {
   readonly payouts: readonly Payout[];
-  /** Why the records of others cannot be read. */
   readonly unreadable: readonly string[];
   /** The `after` of the next page; undefined at the end. */
   readonly next: string | undefined;
-  /** How many were read for it. */
   readonly searched: number;
 }
 
-/** A page has at least as many, where there are: it ends with the step in which it became full. */
+/** The least number on a page, if there are enough: it ends with the step that fills it. */
 const ON_PAGE = 50;
 const STEP = 100;
-/** Nobody waits for a page much longer; the next one continues where this one stopped. */
+/** Readers do not wait much longer. The next page continues here. */
 const SEARCH_MS = 1_500;
 
-/** @throws RedisUnavailableError */
 export async function findHeld(
   connection: LedgerConnection,
   { filter, after }: HeldQuery,
@@ -81,7 +74,7 @@ export async function findHeld(
   do {
     const page = await listPayoutIds(connection, { state: 'held', limit, ...(next !== undefined && { cursor: next }) });
     const read = await readReadable(connection, page.payoutIds, ({ message }) => unreadable.push(message));
-    // One that was released between the two reads is held no more.
+    // Omit payouts released between the two reads.
     payouts.push(...read.filter(({ state, held }) => state === 'held' && matchesHeld(held, filter)));
     searched += page.payoutIds.length;
     next = page.next;

@@ -1,4 +1,4 @@
-/** A piece of HTML. Everything else in a page is text, and is escaped. */
+/** A piece of HTML. Every other value in a page is escaped text. */
 export class Html {
   readonly text: string;
 
@@ -7,10 +7,10 @@ export class Html {
   }
 }
 
-/** The values of a template: text and numbers are escaped, undefined is left out. */
+/** Text and numbers are escaped; undefined is omitted. */
 type HtmlValue = Html | string | number | undefined | readonly Html[];
 
-/** Builds HTML from a template. The only way to build a page, so no value can miss its escaping. */
+/** Builds HTML from a template. Pages have no other way, so every value is escaped. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Html(String.raw({ raw: strings.map(unindent) }, ...values.map(render)));
 }
@@ -22,7 +22,7 @@ function render(value: HtmlValue): string {
   return escapeHtml(String(value));
 }
 
-/** The indentation of the source would show inside `<pre>`. */
+/** The source's indentation would show inside `<pre>`. */
 function unindent(part: string): string {
   return part.replace(/\n\s*/g, '\n');
 }

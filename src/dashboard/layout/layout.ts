@@ -3,23 +3,20 @@ import { html, type Html } from './html.js';
 
 interface PageOptions {
   readonly title: string;
-  /** The text in the search field. */
   readonly search?: string;
-  /** Which of the navigation's pages it is. @defaultValue none */
+  /** The navigation's current page. @defaultValue none */
   readonly current?: 'overview' | 'list' | 'held' | 'activity' | 'policy' | 'audit';
-  /** How often the page brings itself up to date, in ms. @defaultValue never */
+  /** How often the page updates itself, in ms. @defaultValue never */
   readonly refreshMs?: number;
-  /** Whether it says itself what keeps the account from sending. @defaultValue false */
+  /** Whether the page itself shows why the account does not send. @defaultValue false */
   readonly hasPulse?: boolean;
 }
 
-/** The first pages show within seconds what happened. */
 export const PULSE_PAGE = { refreshMs: 1_000, hasPulse: true } as const;
 
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' rx='4' fill='%234f46e5'/%3E%3Cpath d='M4 8h7M8 5l3 3-3 3' stroke='white' stroke-width='1.8' fill='none'/%3E%3C/svg%3E";
 
-/** A whole page: head, navigation, search, and the given content. */
 export function layout(
   site: Site | DashboardSite,
   { title, search = '', current, refreshMs, hasPulse = false }: PageOptions,
@@ -72,7 +69,7 @@ function alarmView({ base }: Site, alarm: string): Html {
 
 const RELOAD_AT_MOST_EVERY_MS = 5_000;
 
-/** Without scripts the browser loads the whole page again. */
+/** Without scripts, the browser reloads the page. */
 function liveScript({ root }: DashboardSite, refreshMs: number): Html {
   const seconds = Math.ceil(Math.max(refreshMs, RELOAD_AT_MOST_EVERY_MS) / 1_000);
   return html`<script src="${root}/live.js" defer></script>
@@ -104,7 +101,6 @@ function navigation({ base }: Site, { search, current }: { search: string; curre
     </form>`;
 }
 
-/** Which account this page is about; where there are several, a menu of them that needs no script. */
 function accountSwitch(site: Site | DashboardSite): Html {
   const { root, platformIds } = site;
   const shown = 'platformId' in site ? site.platformId : undefined;
@@ -128,31 +124,29 @@ function accountSwitch(site: Site | DashboardSite): Html {
   </details>`;
 }
 
-/** Where the dashboard is mounted, and which accounts it shows. */
+/** Where the dashboard is mounted, and its accounts. */
 export interface DashboardSite {
-  /** The path under which the dashboard is mounted; empty at the top. */
+  /** The mount path; empty at the top. */
   readonly root: string;
-  /** Every account of the dashboard, in the order given. */
   readonly platformIds: readonly number[];
 }
 
 /** The pages of one account. */
 export interface Site extends DashboardSite {
-  /** The path before the account's `/payouts` and `/board`: `root`, where the dashboard shows one account only. */
+  /** The path before the account's `/payouts` and `/board`; `root` with one account. */
   readonly base: string;
   readonly platformId: number;
   /** Whether operators sign their decisions. */
   readonly isSigned?: boolean;
-  /** Why nothing is sent, in a few words, for the top of every page; undefined where that is not known to be so. */
+  /** Why nothing is sent, briefly, for the top of every page; undefined if not known to be so. */
   readonly alarm?: string | undefined;
 }
 
-/** Where the pages of an account are, seen from where the dashboard is mounted. */
+/** An account's path below the mount path. */
 export function accountPath(platformIds: readonly number[], platformId: number): string {
   return platformIds.length === 1 ? '' : `/accounts/${platformId}`;
 }
 
-/** The site of a request to the pages of an account. */
 export function toSite(
   { baseUrl }: Pick<Request, 'baseUrl'>,
   platformId: number,

@@ -12,7 +12,7 @@ interface Column {
   readonly cell: (payout: Payout, context: { readonly base: string } & Shown) => Html | undefined;
 }
 
-/** A column that is empty in every row is left out. */
+/** A column without values is omitted. */
 const COLUMNS: readonly Column[] = [
   {
     title: 'State',
@@ -62,10 +62,7 @@ const COLUMNS: readonly Column[] = [
   },
 ];
 
-/**
- * Payouts as a table; on a narrow screen, as cards.
- * @param caption - what these payouts have in common, for readers of the screen
- */
+/** @param caption - what the payouts share, for screen readers */
 export function payoutTable({ base }: Site, payouts: readonly Payout[], shown: Shown, caption: string): Html {
   const columns = COLUMNS.filter(({ isShown }) => isShown?.(payouts) ?? true);
   return table(
@@ -88,21 +85,20 @@ function payoutCell(base: string, { payoutId, reference }: Payout): Html {
   </th>`;
 }
 
-/** A state's name in its colour. */
 export function stateBadge(state: PayoutState): Html {
   return html`<span class="badge tone-${STATE_TONE[state]}">${formatState(state)}</span>`;
 }
 
 /**
- * Where a payout's page is, seen from where the dashboard is mounted. A payoutId may hold a slash. Browsers take a
- * path that is only dots, however it is escaped, for a step up, so such a payoutId goes into the query.
+ * Path below the mount path. A payoutId may hold a slash. Browsers resolve a path of dots, even escaped, so such a
+ * payoutId goes into the query.
  */
 export function payoutPath(payoutId: string): string {
   const encoded = encodeURIComponent(payoutId);
   return /^\.{1,2}$/.test(payoutId) ? `/payouts?payoutId=${encoded}` : `/payouts/${encoded}`;
 }
 
-/** Where a batch's page is, seen from the pages of the account. In the query, since a name may be only dots, or hold a slash. */
+/** Path below the account's pages. The name is in the query, since it may be only dots or hold a slash. */
 export function batchPath(batch: string): string {
   return `/batch?name=${encodeURIComponent(batch)}`;
 }

@@ -1,21 +1,19 @@
 import { formatMicros, worthInMicros } from '../../control/policy/usd.js';
 import { amountField } from '../../base/fields.js';
 import { formatDuration, formatTimeUtc, shorten } from '../../base/format.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NextStep } from '../../operator/next-steps.js';
 import { html, type Html } from './html.js';
 
-/** What it takes to show a payout as operators know it. */
 export interface Shown {
-  /** The gateway's currencies, for their names; empty while they are not known. */
   readonly currencies: readonly Currency[];
-  /** Block explorers by payment_id: `https://…/{txhash}`. */
+  /** By payment_id: `https://…/{txhash}`. */
   readonly explorers: ReadonlyMap<number, string>;
   /** Wall clock, ms. */
   readonly wallNow: number;
 }
 
-/** A table of these rows. @param titles - of its columns; `#` before the title of a column of numbers */
+/** @param titles - of the columns; `#` before the title of a column of numbers */
 export function table(caption: string, titles: readonly string[], rows: readonly Html[]): Html {
   const heads = titles.map((title) =>
     title.startsWith('#')
@@ -38,7 +36,7 @@ export function table(caption: string, titles: readonly string[], rows: readonly
 }
 
 /**
- * A cell of a table that becomes cards on a narrow screen, where the header is gone and each value stands beside its label.
+ * A table cell, or on a narrow screen a labelled line of a card.
  * @param content - an empty cell shows a dash, and is left out of a card
  */
 export function tableCell(label: string, className: string, content: Html | string | number | undefined): Html {
@@ -53,12 +51,12 @@ export function utcTime(iso: string): Html {
   return html`<time class="utc" datetime="${iso}">${formatTimeUtc(iso)}</time>`;
 }
 
-/** As {@link utcTime}, of what should be a time: somebody may have put any text in its place. */
+/** As {@link utcTime}, for a text from Redis that may be no time. */
 export function storedTime(text: string): Html {
   return Number.isNaN(Date.parse(text)) ? html`<bdi>${text}</bdi>` : utcTime(text);
 }
 
-/** How long ago, or in how long, with the exact time as a tooltip. */
+/** Relative time, with the exact time as a tooltip. */
 export function relativeTime(iso: string, wallNow: number): Html {
   const ms = wallNow - Date.parse(iso);
   const text = ms < 0 ? `in ${formatDuration(-ms)}` : formatDuration(ms);
@@ -68,8 +66,8 @@ export function relativeTime(iso: string, wallNow: number): Html {
 const CENT = 10_000n;
 
 /**
- * What an amount is worth by the gateway's rate that Redis has, for people: `≈ 2500.00 USD`.
- * @returns undefined where the rate is not known, or somebody altered the amount to what is none
+ * The worth by the gateway's cached rate, for people: `≈ 2500.00 USD`.
+ * @returns undefined if the rate is unknown, or the amount was altered to an invalid one
  */
 export function usdWorth(amount: string, paymentId: number, currencies: readonly Currency[]): string | undefined {
   const { usdRate } = currencies.find((known) => known.paymentId === paymentId) ?? {};
@@ -90,7 +88,7 @@ const ICON = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="t
 </svg>`;
 
 /**
- * Copies a text. Shown only where the script runs; the text itself stands beside it.
+ * A copy button, shown only if the script runs. The text itself is beside it.
  * @param what - names the text, such as `txhash of order:7`
  */
 export function copyButton(text: string, what: string): Html {
@@ -99,7 +97,7 @@ export function copyButton(text: string, what: string): Html {
   </button>`;
 }
 
-/** A command to copy: one click selects all of it. */
+/** A command; one click selects all of it. */
 export function commandLine(command: string): Html {
   const words = command.split(' ').map((word, index) => html`${index === 0 ? '' : ' '}<span>${word}</span>`);
   return html`<div class="command">
@@ -108,7 +106,6 @@ export function commandLine(command: string): Html {
   </div>`;
 }
 
-/** What an operator can do, with the commands to copy. */
 export function nextStepsSection(steps: readonly NextStep[]): Html | undefined {
   if (steps.length === 0) return undefined;
   const hasCommand = steps.some(({ command }) => command !== undefined);
@@ -138,7 +135,6 @@ interface TxhashOptions {
   readonly short?: true;
 }
 
-/** A txhash with a button to copy it, and a link to the block explorer of its currency, where there is one. */
 export function txhashView(txhash: string, { payoutId, paymentId, explorers, short }: TxhashOptions): Html {
   const template = explorers.get(paymentId);
   const href = template?.replace('{txhash}', () => encodeURIComponent(txhash));

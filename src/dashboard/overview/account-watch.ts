@@ -1,41 +1,37 @@
 import type { Clock } from '../../base/clock.js';
 import { type LedgerConnection, pipelined } from '../../ledger/ledger-connection.js';
 import { holderOf, type LeaseHolder, parseLease } from '../../ledger/sender-view.js';
-import { type KnownWorker, parseWorkers, senderOf } from '../../ledger/workers.js';
+import { type KnownWorker, parseWorkers, senderOf } from '../../ledger/reads/workers.js';
 import { countDuePayouts } from '../../queues/job-balance.js';
 import type { AccountAccess } from '../../queues/open-account.js';
 import type { PayoutQueues } from '../../queues/payout-queues.js';
 import { describeTrouble } from '../../base/redis.js';
 
-/** Whether Redis responds to this dashboard. */
 export type RedisLife =
   { readonly kind: 'up' } | { readonly kind: 'unavailable'; readonly sinceMs: number; readonly reason: string };
 
-/** What is known of an account at one moment. */
 export interface Observation {
   readonly redis: RedisLife;
-  /** As Redis said last, also where it no longer responds; undefined where it never did. */
+  /** Redis's last reply, also while it does not respond. Undefined before the first. */
   readonly ledger: LedgerObservation | undefined;
 }
 
-/** What one look at the ledger told, and what the looks before make of it. */
 export interface LedgerObservation {
-  /** How old this is: all other times are as of then. */
+  /** Age of the look; all other times are as of then. */
   readonly ageMs: number;
-  /** The clock of Redis now, ms: what it was at the look, and the time since. */
+  /** The clock of Redis now, ms: its time at the look, plus the time since. */
   readonly wallNow: number;
   readonly life: SenderLife;
   readonly workers: readonly ObservedWorker[];
   readonly pausedReason: string | undefined;
   readonly objections: number;
-  /** Queued payouts that could be sent now. */
   readonly due: number;
   readonly sending: number;
-  /** Since a send was seen to begin; undefined where none was while the account was watched. */
+  /** Since the last begin of a send; undefined if none was seen during the watch. */
   readonly sinceSendMs: number | undefined;
   /** Since when the account is watched without a pause. */
   readonly watchedMs: number;
-  /** For how long payouts have waited for a live sender that nothing holds off; 0 where that is not so. */
+  /** How long payouts have waited for a live sender that nothing holds off; otherwise 0. */
   readonly readyMs: number;
 }
 
@@ -49,20 +45,20 @@ type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' |
 
 const LOOK_EVERY_MS = 400;
 
-/** A Redis that takes longer counts as unavailable: a page has to respond within a second. */
+/** A slower Redis counts as unavailable: a page must respond within a second. */
 const REDIS_RESPONDS_WITHIN_MS = 700;
 
 const WAIT_STEP_MS = 20;
 
-/** A count that rose in a longer pause rose nobody knows when. */
+/** If a count rises in a longer pause, the time of the rise is unknown. */
 const LOOK_GAP_MAX_MS = 10_000;
 
-/** After the last request for a page, in ms, nobody is watching. */
+/** How long after the last page request, in ms, the watch continues. */
 const WATCH_FOR_MS = 30_000;
 
 /**
- * Watches an account in the background for as long as somebody looks at its pages: one round trip to Redis, twice a
- * second. What is alive is what moved since the look before.
+ * Watches an account while a reader has its pages open: one round trip to Redis, twice a second. What changed since the
+ * last look is alive.
  */
 export class AccountWatch {
   readonly #connection: LedgerConnection;
@@ -76,7 +72,7 @@ export class AccountWatch {
   #last: Look | undefined;
   #sends: { readonly since: number; readonly count: number; readonly roseAt: number | undefined } | undefined;
   #readySince: number | undefined;
-  /** Since when the look under way has had no reply. */
+  /** Since when the running look has had no reply. */
   #waitingSince: number | undefined;
   #trouble: { readonly since: number; readonly reason: string } | undefined;
 
@@ -87,7 +83,7 @@ export class AccountWatch {
     this.#clock = clock;
   }
 
-  /** Looks at the account from now on, and says what is known as soon as it is known whether Redis responds. */
+  /** Starts the watch, and returns the observation once it is known whether Redis responds. */
   async visit(): Promise<Observation> {
     const now = this.#clock.now();
     const isNew = this.#running === undefined;
@@ -182,7 +178,7 @@ export class AccountWatch {
     this.#last = { at, redisNow, facts };
   }
 
-  /** An account that was idle, paused or held off has not failed to send meanwhile. */
+  /** Time while the account is idle, paused or held off is no failure to send. */
   #noteReady({ pausedReason, objections, due, sending }: LookFacts, at: number, redisNow: number): void {
     const life = this.#senderLife.life(at);
     const isAlive = life.kind === 'alive';
@@ -210,26 +206,25 @@ export class AccountWatch {
   }
 }
 
-/** The holder of the lease, and whether its process lives. */
 type SenderLife =
   | { readonly kind: 'none' }
-  /** Not watched for long enough to say. */
+  /** The watch is too short to say. */
   | (LeaseHolder & { readonly kind: 'checking' })
-  /** `silentMs`: since its heartbeat was last seen to rise, or since it is watched. */
+  /** `silentMs`: since the heartbeat's last seen rise, or the start of the watch. */
   | (LeaseHolder & { readonly kind: 'alive' | 'silent'; readonly silentMs: number });
 
-/** The heartbeat rises every second; a machine that is busy may miss one. */
+/** The heartbeat rises every second; a busy machine may miss one. */
 const ALIVE_WITHIN_MS = 2_800;
 
-/** A live sender is seen within this time of the first look, in ms: a second and a reserve. */
+/** A live sender is seen this long after the first look, in ms: a second and a reserve. */
 const FIRST_HEARTBEAT_WITHIN_MS = 1_300;
 
-/** A rise that was seen after a longer pause says nothing of the present. */
+/** A rise after a longer pause says nothing about the present. */
 const HEARTBEAT_GAP_MAX_MS = 1_500;
 
 /**
- * Says whether a sender is alive: only where its heartbeat rose while it was watched, because the lease of a dead process
- * stays. No clocks of two machines are compared.
+ * Decides whether a sender is alive. Only a rising heartbeat counts, because a dead process keeps its lease. It
+ * compares no clocks of two machines.
  */
 export class SenderLifeWatch {
   #holder: LeaseHolder | null = null;
@@ -237,7 +232,7 @@ export class SenderLifeWatch {
   #watchedSince = 0;
   #roseAt: number | undefined;
 
-  /** Notes who holds the lease. @param now - monotonic, ms */
+  /** @param now - monotonic, ms */
   note(holder: LeaseHolder | null, now: number): void {
     const isContinuous = now - this.#lookedAt <= HEARTBEAT_GAP_MAX_MS;
     const isSame = holder?.owner === this.#holder?.owner && holder?.epoch === this.#holder?.epoch;
@@ -246,7 +241,7 @@ export class SenderLifeWatch {
       this.#watchedSince = now;
       this.#roseAt = undefined;
     }
-    // A process that takes the lease while it is watched is alive as well.
+    // A process that takes the lease during the watch is alive too.
     if (isContinuous && isLater) this.#roseAt = now;
     this.#holder = holder;
     this.#lookedAt = now;
@@ -264,7 +259,7 @@ export class SenderLifeWatch {
   }
 }
 
-/** A worker process, and for how long it has reported nothing. */
+/** A worker process and the time since its last report. */
 export interface ObservedWorker extends KnownWorker {
   readonly silentMs: number;
 }
@@ -272,13 +267,13 @@ export interface ObservedWorker extends KnownWorker {
 /** A process reports every five seconds. */
 export const WORKER_SILENT_AFTER_MS = 8_000;
 
-/** Follows the reports of the worker processes: one whose report changes is alive. */
+/** A worker process whose report changes is alive. */
 class WorkerLives {
   #reports = new Map<string, { readonly worker: KnownWorker; readonly changedAt: number }>();
 
   /**
    * @param now - monotonic, ms
-   * @param wallNow - of Redis: for a process that was not observed before there is no better measure
+   * @param wallNow - of Redis: the only measure for a process not seen before
    */
   note(workers: readonly KnownWorker[], now: number, wallNow: number): void {
     this.#reports = new Map(

@@ -2,7 +2,7 @@ import { type Request, Router } from 'express';
 import { within } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import { formatDuration } from '../../base/format.js';
-import { estimateEnd } from '../../ledger/statistics.js';
+import { estimateEnd } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import type { ShownAccount } from '../account-routes.js';
 import { html, type Html } from '../layout/html.js';
@@ -13,10 +13,9 @@ import { judgePulse, type Pulse } from './judge-pulse.js';
 import { countNeeds } from './needs-section.js';
 import type { Overview } from './overview.js';
 
-/** As for a page of one account: the page has to respond within a second. */
+/** A page must respond within a second. */
 const RESPOND_WITHIN_MS = 900;
 
-/** The pages over all accounts of a dashboard that shows several. */
 export function createAccountsPages(accounts: readonly ShownAccount[], logger: Logger): Router {
   const platformIds = accounts.map(({ platformId }) => platformId);
   const site = ({ baseUrl }: Request): DashboardSite => ({ root: baseUrl, platformIds });
@@ -34,7 +33,6 @@ export function createAccountsPages(accounts: readonly ShownAccount[], logger: L
   return router;
 }
 
-/** What is known of an account within the time. */
 async function glance({ platformId, watch, reader }: ShownAccount): Promise<AccountAtAGlance> {
   const startedAt = performance.now();
   const observation = await watch.visitSender();
@@ -55,15 +53,13 @@ async function readOrNothing(reading: Promise<Overview>): Promise<Overview | und
   }
 }
 
-/** An account in one line. */
 interface AccountAtAGlance {
   readonly platformId: number;
   readonly pulse: Pulse;
-  /** Undefined where Redis does not respond. */
+  /** Undefined if Redis does not respond. */
   readonly overview: Overview | undefined;
 }
 
-/** The overview over all accounts: the ones in trouble first. */
 function accountsPage(site: DashboardSite, accounts: readonly AccountAtAGlance[]): string {
   const rank = { bad: 0, warn: 1, good: 2 };
   const sorted = accounts.toSorted((one, other) => rank[one.pulse.tone] - rank[other.pulse.tone]);
@@ -80,7 +76,7 @@ function accountsPage(site: DashboardSite, accounts: readonly AccountAtAGlance[]
   );
 }
 
-/** What keeps accounts from sending, where it is the same for all of them. */
+/** The one cause, if all accounts have the same. */
 function describeTrouble(accounts: readonly AccountAtAGlance[]): string | undefined {
   const headlines = accounts.flatMap(({ pulse }) => (pulse.tone === 'bad' ? [pulse.headline] : []));
   if (headlines.length === 0) return undefined;

@@ -1,17 +1,15 @@
 import { formatDuration } from '../../base/format.js';
-import type { AccountStatistics } from '../../ledger/statistics.js';
+import type { AccountStatistics } from '../../ledger/reads/statistics.js';
 import { html, type Html } from '../layout/html.js';
 import { tableCell, table } from '../layout/pieces.js';
 
 interface PicturesOptions {
   readonly range: Range;
-  /** Of the page, for the links between the ranges. */
   readonly path: string;
   /** Wall clock, ms. */
   readonly wallNow: number;
 }
 
-/** Sends, gaps and backlog over the last hour or day, as pictures and in figures. */
 export function picturesSection(
   { minutes }: Pick<AccountStatistics, 'minutes'>,
   { range, path, wallNow }: PicturesOptions,
@@ -54,13 +52,12 @@ function figuresTable(rows: readonly TimeSlot[]): Html {
 
 const RANGE_NAME: Readonly<Record<Range, string>> = { hour: 'the last hour', day: 'the last 24 hours' };
 
-/** More than one a second never happens. */
+/** At most one a second. */
 const MOST_SENDS = 60;
 
-/** The bars stand apart by this part of their width. */
+/** The share of its width that separates a bar from the next. */
 const BAR_SPACE = 0.18;
 
-/** Sends a minute as bars. */
 function drawSends(slots: readonly TimeSlot[], range: Range): Html {
   const rates = slots.map(({ sent, minutes }) => sent / minutes);
   const width = PLOT_WIDTH / slots.length;
@@ -92,12 +89,12 @@ function drawSends(slots: readonly TimeSlot[], range: Range): Html {
   });
 }
 
-/** The scale of gaps: tenfold from line to line, from a tenth of a second. */
+/** The scale of gaps: a factor of ten a line, from a tenth of a second. */
 const GAP_SCALE = ['17 min', '100 s', '10 s', '1 s', '0.1 s'];
 const SMALLEST_GAP_MS = 100;
 const GAP_DECADES = GAP_SCALE.length - 1;
 
-/** From the smallest to the largest gap between two sends of each slot. What is below a second must stay empty. */
+/** The smallest to the largest gap between sends in each slot. The range below a second must stay empty. */
 function drawGaps(slots: readonly TimeSlot[], range: Range): Html {
   const width = PLOT_WIDTH / slots.length;
   const smallest = slots.flatMap(({ smallestGapMs }) => smallestGapMs ?? []);
@@ -145,7 +142,6 @@ function toGapY(gapMs: number): number {
   return toCoordinate(PLOT_HEIGHT * (1 - Math.min(1, decades / GAP_DECADES)));
 }
 
-/** Queued payouts as an area of steps. */
 function drawBacklog(slots: readonly TimeSlot[], range: Range): Html {
   const known = slots.flatMap(({ backlog }) => backlog ?? []);
   const highest = Math.max(0, ...known);
@@ -170,13 +166,13 @@ function drawBacklog(slots: readonly TimeSlot[], range: Range): Html {
   });
 }
 
-/** The next of 2, 4, 10, 20, 40, 100 …: its half is a whole number. */
+/** The next of 2, 4, 10, 20, 40, 100 …, whose half is whole. */
 function toRoundNumber(value: number): number {
   const decade = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return [2, 4, 10].map((factor) => factor * decade).find((rounded) => rounded >= value) ?? 2;
 }
 
-/** A gap to the precision that matters where it is short. */
+/** Short gaps need more digits. */
 function formatGap(gapMs: number): string {
   return gapMs < 60_000 ? `${(gapMs / 1_000).toFixed(gapMs < 10_000 ? 3 : 1)} s` : formatDuration(gapMs);
 }
@@ -185,14 +181,12 @@ function formatMinute(at: number): string {
   return `${new Date(at).toISOString().slice(11, 16)} UTC`;
 }
 
-/** A picture over time. */
 interface Plot {
-  /** Unique in the page. */
   readonly id: string;
   readonly title: string;
-  /** What the picture shows, in words, for those who do not see it. */
+  /** Text for screen readers. */
   readonly description: string;
-  /** Beside the title: the figure that matters most now. */
+  /** The most important current figure, beside the title. */
   readonly current: string;
   readonly range: Range;
   /** Labels of the vertical axis at equal distances, from the top. */
@@ -201,7 +195,7 @@ interface Plot {
   readonly shapes: readonly Html[];
 }
 
-/** The picture is stretched to the width that there is; lines keep their thickness. */
+/** The picture is stretched to the available width; lines keep their thickness. */
 const PLOT_WIDTH = 960;
 const PLOT_HEIGHT = 160;
 
@@ -210,7 +204,7 @@ const TIMES: Readonly<Record<Range, readonly string[]>> = {
   day: ['24 h ago', '18', '12', '6', 'now'],
 };
 
-/** Draws it. The text around the picture is HTML: in a picture that is stretched it could not be read. */
+/** The text is HTML around the picture, because stretched text is unreadable. */
 function drawPlot({ id, title, description, current, range, scale, shapes }: Plot): Html {
   return html`<figure class="plot">
     <figcaption>
@@ -252,15 +246,13 @@ function drawGrid(parts: number): Html[] {
   });
 }
 
-/** A coordinate to a tenth: more digits would only make the page longer. */
+/** To a tenth: more digits only lengthen the page. */
 function toCoordinate(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** How far back the pictures reach. */
 export type Range = 'hour' | 'day';
 
-/** A part of the time that is shown. */
 interface TimeSlot {
   /** Its beginning, wall clock, ms. */
   readonly at: number;
@@ -268,16 +260,15 @@ interface TimeSlot {
   readonly sent: number;
   readonly smallestGapMs: number | undefined;
   readonly largestGapMs: number | undefined;
-  /** Queued payouts at its end; undefined before the first event that is known. */
+  /** Queued payouts at its end; undefined before the first known event. */
   readonly backlog: number | undefined;
 }
 
 const MINUTE_MS = 60_000;
 
-/** Slots of a picture: one a minute, or one a quarter of an hour. */
+/** One slot a minute, or one a quarter of an hour. */
 export const PICTURE_SLOTS = { hour: { count: 60, minutes: 1 }, day: { count: 96, minutes: 15 } } as const;
 
-/** Rows of the table that says the same in figures. */
 const TABLE_SLOTS = { hour: { count: 12, minutes: 5 }, day: { count: 24, minutes: 60 } } as const;
 
 interface Slots {
@@ -286,7 +277,7 @@ interface Slots {
   readonly minutes: number;
 }
 
-/** Divides the time before `wallNow` into equal slots, oldest first; the last one has not ended yet. */
+/** Divides the time before `wallNow` into equal slots, oldest first; the last is not over. */
 export function toTimeSlots(
   minutes: AccountStatistics['minutes'],
   { count, minutes: length }: Slots,

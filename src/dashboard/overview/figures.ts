@@ -1,8 +1,8 @@
 import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
-import { compareBalance, type BalanceCover } from '../../ledger/balance-cover.js';
-import type { GatewayFacts } from '../../ledger/gateway-facts.js';
-import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/statistics.js';
+import type { AccountStats } from '../../ledger/reads/account-stats.js';
+import { compareBalance, type BalanceCover } from '../../ledger/reads/balance-cover.js';
+import type { GatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/reads/statistics.js';
 import { html, type Html } from '../layout/html.js';
 
 interface FiguresFacts {
@@ -11,11 +11,10 @@ interface FiguresFacts {
   readonly gateway: GatewayFacts;
   /** Wall clock, ms. */
   readonly wallNow: number;
-  /** Whether money moves: else no end can be told. */
+  /** Whether money moves; otherwise no end can be estimated. */
   readonly isMoving: boolean;
 }
 
-/** How fast it goes and how long it takes, what there is to pay with, and what was paid today. */
 export function figuresSection(facts: FiguresFacts): Html {
   return html`<section class="figures" aria-label="Figures">
     ${backlogCard(facts)} ${balanceCard(facts)} ${todayCard(facts)}
@@ -36,7 +35,6 @@ function backlogCard(facts: FiguresFacts): Html {
   </div>`;
 }
 
-/** How fast it goes, and when the backlog is sent, where that can be told. */
 export function describePace({ stats, statistics, wallNow, isMoving }: Omit<FiguresFacts, 'gateway'>): {
   readonly rate: string;
   readonly end: string | undefined;
@@ -71,7 +69,7 @@ function balanceLine({ currency, balance, queued, isEnough }: BalanceCover): Htm
     ${against}`;
 }
 
-/** A sum at rates has more places than it is exact. */
+/** A sum at rates has more decimals than it is exact. */
 function toCents(amount: string): string {
   return amount.replace(/(\.\d\d)\d+$/, '$1');
 }
@@ -95,7 +93,7 @@ function todayCard({ statistics, gateway }: FiguresFacts): Html {
   </div>`;
 }
 
-/** Sums of each currency; the largest numbers of payouts first. */
+/** Sums of each currency, largest count first. */
 function sumsList(sums: readonly CurrencySum[], { currencies }: GatewayFacts): Html | undefined {
   if (sums.length === 0) return undefined;
   const sorted = sums.toSorted((one, other) => other.count - one.count);

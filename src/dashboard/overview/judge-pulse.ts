@@ -1,6 +1,6 @@
 import { formatCount, formatDuration } from '../../base/format.js';
-import type { GatewayFacts } from '../../ledger/gateway-facts.js';
-import { senderOf } from '../../ledger/workers.js';
+import type { GatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import { senderOf } from '../../ledger/reads/workers.js';
 import {
   type LedgerObservation,
   type Observation,
@@ -8,36 +8,33 @@ import {
   WORKER_SILENT_AFTER_MS,
 } from './account-watch.js';
 
-/** Whether money moves, in a few words. */
 export interface Pulse {
-  /** `bad`: nothing is sent, and an operator has to know; `warn`: nothing is sent just now. */
+  /** `bad`: nothing is sent, and an operator must know; `warn`: nothing is sent just now. */
   readonly tone: 'good' | 'warn' | 'bad';
   /** Also the title of the browser's tab. */
   readonly headline: string;
-  /** What is behind it. */
   readonly detail: string | undefined;
-  /** A command that helps. */
   readonly command?: string;
 }
 
-/** Payouts are due and none is sent: more than a slow response of the gateway. */
+/** Longer than a slow response of the gateway. */
 const STANDS_STILL_AFTER_MS = 15_000;
 
-/** A response of the gateway takes a few seconds at most. */
+/** A response takes a few seconds at most. */
 const RESPONSE_SLOW_MS = 6_000;
 
 const IDLE = 'Idle';
 
 const WORKER_COMMAND = 'payouts worker';
 
-/** The code of a gateway that cannot be reached; any other failed attempt has a cause on this side. */
+/** An unreachable gateway. Any other failed attempt has its cause on this side. */
 const GATEWAY_DOWN = 'GATEWAY_UNAVAILABLE';
 
 type Judge = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Pulse | undefined;
 
 /**
- * Says whether money moves; where several things are in its way, the one that an operator has to resolve first.
- * @param gateway - what it said last: without anything to send there is no other sign of it
+ * Decides whether money moves. Of several obstacles, the first that an operator must resolve counts.
+ * @param gateway - its last response: without sends there is no other sign of it
  */
 export function judgePulse(
   { redis, ledger }: Observation,
@@ -60,14 +57,13 @@ export function judgePulse(
   return gateway?.failure === undefined ? pulse : describeFailedQuery('query', gateway.failure, gateway.failureCode);
 }
 
-/** A gateway that responded, though not as it should, is no reason for an alarm: it may still take withdrawals. */
+/** A wrong response is no reason for an alarm: the gateway may still take withdrawals. */
 function describeFailedQuery(what: 'query' | 'status poll', failure: string, code: string | undefined): Pulse {
   const detail = `The last ${what} failed: ${failure}.`;
   if (code === GATEWAY_DOWN) return { tone: 'bad', headline: 'Gateway does not respond', detail };
   return { tone: 'warn', headline: what === 'query' ? 'Gateway query fails' : 'Polling fails', detail };
 }
 
-/** The report of the process that holds the lease. */
 export function findSender({ life, workers }: LedgerObservation): ObservedWorker | undefined {
   return life.kind === 'none' ? undefined : senderOf(life.owner, workers);
 }
@@ -159,7 +155,7 @@ function judgeSends({ life, due, sending, sinceSendMs, watchedMs, readyMs }: Led
   return { tone: 'bad', headline: 'Nothing is sent', detail };
 }
 
-/** A moment that is near, such as `in 7 s`. @param ms - until then; one that is past is now */
+/** A near moment, such as `in 7 s`. @param ms - until then; a past one is now */
 function formatIn(ms: number): string {
   return ms < 1_000 ? 'now' : `in ${formatDuration(ms)}`;
 }

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../base/format.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
+import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
@@ -10,14 +10,12 @@ interface Need {
   readonly count: number;
   readonly what: string;
   readonly age: string | undefined;
-  /** What an operator does about it. */
   readonly action: string;
   readonly href: string;
 }
 
 interface NeedsFacts {
   readonly stats: AccountStats;
-  /** Payouts in progress for too long. */
   readonly stuck: number;
   /** The first payouts of each urgent state: the oldest, or the newest of a final state. */
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
@@ -32,7 +30,6 @@ const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>>
   failed: { tone: 'bad', action: 'final: enqueue again under a new payoutId where it is still owed' },
 };
 
-/** What waits for an operator, the most urgent first. */
 export function needsSection(site: Site, facts: NeedsFacts): Html {
   const needs = [...findNeeds(site, facts)];
   if (needs.length === 0) return html`<p class="card quiet">No payout needs an operator.</p>`;
@@ -52,7 +49,6 @@ export function needsSection(site: Site, facts: NeedsFacts): Html {
   </section>`;
 }
 
-/** How many payouts wait for an operator. */
 export function countNeeds({ stats, stuck }: Pick<NeedsFacts, 'stats' | 'stuck'>): number {
   return URGENT_STATES.reduce((sum, state) => sum + stats[state], stuck);
 }

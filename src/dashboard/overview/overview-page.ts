@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import { formatDuration, formatState } from '../../base/format.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
+import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
 import {
   OPERATOR_STATES,
@@ -29,7 +29,6 @@ interface OverviewOptions {
   readonly site: (request: Request) => Site;
 }
 
-/** Responds with the first page of an account. */
 export function createOverview({ watch, reader, explorers, site }: OverviewOptions): RequestHandler {
   return async (request, response) => {
     const [observation, overview] = await Promise.all([watch.visitSender(), reader.read()]);
@@ -45,7 +44,6 @@ export function createOverview({ watch, reader, explorers, site }: OverviewOptio
   };
 }
 
-/** What the first page shows beside the ledger's own figures. */
 interface OverviewContext {
   readonly pulse: Pulse;
   readonly observation: Observation;
@@ -53,7 +51,6 @@ interface OverviewContext {
   readonly explorers: ReadonlyMap<number, string>;
 }
 
-/** The account at a glance: whether money moves, what needs an operator, how fast it goes. */
 function overviewPage(
   site: Site,
   overview: Overview,
@@ -99,7 +96,6 @@ function listSection(
   </section>`;
 }
 
-/** The number of payouts in each state, as links to them. */
 export function stateTiles({ base }: Site, stats: AccountStats, shown?: PayoutState): Html {
   return html`<nav class="tiles" aria-label="States">
     ${PAYOUT_STATES.map((state) => tile(base, stats, state, shown))}

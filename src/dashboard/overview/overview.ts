@@ -1,12 +1,11 @@
-import { readAccountStats, type AccountStats } from '../../ledger/account-stats.js';
-import { countStuck, listPayouts } from '../../ledger/payout-queries.js';
-import { readGatewayFacts, type GatewayFacts } from '../../ledger/gateway-facts.js';
+import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
+import { countStuck, listPayouts } from '../../ledger/reads/payout-queries.js';
+import { readGatewayFacts, type GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
-import { readStatistics, type AccountStatistics } from '../../ledger/statistics.js';
+import { readStatistics, type AccountStatistics } from '../../ledger/reads/statistics.js';
 
-/** What the ledger says of an account for its first page. */
 export interface Overview {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
@@ -24,19 +23,17 @@ const LISTED = 10;
 /** The statistics hold a day of minutes, and change every few seconds. */
 const STATISTICS_KEPT_MS = 2_000;
 
-/** Reads what the first page shows, for any number of readers. */
+/** Reads the first page's facts. Concurrent readers share one read of the statistics. */
 export class OverviewReader {
   readonly #connection: LedgerConnection;
   readonly #stuckAfterMs: number;
   #statistics: { readonly reading: Promise<AccountStatistics>; readonly at: number } | undefined;
 
-  /** @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck */
   constructor(connection: LedgerConnection, stuckAfterMs: number) {
     this.#connection = connection;
     this.#stuckAfterMs = stuckAfterMs;
   }
 
-  /** @throws RedisUnavailableError, UnsupportedFormatError */
   async read(): Promise<Overview> {
     const connection = this.#connection;
     const [stats, statistics, gateway, ...lists] = await Promise.all([
@@ -47,7 +44,7 @@ export class OverviewReader {
         listPayouts(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
       ),
     ]);
-    // The age of the oldest says almost always that there is nothing to count.
+    // The age of the oldest almost always shows that no payout is stuck.
     const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > this.#stuckAfterMs;
     return {
       ...{ stats, statistics, gateway },

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../base/format.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
+import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { type AccountAdvice, adviseAccount } from '../../operator/account-advice.js';
 import { html, type Html } from '../layout/html.js';
 import { commandLine, tableCell, utcTime, table } from '../layout/pieces.js';
@@ -12,20 +12,17 @@ import {
 } from './account-watch.js';
 import { findSender, type Pulse } from './judge-pulse.js';
 
-/** What the ledger says beside the watch. */
 interface PulseFacts {
   readonly stats: AccountStats;
-  /** Whether operators sign their decisions. */
   readonly isSigned: boolean;
-  /** Undefined where no send is known. */
+  /** Undefined if no send is known. */
   readonly lastSendAgoMs: number | undefined;
-  /** How fast it goes. */
   readonly pace: readonly string[];
 }
 
 /**
- * Whether money moves, what says so, and what stops it until an operator ends that.
- * @param facts - undefined where Redis does not respond
+ * Whether money moves, the evidence, and what stops it until an operator acts.
+ * @param facts - undefined if Redis does not respond
  */
 export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
   const detail = pulse.detail ?? (pulse.tone === 'good' ? facts?.pace.join(' · ') : undefined);
@@ -39,7 +36,7 @@ export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: P
   </section>`;
 }
 
-/** What stops the account until an operator ends it, with the command that does. */
+/** What stops the account, with the command that ends it. */
 function adviceView({ kind, problem, first, command }: AccountAdvice, stats: AccountStats): Html {
   const isPause = kind === 'pause';
   return html`<div class="advice" role="alert">
@@ -58,7 +55,7 @@ function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
   </p>`;
 }
 
-/** What is known; where Redis does not respond, as of its last reply. */
+/** The known facts; without Redis, those of its last reply. */
 function vitals(
   pulse: Pulse,
   ledger: LedgerObservation,
@@ -110,7 +107,6 @@ function describeAttempt(ledger: LedgerObservation): Html | string | undefined {
   return html`failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
 }
 
-/** Every worker process, with its role and the reason for it. */
 export function workersSection(ledger: LedgerObservation): Html {
   const { workers, wallNow } = ledger;
   const sender = findSender(ledger);

@@ -1,5 +1,5 @@
 import { formatCount } from '../../base/format.js';
-import { ACTIVITIES, type Activity } from '../../ledger/activity.js';
+import { ACTIVITIES, type Activity } from '../../ledger/reads/activity.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutPath } from '../layout/payout-table.js';
@@ -11,7 +11,6 @@ interface ActivityList {
   readonly isFirst: boolean;
 }
 
-/** Who did what and why, and what stopped the account by itself; newest first. */
 export function activityPage(site: Site, { activities, next, isFirst }: ActivityList): string {
   const path = `${site.base}/activity`;
   return layout(

@@ -1,5 +1,5 @@
 import { formatCount, formatMoney, formatState } from '../../base/format.js';
-import type { BatchMessage, BatchSummary } from '../../ledger/batches.js';
+import type { BatchMessage, BatchSummary } from '../../ledger/reads/batches.js';
 import type { Payout } from '../../ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState, SETTLED_STATES, STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
 import { batchSteps } from '../../operator/next-steps.js';
@@ -16,11 +16,10 @@ interface BatchView {
   readonly urgent: readonly Payout[];
 }
 
-/** All payouts of a batch are read for its page: the larger it is, the more seldom. */
+/** The page reads all payouts of its batch: the larger, the more seldom. */
 const REFRESH_MS = 5_000;
 const REFRESH_MS_PER_PAYOUT = 1;
 
-/** A batch: how far it is, its sums, and what went wrong. */
 export function batchPage(site: Site, { batch, summary, urgent }: BatchView, shown: Shown): string {
   const { total, isWhole, messages } = summary;
   const counts = countsOf(summary);
@@ -51,7 +50,7 @@ function countsOf({ sums }: BatchSummary): Counts {
 
 const BAR_WIDTH = 1_000;
 
-/** How many have come to an end, as a bar of the states' colours. The legend of the colours is the table below. */
+/** Finished payouts as a bar in the states' colours. The table below is its legend. */
 function progressCard(counts: Counts, total: number): Html {
   const ended = SETTLED_STATES.reduce((sum, state) => sum + counts[state], 0);
   const percent = Math.floor((ended / total) * 100);
@@ -85,7 +84,6 @@ function progressCard(counts: Counts, total: number): Html {
   </section>`;
 }
 
-/** What is over first, what is to come last. */
 const BAR_ORDER: readonly PayoutState[] = [
   'completed',
   ...SETTLED_STATES.filter((state) => state !== 'completed'),
@@ -126,7 +124,7 @@ function sumsTable({ base }: Site, batch: string, summary: BatchSummary, { curre
   </section>`;
 }
 
-/** Whether the payouts belong to accounts in several currencies, so that each sum has to say of which. */
+/** Whether the accounts have several currencies, so that each sum must name its own. */
 function hasSymbols({ sums }: BatchSummary): boolean {
   return new Set(Object.values(sums).flatMap((each) => each.map(({ symbol }) => symbol))).size > 1;
 }

@@ -2,15 +2,15 @@ import { type Request, type Response, Router } from 'express';
 import { once } from 'node:events';
 import { payoutIdField, txhashField } from '../../base/fields.js';
 import { formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
-import { readAccountStats } from '../../ledger/account-stats.js';
-import { readActivity } from '../../ledger/activity.js';
-import { readBatchSummary } from '../../ledger/batches.js';
-import { findPayouts, listPayoutIds } from '../../ledger/payout-queries.js';
-import { readGatewayFacts } from '../../ledger/gateway-facts.js';
+import { readAccountStats } from '../../ledger/reads/account-stats.js';
+import { readActivity } from '../../ledger/reads/activity.js';
+import { readBatchSummary } from '../../ledger/reads/batches.js';
+import { findPayouts, listPayoutIds } from '../../ledger/reads/payout-queries.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { batchField, type Payout } from '../../ledger/payout.js';
-import { readAudited } from '../../ledger/read-audited.js';
+import { readAudited } from '../../ledger/reads/read-audited.js';
 import { URGENT_STATES } from '../../ledger/states.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import type { ControlFiles } from '../control/control-files.js';
@@ -41,7 +41,7 @@ interface FindPagesOptions {
   readonly site: (request: Request) => Site;
 }
 
-/** The pages on which payouts are found: search, lists, one payout, a batch, activity. What they do not have is left to the next router. */
+/** Pages to find payouts: search, lists, payout, batch, activity. The next router gets unknown paths. */
 export function createFindPages(options: FindPagesOptions): Router {
   const pages = new FindPages(options);
   const router = Router();
@@ -74,7 +74,6 @@ class FindPages {
     this.#site = site;
   }
 
-  /** Which page `/payouts` is, by its query. */
   choose({ query }: Request): Page | undefined {
     const { payoutId, q } = query;
     if (typeof payoutId === 'string') return (request, response) => this.showPayout(request, response, payoutId);
@@ -140,7 +139,7 @@ class FindPages {
     response.send(activityPage(this.#site(request), { ...page, isFirst: before === undefined }));
   }
 
-  /** What the text names exactly, opens; several of that, or anything else, is a list. */
+  /** Opens a single exact match; lists anything else. */
   async #search(request: Request, response: Response, text: string): Promise<void> {
     const { connection } = this.#ledger;
     const [payout, byTxhash, isBatch] = await Promise.all([
@@ -203,7 +202,7 @@ class FindPages {
   }
 }
 
-/** Why there is no page of a payout: it never was, or retention removed it. @throws RedisUnavailableError */
+/** Why a payout has no page: it never existed or retention removed it. */
 async function describeMissing(connection: LedgerConnection, payoutId: string): Promise<string> {
   const [record] = payoutIdField.safeParse(payoutId).success ? await readAudited(connection, [payoutId]) : [];
   if (record?.kind !== 'removed') return `Payout ${payoutId} not found.`;
@@ -213,18 +212,18 @@ async function describeMissing(connection: LedgerConnection, payoutId: string): 
 
 const ROWS_AT_ONCE = 500;
 
-/** How long one step searches: a download that finds few rows still notices that the reader has gone. */
+/** Time of one search step, so that a download with few rows notices when its reader has gone. */
 const STEP_MS = 1_000;
 
 interface CsvOptions {
   readonly fileName: string;
-  /** For HEAD: the headers only. */
+  /** HEAD gets the headers only. */
   readonly isHead: boolean;
 }
 
 /**
- * Sends all rows of a list as CSV, page by page, as fast as the client takes them. When Redis becomes unavailable half-way,
- * the connection is broken off: a file that is cut short must not look whole.
+ * Sends all rows of a list as CSV, page by page, as fast as the client reads. If Redis becomes unavailable, it breaks
+ * the connection: a cut-off file must not look whole.
  */
 export async function sendCsv(
   response: Response,
@@ -249,14 +248,13 @@ export async function sendCsv(
   response.end();
 }
 
-/** Waits until the client took what was written, or has gone. */
 async function untilRoom(response: Response): Promise<void> {
   const settled = new AbortController();
   const { signal } = settled;
   try {
     await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
   } finally {
-    // A large list has thousands of pages: none may leave a listener behind.
+    // A large list has thousands of pages, so no page may leave a listener behind.
     settled.abort();
   }
 }

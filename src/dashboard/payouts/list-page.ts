@@ -1,5 +1,5 @@
 import { formatCount, formatState } from '../../base/format.js';
-import type { AccountStats } from '../../ledger/account-stats.js';
+import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { PAYOUT_STATES, STATE_MEANING } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
@@ -21,11 +21,9 @@ interface PayoutList {
   readonly query: ListQuery;
   readonly listed: ListedPayouts;
   readonly stats: AccountStats;
-  /** The text of the search field that led here. */
   readonly search?: string | undefined;
 }
 
-/** Payouts of a state, of a batch, or of any filter, page by page. */
 export function listPage(site: Site, list: PayoutList, shown: Shown): string {
   const { query, listed, stats, search } = list;
   const { state, batch } = query.filter;
@@ -84,7 +82,6 @@ function nothingText({ after, texts, problems }: ListQuery, { next }: ListedPayo
   return isOfState ? `No ${more}payouts are ${formatState(texts.state ?? '')}.` : `No ${more}payouts found.`;
 }
 
-/** What the text in the search field may have meant instead. */
 function otherMeanings({ base }: Site, { texts }: ListQuery, search: string): Html {
   const meanings: readonly ListField[] = ['reference', 'address', 'amount', 'batch'];
   const others = meanings.filter((field) => !(field in texts));
@@ -126,8 +123,8 @@ const INPUTS: readonly Input[] = [
 ];
 
 /**
- * The form that says which payouts a list shows. It needs no script.
- * @param isSearch - whether the text of the search field led here: on a phone the form would hide what was found
+ * The form that filters a list. It needs no script.
+ * @param isSearch - whether a search led here: on a phone the form would hide the results
  */
 function findForm({ base }: Site, { texts, problems }: Pick<ListQuery, 'texts' | 'problems'>, isSearch: boolean): Html {
   const isOpen = !isSearch && Object.keys(texts).some((field) => field !== 'state');

@@ -2,20 +2,20 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.js';
 import { amountField } from '../../base/fields.js';
-import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/payout-queries.js';
-import type { Currency } from '../../ledger/gateway-facts.js';
+import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { batchField, lineField, type Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, isPayoutState, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 
-/** What a list shows, as it stands in the URL and in the fields of the form. Days are whole days in UTC. */
+/** A list's filters, as in its URL and form. Days are whole days in UTC. */
 
 const dayField = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a day such as 2030-01-31')
   .refine(isDay, 'must be a day that exists');
 
-/** Of the 31st of February, JavaScript makes a day in March. */
+/** JavaScript turns the 31st of February into a day in March. */
 function isDay(text: string): boolean {
   const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : NaN;
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
@@ -34,23 +34,20 @@ const RULES = {
   until: dayField,
 } as const;
 
-/** The fields of the form, by their names in the URL. */
 export const LIST_FIELDS = Object.keys(RULES) as readonly ListField[];
 export type ListField = keyof typeof RULES;
 
 export interface ListQuery {
-  /** What was given for each field, also where it cannot be used. */
+  /** The given texts, also unusable ones. */
   readonly texts: Readonly<Partial<Record<ListField, string>>>;
-  /** What of it cannot be used, and why. */
   readonly problems: Readonly<Partial<Record<ListField, string>>>;
   readonly filter: PayoutFilter;
-  /** Where the page begins. */
   readonly after: string | undefined;
 }
 
 const DAY_MS = 86_400_000;
 
-/** @returns undefined where the URL names no field of a list, or a page that cannot be */
+/** @returns undefined if the URL names no list field, or an impossible page */
 export function readListQuery(query: Request['query']): ListQuery | undefined {
   const { after } = query;
   if (after !== undefined && !(typeof after === 'string' && /^\d{1,16}$/.test(after))) return undefined;
@@ -73,17 +70,16 @@ function toFilter({ since, until, state, ...rest }: Partial<Record<ListField, st
     ...rest,
     state: state as PayoutState | undefined,
     since: since === undefined ? undefined : Date.parse(since),
-    // The last day is shown too.
+    // The last day is included.
     until: until === undefined ? undefined : Date.parse(until) + DAY_MS,
   };
 }
 
-/** Where the list is, seen from the pages of the account. `state=` alone is the list of all payouts. */
+/** A list's path below the account's pages. `state=` alone lists all payouts. */
 export function listPath(texts: ListQuery['texts'], after?: string): string {
   return `/payouts?${toSearchParams(texts, after).toString()}`;
 }
 
-/** Where the same payouts are as CSV. */
 export function csvPath(texts: ListQuery['texts']): string {
   return `/payouts.csv?${toSearchParams(texts).toString()}`;
 }
@@ -94,18 +90,18 @@ function toSearchParams(texts: ListQuery['texts'], after?: string): URLSearchPar
   return params;
 }
 
-/** Whether the list is an index of the ledger: those of a state, or of a batch, are read in their own order without a search. */
+/** Whether the list is an index of the ledger (a state or a batch), which needs no search. */
 export function isIndex({ texts }: ListQuery): boolean {
   const [field, ...others] = Object.keys(texts);
   return (field === 'state' || field === 'batch') && others.length === 0;
 }
 
-/** Shorter texts without spaces are rather a part of a reference. */
+/** A shorter text without spaces is more likely part of a reference. */
 const SHORTEST_ADDRESS = 20;
 
 /**
- * What a text in the search field is taken for that names no payout, txhash or batch: an amount, also with the name of its
- * currency as the pages show it; a day; a state; an address; otherwise a part of a reference.
+ * Interprets a search text that names no payout, txhash or batch. It may be an amount (also with a currency as pages
+ * show it), a day, a state, or an address. Otherwise it is part of a reference.
  */
 export function understandSearch(text: string, currencies: readonly Currency[]): ListQuery['texts'] {
   const currency = currencies.find(({ name }) => text.endsWith(` ${name}`));
@@ -118,27 +114,25 @@ export function understandSearch(text: string, currencies: readonly Currency[]):
   return { reference: text };
 }
 
-/** One page of a list. */
 export interface ListedPayouts {
   readonly payouts: readonly Payout[];
   /** The `after` of the next page; undefined at the end. */
   readonly next: string | undefined;
-  /** How many payouts were read for it; undefined where none had to be passed over. */
+  /** How many payouts were read for it; undefined if none was skipped. */
   readonly searched: number | undefined;
 }
 
-/** Payouts of a page of a list. */
 export const LISTED_ON_PAGE = 50;
 
-/** Nobody waits for a page much longer; the next one continues where this one stopped. */
+/** Readers do not wait much longer. The next page continues here. */
 const SEARCH_MS = 1_500;
 
-/** Final payouts are listed newest first; of the others of a state, the one that waits longest matters most. */
+/** Final payouts are listed newest first. In other states, the longest wait matters most. */
 export function isNewestFirst(state: PayoutState | undefined): boolean {
   return state !== undefined && FINAL_STATES.includes(state);
 }
 
-/** Reads a page of a list: of an index as it stands there, else by searching for at most 1.5 s. */
+/** Reads a page of an index, or else searches for at most 1.5 s. */
 export async function findListed(
   connection: LedgerConnection,
   query: ListQuery,

@@ -12,7 +12,6 @@ import { copyButton, nextStepsSection, type Shown, txhashView, utcTime } from '.
 /** A payout is sent and paid within seconds. */
 const REFRESH_MS = 2_000;
 
-/** One payout: its state, what an operator can do, all its data and its history. */
 export function payoutPage(site: Site, payout: Payout, shown: Shown, control: PayoutControl): string {
   const { payoutId, state, held, message } = payout;
   return layout(
@@ -88,7 +87,7 @@ function dataSection({ base }: Site, payout: Payout, { currencies, explorers }: 
   </section>`;
 }
 
-/** A value that is compared character by character. @param what - names it on its button, where it can be copied */
+/** A value for comparison character by character. @param what - names it on a copy button, if it has one */
 function mono(value: string, what?: string): Html {
   return html`<bdi class="mono">${value}</bdi>${what === undefined ? undefined : copyButton(value, what)}`;
 }

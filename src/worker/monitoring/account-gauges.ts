@@ -1,15 +1,13 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { PolicyReport } from '../../ledger/policy-report.js';
-import type { UnexplainedDrop } from '../../ledger/reconciliation.js';
+import type { PolicyReport } from '../../ledger/reads/policy-report.js';
+import type { UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
 import type { KeyringFacts } from '../account-control.js';
 import { type AccountMoney, type AccountView, viewAccount, type WatchedAccount } from './account-snapshot.js';
 
 /**
- * Makes the gauges that say how the accounts stand.
- * @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck
- * @returns what brings them up to date before they are read; while Redis is unavailable, what only Redis knows is left out,
- * because an old number would look like a true one, and so it is where another process works for the account
+ * @returns what updates the gauges before a read. Values from Redis are left out while it is unavailable, and if
+ * another process works for the account: old numbers would look true.
  */
 export function createAccountGauges(
   registry: Registry,
@@ -19,7 +17,7 @@ export function createAccountGauges(
   const setKeyGauges = createKeyGauges(registry);
   return async (accounts) => {
     const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
-    // From here on without a pause: two readers at the same time must not see half of it.
+    // No await from here on: a concurrent reader must not see half of it.
     for (const gauge of Object.values(gauges)) gauge.reset();
     setKeyGauges(accounts[0]?.keyring);
     gauges.mayForget.set(accounts.some(({ redis }) => redis.mayForget) ? 1 : 0);
@@ -144,10 +142,10 @@ function createGauges(registry: Registry) {
   };
 }
 
-/** More currencies than this are left out of the metrics: each is a series of every worker. */
+/** The metrics omit further currencies: each is a series of every worker. */
 const MOST_CURRENCIES = 50;
 
-/** The gauges of what is queued and from what it is paid. Amounts lose digits here; nothing is decided by them but alerts. */
+/** Amounts lose digits here. Only alerts use them. */
 type MoneyGauges = ReturnType<typeof createMoneyGauges>;
 
 function createMoneyGauges(registry: Registry) {
@@ -186,7 +184,7 @@ function setMoneyGauges(
 ): void {
   const account = { platform_id: platformId };
   if (balanceAgeMs !== undefined) gauges.balanceAge.set(account, balanceAgeMs / 1_000);
-  // A gateway may list every currency that it knows, most of which the account never uses.
+  // A gateway may list every currency it knows, most of them unused.
   const used = covers.filter((cover) => cover.queued !== '0' || cover.balance !== '0');
   for (const { currency, balance, queued: needed } of used.slice(0, MOST_CURRENCIES)) {
     gauges.balance.set({ ...account, currency }, Number(balance));
@@ -201,14 +199,13 @@ function setMoneyGauges(
   }
 }
 
-/** Those with a drop first: no limit hides one. */
+/** Drops come first, so that no limit hides one. */
 function mostImportant(unexplained: readonly UnexplainedDrop[]): readonly UnexplainedDrop[] {
   const dropped = unexplained.filter(({ amount }) => amount !== '0');
   const others = unexplained.filter(({ amount }) => amount === '0');
   return [...dropped, ...others.slice(0, MOST_CURRENCIES)];
 }
 
-/** Gauges of what a policy counts and holds. */
 type PolicyGauges = ReturnType<typeof createPolicyGauges>;
 
 export function createPolicyGauges(registry: Registry) {
@@ -247,7 +244,6 @@ export function createPolicyGauges(registry: Registry) {
   };
 }
 
-/** @param now - wall clock, ms  @param report - of the process that sends; undefined where there is none */
 export function setPolicyGauges(
   gauges: PolicyGauges,
   { platformId, policy }: Pick<AccountView, 'platformId' | 'policy'>,
@@ -265,7 +261,6 @@ export function setPolicyGauges(
   if (ratesAt !== null) gauges.rateAge.set(account, Math.max(0, now - ratesAt) / 1_000);
 }
 
-/** Gauges of the send journal. */
 type JournalGauges = ReturnType<typeof createJournalGauges>;
 
 export function createJournalGauges(registry: Registry) {
@@ -279,7 +274,7 @@ export function createJournalGauges(registry: Registry) {
   };
 }
 
-/** The gauges were reset before: the series of an earlier head is gone. */
+/** The caller has reset the gauges, so the series of an earlier head is gone. */
 export function setJournalGauges(
   gauges: JournalGauges,
   { platformId, journalHead }: Pick<AccountView, 'platformId' | 'journalHead'>,
@@ -289,10 +284,7 @@ export function setJournalGauges(
   gauges.journalHead.set({ platform_id: String(platformId), journal_id: journalId, head: hash }, 1);
 }
 
-/**
- * Makes the gauges of a keyring: when its keys end, and whether it could be read again.
- * @returns what brings it up to date; a key that is revoked, or has no end, is left out
- */
+/** @returns what updates the gauges; a key that is revoked or has no end is left out */
 export function createKeyGauges(registry: Registry): (keyring: KeyringFacts | undefined) => void {
   const notAfter = new Gauge({
     name: 'payouts_key_not_after_timestamp_seconds',

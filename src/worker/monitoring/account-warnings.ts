@@ -1,9 +1,9 @@
 import { sinceWatcherFailureMs, watcherFailures } from '../../base/logger.js';
 import { formatCount, formatDuration, formatMs } from '../../base/format.js';
 import { CLOCK_OFFSET_MAX_MS, describeClockOffset } from '../../ledger/redis-durability.js';
-import { NOTIFICATIONS_LATE_MS } from '../../ledger/state-events.js';
-import { describeRates } from '../../ledger/policy-report.js';
-import { listDrops } from '../../ledger/reconciliation.js';
+import { NOTIFICATIONS_LATE_MS } from '../../ledger/reads/state-events.js';
+import { describeRates } from '../../ledger/reads/policy-report.js';
+import { listDrops } from '../../ledger/reads/reconciliation.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import type { AccountDetails, AccountView } from './account-snapshot.js';
 
@@ -27,7 +27,7 @@ const FAILED_POLLS = 3;
 /** As the alert PayoutsJournalSlow. */
 const SYNC_SLOW_MS = 100;
 
-/** @returns one line for each thing that needs an operator although this process could send; none when all is well */
+/** @returns one line for each thing that needs an operator although this process could send */
 export function warnAbout({ status, details, work, keyring, policy, clockOffsetMs }: AccountView): string[] {
   const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work, status));
   const ofProcess = [
@@ -93,7 +93,7 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   function unexplained({ stats, money }) {
     const drops = money.unexplained.filter(({ amount }) => amount !== '0');
     if (drops.length === 0) return undefined;
-    return `The balance fell by ${listDrops(drops)} more than the payouts explain: somebody else may use the gateway's secret key. Run \`payouts reconcile --account ${stats.platformId}\`.`;
+    return `The balance fell by ${listDrops(drops)} more than the payouts explain: someone else may use the gateway's secret key. Run \`payouts reconcile --account ${stats.platformId}\`.`;
   },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;
@@ -102,7 +102,7 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   function foreignSettings({ stats, foreignSettings }) {
     if (foreignSettings.length === 0) return undefined;
     const settings = foreignSettings.map(({ queue, detail }) => `${queue} queue: ${detail}`).join('; ');
-    return `Settings that somebody made in Redis, which \`payouts doctor --account ${stats.platformId}\` tells how to undo: ${settings}`;
+    return `Settings that someone made in Redis, which \`payouts doctor --account ${stats.platformId}\` tells how to undo: ${settings}`;
   },
   function notifications({ notificationLagMs = 0 }) {
     if (notificationLagMs < NOTIFICATIONS_LATE_MS) return undefined;
@@ -144,14 +144,12 @@ function warnOfReplaced({ jobWorkersReplaced }: Work): string | undefined {
   return `${formatCount(jobWorkersReplaced, 'BullMQ worker')} hung and had to be replaced: if it happens again, restart this process and report it.`;
 }
 
-/** Of the whole process. */
 function warnOfLog(): string | undefined {
   const agoMs = sinceWatcherFailureMs('logger') ?? Infinity;
   if (agoMs > LOST_LOG_TOLD_MS) return undefined;
   return `${formatCount(watcherFailures('logger'), 'log line')} could not be written: free the disk that stderr goes to, or restart what reads it.`;
 }
 
-/** Of the whole process. */
 function warnOfClock(offsetMs = 0): string | undefined {
   if (Math.abs(offsetMs) <= CLOCK_OFFSET_MAX_MS) return undefined;
   return `The wall clock is ${describeClockOffset(offsetMs)}: synchronise both with NTP.`;

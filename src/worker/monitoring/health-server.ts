@@ -10,10 +10,10 @@ import type { WorkerMetrics } from './worker-metrics.js';
 /** Where the health server listens, and what it reports. */
 export interface HealthServerOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
   readonly metrics: WorkerMetrics;
-  /** The accounts of the worker; none while it is still being created, which waits for Redis as long as it takes. */
+  /** The worker's accounts; empty while its creation waits for Redis. */
   readonly accounts: () => readonly WatchedAccount[];
   readonly logger?: Logger;
 }
@@ -26,7 +26,6 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** The body of `/readyz`. */
 interface Readiness {
   readonly ready: boolean;
   readonly redis: 'up' | 'unavailable';
@@ -36,21 +35,21 @@ interface Readiness {
 interface AccountReadiness {
   readonly platformId: number;
   readonly role: AccountView['status']['role'];
-  /** Of the lease; in the sender only. */
+  /** Of the lease; only in the sender. */
   readonly epoch?: number;
-  /** Why it must not send; where it is refused only. */
+  /** Why a refused account must not send. */
   readonly reason?: string;
-  /** Set where it is refused because of Redis itself, not because of what the ledger says. */
+  /** Set if Redis itself, not the ledger's content, is the reason. */
   readonly cause?: 'redis';
   /**
-   * Null while Redis is unavailable, and where another process works for the account, which says so. A paused account is
+   * Null while Redis is unavailable, or if another process works for the account and reports it. A paused account is
    * ready: it waits for an operator, not for another process.
    */
   readonly paused: boolean | null;
   readonly pausedReason: string | null;
-  /** What stops the account until an operator runs the command; empty where `paused` is null. */
+  /** What stops the account until an operator runs the command. Empty if `paused` is null. */
   readonly stopped: readonly { readonly problem: string; readonly command: string }[];
-  /** What else needs an operator, one line each, although this process could send or take over; empty when all is well. */
+  /** What else needs an operator, one line each, although this process could send or take over. */
   readonly warnings: readonly string[];
 }
 
@@ -61,9 +60,9 @@ interface HttpResponse {
 }
 
 /**
- * Serves `/healthz` (this process works), `/readyz` (Redis is there, and every account sends or stands by) and
- * `/metrics` (for Prometheus). None of them shows a secret.
- * @throws InvalidConfigError when it cannot listen there
+ * Serves `/healthz` (the process runs), `/readyz` (Redis is available, every account sends or stands by) and `/metrics`
+ * (for Prometheus). None shows a secret.
+ * @throws InvalidConfigError if it cannot listen
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const { host, port } = options;
@@ -78,7 +77,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
     port: boundPort,
     async close() {
       await new Promise<void>((resolve) => {
-        // Called back with an error where it is closed already.
+        // The callback gets an error if the server is already closed.
         server.close(() => {
           resolve();
         });
@@ -88,11 +87,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   };
 }
 
-/**
- * Whether the process could send, or take over when the sender ends.
- * @param accounts - none stands for a worker that is still waiting for Redis
- * @param stuckAfterMs - a payout in progress for longer than this, in ms, is stuck
- */
+/** @param accounts - none if the worker still waits for Redis */
 async function readReadiness(accounts: readonly WatchedAccount[], stuckAfterMs: number): Promise<Readiness> {
   const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
   const redisIsUp = views.length > 0 && views.every((view) => view.redisIsUp);

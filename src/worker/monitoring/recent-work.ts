@@ -3,15 +3,12 @@ import type { ErrorCode } from '../../base/errors.js';
 import type { SendGap } from '../statistics/counters.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
-/** The same thing that went wrong several times in a row. */
 interface Streak {
   readonly count: number;
-  /** Of the last time. */
   readonly reason: string;
   readonly code?: ErrorCode | undefined;
 }
 
-/** Tries to send that ended before anything was written. */
 interface NotSent extends Streak {
   /** When the next try is due, on the clock's scale. */
   readonly retryAt: number;
@@ -19,21 +16,20 @@ interface NotSent extends Streak {
 
 const SYNCS = 5;
 
-/** Those of some minutes, where Redis does not take them. */
+/** Some minutes of gaps, for the time when Redis takes none. */
 const GAPS = 500;
 
-/** What a process repaired is told for as long, as the alerts do, in ms. */
+/** How long a repair is reported, in ms. The alerts use the same time. */
 const REPAIR_TOLD_MS = 60 * 60 * 1_000;
 
-/** Something that was repaired without an operator. */
 interface Repair {
   readonly count: number;
   readonly at: number;
 }
 
-/** What the last sends, polls and journal entries of an account came to: what only this process knows. */
+/** What only this process knows: the results of the account's last sends, polls and journal entries. */
 export class RecentWork {
-  /** Notes each, and hands it on. */
+  /** Records each call and passes it on. */
   readonly observer: WorkerObserver;
   readonly #clock: Clock;
   #notSent: NotSent | undefined;
@@ -47,7 +43,6 @@ export class RecentWork {
   #resumeWasRefused = false;
   #archiveTrouble: string | undefined;
 
-  /** @param observer - what is told as well */
   constructor(clock: Clock, observer: WorkerObserver) {
     this.#clock = clock;
     this.#lastSentAt = clock.now();
@@ -92,34 +87,33 @@ export class RecentWork {
     };
   }
 
-  /** The account is this process's to send for: what was not sent before that is no fault of it. */
+  /** From now on this process sends for the account. Earlier unsent payouts are not its fault. */
   beginSending(): void {
     this.#lastSentAt = this.#clock.now();
   }
 
-  /** Another process sends from now on: whether what was wrong here is still so, this one does not find out. */
+  /** Another process sends from now on, so this one no longer sees whether its troubles last. */
   endSending(): void {
     this.#notSent = undefined;
   }
 
-  /** The same of polls. */
   endPolling(): void {
     this.#failedPolls = undefined;
   }
 
-  /** The gaps between writes that were measured since this was asked last. */
+  /** The gaps between writes measured since the last call. */
   takeGaps(): readonly SendGap[] {
     const gaps = this.#gaps;
     this.#gaps = [];
     return gaps;
   }
 
-  /** Jobs that were missing in Redis and were added again, the last of them within the hour. */
+  /** Missing jobs added again, if the last was within the hour. */
   get jobsRecreated(): number {
     return this.#countRecent(this.#jobsRecreated);
   }
 
-  /** BullMQ workers that hung and were replaced, the last of them within the hour. */
+  /** Hung BullMQ workers replaced, if the last was within the hour. */
   get jobWorkersReplaced(): number {
     return this.#countRecent(this.#workersReplaced);
   }
@@ -128,42 +122,40 @@ export class RecentWork {
     return repair !== undefined && this.#clock.now() - repair.at < REPAIR_TOLD_MS ? repair.count : 0;
   }
 
-  /** Tries to send a payout since the last send, each of which ended before anything was written. */
+  /** Tries since the last send, each of which ended before any byte was written. */
   get notSent(): NotSent | undefined {
     return this.#notSent;
   }
 
-  /** Why payouts that are old enough are not removed: the archive, where they have to be first, cannot be written. */
+  /** Why old payouts stay: the archive that must store them first cannot be written. */
   get archiveTrouble(): string | undefined {
     return this.#archiveTrouble;
   }
 
-  /** @param trouble - undefined where the archive could be written */
   noteArchive(trouble: string | undefined): void {
     this.#archiveTrouble = trouble;
   }
 
-  /** Whether a pause was gone from Redis that no operator had ended, since the last send. */
+  /** Whether, since the last send, a pause vanished from Redis without an operator's resume. */
   get resumeWasRefused(): boolean {
     return this.#resumeWasRefused;
   }
 
-  /** Whether the last send had no trustworthy response. */
   get wasUnanswered(): boolean {
     return this.#wasUnanswered;
   }
 
-  /** Status polls that failed since one that did not. */
+  /** Polls that failed since the last success. */
   get failedPolls(): Streak | undefined {
     return this.#failedPolls;
   }
 
-  /** Since the last send, or since this process is to send for the account, in ms. */
+  /** Since the last send, or since this process may send, in ms. */
   get sinceLastSendMs(): number {
     return this.#clock.now() - this.#lastSentAt;
   }
 
-  /** The shortest of the last syncs of the send journal, in ms; undefined until there were {@link SYNCS}. */
+  /** The shortest recent sync of the journal, in ms. Undefined until there are {@link SYNCS}. */
   get shortestSyncMs(): number | undefined {
     return this.#syncsMs.length < SYNCS ? undefined : Math.min(...this.#syncsMs);
   }

@@ -4,21 +4,18 @@ import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { QUEUE_NAMES } from '../../queues/payout-queues.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 
-/** In seconds. The promise is that nothing ever falls into the first: a second or less between two sends. */
+/** In seconds. The first bucket must stay empty: it counts gaps of a second or less between two sends. */
 const GAP_BUCKETS = [1, 1.01, 1.015, 1.02, 1.03, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 30, 60, 300];
 const SEND_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120];
 const WAIT_BUCKETS = [0.01, 0.1, 0.25, 0.5, 0.75, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5, 10, 30, 60];
 const SYNC_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 const SEND_OUTCOMES = ['accepted', 'rejected', 'unknown'] as const;
-/** Beside what is wrong with a signature: an attempt of before, and a resume, that no operator signed. */
+/** Besides faults of a signature: an earlier attempt and a resume that no operator signed. */
 const TAMPERING_REASONS = [...TAMPERING_FAULTS, 'sent_before', 'resume'];
 const POLL_RESULTS = ['in_progress', 'completed', 'failed', 'unknown', 'error'] as const;
 
-/**
- * Makes the counters and histograms that the work itself drives.
- * @returns what makes an account's observer
- */
+/** @returns a function that makes an account's observer */
 export function createObserverMetrics(registry: Registry): (platformId: number) => WorkerObserver {
   const registers = [registry];
   const histogram = (name: string, help: string, buckets: number[]): Histogram<'platform_id'> =>
@@ -37,7 +34,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
   });
   const polls = new Counter({
     name: 'payouts_polls_total',
-    help: 'Questions for the status of a transaction, by what came of them.',
+    help: 'Status queries of transactions, by their result.',
     labelNames: ['platform_id', 'result'],
     registers,
   });
@@ -82,7 +79,7 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
 
   return (platformId) => {
     const account = { platform_id: String(platformId) };
-    // Prometheus sees no increase in a series that begins at 1: every series is there from the start.
+    // Prometheus sees no increase in a series that begins at 1, so every series starts at 0.
     for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
     notSent.inc(account, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);

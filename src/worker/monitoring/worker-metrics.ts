@@ -5,23 +5,22 @@ import { createAccountGauges } from './account-gauges.js';
 import type { WatchedAccount } from './account-snapshot.js';
 import { createObserverMetrics } from './send-metrics.js';
 
-/** What the metrics are about. */
+/** Options of {@link createWorkerMetrics}. */
 export interface WorkerMetricsOptions {
-  /** The version of this package, for the build's metric. */
+  /** Version of this package, for the build metric. */
   readonly version: string;
-  /** A payout in progress for longer than this counts as stuck, in ms. @defaultValue 86400000 */
+  /** A payout in progress for longer than this is stuck, in ms. @defaultValue 86400000 */
   readonly stuckAfterMs?: number;
 }
 
-/** A worker process as Prometheus sees it. `docs/alerts.yml` says which of it needs an operator. */
+/** Prometheus metrics of a worker process. `docs/alerts.yml` defines the alerts on them. */
 export interface WorkerMetrics {
-  /** Its own, so that an application that runs a worker keeps its metrics apart, or merges the two. */
+  /** A registry of its own: an application keeps its metrics apart or merges the two. */
   readonly registry: Registry;
-  /** What `createPayoutWorker` takes as `observe`. */
+  /** Pass it to `createPayoutWorker` as `observe`. */
   readonly observe: (platformId: number) => WorkerObserver;
-  /** A payout in progress for longer than this counts as stuck, in ms. */
   readonly stuckAfterMs: number;
-  /** Reads how the accounts stand. @returns all metrics as text; also while Redis is unavailable */
+  /** Reads the accounts' states. @returns all metrics as text, also while Redis is unavailable */
   collect(accounts: readonly WatchedAccount[]): Promise<string>;
 }
 
@@ -62,7 +61,6 @@ export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMe
   };
 }
 
-/** Makes the counters of what was lost because a logger, an observer or the telemetry failed: of the whole process. */
 function createWatcherMetrics(registry: Registry): void {
   const registers = [registry];
   new Counter({

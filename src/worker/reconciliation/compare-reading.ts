@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
-import { nameBalance } from '../../ledger/balance-cover.js';
-import type { Balance } from '../../ledger/gateway-facts.js';
+import { nameBalance } from '../../ledger/reads/balance-cover.js';
+import type { Balance } from '../../ledger/reads/gateway-facts.js';
 import {
   addSums,
   NO_SENDS,
@@ -8,27 +8,26 @@ import {
   type ReconciledBalance,
   type ReportedDrop,
   type UnexplainedDrop,
-} from '../../ledger/reconciliation.js';
+} from '../../ledger/reads/reconciliation.js';
 import type { OpenSends } from './open-sends.js';
 import { decimalsOf, groupSends, sumFor, unitOf, type Market, type SendGroups } from './send-sums.js';
 
 interface ReadingToCompare {
   readonly balances: readonly Balance[];
   readonly before: readonly ReconciledBalance[];
-  /** As they were after the response. */
   readonly sends: Pick<OpenSends, 'takeSettled' | 'recent' | 'open' | 'fees'>;
-  /** False while sends are missing that the balance may lack. */
+  /** False if sends are missing that the balance may lack. */
   readonly hasAllSends: boolean;
   readonly market: Market;
   /** When the gateway was asked: wall clock, ms. */
   readonly at: number;
-  /** After a send ended, the balance may lack its debit for so long, and until the next reading. */
+  /** After a send's end, the balance may lack its debit for this time, and until the next reading. */
   readonly settleMs: number;
-  /** Until when an operator accepted what was reported: wall clock, ms. */
+  /** An operator accepted all reports up to then: wall clock, ms. */
   readonly acceptedUpTo?: number | undefined;
 }
 
-/** Compares every balance of one response with the sends. @returns also what must be reported now */
+/** @returns also what to report now */
 export function compareReading(reading: ReadingToCompare): {
   readonly compared: readonly ReconciledBalance[];
   readonly drops: readonly UnexplainedDrop[];
@@ -62,8 +61,8 @@ const NEW_BALANCE = {
 } as const;
 
 /**
- * What is known of each balance, with the amount of now. One that is not stated any more is empty, as some gateways leave
- * those out. If another one is stated for the first time, it may have got another name: then nothing is known of it.
+ * Pairs each balance with its record. A missing balance counts as empty, as some gateways omit those. A new balance may
+ * be a renamed one, so then nothing is known.
  */
 function pairBalances({ balances, before }: ReadingToCompare): ReconciledBalance[] {
   const sums = addUpSame(balances);
@@ -79,7 +78,7 @@ function pairBalances({ balances, before }: ReadingToCompare): ReconciledBalance
   return [...stated, ...(isNew ? renamed : missing)];
 }
 
-/** A code that several networks share may be stated once for each, without their names. */
+/** A code that several networks share may occur once for each, without their names. */
 function addUpSame(balances: readonly Balance[]): Balance[] {
   const sums: Balance[] = [];
   for (const balance of balances) {
@@ -102,8 +101,8 @@ interface Verdict {
 
 /**
  * The rule: a balance must be at least its baseline, less the most that sends can have taken since. The baseline is the
- * reading from which this is highest: every reading that is higher replaces it at once. So small drops add up, what a send
- * may have taken and did not explains no later drop, and a deposit hides only what is taken before the next reading.
+ * reading with the highest result; a higher reading replaces it at once. So small drops add up, and an unused send
+ * allowance explains no later drop. A deposit hides only what is taken before the next reading.
  */
 function compareBalance(known: ReconciledBalance, { at, acceptedUpTo }: ReadingToCompare): Verdict {
   const amount = toUnits(known.amount);
@@ -122,7 +121,7 @@ function compareBalance(known: ReconciledBalance, { at, acceptedUpTo }: ReadingT
   if (missing <= toleranceOf(toUnits(track.baseline?.amount ?? '0'), track.places)) {
     return { compared: { ...track, unexplained } };
   }
-  // One reading may be a mistake of the gateway's.
+  // One reading may be the gateway's mistake.
   if (!known.isSuspected) return { compared: { ...track, unexplained, isSuspected: true } };
   const reported = fromUnits(toUnits(track.reported) + missing);
   const drop = addDrop(track.drop, missing, at);
@@ -135,14 +134,13 @@ const UNBOUNDED =
 /** A drop up to a thousandth of the baseline, or two steps of its last digit, is not reported. */
 const TOLERANCE_PARTS = 1_000n;
 
-/** @param baseline - a balance */
 export function toleranceOf(baseline: bigint, places: number): bigint {
   const part = baseline / TOLERANCE_PARTS;
   const steps = 2n * unitOf(places);
   return part > steps ? part : steps;
 }
 
-/** What the balance must be at least, but for the sends that it may lack; undefined if nothing can be said. */
+/** The least the balance must be, apart from sends it may lack. Undefined if unknown. */
 function floorOf({ baseline, settled: { high }, reported }: ReconciledBalance): bigint | undefined {
   if (baseline === undefined || high === undefined) return undefined;
   return toUnits(baseline.amount) - toUnits(high) - toUnits(reported);

@@ -1,31 +1,29 @@
 import { toUnits } from '../../base/decimal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readIndexPage, readSendFacts, type PaymentFacts, type SendFacts } from '../../ledger/payment-facts.js';
-import { readEventsAfter, type StateEvent } from '../../ledger/state-events.js';
+import { readIndexPage, readSendFacts, type PaymentFacts, type SendFacts } from '../../ledger/reads/payment-facts.js';
+import { readEventsAfter, type StateEvent } from '../../ledger/reads/state-events.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { Debit, Rates } from './send-sums.js';
 
-/** The states in which a payout's amount may or may not have been taken from the balance. */
+/** States in which a payout's amount may be debited or not. */
 const OPEN_STATES: readonly PayoutState[] = ['sending', 'in_progress', 'unknown'];
 
-/** A failed payment may be refunded, or was never taken; one that was written off may have been paid. */
+/** A failed payment may be refunded or never debited. A written-off one may have been paid. */
 const COSTLY_ENDS: readonly PayoutState[] = ['completed', 'failed', 'cancelled'];
 
 const PAGE = 500;
 
 interface EndedSend {
   readonly debit: Debit;
-  /** When it was seen to have ended: wall clock, ms. */
+  /** When its end was seen: wall clock, ms. */
   readonly at: number;
-  /** The event before its end. */
   readonly after: string;
 }
 
-/** Follows the events of the ledger: which sends are open, and which have ended lately. */
+/** Follows the ledger's events: open sends, and those that ended lately. */
 export class OpenSends {
   readonly #open = new Map<string, Debit>();
   #ended: EndedSend[] = [];
-  /** The last event that was applied. */
   #newest: string;
   readonly #fees: Map<number, string>;
   #rates: Rates;
@@ -40,7 +38,7 @@ export class OpenSends {
     this.#rates = rates;
   }
 
-  /** The event to continue after: `recent` is found again behind it. */
+  /** The event to continue after, so that `recent` is found again. */
   get position(): string {
     return this.#ended[0]?.after ?? this.#newest;
   }
@@ -49,7 +47,6 @@ export class OpenSends {
     return [...this.#open.values()];
   }
 
-  /** Sends that have ended, and that were not taken as settled. */
   get recent(): readonly Debit[] {
     return this.#ended.map(({ debit }) => debit);
   }
@@ -58,7 +55,6 @@ export class OpenSends {
     return this.#fees;
   }
 
-  /** The highest rate of each currency that has such sends. */
   get highestRates(): Rates {
     const highest = new Map<number, bigint>();
     for (const { paymentId, rate } of [...this.open, ...this.recent]) {
@@ -68,7 +64,7 @@ export class OpenSends {
     return highest;
   }
 
-  /** From now on; a send that is open may be converted at any rate that it has seen. */
+  /** An open send may be converted at any rate that it has seen. */
   noteRates(rates: Rates): void {
     this.#rates = rates;
     for (const [payoutId, send] of this.#open) {
@@ -76,7 +72,7 @@ export class OpenSends {
     }
   }
 
-  /** Adds all that are open by the indexes; their events may follow. @throws RedisUnavailableError */
+  /** Adds all open sends of the indexes. */
   async addOpen(connection: LedgerConnection): Promise<void> {
     for (const state of OPEN_STATES) {
       for (let after: string | undefined = ''; after !== undefined;) {
@@ -87,11 +83,7 @@ export class OpenSends {
     }
   }
 
-  /**
-   * Applies the events up to the newest.
-   * @returns false if some are missing, or a payout that they name
-   * @throws RedisUnavailableError
-   */
+  /** Applies the events up to the newest. @returns false if events or their payouts are missing */
   async follow(connection: LedgerConnection): Promise<boolean> {
     for (;;) {
       const events = await readEventsAfter(connection, this.#newest, PAGE);
@@ -106,9 +98,9 @@ export class OpenSends {
   }
 
   /**
-   * @param facts - of the payout, as they are now; undefined if it was removed
+   * @param facts - the payout's current facts; undefined if it was removed
    * @param at - the wall clock
-   * @returns false if they are needed and missing
+   * @returns false if needed facts are missing
    */
   apply({ eventId, change }: StateEvent, facts: SendFacts | undefined, at: number): boolean {
     const after = this.#newest;
@@ -130,9 +122,9 @@ export class OpenSends {
     return true;
   }
 
-  /** Takes those that were seen to have ended at least so long ago. @param now - the wall clock */
+  /** Takes sends whose end was seen at least `settleMs` ago. */
   takeSettled(settleMs: number, now: number): readonly Debit[] {
-    // A wall clock that was set back starts their time again.
+    // A wall clock that was set back restarts their time.
     const ended = this.#ended.map((send) => ({ ...send, at: Math.min(send.at, now) }));
     const first = ended.findIndex(({ at }) => at + settleMs > now);
     this.#ended = first === -1 ? [] : ended.splice(first);
@@ -149,7 +141,6 @@ export class OpenSends {
   }
 }
 
-/** Of one that is not known, the other. */
 export function higher(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a > b ? a : b;

@@ -1,5 +1,5 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
-import type { Balance } from '../../ledger/gateway-facts.js';
+import type { Balance } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import {
   listDrops,
@@ -8,8 +8,8 @@ import {
   saveReconciliation,
   type ReconciledBalance,
   type Reconciliation,
-} from '../../ledger/reconciliation.js';
-import { countPayouts } from '../../ledger/state-events.js';
+} from '../../ledger/reads/reconciliation.js';
+import { countPayouts } from '../../ledger/reads/state-events.js';
 import type { Logger } from '../../base/logger.js';
 import { compareReading } from './compare-reading.js';
 import { higher, OpenSends } from './open-sends.js';
@@ -17,25 +17,24 @@ import { currentRates, type Market } from './send-sums.js';
 
 interface ReconcilerOptions {
   readonly connection: LedgerConnection;
-  /** After a send ended, the balance may lack its debit for so long, and until the next reading, in ms. */
+  /** After a send's end, the balance may lack its debit for this time (ms), and until the next reading. */
   readonly settleMs: number;
   readonly logger: Logger;
 }
 
 interface State {
   readonly sends: OpenSends;
-  /** Since when no event was missed: wall clock, ms. */
+  /** No event was missed since then: wall clock, ms. */
   readonly followedSince: number;
-  /** By the last comparison. */
   readonly balances: readonly ReconciledBalance[];
 }
 
 /**
- * Compares each balance with what the payouts explain. A send's begin is in the ledger before its first byte is written, so
- * the events up to after the response name every send that the balance may show: no send races with a reading.
+ * Compares each balance with what the payouts explain. A send's begin is in the ledger before its first byte. So the
+ * events up to after the response name every send that the balance may show.
  *
- * It continues where the last sender was, by what Redis has: a restart or a takeover hides nothing that is taken meanwhile.
- * Anyone who can write to Redis can change it, and hide a drop.
+ * It continues from the last sender's state in Redis, so a restart or takeover hides no drop. Anyone who can write to
+ * Redis can hide one.
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
@@ -45,10 +44,7 @@ export class Reconciler {
     this.#options = options;
   }
 
-  /**
-   * Reads the balances, and compares them. If that fails, it is logged, and they are returned all the same.
-   * @throws what `read` throws
-   */
+  /** Reads and compares the balances. A failed comparison is logged, and the balances are still returned. */
   async watch(read: () => Promise<readonly Balance[]>, market: Market): Promise<readonly Balance[]> {
     const state = await this.#attempt(async () => this.#catchUp(market));
     const at = this.#options.connection.clock.wallNow();
@@ -59,7 +55,7 @@ export class Reconciler {
     return balances;
   }
 
-  /** After a failure all is read again from Redis: what was counted may not have been written. */
+  /** After a failure, all is read again from Redis: counts in memory may not have been written. */
   async #attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     try {
       return await work();
@@ -76,12 +72,12 @@ export class Reconciler {
     const known = this.#state ?? (await this.#load(market));
     known?.sends.noteRates(currentRates(market));
     if (known !== undefined && (await known.sends.follow(connection))) return known;
-    // What was sent since is not known: all begins here. Only what does not depend on the sends is kept.
+    // The sends since then are unknown, so start afresh. Keep only what does not depend on sends.
     const { reconciliation } = await readReconciliation(connection);
     const stored = { fees: {}, rates: {}, balances: [], ...reconciliation };
     const followedSince = connection.clock.wallNow();
     const balances = stored.balances.map((balance) => ({ ...balance, baseline: undefined }));
-    // Before the indexes are read: of what changes meanwhile the event is applied a second time, and none is left out.
+    // Before the indexes: an event may then be applied twice, but none is missed.
     const { newestEventId } = await countPayouts(connection);
     return this.#open({ ...stored, followedSince, balances }, newestEventId, market);
   }
@@ -114,13 +110,13 @@ export class Reconciler {
     const { acceptedDrops } = await readReconciliation(connection);
     const { compared, drops } = compareReading({
       ...{ balances, before, market, at, sends, settleMs, acceptedUpTo: acceptedDrops?.upTo },
-      // A send that ended before events were followed may be debited late.
+      // A send that ended before this time may be debited late.
       hasAllSends: at - followedSince >= settleMs,
     });
     if (drops.length > 0) {
       const reason = `the balance fell by ${listDrops(drops)} more than the payouts explain`;
       logger.error({ reason }, 'unexplained drop of the balance; see `payouts reconcile`');
-      // Before it is written that it was reported: if one of these fails, the drop is found again at the next reading.
+      // Report before the write: if either fails, the next reading finds the drop again.
       await reportDrop(connection, reason);
     }
     const since = Math.min(followedSince, at);

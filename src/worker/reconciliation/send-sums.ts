@@ -1,27 +1,26 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
-import type { Balance, Currency } from '../../ledger/gateway-facts.js';
-import type { SendFacts } from '../../ledger/payment-facts.js';
-import type { SendSum } from '../../ledger/reconciliation.js';
+import type { Balance, Currency } from '../../ledger/reads/gateway-facts.js';
+import type { SendFacts } from '../../ledger/reads/payment-facts.js';
+import type { SendSum } from '../../ledger/reads/reconciliation.js';
 
-/** Units are those of decimal.ts, 10⁻³⁶. */
+/** In units of decimal.ts, 10⁻³⁶. */
 const ONE = 10n ** 36n;
 
-/** A send that may have lowered a balance, with the highest rate of its currency while it was open, in USD. */
+/** A send that may have lowered a balance, with its currency's highest rate while open, in USD. */
 export interface Debit extends SendFacts {
   readonly rate: bigint | undefined;
 }
 
-/** Rates by currency: in USD, units of decimal.ts. */
+/** USD per currency, in units of decimal.ts. */
 export type Rates = ReadonlyMap<number, bigint>;
 
-/** What is known of the gateway's currencies when a balance is read. */
 export interface Market {
   readonly currencies: readonly Currency[];
-  /** For how long, in ms; undefined if they are not known. */
+  /** Age in ms; undefined if unknown. */
   readonly ageMs: number | undefined;
 }
 
-/** `/currencies` is queried every hour by default. Older rates say nothing of what a send is worth. */
+/** `/currencies` is queried hourly by default. Older rates do not show a send's worth. */
 const RATES_VALID_MS = 3 * 60 * 60_000;
 
 export function currentRates({ currencies, ageMs = Infinity }: Market): Rates {
@@ -31,20 +30,18 @@ export function currentRates({ currencies, ageMs = Infinity }: Market): Rates {
   );
 }
 
-/** Sends whose sums are converted in the same way. Sums are undefined if no most can be said. */
+/** Sends that are converted alike. Sums are undefined if they have no upper bound. */
 interface Group extends Pick<Debit, 'paymentId' | 'symbol'> {
-  /** Of amount and fee: a balance with fewer may round each of them. */
+  /** A balance with fewer decimals may round amount and fee. */
   readonly decimals: number;
   count: number;
-  /** In the currency. */
   own: bigint | undefined;
-  /** In USD. */
   worth: bigint | undefined;
 }
 
 export type SendGroups = readonly Group[];
 
-/** @param fees - the largest of each currency, for sends whose fee is not known yet */
+/** @param fees - the largest of each currency, for sends whose fee is still unknown */
 export function groupSends(debits: Iterable<Debit>, fees: ReadonlyMap<number, string>): SendGroups {
   const groups = new Map<string, Group>();
   for (const debit of debits) {
@@ -62,8 +59,8 @@ export function groupSends(debits: Iterable<Debit>, fees: ReadonlyMap<number, st
 }
 
 /**
- * The fee may be taken on top of the amount: the gateway's API does not say. One that is not known yet is taken for twice
- * the largest so far and a hundredth of the amount.
+ * The fee may be added to the amount; the gateway's API does not say. An unknown fee counts as twice the largest so far
+ * and a hundredth of the amount.
  */
 function mostOf({ amount, fee }: Debit, largestFee: string | undefined): bigint | undefined {
   const units = toUnits(amount);
@@ -80,19 +77,19 @@ function add(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
   return a === undefined || b === undefined ? undefined : a + b;
 }
 
-/** The gateway converts at a rate of its own, of another time than the one that was read. */
+/** The gateway converts at its own rate, of another time than the rate read. */
 const RATE_MARGIN_PERCENT = 10n;
 
-/** What a balance without a currency, or in a symbol that is none of a currency, is taken for. */
+/** The currency of a balance that names none, or has an unknown symbol. */
 const ACCOUNT_SYMBOL = 'USD';
 
 type BalanceName = Pick<Balance, 'paymentId' | 'symbol'>;
 
 interface BalanceView {
   readonly balance: BalanceName;
-  /** The most decimals that it was ever stated with. */
+  /** The most decimals it ever had. */
   readonly places: number;
-  /** All that the gateway keeps for the account. */
+  /** All balances of the account at the gateway. */
   readonly all: readonly BalanceName[];
   readonly currencies: readonly Currency[];
 }
@@ -140,7 +137,7 @@ function isNamed({ name }: Currency, symbol: string | undefined): boolean {
   return symbol !== undefined && (name === symbol || name.startsWith(`${symbol} (`));
 }
 
-/** What one unit of a balance is worth in USD: the least by any rate; undefined if that is not known. */
+/** The least USD worth of one unit by any rate. Undefined if unknown. */
 function priceOf({ paymentId, symbol }: BalanceName, currencies: readonly Currency[]): bigint | undefined {
   const named = currencies.filter((currency) =>
     paymentId === undefined ? isNamed(currency, symbol) : currency.paymentId === paymentId,
@@ -151,7 +148,6 @@ function priceOf({ paymentId, symbol }: BalanceName, currencies: readonly Curren
   return first && others.reduce((least, price) => (price < least ? price : least), first);
 }
 
-/** The smallest step in a number with so few decimals. */
 export function unitOf(places: number): bigint {
   return 10n ** BigInt(36 - Math.min(36, places));
 }

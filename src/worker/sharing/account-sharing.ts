@@ -6,11 +6,10 @@ import { assignAccounts, type Member } from './assign-accounts.js';
 import { type AccountFitness, HoldDown, OwnReport } from './own-report.js';
 
 /**
- * This folder shares accounts out among the worker processes that have them. It decides who competes for an account; that
- * only one sends is the lease's business (`worker/sender`), whatever happens here. Start reading here.
+ * This folder shares accounts among the worker processes that have them; start reading here. It decides who competes
+ * for an account. The lease (`worker/sender`) alone guarantees one sender.
  */
 
-/** One of the accounts that are shared. */
 export interface SharedAccount {
   readonly platformId: number;
   readonly part: AccountPart;
@@ -21,44 +20,40 @@ export interface SharedAccount {
 
 interface AccountSharingOptions {
   readonly registry: Pick<MemberRegistry, 'exchange' | 'report' | 'readReports' | 'leave' | 'remove'>;
-  /** Of this process; unique for every start. */
+  /** Unique for every start of a process. */
   readonly id: string;
   readonly accounts: readonly SharedAccount[];
-  /** Names the folder of the journals, so that processes with the same one know it; undefined while it cannot be named. */
+  /** Names the journals' folder, so that processes that share it know it. Undefined while it has no name. */
   readonly nameFolder: () => Promise<string | undefined>;
-  /** For how long the registry is waited for after this error, in ms, before this process competes for all accounts. */
+  /** How long to wait for the registry after this error, in ms, before this process competes for all accounts. */
   readonly patienceMs: (error: unknown) => number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Another process, and its report. */
 type Other = Member & Pick<MemberReport, 'folder' | 'version'>;
 
 const EXCHANGE_EVERY_MS = 1_000;
 
-/** What was decided is told to the others this soon, in ms. */
+/** Changes are published within this time, in ms. */
 const TELL_WITHIN_MS = 100;
 
-/** An unavailable Redis keeps no process from ending. */
+/** An unavailable Redis must not delay the end of the process. */
 const LEAVE_WITHIN_MS = 500;
 
 /**
- * Shares accounts with the other processes that have them: tells once a second what this process does, and works for the
- * accounts that {@link assignAccounts} gives it. Where the registry cannot be used, the leases alone decide.
+ * Shares accounts among processes. Publishes once a second what this process does, and works for the accounts from
+ * {@link assignAccounts}. Without the registry, the leases alone decide.
  */
 export class AccountSharing {
   readonly #options: AccountSharingOptions;
   readonly #lives = new MemberLives();
   readonly #holdDown = new HoldDown();
   readonly #own: OwnReport;
-  /** The last report of each other process. */
   #reports: ReadonlyMap<string, MemberReport> = new Map();
-  /** What the accounts were last shared out by. */
   #situation: string | undefined;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
-  /** Since when the registry cannot be used. */
   #withoutSince: number | undefined;
   #isWithout = false;
 
@@ -71,7 +66,7 @@ export class AccountSharing {
     this.#running ??= this.#run();
   }
 
-  /** Tells the others to take over. The accounts keep their parts. Safe to call twice, and before start. */
+  /** Asks the others to take over. The accounts keep their parts. Safe to call twice, and before start. */
   async stop(): Promise<void> {
     this.#stop.abort();
     const leaving = this.#running?.then(async () => this.#options.registry.leave()).catch(() => undefined);
@@ -89,7 +84,7 @@ export class AccountSharing {
 
   /**
    * @returns whether this process works for other accounts than before
-   * @throws Error when the registry cannot be used
+   * @throws Error if the registry is unusable
    */
   async #shareOut(): Promise<boolean> {
     const others = await this.#exchange();
@@ -97,7 +92,6 @@ export class AccountSharing {
     return this.#take(others);
   }
 
-  /** Tells what this process does, and reads what the others told. */
   async #exchange(): Promise<readonly Other[]> {
     const { registry, id, nameFolder } = this.#options;
     const content = { ...this.#describe(), folder: await nameFolder() };
@@ -107,7 +101,7 @@ export class AccountSharing {
       this.#own.noteTold(due);
     }
     const { heartbeats, wasListed } = await registry.exchange(this.#own.nextHeartbeat());
-    // Somebody deleted the registry.
+    // The registry was deleted.
     if (!wasListed) this.#own.tellAgain();
     const now = this.#options.clock.now();
     this.#lives.note(heartbeats, now);
@@ -176,7 +170,7 @@ export class AccountSharing {
     this.#withoutSince = undefined;
   }
 
-  /** Until patience ends everything stays as it is. */
+  /** Changes nothing until the patience ends. */
   #doWithout(error: Error): void {
     const { clock, logger, accounts, patienceMs } = this.#options;
     const { message } = error;
@@ -196,35 +190,38 @@ function toMember(id: string, { accounts, unfit, claims, held }: Omit<MemberRepo
   return { id, accounts: new Set(accounts), unfit: new Set(unfit), claims: new Set(claims), held: new Set(held) };
 }
 
-/** A process whose heartbeat stands still for this time, in ms, is taken for dead. */
+/** A process whose heartbeat does not change for this time, in ms, counts as dead. */
 export const GONE_AFTER_MS = 3_000;
 
-/** A process that has shown nothing for this time is taken out of the registry, in ms. */
+/** A process without a heartbeat for this time, in ms, leaves the registry. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
-/** Who looks less often than this, in ms, has not seen that a heartbeat stands still. */
+/** A reader with longer gaps, in ms, cannot know that a heartbeat stopped. */
 const LOOK_GAP_MAX_MS = 2_500;
 
-/** As much of such a gap counts, in ms: with a slow Redis every look comes late, and the dead must be found all the same. */
+/**
+ * The part of a longer gap that counts, in ms. Under a slow Redis every look is late, and dead processes must still be
+ * found.
+ */
 const GAP_COUNTS_MS = 1_000;
 
 interface Sight {
   readonly heartbeat: string | undefined;
-  /** Since when it was seen to be this one. */
+  /** When this heartbeat was first seen. */
   readonly since: number;
 }
 
 /**
- * Follows the heartbeats of processes on this process's own clock: one whose heartbeat changes is alive, and so is one that
- * is seen for the first time, since its heart may beat in a moment.
+ * Follows heartbeats on this process's own clock. A process is alive if its heartbeat changes, or at first sight, since
+ * the next beat may follow.
  */
 export class MemberLives {
   readonly #sights = new Map<string, Sight>();
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param heartbeats - as they are now; undefined for a process that leaves. One that is not listed any more may have been
-   * deleted by mistake: it counts until its time is over
+   * @param heartbeats - undefined for a process that leaves. A missing one may be deleted by mistake, so it counts
+   * until its time is over
    * @param now - monotonic, ms
    */
   note(heartbeats: ReadonlyMap<string, string | undefined>, now: number): void {
@@ -236,14 +233,13 @@ export class MemberLives {
       if (before?.heartbeat !== heartbeat || before === undefined) this.#sights.set(id, { heartbeat, since: now });
     }
     for (const [id, { heartbeat, since }] of this.#sights) {
-      // Nothing was seen meanwhile, of which some may have lived.
+      // Processes may have lived during the unseen time.
       const seenSince = Math.min(now, since + unseenMs);
       if (!heartbeats.has(id) && now - seenSince >= GONE_AFTER_MS) this.#sights.delete(id);
       else this.#sights.set(id, { heartbeat, since: seenSince });
     }
   }
 
-  /** The heartbeats of those that are alive, by id. */
   alive(now: number): ReadonlyMap<string, string> {
     const alive = [...this.#sights].flatMap(([id, { heartbeat, since }]) =>
       heartbeat === undefined || now - since >= GONE_AFTER_MS ? [] : [[id, heartbeat] as const],
@@ -251,7 +247,6 @@ export class MemberLives {
     return new Map(alive);
   }
 
-  /** Those that are still listed although they ended long ago. */
   forgotten(now: number): string[] {
     return [...this.#sights].filter(([, { since }]) => now - since >= FORGOTTEN_AFTER_MS).map(([id]) => id);
   }

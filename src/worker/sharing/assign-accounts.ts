@@ -1,35 +1,30 @@
-/** A worker process, as all of them see it. */
 export interface Member {
   /** Unique for every start of a process. */
   readonly id: string;
-  /** The accounts that it is set up for. */
   readonly accounts: ReadonlySet<number>;
-  /** Those of them that it cannot send for now. */
+  /** Accounts that it cannot send for now. */
   readonly unfit: ReadonlySet<number>;
-  /** Those that it works for. */
+  /** Accounts that it works for. */
   readonly claims: ReadonlySet<number>;
-  /** Those whose lease it holds. */
+  /** Accounts whose lease it holds. */
   readonly held: ReadonlySet<number>;
 }
 
-/** A member, and the accounts that it gets. */
 interface Share {
   readonly member: Member;
   readonly accounts: Set<number>;
 }
 
-/** A difference of one cannot be made smaller by a move. */
+/** A move cannot reduce a difference of one. */
 const UNEVEN_FROM = 2;
 
 /**
- * Says which process works for which account: each account belongs to exactly one of those that are fit for it; where
- * none is, to one of those that have it, so that its trouble is told. Members that can serve the same accounts get the same
- * number of them, give or take one.
+ * Assigns each account to exactly one process that is fit for it. If none is fit, one that has the account gets it, so
+ * that the trouble is reported. Members with the same accounts get equal numbers, give or take one.
  *
- * An account stays where it is unless its process is gone or has at least two accounts more than another. So only what
- * has to move moves: when one of n ends, its part; when one is added, an n-th. Every process that sees the same members
- * comes to the same result. The lease alone decides who sends: a view that is wrong for a moment makes two processes
- * compete, or none for a moment, and nothing worse.
+ * An account moves only if its process is gone or has at least two accounts more than another. So the end of one of n
+ * processes moves only its part, and a new one takes an n-th. All processes with the same view reach the same result. A
+ * wrong view makes two processes compete, or none, for a moment; the lease alone decides who sends.
  * @returns the owner of each account, by its id
  */
 export function assignAccounts(members: readonly Member[]): Map<number, string> {
@@ -63,7 +58,7 @@ function findCandidates(shares: readonly Share[]): Candidates {
   return all;
 }
 
-/** Of several that work for an account, the holder of the lease keeps it. @returns whether one of them works for it */
+/** Among processes that work for an account, the lease holder keeps it. @returns whether any works for it */
 function keepClaim(platformId: number, candidates: readonly Share[]): boolean {
   const claimants = candidates.filter(({ member }) => member.claims.has(platformId));
   const holders = claimants.filter(({ member }) => member.held.has(platformId));
@@ -80,7 +75,7 @@ function leastLoaded(platformId: number, candidates: readonly Share[]): Share | 
   );
 }
 
-/** Takes one account from a process that has more to one that has fewer. @returns false where the shares are even */
+/** Moves one account to a process with fewer. @returns false if the shares are even */
 function moveOne(shares: readonly Share[], order: MovingOrder): boolean {
   const byLoad = shares.toSorted((one, other) => one.accounts.size - other.accounts.size);
   for (const from of byLoad.toReversed()) {
@@ -97,10 +92,10 @@ function moveOne(shares: readonly Share[], order: MovingOrder): boolean {
   return false;
 }
 
-/** In which order accounts move: thousands may move at once, so each order is made once. */
+/** The order in which accounts move. Thousands may move at once, so each order is made once. */
 class MovingOrder {
   readonly #candidates: Candidates;
-  /** By the process that gives and the one that takes; the first to move is the last of its list. */
+  /** By giver and taker. The last of a list moves first. */
   readonly #lists = new Map<Share, Map<Share, number[]>>();
 
   constructor(candidates: Candidates) {
@@ -112,17 +107,17 @@ class MovingOrder {
     this.#lists.set(from, lists);
     const list = lists.get(to) ?? this.#sort(from, to);
     lists.set(to, list);
-    // It may have moved elsewhere meanwhile.
+    // The account may have moved elsewhere.
     while (list.length > 0 && !from.accounts.has(list.at(-1) ?? NaN)) list.pop();
     return list.at(-1);
   }
 
-  /** What a process was given, it may give. */
+  /** A process may pass on what it got. */
   noteGain(share: Share): void {
     this.#lists.delete(share);
   }
 
-  /** An account without a lease moves first: nothing is interrupted by that. */
+  /** Accounts without a lease move first: no send is interrupted. */
   #sort(from: Share, to: Share): number[] {
     const { held } = from.member;
     return [...from.accounts]
@@ -136,7 +131,7 @@ class MovingOrder {
   }
 }
 
-/** Rendezvous hashing: each account prefers the members in an order of its own. */
+/** Rendezvous hashing: each account ranks the members in its own order. */
 function preferred(platformId: number, shares: readonly Share[]): Share | undefined {
   return highest(
     shares,
@@ -145,7 +140,7 @@ function preferred(platformId: number, shares: readonly Share[]): Share | undefi
   );
 }
 
-/** @param order - decides between equal scores, so that all processes choose alike */
+/** @param order - breaks ties, so that all processes choose alike */
 function highest<Item>(
   items: readonly Item[],
   scoreOf: (item: Item) => number,
@@ -160,7 +155,7 @@ function highest<Item>(
   return best?.item;
 }
 
-/** The hash FNV-1a, mixed once more: its last characters alone would hardly reach the high bits. */
+/** FNV-1a, mixed once more: its last characters alone barely reach the high bits. */
 function score(memberId: string, platformId: number): number {
   let hash = 0x81_1c_9d_c5;
   for (const character of `${memberId} ${platformId}`) {

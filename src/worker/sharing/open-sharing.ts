@@ -18,12 +18,12 @@ interface OpenSharingOptions {
   readonly logger: Logger;
 }
 
-/** Whether a process with these accounts shares them with others. One account cannot be shared out. */
+/** A single account cannot be shared. */
 export function isShared(accounts: readonly unknown[]): boolean {
   return accounts.length > 1;
 }
 
-/** @returns undefined where there is nothing to share out */
+/** @returns undefined if there is nothing to share */
 export function openSharing(
   accounts: readonly SharedAccount[],
   { redis, journalDir, clock, logger }: OpenSharingOptions,
@@ -38,12 +38,12 @@ export function openSharing(
   });
 }
 
-/** In a cluster the accounts may be on servers that work while that of the registry does not. */
+/** In a cluster, servers of accounts may work while the registry's server does not. */
 const OTHER_SERVERS_MS = 15_000;
 
 /**
- * A user without rights for the registry, or a key that is something else, does not change by waiting. While Redis is
- * unavailable as a whole, nobody can take a lease, and to compete would only add to what there is to do afterwards.
+ * Missing rights or a wrong key type do not change with time. While all of Redis is unavailable, no process can take a
+ * lease, and competing would only add later work.
  */
 function patienceMs(error: unknown, redis: RedisClient): number {
   if (!(error instanceof RedisUnavailableError) || replyCode(error.cause) === 'NOPERM') return 0;
@@ -55,14 +55,14 @@ function hasOtherServer(redis: RedisClient): boolean {
   return listServers(redis).some((server) => server !== own && server.status === 'ready');
 }
 
-/** Linux makes one at each start of the machine: two machines that were copied from one image have different ones. */
+/** Linux makes a new id at each boot, so two machines from one image differ. */
 const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
 /**
- * A name of the folder that only processes which share it come to: two hosts may use the same path for two folders, so the
- * host and its start, the file system, the inode and the birth of the folder count.
- * @param bootIdFile - what tells one start of a machine from all others
- * @returns undefined where the folder is not there, or its birth is unknown: then no other process is taken to share it
+ * Names a folder so that only processes that share it get the same name. Two hosts may use one path for two folders. So
+ * host, boot, file system, inode and birth time of the folder count.
+ * @param bootIdFile - differs for each boot of each machine
+ * @returns undefined if the folder is missing or has no birth time: then it counts as not shared
  */
 export async function nameFolder(dir: string, bootIdFile = BOOT_ID_FILE): Promise<string | undefined> {
   try {
@@ -73,7 +73,7 @@ export async function nameFolder(dir: string, bootIdFile = BOOT_ID_FILE): Promis
   }
 }
 
-/** '' on a system that has none: hosts are told apart by their names alone there. */
+/** '' if the system has none: then only host names tell hosts apart. */
 async function readBootId(file: string): Promise<string> {
   return readFile(file, 'utf8').then(
     (text) => text.trim(),
@@ -87,16 +87,16 @@ interface FollowJournalOptions {
   readonly logger: Logger;
 }
 
-/** What is read is the same however often: seldom only spares looking at the folder. */
+/** The interval does not change what is read. A long one saves looks at the folder. */
 const FOLLOW_EVERY_MS = 5 * 60_000;
 
 /**
- * Reads what another process adds to a journal that this one shares, until the signal is aborted. Where nobody looked until
- * the file that was read last is removed, since it is old, the journal looks as if it had been exchanged, and is refused. And
- * a takeover that first reads the sends of weeks would be late.
+ * Reads what another process adds to a shared journal, until the signal is aborted. If the last read file were removed
+ * unseen, the journal would look exchanged and be refused. A takeover that first reads weeks of sends would also be
+ * late.
  */
 export async function followJournal({ journal, clock, logger }: FollowJournalOptions, end: AbortSignal): Promise<void> {
-  // The process that takes over reads it again, and refuses it then.
+  // A takeover reads the journal again and refuses it then.
   const onError = ({ message }: Error): void => {
     logger.debug({ error: message }, 'cannot follow the send journal');
   };

@@ -2,24 +2,24 @@ import type { Clock } from '../../base/clock.js';
 import type { Heartbeat, MemberReport } from '../../ledger/member-registry.js';
 
 /**
- * Whether this process can send for an account, as far as it knows by itself.
+ * Whether this process can send for an account, as far as it knows.
  *
  * - `opening`: its journal is being read
- * - `refused`: its journal cannot be used, or does not match the ledger
+ * - `refused`: its journal is unusable or does not match the ledger
  */
 export type AccountFitness = 'opening' | 'fit' | 'refused';
 
-/** For how long an account that was refused is left to other processes, in ms. */
+/** How long a refused account is left to other processes, in ms. */
 const HOLD_DOWN_MS = 60_000;
 
 /**
- * Remembers which accounts were refused. A process that does not work for an account does not know whether it could: without
- * this, an account that two processes refuse would move between them all the time.
+ * Remembers refused accounts. A process that does not work for an account cannot know its fitness. Without this, an
+ * account that two processes refuse would move between them forever.
  */
 export class HoldDown {
   readonly #refusedAt = new Map<number, number>();
 
-  /** @param now - monotonic, ms @returns whether other processes are to work for the account */
+  /** @param now - monotonic, ms @returns whether other processes should work for the account */
   isUnfit(platformId: number, fitness: AccountFitness, now: number): boolean {
     if (fitness === 'refused') this.#refusedAt.set(platformId, now);
     if (fitness !== 'fit') return true;
@@ -29,14 +29,14 @@ export class HoldDown {
 
 type Content = Omit<MemberReport, 'version'>;
 
-/** A report that nothing changed in is written again after this time, in ms: somebody may have deleted it. */
+/** An unchanged report is written again after this time, in ms, because it may have been deleted. */
 const TELL_AGAIN_MS = 30_000;
 
-/** What this process tells the others: a report when something changed, a heartbeat always. */
+/** What this process publishes: a heartbeat always, a report after a change. */
 export class OwnReport {
   readonly #clock: Pick<Clock, 'now'>;
   #told: { readonly content: string; readonly at: number; readonly report: MemberReport } | undefined;
-  /** Of the last report that was to be written: whether it was is not known before the reply. */
+  /** The last report to be written. Only the reply shows whether it arrived. */
   #content: string | undefined;
   #version = 0;
   #mustTell = false;
@@ -47,9 +47,8 @@ export class OwnReport {
   }
 
   /**
-   * Two reports that differ never have the same version, also where the reply to the first was lost: who has read that one
-   * would not read the other.
-   * @returns the report that has to be written, or undefined
+   * Different reports never share a version, even after a lost reply. Readers of the first would skip the second.
+   * @returns the report to write, if any
    */
   due(report: Content): MemberReport | undefined {
     const { content: told, at = Number.NEGATIVE_INFINITY } = this.#told ?? {};
@@ -57,7 +56,7 @@ export class OwnReport {
     if (content === told && !this.#mustTell && this.#clock.now() - at < TELL_AGAIN_MS) return undefined;
     if (content !== this.#content) this.#version += 1;
     this.#content = content;
-    // Until it is known to be there.
+    // Stays set until the reply confirms the report.
     this.#mustTell = true;
     return { ...report, version: this.#version };
   }
@@ -67,12 +66,10 @@ export class OwnReport {
     this.#mustTell = false;
   }
 
-  /** What was written may be gone. */
   tellAgain(): void {
     this.#mustTell = true;
   }
 
-  /** As it was told last. */
   get folder(): string | undefined {
     return this.#told?.report.folder;
   }

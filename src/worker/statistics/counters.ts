@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
-import type { PaymentFacts } from '../../ledger/payment-facts.js';
-import { type StateChange, type StateEvent, STREAM_BEGINNING } from '../../ledger/state-events.js';
+import type { PaymentFacts } from '../../ledger/reads/payment-facts.js';
+import { type StateChange, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import {
   COUNTED_TODAY,
@@ -13,27 +13,25 @@ import {
   parseField,
   parseHourFields,
   toHourFields,
-} from '../../ledger/statistics.js';
+} from '../../ledger/reads/statistics.js';
 
 type MinuteCounters = { -readonly [Field in keyof MinuteStatistics]: MinuteStatistics[Field] };
 
-/** Everything that is counted from the events, up to and including the one at `position`. */
 export interface Counters {
   position: string;
-  /** By the number of the minute. */
   readonly minutes: Map<number, MinuteCounters>;
   sums: Record<PayoutState, CurrencyTallies>;
-  /** Apart from the sums, so that backlogs can be counted without knowing amounts. */
+  /** Separate from the sums: backlogs are counted without amounts. */
   queued: number;
   today: { readonly day: number; readonly tallies: Record<CountedToday, CurrencyTallies> };
   lastSendAt: number | undefined;
-  /** The send whose outcome is not told yet. */
+  /** The send whose outcome is still unknown. */
   begun: { readonly payoutId: string; readonly at: number } | undefined;
 }
 
-/** Between two writes, as the sender measured it. */
+/** The sender's measured gap between two writes. */
 export interface SendGap {
-  /** Of the second write, about: wall clock, ms. */
+  /** Approximate time of the second write: wall clock, ms. */
   readonly at: number;
   readonly gapMs: number;
 }
@@ -58,8 +56,8 @@ export function tallyEach<Name extends string>(names: readonly Name[]): Record<N
 }
 
 /**
- * Counts one event, the next after `position`.
- * @param facts - of its payout; undefined where they are not known: then it is counted in no sum
+ * Counts the next event after `position`.
+ * @param facts - of its payout; an event without them enters no sum
  */
 export function countEvent(
   counters: Counters,
@@ -80,12 +78,12 @@ export function countEvent(
   countToday(counters, at, facts, isSent ? ['sent', to] : [to]);
 }
 
-/** Whether an event's amount is needed for the sums of its day. */
+/** Whether an event needs its amount for the day's sums. */
 export function isCountedByDay({ from, to }: StateChange): boolean {
   return COUNTED_TODAY.some((kind) => kind === to) || (from === 'sending' && to !== 'queued');
 }
 
-/** A payout that was put back was not sent, so a send is counted when its outcome is told, for the minute of its begin. */
+/** Counts a send at its outcome, for the minute of its begin, because a payout that is put back was not sent. */
 function followSend(counters: Counters, { payoutId, from, to }: StateChange, at: number): boolean {
   const isSent = from === 'sending' && to !== 'queued';
   if (isSent) {
@@ -99,7 +97,7 @@ function followSend(counters: Counters, { payoutId, from, to }: StateChange, at:
   return isSent;
 }
 
-/** Notes a gap between two writes. No event tells it: wall clocks of begins, which a begin keeps waiting, say less than a second. */
+/** Events cannot give gaps: a begin waits, so wall clocks of begins show less than a second. */
 export function countGap(counters: Counters, { at, gapMs }: SendGap): void {
   const minute = openMinute(counters, at);
   minute.smallestGapMs = Math.min(gapMs, minute.smallestGapMs ?? gapMs);
@@ -124,14 +122,14 @@ function openMinute({ minutes, queued }: Counters, at: number): MinuteCounters {
   return minute;
 }
 
-/** A send counts for the day on which its outcome was told, so that each is counted on exactly one. */
+/** A send counts on the day of its outcome, so each counts on exactly one day. */
 function countToday(counters: Counters, at: number, facts: PaymentFacts, kinds: readonly string[]): void {
   const day = Math.floor(at / DAY_MS);
   if (day > counters.today.day) counters.today = { day, tallies: tallyEach(COUNTED_TODAY) };
   for (const kind of COUNTED_TODAY) if (kinds.includes(kind)) counters.today.tallies[kind].add(facts, 1);
 }
 
-/** Forgets the minutes of hours that are over for a day. */
+/** Drops minutes of hours that ended a day ago. */
 export function dropOldMinutes({ minutes }: Counters): void {
   const newest = Math.max(...minutes.keys());
   const oldestHour = Math.floor((newest * MINUTE_MS) / HOUR_MS) - KEPT_HOURS;
@@ -145,7 +143,7 @@ interface Tally {
   units: bigint;
 }
 
-/** Payouts counted and summed exactly, separately for each currency id and symbol. */
+/** Exact sums for each currency id and symbol. */
 export class CurrencyTallies {
   readonly #tallies = new Map<string, Tally>();
 
@@ -165,7 +163,6 @@ export class CurrencyTallies {
     else this.#tallies.set(key, tally);
   }
 
-  /** Of all currencies. */
   get count(): number {
     return [...this.#tallies.values()].reduce((sum, { count }) => sum + count, 0);
   }
@@ -182,10 +179,10 @@ function keyOf(paymentId: number, symbol: string | undefined): string {
   return `${paymentId} ${symbol ?? ''}`;
 }
 
-/** How the counters stand in their Redis hash: each field is JSON. */
+/** The counters' Redis hash. Each field is JSON. */
 export type CounterFields = Readonly<Record<string, string>>;
 
-/** Counters of another version are not read: the events and the ledger are counted again. */
+/** Counters of another version are not read; events and ledger are counted again. */
 const VERSION = 1;
 
 export function toFields(counters: Counters): CounterFields {
@@ -201,7 +198,7 @@ export function toFields(counters: Counters): CounterFields {
   return { ...single, ...toHourFields(minutes.values()) };
 }
 
-/** @returns undefined where there are none, or those of another version */
+/** @returns undefined if there are none, or their version differs */
 export function parseFields(fields: CounterFields): Counters | undefined {
   const position = parseField(fields['position']) as string | undefined;
   const sums = parseField(fields['sums']) as Record<PayoutState, CurrencySum[]> | undefined;

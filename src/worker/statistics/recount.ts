@@ -1,6 +1,6 @@
 import { isAborted } from '../../base/clock.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readIndexPage, readPaymentFacts } from '../../ledger/payment-facts.js';
+import { readIndexPage, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
 import {
   countPayouts,
   type LedgerCounts,
@@ -9,9 +9,9 @@ import {
   type StateEvent,
   STREAM_BEGINNING,
   timeOfEvent,
-} from '../../ledger/state-events.js';
+} from '../../ledger/reads/state-events.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { DAY_MS } from '../../ledger/statistics.js';
+import { DAY_MS } from '../../ledger/reads/statistics.js';
 import {
   type Counters,
   countEvent,
@@ -21,23 +21,22 @@ import {
   tallyEach,
 } from './counters.js';
 
-/** Small steps, so that a count of a large ledger takes no time from the sender. */
+/** Small steps, so that counting a large ledger does not delay the sender. */
 const PAGE = 500;
 const PAUSE_MS = 50;
 
 type Sums = Record<PayoutState, CurrencyTallies>;
 
 interface RecountOptions {
-  /** Counters that may have wrong sums, and nothing else wrong: their minutes are counted on. */
+  /** Counters with possibly wrong sums; their minutes are right and continue. */
   readonly former: Counters | undefined;
-  /** The sums have to fit the ledger's own counts. Where an index names payouts without a record they never do. */
+  /** The sums must match the ledger's own counts. They never do if an index names payouts without a record. */
   readonly mustFit: boolean;
 }
 
 /**
- * Counts the ledger and the events of the last day from the beginning.
- * @returns undefined when it was stopped, or the ledger changed in a way that a count beside it cannot follow: try again
- * @throws RedisUnavailableError
+ * Counts the ledger and the last day's events afresh.
+ * @returns undefined if it was stopped or the ledger changed too much beside it: retry
  */
 export async function recount(
   connection: LedgerConnection,
@@ -51,19 +50,19 @@ export async function recount(
   const counters = await replay(connection, former, target.newestEventId, signal);
   if (counters === undefined) return undefined;
   const queued = sums.queued.count;
-  // Without a former count it was not known with how many the day began.
+  // Without a former count, the day's first backlog was unknown.
   if (former === undefined) for (const minute of counters.minutes.values()) minute.backlog += queued - counters.queued;
   return { ...counters, position: target.newestEventId, sums, queued };
 }
 
-/** Sums what was in each state right after the target's event, while payouts go on changing theirs. */
+/** Sums the states as of the target's event, while payouts continue to change. */
 async function sumStates(
   connection: LedgerConnection,
   { newestEventId, seq }: LedgerCounts,
   signal: AbortSignal,
 ): Promise<Sums | undefined> {
   const sums = tallyEach(PAYOUT_STATES);
-  // Of payouts in final states, of which there may be millions, nothing needs to be remembered: they stay there.
+  // Final states may have millions of payouts. These stay, so none needs to be remembered.
   const counted = new Map<string, PayoutState>();
   for (const state of PAYOUT_STATES) {
     let after: string | undefined = '';
@@ -83,7 +82,7 @@ async function sumStates(
   return isFollowed ? sums : undefined;
 }
 
-/** Puts payouts that changed their state since the event back into the one that they were in. */
+/** Puts payouts that changed since the event back into their former state. */
 async function takeBack(
   connection: LedgerConnection,
   { sums, counted, since }: { sums: Sums; counted: ReadonlyMap<string, PayoutState>; since: string },
@@ -115,7 +114,7 @@ async function takeBack(
   return true;
 }
 
-/** Counts the events up to one; without a former count, those of the last 24 hours. Its sums of states are of no use. */
+/** Counts the events up to one; without a former count, those of the last 24 hours. Its sums of states are useless. */
 async function replay(
   connection: LedgerConnection,
   former: Counters | undefined,
@@ -141,10 +140,9 @@ async function replay(
 
 /**
  * Visits events page by page, with a pause after each.
- * @param after - the event behind which it begins
+ * @param after - the event before the first
  * @param end - the last event; undefined for the newest
- * @returns false when it was stopped, or the stream does not have all of them
- * @throws RedisUnavailableError
+ * @returns false if it was stopped or the stream lacks some
  */
 async function visitEvents(
   connection: LedgerConnection,

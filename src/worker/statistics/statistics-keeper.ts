@@ -1,10 +1,10 @@
 import { every } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { type PaymentFacts, readPaymentFacts } from '../../ledger/payment-facts.js';
-import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/state-events.js';
+import { type PaymentFacts, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
+import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { loadStatistics, saveStatistics } from '../../ledger/statistics.js';
+import { loadStatistics, saveStatistics } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import {
   type CounterFields,
@@ -18,28 +18,25 @@ import {
 } from './counters.js';
 import { recount } from './recount.js';
 
-/** Events counted in one step. */
 const EVENTS_PER_STEP = 500;
 
-/** How often the sums are compared with the ledger. */
 const CHECK_EVERY_MS = 60_000;
 
-/** Between two counts of the whole ledger; the time doubles, because what made the last one wrong may do so again. */
+/** Shortest time between two full counts. It doubles, because the cause of a wrong count may recur. */
 const RECOUNT_MIN_MS = 10 * 60_000;
 const RECOUNT_MAX_MS = 24 * 60 * 60_000;
 
-/** A count that failed is repeated at once as often; then it need not fit any more. */
+/** Failed counts repeated at once. Then the count need not match any more. */
 const STRICT_RECOUNTS = 3;
 
-/** Counters as Redis has them. */
 interface Stored {
   readonly revision: string;
   readonly fields: CounterFields;
 }
 
 /**
- * Keeps an account's statistics. What is counted, and up to which event, is written in one step, and only on top of what
- * this keeper read: whatever ends in between, and whichever process counts beside it, no event is counted twice or left out.
+ * Keeps an account's statistics. One step writes counts and position, and only on top of what this keeper read. So
+ * crashes and concurrent keepers neither repeat nor skip an event.
  */
 export class StatisticsKeeper {
   readonly #connection: LedgerConnection;
@@ -47,7 +44,6 @@ export class StatisticsKeeper {
   readonly #takeGaps: () => readonly SendGap[];
   #facts: PaymentFactsCache;
   #stored: Stored = { revision: '', fields: {} };
-  /** Undefined when they have to be read again. */
   #counters: Counters | undefined;
   #checkedAt: number;
   #recountAfter = -Infinity;
@@ -56,7 +52,6 @@ export class StatisticsKeeper {
   #isWrong = false;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param takeGaps - those that this process measured since it was asked last */
   constructor(connection: LedgerConnection, logger: Logger, takeGaps: () => readonly SendGap[] = () => []) {
     this.#connection = connection;
     this.#logger = logger;
@@ -65,16 +60,11 @@ export class StatisticsKeeper {
     this.#checkedAt = connection.clock.now();
   }
 
-  /** The currency ids of payouts that are waiting to be sent. */
   get queuedPaymentIds(): readonly number[] {
     return this.#counters?.sums.queued.list().map(({ paymentId }) => paymentId) ?? [];
   }
 
-  /**
-   * Counts the next events.
-   * @returns true when there are more
-   * @throws RedisUnavailableError
-   */
+  /** @returns whether there are more events */
   async step(signal: AbortSignal): Promise<boolean> {
     return this.#inTurn(async () => {
       const counters = (this.#counters ??= await this.#load());
@@ -93,8 +83,8 @@ export class StatisticsKeeper {
   }
 
   /**
-   * Removes payouts, which no event tells, and takes them out of the sums.
-   * @param remove - returns those that it removed
+   * Removes payouts and subtracts them from the sums. Removals have no event.
+   * @param remove - returns the removed payouts
    */
   async countRemoval(state: PayoutState, remove: () => Promise<readonly PaymentFacts[]>): Promise<number> {
     return this.#inTurn(async () => {
@@ -104,7 +94,7 @@ export class StatisticsKeeper {
     });
   }
 
-  /** A removal succeeded also where it cannot be counted: the next comparison with the ledger finds that out. */
+  /** A removal stands even if it cannot be counted. The next comparison with the ledger finds the difference. */
   async #takeOut(state: PayoutState, removed: readonly PaymentFacts[]): Promise<void> {
     if (this.#counters === undefined) return;
     for (const facts of removed) this.#counters.sums[state].add(facts, -1);
@@ -121,14 +111,14 @@ export class StatisticsKeeper {
     try {
       return await turn;
     } catch (error) {
-      // What was counted in memory may not have been written.
+      // The counts in memory may not have been written.
       this.#counters = undefined;
       throw error;
     }
   }
 
   async #load(): Promise<Counters | undefined> {
-    // A ledger that was flushed or restored may have other payouts under the same ids.
+    // A flushed or restored ledger may have other payouts under the same ids.
     this.#facts = new PaymentFactsCache(this.#connection);
     this.#stored = await loadStatistics(this.#connection);
     return parseFields(this.#stored.fields);
@@ -138,7 +128,7 @@ export class StatisticsKeeper {
     const facts = await this.#facts.read(events);
     for (const event of events) {
       const known = facts.get(event.change?.payoutId ?? '');
-      // It was removed since: what it was is told by a new count only.
+      // The payout was removed since, so only a new count finds its facts.
       if (event.change !== undefined && known === undefined) this.#isWrong = true;
       countEvent(counters, event, known);
     }
@@ -156,7 +146,7 @@ export class StatisticsKeeper {
     else this.#stored = { revision: written, fields: next };
   }
 
-  /** Compares the sums with the ledger, where no event came in between. */
+  /** Compares the sums with the ledger, if no event came in between. */
   async #check(counters: Counters): Promise<void> {
     const { clock } = this.#connection;
     if (clock.now() - this.#checkedAt < CHECK_EVERY_MS || this.#counters === undefined) return;
@@ -172,13 +162,13 @@ export class StatisticsKeeper {
     const before = this.#counters;
     const mustFit = this.#failedRecounts < STRICT_RECOUNTS;
     const counters = await recount(this.#connection, { former, mustFit }, signal);
-    // The former one may have been counted on halfway.
+    // The former counters may be half updated.
     this.#counters = counters;
     if (counters === undefined) {
       this.#failedRecounts += 1;
       return false;
     }
-    // The stream may have fewer hours than were counted before, and knows of no gaps.
+    // The stream may cover fewer hours than the former counts, and has no gaps.
     counters.lastSendAt ??= before?.lastSendAt;
     for (const [number, minute] of before?.minutes ?? []) {
       const { smallestGapMs, largestGapMs } = minute;
@@ -206,24 +196,24 @@ const STEP_EVERY_MS = 5_000;
 /** While there are more events: 2,500 a second. */
 const CATCH_UP_MS = 200;
 
-/** Counts an account's events until the signal is aborted. Nothing that fails here concerns a payout. */
+/** Counts an account's events until the signal is aborted. Failures here affect no payout. */
 export async function keepStatistics(
   { keeper, connection, logger }: KeepStatisticsOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const count = async (): Promise<number> => ((await keeper.step(signal)) ? CATCH_UP_MS : STEP_EVERY_MS);
   const onError = (error: Error): void => {
-    // Others say that Redis is unavailable.
+    // Other parts report an unavailable Redis.
     if (error instanceof RedisUnavailableError) return;
     logger.warn({ error: error.message }, 'the events could not be counted, will try again');
   };
   await every(STEP_EVERY_MS, count, { clock: connection.clock, signal, onError });
 }
 
-/** A payout that is sent has several events within a minute, and one that is queued may wait for a day. */
+/** A sent payout has several events within a minute. A queued one may wait for a day. */
 const REMEMBERED = 5_000;
 
-/** The amounts of the payouts of which events tell: those of recent events are read once. */
+/** Amounts of payouts with recent events, so that each is read once. */
 class PaymentFactsCache {
   readonly #connection: LedgerConnection;
   readonly #known = new Map<string, PaymentFacts>();
@@ -232,7 +222,6 @@ class PaymentFactsCache {
     this.#connection = connection;
   }
 
-  /** @returns the facts of each payout that is in the ledger @throws RedisUnavailableError */
   async read(events: readonly StateEvent[]): Promise<ReadonlyMap<string, PaymentFacts>> {
     const payoutIds = [...new Set(events.flatMap(({ change }) => (change === undefined ? [] : [change.payoutId])))];
     const missing = payoutIds.filter((payoutId) => !this.#known.has(payoutId));

@@ -8,7 +8,7 @@ import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js
 import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { readItems } from '../../../src/journal/journal-reader.js';
 import { connectLedger, type LedgerConnection } from '../../../src/ledger/ledger-connection.js';
-import { readWorkers } from '../../../src/ledger/workers.js';
+import { readWorkers } from '../../../src/ledger/reads/workers.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { closeRedis, connectRedis } from '../../../src/base/redis.js';
@@ -22,7 +22,7 @@ import { endAllWorkers } from '../../worker/support/worker-process.js';
 import { runInProcess } from '../support/in-process.js';
 
 /**
- * A real worker process with keys and a policy has sent payouts; then somebody writes to Redis, or to the journal. What he changed
+ * A real worker process with keys and a policy has sent payouts; then someone writes to Redis, or to the journal. What he changed
  * is put back after each test.
  */
 
@@ -213,7 +213,7 @@ describe('a journal', () => {
   });
 });
 
-describe('a record that somebody altered in Redis', () => {
+describe('a record that someone altered in Redis', () => {
   it.each([
     ['its address', 'addressTo', OTHER_WALLET, 'altered'],
     ['its amount', 'amount', '9', 'altered'],
@@ -251,7 +251,7 @@ describe('a record that somebody altered in Redis', () => {
   });
 });
 
-it('a payment that somebody invented is found, whether an index names it or not', async () => {
+it('a payment that someone invented is found, whether an index names it or not', async () => {
   const at = String(Date.now());
   const given = { paymentId: '6', amount: '5', addressTo: WALLET, txhash: 'h', n: '1', h0: `${at}\tcompleted` };
   await alter('invented', ...Object.entries({ ...given, state: 'completed', attempt: '1', tokens: 'abcdefgh' }));
@@ -291,7 +291,7 @@ async function lineOf(payoutId: string): Promise<SendLine> {
 }
 
 describe('a payout that Redis says was removed', () => {
-  /** As somebody who writes to Redis does it. */
+  /** As someone who writes to Redis does it. */
   async function remove(payoutId: string, state: string): Promise<void> {
     await keepRecord(payoutId);
     const bucket = ledger.keys.removedBucket(payoutId);

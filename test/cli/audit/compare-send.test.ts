@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { compareSend, type RemovalContext } from '../../../src/cli/audit/compare-send.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
-import { type AuditedRecord, KnownAttempts } from '../../../src/ledger/read-audited.js';
+import { type AuditedRecord, KnownAttempts } from '../../../src/ledger/reads/read-audited.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { PAYOUT_STATES, type PayoutState } from '../../../src/ledger/states.js';
 import { aSend } from '../../journal/support/journal-folder.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readActivity } from '../../../src/ledger/activity.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 
 let account: AccountCli;

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
-import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
+import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { judgeApprovals } from '../../../src/control/approvals/approvable-payout.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
 import { TEST_TRUST } from '../../control/support/keys.js';
@@ -29,7 +29,7 @@ const alter = async (payoutId: string, fields: Record<string, string>): Promise<
   rig.account.ledger.connection.redis.hset(rig.account.ledger.connection.keys.payout(payoutId), fields);
 
 describe('payouts approve', () => {
-  it('signs what two persons verified, one through ssh-keygen', async () => {
+  it('signs what two people verified, one through ssh-keygen', async () => {
     await rig.hold('p', { requestedBy: 'Rita' });
     const ann = await rig.runProcess('approve', 'p', '--key', rig.files.ann, '--yes', '--reason', 'ticket 9');
     expect(ann).toMatchObject({ code: 0 });
@@ -55,7 +55,7 @@ describe('payouts approve', () => {
       /requested by +Rita\n/,
       /signed by +key shop \(sam\), until /,
       /why, says Redis +four-eyes: it is 12\.5, more than 5\n/,
-      /needs, says Redis +2 more persons of finance\n/,
+      /needs, says Redis +2 more people of finance\n/,
       /said before +approved by key ann \(ann\) at /,
     ]) {
       expect(stderr).toMatch(line);
@@ -97,7 +97,7 @@ describe('payouts approve', () => {
     ['another person who requested it', { requestedBy: 'Zoe' }, /The signature of key "shop" is not over this payout/],
     ['a key that nobody knows', { key: 'evil' }, /The key "evil" is not in the worker's keyring/],
     ['a history that cannot be read', { n: '9' }, /The record of payout p in Redis cannot be read/],
-  ])('refuses a payout that somebody gave %s', async (_, fields, message) => {
+  ])('refuses a payout that someone gave %s', async (_, fields, message) => {
     await rig.hold('p', { requestedBy: 'Rita' });
     await alter('p', fields);
     for (const result of [await approve('p', 'ann'), await rig.run('approve', 'p', '--offline', '--key-name', 'ann')]) {
@@ -107,7 +107,7 @@ describe('payouts approve', () => {
     expect(await connection.redis.hkeys(connection.keys.payout('p'))).not.toContain('approval:ann');
   });
 
-  it('needs a keyring, a key, a payout that is there, and somebody to ask', async () => {
+  it('needs a keyring, a key, a payout that is there, and someone to ask', async () => {
     await rig.hold('p');
     expect(await rig.run('approve', 'p', '--yes')).toMatchObject({
       ...{ code: 5, stderr: expect.stringContaining('give --key FILE') },
@@ -234,7 +234,7 @@ describe('payouts approvals', () => {
     const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
     expect(stdout).toMatch(
       new RegExp(
-        `^p +12\\.5 \\(payment_id 7\\) +${address} +four-eyes +2 more persons of finance \\(so far: approve ann\\) +\\d+ s$`,
+        `^p +12\\.5 \\(payment_id 7\\) +${address} +four-eyes +2 more people of finance \\(so far: approve ann\\) +\\d+ s$`,
         'm',
       ),
     );

@@ -61,7 +61,7 @@ describe('payouts approve at a terminal', () => {
     expect(shown).not.toContain('signature');
   });
 
-  it('signs what was shown, not what somebody puts in its place meanwhile', async () => {
+  it('signs what was shown, not what someone puts in its place meanwhile', async () => {
     const { connection } = rig.account.ledger;
     const running = run('p');
     for (let text = ''; !text.includes('[y/N]');) {

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { PolicyReport } from '../../../src/ledger/policy-report.js';
+import type { PolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { connectRedis, closeRedis } from '../../../src/base/redis.js';
 import { testRedisUrl } from '../../support/account.js';
 import type { CliResult } from '../../support/cli.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { checkReconciliation } from '../../../src/cli/doctor/check-account.js';
-import { readActivity } from '../../../src/ledger/activity.js';
-import { saveReconciliation, type ReconciledBalance } from '../../../src/ledger/reconciliation.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
+import { saveReconciliation, type ReconciledBalance } from '../../../src/ledger/reads/reconciliation.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 
 let account: AccountCli;

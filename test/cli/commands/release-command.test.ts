@@ -122,7 +122,7 @@ describe('a held payout', () => {
     expect(await states()).toEqual(['cancelled', 'cancelled', 'cancelled']);
   });
 
-  it('is told of in the events, and where somebody altered it, as tampering', async () => {
+  it('is told of in the events, and where someone altered it, as tampering', async () => {
     await hold('p-1');
     await account.enqueue('p-2');
     const sender = new RedisSenderLedger(account.ledger.connection, 'reply');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { NOTIFY_GROUP } from '../../../src/ledger/state-events.js';
+import { NOTIFY_GROUP } from '../../../src/ledger/reads/state-events.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';

@@ -40,7 +40,7 @@ describe('payouts doctor', () => {
     ]);
     expect(out).toContain('! sender                   no process sends for the account\n');
     expect(out).toContain(
-      '! keys                     PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself\n',
+      '! keys                     PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself\n',
     );
     expect(out).toMatch(
       /\n {27}→ Start `payouts worker`\. Was nothing ever sent for this account.* `payouts new-account /,

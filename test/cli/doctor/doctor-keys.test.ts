@@ -49,7 +49,7 @@ describe('payouts doctor without a keyring', () => {
     const { code, out } = await doctor.run();
     expect(code).toBe(0);
     expect(out).toContain(
-      '! keys                     PAYOUT_KEYS_FILE is not set: anybody who can write to Redis can pay himself\n',
+      '! keys                     PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself\n',
     );
     expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keys generate NAME .*--role producer`/);
     expect(out).not.toContain('signed journal');
@@ -147,7 +147,7 @@ describe('payouts doctor reads in the send journal', () => {
     expect(await findWith([shop(), ann()])).toEqual({ code: 0, found: [] });
   });
 
-  it('a pause that somebody removed from Redis, and none once an operator signed', async () => {
+  it('a pause that someone removed from Redis, and none once an operator signed', async () => {
     await adoptJournal();
     const journal = await openJournal();
     await journal.notePaused({ at: Date.now(), reason: 'looks like a block' });

@@ -43,7 +43,7 @@ describe('payouts doctor', () => {
     expect(found).toContainEqual(problemOf('policy', 'needs the keyring'));
   });
 
-  it('warns of persons without a key', async () => {
+  it('warns of people without a key', async () => {
     const { found } = await doctor.findings({ ...(await writePolicy(FOUR_EYES)), ...(await writeKeys()) });
     expect(found).toContainEqual(
       expect.objectContaining({ name: 'policy', status: 'warning', detail: expect.stringContaining('bob') }),

@@ -20,7 +20,7 @@ export interface ApprovalRig {
   runProcess(...args: string[]): Promise<CliResult>;
   /** Enqueues a payout that the shop signed. */
   enqueue(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
-  /** As {@link enqueue}; two persons of finance have to approve it. */
+  /** As {@link enqueue}; two people of finance have to approve it. */
   hold(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
   close(): Promise<void>;
 }

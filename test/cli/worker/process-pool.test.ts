@@ -105,7 +105,7 @@ describe('processes that end by themselves', () => {
     expect(logged.at(-1)).toMatchObject({ restartInMs: 300_000 });
   });
 
-  it('also one that cannot be started, and one that somebody stopped in good order', async () => {
+  it('also one that cannot be started, and one that someone stopped in good order', async () => {
     await run(1);
     last().emit('error', new Error('spawn ENOMEM'));
     await clock.advance(1_000);

@@ -58,7 +58,7 @@ describe('a signed act', () => {
   });
 });
 
-describe('the key with which somebody is about to sign', () => {
+describe('the key with which someone is about to sign', () => {
   const find = (entry: Partial<KeyEntry>, name?: string) =>
     findSigningKey(keyringOf({ ...ANN, ...entry }), parsePublicKey(ANN.public), { role: 'operator', name, now: NOW });
 

@@ -113,7 +113,7 @@ describe('publicKeyOf', () => {
 
   it.each(weak)('refuses the weak key %s', (hex) => {
     const bytes = Buffer.from(hex, 'hex');
-    expect(() => publicKeyOf(bytes)).toThrow(new RangeError('is a weak key, for which anybody can sign'));
+    expect(() => publicKeyOf(bytes)).toThrow(new RangeError('is a weak key, for which anyone can sign'));
     for (const text of [`ed25519:${bytes.toString('base64')}`, `ssh-ed25519 ${sshBlob(bytes)}`]) {
       expect(() => keyringOf(keyEntry(testKey(1), { public: text }))).toThrow(/keys\.0\.public.* is a weak key/);
     }

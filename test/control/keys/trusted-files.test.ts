@@ -154,7 +154,7 @@ describe('readTrustedFile', () => {
     expect(() => readTrustedFile(loop)).toThrow(/cannot be read: ELOOP/);
   });
 
-  ifRoot('refuses what belongs to somebody else: file, folder, folder of a link', () => {
+  ifRoot('refuses what belongs to someone else: file, folder, folder of a link', () => {
     chownSync(file, SOMEBODY_ELSE, SOMEBODY_ELSE);
     expect(() => readTrustedFile(file)).toThrow(
       `is not trusted: ${file} belongs to user ${SOMEBODY_ELSE}. Run \`chown root ${file}\``,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { ConflictError, InvalidInputError, NotFoundError } from '../../../src/base/errors.js';
-import { readActivity } from '../../../src/ledger/activity.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { addApproval, MAX_APPROVALS } from '../../../src/control/operator/store-approval.js';
 import { readEvents } from '../../../src/producer/events/payout-events.js';
 import { HOLD } from '../../ledger/contract/ledger-rig.js';
@@ -110,7 +110,7 @@ it.each<[string, Partial<SignedApproval>, RegExp]>([
   await expect(add(approval('ann', changes))).rejects.toThrow(message);
 });
 
-it('leaves out what somebody put in that is no approval, or another key', async () => {
+it('leaves out what someone put in that is no approval, or another key', async () => {
   await enqueue();
   await add(approval('ann'));
   await account.redis.hset(account.connection.keys.payout('p'), {

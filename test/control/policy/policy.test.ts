@@ -56,7 +56,7 @@ describe('the approvals of a policy', () => {
     expect(read(groups('[Alice, bob, Carol Lee]')).groups.get('finance')).toEqual(
       new Set(['alice', 'bob', 'carol-lee']),
     );
-    expect(problemsOf(groups('[alice, ALICE]')).join()).toMatch(/is 2, and the group finance has 1 persons/);
+    expect(problemsOf(groups('[alice, ALICE]')).join()).toMatch(/is 2, and the group finance has 1 person/);
     expect(problemsOf(groups('[alice, "\u0410lice"]')).join()).toMatch(/groups\.finance\.1 must be an id.*U\+0410/);
   });
 });
@@ -137,7 +137,7 @@ describe('a policy', () => {
     [
       'a quorum that the group cannot reach',
       '{ name: a, cap: { usd: "1" }, over: { approve: { by: finance, quorum: 3 } } }',
-      /is 3, and the group finance has 2 persons/,
+      /is 3, and the group finance has 2 people/,
     ],
     [
       'hours that are none',
@@ -175,7 +175,7 @@ describe('a policy', () => {
     ]);
     expect(problemsOf(text.replace('50k', '50000').replace('maybe', 'hold'))).toEqual([
       'rules.5.name is also the name of rules.2 (got "day")',
-      'rules.1.over.approve.quorum is 9, and the group finance has 3 persons',
+      'rules.1.over.approve.quorum is 9, and the group finance has 3 people',
     ]);
   });
 });

@@ -96,14 +96,14 @@ async function enqueue(payoutId: string, amount: string, paymentId = 6): Promise
 const approve = async (payoutId: string, by: 'ann' | 'bob'): Promise<CliResult> =>
   payouts('approve', payoutId, '--ssh-key', files[by] ?? '', '--yes', '--reason', 'invoice checked');
 
-it('a payout over the threshold is held, seen, approved by two persons with ssh keys, and sent', async () => {
+it('a payout over the threshold is held, seen, approved by two people with ssh keys, and sent', async () => {
   await enqueue('large', '2500');
   expect(await producer.waitFor('large', { timeoutMs: 30_000 })).toMatchObject({
     state: 'held',
     held: { kind: 'policy', rule: 'four-eyes', reason: 'approve', needs: { by: 'finance', persons: 2 } },
   });
   await page.goto(`${dashboard.url}payouts/large`);
-  await page.getByText('2 more persons of the group finance must approve it').first().waitFor();
+  await page.getByText('2 more people of the group finance must approve it').first().waitFor();
   await page.getByText('payouts approve').first().waitFor();
   expect((await payouts('approvals')).stdout).toContain(ADDRESS);
 
@@ -139,12 +139,12 @@ async function post(payoutId: string, by: 'ann' | 'bob'): Promise<Record<string,
   return (await response.json()) as Record<string, unknown>;
 }
 
-it('two persons approve one through the dashboard, with what they signed elsewhere', async () => {
+it('two people approve one through the dashboard, with what they signed elsewhere', async () => {
   await enqueue('posted', '3100');
   await until('it is held', async () => (await producer.get('posted'))?.state === 'held');
   await page.goto(`${dashboard.url}held`);
   const item = page.locator('[data-key="posted"]');
-  await item.getByText('2 more persons of finance needed').waitFor();
+  await item.getByText('2 more people of finance needed').waitFor();
   expect(await item.innerText()).toContain(ADDRESS);
   expect(await post('posted', 'ann')).toMatchObject({ approvedBy: ['ann'], missing: { by: 'finance', persons: 1 } });
   await until('the worker has seen it', async () => (await producer.get('posted'))?.held?.needs?.persons === 1);
@@ -153,18 +153,18 @@ it('two persons approve one through the dashboard, with what they signed elsewhe
   expect(await item.innerText()).toContain('ann');
   await page.goto(`${dashboard.url}payouts/posted`);
   await page.getByText('Reason, not signed: seen on paper').waitFor();
-  await page.locator('.rules tr.holding', { hasText: 'needs 1 more approval by finance' }).waitFor();
+  await page.locator('tr.holding', { hasText: 'needs 1 more approval by finance' }).waitFor();
 
   expect(await post('posted', 'bob')).toMatchObject({ approvedBy: ['ann', 'bob'], missing: null });
   await page.locator('.badge', { hasText: 'completed' }).first().waitFor();
   await page.goto(`${dashboard.url}audit`);
-  const row = page.locator('.sends tbody tr').first();
+  const row = page.locator('tbody tr').first();
   expect(await row.innerText()).toMatch(/posted[^]*3100[^]*sam \(shop\)[^]*ann, bob[^]*completed/);
   const paid = world.sandbox.payments().filter(({ amount }) => amount === '3100');
   expect(paid.map(({ addressTo }) => addressTo)).toEqual([ADDRESS]);
 });
 
-it('one that somebody rejects is not sent, also where another approves it', async () => {
+it('one that someone rejects is not sent, also where another approves it', async () => {
   await enqueue('refused', '900');
   await until('it is held', async () => (await producer.get('refused'))?.state === 'held');
   expect(

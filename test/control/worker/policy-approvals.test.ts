@@ -62,9 +62,9 @@ describe('approvals', () => {
     return { ...content, signature: signText(formatApproval(PLATFORM_ID, content), KEYS[by]) };
   }
 
-  it('of as many persons as the rule says let it pass, and the journal names them', () => {
+  it('of as many people as the rule says let it pass, and the journal names them', () => {
     const payout = signed('50.1');
-    expect(rig.ask(payout)).toMatch(/^approve: .*2 more persons of the group finance must approve it/);
+    expect(rig.ask(payout)).toMatch(/^approve: .*2 more people of the group finance must approve it/);
     const one = approval(payout, 'alice');
     expect(rig.ask({ ...payout, approvals: [one, approval(payout, 'alice-2')] })).toMatch(/^approve: .*1 more person/);
     const permit = rig.authority.permit({ ...payout, approvals: [one, approval(payout, 'bob')] });
@@ -77,9 +77,9 @@ describe('approvals', () => {
   it('of another amount, or that have expired, do not', () => {
     const payout = signed('60');
     const approvals = [approval(payout, 'alice'), approval(payout, 'bob')];
-    expect(rig.ask({ ...signed('61'), approvals })).toMatch(/^approve: .*2 more persons/);
+    expect(rig.ask({ ...signed('61'), approvals })).toMatch(/^approve: .*2 more people/);
     clock.pass(HOUR_MS);
-    expect(rig.ask({ ...payout, approvals })).toMatch(/^approve: .*2 more persons/);
+    expect(rig.ask({ ...payout, approvals })).toMatch(/^approve: .*2 more people/);
   });
 
   it('one rejection ends it', () => {

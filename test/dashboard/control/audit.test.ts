@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { writePolicyReport } from '../../../src/ledger/policy-report.js';
+import { writePolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { begin, NO_BREAKER, nextBegin, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { EVIL, JudgingRig, readText, reportOf } from '../support/judging-rig.js';
 

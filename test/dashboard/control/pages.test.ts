@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { writePolicyReport } from '../../../src/ledger/policy-report.js';
+import { writePolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { EVIL, JudgingRig, readText, reportOf } from '../support/judging-rig.js';
 
 /** What pages say of signatures, approvals and rules. */
@@ -30,7 +30,7 @@ describe('held payouts', () => {
     const [four = '', wait = '', no = '', sig = ''] = parts;
     expect(four).toMatch(/Amount 12\.5 USDT ≈ 12\.52 USD/);
     expect(four).toContain('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
-    expect(four).toContain('Approved by ann 2 more persons of finance needed');
+    expect(four).toContain('Approved by ann 2 more people of finance needed');
     expect(four).toContain(`payouts approve --account ${judging.platformId} h:four --key FILE`);
     expect(wait).toContain('100 of 100 are spent');
     expect(wait).toMatch(/Until [\d-]+ [\d:]+ UTC \( in 1 h 59 min \)/);
@@ -81,7 +81,7 @@ describe('held payouts', () => {
     expect(await readText(judging.keyed, '/held?rule=none')).toContain('No payout is held by this.');
   });
 
-  it('shows the others where somebody altered the record of one', async () => {
+  it('shows the others where someone altered the record of one', async () => {
     const { redis, keys } = judging.rig.account.ledger.connection;
     await judging.rig.hold('h:broken');
     await redis.hset(keys.payout('h:broken'), { metadata: '{' });

@@ -96,7 +96,7 @@ describe('an approval that does not count is refused', () => {
     expect(await desk.post({ ...body, payoutId: 'none' })).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });
 
-  it('of a payout that somebody altered', async () => {
+  it('of a payout that someone altered', async () => {
     await desk.rig.hold('altered');
     const body = await desk.sign('altered', 'ann');
     const { connection } = desk.rig.account.ledger;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { PICTURE_SLOTS, picturesSection, toTimeSlots } from '../../../src/dashboard/overview/charts.js';
-import type { MinuteStatistics } from '../../../src/ledger/statistics.js';
+import type { MinuteStatistics } from '../../../src/ledger/reads/statistics.js';
 
 const NOW = Date.parse('2030-01-01T12:30:20Z');
 

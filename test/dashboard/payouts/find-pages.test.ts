@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
+import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { openDashboard, type RunningDashboard } from '../support/running-dashboard.js';
 import { openSampleAccount, type SampleAccount } from '../support/sample-account.js';
 

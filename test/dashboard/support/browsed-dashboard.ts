@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
+import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { launchChromium } from './launch-chromium.js';
 import { openDashboard, type RunningDashboard } from './running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './sample-account.js';

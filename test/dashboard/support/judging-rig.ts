@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
-import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
+import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import type { Hold } from '../../../src/ledger/payout.js';
-import type { PolicyReport } from '../../../src/ledger/policy-report.js';
+import type { PolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { openApprovalRig, RULE, type ApprovalRig } from '../../cli/support/approval-rig.js';
 import { openDashboard, type RunningDashboard } from './running-dashboard.js';

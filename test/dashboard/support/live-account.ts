@@ -1,7 +1,7 @@
 import { Random } from '../../doubles/random.js';
-import { writeGatewayFacts } from '../../../src/ledger/gateway-facts.js';
-import { toHourFields, type MinuteStatistics } from '../../../src/ledger/statistics.js';
-import { readWorkers, writeWorkerReport, type WorkerReport } from '../../../src/ledger/workers.js';
+import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
+import { toHourFields, type MinuteStatistics } from '../../../src/ledger/reads/statistics.js';
+import { readWorkers, writeWorkerReport, type WorkerReport } from '../../../src/ledger/reads/workers.js';
 import type { SampleAccount } from './sample-account.js';
 
 const MINUTE_MS = 60_000;

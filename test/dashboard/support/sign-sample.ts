@@ -8,7 +8,7 @@ import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import type { DashboardOptions } from '../../../src/dashboard/index.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import type { Hold, PayoutInput } from '../../../src/ledger/payout.js';
-import { writePolicyReport } from '../../../src/ledger/policy-report.js';
+import { writePolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { openTestKeys } from '../../control/support/key-files.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { SampleAccount } from './sample-account.js';

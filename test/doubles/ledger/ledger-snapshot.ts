@@ -26,7 +26,7 @@ export interface LedgerSnapshot {
   objections: ReadonlyMap<string, Objection>;
   /** What was spent where a policy counts. */
   spent: readonly SpendEvent[];
-  /** Payouts of which somebody said something since. */
+  /** Payouts of which someone said something since. */
   recheck: ReadonlySet<string>;
   readonly book: PayoutBook;
 }

@@ -225,7 +225,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     return addApproval(this.#all, approval);
   }
 
-  /** Held payouts of which somebody said something since. */
+  /** Held payouts of which someone said something since. */
   marked(limit: number): readonly string[] {
     return [...this.#all.recheck].slice(0, limit);
   }

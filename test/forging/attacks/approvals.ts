@@ -4,7 +4,7 @@ import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { Target } from '../support/attack.js';
 import { DAY_MS, signAct, signApproval, type KeyName } from '../support/signers.js';
 
-/** A payout that two persons have to approve, and that ann has approved: the attacker adds what is missing. */
+/** A payout that two people have to approve, and that ann has approved: the attacker adds what is missing. */
 export interface ApprovalAttack {
   readonly name: string;
   readonly input?: Partial<PayoutInput>;
@@ -127,7 +127,7 @@ export const APPROVALS: readonly ApprovalAttack[] = [
   },
 ];
 
-/** On a payout that two persons approved, and one of them then rejected with another key: a worker holds it for that. */
+/** On a payout that two people approved, and one of them then rejected with another key: a worker holds it for that. */
 export const REJECTIONS: readonly Pick<ApprovalAttack, 'name' | 'attack'>[] = [
   {
     name: 'the rejection removed from the record',

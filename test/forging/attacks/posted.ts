@@ -2,7 +2,7 @@ import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { Target } from '../support/attack.js';
 import { approve, APPROVALS } from './approvals.js';
 
-/** What somebody sends to the dashboard's one write, who has its password or makes a browser send it. */
+/** What someone sends to the dashboard's one write, who has its password or makes a browser send it. */
 export interface PostedAttack {
   readonly name: string;
   readonly input?: Partial<PayoutInput>;

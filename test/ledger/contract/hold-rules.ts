@@ -6,7 +6,7 @@ import { begin, HOLD, nextBegin, NO_BREAKER, takeLease, type GetRig } from './le
 const ACT = { by: 'ann', reason: 'the cause is gone' };
 const HELD = { kind: 'signature', reason: 'expired', message: 'the signature expired' };
 
-/** A payout that may not be sent is held: only a queued one, only as it was checked, and only until somebody decides. */
+/** A payout that may not be sent is held: only a queued one, only as it was checked, and only until someone decides. */
 export function holdRules(rig: GetRig): void {
   const read = async (): Promise<Payout | undefined> => rig().ledger.readPayout('p');
   const hold = async (attempt = 0): Promise<boolean> => rig().ledger.holdPayout('p', attempt, HOLD);

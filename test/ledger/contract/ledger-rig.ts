@@ -17,7 +17,7 @@ import type {
 /** `state` and `txhash` name what stood in the way. */
 export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'attempt' | 'txhash' | 'lateTxhash';
 
-/** What came of an approval that somebody gave to the ledger. */
+/** What came of an approval that someone gave to the ledger. */
 export type ApprovalOutcome = 'kept' | 'not_found' | 'refused';
 
 /** The journal of most tests. */
@@ -37,7 +37,7 @@ export interface LedgerRig {
   change(change: StateChange): Promise<ChangeOutcome>;
   pause(reason: string): Promise<boolean>;
   approve(approval: SignedApproval): Promise<ApprovalOutcome>;
-  /** @returns the payouts of which somebody said something, in any order */
+  /** @returns the payouts of which someone said something, in any order */
   marked(): Promise<readonly string[]>;
   /** An operator binds it to another gateway. */
   bind(audience: string): Promise<unknown>;

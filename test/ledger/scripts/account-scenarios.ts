@@ -3,12 +3,12 @@ import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { changePayouts } from '../../../src/ledger/payout-ledger.js';
-import { countStates } from '../../../src/ledger/batches.js';
-import { countPayouts } from '../../../src/ledger/state-events.js';
-import { loadStatistics, saveStatistics } from '../../../src/ledger/statistics.js';
-import { tellJournalHead } from '../../../src/ledger/workers.js';
+import { countStates } from '../../../src/ledger/reads/batches.js';
+import { countPayouts } from '../../../src/ledger/reads/state-events.js';
+import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
+import { tellJournalHead } from '../../../src/ledger/reads/workers.js';
 import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
-import { reportDrop } from '../../../src/ledger/reconciliation.js';
+import { reportDrop } from '../../../src/ledger/reads/reconciliation.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { readAccountStats } from '../../../src/ledger/account-stats.js';
-import { readPayouts } from '../../../src/ledger/payout-queries.js';
+import { readAccountStats } from '../../../src/ledger/reads/account-stats.js';
+import { readPayouts } from '../../../src/ledger/reads/payout-queries.js';
 import { openTestAccount, type TestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts } from './instrumented-scripts.js';

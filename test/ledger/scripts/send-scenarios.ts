@@ -57,7 +57,7 @@ export const sendScenarios: readonly ScriptScenario[] = [
     },
   },
   ...[false, true].map((isTampering): ScriptScenario => ({
-    name: `a payout is held${isTampering ? ', because somebody altered it' : ''}`,
+    name: `a payout is held${isTampering ? ', because someone altered it' : ''}`,
     script: 'hold-payout',
     prepare: async (stage) => {
       await enqueue(stage, 'p');

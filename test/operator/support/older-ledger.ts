@@ -1,5 +1,5 @@
 import type { SendLine, JournalLine } from '../../../src/journal/journal-line.js';
-import { readAccountStats } from '../../../src/ledger/account-stats.js';
+import { readAccountStats } from '../../../src/ledger/reads/account-stats.js';
 import type { SenderView } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { adviseAccount } from '../../../src/operator/account-advice.js';

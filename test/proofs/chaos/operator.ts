@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AccountStats } from '../../../src/ledger/account-stats.js';
+import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import type { KeyFiles } from '../signing.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startDashboard, type DashboardServer } from '../../../src/dashboard/index.js';
 import { until } from '../../support/until.js';
-import type { AccountStats } from '../../../src/ledger/account-stats.js';
+import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { adoptJournal, UNSIGNED, writeKeyFiles, type KeyFiles } from '../signing.js';
 import { PLATFORM_ID, SECRET_KEY } from './account.js';

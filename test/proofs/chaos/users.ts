@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import type { AccountStats } from '../../../src/ledger/account-stats.js';
+import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
 import type { Payment } from '../../../src/sandbox/sandbox-account.js';
 import { SIGNING, UNSIGNED } from '../signing.js';
 import { addressOf, amountOf, PLATFORM_ID } from './account.js';

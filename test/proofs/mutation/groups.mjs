@@ -26,7 +26,7 @@ export const groups = {
     ],
   },
   views: {
-    mutate: ['src/ledger/payout-queries.ts', 'src/ledger/account-stats.ts'],
+    mutate: ['src/ledger/reads/payout-queries.ts', 'src/ledger/reads/account-stats.ts'],
     tests: ['test/ledger/payout-queries.test.ts', 'test/ledger/account-stats.test.ts'],
   },
   'sender-ledger': {

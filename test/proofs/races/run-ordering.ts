@@ -45,12 +45,12 @@ export async function runOrdering(
     for (let turn = 0; turn < plan.secondWorkerAfter; turn += 1) await world.turn('time passes');
     await runWorker({ ...shared, name: 'B' });
   };
-  const everybody = [
+  const everyone = [
     runWorker({ ...shared, name: 'A', killedAt: plan.killedAt }),
     second(),
     ...plan.acts.map(async (act) => operators.perform(act)),
   ];
-  await scheduler.waitFor(Promise.all(everybody));
+  await scheduler.waitFor(Promise.all(everyone));
   // Requests in flight must do no harm either.
   await scheduler.waitIdle();
   await settle(rig);

@@ -157,7 +157,7 @@ export class LedgerCall<Reply> {
   }
 }
 
-/** Until somebody waits for the reply. One for all: the build names every closure that is assigned, which takes its time. */
+/** Until someone waits for the reply. One for all: the build names every closure that is assigned, which takes its time. */
 function ignore(): void {
   // Nobody is there to be told.
 }

@@ -9,7 +9,7 @@ import { POLICED_SITUATIONS, SIGNED_SITUATIONS, SITUATIONS, type Situation } fro
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
 npm run simulate -- --planted [--seeds N] [--from S]   plants mistakes; each has to be caught within N seeds (10000)
-npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payouts, and somebody who writes to Redis
+npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payouts, and someone who writes to Redis
 npm run simulate -- --policed [--seeds N] [--from S]   the same with a policy, whose cap must hold at the gateway
 npm run simulate -- --trace --from S [--signed | --policed] [--planted NAME]  prints every step of one run
 `;

@@ -19,7 +19,7 @@ export interface RunOptions {
   readonly pieces?: Pieces;
   /** Keeps every step, to be printed. */
   readonly tracing?: boolean;
-  /** Payouts are signed, and somebody may attack Redis. */
+  /** Payouts are signed, and someone may attack Redis. */
   readonly signed?: boolean;
   /** A policy counts what is sent. */
   readonly policed?: boolean;
@@ -142,7 +142,7 @@ export class Simulation {
     return this.#attacker?.hasStruck === true;
   }
 
-  /** What docs/guarantees.md does not promise where somebody writes to Redis. */
+  /** What docs/guarantees.md does not promise where someone writes to Redis. */
   readonly #mayBreak = (promise: 'pace' | 'once'): boolean =>
     this.#isAttacked && (promise === 'pace' ? this.#attacker?.breaksPace === true : this.#plan.hosts > 1);
 

@@ -32,7 +32,7 @@ export const SITUATIONS = [
 export const SIGNED_SITUATIONS = [
   'an attacker strikes',
   'a payout is held',
-  'a payout is held: somebody altered it',
+  'a payout is held: someone altered it',
   'a payout is held: it was sent before',
   'a payout is held: it expired',
   'a worker waits: payouts are older than its journal',
@@ -57,7 +57,7 @@ export const POLICED_SITUATIONS = [
   'a payout is approved',
   'a payout is rejected by a person',
   'a rejection is removed from Redis',
-  'somebody approves what he asked for',
+  'someone approves what he asked for',
 ] as const;
 
 export type Situation =
@@ -68,7 +68,7 @@ const HELD_FOR: Readonly<Record<string, Situation>> = {
   wait: 'the policy lets a payout wait',
   approve: 'the policy asks for approvals',
   refuse: 'the policy refuses a payout',
-  bad_signature: 'a payout is held: somebody altered it',
+  bad_signature: 'a payout is held: someone altered it',
   sent_before: 'a payout is held: it was sent before',
   expired: 'a payout is held: it expired',
   forgotten: 'a payout is held: the journal forgot sends that expired later',

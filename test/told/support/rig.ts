@@ -115,7 +115,7 @@ export class Rig {
     await untilSettled(this.world, count);
   }
 
-  /** The gateway for somebody who has the account's secret key. */
+  /** The gateway for someone who has the account's secret key. */
   openGateway(): GatewayClient {
     const { platformId, sandbox } = this.world;
     const options = { baseUrl: sandbox.url, platformId, secretKey: SECRET_KEY };

@@ -30,7 +30,7 @@ export function tellsOf(ways: readonly Way[]): void {
     await Promise.allSettled(told.values());
   });
 
-  describe('somebody is told', () => {
+  describe('someone is told', () => {
     it.each(ways)('$name', async (way) => told.get(way));
   });
 }

@@ -1,6 +1,6 @@
 import type { Way } from '../way.js';
 
-/** Somebody stopped the account, or one of its queues. */
+/** Someone stopped the account, or one of its queues. */
 export const ACCOUNT_WAYS: readonly Way[] = [
   {
     name: 'The account is paused',

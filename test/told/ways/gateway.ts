@@ -2,7 +2,7 @@ import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
 
-/** Somebody who has the account's secret key pays himself, once the worker compares the balance. */
+/** Someone who has the account's secret key pays himself, once the worker compares the balance. */
 async function steal(rig: Rig): Promise<void> {
   const { client, prefix } = rig;
   await until('the balance is judged', async () => {
@@ -87,7 +87,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
     },
   },
   {
-    name: "Somebody else uses the gateway's secret key",
+    name: "Someone else uses the gateway's secret key",
     environment: { BALANCE_EVERY_MS: '1000' },
     happens: steal,
     told: {

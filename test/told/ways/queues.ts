@@ -25,7 +25,7 @@ async function deleteJobs({ client, prefix }: Rig): Promise<void> {
 /** The queues or the outbox in Redis are not as the worker left them, or BullMQ does not work. */
 export const QUEUE_WAYS: readonly Way[] = [
   {
-    name: 'Somebody deletes the lists of jobs in Redis',
+    name: 'Someone deletes the lists of jobs in Redis',
     happens: async (rig) => {
       await enqueueMany(rig);
       await deleteJobs(rig);
@@ -38,7 +38,7 @@ export const QUEUE_WAYS: readonly Way[] = [
     },
   },
   {
-    name: 'Somebody deletes the lists of jobs in Redis, and no worker adds them again',
+    name: 'Someone deletes the lists of jobs in Redis, and no worker adds them again',
     happens: async (rig) => {
       await enqueueMany(rig);
       await rig.worker.end();
@@ -51,7 +51,7 @@ export const QUEUE_WAYS: readonly Way[] = [
     },
   },
   {
-    name: 'Somebody deletes the lists of jobs in Redis while the worker must not send',
+    name: 'Someone deletes the lists of jobs in Redis while the worker must not send',
     happens: async (rig) => {
       await enqueueMany(rig);
       await rig.replaceWorker(async () => {

@@ -55,7 +55,7 @@ export const SIGNED_WAYS: readonly Way[] = [
     },
   },
   {
-    name: 'A payout is held, since somebody altered it in Redis',
+    name: 'A payout is held, since someone altered it in Redis',
     prepare: prepareKeys,
     happens: async (rig) => {
       const account = new ForgedAccount(rig.platformId, rig.redis.url, rig.client);
@@ -104,7 +104,7 @@ export const SIGNED_WAYS: readonly Way[] = [
     },
   },
   {
-    name: 'Somebody removes a pause from Redis',
+    name: 'Someone removes a pause from Redis',
     prepare: prepareKeys,
     happens: async (rig) => {
       await enqueueSigned(rig, 'P-1');

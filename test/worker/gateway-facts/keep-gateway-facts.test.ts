@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.js';
-import { readGatewayFacts } from '../../../src/ledger/gateway-facts.js';
+import { readGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import { keepGatewayFacts } from '../../../src/worker/keep-gateway-facts.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';

@@ -1,7 +1,7 @@
 import type { AccountStatus } from '../../../src/worker/account-worker-options.js';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
-import type { AccountStats } from '../../../src/ledger/account-stats.js';
+import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
 import type { AccountDetails } from '../../../src/worker/monitoring/account-snapshot.js';
 import { failsafeLogger } from '../../../src/base/logger.js';
 import { warnAbout } from '../../../src/worker/monitoring/account-warnings.js';

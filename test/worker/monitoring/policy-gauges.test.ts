@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import type { PolicyReport } from '../../../src/ledger/policy-report.js';
+import type { PolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { createPolicyGauges, setPolicyGauges } from '../../../src/worker/monitoring/account-gauges.js';
 import { readMetric } from '../support/watched-worker.js';
 

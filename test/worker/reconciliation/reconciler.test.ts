@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readActivity } from '../../../src/ledger/activity.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
-import type { Balance } from '../../../src/ledger/gateway-facts.js';
+import type { Balance } from '../../../src/ledger/reads/gateway-facts.js';
 import {
   acceptDrops,
   readReconciliation,
   saveReconciliation,
   summariseDrops,
   type ReconciledBalance,
-} from '../../../src/ledger/reconciliation.js';
-import { countPayouts } from '../../../src/ledger/state-events.js';
+} from '../../../src/ledger/reads/reconciliation.js';
+import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { readEvents } from '../../../src/producer/events/payout-events.js';
 import { Reconciler } from '../../../src/worker/reconciliation/reconciler.js';
@@ -262,7 +262,7 @@ describe('what does not add up', () => {
     expect(await missing()).toEqual({ 'USDT (TRC-20)': '2000' });
   });
 
-  it('is what was sent although somebody stated that it was not', async () => {
+  it('is what was sent although someone stated that it was not', async () => {
     await send('a', '500');
     await account.ledger.change({ payoutId: 'a', from: 'sending', to: 'unknown' });
     set('9500');

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.js';
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
-import { readActivity, type Activity } from '../../../src/ledger/activity.js';
+import { readActivity, type Activity } from '../../../src/ledger/reads/activity.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
-import { readReconciliation, type ReconciledBalance } from '../../../src/ledger/reconciliation.js';
+import { readReconciliation, type ReconciledBalance } from '../../../src/ledger/reads/reconciliation.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { until } from '../../support/until.js';
@@ -15,7 +15,7 @@ import {
   type WatchedWorker,
 } from '../support/watched-worker.js';
 
-/** The whole worker, a sandbox gateway, a real Redis, and somebody else with the same secret key. */
+/** The whole worker, a sandbox gateway, a real Redis, and someone else with the same secret key. */
 
 const FAILING = 'wallet-failsxxxxxxxxxxxxxxxxxxxxxx';
 /** The sandbox has 10¹² USD; a thousandth is tolerated. */
@@ -59,7 +59,7 @@ async function untilJudged(read: ReturnType<typeof watch>): Promise<void> {
 }
 
 describe('a worker that compares the balance', () => {
-  it('explains what it sent, also failed and unknown payouts; finds what somebody else took, and tells', async () => {
+  it('explains what it sent, also failed and unknown payouts; finds what someone else took, and tells', async () => {
     const world = await startReconciling();
     const read = watch(world);
     await world.enqueue('P-1');

@@ -96,7 +96,7 @@ describe('finish', () => {
     expect(await rig.stateOf('p')).toBe('in_progress');
   });
 
-  it('reports when somebody else has decided before', async () => {
+  it('reports when someone else has decided before', async () => {
     const attempt = await rig.begin('p');
     await rig.ledger.finishSend(attempt, accepted, { maxRejectionsInARow: 9, maxUnknownsInARow: 9 }, 0);
     await rig.attempts.finish(attempt, silence);

@@ -62,7 +62,7 @@ describe('an objection of the journal', () => {
         await rig.begin({ owner: 'other', epoch: lease?.epoch ?? 0 }, { token: 'another' });
       },
     ],
-  ])('is looked for again when the ledger %s, also while somebody else has it', async (_, change) => {
+  ])('is looked for again when the ledger %s, also while someone else has it', async (_, change) => {
     const lease = await rig.another();
     const older = rig.ledger.snapshot();
     await rig.begin(lease);

@@ -31,7 +31,7 @@ describe('watching a lease', () => {
     const view = (await rig.ledger.readSender()).lease;
     if (view === undefined) throw new Error('no lease');
     const snapshot = rig.ledger.snapshot();
-    if (change === 'owner') rig.ledger.restore({ ...snapshot, lease: { ...view, owner: 'somebody else' } });
+    if (change === 'owner') rig.ledger.restore({ ...snapshot, lease: { ...view, owner: 'someone else' } });
     if (change === 'epoch') rig.ledger.restore({ ...snapshot, lease: { ...view, epoch: 7 } });
     if (change === 'heartbeat') await rig.ledger.renewLease(lease);
     if (change === 'absence') rig.ledger.restore({ ...snapshot, lease: undefined });

@@ -280,6 +280,7 @@ describe('a connection', () => {
     expect(await rig.send('p')).toEqual({
       kind: 'not_sent',
       reason: 'the gateway ended the connection before it was used',
+      code: 'GATEWAY_UNAVAILABLE',
     });
     rig.expectNothingSent();
     expect(await rig.attemptOf()).toBe(0);

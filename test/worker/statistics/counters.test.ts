@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { StateEvent } from '../../../src/ledger/state-events.js';
+import type { StateEvent } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { DAY_MS, MINUTE_MS } from '../../../src/ledger/statistics.js';
+import { DAY_MS, MINUTE_MS } from '../../../src/ledger/reads/statistics.js';
 import {
   type Counters,
   countEvent,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readStatistics, saveStatistics } from '../../../src/ledger/statistics.js';
+import { readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { toFields } from '../../../src/worker/statistics/counters.js';
 import { recount } from '../../../src/worker/statistics/recount.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { untilAborted } from '../../../src/base/clock.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
-import { readStatistics } from '../../../src/ledger/statistics.js';
+import { readStatistics } from '../../../src/ledger/reads/statistics.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import { StatisticsKeeper } from '../../../src/worker/statistics/statistics-keeper.js';
 import { aPayout } from '../../ledger/support/a-payout.js';

@@ -20,7 +20,7 @@ export const approvalMistakes: readonly Mistake[] = [
   { name: 'own approval counted: of who asked for it', pieces: counting('requester') },
   { name: 'expired approvals counted', pieces: counting('expired') },
   { name: 'approvals of another intent counted', pieces: counting('another intent') },
-  { name: 'approvals of anybody counted', pieces: counting('not of the group') },
+  { name: 'approvals of anyone counted', pieces: counting('not of the group') },
   { name: 'a rejection outvoted', pieces: { wrapLedger: (ledger) => withApprovals(ledger, withoutRejections) } },
 ];
 

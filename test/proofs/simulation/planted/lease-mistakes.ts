@@ -84,7 +84,7 @@ function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): Worker
   };
 }
 
-/** Lets anybody begin who once had the lease. */
+/** Lets anyone begin who once had the lease. */
 class LedgerWithoutFence extends MemoryLedger {
   override async beginSend(begin: Parameters<MemoryLedger['beginSend']>[0]): ReturnType<MemoryLedger['beginSend']> {
     const { lease, sendCount, last } = await this.readSender();

@@ -1,6 +1,6 @@
 import type { Pieces } from '../pieces.js';
 
-/** A mistake that somebody might make, put in the place of the sound piece. */
+/** A mistake that someone might make, put in the place of the sound piece. */
 export interface Mistake {
   readonly name: string;
   readonly pieces: Partial<Pieces>;

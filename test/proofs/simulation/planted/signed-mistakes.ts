@@ -14,7 +14,7 @@ import { but } from './record-mistakes.js';
 
 type MakeAuthority = Pieces['makeAuthority'];
 
-/** What breaks a promise only where payouts are signed, and somebody writes to Redis. */
+/** What breaks a promise only where payouts are signed, and someone writes to Redis. */
 export const signedMistakes: readonly Mistake[] = [
   { name: 'signatures not verified', pieces: { makeAuthority: (options) => new BlindAuthority(options) } },
   { name: 'one object verified, another sent', pieces: { makeAuthority: verifyAnother } },

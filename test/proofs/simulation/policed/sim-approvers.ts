@@ -33,7 +33,7 @@ interface Flaw {
   readonly decision?: ApprovalDecision;
 }
 
-/** The persons of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
+/** The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
 export class SimApprovers {
   readonly #options: SimApproversOptions;
   /** Records as they looked before. */
@@ -45,7 +45,7 @@ export class SimApprovers {
     this.#options = options;
   }
 
-  /** Somebody may look at a payout. */
+  /** Someone may look at a payout. */
   look(ledger: MemoryLedger, payout: Payout): void {
     const { world, spoken } = this.#options;
     if (payout.signed === undefined) return;
@@ -60,7 +60,7 @@ export class SimApprovers {
     if (said > 0) world.situations.meet('a payout is approved');
   }
 
-  /** Somebody who can write to Redis: the worker has journaled the rejection before it held the payout. */
+  /** Someone who can write to Redis: the worker has journaled the rejection before it held the payout. */
   #removesRejections({ held, approvals = [] }: Payout): boolean {
     const { world, random, isJournalKept } = this.#options;
     const isRejected = held?.kind === 'policy' && held.message.includes(' rejected it.');
@@ -116,7 +116,7 @@ export class SimApprovers {
         if (again.length > 0) this.#say(ledger, payout, random.pick(again), {});
       },
       () => {
-        world.situations.meet('somebody approves what he asked for');
+        world.situations.meet('someone approves what he asked for');
         this.#say(ledger, payout, random.pick(of((person) => own.includes(person))), {});
       },
       () => {

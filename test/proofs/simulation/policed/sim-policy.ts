@@ -127,7 +127,7 @@ export class SimPolicy {
   decide(ledger: MemoryLedger, payout: Payout): void {
     const { payoutId } = payout;
     const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
-    // Not at once: meanwhile others approve what somebody rejected.
+    // Not at once: meanwhile others approve what someone rejected.
     if (isHeld && this.#random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
       ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
     } else if (this.isSigned) this.#approvers.look(ledger, payout);

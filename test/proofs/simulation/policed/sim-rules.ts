@@ -39,7 +39,7 @@ export interface SimRules {
 /** The name of the list of addresses that rules refer to. */
 export const LIST = 'list.txt';
 
-/** The persons of the group that approves; one of them is who signs for the application. */
+/** The people of the group that approves; one of them is who signs for the application. */
 export const APPROVERS = ['Ann', 'Bob', 'Cy', 'Dee', 'Shop'] as const;
 
 /** One cap over a short window: half of the runs, so that its boundaries are met often. */

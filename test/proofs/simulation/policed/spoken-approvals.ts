@@ -23,7 +23,7 @@ export interface SpokenApprovalsOptions {
   readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
 }
 
-/** Everything that persons really said, and what of it each process had read when it sent. It verifies no signature. */
+/** Everything that people really said, and what of it each process had read when it sent. It verifies no signature. */
 export class SpokenApprovals {
   readonly #options: SpokenApprovalsOptions;
   /** By the signature. */
@@ -73,7 +73,7 @@ export class SpokenApprovals {
     return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
   }
 
-  /** Whether somebody ever rejected a payout. */
+  /** Whether someone ever rejected a payout. */
   isRejected(payoutId: string): boolean {
     return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
   }

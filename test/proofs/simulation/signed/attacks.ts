@@ -27,7 +27,7 @@ export interface Attack {
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 
-/** What anybody who can write to Redis may do there. */
+/** What anyone who can write to Redis may do there. */
 export const ATTACKS: readonly Attack[] = [
   { name: 'requeues a payout', strike: onPayout((payout, { random }) => requeue(payout, random)) },
   { name: 'requeues a payout as never sent', strike: requeueAsNew },

@@ -30,7 +30,7 @@ function controlAhead(world: World, plan: Plan): SimControl {
 }
 
 /**
- * A request is on its way for as long as it may be. Meanwhile somebody tells the operator through Redis that it has no answer,
+ * A request is on its way for as long as it may be. Meanwhile someone tells the operator through Redis that it has no answer,
  * and that nothing of it can arrive any more.
  */
 async function runDoubt(signsInDoubt: boolean): Promise<{ arrivals: number; states: readonly string[] }> {

@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../../../src/base/decimal.js';
-import type { SendFacts } from '../../../../src/ledger/payment-facts.js';
-import type { ReconciledBalance } from '../../../../src/ledger/reconciliation.js';
+import type { SendFacts } from '../../../../src/ledger/reads/payment-facts.js';
+import type { ReconciledBalance } from '../../../../src/ledger/reads/reconciliation.js';
 import type { PayoutState } from '../../../../src/ledger/states.js';
 import { compareReading } from '../../../../src/worker/reconciliation/compare-reading.js';
 import { OpenSends } from '../../../../src/worker/reconciliation/open-sends.js';

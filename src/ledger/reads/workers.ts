@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Clock } from '../base/clock.js';
-import { ask, type LedgerConnection } from './ledger-connection.js';
-import { toLine } from './payout.js';
-import type { JournalHead } from './sender-ledger.js';
-import { holderOf, type LeaseHolder, peekSenderView } from './sender-view.js';
+import type { Clock } from '../../base/clock.js';
+import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { toLine } from '../payout.js';
+import type { JournalHead } from '../sender-ledger.js';
+import { holderOf, type LeaseHolder, peekSenderView } from '../sender-view.js';
 
 const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z.number(), at: z.number() });
 

@@ -1,4 +1,4 @@
-import { ask, type LedgerConnection } from './ledger-connection.js';
+import { ask, type LedgerConnection } from '../ledger-connection.js';
 
 /** The gateway's last data, cached by the sender for processes that may not query the gateway. */
 export interface GatewayFacts {

@@ -1,9 +1,9 @@
-import { fromUnits, toUnits } from '../base/decimal.js';
-import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
+import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
 import { listPayoutIds } from './payout-queries.js';
-import { parseHeldField } from './payout.js';
+import { parseHeldField } from '../payout.js';
 import { compareEventIds, readEventsAfter, type StateEvent } from './state-events.js';
-import { isPayoutState, PAYOUT_STATES, type PayoutState, URGENT_STATES } from './states.js';
+import { isPayoutState, PAYOUT_STATES, type PayoutState, URGENT_STATES } from '../states.js';
 import type { CurrencySum } from './statistics.js';
 
 interface BatchCounts {

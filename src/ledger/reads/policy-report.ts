@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { formatDuration } from '../base/format.js';
-import { ask, type LedgerConnection } from './ledger-connection.js';
+import { formatDuration } from '../../base/format.js';
+import { ask, type LedgerConnection } from '../ledger-connection.js';
 
 const ruleUsage = z.object({
   rule: z.string(),

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits, worthInUnits } from '../base/decimal.js';
+import { fromUnits, toUnits, worthInUnits } from '../../base/decimal.js';
 import type { Balance, Currency, GatewayFacts } from './gateway-facts.js';
 import type { CurrencySum } from './statistics.js';
 

@@ -1,7 +1,7 @@
-import { replyCode } from '../base/redis.js';
-import { ask, type LedgerConnection } from './ledger-connection.js';
-import { pairsToRecord } from './payout-record.js';
-import { isPayoutState, PAYOUT_STATES, type PayoutState } from './states.js';
+import { replyCode } from '../../base/redis.js';
+import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { pairsToRecord } from '../payout-record.js';
+import { isPayoutState, PAYOUT_STATES, type PayoutState } from '../states.js';
 
 export interface StateEvent {
   readonly eventId: string;

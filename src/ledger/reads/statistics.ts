@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { AccountStats } from './account-stats.js';
-import { ask, type LedgerConnection } from './ledger-connection.js';
+import { ask, type LedgerConnection } from '../ledger-connection.js';
 import { STREAM_BEGINNING, timeOfEvent } from './state-events.js';
-import { PAYOUT_STATES, type PayoutState } from './states.js';
+import { PAYOUT_STATES, type PayoutState } from '../states.js';
 
-/** How minutes stand in Redis: the fields `hour:<number>` hold those of an hour each, as rows without names. */
+/** Minutes in Redis: each field `hour:<number>` holds an hour of them as rows without names. */
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -13,18 +13,17 @@ const PREFIX = 'hour:';
 
 /** One minute by Redis's clock. */
 export interface MinuteStatistics {
-  /** Its beginning, ms. */
+  /** In ms. */
   readonly at: number;
-  /** Payouts that were sent, or possibly sent; one that was put back unsent is none. */
+  /** Payouts sent, or possibly sent, but not those put back unsent. */
   readonly sent: number;
-  /** Between the writes of two sends, as their process measured it. Includes the time without anything to send. */
+  /** Between the writes of two sends, measured by their process. Includes idle time. */
   readonly smallestGapMs: number | undefined;
   readonly largestGapMs: number | undefined;
-  /** Payouts that came into the state. */
   readonly completed: number;
   readonly rejected: number;
   readonly unknown: number;
-  /** Payouts that were queued at the end of the minute, or after the last event of the present one. */
+  /** Payouts queued at the end of the minute, or after its last event so far. */
   readonly backlog: number;
 }
 
@@ -39,14 +38,13 @@ type Row = readonly [
   backlog: number,
 ];
 
-/** The fields that hold these minutes. */
 export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string, string> {
   const hours: Record<string, Row[]> = {};
   for (const minute of minutes) (hours[`${PREFIX}${Math.floor(minute.at / HOUR_MS)}`] ??= []).push(toRow(minute));
   return Object.fromEntries(Object.entries(hours).map(([field, rows]) => [field, JSON.stringify(rows)]));
 }
 
-/** The minutes in all such fields, the oldest first. */
+/** Oldest first. */
 export function parseHourFields(fields: Readonly<Record<string, string>>): MinuteStatistics[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(PREFIX))
@@ -72,16 +70,16 @@ function parseRow([minute, sent, smallest, largest, completed, rejected, unknown
   return { at: minute * MINUTE_MS, sent, ...gaps, completed, rejected, unknown, backlog };
 }
 
-/** An account's statistics, derived from its events by the sender's process: a few seconds behind the ledger. */
+/** An account's statistics, derived from its events by the sender, a few seconds behind the ledger. */
 export interface AccountStatistics {
-  /** The time of the newest counted event, by Redis's clock, ms; undefined before the first. */
+  /** The newest counted event, by Redis's clock, ms; undefined before the first. */
   readonly asOf: number | undefined;
   /** The last 24 hours, oldest first, without empty minutes. */
   readonly minutes: readonly MinuteStatistics[];
   readonly sums: Readonly<Record<PayoutState, readonly CurrencySum[]>>;
   /** Today's (UTC) payouts, by currency. */
   readonly today: Readonly<Record<CountedToday, readonly CurrencySum[]>>;
-  /** When the last send began, by Redis's clock, ms. */
+  /** The last begin of a send, by Redis's clock, ms. */
   readonly lastSendAt: number | undefined;
 }
 
@@ -132,7 +130,7 @@ export function parseField(text: string | undefined): unknown {
 }
 
 export interface BacklogEstimate {
-  /** Sends a minute, over those of the last 10 minutes that began with a backlog, or else over all 10. */
+  /** Sends a minute over those of the last 10 minutes that began with a backlog, or else all 10. */
   readonly ratePerMinute: number;
   /**
    * Wall clock, ms; undefined if nothing was sent lately, the account is stopped, or no process sends. Payouts with a
@@ -141,7 +139,7 @@ export interface BacklogEstimate {
   readonly endsAt: number | undefined;
 }
 
-/** Estimates the backlog's end, if the rate of the last minutes continues. */
+/** Estimates the backlog's end at the rate of the last minutes. */
 export function estimateEnd(
   { minutes }: Pick<AccountStatistics, 'minutes'>,
   { queued, paused, objections, sender }: Pick<AccountStats, 'queued' | 'paused' | 'objections' | 'sender'>,
@@ -157,7 +155,7 @@ export function estimateEnd(
   return { ratePerMinute, endsAt: isMeasured ? wallNow + (queued / ratePerMinute) * MINUTE_MS : undefined };
 }
 
-/** The sends in the last minutes that began with such a backlog, and the total length of these minutes. */
+/** Sends in recent minutes that began with such a backlog, and these minutes' total length. */
 function measure(
   minutes: AccountStatistics['minutes'],
   wallNow: number,
@@ -178,25 +176,24 @@ function measure(
   return { sent, lastedMs };
 }
 
-/** The statistics as they stand in Redis, with what tells whether another process wrote them since. */
+/** The revision shows whether another process wrote since. */
 interface StoredStatistics {
-  /** '' where there are none. */
+  /** '' if there are none. */
   readonly revision: string;
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** @throws RedisUnavailableError */
 export async function loadStatistics({ redis, keys }: LedgerConnection): Promise<StoredStatistics> {
   const { revision = '', ...fields } = await ask(redis.hgetall(keys.statistics));
   return { revision, fields };
 }
 
 /**
- * Writes what changed, all of it or nothing.
+ * Writes all changes or none.
  * @param fields - those to set
- * @param dropped - the names of those to remove
- * @returns the new revision; undefined when another process wrote since, or the statistics are gone: load them again
- * @throws RedisUnavailableError when it may or may not have happened: load them again
+ * @param dropped - names of those to remove
+ * @returns the new revision; undefined if another process wrote since, or the statistics are gone: load them again
+ * @throws RedisUnavailableError if it may or may not have happened: load them again
  */
 export async function saveStatistics(
   { run, keys }: LedgerConnection,

@@ -1,6 +1,6 @@
-import { pipelined, type LedgerConnection } from './ledger-connection.js';
+import { pipelined, type LedgerConnection } from '../ledger-connection.js';
 import { nextPlace, readIndex } from './payout-queries.js';
-import { isPayoutState, type PayoutState } from './states.js';
+import { isPayoutState, type PayoutState } from '../states.js';
 
 export interface PaymentFacts {
   readonly paymentId: number;

@@ -1,10 +1,10 @@
-import { replyCode } from '../base/redis.js';
-import { walletAndTagKey, walletKey } from '../gateway/wallet.js';
-import type { PayoutIndex } from './keys.js';
-import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
-import { parseRecord, type PayoutRecord } from './payout-record.js';
-import { type Payout, UnreadableRecordError } from './payout.js';
-import { PAYOUT_STATES, type PayoutState } from './states.js';
+import { replyCode } from '../../base/redis.js';
+import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
+import type { PayoutIndex } from '../keys.js';
+import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { parseRecord, type PayoutRecord } from '../payout-record.js';
+import { type Payout, UnreadableRecordError } from '../payout.js';
+import { PAYOUT_STATES, type PayoutState } from '../states.js';
 
 /** Which payouts to list, and from where. */
 export interface ListOptions {

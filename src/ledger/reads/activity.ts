@@ -1,5 +1,5 @@
-import { ask, type LedgerConnection } from './ledger-connection.js';
-import { pairsToRecord } from './payout-record.js';
+import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { pairsToRecord } from '../payout-record.js';
 
 /** An act of an operator, or an automatic stop of the account. */
 export interface Activity {

@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
-import { ask, type LedgerConnection, pipelined } from './ledger-connection.js';
-import { pairsToRecord, parseRecord, type PayoutRecord } from './payout-record.js';
-import { type Payout, UnreadableRecordError } from './payout.js';
-import type { SendAttempt } from './sender-ledger.js';
+import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { pairsToRecord, parseRecord, type PayoutRecord } from '../payout-record.js';
+import { type Payout, UnreadableRecordError } from '../payout.js';
+import type { SendAttempt } from '../sender-ledger.js';
 
 export type AuditedRecord =
   | { readonly kind: 'payout'; readonly payout: Payout; readonly attempts: KnownAttempts }

@@ -1,7 +1,7 @@
 import type { ChainableCommander } from 'ioredis';
-import { checkFormat, type LedgerConnection, pipelined } from './ledger-connection.js';
-import { parseHistoryEntry } from './payout-record.js';
-import { holderOf, parseJournals, parseLease, parseObjections } from './sender-view.js';
+import { checkFormat, type LedgerConnection, pipelined } from '../ledger-connection.js';
+import { parseHistoryEntry } from '../payout-record.js';
+import { holderOf, parseJournals, parseLease, parseObjections } from '../sender-view.js';
 import {
   ENDED_STATES,
   parseOutboxMember,
@@ -9,8 +9,8 @@ import {
   type PayoutState,
   WATCHED_STATES,
   type WatchedState,
-} from './states.js';
-import type { KnownJournal, Objection } from './sender-ledger.js';
+} from '../states.js';
+import type { KnownJournal, Objection } from '../sender-ledger.js';
 
 /** An account at a glance. Programs that read `payouts stats --json` rely on the field names. */
 export interface AccountStats extends Readonly<Record<PayoutState, number>> {
