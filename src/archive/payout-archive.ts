@@ -151,7 +151,7 @@ function groupByDay(payouts: readonly Payout[]): Map<string, Payout[]> {
   return days;
 }
 
-/** A deleted index must not be made anew: it would lack the file's earlier payouts. */
+/** A deleted index must not be rebuilt: it would lack the file's earlier payouts. */
 async function extendIndex(path: string, payouts: readonly Payout[]): Promise<void> {
   if ((await sizeOf(path)) !== undefined) await appendDurably(path, toIndexEntries(payouts));
 }

@@ -14,7 +14,7 @@ export interface KeysToCheck {
   /** Undefined if nothing has to be signed. */
   readonly file: string | undefined;
   readonly readWorkerKey: () => SigningKey | undefined;
-  /** Signatures without an environment count until then; undefined for ever. */
+  /** Signatures without an environment count until then; undefined if without end. */
   readonly acceptUnboundUntil?: string | undefined;
 }
 

@@ -24,10 +24,10 @@ interface CountedPart {
 
 /** A smaller batch is counted in some ms. */
 const KEPT_FROM = 5_000;
-/** In seconds. Once a day everything is counted anew, in case the events were incomplete. */
+/** In seconds. Once a day everything is counted again, in case the events were incomplete. */
 const KEPT_FOR = 24 * 60 * 60;
 const EVENTS_PER_READ = 500;
-/** To follow an event costs as much as to count some payouts, so a batch that is further behind is counted anew. */
+/** To follow an event costs as much as to count some payouts, so a batch that is further behind is counted again. */
 const PAYOUTS_PER_EVENT = 8;
 
 /**
