@@ -67,6 +67,7 @@ Reads payouts as \`payouts import\` does, and writes them as JSON lines with key
 PAYOUT_SIGNING_KEY_NAME, and PAYOUT_AUDIENCE or GATEWAY_BASE_URL, which say for which environment; no Redis. A signature holds for 7 days; lines that are signed already are signed again.
 
 Every row is checked before the first one is written. If any row has an error, nothing is written (exit code 2).
+A file has at most 250,000 rows: split a longer one.
 
 Examples:
   payouts keys sign < payouts.jsonl > signed.jsonl
