@@ -11,7 +11,7 @@ const documents = {
   'docs/api.md': await renderApiDoc(api),
   'docs/attacks.md': renderAttacks(read('docs/attacks.md')),
   'docs/configuration.md': renderSettingsDoc(),
-  'docs/operations.md': renderTold(read('docs/operations.md')),
+  'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/states.md': renderStatesDoc(),
   '.env.example': renderEnvExample(),
 };

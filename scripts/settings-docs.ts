@@ -43,7 +43,7 @@ does not slow another. What an account does not set comes from the environment.
 
 Commands for operators work on one account: the only one of the file, that of \`GATEWAY_PLATFORM_ID\`, or that of \`--account ID\`.
 \`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one. Workers with the same file share its accounts out
-([operations.md](operations.md#several-processes)).
+([deploy.md](deploy.md#several-processes)).
 
 \`secretKeyFile\` is relative to the accounts file. So is \`signingKeyFile\`, which an account has together with \`signingKeyName\`, in
 place of \`PAYOUT_SIGNING_KEY_FILE\` and \`PAYOUT_SIGNING_KEY_NAME\`, and so is \`policyFile\`: a policy names its account, so each

@@ -140,7 +140,7 @@ export function parseLine(text: string, place: string): StoredLine | undefined {
   const chained = prevField.safeParse(json);
   if (!parsed.success || !chained.success) {
     throw new Error(
-      `The send journal cannot be read at ${place}. Nothing may be sent without it; see docs/operations.md.`,
+      `The send journal cannot be read at ${place}. Nothing may be sent without it; see docs/runbooks/journal.md.`,
     );
   }
   const line = parsed.data;

@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 import { RunbookHost } from './support/runbook-host.js';
 import { readRunbooks } from './support/runbooks.js';
 
-/** Each runbook of docs/operations.md, line by line: the commands are taken from the page itself. */
+/** Each runbook of docs/runbooks, line by line: the commands are taken from the page itself. */
 
 const ACCOUNT = 4242;
 const OTHER_ACCOUNT = 4243;
@@ -46,18 +46,18 @@ async function restartSandbox(changes: Partial<Parameters<typeof startSandbox>[0
 }
 
 /**
- * Runs the blocks of a runbook, in the page's order.
+ * Runs the blocks of a page of docs/runbooks, in their order.
  * @param before - what the page's words say has to happen before a block, by its number from 0
  * @returns what each block printed
  */
 async function follow(
-  title: string,
+  page: string,
   before: Readonly<Record<number, () => Promise<void> | void>> = {},
   on = host,
 ): Promise<string[]> {
-  const blocks = runbooks.get(title);
-  if (blocks === undefined) throw new Error(`docs/operations.md has no runbook "${title}"`);
-  tried.add(title);
+  const blocks = runbooks.get(page);
+  if (blocks === undefined) throw new Error(`docs/runbooks/${page}.md has no block to run`);
+  tried.add(page);
   const outputs: string[] = [];
   for (const [index, block] of blocks.entries()) {
     await before[index]?.();
@@ -103,9 +103,9 @@ async function startWorker(): Promise<void> {
   await untilCompleted(1);
 }
 
-it('rotate the gateway’s secret key', async () => {
+it('change the gateway’s secret key', async () => {
   await startWorker();
-  await follow("rotate the gateway's secret key", {
+  await follow('gateway-key', {
     1: async () => {
       await enqueue(2, 'waits');
       await restartSandbox({ accounts: accounts.map((each) => ({ ...each, secretKey: 'k-new-0123456789' })) });
@@ -120,7 +120,7 @@ it('move to another Redis', async () => {
   await startWorker();
   await host.startNewRedis();
   await enqueue(3, 'moves');
-  await follow('move to another Redis');
+  await follow('move-redis');
   const moved = new PayoutProducer({ redisUrl: host.newRedisUrl, platformId: ACCOUNT });
   try {
     await untilCompleted(4, moved);
@@ -137,7 +137,7 @@ it('a host is lost', async () => {
     await enqueue(3, 'survives');
     process.kill(await host.pidOf('payouts-worker'), 'SIGKILL');
     await rm(host.path('var/lib/payouts'), { recursive: true });
-    await follow('a host is lost', {}, other);
+    await follow('host-lost', {}, other);
     await until('all is settled', async () => {
       const { completed, unknown } = await producer.stats();
       return completed + unknown === 4;
@@ -151,7 +151,7 @@ it('a host is lost', async () => {
 it('back up and restore Redis', async () => {
   await startWorker();
   await producer.enqueue({ ...LATER, payoutId: 'wrong' });
-  await follow('back up Redis and the journal');
+  await follow('backup');
   await enqueue(2, 'forgotten');
   await untilCompleted(3);
   const cancelled = 'payouts cancel wrong --reason "wrong file"';
@@ -162,7 +162,7 @@ it('back up and restore Redis', async () => {
       return output.includes('adopt-ledger');
     });
   };
-  await follow('restore Redis from a backup', {
+  await follow('restore-redis', {
     2: stopped,
     3: async () => {
       // The copy does not know of the cancellation.
@@ -192,7 +192,7 @@ it('add and remove an account', async () => {
   await startWorker();
   const other = new PayoutProducer({ redisUrl: host.redisUrl, platformId: OTHER_ACCOUNT });
   try {
-    const outputs = await follow('add and remove an account', {
+    const outputs = await follow('accounts', {
       0: async () => writeFile(file, JSON.stringify([entry(ACCOUNT), entry(OTHER_ACCOUNT)])),
       1: async () => {
         await enqueue(1, 'other', other);
@@ -212,7 +212,7 @@ it('add and remove an account', async () => {
 
 it('upgrade and go back', async () => {
   await startWorker();
-  const [output = ''] = await follow('upgrade and go back');
+  const [output = ''] = await follow('upgrade');
   expect(output.match(/^\d+\.\d+\.\d+/gm)).toHaveLength(2);
   await enqueue(2, 'after');
   await untilCompleted(3);
@@ -226,7 +226,7 @@ it('a payout is failed', async () => {
   const failed = await producer.waitFor('invoice-77', { timeoutMs: 30_000 });
   expect(failed.state).toBe('failed');
   host.says('TXHASH', failed.txhash ?? '');
-  const [first = ''] = await follow('a payout is `failed`');
+  const [first = ''] = await follow('failed');
   expect(first).toContain('invoice-77');
   expect((await producer.get('invoice-77-again'))?.reference).toBe('invoice-77');
 });
@@ -236,7 +236,7 @@ it('rejections paused the account', async () => {
   sandbox.addFaults([{ kind: 'reject', times: 5, message: 'Not enough funds' }]);
   await enqueue(7, 'wave');
   await until('it is paused', async () => (await producer.stats()).paused);
-  const [shown = ''] = await follow('rejections paused the account');
+  const [shown = ''] = await follow('rejected');
   expect(shown).toContain('Not enough funds');
   await untilCompleted(8);
   expectPromisesKept();
@@ -244,7 +244,7 @@ it('rejections paused the account', async () => {
 
 it('the balance is low', async () => {
   await startWorker();
-  const [shown = ''] = await follow('the balance is low', { 1: async () => enqueue(2, 'funded') });
+  const [shown = ''] = await follow('balance-low', { 1: async () => enqueue(2, 'funded') });
   expect(shown).toMatch(/USD|BTC|\d/);
   await untilCompleted(3);
 });
@@ -260,11 +260,11 @@ it('the balance fell unexplained', async () => {
   await thief.withdraw({ paymentId: 1, amount: '100000', addressTo: 'wallet-thiefxxxxxxxxxxxxxxxxxxxxxx' });
   thief.close();
   await until('it is reported', async () => (await reconcile()).includes('REPORTED'));
-  const [shown = '', explained = ''] = await follow('the balance fell unexplained');
+  const [shown = '', explained = ''] = await follow('balance-fell');
   expect(shown).toContain('missing, since');
   expect(explained).not.toContain('REPORTED');
 });
 
-it('no runbook of the page was left out', () => {
+it('no page with a block marked sh was left out', () => {
   expect([...tried].sort()).toEqual([...runbooks.keys()].sort());
 });

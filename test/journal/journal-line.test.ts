@@ -66,7 +66,7 @@ describe('a line', () => {
     { peers: [{ journalId: 'j' }] },
   ])('that makes no sense is an error that names the place and not the content: %j', (line) => {
     expect(() => parse(line)).toThrow(
-      `The send journal cannot be read at ${PLACE}. Nothing may be sent without it; see docs/operations.md.`,
+      `The send journal cannot be read at ${PLACE}. Nothing may be sent without it; see docs/runbooks/journal.md.`,
     );
   });
 });

@@ -3,7 +3,7 @@ import type { Rig } from './support/rig.js';
 
 /**
  * One way in which payouts can stand still, and the three places that tell an operator. A row of the table in
- * docs/operations.md.
+ * docs/monitoring.md.
  */
 export interface Way {
   /** What is wrong, as in the table. */

@@ -13,7 +13,7 @@ export interface SendComparison {
 }
 
 const ALTERED =
-  'The journal says what was sent. Someone has altered the record in Redis: see "Someone tampers with Redis" in docs/operations.md.';
+  'The journal says what was sent. Someone has altered the record in Redis: see docs/runbooks/tampering.md.';
 const OLDER =
   'Redis came back older, or someone altered it. Ask the gateway before this is paid again; `payouts stats` shows how the ledger is adopted.';
 const PAID_TWICE = 'It may have been paid twice: ask the gateway for both.';

@@ -134,13 +134,13 @@ async function checkJournalAgreement(
   try {
     journal = await readJournal(dir, connection.platformId);
   } catch (error) {
-    return problem(AGREEMENT, (error as Error).message, 'See docs/operations.md; do not delete the journal.');
+    return problem(AGREEMENT, (error as Error).message, 'See docs/runbooks/journal.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
   if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
-    return problem(AGREEMENT, mismatch.reason, 'See docs/operations.md, "An objection stops the account".');
+    return problem(AGREEMENT, mismatch.reason, 'See docs/runbooks/ledger-mismatch.md.');
   }
   const { journalId } = journal;
   const replaced = findOwnJournals(view, hostname()).find(

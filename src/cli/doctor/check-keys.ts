@@ -134,5 +134,5 @@ export async function checkAudience(ledger: PayoutLedger | undefined, audience: 
   const bound = await ledger.readAudience();
   if (bound === undefined) return ok(AUDIENCE, `"${audience}"; the first send binds the ledger to it`);
   if (bound === audience) return ok(AUDIENCE, `"${audience}"; the ledger is bound to it`);
-  return problem(AUDIENCE, describeOtherGateway(bound, audience), 'See "Another gateway" in docs/operations.md.');
+  return problem(AUDIENCE, describeOtherGateway(bound, audience), 'See docs/runbooks/other-gateway.md.');
 }

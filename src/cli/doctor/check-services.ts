@@ -98,7 +98,7 @@ export interface WorkerPlace {
 
 const WORKER = 'worker';
 const RESPOND_WITHIN_MS = 5_000;
-const READ_LOG = 'Read the log of the worker; see docs/operations.md.';
+const READ_LOG = 'Read the log of the worker; see docs/runbooks/README.md.';
 
 /** An older worker has no warnings. */
 const readiness = z.object({

@@ -97,7 +97,7 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;
-    return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/operations.md.`;
+    return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/runbooks/other-alerts.md.`;
   },
   function foreignSettings({ stats, foreignSettings }) {
     if (foreignSettings.length === 0) return undefined;

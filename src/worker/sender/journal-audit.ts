@@ -36,10 +36,10 @@ export const ADOPT_HINT =
   'nothing is sent: journal and ledger contradict each other. Restore the newest copy of the Redis data if there is one; ' +
   'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
 const JOURNAL_HINT =
-  'this process sends nothing: its send journal cannot be trusted. See "The send journal" in docs/operations.md';
+  'this process sends nothing: its send journal cannot be trusted. See docs/runbooks/journal.md';
 
 export const UNKNOWING_HINT =
-  'this process sends nothing: its send journal cannot know what was sent before it began. See "The send journal" in docs/operations.md';
+  'this process sends nothing: its send journal cannot know what was sent before it began. See docs/runbooks/journal.md';
 
 /** @param bornAt - wall clock, ms */
 export function describeUnadopted(bornAt: number): string {
@@ -47,7 +47,7 @@ export function describeUnadopted(bornAt: number): string {
 }
 
 const GATEWAY_HINT =
-  'this process sends nothing: the ledger is of another gateway. See "Another gateway" in docs/operations.md';
+  'this process sends nothing: the ledger is of another gateway. See docs/runbooks/other-gateway.md';
 
 export function describeOtherGateway(ledger: string, own: string): string {
   return `This Redis has the payouts of "${ledger}", and this worker pays at "${own}". Correct REDIS_URL or GATEWAY_BASE_URL. If it is the same gateway under another name, set PAYOUT_AUDIENCE to the former, or run \`payouts adopt-ledger --gateway --reason WHY\`.`;

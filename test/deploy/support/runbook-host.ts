@@ -31,7 +31,7 @@ HEALTH_PORT=0
 `;
 
 /**
- * A machine as docs/operations.md has it, in a folder: /etc/payouts, /var/lib and /backup lie there, `payouts` is the built
+ * A machine as docs/runbooks has it, in a folder: /etc/payouts, /var/lib and /backup lie there, `payouts` is the built
  * program with the settings of /etc/payouts/payouts.env, and `systemctl` starts and ends real processes.
  */
 export class RunbookHost {

@@ -1,19 +1,14 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './read-compose.js';
 
-/** The runbooks of docs/operations.md: their shell blocks by title. What is read here is what operators read. */
+const FOLDER = join(ROOT, 'docs/runbooks');
+
+/** The blocks marked `sh` of each page of docs/runbooks, by the page's name. What is read here is what operators read. */
 export function readRunbooks(): ReadonlyMap<string, readonly string[]> {
-  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
-  const [, section = ''] = page.split(/^## Runbooks$/m);
-  const [own = ''] = section.split(/^## /m);
-  return new Map(
-    own
-      .split(/^### Runbook: /m)
-      .slice(1)
-      .map((text) => {
-        const [title = ''] = text.split('\n');
-        return [title, [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)];
-      }),
-  );
+  const pages = readdirSync(FOLDER).map((file): [string, readonly string[]] => {
+    const text = readFileSync(join(FOLDER, file), 'utf8');
+    return [file.replace(/\.md$/, ''), [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)];
+  });
+  return new Map(pages.filter(([, blocks]) => blocks.length > 0));
 }

@@ -98,7 +98,7 @@ export class RedisServer {
     }
   }
 
-  /** As docs/operations.md says for a server that finds its append-only file cut off. */
+  /** As docs/runbooks/redis-down.md says for a server that finds its append-only file cut off. */
   async #repair(): Promise<void> {
     this.#note('Redis refuses its append-only file; redis-check-aof --fix');
     const manifest = join(this.#dir, 'appendonlydir', 'appendonly.aof.manifest');

@@ -10,7 +10,7 @@ import { REDIS_WAYS } from './redis.js';
 import { SIGNED_WAYS } from './signed.js';
 import { WORKER_WAYS } from './worker.js';
 
-/** All rows of the table in docs/operations.md, in its order. */
+/** All rows of the table in docs/monitoring.md, in its order. */
 export const WAYS = [
   ...REDIS_WAYS,
   ...GATEWAY_WAYS,
