@@ -9,9 +9,9 @@ import { renderTold } from './told-doc.js';
 const api = readApi();
 const documents = {
   'docs/api.md': await renderApiDoc(api),
-  'docs/attacks.md': renderAttacks(read('docs/attacks.md')),
   'docs/configuration.md': renderSettingsDoc(),
   'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
+  'docs/proofs.md': renderAttacks(read('docs/proofs.md')),
   'docs/states.md': renderStatesDoc(),
   '.env.example': renderEnvExample(),
 };

@@ -21,7 +21,7 @@ export interface ToldAttacks {
   readonly attacks: readonly ToldAttack[];
 }
 
-/** Each attack of the suite in words, with what came of it as the tests demand: for the document. */
+/** Each attack of the suite in words, and what the tests demand of it. docs/proofs.md has their counts. */
 export const ATTACK_TABLE: readonly ToldAttacks[] = [
   { title: 'Queued payouts altered', attacks: ALTERED.map(describeAttack) },
   { title: 'What is not signed', attacks: NOT_SIGNED.map(describeAttack) },
@@ -77,7 +77,7 @@ export const ATTACK_TABLE: readonly ToldAttacks[] = [
     title: "The policy's file, exchanged",
     attacks: POLICY_FILE_ATTACKS.map(({ name }) => ({
       name,
-      what: 'the former policy counts, and the worker tells of it; no worker starts',
+      what: 'the former policy counts, and the worker warns; no worker starts',
     })),
   },
 ];
