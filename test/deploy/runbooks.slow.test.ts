@@ -1,4 +1,5 @@
-import { cp, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { createGatewayClient } from '../../src/gateway/gateway-client.js';
@@ -240,6 +241,39 @@ it('rejections paused the account', async () => {
   expect(shown).toContain('Not enough funds');
   await untilCompleted(8);
   expectPromisesKept();
+});
+
+it('payouts are unknown', async () => {
+  await host.shell('echo MAX_UNKNOWNS_IN_A_ROW=10 >> /etc/payouts/payouts.env');
+  await startWorker();
+  sandbox.addFaults([
+    { kind: 'html-502', times: 1 },
+    { kind: 'drop-before', times: 3 },
+  ]);
+  await enqueue(4, 'open');
+  await until('they are unknown', async () => (await producer.stats()).unknown === 4);
+  const paid = sandbox.payments(ACCOUNT).at(-1);
+  await follow('unknown', {
+    1: async () => {
+      const rows = (await readFile(host.path('unknown.csv'), 'utf8')).split('\n').slice(1);
+      const ids = rows.map((row) => row.split(',')[0] ?? '').filter((id) => id !== '' && id !== 'open-1');
+      await writeFile(host.path('paid.csv'), `payout_id,txhash\nopen-1,${paid?.txhash ?? ''}\n`);
+      await writeFile(host.path('unpaid.csv'), `payout_id\n${ids.join('\n')}\n`);
+      // The guard and IN_FLIGHT_MAX_MS.
+      await sleep(3_500);
+    },
+  });
+  await untilCompleted(5);
+  expectPromisesKept();
+});
+
+it('a wrong batch was imported', async () => {
+  const batch = '2030-01-salaries';
+  await producer.enqueueMany([1, 2, 3].map((n) => ({ ...LATER, payoutId: `wrong-${n}`, batch })));
+  const [counted = ''] = await follow('wrong-batch');
+  expect(counted).toContain('3 payouts');
+  expect(await producer.stats()).toMatchObject({ queued: 0, cancelled: 3 });
+  expect(await readFile(host.path('what-was-sent.csv'), 'utf8')).toContain('wrong-3');
 });
 
 it('the balance is low', async () => {
