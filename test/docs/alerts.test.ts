@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
 import { createLoginMetrics } from '../../src/dashboard/login.js';
@@ -43,6 +43,13 @@ describe.each(rules)('$alert', ({ expr, labels, annotations }) => {
       expect(command).toMatch(/ --account \{\{ \$labels\.platform_id \}\}/);
     }
   });
+});
+
+it('leads to runbooks that the index links, as it does every page', () => {
+  const folder = new URL('../../docs/runbooks/', import.meta.url);
+  const index = readFileSync(new URL('README.md', folder), 'utf8');
+  const pages = readdirSync(folder).filter((name) => name !== 'README.md');
+  expect(pages.filter((name) => !index.includes(`(${name})`))).toEqual([]);
 });
 
 it('picks outcomes, results and buckets that are counted', async () => {

@@ -1,12 +1,9 @@
 import type { PayoutWorldOptions } from '../worker/support/payout-world.js';
 import type { Rig } from './support/rig.js';
 
-/**
- * One way in which payouts can stand still, and the three places that tell an operator. A row of the table in
- * docs/monitoring.md.
- */
+/** One way in which payouts can stand still, and the three places that show it to an operator. */
 export interface Way {
-  /** What is wrong, as in the table. */
+  /** What is wrong. */
   readonly name: string;
   /** Set for the worker and for `payouts doctor`. */
   readonly environment?: Readonly<Record<string, string>>;

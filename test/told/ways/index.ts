@@ -10,7 +10,7 @@ import { REDIS_WAYS } from './redis.js';
 import { SIGNED_WAYS } from './signed.js';
 import { WORKER_WAYS } from './worker.js';
 
-/** All rows of the table in docs/monitoring.md, in its order. */
+/** Every known way in which payouts can stand still. */
 export const WAYS = [
   ...REDIS_WAYS,
   ...GATEWAY_WAYS,
