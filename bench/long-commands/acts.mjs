@@ -7,7 +7,7 @@ import { readBatchSummary } from '../../dist/ledger/reads/batches.js';
 import { PAYOUTS_PER_CHANGE } from '../../dist/ledger/payout-ledger.js';
 import { findPayouts, listPayoutIds, listPayouts } from '../../dist/ledger/reads/payout-queries.js';
 import { silentLogger } from '../../dist/base/logger.js';
-import { changeManyPayouts, sweepCancelledJobs } from '../../dist/operator/change-many.js';
+import { changeManyPayouts, sweepCancelledJobs } from '../../dist/operator/change-payouts.js';
 import { cancelPayout, openLedger } from '../../dist/queues/open-ledger.js';
 import { countDueJobs, countDuePayouts, readJobBalance } from '../../dist/queues/job-balance.js';
 import { JobReconciler } from '../../dist/queues/job-reconciler.js';

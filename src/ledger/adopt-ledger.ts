@@ -126,7 +126,7 @@ async function holdPayouts(
     const { payoutIds, next } = await listPayoutIds(connection, { state, limit: STEP, ...(cursor && { cursor }) });
     const args = [clock.wallNow(), toLine(by), toLine(reason), Math.ceil(doubtMs)];
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
-    if (records.length > 0) held += Number(await run('hold-payouts', args, records));
+    if (records.length > 0) held += Number(await run('doubt-payouts', args, records));
     cursor = next;
     if (next !== undefined) continue;
     // A payout that entered meanwhile may be behind the cursor.

@@ -95,22 +95,20 @@ export class PayoutLedger {
    * @throws ConflictError if it is in another state, was sent again since, may still be on its way to the gateway, or
    * the txhash is another payout's; nothing is changed
    */
-  async change(change: StateChange): Promise<void> {
-    const { payoutId, from, to, attempt = '', by = '', reason = '', txhash = '', fee, message, act, receipt } = change;
-    const extra = Object.entries({
-      fee,
-      act,
-      message: message === undefined ? undefined : toLine(message),
-      vouchedTxhash: to === 'in_progress' && txhash !== '' && by !== '' ? txhash : undefined,
-    });
-    const fields = extra.flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
-    if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
-    const at = receipt === undefined ? this.connection.clock.wallNow() : Date.parse(receipt.at);
-    const args = [at, from, to, toLine(by), toLine(reason), txhash, attempt, ...fields];
-    const { run, keys } = this.connection;
-    const touched = [keys.payout(payoutId), ...(txhash === '' ? [] : keys.txhashBuckets(txhash))];
-    const rejection = parseRejection(await this.confirmed(async () => run('change-state', args, touched)));
-    if (rejection !== undefined) throw toChangeError(rejection, change);
+  async change({ from, to, by, reason, ...payout }: StateChange): Promise<void> {
+    const changes = { from, to, by, reason, isOneAct: false, payouts: [payout] };
+    const [error] = await this.changeMany(changes);
+    if (error !== undefined) throw error;
+  }
+
+  /**
+   * Moves payouts in one script. Each is checked like a single one; a refused one does not stop the others.
+   * @returns for each payout, in order, undefined if it was moved, or the NotFoundError or ConflictError
+   * @throws RedisUnavailableError if it may or may not have happened; repeating is safe
+   * @throws Error if a payout is named twice; nothing is changed
+   */
+  async changeMany(changes: PayoutChanges): Promise<(Error | undefined)[]> {
+    return this.confirmed(async () => changePayouts(this.connection, changes));
   }
 
   /** @returns false if the account was paused already; the first reason stays */
@@ -230,24 +228,73 @@ function chunk<Item>(items: readonly Item[], size: number): Item[][] {
   return chunks;
 }
 
-/** A change by an operator or by the gateway's status. */
-export interface StateChange {
-  readonly payoutId: string;
+/** A change of payouts by an operator or by the gateway's status. */
+export interface PayoutChanges {
   readonly from: PayoutState;
   readonly to: PayoutState;
-  /** The attempt that was decided about, if a later one must not be changed. */
-  readonly attempt?: number;
   /** The operator, if any. */
-  readonly by?: string;
-  readonly reason?: string;
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+  /** Recorded as one act of the operator for all payouts, not one for each. */
+  readonly isOneAct: boolean;
+  /** {@link PAYOUTS_PER_CHANGE} at most. */
+  readonly payouts: readonly PayoutChange[];
+}
+
+export interface PayoutChange {
+  readonly payoutId: string;
+  /** The attempt that was decided about: a payout sent again since is not changed. */
+  readonly attempt?: number | undefined;
   /** The payout's transaction from now on; if it becomes `unknown`, the one that proved wrong. */
   readonly txhash?: string;
   readonly fee?: string;
   readonly message?: string;
   /** The operator's signed act, as JSON. */
-  readonly act?: string;
-  /** The worker's receipt of the final state; its time is the time of the change. */
+  readonly act?: string | undefined;
+  /** The worker's receipt of the final state; its time is the time of the change, so of all in one call. */
   readonly receipt?: StoredReceipt | undefined;
+}
+
+export type StateChange = Pick<PayoutChanges, 'from' | 'to' | 'by' | 'reason'> & PayoutChange;
+
+/** Keeps Redis busy for some 2 ms. A caller with more pauses in between. */
+export const PAYOUTS_PER_CHANGE = 50;
+
+async function changePayouts(
+  { run, keys, clock }: LedgerConnection,
+  changes: PayoutChanges,
+): Promise<(Error | undefined)[]> {
+  const { from, to, by = '', reason = '', isOneAct, payouts } = changes;
+  const receipt = payouts[0]?.receipt;
+  const at = receipt === undefined ? clock.wallNow() : Date.parse(receipt.at);
+  const inputs = payouts.map((payout) => toScriptInput(keys, payout, to === 'in_progress' && by !== ''));
+  const args = [at, from, to, toLine(by), toLine(reason), Number(isOneAct), ...inputs.flatMap((input) => input.args)];
+  const touched = inputs.flatMap((input) => input.keys);
+  const replies = (await run('change-payouts', args, touched)) as unknown[];
+  return payouts.map((payout, index) => {
+    const rejection = parseRejection(replies[index]);
+    return rejection === undefined ? undefined : toChangeError(rejection, { ...payout, from, to });
+  });
+}
+
+/** @param isVouchedFor - an operator names the transaction */
+function toScriptInput(
+  keys: LedgerKeys,
+  change: PayoutChange,
+  isVouchedFor: boolean,
+): { readonly keys: readonly string[]; readonly args: readonly (string | number)[] } {
+  const { payoutId, attempt = '', txhash = '', fee, message, act = '', receipt } = change;
+  const fields = Object.entries({
+    fee,
+    message: message === undefined ? undefined : toLine(message),
+    vouchedTxhash: isVouchedFor && txhash !== '' ? txhash : undefined,
+  }).flatMap(([field, value]) => (value === undefined ? [] : [field, value]));
+  if (receipt !== undefined) fields.push(...toReceiptFields(receipt));
+  const buckets = txhash === '' ? [] : keys.txhashBuckets(txhash);
+  return {
+    keys: [keys.payout(payoutId), ...buckets],
+    args: [attempt, txhash, act, buckets.length, fields.length, ...fields],
+  };
 }
 
 export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, txhash = '' }: StateChange): Error {
@@ -274,7 +321,7 @@ export function toChangeError(rejection: ScriptRejection, { payoutId, from, to, 
     case 'not_found':
       return new NotFoundError(`Payout ${payoutId} not found`);
     default:
-      return new Error(`change-state refused payout ${payoutId} as ${rejection.kind}`);
+      return new Error(`change-payouts refused payout ${payoutId} as ${rejection.kind}`);
   }
 }
 
@@ -300,45 +347,4 @@ function describeOtherWay(found: PayoutState, from: PayoutState | readonly Payou
   if (from !== 'held') return '';
   if (found === 'rejected') return '. `payouts retry` queues it again';
   return found === 'unknown' ? '. `payouts resolve` decides what became of it' : '';
-}
-
-export interface ManyChanges {
-  readonly from: PayoutState;
-  readonly to: PayoutState;
-  readonly payouts: readonly ChangedPayout[];
-}
-
-export interface ChangedPayout {
-  readonly payoutId: string;
-  /** The attempt that was decided about: a payout sent again since is not changed. */
-  readonly attempt?: number;
-  /** The operator's signed act, as JSON: for all payouts of a call, or for none. */
-  readonly act?: string;
-}
-
-/** Keeps Redis busy for some 2 ms. A caller with more pauses in between. */
-export const PAYOUTS_PER_CHANGE = 50;
-
-/**
- * Moves payouts in one script, as one recorded act. Each is checked like `PayoutLedger.change`; a refused one does not
- * stop the others.
- * @param payouts - {@link PAYOUTS_PER_CHANGE} at most
- * @returns for each payout, in order, undefined if it was moved, or the NotFoundError or ConflictError
- * @throws RedisUnavailableError if it may or may not have happened; repeating is safe
- */
-export async function changePayouts(
-  ledger: PayoutLedger,
-  { from, to, payouts }: ManyChanges,
-  { by, reason }: Actor,
-): Promise<(Error | undefined)[]> {
-  const { run, keys, clock } = ledger.connection;
-  const attempts = payouts.map(({ attempt = '' }) => attempt);
-  const acts = payouts.flatMap(({ act }) => (act === undefined ? [] : [act]));
-  const args = [clock.wallNow(), from, to, toLine(by), toLine(reason), ...attempts, ...acts];
-  const records = payouts.map(({ payoutId }) => keys.payout(payoutId));
-  const replies = (await ledger.confirmed(async () => run('change-states', args, records))) as unknown[];
-  return payouts.map(({ payoutId }, index) => {
-    const rejection = parseRejection(replies[index]);
-    return rejection === undefined ? undefined : toChangeError(rejection, { payoutId, from, to });
-  });
 }

@@ -6,8 +6,9 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { type Actor, parseActor, type Payout } from '../ledger/payout.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './adopt-ledger.js';
+import { changeOnePayout } from './change-payouts.js';
 import type { DecisionSigner } from './decision-signer.js';
-import { type DecidedPayout, requeuePayout, type Resolution, resolvePayout } from './resolve-payout.js';
+import { type DecidedPayout, type Resolution, resolvePayout } from './resolve-payout.js';
 
 /** The operator's account, and its access to Redis and the gateway. */
 export interface PayoutOperatorOptions extends AccountConnectionOptions {
@@ -53,7 +54,7 @@ export class PayoutOperator {
    * signed it
    */
   async retry(payoutId: string, actor: Actor): Promise<Payout> {
-    return requeuePayout(this.#use(), { payoutId, from: 'rejected' }, parseActor(actor), this.#signer);
+    return changeOnePayout(this.#use(), { payoutId, from: 'rejected', to: 'queued' }, parseActor(actor), this.#signer);
   }
 
   /**
@@ -71,7 +72,8 @@ export class PayoutOperator {
     { unpaidAttempt }: { readonly unpaidAttempt?: number | undefined } = {},
   ): Promise<Payout> {
     if (unpaidAttempt !== undefined) this.#checkUnpaidAttempt(unpaidAttempt);
-    return requeuePayout(this.#use(), { payoutId, from: 'held', unpaidAttempt }, parseActor(actor), this.#signer);
+    const change = { payoutId, from: 'held', to: 'queued', unpaidAttempt } as const;
+    return changeOnePayout(this.#use(), change, parseActor(actor), this.#signer);
   }
 
   /**

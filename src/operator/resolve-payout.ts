@@ -3,10 +3,10 @@ import { InvalidConfigError, TransactionMismatchError } from '../base/errors.js'
 import { parseInput, txhashField } from '../base/fields.js';
 import { comparePayment, describeDifferences } from '../gateway/compare-payment.js';
 import { GatewayRejectedError, type PaymentStatus, type StatusGateway } from '../gateway/gateway.js';
-import { type PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';
+import { wrongStateError } from '../ledger/payout-ledger.js';
 import type { Actor, Payout } from '../ledger/payout.js';
-import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
+import { changeOnePayout } from './change-payouts.js';
 import type { DecisionSigner } from './decision-signer.js';
 
 /** The outcome of a payout that is `unknown`. */
@@ -47,10 +47,9 @@ export async function resolvePayout(
     case 'sent':
       return resolveSent(account, gateway, decided, resolution, actor);
     case 'not_sent':
-      return requeuePayout(account, { ...decided, from: 'unknown' }, actor, signer);
+      return changeOnePayout(account, { ...decided, from: 'unknown', to: 'queued' }, actor, signer);
     case 'write_off':
-      await account.ledger.change({ ...decided, from: 'unknown', to: 'cancelled', ...actor });
-      return account.ledger.require(decided.payoutId);
+      return changeOnePayout(account, { ...decided, from: 'unknown', to: 'cancelled' }, actor);
   }
 }
 
@@ -62,9 +61,10 @@ async function resolveSent(
   actor: Actor,
 ): Promise<Payout> {
   const { txhash } = parseInput(z.object({ txhash: txhashField }), { txhash: given });
+  const change = { ...decided, from: 'unknown', to: 'in_progress', txhash } as const;
   if (unchecked) {
     const reason = `${actor.reason} (txhash not checked with the gateway)`;
-    return followTransaction(account, decided, txhash, { ...actor, reason });
+    return changeOnePayout(account, change, { ...actor, reason });
   }
   if (gateway === undefined) {
     throw new InvalidConfigError([
@@ -75,19 +75,7 @@ async function resolveSent(
   // Ask the gateway only if its response can still change the payout.
   if (payout.state !== 'unknown') throw wrongStateError(payout.payoutId, payout.state, 'unknown', 'in_progress');
   await verifyTransaction(gateway, txhash, payout);
-  return followTransaction(account, decided, txhash, actor);
-}
-
-async function followTransaction(
-  { ledger, openQueues }: LedgerAccess,
-  decided: DecidedPayout,
-  txhash: string,
-  actor: Actor,
-): Promise<Payout> {
-  const { relay } = await openQueues();
-  await ledger.change({ ...decided, from: 'unknown', to: 'in_progress', txhash, ...actor });
-  await relay.tryDeliver('in_progress', [decided.payoutId]);
-  return ledger.require(decided.payoutId);
+  return changeOnePayout(account, change, actor);
 }
 
 /**
@@ -118,47 +106,4 @@ async function fetchStatus(gateway: StatusGateway, txhash: string): Promise<Paym
 
 function refusal(finding: string, fields: readonly string[]): TransactionMismatchError {
   return new TransactionMismatchError(`${finding} Nothing was changed`, fields);
-}
-
-interface Requeue {
-  readonly payoutId: string;
-  readonly from: PayoutState;
-  readonly attempt?: number;
-  /** The attempt that the signer states as unpaid. @defaultValue the payout's last */
-  readonly unpaidAttempt?: number | undefined;
-}
-
-/**
- * Queues an unpaid payout with a new job.
- * @param signer - signs that an attempt paid nothing, for workers that require it
- * @throws NotFoundError
- * @throws ConflictError if it is not in the state `from`, was sent again since, or may still be on its way
- * @throws RedisUnavailableError; errors of the signer
- */
-export async function requeuePayout(
-  { ledger, openQueues }: LedgerAccess,
-  requeue: Requeue,
-  actor: Actor,
-  signer?: DecisionSigner,
-): Promise<Payout> {
-  const { relay } = await openQueues();
-  const { payoutId, from, attempt } = requeue;
-  const signed = signer === undefined ? {} : await sign(ledger, requeue, actor, signer);
-  const decided = attempt === undefined ? {} : { attempt };
-  await ledger.change({ payoutId, from, ...decided, ...signed, to: 'queued', ...actor });
-  await relay.tryDeliver('queued', [payoutId]);
-  return ledger.require(payoutId);
-}
-
-/** @returns the act, and the payout's last attempt: the act must not be stored with a later one */
-async function sign(
-  ledger: PayoutLedger,
-  requeue: Requeue,
-  actor: Actor,
-  signer: DecisionSigner,
-): Promise<{ readonly act?: string; readonly attempt?: number }> {
-  const payout = await ledger.require(requeue.payoutId);
-  // A payout without an attempt, held or made unknown by an adoption, needs no statement.
-  if (payout.attempt === 0 && requeue.unpaidAttempt === undefined) return {};
-  return { act: await signer.signResend(ledger.connection, payout, requeue, actor), attempt: payout.attempt };
 }

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
-import { changePayouts } from '../../src/ledger/payout-ledger.js';
 import { begin, HOLD, NO_BREAKER, OBJECTION, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
@@ -125,14 +124,14 @@ describe('the activity of an account', () => {
     const ids = ['a', 'b', 'c', 'd'];
     await ledger.enqueue(ids.map((payoutId) => aPayout(payoutId)));
     for (const payoutId of ids) {
-      await changePayouts(ledger, { from: 'queued', to: 'cancelled', payouts: [{ payoutId }] }, ANN);
+      await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts: [{ payoutId }], isOneAct: true, ...ANN });
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
     expect((await readActivity(connection, { limit: 9 })).activities).toMatchObject([{ what: 'cancelled', count: 4 }]);
     expect((await readActivity(connection, { limit: 1 })).activities).toHaveLength(1);
     account.clock.advance(60_001);
     await ledger.enqueue([aPayout('e')]);
-    await changePayouts(ledger, { from: 'queued', to: 'cancelled', payouts: [{ payoutId: 'e' }] }, ANN);
+    await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts: [{ payoutId: 'e' }], isOneAct: true, ...ANN });
     expect((await readActivity(connection, { limit: 9 })).activities).toMatchObject([{ count: 1 }, { count: 4 }]);
   });
 

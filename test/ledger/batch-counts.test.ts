@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { PAYOUTS_PER_COUNT, readBatchCounts } from '../../src/ledger/reads/batches.js';
-import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
+import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
 import type { LedgerConnection, RunScript } from '../../src/ledger/ledger-connection.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { aPayout } from './support/a-payout.js';
@@ -29,7 +29,7 @@ async function enqueue(count: number, batch = 'b'): Promise<string[]> {
 async function cancel(payoutIds: readonly string[]): Promise<void> {
   for (let start = 0; start < payoutIds.length; start += PAYOUTS_PER_CHANGE) {
     const payouts = payoutIds.slice(start, start + PAYOUTS_PER_CHANGE).map((payoutId) => ({ payoutId }));
-    await changePayouts(account.ledger, { from: 'queued', to: 'cancelled', payouts }, ANN);
+    await account.ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
   }
 }
 

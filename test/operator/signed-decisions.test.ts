@@ -5,7 +5,7 @@ import { verifyAct, type WantedAct } from '../../src/control/approvals/act.js';
 import { ConflictError, StoppedError } from '../../src/base/errors.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readSenderView } from '../../src/ledger/sender-view.js';
-import { changeManyPayouts } from '../../src/operator/change-many.js';
+import { changeManyPayouts } from '../../src/operator/change-payouts.js';
 import { openActSigner } from '../../src/control/keys/open-act-signer.js';
 import { SignedDecisions } from '../../src/control/operator/sign-decision.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, it } from '@jest/globals';
-import { changePayouts, PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
+import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { until } from '../support/until.js';
 import { endAllWorkers } from './support/worker-process.js';
@@ -24,7 +24,14 @@ it('a worker that meets the jobs of cancelled payouts does not spend a second on
   const access = openLedger({ platformId, redisUrl, confirmation: 'reply' });
   for (let start = 0; start < CANCELLED; start += PAYOUTS_PER_CHANGE) {
     const payouts = payoutIds.slice(start, start + PAYOUTS_PER_CHANGE).map((payoutId) => ({ payoutId }));
-    await changePayouts(access.ledger, { from: 'queued', to: 'cancelled', payouts }, { by: 'ann', reason: 'x' });
+    await access.ledger.changeMany({
+      from: 'queued',
+      to: 'cancelled',
+      payouts,
+      isOneAct: true,
+      by: 'ann',
+      reason: 'x',
+    });
   }
   await access.close();
   world.startWorker();

@@ -3,7 +3,7 @@ import { SignedDecisions } from '../../control/operator/sign-decision.js';
 import { type Actor, type Payout, toLine } from '../../ledger/payout.js';
 import { PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
 import type { PayoutState } from '../../ledger/states.js';
-import { changeManyPayouts } from '../../operator/change-many.js';
+import { changeManyPayouts } from '../../operator/change-payouts.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
 import type { BulkChange } from './run-bulk.js';
 import type { ChosenPayout } from './survey-payouts.js';

@@ -1,7 +1,7 @@
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { Actor } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
-import { sweepCancelledJobs } from '../../operator/change-many.js';
+import { sweepCancelledJobs } from '../../operator/change-payouts.js';
 import { readChoice, type ChoiceFlags } from '../bulk/choice-options.js';
 import { toLedgerChange } from '../bulk/ledger-change.js';
 import { runBulk } from '../bulk/run-bulk.js';

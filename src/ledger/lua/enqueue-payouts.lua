@@ -39,7 +39,7 @@ local function renew(payout, first, last)
   end
   drop_approvals(payout.record)
   redis.call('HSET', payout.record, unpack(fields))
-  if payout.state == 'held' then move(payout, 'queued', at, '', 'signed again', requeue(payout)) end
+  if payout.state == 'held' then move(payout, 'queued', at, '', 'signed again', { 'round', next_round(payout) }) end
 end
 
 -- Completes a payout that an adoption created, with the application's other fields.

@@ -109,7 +109,7 @@ export async function saveReconciliation(
 
 /** The event is also an activity of the worker. */
 export async function reportDrop({ run, clock }: LedgerConnection, reason: string): Promise<void> {
-  await run('tell-of-balance', ['balance_dropped', clock.wallNow(), 'worker', toLine(reason)]);
+  await run('publish-event', ['balance_dropped', clock.wallNow(), '', 'worker', toLine(reason)]);
 }
 
 /**
@@ -123,7 +123,7 @@ export async function acceptDrops(
   { by, reason }: Actor,
 ): Promise<void> {
   const acceptedDrops: AcceptedDrops = { upTo, by, reason };
-  await run('tell-of-balance', ['drop_accepted', clock.wallNow(), toLine(by), toLine(reason)]);
+  await run('publish-event', ['drop_accepted', clock.wallNow(), '', toLine(by), toLine(reason)]);
   await ask(redis.hset(keys.gateway, 'acceptedDrops', JSON.stringify({ acceptedDrops })));
 }
 

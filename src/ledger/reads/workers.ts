@@ -114,7 +114,7 @@ export interface ToldHead extends JournalHead {
 
 export async function tellJournalHead({ run, clock }: LedgerConnection, head: JournalHead): Promise<void> {
   const { journalId, hash, sends } = head;
-  await run('tell-of-control', ['journal_head', clock.wallNow(), hash, toLine(describeHead(journalId, sends))]);
+  await run('publish-event', ['journal_head', clock.wallNow(), hash, '', toLine(describeHead(journalId, sends))]);
 }
 
 /**
@@ -122,7 +122,7 @@ export async function tellJournalHead({ run, clock }: LedgerConnection, head: Jo
  * @param about - which file, and whose worker
  */
 export async function tellPolicyLoaded({ run, clock }: LedgerConnection, hash: string, about: string): Promise<void> {
-  await run('tell-of-control', ['policy_loaded', clock.wallNow(), hash, toLine(about)]);
+  await run('publish-event', ['policy_loaded', clock.wallNow(), hash, '', toLine(about)]);
 }
 
 function describeHead(journalId: string, sends: number): string {

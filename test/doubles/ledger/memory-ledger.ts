@@ -33,7 +33,7 @@ import { isNewest, knows } from './payout-book.js';
 import { addApproval } from './add-approval.js';
 import { adoptLedger, adoptSend, holdSendable, sendableIn } from './adopt-sends.js';
 import { rejectBegin, revertSend } from './begin-send.js';
-import { changeState } from './change-state.js';
+import { changePayout } from './change-payout.js';
 import { enqueuePayout } from './enqueue-payout.js';
 import { finishSend } from './finish-send.js';
 import { holdPayout } from './hold-payout.js';
@@ -217,7 +217,7 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
 
   /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
   change(change: StateChange): ScriptRejection | undefined {
-    return changeState(this.#all, change);
+    return changePayout(this.#all, change);
   }
 
   /** What a person signed of a payout. @returns why it is not kept, or undefined where it is */

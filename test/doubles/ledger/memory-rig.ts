@@ -1,3 +1,4 @@
+import type { ScriptRejection } from '../../../src/ledger/sender-ledger.js';
 import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { createWallClock } from '../../ledger/support/wall-clock.js';
@@ -15,17 +16,10 @@ export function makeMemoryRig(
       ledger.enqueue({ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given });
       return Promise.resolve();
     },
-    change: async (change) => {
-      const rejection = ledger.change(change);
-      const words: Record<string, ChangeOutcome> = {
-        wrong_state: 'state',
-        in_doubt: 'state',
-        sent_since: 'attempt',
-        txhash_taken: 'txhash',
-        paid_late: 'lateTxhash',
-      };
-      return Promise.resolve(rejection === undefined ? 'done' : (words[rejection.kind] ?? 'not_found'));
-    },
+    change: async (change) => Promise.resolve(toOutcome(ledger.change(change))),
+    // The model: one after the other, as if each were alone.
+    changeMany: async ({ payouts, ...changes }) =>
+      Promise.resolve(payouts.map((payout) => toOutcome(ledger.change({ ...changes, ...payout })))),
     approve: async (approval) => {
       const rejection = ledger.addApproval(approval);
       return Promise.resolve(
@@ -66,6 +60,18 @@ export function makeMemoryRig(
     },
     close: async () => Promise.resolve(),
   };
+}
+
+const OUTCOMES: Partial<Record<ScriptRejection['kind'], ChangeOutcome>> = {
+  wrong_state: 'state',
+  in_doubt: 'state',
+  sent_since: 'attempt',
+  txhash_taken: 'txhash',
+  paid_late: 'lateTxhash',
+};
+
+function toOutcome(rejection: ScriptRejection | undefined): ChangeOutcome {
+  return rejection === undefined ? 'done' : (OUTCOMES[rejection.kind] ?? 'not_found');
 }
 
 export function countLedgers(): () => string {

@@ -1,6 +1,6 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { PayoutChanges, StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Hold, NewPayout } from '../../../src/ledger/payout.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
@@ -35,6 +35,7 @@ export interface LedgerRig {
   readonly ledger: SenderLedger;
   enqueue(payoutId: string, given?: Pick<NewPayout, 'signed'>): Promise<void>;
   change(change: StateChange): Promise<ChangeOutcome>;
+  changeMany(changes: PayoutChanges): Promise<ChangeOutcome[]>;
   pause(reason: string): Promise<boolean>;
   approve(approval: SignedApproval): Promise<ApprovalOutcome>;
   /** @returns the payouts of which someone said something, in any order */

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
-import { changePayouts } from '../../../src/ledger/payout-ledger.js';
 import { countStates } from '../../../src/ledger/reads/batches.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
@@ -44,7 +43,7 @@ async function completeOld(stage: Stage): Promise<number> {
 export const accountScenarios: readonly ScriptScenario[] = [
   {
     name: 'a payout is cancelled',
-    script: 'change-state',
+    script: 'change-payouts',
     prepare: async (stage) => {
       await enqueue(stage, 'p');
       return { run: change('queued', 'cancelled') };
@@ -52,7 +51,7 @@ export const accountScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'an unknown payout was sent',
-    script: 'change-state',
+    script: 'change-payouts',
     prepare: async (stage) => {
       await finished(stage, UNKNOWN);
       return { run: change('unknown', 'in_progress', { txhash: 'hash-9' }) };
@@ -60,7 +59,7 @@ export const accountScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'a rejected payout is retried',
-    script: 'change-state',
+    script: 'change-payouts',
     prepare: async (stage) => {
       await finished(stage, REJECTED);
       return { run: change('rejected', 'queued') };
@@ -68,7 +67,7 @@ export const accountScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'a held payout is released',
-    script: 'change-state',
+    script: 'change-payouts',
     prepare: async (stage) => {
       await enqueue(stage, 'p');
       await stage.sender.holdPayout('p', 0, HOLD);
@@ -78,16 +77,28 @@ export const accountScenarios: readonly ScriptScenario[] = [
   },
   ...(['cancelled', 'queued'] as const).map((to): ScriptScenario => ({
     name: `many payouts are ${to} at once`,
-    script: 'change-states',
+    script: 'change-payouts',
     prepare: async (stage) => {
       await finished(stage, REJECTED, 'p');
       await finished(stage, REJECTED, 'q');
       await enqueue(stage, 'r');
       stage.account.clock.advance(1);
       const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'q' }, { payoutId: 'r' }, { payoutId: 'nobody' }];
-      return { run: async ({ account }) => changePayouts(account.ledger, { from: 'rejected', to, payouts }, ANN) };
+      const changes = { from: 'rejected', to, payouts, isOneAct: true, ...ANN } as const;
+      return { run: async ({ account }) => account.ledger.changeMany(changes) };
     },
   })),
+  {
+    name: 'many unknown payouts were sent',
+    script: 'change-payouts',
+    prepare: async (stage) => {
+      await finished(stage, UNKNOWN, 'p');
+      await finished(stage, UNKNOWN, 'q');
+      const payouts = ['p', 'q'].map((payoutId) => ({ payoutId, txhash: `hash-${payoutId}` }));
+      const changes = { from: 'unknown', to: 'in_progress', payouts, isOneAct: true, ...ANN } as const;
+      return { run: async ({ account }) => account.ledger.changeMany(changes) };
+    },
+  },
   {
     name: 'a payout is approved',
     script: 'add-approval',
@@ -98,7 +109,7 @@ export const accountScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'a transaction is completed',
-    script: 'change-state',
+    script: 'change-payouts',
     prepare: async (stage) => {
       await finished(stage, ACCEPTED);
       return { run: change('in_progress', 'completed', { fee: '0.1' }) };
@@ -124,13 +135,13 @@ export const accountScenarios: readonly ScriptScenario[] = [
   },
   {
     name: 'a drop of the balance is told',
-    script: 'tell-of-balance',
+    script: 'publish-event',
     prepare: async () =>
       Promise.resolve({ run: async ({ account }: Stage) => reportDrop(account.connection, 'missing') }),
   },
   {
     name: 'the head of a journal is told',
-    script: 'tell-of-control',
+    script: 'publish-event',
     prepare: async () => {
       const head = { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7 };
       return Promise.resolve({ run: async ({ account }: Stage) => tellJournalHead(account.connection, head) });
@@ -194,8 +205,8 @@ export const accountScenarios: readonly ScriptScenario[] = [
     },
   },
   {
-    name: 'what is queued is held',
-    script: 'hold-payouts',
+    name: 'what is queued may have been sent',
+    script: 'doubt-payouts',
     prepare: async (stage) => {
       await enqueue(stage, 'p', 'q');
       stage.account.clock.advance(1);

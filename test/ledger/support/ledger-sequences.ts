@@ -195,6 +195,31 @@ const change = fc
     return new Command(`change ${JSON.stringify(asked)}`, async ({ rig }) => rig.change(asked));
   });
 
+const txhash = fc.constantFrom('hash-1', 'hash-2', ...SPELLINGS, undefined);
+const oneOfMany = fc.record({
+  payoutId,
+  txhash,
+  attempt: fc.constantFrom(undefined, undefined, 1),
+  act: fc.constantFrom('', 'a'),
+});
+
+const changeMany = fc
+  .tuple(
+    fc.uniqueArray(oneOfMany, { selector: ({ payoutId: id }) => id, minLength: 2, maxLength: PAYOUT_IDS.length }),
+    fc.constantFrom(...CHANGES),
+    fc.boolean(),
+  )
+  .map(([chosen, { from, to }, isOneAct]) => {
+    const payouts = chosen.map(({ payoutId: id, txhash: hash, attempt: number, act }) => ({
+      payoutId: id,
+      ...(hash === undefined ? {} : { txhash: hash }),
+      ...(number === undefined ? {} : { attempt: number }),
+      ...(act === '' ? {} : { act }),
+    }));
+    const asked = { from, to, payouts, isOneAct, by: 'ann', reason: 'looked\tit up' };
+    return new Command(`change many ${JSON.stringify(asked)}`, async ({ rig }) => rig.changeMany(asked));
+  });
+
 const pause = new Command('pause', async ({ rig }) => rig.pause('holiday'));
 const resume = new Command('resume', async ({ rig }) => rig.resume());
 
@@ -248,6 +273,7 @@ const commands = (replayPath: string | undefined): fc.Arbitrary<Iterable<fc.Asyn
       revert,
       ...times(8, finish),
       ...times(3, change),
+      ...times(2, changeMany),
       holdPayout,
       fc.constantFrom(new Command('look', look), pause),
       ...times(3, fc.constant(resume)),

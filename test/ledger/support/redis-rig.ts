@@ -22,11 +22,10 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
         await ledger.change(change);
         return 'done';
       } catch (error) {
-        if (error instanceof NotFoundError) return 'not_found';
-        if (error instanceof ConflictError) return error.fields[0] as ChangeOutcome;
-        throw error;
+        return toOutcome(error as Error);
       }
     },
+    changeMany: async (changes) => (await ledger.changeMany(changes)).map(toOutcome),
     async approve(approval) {
       try {
         await addApproval(ledger, approval);
@@ -68,4 +67,11 @@ export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
     dump: async () => account.dump(),
     close: async () => account.close(),
   };
+}
+
+function toOutcome(error: Error | undefined): ChangeOutcome {
+  if (error === undefined) return 'done';
+  if (error instanceof NotFoundError) return 'not_found';
+  if (error instanceof ConflictError) return error.fields[0] as ChangeOutcome;
+  throw error;
 }

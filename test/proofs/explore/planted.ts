@@ -127,7 +127,7 @@ const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
   },
   {
     name: 'not sent, stated while the request may be on its way',
-    plant: { file: 'ledger/lua/change-state.lua', edits: [['if waitMs > 0 then return { -11, waitMs } end', '']] },
+    plant: { file: 'ledger/lua/change-payouts.lua', edits: [['if waitMs > 0 then return { -11, waitMs } end', '']] },
     test: LEDGER_TEST,
   },
 ];

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis';
-import { changePayouts } from '../../../src/ledger/payout-ledger.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { systemClock } from '../../../src/base/clock.js';
@@ -72,7 +71,7 @@ export class Shop {
         payouts.map((each) => ({ ...each, paymentId: 1, amount: '1', addressTo: 'old', notBefore })),
       );
       const actor = { by: 'shop', reason: 'not needed any more' };
-      await changePayouts(account.ledger, { from: 'queued', to: 'cancelled', payouts }, actor);
+      await account.ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...actor });
     } finally {
       await account.close();
     }

@@ -37,3 +37,19 @@ local function append_missing_event(kind, payoutId, from, to, at, by, reason)
   if has_event(EVENTS, kind, payoutId, to, at) then return end
   append_event(kind, payoutId, from, to, at, by, reason, by ~= '' and has_event(ACTIVITY, kind, payoutId, to, at))
 end
+
+-- Records one act for many payouts. The successive calls of one command count as one act.
+local ONE_ACT_MS = 60000
+
+local function note_act(from, to, at, by, reason, count)
+  local last = redis.call('XREVRANGE', ACTIVITY, '+', '-', 'COUNT', 1)[1]
+  local field = last and last[2]
+  local continues = field and field[2] == 'state' and field[4] == '' and field[6] == from and field[8] == to
+    and field[12] == by and field[14] == reason and math.abs(at - field[10]) < ONE_ACT_MS
+  if not continues then
+    append_act('state', '', from, to, at, by, reason, count, '')
+    return
+  end
+  append_act('state', '', from, to, at, by, reason, count + field[16], field[18] == '' and last[1] or field[18])
+  redis.call('XDEL', ACTIVITY, last[1])
+end

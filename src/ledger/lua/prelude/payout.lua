@@ -31,6 +31,12 @@ local function move(payout, to, at, by, reason, fields, seq)
   follow(payout, from, at, by, reason, seq)
 end
 
+-- Makes a payout that is requeued go to the end of the queue. Returns its next round, which makes the job's id new.
+local function next_round(payout)
+  redis.call('HDEL', payout.record, 'place', 'queuedSince')
+  return (redis.call('HGET', payout.record, 'round') or 0) + 1
+end
+
 -- `seq`: its place in the index, if the caller needs the number too.
 local function create(record, state, at, by, reason, fields, seq)
   local payout = { record = record, id = string.sub(record, #PAYOUT_PREFIX + 1), state = state }

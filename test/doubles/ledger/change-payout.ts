@@ -3,8 +3,8 @@ import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { ScriptRejection } from '../../../src/ledger/sender-ledger.js';
 import type { LedgerSnapshot } from './ledger-snapshot.js';
 
-/** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
-export function changeState(
+/** As change-payouts.lua, for one payout. @returns why nothing was changed, or undefined when it was */
+export function changePayout(
   all: LedgerSnapshot,
   { payoutId, from, to, attempt, by = '', reason = '', txhash, fee, message, act }: StateChange,
 ): ScriptRejection | undefined {

@@ -1,0 +1,97 @@
+-- Moves payouts from a state that the caller expects: cancel, retry, resolve, the end of a transaction. A refused payout
+-- does not stop the others.
+-- KEYS: for each payout its record, and the buckets of its txhash if it has one
+-- ARGV: at, from, to, by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
+--   that was decided about ('' = any), its txhash ('' = none; if `to` is unknown, the one that is not the payout's), the
+--   operator's signed act (JSON; '' = none), number of buckets, number of fields × 2, field, value, … to set with it
+-- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
+--   payoutId} the txhash belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
+--   attempt} this attempt was begun since, {-13, txhash} it was paid by this transaction
+local at, from, to, by, reason, one_act = unpack(ARGV, 1, 6)
+if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
+is_one_act = one_act == '1'
+
+-- Read all arguments before the first write: a call that names a payout twice changes nothing.
+local changes, named = {}, {}
+local i, k = 7, OWN + 1
+while i <= #ARGV do
+  local attempt, txhash, act, bucket_count, field_count = unpack(ARGV, i, i + 4)
+  local record = KEYS[k]
+  if named[record] then error(string.sub(record, #PAYOUT_PREFIX + 1) .. ' is named twice') end
+  named[record] = true
+  changes[#changes + 1] = {
+    record = record, attempt = attempt, txhash = txhash, act = act,
+    buckets = { unpack(KEYS, k + 1, k + bucket_count) }, fields = { unpack(ARGV, i + 5, i + 4 + field_count) },
+  }
+  i, k = i + 5 + field_count, k + 1 + bucket_count
+end
+
+-- The transactions that payouts of this call get: key → payoutId.
+local claimed = {}
+
+-- `attempt`: the one that was decided about, '' = any.
+-- Returns: nil if the payout may be moved, 1 if it was moved so before, or why it may not: {code, …}
+local function check_change(payout, attempt)
+  if payout.state ~= from then
+    -- The same change, repeated because its reply was lost.
+    local entry = redis.call('HGET', payout.record, 'h' .. (payout.n - 1))
+    local _, last, lastBy, lastReason = read_history_entry(entry)
+    if by ~= '' and last == to and lastBy == by and lastReason == reason then return 1 end
+    return { -6, payout.state, payout.attempt }
+  end
+  if attempt ~= '' and tonumber(attempt) ~= tonumber(payout.attempt) then return { -12, payout.attempt } end
+end
+
+-- Whether an operator may requeue a payout. Returns nil, or why not: {code, …}
+local function check_requeue(payout)
+  local lateTxhash = redis.call('HGET', payout.record, 'lateTxhash')
+  if lateTxhash then return { -13, lateTxhash } end
+  local waitMs = payout.state == 'unknown' and doubt_left(payout.record) or 0
+  if waitMs > 0 then return { -11, waitMs } end
+end
+
+-- Returns: as check_change
+local function check(change)
+  local payout = change.payout
+  if not payout then return { -7 } end
+  local refusal = check_change(payout, change.attempt)
+  -- A repeated change may bring a signature that the first one lacked.
+  if refusal == 1 and change.act ~= '' then redis.call('HSET', payout.record, 'act', change.act) end
+  if refusal then return refusal end
+  local key = change.txhash ~= '' and to ~= 'unknown' and txhash_key(change.txhash)
+  local holder = key and (claimed[key] or txhash_holder(change.buckets, change.txhash))
+  if holder and holder ~= payout.id then return { -8, holder } end
+  refusal = to == 'queued' and check_requeue(payout)
+  if refusal then return refusal end
+  if key then claimed[key] = payout.id end
+end
+
+local function apply(change)
+  local payout, txhash, buckets, fields = change.payout, change.txhash, change.buckets, change.fields
+  local function set(field, value)
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+  if change.act ~= '' then set('act', change.act) end
+  if to == 'queued' then set('round', next_round(payout)) end
+  if txhash ~= '' and to ~= 'unknown' then
+    set('txhash', txhash)
+    claim_txhash(buckets, txhash, payout.id)
+  elseif txhash ~= '' and txhash_holder(buckets, txhash) == payout.id then
+    -- Its real payout may then claim it.
+    release_txhash(buckets, txhash)
+  end
+  move(payout, to, at, by, reason, fields)
+end
+
+local replies, accepted = {}, {}
+for place, change in ipairs(changes) do
+  change.payout = open(change.record)
+  local refusal = check(change)
+  replies[place] = refusal or 1
+  if not refusal then accepted[#accepted + 1] = change end
+end
+-- Write the activity entry first: an interrupted script may then over-report, but never under-report.
+if is_one_act and #accepted > 0 then note_act(from, to, at, by, reason, #accepted) end
+for _, change in ipairs(accepted) do apply(change) end
+return replies

@@ -1,0 +1,128 @@
+import { ConflictError, NotFoundError } from '../base/errors.js';
+import type { Actor, Payout } from '../ledger/payout.js';
+import type { PayoutChange, PayoutChanges, PayoutLedger } from '../ledger/payout-ledger.js';
+import { readPayouts } from '../ledger/reads/payout-queries.js';
+import type { PayoutState } from '../ledger/states.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
+import type { DecisionSigner, ResendDecision } from './decision-signer.js';
+
+/** One decision of an operator about payouts. */
+interface Decision extends Pick<PayoutChanges, 'from' | 'to'> {
+  readonly payouts: readonly DecidedChange[];
+  /** See {@link PayoutChanges}. @defaultValue true */
+  readonly isOneAct?: boolean;
+}
+
+interface DecidedChange extends Pick<PayoutChange, 'payoutId' | 'attempt'> {
+  /** The transaction that paid it, if it becomes `in_progress`. */
+  readonly txhash?: string | undefined;
+  /** The attempt that the signer states as unpaid. @defaultValue the payout's last */
+  readonly unpaidAttempt?: number | undefined;
+}
+
+/**
+ * Applies one decision to payouts in one short script, and adds their jobs. The jobs of cancelled ones stay until
+ * {@link sweepCancelledJobs}.
+ * @param signer - signs for each payout to send again that an attempt paid nothing
+ * @returns for each payout, in order, undefined if it was changed, or the NotFoundError or ConflictError
+ * @throws RedisUnavailableError if the outcome is unknown; asking again is safe; errors of the signer
+ */
+export async function changeManyPayouts(
+  account: LedgerAccess,
+  decision: Decision,
+  actor: Actor,
+  signer?: DecisionSigner,
+): Promise<(Error | undefined)[]> {
+  const { from, to, isOneAct = true } = decision;
+  const needsJob = to === 'queued' || to === 'in_progress';
+  // First: a failure here must cost no signature that needed a touch.
+  const queues = needsJob ? await account.openQueues() : undefined;
+  const changes =
+    signer !== undefined && to === 'queued'
+      ? await signEach(account, decision, actor, signer)
+      : decision.payouts.map((payout) => toChange(payout, to));
+  const payouts = changes.filter((change): change is PayoutChange => !(change instanceof Error));
+  const replies =
+    payouts.length === 0 ? [] : await account.ledger.changeMany({ from, to, ...actor, isOneAct, payouts });
+  const changed = payouts.filter((_, index) => replies[index] === undefined).map(({ payoutId }) => payoutId);
+  if (needsJob) await queues?.relay.tryDeliver(to, changed);
+  const inOrder = replies.values();
+  return changes.map((change) => (change instanceof Error ? change : inOrder.next().value));
+}
+
+/**
+ * As {@link changeManyPayouts} for one payout, which is an act of its own.
+ * @returns the changed payout
+ * @throws NotFoundError, ConflictError
+ */
+export async function changeOnePayout(
+  account: LedgerAccess,
+  { from, to, ...payout }: Pick<Decision, 'from' | 'to'> & DecidedChange,
+  actor: Actor,
+  signer?: DecisionSigner,
+): Promise<Payout> {
+  const decision = { from, to, payouts: [payout], isOneAct: false };
+  const [error] = await changeManyPayouts(account, decision, actor, signer);
+  if (error !== undefined) throw error;
+  return account.ledger.require(payout.payoutId);
+}
+
+/** Only what the decision is about: what an operator's file says besides must not reach the ledger. */
+function toChange({ payoutId, attempt, txhash }: DecidedChange, to: PayoutState): PayoutChange {
+  return { payoutId, attempt, ...(to === 'in_progress' && txhash !== undefined && { txhash }) };
+}
+
+/** @returns for each payout the change with its signed act, or why it cannot have one */
+async function signEach(
+  { ledger }: LedgerAccess,
+  { from, payouts }: Decision,
+  actor: Actor,
+  signer: DecisionSigner,
+): Promise<(PayoutChange | Error)[]> {
+  const read = await readPayouts(
+    ledger.connection,
+    payouts.map(({ payoutId }) => payoutId),
+  );
+  const found = new Map(read.map((payout) => [payout.payoutId, payout]));
+  const signed: (PayoutChange | Error)[] = [];
+  // One by one: a hardware key is touched for each.
+  for (const { payoutId, attempt, unpaidAttempt } of payouts) {
+    const payout = found.get(payoutId);
+    if (payout === undefined) signed.push(new NotFoundError(`Payout ${payoutId} not found`));
+    // A payout without an attempt, held or made unknown by an adoption, needs no statement.
+    else if (payout.attempt === 0 && unpaidAttempt === undefined) signed.push({ payoutId, attempt: attempt ?? 0 });
+    else signed.push(await signOne(ledger, payout, { from, attempt, unpaidAttempt }, actor, signer));
+  }
+  return signed;
+}
+
+/** The change names the payout's last attempt: the act must not be stored with a later one. */
+async function signOne(
+  { connection }: PayoutLedger,
+  payout: Payout,
+  decision: ResendDecision,
+  actor: Actor,
+  signer: DecisionSigner,
+): Promise<PayoutChange | Error> {
+  const { payoutId, attempt } = payout;
+  try {
+    return { payoutId, attempt, act: await signer.signResend(connection, payout, decision, actor) };
+  } catch (error) {
+    if (error instanceof ConflictError) return error;
+    throw error;
+  }
+}
+
+/**
+ * Includes jobs left by an interrupted command. Each would delay later payouts by a second; otherwise jobs that stay do
+ * no harm.
+ * @returns the number of removed jobs
+ */
+export async function sweepCancelledJobs(
+  { ledger, openQueues, clock }: LedgerAccess,
+  signal: AbortSignal,
+): Promise<number> {
+  const { queues } = await openQueues();
+  const { removeCancelledJobs } = await import('../queues/remove-cancelled-jobs.js');
+  return removeCancelledJobs(ledger.connection, queues.withdraw, { clock, signal });
+}
