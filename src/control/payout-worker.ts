@@ -1,4 +1,3 @@
-import type { Logger } from '../base/logger.js';
 import type { OpenControl } from '../worker/account-control.js';
 import { PayoutWorker as Worker, type PayoutWorkerOptions as WorkerOptions } from '../worker/payout-worker.js';
 import { openAudience } from './keys/audience.js';
@@ -59,29 +58,23 @@ export async function createPayoutWorker(
   return worker;
 }
 
+const UNSIGNED = 'PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself; see docs/control.md';
+
 function controlOf({ keysFile, receiptKey: key, acceptUnboundUntil, accounts }: PayoutWorkerOptions): OpenControl {
   return ({ logger, clock }) => {
-    const keyring = readKeyring(keysFile, logger);
-    const receiptKey = openReceiptKey(key, { keyring, logger, clock });
-    const policies = openPolicies(accounts, { keyring, clock, logger });
+    if (keysFile === undefined) logger.warn({}, UNSIGNED);
+    const keyring = keysFile === undefined ? undefined : new CurrentKeyring(keysFile, logger);
+    const receiptKey = openReceiptKey(key, keyring, clock, logger);
+    const policies = openPolicies(accounts, keyring, clock, logger);
     return {
-      of: (account) =>
-        new MoneyControl({
-          ...{ ...account, receiptKey, clock },
-          keyring: keyring?.for(openAudience(account.audience, acceptUnboundUntil, clock)),
-          policy: policies.get(account.platformId),
-        }),
+      of: (account) => {
+        const bound = keyring?.for(openAudience(account.audience, acceptUnboundUntil, clock));
+        return new MoneyControl({ ...account, keyring: bound, clock }, policies.get(account.platformId), receiptKey);
+      },
       reloadKeys: () => keyring?.reload(),
       reloadPolicies: () => {
         for (const policy of policies.values()) policy.reload();
       },
     };
   };
-}
-
-/** @throws InvalidConfigError if the file is missing, not trusted or invalid */
-function readKeyring(keysFile: string | undefined, logger: Logger): CurrentKeyring | undefined {
-  if (keysFile !== undefined) return new CurrentKeyring(keysFile, logger);
-  logger.warn({}, 'PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself; see docs/control.md');
-  return undefined;
 }

@@ -36,9 +36,10 @@ export interface AccountControl {
 
 export interface OpenedAccount {
   readonly journal: SendJournal;
-  readonly ledger: PayoutLedger;
+  readonly connection: LedgerConnection;
+  readonly ledger: Pick<PayoutLedger, 'change'>;
   readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
-  readonly relay: OutboxRelay;
+  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
   readonly gateway: Pick<GatewayClient, 'currencies'>;
   /** Longest time from journal line to sent request, ms. */
   readonly doubtMs: number;
@@ -74,7 +75,7 @@ export interface KeyringFacts {
     readonly revoked: boolean;
     readonly notAfter?: number | undefined;
   }[];
-  readonly reloadTrouble: string | undefined;
+  readonly reloadTrouble?: string | undefined;
 }
 
 export interface PolicyFacts {

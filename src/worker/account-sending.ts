@@ -57,7 +57,10 @@ export class AccountSending {
     const settings = { ...options.settings, intervalMs };
     this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs });
     const doubtMs = GUARD_MS + settings.inFlightMaxMs;
-    this.#control = control?.open({ journal, ledger, senderLedger, relay, gateway, doubtMs });
+    this.#control = control?.open({
+      ...{ journal, connection: ledger.connection, ledger, senderLedger },
+      ...{ relay, gateway, doubtMs },
+    });
     const authority = this.#control?.resumeAuthority;
     const { observer } = work;
     this.#pause =

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { describeRule } from '../../src/control/policy/describe-rule.js';
+import { describeRule } from '../../src/control/policy/rule.js';
 import { readPolicyFile, type LoadedPolicy } from '../../src/control/policy/policy-file.js';
 import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
 

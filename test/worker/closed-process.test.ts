@@ -83,12 +83,7 @@ it("the log has the policy's hash, which is no secret", async () => {
   const file = join(world.dir, 'policy.yaml');
   const { platformId } = world;
   await writeFile(file, `version: 1\nplatformId: "${platformId}"\ndefault: send\nrules: []\n`, { mode: 0o600 });
-  const { hash } = readPolicyFile(file, {
-    platformId,
-    keyring: undefined,
-    field: 'PAYOUT_POLICY_FILE',
-    now: Date.now(),
-  });
+  const { hash } = readPolicyFile(file, { platformId, keyring: undefined });
   const worker = world.startWorker({ environment: { PAYOUT_POLICY_FILE: file } });
   await until('it has read the policy', () => worker.log().includes('"policyFile"'));
   expect(worker.log()).toContain(`"policyHash":"${hash}"`);

@@ -4,7 +4,7 @@ import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
-import { ReceiptSigner } from '../../src/control/intents/receipt-signer.js';
+import { ReceiptSigner } from '../../src/control/intents/receipt.js';
 import { testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
 import { httpResponse, startRawGateway, type RawGateway } from '../gateway/support/raw-gateway.js';

@@ -11,7 +11,7 @@ import {
   signApproval,
 } from '../../control/approvals/approval.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import { durationField } from '../../control/policy/policy.js';
+import { durationField } from '../../control/policy/values.js';
 import {
   ConflictError,
   InvalidInputError,
@@ -23,13 +23,13 @@ import {
 import { parseInput } from '../../base/fields.js';
 import { formatCount, formatTimeUtc } from '../../base/format.js';
 import { parseActor } from '../../ledger/payout.js';
-import { addApproval, checkApproval } from '../../control/operator/store-approval.js';
+import { addApproval, requireApproval } from '../../control/operator/store-approval.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import {
   type ApprovalView,
   checkApprover,
-  judgeApprovals,
+  verifyApprovals,
   verifyApprovable,
 } from '../../control/approvals/approvable-payout.js';
 import { toPlainText } from '../../base/plain-text.js';
@@ -120,7 +120,7 @@ function verifyAll(
     try {
       const found = verifyApprovable(payout, view);
       checkApprover(found, approver.person, wanted.decision);
-      const approvals = judgeApprovals(payout, view);
+      const approvals = verifyApprovals(payout, view);
       const isDecided = approvals.some(
         ({ approval, person }) =>
           person !== undefined && approval.by === approver.name && approval.decision === wanted.decision,
@@ -174,7 +174,7 @@ async function signOne(run: Run, shown: ShownPayout): Promise<void> {
     return;
   }
   const signed = await signApproval(approver.signer, view.platformId, approval);
-  checkApproval(shown, signed, { ...view, now: Date.now() });
+  requireApproval(shown, signed, { ...view, now: Date.now() });
   if (flags.offline === true) {
     context.writeJson({ ...signed, ...describeForOthers(run, shown) });
     return;

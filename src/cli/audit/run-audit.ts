@@ -4,7 +4,7 @@ import { journalPath } from '../../journal/journal-files.js';
 import { readItems } from '../../journal/journal-reader.js';
 import { verifyJournal, type JournalReport } from '../../control/audit/verify-journal.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readToldHeads, type HeadEvent } from '../../control/audit/read-told-heads.js';
+import { readPublishedHeads, type HeadEvent } from '../../control/audit/read-published-heads.js';
 import { noJournal } from '../context/account.js';
 import {
   type AuditedJournal,
@@ -73,7 +73,7 @@ async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
   // Fails for a ledger of a newer version.
   await connection.run('find-forgotten-sends', []);
   const [told, journalIds] = await Promise.all([
-    readToldHeads(connection),
+    readPublishedHeads(connection),
     ask(connection.redis.hkeys(connection.keys.journals)),
   ]);
   return { told, journalIds };
@@ -110,7 +110,8 @@ async function openJournals(
 function findLostHead(journal: AuditedJournal, told: ReadonlyMap<string, HeadEvent>): Finding | undefined {
   const { report } = journal;
   const head = told.get(report.journalId);
-  if (head === undefined || report.foundTold.includes(head.hash) || head.at < coveredFrom([journal])) return undefined;
+  if (head === undefined || report.foundPublished.includes(head.hash) || head.at < coveredFrom([journal]))
+    return undefined;
   const at = formatTimeUtc(new Date(head.at).toISOString());
   return {
     payoutId: '',

@@ -1,9 +1,9 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
 import { type ApprovalCount, countApprovals, hashApproval } from '../../control/approvals/approval.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
-import { decide, type PolicyWorld } from '../../control/policy/decide.js';
+import { decide } from '../../control/policy/decide.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
-import type { PolicyRule } from '../../control/policy/policy.js';
+import type { PolicyRule, PolicyWorld } from '../../control/policy/rule.js';
 import { StatementError } from '../../control/intents/statement.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';

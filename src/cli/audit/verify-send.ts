@@ -1,7 +1,8 @@
 import { hashIntent, type Intent, intentOf, intentOfProof } from '../../control/intents/intent.js';
 import type { BoundKeyring, KeyFinder } from '../../control/keys/keyring.js';
 import { StatementError } from '../../control/intents/statement.js';
-import { CLOCK_TOLERANCE_MS, verifyIntent } from '../../control/intents/verify-intent.js';
+import { verifyIntent } from '../../control/intents/verify-intent.js';
+import { CLOCK_TOLERANCE_MS } from '../../control/intents/verify-signature.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { Finding } from './finding.js';

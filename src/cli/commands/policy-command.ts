@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
-import type { Verdict } from '../../control/policy/decide.js';
-import { describeRule, describeVerdict, formatSpan, listRuleVerdicts } from '../../control/policy/describe-rule.js';
+import { describeVerdict, listRuleVerdicts } from '../../control/policy/decide.js';
 import type { LoadedPolicy } from '../../control/policy/policy-file.js';
 import { DEFAULT_USD, type UsdSettings } from '../../control/policy/policy.js';
+import { describeRule, type Verdict } from '../../control/policy/rule.js';
+import { formatSpan } from '../../control/policy/values.js';
 import { NotFoundError } from '../../base/errors.js';
 import { formatCount, formatDuration } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';

@@ -11,7 +11,7 @@ import { readSigningKey, type SigningKey } from '../../control/keys/signing-key.
 import type { ReceiptVerdict, ReceiptVerifier } from '../../control/intents/receipt.js';
 import { InvalidConfigError, InvalidInputError, NotVerifiedError } from '../../base/errors.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { JudgedApproval } from '../../control/approvals/approvable-payout.js';
+import type { CheckedApproval } from '../../control/approvals/approvable-payout.js';
 import { parseAccountsFile, readPlatformIds } from './accounts.js';
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
@@ -221,7 +221,7 @@ async function readPolicy(
   const { readPolicyFile } = await import('../../control/policy/policy-file.js');
   const { [KEYS_FILE]: keysFile } = readConfig([KEYS_FILE], environment);
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, KEYS_FILE);
-  return { loaded: readPolicyFile(file, { platformId, keyring, field }), keyring };
+  return { loaded: readPolicyFile(file, { platformId, keyring }, field), keyring };
 }
 
 function findAccount(environment: Environment): number | undefined {
@@ -234,15 +234,15 @@ function findAccount(environment: Environment): number | undefined {
 }
 
 /** Whether each approval of a payout counts. */
-export type ApprovalJudge = (payout: Payout) => readonly JudgedApproval[];
+export type ApprovalJudge = (payout: Payout) => readonly CheckedApproval[];
 
 /** Undefined without a keyring. */
 export async function openApprovalJudge(environment: Environment): Promise<ApprovalJudge | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;
-  const { judgeApprovals } = await import('../../control/approvals/approvable-payout.js');
+  const { verifyApprovals } = await import('../../control/approvals/approvable-payout.js');
   const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
-  return (payout) => judgeApprovals(payout, { platformId, keyring, now: Date.now() });
+  return (payout) => verifyApprovals(payout, { platformId, keyring, now: Date.now() });
 }
 
 /** Undefined without a keyring. */

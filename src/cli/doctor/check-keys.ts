@@ -109,7 +109,7 @@ export function* checkPolicy(
 ): Generator<CheckResult> {
   if (file === undefined) return;
   try {
-    const { policy, hash, warnings } = readPolicyFile(file, { platformId, keyring, now: clock.wallNow() });
+    const { policy, hash, warnings } = readPolicyFile(file, { platformId, keyring }, undefined, clock.wallNow());
     for (const each of warnings) {
       yield warning(POLICY, `${file}: ${each}`, 'Add the key, or correct the group; then send the workers SIGHUP.');
     }

@@ -57,7 +57,7 @@ export function defineGetCommand(command: Command, context: CliContext): void {
       );
       const found = present ?? (await requireRemoved(context, key));
       const payout = verifier?.mark(found) ?? found;
-      const receipt = describeReceipt(verifier?.judge(found));
+      const receipt = describeReceipt(verifier?.verify(found));
       const judged = (await openApprovalJudge(context.environment))?.(found);
       if (json) context.writeJson(toPayoutJson(payout, judged));
       else {

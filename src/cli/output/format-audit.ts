@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Keyring } from '../../control/keys/keyring.js';
-import { formatMicros } from '../../control/policy/usd.js';
+import { formatMicros } from '../../control/policy/values.js';
 import { quoteFormula } from '../../ledger/payout-csv.js';
 import { formatCount, formatTime } from '../../base/format.js';
 import type { JournalEntry } from '../../journal/journal-line.js';

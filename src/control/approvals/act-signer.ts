@@ -1,5 +1,5 @@
 import { InvalidInputError, NotVerifiedError } from '../../base/errors.js';
-import { StatementError } from '../intents/statement.js';
+import { tryFormat } from '../intents/statement.js';
 import type { Keyring, KeyringKey } from '../keys/keyring.js';
 import { isSameKey, type SshKey } from '../keys/ssh.js';
 import { type Act, ACT_LIFETIME_MS, formatAct, serializeAct } from './act.js';
@@ -33,14 +33,10 @@ export async function signAct(
   const at = new Date(now).toISOString();
   const expiresAt = new Date(now + ACT_LIFETIME_MS).toISOString();
   const act: Act = { ...content, audience: signer.audience, by: signer.name, at, expiresAt };
-  let text: string;
-  try {
-    text = formatAct(platformId, act);
-  } catch (error) {
-    if (!(error instanceof StatementError)) throw error;
-    throw new InvalidInputError([{ field: error.field, message: error.message.slice(error.field.length + 2) }]);
-  }
-  return serializeAct({ ...act, signature: await signer.sign(text) });
+  const text = tryFormat(() => formatAct(platformId, act));
+  if (typeof text === 'string') return serializeAct({ ...act, signature: await signer.sign(text) });
+  const { field, message } = text;
+  throw new InvalidInputError([{ field, message: message.slice(field.length + 2) }]);
 }
 
 const SIGNED_BY = { operator: 'An act', approver: 'An approval' } as const;

@@ -1,30 +1,33 @@
 import { z } from 'zod';
-import { formatStatement, hashText, StatementError } from '../intents/statement.js';
-import { verifySigner } from '../intents/verify-signer.js';
+import { formatStatement, hashText, StatementError, tryFormat } from '../intents/statement.js';
+import { verifySigner } from '../intents/verify-signature.js';
 import type { KeyFinder } from '../keys/keyring.js';
 
 export const ACT_NAMES = ['resend', 'resume', 'adopt'] as const;
-type ActName = (typeof ACT_NAMES)[number];
+
+/** Far longer than any value; messages show some. */
+const value = z.string().max(300);
+
+const storedAct = z.strictObject({
+  /** Undefined in version 1, which had no such line. */
+  audience: value.optional(),
+  act: z.enum(ACT_NAMES),
+  payoutId: value,
+  intent: value,
+  /** `resend`: the attempt stated as unpaid. */
+  attempt: z.int().min(1).optional(),
+  reason: value,
+  by: value,
+  at: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  /** base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
+  signature: z.string().max(4096),
+});
+
+export type SignedAct = Readonly<z.output<typeof storedAct>>;
 
 /** One signed decision of an operator. Fields that do not apply are empty. Times are ISO 8601, UTC. */
-export interface Act {
-  /** Undefined in version 1, which had no such line. */
-  readonly audience?: string | undefined;
-  readonly act: ActName;
-  readonly payoutId: string;
-  readonly intent: string;
-  /** `resend`: the attempt stated as unpaid. */
-  readonly attempt: number | undefined;
-  readonly reason: string;
-  readonly by: string;
-  readonly at: string;
-  readonly expiresAt: string;
-}
-
-/** The signature is base64url of Ed25519, or the armoured text of `ssh-keygen -Y sign`. */
-export interface SignedAct extends Act {
-  readonly signature: string;
-}
+export type Act = Omit<SignedAct, 'signature'>;
 
 export function formatAct(platformId: number, act: Act): string {
   return formatStatement('act', act.audience, [
@@ -45,22 +48,6 @@ export function hashAct(platformId: number, act: Act): string {
   return hashText(formatAct(platformId, act));
 }
 
-/** Far longer than any value; messages show some. */
-const value = z.string().max(300);
-
-const storedAct = z.strictObject({
-  audience: value.optional(),
-  act: z.enum(ACT_NAMES),
-  payoutId: value,
-  intent: value,
-  attempt: z.int().min(1).optional(),
-  reason: value,
-  by: value,
-  at: z.iso.datetime(),
-  expiresAt: z.iso.datetime(),
-  signature: z.string().max(4096),
-});
-
 /** Parses a stored act, unverified; undefined if the text is none. */
 export function parseAct(text: string): SignedAct | undefined {
   let content: unknown;
@@ -70,14 +57,13 @@ export function parseAct(text: string): SignedAct | undefined {
     return undefined;
   }
   const parsed = storedAct.safeParse(content);
-  return parsed.success ? { ...parsed.data, attempt: parsed.data.attempt } : undefined;
+  return parsed.success ? parsed.data : undefined;
 }
 
 export function serializeAct(act: SignedAct): string {
   return JSON.stringify(act);
 }
 
-/** Default and longest lifetime of an act, in ms. */
 export const ACT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
 export type WantedAct = Pick<Act, 'act' | 'payoutId' | 'intent' | 'attempt'>;
@@ -94,13 +80,8 @@ export function verifyAct(
   keyring: KeyFinder,
   now: number,
 ): ActVerdict {
-  let text: string;
-  try {
-    text = formatAct(platformId, act);
-  } catch (error) {
-    if (error instanceof StatementError) return refuse(error.message);
-    throw error;
-  }
+  const text = tryFormat(() => formatAct(platformId, act));
+  if (text instanceof StatementError) return refuse(text.message);
   // After formatting, which rejects values of several lines that a message must not show.
   const strange = (['act', 'payoutId', 'intent', 'attempt'] as const).find((field) => act[field] !== wanted[field]);
   if (strange !== undefined) return refuse(`it names another ${strange} (${String(act[strange] ?? 'none')})`);

@@ -6,7 +6,6 @@ import { verifyIntent } from '../intents/verify-intent.js';
 import type { BoundKeyring, KeyringKey } from '../keys/keyring.js';
 import { type ApprovedPayout, countApprovals, hasAsked, LONGEST_APPROVAL_MS } from './approval.js';
 
-/** A payout whose signature was just verified. */
 export interface ApprovablePayout {
   readonly payout: Payout;
   readonly signer: KeyringKey;
@@ -20,7 +19,7 @@ export interface ApprovalView {
 }
 
 /** A stored approval, with `person` if it counts, or `message` if it does not. */
-export interface JudgedApproval {
+export interface CheckedApproval {
   readonly approval: SignedApproval;
   readonly person: string | undefined;
   readonly message: string | undefined;
@@ -42,15 +41,18 @@ export function verifyApprovable(payout: Payout, view: ApprovalView): Approvable
   return verdict;
 }
 
-function identify(payout: Payout, { platformId, keyring, now }: ApprovalView): ApprovablePayout | string {
+/** @returns why it is not verified, otherwise what approvals of it must be about */
+export function identify(payout: Payout, { platformId, keyring, now }: ApprovalView): ApprovablePayout | string {
   const { payoutId, signed } = payout;
-  if (signed === undefined) return 'It is not signed. Enqueue it with a producer that has a signing key.';
-  const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, now);
+  const verdict = verifyIntent(intentOf(platformId, payout, signed ?? UNSIGNED), signed, keyring, now);
   if (verdict.kind === 'refused') return verdict.message;
   const { signer, intentHash: intent } = verdict;
-  const about = { platformId, payoutId, intent, signedBy: signer.person, requestedBy: signed.requestedBy };
+  const about = { platformId, payoutId, intent, signedBy: signer.person, requestedBy: signed?.requestedBy };
   return { payout, signer, about };
 }
+
+/** Never used: without a signature the verdict says so. */
+const UNSIGNED = { issuedAt: '', expiresAt: '' };
 
 /** @throws NotVerifiedError if the person signed or requested the payout and approves it */
 export function checkApprover({ about }: ApprovablePayout, person: string, decision: ApprovalDecision): void {
@@ -66,23 +68,23 @@ export function checkApprover({ about }: ApprovablePayout, person: string, decis
  * Whether one approval counts, as a worker with this keyring finds. The worker's policy limits its lifetime; here the
  * limit is the longest that is ever signed.
  */
-export function judgeApproval(
+export function verifyApproval(
   { about }: ApprovablePayout,
   approval: SignedApproval,
   { keyring, now }: ApprovalView,
-): JudgedApproval {
+): CheckedApproval {
   const { approvedBy, rejectedBy, refused } = countApprovals(about, [approval], {
     ...{ keyring, lifetimeMs: LONGEST_APPROVAL_MS, now },
   });
   return { approval, person: rejectedBy ?? [...approvedBy][0], message: refused[0]?.message };
 }
 
-/** As {@link judgeApproval}, for all approvals of a payout. Without a verified payout, none counts. */
-export function judgeApprovals(payout: Payout, view: ApprovalView): readonly JudgedApproval[] {
+/** As {@link verifyApproval}, for all approvals of a payout. Without a verified payout, none counts. */
+export function verifyApprovals(payout: Payout, view: ApprovalView): readonly CheckedApproval[] {
   const { approvals = [] } = payout;
   if (approvals.length === 0) return [];
   const found = identify(payout, view);
-  if (typeof found !== 'string') return approvals.map((approval) => judgeApproval(found, approval, view));
+  if (typeof found !== 'string') return approvals.map((approval) => verifyApproval(found, approval, view));
   const message = `the payout itself is not verified: ${found}`;
   return approvals.map((approval) => ({ approval, person: undefined, message }));
 }

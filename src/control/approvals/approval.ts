@@ -1,6 +1,6 @@
 import type { Approval, SignedApproval } from '../../ledger/control-record.js';
-import { formatStatement, hashText, StatementError } from '../intents/statement.js';
-import { verifySigner } from '../intents/verify-signer.js';
+import { formatStatement, hashText, StatementError, tryFormat } from '../intents/statement.js';
+import { verifySigner } from '../intents/verify-signature.js';
 import type { KeyFinder } from '../keys/keyring.js';
 import { namesPerson } from '../keys/person.js';
 import type { ActSigner } from './act-signer.js';
@@ -31,20 +31,17 @@ export const APPROVAL_LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** Longest lifetime that is signed, in ms: no intent lasts longer. */
 export const LONGEST_APPROVAL_MS = 7 * APPROVAL_LIFETIME_MS;
 
-type ApprovalContent = Pick<Approval, 'payoutId' | 'intent' | 'decision'>;
-
 /**
  * The text that {@link signApproval} or another program signs.
  * @param by - the key's name and the environment
  * @param now - wall clock, ms
  */
 export function makeApproval(
-  content: ApprovalContent,
+  { payoutId, intent, decision }: Pick<Approval, 'payoutId' | 'intent' | 'decision'>,
   { name: by, audience }: Pick<ActSigner, 'name' | 'audience'>,
   now: number,
   lifetimeMs: number,
 ): Approval {
-  const { payoutId, intent, decision } = content;
   const times = { at: new Date(now).toISOString(), expiresAt: new Date(now + lifetimeMs).toISOString() };
   return { audience, payoutId, intent, decision, by, ...times };
 }
@@ -61,26 +58,29 @@ export interface ApprovedPayout {
   readonly requestedBy: string | undefined;
 }
 
-/** The result of a payout's approvals. It counts people, not keys. */
 export interface ApprovalCount {
   readonly approvedBy: ReadonlySet<string>;
-  /** One rejection ends it, even after the same person's approval. */
   readonly rejectedBy: string | undefined;
-  /** The one with the latest expiry. */
   readonly rejection?: SignedApproval;
   readonly counted: readonly string[];
   readonly refused: readonly { readonly by: string; readonly message: string }[];
 }
 
-/**
- * Counts approvals from Redis. They are untrusted: each signature is verified.
- * @param lifetimeMs - the policy's limit of an approval's lifetime
- * @param now - wall clock, ms
- */
+/** Without a keyring, or for a payout that is not verified, none counts. */
+export const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
+
+/** `lifetimeMs` is the policy's limit of an approval's lifetime; `now` is wall clock, ms. */
+interface CountRule {
+  readonly keyring: KeyFinder;
+  readonly lifetimeMs: number;
+  readonly now: number;
+}
+
+/** Counts approvals from Redis. They are untrusted: each signature is verified. */
 export function countApprovals(
   payout: ApprovedPayout,
   approvals: readonly SignedApproval[],
-  { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
+  rule: CountRule,
 ): ApprovalCount {
   const approvedBy = new Set<string>();
   const counted: string[] = [];
@@ -88,8 +88,8 @@ export function countApprovals(
   let rejectedBy: string | undefined;
   let rejection: SignedApproval | undefined;
   for (const approval of approvals) {
-    const verdict = verify(payout, approval, { keyring, lifetimeMs, now });
-    if (verdict.kind === 'refused') refused.push({ by: approval.by, message: verdict.message });
+    const verdict = verify(payout, approval, rule);
+    if ('message' in verdict) refused.push({ by: approval.by, message: verdict.message });
     else if (approval.decision === 'reject') {
       rejectedBy ??= verdict.person;
       if (expiryOf(approval) > expiryOf(rejection)) rejection = approval;
@@ -105,37 +105,27 @@ function expiryOf(approval: SignedApproval | undefined): number {
   return approval === undefined ? 0 : Date.parse(approval.expiresAt);
 }
 
-type Verdict =
-  { readonly kind: 'counts'; readonly person: string } | { readonly kind: 'refused'; readonly message: string };
-
 function verify(
   payout: ApprovedPayout,
   approval: SignedApproval,
-  { keyring, lifetimeMs, now }: { readonly keyring: KeyFinder; readonly lifetimeMs: number; readonly now: number },
-): Verdict {
-  let text: string;
-  try {
-    text = formatApproval(payout.platformId, approval);
-  } catch (error) {
-    if (error instanceof StatementError) return { kind: 'refused', message: error.message };
-    throw error;
-  }
+  { keyring, lifetimeMs, now }: CountRule,
+): { readonly person: string } | { readonly message: string } {
+  const text = tryFormat(() => formatApproval(payout.platformId, approval));
+  if (text instanceof StatementError) return { message: text.message };
   if (approval.payoutId !== payout.payoutId || approval.intent !== payout.intent) {
-    return { kind: 'refused', message: 'it is about another payout, or the payout was signed again since' };
+    return { message: 'it is about another payout, or the payout was signed again since' };
   }
   const signer = verifySigner(text, approval, { role: 'approver', lifetimeMs }, keyring, now);
   if (signer.kind === 'refused') return signer;
   const { person } = signer.key;
   // Everyone may reject. No one approves their own payout.
   if (approval.decision === 'approve' && hasAsked(person, payout)) {
-    return { kind: 'refused', message: `${person} asked for the payout, and cannot approve it` };
+    return { message: `${person} asked for the payout, and cannot approve it` };
   }
-  return { kind: 'counts', person };
+  return { person };
 }
 
 /** Whether a person signed the payout, or is named in it, also in a look-alike spelling. */
-export function hasAsked(person: string, { signedBy, requestedBy = '' }: AskedFor): boolean {
+export function hasAsked(person: string, { signedBy, requestedBy = '' }: ApprovedPayout): boolean {
   return person === signedBy || namesPerson(requestedBy, person);
 }
-
-type AskedFor = Pick<ApprovedPayout, 'signedBy' | 'requestedBy'>;

@@ -6,12 +6,10 @@ import { isTorn, parseLine, type StoredLine } from '../../journal/parse-line.js'
 
 interface JournalFault {
   readonly file: string;
-  /** Counted from 1. */
   readonly line: number;
   readonly message: string;
 }
 
-/** Times are wall clock, ms. */
 export interface JournalReport {
   readonly journalId: string;
   readonly files: number;
@@ -19,13 +17,11 @@ export interface JournalReport {
   readonly unchained: number;
   readonly sends: number;
   readonly bornAt: number | undefined;
-  /** Covers removed files only. */
   readonly prunedUpTo: number;
   readonly firstSendAt: number | undefined;
   readonly head: string | undefined;
   readonly found: Pick<JournalFault, 'file' | 'line'> | undefined;
-  /** Those still present of the lines once reported as the newest. */
-  readonly foundTold: readonly string[];
+  readonly foundPublished: readonly string[];
   readonly isReadable: boolean;
   readonly faults: readonly JournalFault[];
 }
@@ -41,7 +37,7 @@ const MAX_LINES_UNREAD = 100;
  * kept elsewhere, shows whether lines at the end were cut off.
  * @param dir - the folder of the journals
  * @param head - hash of a line that must be present
- * @param told - hashes of lines once reported as the newest, of this or other journals
+ * @param published - hashes of lines once reported as the newest, of this or other journals
  * @returns undefined if there is no journal
  * @throws UnsupportedFormatError; Error if a file cannot be read
  */
@@ -49,12 +45,12 @@ export async function verifyJournal(
   dir: string,
   platformId: number,
   head?: string,
-  told: readonly string[] = [],
+  published: readonly string[] = [],
 ): Promise<JournalReport | undefined> {
   const path = journalPath(dir, platformId);
   const files = await listFiles(path);
   if (files.length === 0) return undefined;
-  const check = new JournalCheck(head, told);
+  const check = new JournalCheck(head, published);
   for (const file of files) await check.readFile(file);
   return { ...check.report(files.length), journalId: check.journalId ?? (await formerId(path)) };
 }
@@ -62,22 +58,22 @@ export async function verifyJournal(
 class JournalCheck {
   journalId: string | undefined;
   readonly #wanted: string | undefined;
-  readonly #told: ReadonlySet<string>;
+  readonly #published: ReadonlySet<string>;
   readonly #chain = new LineChain();
   readonly #control = new ControlView();
   readonly #faults: JournalFault[] = [];
   #places = new Map<string, number>();
   #found: JournalReport['found'];
-  readonly #foundTold: string[] = [];
+  readonly #foundPublished: string[] = [];
   #isReadable = true;
   #firstSendAt: number | undefined;
   #head: string | undefined;
   #isChained = false;
   #counts = { lines: 0, unchained: 0, sends: 0 };
 
-  constructor(wanted: string | undefined, told: readonly string[]) {
+  constructor(wanted: string | undefined, published: readonly string[]) {
     this.#wanted = wanted;
-    this.#told = new Set(told);
+    this.#published = new Set(published);
   }
 
   report(files: number): Omit<JournalReport, 'journalId'> {
@@ -89,7 +85,7 @@ class JournalCheck {
       firstSendAt: this.#firstSendAt,
       head: this.#head,
       found: this.#found,
-      foundTold: this.#foundTold,
+      foundPublished: this.#foundPublished,
       isReadable: this.#isReadable,
       faults: this.#faults,
     };
@@ -115,7 +111,7 @@ class JournalCheck {
   #check(text: string, place: Pick<JournalFault, 'file' | 'line'>): void {
     const lineHash = hashLine(text);
     if (lineHash === this.#wanted) this.#found = place;
-    if (this.#told.has(lineHash)) this.#foundTold.push(lineHash);
+    if (this.#published.has(lineHash)) this.#foundPublished.push(lineHash);
     this.#head = lineHash;
     this.#counts.lines += 1;
     const stored = this.#parse(text, place);

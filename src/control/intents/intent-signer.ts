@@ -7,33 +7,31 @@ import type { SigningKey } from '../keys/signing-key.js';
 import { formatIntent, intentOf, type SignedFields } from './intent.js';
 import { StatementError } from './statement.js';
 
-/** Default and longest lifetime of an intent, in ms. */
 export const INTENT_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
-type SignedExtras = Pick<StoredSignature, 'metadata' | 'requestedBy'>;
-
-interface IntentSignerOptions {
-  readonly key: SigningKey;
+export interface Signing {
   readonly platformId: number;
-  /** The environment whose worker must pay: from the configuration, never from Redis. */
+  /** The environment of its signatures: from the configuration, never from Redis. */
   readonly audience: string;
+  readonly key: SigningKey;
   readonly clock: Pick<Clock, 'wallNow'>;
 }
 
 export class IntentSigner {
-  readonly #options: IntentSignerOptions;
+  readonly #signing: Signing;
 
-  constructor(options: IntentSignerOptions) {
-    this.#options = options;
+  constructor(signing: Signing) {
+    this.#signing = signing;
   }
 
-  sign(fields: SignedFields, { metadata, requestedBy }: SignedExtras = {}): IntentSignature {
-    const { key, platformId, audience, clock } = this.#options;
+  sign(
+    fields: SignedFields,
+    { metadata, requestedBy }: Pick<StoredSignature, 'metadata' | 'requestedBy'> = {},
+  ): IntentSignature {
+    const { key, platformId, audience, clock } = this.#signing;
     const now = clock.wallNow();
-    const times = {
-      issuedAt: new Date(now).toISOString(),
-      expiresAt: new Date(now + INTENT_LIFETIME_MS).toISOString(),
-    };
+    const [issuedAt, expiresAt] = [new Date(now).toISOString(), new Date(now + INTENT_LIFETIME_MS).toISOString()];
+    const times = { issuedAt, expiresAt };
     const text = formatIntent(intentOf(platformId, fields, { audience, ...times, metadata, requestedBy }));
     const person = requestedBy === undefined ? {} : { requestedBy };
     return { key: key.name, signature: signText(text, key.privateKey), audience, ...times, ...person };
@@ -44,9 +42,9 @@ export class PayoutSigner {
   readonly #signer: IntentSigner;
   readonly #clock: Pick<Clock, 'wallNow'>;
 
-  constructor(options: IntentSignerOptions) {
-    this.#signer = new IntentSigner(options);
-    this.#clock = options.clock;
+  constructor(signing: Signing) {
+    this.#signer = new IntentSigner(signing);
+    this.#clock = signing.clock;
   }
 
   /** @throws InvalidInputError if the signature would expire before the payout may be sent */

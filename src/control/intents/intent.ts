@@ -2,25 +2,21 @@ import type { IntentProof } from '../../journal/journal-line.js';
 import type { StoredSignature } from '../../ledger/control-record.js';
 import { formatStatement, hashText, StatementError, type StatementLine } from './statement.js';
 
-/** A producer's statement: one payment, for one account, within a time. */
-export interface Intent {
-  /** Undefined in version 1, which had no such line. */
-  readonly audience?: string | undefined;
-  readonly platformId: number;
+export interface SignedFields {
   readonly payoutId: string;
   readonly paymentId: number;
   readonly amount: string;
   readonly addressTo: string;
   readonly symbol?: string | undefined;
   readonly reference?: string | undefined;
-  readonly metadata?: string | undefined;
-  /** Its SHA-256, if the text is unavailable. */
-  readonly metadataHash?: string | undefined;
-  /** ISO 8601, UTC, as stored; so are the other times. */
   readonly notBefore?: string | undefined;
-  readonly requestedBy?: string | undefined;
-  readonly issuedAt: string;
-  readonly expiresAt: string;
+}
+
+/** A producer's statement: one payment, for one account, within a time. Times are ISO 8601, UTC, as stored. */
+export interface Intent extends SignedFields, Omit<StoredSignature, 'key' | 'signature'> {
+  readonly platformId: number;
+  /** SHA-256 of `metadata`, if the text is unavailable. */
+  readonly metadataHash?: string | undefined;
 }
 
 /** @throws StatementError also if an optional value is empty */
@@ -48,20 +44,8 @@ function optionalLine(name: string, value: string | undefined): StatementLine {
   return [name, value ?? ''];
 }
 
-/** 64 hexadecimal digits, used by acts, receipts and the journal. */
 export function hashIntent(intent: Intent): string {
   return hashText(formatIntent(intent));
-}
-
-/** The fields of a payout that are signed, as they are sent. */
-export interface SignedFields {
-  readonly payoutId: string;
-  readonly paymentId: number;
-  readonly amount: string;
-  readonly addressTo: string;
-  readonly symbol?: string | undefined;
-  readonly reference?: string | undefined;
-  readonly notBefore?: string | undefined;
 }
 
 export function intentOf(
@@ -75,12 +59,6 @@ export function intentOf(
     ...{ audience, platformId, payoutId, paymentId, amount, addressTo, symbol, reference, metadata, notBefore },
     ...{ requestedBy, issuedAt, expiresAt },
   };
-}
-
-/** The times of an intent, wall clock, ms. */
-interface IntentTimes {
-  readonly issuedAt: number;
-  readonly expiresAt: number;
 }
 
 /** @param signed - verified, so its times are valid */
@@ -103,13 +81,10 @@ export function intentOfProof(
   platformId: number,
   payment: SignedFields,
   { reference, notBefore, ...proof }: IntentProof,
-  times: IntentTimes,
+  times: { readonly issuedAt: number; readonly expiresAt: number },
 ): Intent {
+  const toIso = (time: number): string => new Date(time).toISOString();
   const { issuedAt = toIso(times.issuedAt), expiresAt = toIso(times.expiresAt) } = proof;
   const fields = { ...payment, reference, notBefore };
   return { ...intentOf(platformId, fields, { ...proof, issuedAt, expiresAt }), metadataHash: proof.metadataHash };
-}
-
-function toIso(time: number): string {
-  return new Date(time).toISOString();
 }

@@ -1,24 +1,24 @@
 import { keyNameField } from '../../base/fields.js';
 import type { StoredReceipt, StoredSignature } from '../../ledger/control-record.js';
 import type { Payout } from '../../ledger/payout.js';
-import { judgeAudience } from '../keys/audience.js';
-import { isSignedBy, type KeyFinder, type KeyringKey } from '../keys/keyring.js';
+import { signText } from '../keys/ed25519.js';
+import type { KeyFinder, KeyringKey } from '../keys/keyring.js';
+import type { Signing } from './intent-signer.js';
 import { hashIntent, intentOf, type SignedFields } from './intent.js';
-import { formatStatement, parseStatementTime, StatementError } from './statement.js';
+import { formatStatement, StatementError, tryFormat } from './statement.js';
+import { verifyIntent } from './verify-intent.js';
+import { checkSignature } from './verify-signature.js';
 
 /**
- * A worker's statement of a payout's final state: only a worker of the keyring can sign it. Times are ISO 8601, UTC.
+ * A worker's statement of a payout's final state: only a worker of the keyring can sign it. `intent` and `txhash` are
+ * empty if the payout has none.
  */
-export interface Receipt {
-  /** Undefined in version 1, which had no such line. */
-  readonly audience?: string | undefined;
+export interface Receipt extends Pick<StoredReceipt, 'audience' | 'at'> {
   readonly payoutId: string;
-  /** Empty if the payout has none. */
   readonly intent: string;
   readonly state: string;
   readonly attempt: number;
   readonly txhash: string;
-  readonly at: string;
 }
 
 /** The states that a worker signs: how the payment itself ended. The others are an operator's or the application's word. */
@@ -71,44 +71,50 @@ export function verifyReceipt(platformId: number, payout: ReceiptedPayout, keyri
   if (receipt === undefined) return refuse('no worker signed it');
   // Messages name the key, so an invalid name is not shown.
   if (!keyNameField.safeParse(receipt.key).success) return refuse('the name of the key in its receipt was altered');
-  const signer = keyring.find(receipt.key);
-  if (signer === undefined) return refuse(`the key "${receipt.key}" of its receipt is not in the keyring`);
-  const fault = judgeSigner(signer, parseStatementTime(receipt.at));
-  if (fault !== undefined) return refuse(fault);
-  const strange = judgeAudience(receipt.audience, keyring);
-  if (strange !== undefined) return refuse(`of its receipt, ${strange.message}`);
-  const text = formatOrNot(platformId, payout, state, receipt);
-  return text !== undefined && isSignedBy(signer, text, receipt.signature)
-    ? { kind: 'verified', signer }
-    : refuse(`the signature of key "${receipt.key}" is not over it: its receipt, or a field, was altered`);
+  const text = tryFormat(() => formatReceipt(platformId, receiptOf(platformId, payout, state, receipt)));
+  if (text instanceof StatementError) return refuse(`a field was altered: ${text.message}`);
+  const found = checkSignature(text, receipt, 'worker', keyring, 'it: its receipt, or a field, was altered');
+  return 'key' in found ? { kind: 'verified', signer: found.key } : refuse(found.message);
 }
 
-function judgeSigner({ name, role, revoked, ...validity }: KeyringKey, at: number): string | undefined {
-  const { notBefore = -Infinity, notAfter = Infinity } = validity;
-  if (role !== 'worker') return `the key "${name}" of its receipt has the role ${role}, not worker`;
-  if (revoked) return `the key "${name}" of its receipt is revoked`;
-  // Not `<`: an invalid time (NaN) is not inside.
-  if (!(at >= notBefore && at <= notAfter)) return `its receipt was signed outside the time of the key "${name}"`;
-  return undefined;
-}
-
-/** An altered payout may have a value that is not one line. */
-function formatOrNot(
-  platformId: number,
-  payout: PaidPayout,
-  state: string,
-  receipt: StoredReceipt,
-): string | undefined {
-  try {
-    return formatReceipt(platformId, receiptOf(platformId, payout, state, receipt));
-  } catch (error) {
-    if (error instanceof StatementError) return undefined;
-    throw error;
-  }
-}
-
-function refuse(message: string): ReceiptVerdict {
+function refuse(message: string): { readonly kind: 'refused'; readonly message: string } {
   return { kind: 'refused', message };
+}
+
+export type ReceiptResult =
+  { readonly kind: 'signed'; readonly receipt: StoredReceipt } | { readonly kind: 'refused'; readonly message: string };
+
+export class ReceiptSigner {
+  readonly #signing: Signing & { readonly keyring: KeyFinder | undefined };
+
+  /** Without a keyring the worker sends unsigned payouts too. */
+  constructor(signing: Signing & { readonly keyring: KeyFinder | undefined }) {
+    this.#signing = signing;
+  }
+
+  /**
+   * Signs a payout's final state. A worker with a keyring sends only what a producer signed. So it signs nothing about
+   * any other payout: its record was altered or forged.
+   */
+  sign(payout: PaidPayout, state: ReceiptState): ReceiptResult {
+    const { key, platformId, audience, clock } = this.#signing;
+    const doubt = this.#findDoubt(payout);
+    if (doubt !== undefined) return refuse(doubt);
+    const at = new Date(clock.wallNow()).toISOString();
+    const text = tryFormat(() => formatReceipt(platformId, receiptOf(platformId, payout, state, { audience, at })));
+    if (text instanceof StatementError) return refuse(text.message);
+    return { kind: 'signed', receipt: { key: key.name, audience, at, signature: signText(text, key.privateKey) } };
+  }
+
+  #findDoubt(payout: PaidPayout): string | undefined {
+    const { platformId, keyring } = this.#signing;
+    const { signed } = payout;
+    if (keyring === undefined) return undefined;
+    if (signed === undefined) return 'it is not signed';
+    // As of its issue: it was sent in time, and the payment may end after that.
+    const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keyring, Date.parse(signed.issuedAt));
+    return verdict.kind === 'refused' ? verdict.message : undefined;
+  }
 }
 
 export class ReceiptVerifier {
@@ -120,13 +126,12 @@ export class ReceiptVerifier {
     this.#keyring = keyring;
   }
 
-  /** undefined for states that no worker signs. */
-  judge(payout: Payout): ReceiptVerdict | undefined {
+  verify(payout: Payout): ReceiptVerdict | undefined {
     return hasReceipt(payout.state) ? verifyReceipt(this.#platformId, payout, this.#keyring) : undefined;
   }
 
   mark<Marked extends Payout>(payout: Marked): Marked {
-    const verdict = this.judge(payout);
+    const verdict = this.verify(payout);
     return verdict === undefined ? payout : { ...payout, verified: verdict.kind === 'verified' };
   }
 }

@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto';
  * by LF. Every line is always present, so readers in any language make the same bytes.
  */
 
-/** An absent value is empty. */
 export type StatementLine = readonly [name: string, value: string];
 
 const ONE_LINE = 'must not contain control characters, line separators or lone surrogates';
@@ -42,6 +41,16 @@ function checkValue(name: string, value: string): string {
   // A lone surrogate becomes U+FFFD in UTF-8: two texts would have the same bytes.
   if (/[\p{Cc}\u2028\u2029]/u.test(value) || /\p{Surrogate}/u.test(value)) throw new StatementError(name);
   return value;
+}
+
+/** @returns the text, or the StatementError: an altered record may have a value that is not one line */
+export function tryFormat(format: () => string): string | StatementError {
+  try {
+    return format();
+  } catch (error) {
+    if (error instanceof StatementError) return error;
+    throw error;
+  }
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/;

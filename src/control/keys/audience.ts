@@ -26,7 +26,7 @@ interface AudienceFault {
   readonly message: string;
 }
 
-export function judgeAudience(
+export function checkAudience(
   signed: string | undefined,
   { audience, acceptsUnbound }: Audience,
 ): AudienceFault | undefined {

@@ -2,8 +2,8 @@ import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { InvalidConfigError, type Problem } from '../../base/errors.js';
 import { keyNameField, personField, toProblem } from '../../base/fields.js';
-import { readTrustedFile } from '../../base/trusted-file.js';
 import type { Audience } from './audience.js';
+import { readNamedBy, readPublicBytes } from './current-file.js';
 import { bytesOf, publicKeyOf, verifyText } from './ed25519.js';
 import { findLookAlikes, personIdField } from './person.js';
 import { isSshSignature, parseSshKey, SSH_KEY_TYPES, type SshKey, verifySshText } from './ssh.js';
@@ -63,7 +63,6 @@ const validKey = keyEntry.superRefine(({ notBefore = -Infinity, notAfter = Infin
 const keyringFile = z.strictObject({
   version: z.literal(1, { error: 'must be 1' }),
   keys: z.array(validKey, { error: 'must be a list of keys' }),
-  /** Display names by id, for readers. */
   people: z.record(personIdField, personField).default({}),
 });
 
@@ -142,26 +141,21 @@ function findConfusable({ keys, people }: z.output<typeof keyringFile>): Problem
 }
 
 function findDuplicates(keys: readonly KeyringKey[]): Problem[] {
-  const names = new Map<string, number>();
-  const publics = new Map<string, number>();
-  return keys.flatMap((key, index) => {
-    const bytes = bytesOf(key.public.key).toString('hex');
-    const [sameName, samePublic] = [names.get(key.name), publics.get(bytes)];
-    names.set(key.name, index);
-    publics.set(bytes, index);
-    return [
-      ...(sameName === undefined
-        ? []
-        : [{ field: `keys.${index}.name`, message: `is also the name of keys.${sameName} (got "${key.name}")` }]),
-      ...(samePublic === undefined
-        ? []
-        : [
-            {
-              field: `keys.${index}.public`,
-              message: `is also the key of keys.${samePublic}: one key, one person and one role`,
-            },
-          ]),
-    ];
+  const seen = new Map<string, number>();
+  return keys.flatMap(({ name, public: { key } }, index): Problem[] => {
+    const bytes = bytesOf(key).toString('hex');
+    const [sameName, sameKey] = [seen.get(`name ${name}`), seen.get(bytes)];
+    seen.set(`name ${name}`, index).set(bytes, index);
+    const problems: Problem[] = [];
+    if (sameName !== undefined) {
+      const message = `is also the name of keys.${sameName} (got "${name}")`;
+      problems.push({ field: `keys.${index}.name`, message });
+    }
+    if (sameKey !== undefined) {
+      const message = `is also the key of keys.${sameKey}: one key, one person and one role`;
+      problems.push({ field: `keys.${index}.public`, message });
+    }
+    return problems;
   });
 }
 
@@ -176,23 +170,10 @@ export function isSignedBy({ public: publicKey }: KeyringKey, text: string, sign
  * @throws InvalidConfigError if the file is missing, not trusted or invalid
  */
 export function readKeyringFile(path: string, field = 'keyring'): Keyring {
-  try {
-    return Keyring.parse(parseYaml(checkPublic(readTrustedFile(path))));
-  } catch (error) {
-    if (!(error instanceof InvalidConfigError)) {
-      throw new InvalidConfigError([{ field, message: `${path} ${(error as Error).message}` }]);
-    }
-    throw new InvalidConfigError(
-      error.problems.map((problem) => ({ field, message: `${path}: ${problem.field} ${problem.message}` })),
-    );
-  }
+  return readNamedBy(field, path, () => Keyring.parse(parseYaml(readPublicBytes(path, PUBLIC_ONLY).toString('utf8'))));
 }
 
-/** Runs before parsing, because errors show values. */
-function checkPublic(text: string): string {
-  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return text;
-  throw new Error('holds a private key. A keyring holds public keys only, and its readers are not the owner of a key');
-}
+const PUBLIC_ONLY = '. A keyring holds public keys only, and its readers are not the owner of a key';
 
 function parseYaml(text: string): unknown {
   try {

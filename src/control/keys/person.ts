@@ -33,7 +33,6 @@ function toCodePoint(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** Two ids that look the same: they differ in `.`, `_`, `-`, or in l for 1 and o for 0. */
 interface LookAlike {
   readonly id: string;
   readonly other: string;
@@ -55,7 +54,6 @@ function shapeOf(id: string): string {
   return id.replaceAll(/[._-]/g, '').replaceAll('l', '1').replaceAll('o', '0');
 }
 
-/** Combining marks and invisible characters. */
 const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Whether a text looks like this person's id. If applications may name others, only this separates them. */

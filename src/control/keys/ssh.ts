@@ -64,7 +64,6 @@ class SshReader {
     return bytes;
   }
 
-  /** @throws RangeError if data is left */
   end(): void {
     if (this.#at !== this.#data.length) throw new RangeError('has more than its fields');
   }
@@ -87,7 +86,6 @@ export const SSH_NAMESPACE = 'approval.payout-queue';
 
 const MAGIC = 'SSHSIG';
 const VERSION = 1;
-/** The hardware key was touched. */
 const USER_PRESENT = 0x01;
 const HEAD = '-----BEGIN SSH SIGNATURE-----';
 const TAIL = '-----END SSH SIGNATURE-----';

@@ -3,35 +3,33 @@ import { NotVerifiedError } from '../../base/errors.js';
 import { amountField } from '../../base/fields.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
-import { type ApprovalCount, countApprovals } from '../approvals/approval.js';
-import { intentOf } from '../intents/intent.js';
-import { type IntentVerdict, verifyIntent } from '../intents/verify-intent.js';
+import { identify } from '../approvals/approvable-payout.js';
+import { type ApprovalCount, countApprovals, NO_APPROVALS } from '../approvals/approval.js';
 import type { BoundKeyring } from '../keys/keyring.js';
 import { findStranger } from '../keys/person.js';
-import { decide, type Decision, type WindowView } from '../policy/decide.js';
+import { decide, type Decision } from '../policy/decide.js';
 import type { LoadedPolicy } from '../policy/policy-file.js';
-import { type Cap, DEFAULT_USD, type Policy } from '../policy/policy.js';
+import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import { type Cap, isInDollars, type WindowView } from '../policy/rule.js';
 import { UsdRates } from '../policy/usd-rates.js';
-import { worthInMicros } from '../policy/usd.js';
+import { worthInMicros } from '../policy/values.js';
 
 /** The policy's decision, as far as a host that sends nothing can know it. */
 export interface Explanation {
   readonly decision: Decision;
   readonly approvals: ApprovalCount;
-  /** Why the signature does not count. */
   readonly unverified: string | undefined;
   /** What only the worker knows, and how it counted here: sentences. */
   readonly unknown: readonly string[];
 }
 
 /** Published in Redis: anyone with write access can alter it. Times are wall clock, ms. */
-export interface ToldByWorker {
+export interface WorkerReport {
   readonly at: number;
   readonly windows: readonly RuleUsage[];
   readonly rates: readonly (readonly [paymentId: number, rate: string])[];
 }
 
-const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
 const EMPTY_WINDOW: WindowView = { sum: () => 0n, freeAt: (_most, now) => now, ahead: 0n };
 const UNKNOWN_RATE = 'only the worker knows rates that are not pinned';
 
@@ -44,80 +42,74 @@ export function explainPayout(
   { policy, isListed }: LoadedPolicy,
   keyring: BoundKeyring | undefined,
   now: number,
-  told?: ToldByWorker,
+  report?: WorkerReport,
 ): Explanation {
-  const verified =
-    keyring &&
-    verifyIntent(intentOf(policy.platformId, payout, payout.signed ?? UNSIGNED), payout.signed, keyring, now);
-  const approvals = keyring && verified ? count(payout, policy, verified, keyring, now) : NO_APPROVALS;
   const { paymentId, amount, addressTo, signed } = payout;
+  const found = keyring && identify(payout, { platformId: policy.platformId, keyring, now });
+  const approvals =
+    keyring === undefined || typeof found !== 'object'
+      ? NO_APPROVALS
+      : countApprovals(found.about, payout.approvals ?? [], {
+          keyring,
+          lifetimeMs: policy.approvalsExpireAfterMs,
+          now,
+        });
   if (!amountField.safeParse(amount).success) {
     throw new NotVerifiedError(
       `A field of payout ${payout.payoutId} was altered: amount (got ${JSON.stringify(amount)})`,
     );
   }
   const rates = new UsdRates(policy.usd ?? DEFAULT_USD);
-  const toldRates = told?.rates.filter(([, rate]) => parseToldSpent('amount', rate) !== undefined) ?? [];
+  const reportedRates = report?.rates.filter(([, rate]) => parseReported('amount', rate) !== undefined) ?? [];
   // Every rate counts: only the worker knows its journal's anchors.
-  const anchors = new Map(toldRates.map(([currency, rate]) => [currency, { rate, at: now }]));
-  rates.update(toldRates, anchors, { now, wallNow: now });
+  const anchors = new Map(reportedRates.map(([currency, rate]) => [currency, { rate, at: now }]));
+  rates.update(reportedRates, anchors, { now, wallNow: now });
   const known = rates.worthOf(paymentId, amount, now);
   const worth = known.kind === 'known' ? known : { kind: 'unknown' as const, reason: UNKNOWN_RATE };
   const decision = decide(
     policy,
     { paymentId, amount, addressTo, signer: signed?.key },
     {
-      ...{ now, wallNow: now, worth, isListed, window: toWindows(told), addressSeenAt: undefined },
+      ...{ now, wallNow: now, worth, isListed, window: toWindows(report), addressSeenAt: undefined },
       ...{ approvedBy: approvals.approvedBy, rejectedBy: approvals.rejectedBy },
       stranger: keyring && findStranger(signed?.requestedBy, keyring.keys),
     },
   );
-  const unverified = verified?.kind === 'refused' ? verified.message : undefined;
-  return { decision, approvals, unverified, unknown: [...findUnknown(policy, decision, worth.kind === 'known', told)] };
-}
-
-function toWindows(told: ToldByWorker | undefined): (rule: string, bucket: string) => WindowView {
-  return (rule, bucket) => {
-    const usage = told?.windows.find((each) => each.rule === rule);
-    const spent = usage?.buckets.find((each) => each.bucket === bucket)?.spent;
-    const sum = usage && spent !== undefined ? parseToldSpent(usage.unit, spent) : undefined;
-    // The worker does not publish when there is room again.
-    return sum === undefined ? EMPTY_WINDOW : { sum: () => sum, freeAt: () => undefined, ahead: 0n };
+  const unverified = typeof found === 'string' ? found : undefined;
+  return {
+    decision,
+    approvals,
+    unverified,
+    unknown: [...findUnknown(policy, decision, worth.kind === 'known', report)],
   };
 }
 
-/** Never used: without a signature the verdict says so. */
-const UNSIGNED = { issuedAt: '', expiresAt: '' };
-
-function count(
-  { payoutId, approvals = [], signed }: Payout,
-  { platformId, approvalsExpireAfterMs: lifetimeMs }: Policy,
-  verified: IntentVerdict,
-  keyring: BoundKeyring,
-  now: number,
-): ApprovalCount {
-  if (verified.kind === 'refused') return NO_APPROVALS;
-  const { intentHash: intent, signer } = verified;
-  const about = { platformId, payoutId, intent, signedBy: signer.person, requestedBy: signed?.requestedBy };
-  return countApprovals(about, approvals, { keyring, lifetimeMs, now });
+function toWindows(report: WorkerReport | undefined): (rule: string, bucket: string) => WindowView {
+  return (rule, bucket) => {
+    const usage = report?.windows.find((each) => each.rule === rule);
+    const spent = usage?.buckets.find((each) => each.bucket === bucket)?.spent;
+    const sum = usage && spent !== undefined ? parseReported(usage.unit, spent) : undefined;
+    // The worker does not publish when there is room again.
+    return sum === undefined ? EMPTY_WINDOW : { sum: () => sum, freeAt: () => undefined, ahead: 0n };
+  };
 }
 
 function* findUnknown(
   { rules }: Policy,
   { all }: Decision,
   isWorthKnown: boolean,
-  told: ToldByWorker | undefined,
+  report: WorkerReport | undefined,
 ): Generator<string> {
   const asked = rules.filter(({ name }) => all.some(({ rule }) => rule === name));
   if (asked.some(({ cap }) => cap?.withinMs !== undefined)) {
-    yield told === undefined
+    yield report === undefined
       ? 'what was spent: every window counts as empty here'
-      : `what was spent since the worker told it at ${new Date(told.at).toISOString()}, and who waits before it`;
+      : `what was spent since the worker told it at ${new Date(report.at).toISOString()}, and who waits before it`;
   }
   if (asked.some(({ over }) => over.kind === 'cool_down')) {
     yield 'when its address was first seen: it counts as seen now';
   }
-  if (!isWorthKnown && asked.some(({ cap, when }) => cap?.unit === 'usd' || when.usdAbove !== undefined)) {
+  if (!isWorthKnown && asked.some(isInDollars)) {
     yield 'what it is worth in dollars: rules in dollars let it wait here';
   }
 }
@@ -126,7 +118,7 @@ function* findUnknown(
 const DECIMAL = /^\d{1,40}(\.\d{1,18})?$/;
 
 /** @returns the sum in the unit of its cap; undefined if it is invalid */
-function parseToldSpent(unit: Cap['unit'], text: string): bigint | undefined {
+function parseReported(unit: Cap['unit'], text: string): bigint | undefined {
   if (!DECIMAL.test(text)) return undefined;
   if (unit === 'usd') return worthInMicros(text, '1');
   if (unit === 'amount') return toUnits(text);

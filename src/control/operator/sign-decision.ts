@@ -6,7 +6,7 @@ import { toChangeError, wrongStateError } from '../../ledger/payout-ledger.js';
 import type { DecisionSigner, ResendDecision } from '../../operator/decision-signer.js';
 import { signAct, type ActSigner } from '../approvals/act-signer.js';
 import { hashIntent, intentOf } from '../intents/intent.js';
-import { StatementError } from '../intents/statement.js';
+import { tryFormat } from '../intents/statement.js';
 
 export class SignedDecisions implements DecisionSigner {
   readonly #signer: ActSigner;
@@ -45,14 +45,10 @@ export class SignedDecisions implements DecisionSigner {
 }
 
 function hashPayout(platformId: number, payout: Payout, signed: StoredSignature): string {
-  try {
-    return hashIntent(intentOf(platformId, payout, signed));
-  } catch (error) {
-    if (!(error instanceof StatementError)) throw error;
-    throw new ConflictError(`Payout ${payout.payoutId} was altered in Redis since it was signed: ${error.message}`, [
-      error.field,
-    ]);
-  }
+  const hash = tryFormat(() => hashIntent(intentOf(platformId, payout, signed)));
+  if (typeof hash === 'string') return hash;
+  const { field, message } = hash;
+  throw new ConflictError(`Payout ${payout.payoutId} was altered in Redis since it was signed: ${message}`, [field]);
 }
 
 function unsignedError({ payoutId, state }: Payout): ConflictError {

@@ -10,17 +10,15 @@ import { parseRejection, type ScriptRejection } from '../../ledger/sender-ledger
 import {
   type ApprovablePayout,
   type ApprovalView,
-  judgeApproval,
+  verifyApproval,
   verifyApprovable,
 } from '../approvals/approvable-payout.js';
 
 export interface UploadedApproval {
   readonly approval: SignedApproval;
-  /** For the events and the activity; not signed. */
   readonly reason: string | undefined;
 }
 
-/** Unsigned fields that `payouts approve --offline` prints for readers. */
 const BESIDE_IT = ['payout', 'text', 'reason'];
 
 /**
@@ -39,8 +37,8 @@ export function parseUploadedApproval(input: unknown): UploadedApproval {
   };
 }
 
-export function checkApproval(payout: ApprovablePayout, approval: SignedApproval, view: ApprovalView): string {
-  const { person, message } = judgeApproval(payout, approval, view);
+export function requireApproval(payout: ApprovablePayout, approval: SignedApproval, view: ApprovalView): string {
+  const { person, message } = verifyApproval(payout, approval, view);
   if (person !== undefined) return person;
   const { payoutId, by } = approval;
   throw new NotVerifiedError(`The approval of payout ${payoutId} by key ${by} does not count: ${message ?? ''}`);
@@ -57,14 +55,13 @@ export async function storeApproval(
   { approval, reason }: UploadedApproval,
   view: ApprovalView,
 ): Promise<string> {
-  const person = checkApproval(verifyApprovable(payout, view), approval, view);
+  const person = requireApproval(verifyApprovable(payout, view), approval, view);
   await addApproval(ledger, approval, reason);
   return person;
 }
 
 /** The most keys that may decide on one payout. */
 export const MAX_APPROVALS = 40;
-/** As JSON. */
 const MAX_APPROVAL_BYTES = 5_120;
 
 const approvalField = signedApprovalSchema.extend({
@@ -73,7 +70,6 @@ const approvalField = signedApprovalSchema.extend({
   by: keyNameField,
 });
 
-/** Checks only the form. */
 function parseApproval(input: unknown): SignedApproval {
   const approval = parseInput(approvalField, input);
   const bytes = Buffer.byteLength(toApprovalField(approval));
@@ -154,7 +150,6 @@ export async function readApprovalReasons(
 
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
-/** @param at - when it was signed, ms */
 export function toReasonKey(by: string, at: number): string {
   return `${by} ${at}`;
 }

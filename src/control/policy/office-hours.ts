@@ -14,7 +14,6 @@ interface LocalTime {
   readonly year: number;
   readonly month: number;
   readonly date: number;
-  /** 0 is Monday. */
   readonly day: number;
   readonly minute: number;
 }

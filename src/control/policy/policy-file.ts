@@ -2,55 +2,44 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { InvalidConfigError, type Problem } from '../../base/errors.js';
-import { readTrustedBytes } from '../../base/trusted-file.js';
 import { parseWallet, walletAndTagKey, walletKey } from '../../gateway/wallet.js';
+import { readNamedBy, readPublicBytes } from '../keys/current-file.js';
 import type { Keyring, KeyringKey } from '../keys/keyring.js';
 import { findLookAlikes } from '../keys/person.js';
-import type { IsListed } from './decide.js';
-import { type Over, parsePolicy, type Policy, type PolicyRule } from './policy.js';
+import { parsePolicy, type Policy } from './policy.js';
+import type { IsListed, Over, PolicyRule } from './rule.js';
 
 export interface LoadedPolicy {
   readonly policy: Policy;
   /** SHA-256 of the file and its lists, hexadecimal: hosts with the same hash decide alike. */
   readonly hash: string;
   readonly file: string;
-  /** Sentences for operators: valid, but probably not intended. */
   readonly warnings: readonly string[];
   readonly isListed: IsListed;
 }
 
-interface PolicyFileOptions {
-  /** The required account; undefined for any. */
-  readonly platformId?: number | undefined;
-  /** Undefined if signing is not required: then no rule can need a signer or an approval. */
-  readonly keyring: Pick<Keyring, 'keys'> | undefined;
-  readonly field?: string;
-  /** Wall clock, ms. */
-  readonly now?: number;
-}
-
 /**
  * Reads a policy and its lists.
+ * @param account - that it must be for, undefined for any; without a keyring no rule can need a signer or an approval
+ * @param field - the setting that names the file, for errors
+ * @param now - wall clock, ms
  * @throws InvalidConfigError with every problem of the files, the policy, the account and the keyring
  */
-export function readPolicyFile(file: string, options: PolicyFileOptions): LoadedPolicy {
-  const { field = 'policy', keyring, now = Date.now() } = options;
-  try {
+export function readPolicyFile(
+  file: string,
+  account: { readonly platformId?: number | undefined; readonly keyring: Pick<Keyring, 'keys'> | undefined },
+  field = 'policy',
+  now = Date.now(),
+): LoadedPolicy {
+  return readNamedBy(field, file, () => {
     const bytes = readPublic(file);
     const policy = parsePolicy(parseYaml(bytes.toString('utf8')));
     const lists = readLists(policy, dirname(file));
-    const { problems, warnings } = checkKeyring(policy, keyring, now);
-    const all = [...checkAccount(policy, options.platformId), ...lists.problems, ...problems];
+    const { problems, warnings } = checkKeyring(policy, account.keyring, now);
+    const all = [...checkAccount(policy, account.platformId), ...lists.problems, ...problems];
     if (all.length > 0) throw new InvalidConfigError(all);
     return { policy, hash: hashOf(bytes, lists.read), file, warnings, isListed: askLists(lists.read) };
-  } catch (error) {
-    if (!(error instanceof InvalidConfigError)) {
-      throw new InvalidConfigError([{ field, message: `${file} ${(error as Error).message}` }]);
-    }
-    throw new InvalidConfigError(
-      error.problems.map((problem) => ({ field, message: `${file}: ${problem.field} ${problem.message}` })),
-    );
-  }
+  });
 }
 
 function checkAccount(policy: Policy, platformId: number | undefined): Problem[] {
@@ -59,11 +48,8 @@ function checkAccount(policy: Policy, platformId: number | undefined): Problem[]
   return [{ field: 'platformId', message }];
 }
 
-/** Rejects a secret before parsing: errors show values. */
 function readPublic(file: string): Buffer {
-  const bytes = readTrustedBytes(file);
-  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(bytes.toString('latin1'))) return bytes;
-  throw new Error('holds a private key, and must hold rules or addresses only');
+  return readPublicBytes(file, ', and must hold rules or addresses only');
 }
 
 function parseYaml(text: string): object {
@@ -79,26 +65,23 @@ function parseYaml(text: string): object {
   throw new Error('is no policy: it must have "version: 1", "platformId", "default" and a list "rules"');
 }
 
-type AddressLists = ReadonlyMap<string, AddressList & { readonly bytes: Buffer }>;
+type AddressLists = ReadonlyMap<string, AddressList>;
 
 function readLists(policy: Policy, folder: string): { readonly read: AddressLists; readonly problems: Problem[] } {
-  const read = new Map<string, AddressList & { readonly bytes: Buffer }>();
+  const read = new Map<string, AddressList>();
   const problems = policy.rules.flatMap(({ when, cap }, index): Problem[] => {
     const { addressIn: list } = when;
     if (list === undefined) return [];
     const path = resolve(folder, list);
     try {
-      const bytes = read.get(list)?.bytes ?? readPublic(path);
-      const parsed = read.get(list) ?? { bytes, ...parseAddressList(bytes.toString('utf8')) };
-      read.set(list, parsed);
+      const { tagged, ...parsed } = read.get(list) ?? parseAddressList(readPublic(path));
+      read.set(list, { tagged, ...parsed });
       // The tag counts only if the list decides what a cap passes.
-      if (parsed.tagged === undefined || (cap !== undefined && policy.uncovered === 'hold')) return [];
-      throw new RangeError(
-        `${parsed.tagged} must be without the destination tag: this rule holds whatever tag follows`,
-      );
+      if (tagged === undefined || (cap !== undefined && policy.uncovered === 'hold')) return [];
+      throw new RangeError(`${tagged} must be without the destination tag: this rule holds whatever tag follows`);
     } catch (error) {
-      const said = (error as Error).message;
-      return [{ field: `rules.${index}.when.addressIn`, message: `names a list that cannot be used: ${path} ${said}` }];
+      const message = `names a list that cannot be used: ${path} ${(error as Error).message}`;
+      return [{ field: `rules.${index}.when.addressIn`, message }];
     }
   });
   return { read, problems };
@@ -126,6 +109,7 @@ function hashOf(policy: Buffer, lists: AddressLists): string {
 const LINE = /^(?!:)[^\s,;"'\p{Cc}\u0080-\u{10ffff}]{1,256}$/u;
 
 interface AddressList {
+  readonly bytes: Buffer;
   readonly wallet: ReadonlySet<string>;
   readonly recipient: ReadonlySet<string>;
   readonly tagged: string | undefined;
@@ -135,21 +119,22 @@ interface AddressList {
  * One address a line; `#` begins a comment.
  * @throws RangeError with the first invalid line and the number of others
  */
-function parseAddressList(text: string): AddressList {
-  const lines = text
+function parseAddressList(bytes: Buffer): AddressList {
+  const lines = bytes
+    .toString('utf8')
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
     .map((line) => line.replace(/(^|\s)#.*$/, '').trim());
-  const wrong = lines.flatMap((line, index) => (findRule(line) === undefined ? [] : [index]));
-  const [first] = wrong;
-  if (first !== undefined) {
-    const others = wrong.length === 1 ? '' : `, and ${wrong.length - 1} more of its lines cannot be used`;
-    const { [first]: line = '' } = lines;
-    throw new RangeError(`line ${first + 1} ${findRule(line)} (got ${JSON.stringify(line.slice(0, 80))})${others}`);
-  }
+  const wrong = lines.flatMap((line, index) => {
+    const rule = findRule(line);
+    return rule === undefined ? [] : [`line ${index + 1} ${rule} (got ${JSON.stringify(line.slice(0, 80))})`];
+  });
+  const others = wrong.length === 1 ? '' : `, and ${wrong.length - 1} more of its lines cannot be used`;
+  if (wrong[0] !== undefined) throw new RangeError(`${wrong[0]}${others}`);
   const addresses = lines.filter((line) => line !== '');
   const tagged = lines.findIndex((line) => parseWallet(line).tag !== undefined);
   return {
+    bytes,
     wallet: new Set(addresses.map(walletKey)),
     recipient: new Set(addresses.map(walletAndTagKey)),
     tagged: tagged === -1 ? undefined : `line ${tagged + 1} (${JSON.stringify(lines[tagged])})`,
@@ -170,15 +155,12 @@ function findRule(line: string): string | undefined {
     : 'must be an address alone, without what is before its colon';
 }
 
-type Approve = Extract<Over, { kind: 'approve' }>;
-
-interface KeyringFindings {
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly string[];
-}
-
 /** Without its keys, a rule would hold forever or count unverifiable data. */
-function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined, now: number): KeyringFindings {
+function checkKeyring(
+  policy: Policy,
+  keyring: Pick<Keyring, 'keys'> | undefined,
+  now: number,
+): { readonly problems: readonly Problem[]; readonly warnings: readonly string[] } {
   const problems = [...findConfusable(policy, keyring?.keys ?? [])];
   const warnings = new Set<string>();
   for (const [index, rule] of policy.rules.entries()) {
@@ -186,10 +168,8 @@ function checkKeyring(policy: Policy, keyring: Pick<Keyring, 'keys'> | undefined
       problems.push(...findUnsigned(rule, index));
     } else if (rule.over.kind === 'approve') {
       const found = checkGroup(rule.over, policy, keyring.keys, now);
-      if (found.problem !== undefined) {
-        problems.push({ field: `rules.${index}.over.approve.quorum`, message: found.problem });
-      }
-      for (const warning of found.warnings) warnings.add(warning);
+      if (typeof found === 'string') problems.push({ field: `rules.${index}.over.approve.quorum`, message: found });
+      else for (const warning of found) warnings.add(warning);
     }
   }
   return { problems, warnings: [...warnings] };
@@ -218,22 +198,18 @@ function* findUnsigned({ cap, over }: PolicyRule, index: number): Generator<Prob
 }
 
 function checkGroup(
-  { by, quorum }: Approve,
+  { by, quorum }: Extract<Over, { kind: 'approve' }>,
   { groups }: Policy,
   keys: readonly KeyringKey[],
   now: number,
-): { readonly problem?: string; readonly warnings: readonly string[] } {
+): string | readonly string[] {
   const persons = [...(groups.get(by) ?? [])];
   const approvers = personsOf('approver', keys, now);
   const able = persons.filter((person) => approvers.has(person));
   const unable = persons.filter((person) => !approvers.has(person)).join(', ');
   if (able.length < quorum) {
     const has = able.length === 0 ? 'nobody' : `only ${able.join(', ')}`;
-    const fix = `Add a key of ${unable} (\`payouts keys generate NAME --role approver\`)`;
-    return {
-      problem: `is ${quorum}, and of the group ${by} ${has} has a valid key of an approver. ${fix}`,
-      warnings: [],
-    };
+    return `is ${quorum}, and of the group ${by} ${has} has a valid key of an approver. Add a key of ${unable} (\`payouts keys generate NAME --role approver\`)`;
   }
   const warnings = unable === '' ? [] : [`of the group ${by} these have no valid key of an approver: ${unable}`];
   const producers = personsOf('producer', keys, now);
@@ -241,7 +217,7 @@ function checkGroup(
     if (!producers.has(person)) continue;
     warnings.push(`what ${person} signs as a producer never has ${quorum} approvals by ${by}: nobody approves his own`);
   }
-  return { warnings };
+  return warnings;
 }
 
 function personsOf(role: KeyringKey['role'], keys: readonly KeyringKey[], now: number): Set<string> {

@@ -15,9 +15,7 @@ interface Cursor {
 
 /** `first` is the place of the first answered spend. */
 interface Bucket {
-  /** Spends without an answer. */
   openSum: bigint;
-  /** Oldest first. */
   answered: LoggedSpend[];
   first: number;
   /** The longest window: older spends are forgotten. */
@@ -67,7 +65,6 @@ export class SpendingLog {
     bucket.openSum -= spend.value;
   }
 
-  /** The send provably did not pay. */
   release(spend: LoggedSpend): void {
     if (spend.isReleased) return;
     const { bucket, value, place } = spend;

@@ -1,8 +1,8 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import type { RateAnchor } from '../../ledger/control-record.js';
-import type { UsdWorth } from './decide.js';
 import type { UsdSettings } from './policy.js';
-import { worthInMicros } from './usd.js';
+import type { UsdWorth } from './rule.js';
+import { worthInMicros } from './values.js';
 
 interface Rate {
   readonly rate: string;
@@ -32,7 +32,6 @@ const FINEST = 10n ** 18n;
 export class UsdRates {
   #settings: UsdSettings;
   readonly #moveEveryMs: number;
-  /** Whether a latest rate needs a second sight to count. */
   isUnconfirmed = false;
   readonly #rates = new Map<number, Rate>();
   /** When this process first saw each anchor, monotonic: the wall clock counts only across starts. */
@@ -62,14 +61,12 @@ export class UsdRates {
       const anchor = this.#moveAnchor(rate, before?.rate, known, known && this.#ageOf(paymentId, known, now, wallNow));
       if (anchor === undefined) this.isUnconfirmed = true;
       else if (anchor.isNew) moved.set(paymentId, anchor.rate);
-      // The first rate cannot have jumped.
       const steadySince = before === undefined ? -Infinity : this.#isFar(before.rate, rate) ? now : before.steadySince;
       this.#rates.set(paymentId, { rate, at: now, steadySince, anchor: anchor?.rate });
     }
     return moved;
   }
 
-  /** Monotonic, ms; undefined without any. */
   get oldestAt(): number | undefined {
     const times = [...this.#rates.values()].map(({ at }) => at);
     return times.length === 0 ? undefined : Math.min(...times);
@@ -107,7 +104,6 @@ export class UsdRates {
     ageMs = 0,
   ): { readonly rate: string; readonly isNew: boolean } | undefined {
     if (known === undefined) {
-      // A second rate confirms the first.
       return before === undefined || this.#isFar(before, rate) ? undefined : { rate, isNew: true };
     }
     if (ageMs < this.#moveEveryMs) return { rate: known.rate, isNew: false };

@@ -1,19 +1,11 @@
-import { every, type Clock } from '../../base/clock.js';
-import type { GatewayClient } from '../../gateway/gateway-client.js';
-import type { SendJournal } from '../../journal/send-journal.js';
-import type { Logger } from '../../base/logger.js';
+import { every } from '../../base/clock.js';
 import { parseCurrencies } from '../../worker/keep-gateway-facts.js';
+import type { PolicedRuntime } from '../control-runtime.js';
 import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import { isInDollars } from '../policy/rule.js';
 import type { UsdRates } from '../policy/usd-rates.js';
 
-interface KeepRatesOptions {
-  readonly rates: UsdRates;
-  readonly journal: Pick<SendJournal, 'rateAnchors' | 'noteRates'>;
-  readonly policy: () => Policy;
-  readonly gateway: Pick<GatewayClient, 'currencies'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+type RatesRuntime = Pick<PolicedRuntime, 'current' | 'journal' | 'gateway' | 'clock' | 'logger'>;
 
 /** The longest interval. A short `maxAge` shortens it, or payouts would wait between two queries. */
 const FETCH_EVERY_MS = 5 * 60_000;
@@ -26,18 +18,18 @@ const CHECK_EVERY_MS = 1_000;
  * Fetches dollar rates from the gateway while the policy needs them, until the signal is aborted. Rates in Redis are
  * for display only: anyone with write access could set them.
  */
-export async function keepRates(options: KeepRatesOptions, signal: AbortSignal): Promise<void> {
-  const { policy, clock, logger } = options;
+export async function keepRates(runtime: RatesRuntime, rates: UsdRates, signal: AbortSignal): Promise<void> {
+  const { current, clock, logger } = runtime;
   let fetchAt = -Infinity;
   let reported: string | undefined;
   const fetch = async (): Promise<void> => {
-    await fetchRates(options);
+    await fetchRates(runtime, rates);
     // A rate seen once needs a second sight to count.
-    fetchAt = clock.now() + (options.rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(policy()));
+    fetchAt = clock.now() + (rates.isUnconfirmed ? RETRY_MS : fetchEveryMs(current.policy));
     reported = undefined;
   };
   const fetchWhenDue = (): Promise<void> | undefined =>
-    asksForDollars(policy()) && clock.now() >= fetchAt ? fetch() : undefined;
+    current.policy.rules.some(isInDollars) && clock.now() >= fetchAt ? fetch() : undefined;
   const onError = ({ message }: Error): void => {
     if (message !== reported) logger.warn({ error: message }, 'rates in dollars could not be fetched; payouts wait');
     reported = message;
@@ -46,7 +38,7 @@ export async function keepRates(options: KeepRatesOptions, signal: AbortSignal):
   await every(CHECK_EVERY_MS, fetchWhenDue, { clock, signal, onError });
 }
 
-async function fetchRates({ gateway, rates, journal, clock }: KeepRatesOptions): Promise<void> {
+async function fetchRates({ gateway, journal, clock }: RatesRuntime, rates: UsdRates): Promise<void> {
   const currencies = parseCurrencies(await gateway.currencies());
   const known = currencies.flatMap(({ paymentId, usdRate }) =>
     usdRate === undefined ? [] : [[paymentId, usdRate] as const],
@@ -59,8 +51,4 @@ async function fetchRates({ gateway, rates, journal, clock }: KeepRatesOptions):
 
 function fetchEveryMs({ usd = DEFAULT_USD }: Policy): number {
   return Math.min(FETCH_EVERY_MS, Math.max(RETRY_MS, usd.maxAgeMs / 2));
-}
-
-export function asksForDollars({ rules }: Policy): boolean {
-  return rules.some(({ when, cap }) => when.usdAbove !== undefined || cap?.unit === 'usd');
 }

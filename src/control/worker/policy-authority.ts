@@ -1,42 +1,30 @@
-import type { Clock } from '../../base/clock.js';
 import { fromUnits } from '../../base/decimal.js';
 import { walletAndTagKey } from '../../gateway/wallet.js';
 import type { RejectionNote, SignedSend } from '../../journal/journal-line.js';
-import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold, Payout } from '../../ledger/payout.js';
 import type { RuleUsage } from '../../ledger/reads/policy-report.js';
 import type { SpendEvent } from '../../ledger/control-record.js';
 import type { SendAuthority, SendPermit } from '../../worker/sender/send-authority.js';
-import { type ApprovalCount, countApprovals } from '../approvals/approval.js';
-import type { KeyFinder, Keyring } from '../keys/keyring.js';
+import { type ApprovalCount, countApprovals, NO_APPROVALS } from '../approvals/approval.js';
+import type { PolicedRuntime, PolicyInForce } from '../control-runtime.js';
 import { findStranger } from '../keys/person.js';
-import type { CurrentPolicy } from '../policy/current-policy.js';
-import { decide, type Decision, type PolicySubject, type UsdWorth, type Verdict } from '../policy/decide.js';
-import { type Cap, DEFAULT_USD, type Policy, type PolicyRule } from '../policy/policy.js';
+import { decide, type Decision, toHold } from '../policy/decide.js';
+import { DEFAULT_USD, type Policy } from '../policy/policy.js';
+import { isEarly, type UsdWorth, type Verdict } from '../policy/rule.js';
 import { UsdRates } from '../policy/usd-rates.js';
-import { formatMicros } from '../policy/usd.js';
-import { Spending } from './spending.js';
+import { formatMicros } from '../policy/values.js';
+import { Spending, type SpendingWorld } from './spending.js';
 import { type FrontOfLine, WaitingLines } from './waiting-lines.js';
 
-/** A policy as last read: its parts change together. */
-export type PolicyInForce = Pick<CurrentPolicy, 'policy' | 'hash' | 'isListed' | 'longestWindowMs'>;
-
-export interface PolicyAuthorityOptions {
-  readonly platformId: number;
-  readonly current: PolicyInForce;
-  /** Checks signatures first; undefined if signing is not required. */
-  readonly signatures?: SendAuthority | undefined;
-  /** Undefined if no approvals count. */
-  readonly keyring?: (KeyFinder & Pick<Keyring, 'keys'>) | undefined;
-  readonly journal: Pick<SendJournal, 'takeSpends' | 'seenAt' | 'rejectionOf' | 'noteRejected'>;
-  readonly clock: Pick<Clock, 'now' | 'wallNow'>;
-  readonly doubtMs: number;
-  readonly rateMoveEveryMs?: number | undefined;
-}
+type AuthorityRuntime = Pick<
+  PolicedRuntime,
+  'platformId' | 'current' | 'keyring' | 'journal' | 'clock' | 'doubtMs' | 'rateMoveEveryMs'
+>;
 
 /** Grants what the policy passes. It only holds: it never cancels a payout. */
 export class PolicyAuthority implements SendAuthority {
-  readonly #options: PolicyAuthorityOptions;
+  readonly #runtime: AuthorityRuntime;
+  readonly #signatures: SendAuthority | undefined;
   readonly #spending: Spending;
   readonly #lines = new WaitingLines();
   readonly #keepMs: number;
@@ -44,18 +32,18 @@ export class PolicyAuthority implements SendAuthority {
   #loaded: Omit<PolicyInForce, 'longestWindowMs'>;
   /** The next check of holds that wait in no line, monotonic, ms. */
   readonly #due = new Map<string, number>();
-  /** Addresses first seen since {@link takeUnseen}. */
   #unseen = new Set<string>();
   /** Rejections that the journal lacks, by intent. */
   readonly #unkept = new Map<string, RejectionNote>();
 
-  constructor(options: PolicyAuthorityOptions) {
-    const { current, clock, doubtMs } = options;
-    this.#options = options;
+  constructor(runtime: AuthorityRuntime, signatures: SendAuthority | undefined) {
+    const { current, doubtMs, rateMoveEveryMs } = runtime;
+    this.#runtime = runtime;
+    this.#signatures = signatures;
     this.#loaded = snapshot(current);
-    this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD, options.rateMoveEveryMs);
+    this.rates = new UsdRates(this.#loaded.policy.usd ?? DEFAULT_USD, rateMoveEveryMs);
     this.#keepMs = current.longestWindowMs + doubtMs;
-    this.#spending = new Spending({ clock, doubtMs, keepMs: this.#keepMs }, this.#world);
+    this.#spending = new Spending(runtime, this.#keepMs, this.#world);
   }
 
   get hash(): string {
@@ -66,10 +54,9 @@ export class PolicyAuthority implements SendAuthority {
   get usage(): RuleUsage[] {
     this.#useCurrent();
     this.catchUp();
-    return describeUsage(this.#loaded.policy, this.#spending, this.#lines, this.#options.clock.now());
+    return describeUsage(this.#loaded.policy, this.#spending, this.#lines, this.#runtime.clock.now());
   }
 
-  /** Whether a rule can be checked before a payout's turn. */
   get hasEarlyRules(): boolean {
     return this.#loaded.policy.rules.some(isEarly);
   }
@@ -98,7 +85,7 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   #take(placing: 'by wall clock' | 'now'): void {
-    const events = this.#options.journal.takeSpends();
+    const events = this.#runtime.journal.takeSpends();
     this.#spending.take(events, placing);
     for (const event of events) if (event.kind === 'begun') this.leave(event.spend.payoutId);
   }
@@ -108,7 +95,7 @@ export class PolicyAuthority implements SendAuthority {
    */
   findFronts(): string[][] {
     this.#useCurrent();
-    const now = this.#options.clock.now();
+    const now = this.#runtime.clock.now();
     const hasRoom = ({ rule, bucket, value }: FrontOfLine): boolean => {
       const { unknown, sum } = this.#spending.view(rule, bucket);
       const limit = this.#loaded.policy.rules.find(({ name }) => name === rule)?.cap?.limit ?? 0n;
@@ -117,9 +104,8 @@ export class PolicyAuthority implements SendAuthority {
     return this.#lines.take(hasRoom, OTHER_FRONTS);
   }
 
-  /** Held payouts in no line that are due for a check. */
   findDue(limit: number): string[] {
-    const now = this.#options.clock.now();
+    const now = this.#runtime.clock.now();
     const due: string[] = [];
     for (const [payoutId, at] of this.#due) {
       if (due.length === limit) break;
@@ -128,7 +114,6 @@ export class PolicyAuthority implements SendAuthority {
     return due;
   }
 
-  /** Whether the next check of a held payout is known. */
   knows(payoutId: string): boolean {
     return this.#lines.has(payoutId) || this.#due.has(payoutId);
   }
@@ -140,8 +125,8 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   /** Why a payout could not be sent however much room there was, so that people can approve it before its turn. */
-  judgeEarly(payout: Payout): Hold | undefined {
-    const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
+  checkEarly(payout: Payout): Hold | undefined {
+    const permit = this.#signatures?.permit(payout) ?? { kind: 'granted' };
     if (permit.kind === 'refused') return undefined;
     const { policy } = this.#loaded;
     const early = { ...policy, uncovered: 'send', rules: policy.rules.filter(isEarly) } as const;
@@ -153,7 +138,7 @@ export class PolicyAuthority implements SendAuthority {
 
   /** Notes when to check a payout again. Approvals and a new policy reach the worker in other ways. */
   #remember(payoutId: string, verdict: Verdict): void {
-    const { clock } = this.#options;
+    const { clock } = this.#runtime;
     const until = verdict.kind === 'send' ? undefined : verdict.until;
     const comesByItself = verdict.kind === 'wait' ? !this.#lines.has(payoutId) : until !== undefined;
     if (!comesByItself) {
@@ -173,13 +158,13 @@ export class PolicyAuthority implements SendAuthority {
 
   async keepRejections(): Promise<void> {
     for (const [intent, note] of this.#unkept) {
-      await this.#options.journal.noteRejected(note);
+      await this.#runtime.journal.noteRejected(note);
       this.#unkept.delete(intent);
     }
   }
 
   permit(payout: Payout): SendPermit {
-    const permit = this.#options.signatures?.permit(payout) ?? { kind: 'granted' };
+    const permit = this.#signatures?.permit(payout) ?? { kind: 'granted' };
     if (permit.kind === 'refused') {
       this.leave(payout.payoutId);
       return permit;
@@ -202,10 +187,14 @@ export class PolicyAuthority implements SendAuthority {
     return { ...permit, counted: { judged, keepMs: this.#keepMs } };
   }
 
-  #decide(policy: Policy, payout: Payout, signed: SignedSend | undefined): Judgement {
-    const { clock, journal, keyring } = this.#options;
+  #decide(
+    policy: Policy,
+    payout: Payout,
+    signed: SignedSend | undefined,
+  ): { readonly decision: Decision; readonly approvals: ApprovalCount; readonly worth: UsdWorth } {
+    const { clock, journal, keyring } = this.#runtime;
     const { payoutId, paymentId, amount, addressTo } = payout;
-    const subject: PolicySubject = { paymentId, amount, addressTo, signer: signed?.key };
+    const subject = { paymentId, amount, addressTo, signer: signed?.key };
     const approvals = this.#countApprovals(payout, signed);
     const now = clock.now();
     const worth = this.rates.worthOf(paymentId, amount, now);
@@ -221,7 +210,6 @@ export class PolicyAuthority implements SendAuthority {
       }),
       approvedBy: approvals.approvedBy,
       rejectedBy: approvals.rejectedBy,
-      // The signed value.
       stranger: keyring && findStranger(payout.signed?.requestedBy, keyring.keys),
     });
     return { decision, approvals, worth };
@@ -234,10 +222,9 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   #countApprovals({ payoutId, approvals = [], signed: stored }: Payout, signed: SignedSend | undefined): ApprovalCount {
-    const { platformId, keyring, clock, journal } = this.#options;
+    const { platformId, keyring, clock, journal } = this.#runtime;
     if (keyring === undefined || signed === undefined) return NO_APPROVALS;
     const signedBy = keyring.find(signed.key)?.person ?? '';
-    // The signed value.
     const requestedBy = stored?.requestedBy;
     const { intent, issuedAt } = signed;
     const payout = { platformId, payoutId, intent, signedBy, requestedBy };
@@ -254,11 +241,11 @@ export class PolicyAuthority implements SendAuthority {
   }
 
   get #asksForNewAddresses(): boolean {
-    return this.#loaded.policy.rules.some(({ when }) => when.isAddressNew === true);
+    return this.#loaded.policy.rules.some(({ when }) => when.address === 'new');
   }
 
   #useCurrent(): void {
-    const { current } = this.#options;
+    const { current } = this.#runtime;
     if (current.policy === this.#loaded.policy) return;
     this.#loaded = snapshot(current);
     this.rates.use(this.#loaded.policy.usd ?? DEFAULT_USD);
@@ -267,29 +254,16 @@ export class PolicyAuthority implements SendAuthority {
     this.#lines.clear();
   }
 
-  get #world(): ConstructorParameters<typeof Spending>[1] {
+  get #world(): SpendingWorld {
     const { policy, isListed } = this.#loaded;
     const worthOf = (paymentId: number, amount: string): UsdWorth =>
-      this.rates.worthOf(paymentId, amount, this.#options.clock.now());
+      this.rates.worthOf(paymentId, amount, this.#runtime.clock.now());
     return { policy, isListed, worthOf };
   }
 }
 
-interface Judgement {
-  readonly decision: Decision;
-  readonly approvals: ApprovalCount;
-  readonly worth: UsdWorth;
-}
-
-const NO_APPROVALS: ApprovalCount = { approvedBy: new Set(), rejectedBy: undefined, counted: [], refused: [] };
-
 function snapshot({ policy, hash, isListed }: PolicyInForce): Omit<PolicyInForce, 'longestWindowMs'> {
   return { policy, hash, isListed };
-}
-
-/** Whether the verdict depends neither on other sends nor on the hour. */
-function isEarly({ cap, hours }: PolicyRule): boolean {
-  return cap?.withinMs === undefined && hours === undefined;
 }
 
 /** A wait without a known end is checked again after this time. */
@@ -298,25 +272,6 @@ const AGAIN_MS = 30_000;
 /** Lines without room to check at each call: their first payout may have been cancelled. */
 const OTHER_FRONTS = 20;
 
-function toHold(verdict: Exclude<Verdict, { kind: 'send' }>): Hold {
-  const { kind: reason, rule } = verdict;
-  const needs = verdict.kind === 'approve' ? { by: verdict.by, persons: verdict.missing } : undefined;
-  const until = verdict.until === undefined ? undefined : new Date(verdict.until).toISOString();
-  return { kind: 'policy', reason, rule, message: describe(verdict), isTampering: false, needs, until };
-}
-
-function describe(verdict: Exclude<Verdict, { kind: 'send' }>): string {
-  const { rule, reason } = verdict;
-  const why = `Rule ${rule} of the policy: ${reason}.`;
-  if (verdict.kind === 'approve') {
-    const persons = verdict.missing === 1 ? '1 more person' : `${verdict.missing} more people`;
-    return `${why} ${persons} of the group ${verdict.by} must approve it: \`payouts approve\`.`;
-  }
-  if (verdict.kind === 'refuse') return `${why} Change the policy, or cancel the payout.`;
-  return `${why} It is sent by itself when the rule lets it pass.`;
-}
-
-/** Only the fullest buckets of a rule are published. */
 const MOST_BUCKETS = 10;
 
 /** @param now - monotonic, ms */
@@ -329,29 +284,19 @@ function describeUsage(
   return rules.flatMap(({ name, cap }) => {
     if (cap?.withinMs === undefined) return [];
     const { unit, limit, withinMs, per = null } = cap;
-    const buckets = [...spending.bucketsOf(name, now)].sort(([, one], [, other]) => (one < other ? 1 : -1));
-    const shown = (buckets.length === 0 && per === null ? [['', 0n] as const] : buckets).slice(0, MOST_BUCKETS);
-    return [
-      {
-        ...{ rule: name, unit, limit: show(cap, limit), withinMs, per },
-        buckets: shown.map(([bucket, spent]) => ({
-          bucket,
-          spent: show(cap, spent),
-          wanted: show(cap, lines.wanted(name, bucket)),
-          ratio: toRatio(spent, limit),
-        })),
-        unknown: spending.view(name, '').unknown ?? null,
-      },
-    ];
+    const show = (value: bigint): string =>
+      unit === 'usd' ? formatMicros(value) : unit === 'count' ? value.toString() : fromUnits(value);
+    const all = [...spending.bucketsOf(name, now)].sort(([, one], [, other]) => (one < other ? 1 : -1));
+    const shown = (all.length === 0 && per === null ? [['', 0n] as const] : all).slice(0, MOST_BUCKETS);
+    const buckets = shown.map(([bucket, spent]) => ({
+      ...{ bucket, spent: show(spent), wanted: show(lines.wanted(name, bucket)), ratio: toRatio(spent, limit) },
+    }));
+    const unknown = spending.view(name, '').unknown ?? null;
+    return [{ rule: name, unit, limit: show(limit), withinMs, per, buckets, unknown }];
   });
 }
 
 function toRatio(spent: bigint, limit: bigint): number {
   if (limit === 0n) return spent === 0n ? 0 : 1;
   return Number((spent * 10_000n) / limit) / 10_000;
-}
-
-function show({ unit }: Cap, value: bigint): string {
-  if (unit === 'usd') return formatMicros(value);
-  return unit === 'count' ? value.toString() : fromUnits(value);
 }

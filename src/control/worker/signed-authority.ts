@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.js';
 import type { SignedSend } from '../../journal/journal-line.js';
-import type { SendJournal } from '../../journal/send-journal.js';
 import type { Hold, Payout } from '../../ledger/payout.js';
 import type {
   GrantedSend,
@@ -9,21 +8,20 @@ import type {
   ResumeVerdict,
   SendAuthority,
 } from '../../worker/sender/send-authority.js';
+import type { ControlRuntime } from '../control-runtime.js';
 import { parseAct, type SignedAct, verifyAct } from '../approvals/act.js';
 import { intentOf, proofOf } from '../intents/intent.js';
 import { verifyIntent } from '../intents/verify-intent.js';
 import type { KeyFinder } from '../keys/keyring.js';
 
-export interface SignedAuthorityOptions {
-  readonly platformId: number;
+/** What deciding about signatures needs; `payouts doctor` has no more of it. */
+export interface SignedRuntime extends Pick<ControlRuntime, 'platformId' | 'doubtMs'> {
   readonly keyring: KeyFinder;
   readonly journal: Pick<
-    SendJournal,
+    ControlRuntime['journal'],
     'bornAt' | 'prunedUpTo' | 'unclearedAttempts' | 'wasAccepted' | 'hasAct' | 'lastSends'
   >;
   readonly clock: Pick<Clock, 'wallNow'>;
-  /** Longest time from journal line to sent request, ms. */
-  readonly doubtMs: number;
 }
 
 export type SignedPermit = (GrantedSend & { readonly signed: SignedSend }) | RefusedSend;
@@ -42,14 +40,14 @@ const SENT_AND_EXPIRED = `It expired after an attempt, and cannot be signed agai
  * earlier sends, whatever Redis says.
  */
 export class SignedAuthority implements SendAuthority, ResumeAuthority {
-  readonly #options: SignedAuthorityOptions;
+  readonly #runtime: SignedRuntime;
 
-  constructor(options: SignedAuthorityOptions) {
-    this.#options = options;
+  constructor(runtime: SignedRuntime) {
+    this.#runtime = runtime;
   }
 
   permit(payout: Payout): SignedPermit {
-    const { platformId, keyring, clock, doubtMs } = this.#options;
+    const { platformId, keyring, clock, doubtMs } = this.#runtime;
     const { signed } = payout;
     if (signed === undefined) {
       const message = payout.attempt > 0 ? SENT_AND_UNSIGNED : UNSIGNED;
@@ -64,13 +62,13 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
     const proof = proofOf(payout, signed);
     return (
-      this.#judgeJournal(issuedAt, expiresAt) ??
-      this.#judgeAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, proof, doubtMs })
+      this.#checkJournal(issuedAt, expiresAt) ??
+      this.#checkAttempts(payout, { intent: verdict.intentHash, key: signed.key, issuedAt, expiresAt, proof, doubtMs })
     );
   }
 
   judgeResume(act: string | undefined, pausedAt: number): ResumeVerdict {
-    const { platformId, keyring, clock, journal } = this.#options;
+    const { platformId, keyring, clock, journal } = this.#runtime;
     const signed = act === undefined ? undefined : parseAct(act);
     if (signed === undefined) return { kind: 'refused', message: 'there is no signed act' };
     const wanted = { act: 'resume', payoutId: '', intent: '', attempt: undefined } as const;
@@ -84,8 +82,8 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /** Refuses if the journal cannot know of an earlier send. */
-  #judgeJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
-    const { bornAt, prunedUpTo } = this.#options.journal;
+  #checkJournal(issuedAt: number, expiresAt: number): SignedPermit | undefined {
+    const { bornAt, prunedUpTo } = this.#runtime.journal;
     if (issuedAt < bornAt) {
       const message = `It was signed before the send journal of this worker was begun (${new Date(bornAt).toISOString()}), which cannot know whether it was sent. If the gateway's records show that it was not, run \`payouts audit adopt-journal\` on the worker's host, then \`payouts release\`.`;
       return refuse({ kind: 'journal', reason: 'before_birth', message, isTampering: false });
@@ -98,11 +96,11 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   /** Every earlier attempt needs proof that it was not sent, or an operator's signed act. */
-  #judgeAttempts(payout: Payout, signed: SignedSend): SignedPermit {
-    const attempts = this.#options.journal.unclearedAttempts(payout.payoutId, Infinity);
+  #checkAttempts(payout: Payout, signed: SignedSend): SignedPermit {
+    const attempts = this.#runtime.journal.unclearedAttempts(payout.payoutId, Infinity);
     if (attempts.length === 0) return { kind: 'granted', signed };
     const act = payout.act === undefined ? undefined : parseAct(payout.act);
-    const verdict = this.#judgeAct(payout, signed.intent, act, attempts);
+    const verdict = this.#verifyAct(payout, signed.intent, act, attempts);
     if (verdict.kind === 'accepted') {
       return { kind: 'granted', signed: { ...signed, act: verdict.actHash, clears: attempts } };
     }
@@ -114,8 +112,8 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
     return refuse({ kind: 'journal', reason: 'sent_before', message, isTampering: true });
   }
 
-  #judgeAct(payout: Payout, intent: string, act: SignedAct | undefined, attempts: readonly number[]): ResumeVerdict {
-    const { platformId, keyring, clock, journal } = this.#options;
+  #verifyAct(payout: Payout, intent: string, act: SignedAct | undefined, attempts: readonly number[]): ResumeVerdict {
+    const { platformId, keyring, clock, journal } = this.#runtime;
     const [attempt] = attempts;
     if (act === undefined) return { kind: 'refused', message: 'there is no signed act' };
     if (attempts.length > 1 || attempt === undefined) {
@@ -136,7 +134,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
   }
 
   #wasAccepted({ payoutId }: Payout, attempt: number): boolean {
-    return this.#options.journal.wasAccepted(payoutId, attempt);
+    return this.#runtime.journal.wasAccepted(payoutId, attempt);
   }
 
   /**
@@ -144,7 +142,7 @@ export class SignedAuthority implements SendAuthority, ResumeAuthority {
    * worker may have allowed more time than this one does. An attempt that is not among the newest is long over.
    */
   #decidableFrom(payoutId: string, attempt: number): number {
-    const { journal, doubtMs } = this.#options;
+    const { journal, doubtMs } = this.#runtime;
     const sends = journal
       .lastSends(NEWEST_SENDS)
       .filter((send) => send.payoutId === payoutId && send.attempt === attempt && send.outcome?.kind !== 'rejected');

@@ -1,30 +1,28 @@
-import type { Clock } from '../../base/clock.js';
 import type { Spend, SpendEvent } from '../../ledger/control-record.js';
+import type { ControlRuntime } from '../control-runtime.js';
+import type { Policy } from '../policy/policy.js';
 import {
   bucketOf,
+  type Cap,
   type IsListed,
+  isInDollars,
   matches,
-  type PolicySubject,
+  type PolicyRule,
+  seriesOf,
   type UsdWorth,
   valueOf,
   type WindowView,
-} from '../policy/decide.js';
-import type { Cap, Policy, PolicyRule } from '../policy/policy.js';
+} from '../policy/rule.js';
 import { type LoggedSpend, SpendingLog } from '../policy/spending-log.js';
 
-interface SpendingOptions {
-  readonly clock: Pick<Clock, 'now' | 'wallNow'>;
-  /** Longest time from journal line to sent request, ms. */
-  readonly doubtMs: number;
-  /** At least the longest window, ms. */
-  readonly keepMs: number;
-}
-
-interface Held extends HeldSpend {
+interface Held {
+  readonly spend: Spend;
   /** Monotonic, ms. */
   readonly begunAt: number;
+  /** When it begins to age, monotonic, ms; undefined while its request may be on its way. */
   agesFrom: number | undefined;
   isAccepted: boolean;
+  /** By the number of the series. */
   logged: (LoggedSpend | undefined)[];
 }
 
@@ -38,18 +36,20 @@ const CLOCKS_WITHIN_MS = 2_000;
  * every `now` is monotonic, ms.
  */
 export class Spending {
-  readonly #options: SpendingOptions;
+  readonly #runtime: Pick<ControlRuntime, 'clock' | 'doubtMs'>;
+  readonly #keepMs: number;
   readonly #held = new Map<string, Held>();
   /** Spends whose request may be on its way. */
   readonly #open = new Set<string>();
-  /** The latest time given to windows, which take times in order; monotonic, ms. */
   #latest = -Infinity;
   #world: SpendingWorld;
   /** Built on demand: a process that stands by only remembers. */
   #windows: ReadonlyMap<string, RuleWindow> | undefined;
 
-  constructor(options: SpendingOptions, world: SpendingWorld) {
-    this.#options = options;
+  /** @param keepMs - at least the longest window */
+  constructor(runtime: Pick<ControlRuntime, 'clock' | 'doubtMs'>, keepMs: number, world: SpendingWorld) {
+    this.#runtime = runtime;
+    this.#keepMs = keepMs;
     this.#world = world;
   }
 
@@ -60,7 +60,7 @@ export class Spending {
 
   /** @param placing - `by wall clock` for spends from before this process was the sender */
   take(events: readonly SpendEvent[], placing: 'by wall clock' | 'now'): void {
-    if (placing === 'now') this.#apply(events, () => this.#options.clock.now());
+    if (placing === 'now') this.#apply(events, () => this.#runtime.clock.now());
     else {
       // A day may have 86,400 events: building the windows once is much less work than moving them for each event.
       this.#windows = undefined;
@@ -80,7 +80,6 @@ export class Spending {
     this.#forget();
   }
 
-  /** Whether a spend is known and may have paid. */
   has(id: string): boolean {
     return this.#held.has(id);
   }
@@ -99,7 +98,7 @@ export class Spending {
 
   view(rule: string, bucket: string): Omit<WindowView, 'ahead'> {
     const { series, withinMs } = this.#windowOf(rule);
-    return series.view(withinMs, bucket, this.#options.clock.now());
+    return series.view(withinMs, bucket, this.#runtime.clock.now());
   }
 
   #windowOf(rule: string): RuleWindow {
@@ -142,7 +141,7 @@ export class Spending {
 
   /** A request without an answer cannot arrive any more after `doubtMs`. */
   #endDoubts(): void {
-    const { clock, doubtMs } = this.#options;
+    const { clock, doubtMs } = this.#runtime;
     for (const id of this.#open) {
       const held = this.#held.get(id);
       if (held !== undefined && held.begunAt + doubtMs <= clock.now()) this.#age(id, held.begunAt + doubtMs);
@@ -150,15 +149,14 @@ export class Spending {
   }
 
   #forget(): void {
-    const { clock, keepMs } = this.#options;
+    const { clock } = this.#runtime;
     for (const [id, { agesFrom }] of this.#held) {
       // Oldest first: the rest is younger, except spends taken from another process.
-      if (agesFrom === undefined || agesFrom + keepMs > clock.now()) return;
+      if (agesFrom === undefined || agesFrom + this.#keepMs > clock.now()) return;
       this.#held.delete(id);
     }
   }
 
-  /** Each series once. */
   get #standing(): Iterable<SpendSeries> {
     return allOf(this.#windows);
   }
@@ -169,7 +167,7 @@ export class Spending {
       (one, other) => (one.agesFrom ?? Infinity) - (other.agesFrom ?? Infinity),
     );
     this.#latest = byAge.findLast(({ agesFrom }) => agesFrom !== undefined)?.agesFrom ?? -Infinity;
-    const now = this.#options.clock.now();
+    const now = this.#runtime.clock.now();
     const all = [...allOf(windows)];
     for (const held of byAge) {
       held.logged = [];
@@ -184,7 +182,7 @@ export class Spending {
 
   /** Converts wall clock to monotonic, never into the future: another host's clock may be ahead. */
   #toMonotonic(at: number): number {
-    const { clock } = this.#options;
+    const { clock } = this.#runtime;
     return clock.now() - Math.max(0, clock.wallNow() - at - CLOCKS_WITHIN_MS);
   }
 }
@@ -193,19 +191,11 @@ function allOf(windows: ReadonlyMap<string, RuleWindow> | undefined): Iterable<S
   return new Set([...(windows?.values() ?? [])].map(({ series }) => series));
 }
 
-interface SpendingWorld {
+export interface SpendingWorld {
   readonly policy: Policy;
   readonly isListed: IsListed;
   /** The present worth, for spends without a noted one. */
   readonly worthOf: (paymentId: number, amount: string) => UsdWorth;
-}
-
-interface HeldSpend {
-  readonly spend: Spend;
-  /** When it begins to age, monotonic, ms; undefined while its request may be on its way. */
-  readonly agesFrom: number | undefined;
-  /** By the number of the series. */
-  readonly logged: (LoggedSpend | undefined)[];
 }
 
 interface CappedRule extends PolicyRule {
@@ -224,8 +214,7 @@ class SpendSeries {
   readonly #longestMs: number;
   readonly #log: SpendingLog;
   readonly #world: SpendingWorld;
-  /** Spends of unknown value. */
-  readonly #unvalued = new Map<string, HeldSpend>();
+  readonly #unvalued = new Map<string, Held>();
 
   private constructor(number: number, rules: readonly [CappedRule, ...CappedRule[]], world: SpendingWorld) {
     this.#number = number;
@@ -235,11 +224,10 @@ class SpendSeries {
     this.#world = world;
   }
 
-  /** By rule name. */
   static of(world: SpendingWorld): ReadonlyMap<string, RuleWindow> {
     const alike = new Map<string, [CappedRule, ...CappedRule[]]>();
     for (const rule of world.policy.rules.filter(hasWindow)) {
-      const kind = describe(rule);
+      const kind = seriesOf(rule);
       alike.set(kind, [...(alike.get(kind) ?? []), rule] as [CappedRule, ...CappedRule[]]);
     }
     return new Map(
@@ -250,11 +238,11 @@ class SpendSeries {
     );
   }
 
-  isOver({ agesFrom }: HeldSpend, now: number): boolean {
+  isOver({ agesFrom }: Held, now: number): boolean {
     return isOver(agesFrom, this.#longestMs, now);
   }
 
-  count(held: HeldSpend): void {
+  count(held: Held): void {
     const { spend, logged } = held;
     if (logged[this.#number] !== undefined) return;
     const value = this.#valueOf(spend);
@@ -263,12 +251,12 @@ class SpendSeries {
     else logged[this.#number] = this.#log.begin(bucketOf(this.#rule.cap, spend), value);
   }
 
-  answer({ logged }: HeldSpend, at: number): void {
+  answer({ logged }: Held, at: number): void {
     const found = logged[this.#number];
     if (found !== undefined) this.#log.answer(found, at);
   }
 
-  release({ logged, spend }: HeldSpend): void {
+  release({ logged, spend }: Held): void {
     const found = logged[this.#number];
     if (found !== undefined) this.#log.release(found);
     this.#unvalued.delete(spend.id);
@@ -286,25 +274,18 @@ class SpendSeries {
     };
   }
 
-  /** Undefined if the rules do not apply to the spend. */
   #valueOf(spend: Spend): ReturnType<typeof valueOf> | undefined {
     const { isListed } = this.#world;
-    const worth = this.#asksForDollars ? this.#worthOf(spend) : NOT_ASKED;
-    const subject: PolicySubject = spend;
-    const applies = matches(this.#rule.when, subject, { worth, isListed });
+    const worth = isInDollars(this.#rule) ? this.#worthOf(spend) : NOT_ASKED;
+    const applies = matches(this.#rule.when, spend, { worth, isListed });
     if (applies === 'no') return undefined;
-    return applies === 'yes' ? valueOf(this.#rule.cap, subject, worth) : applies;
+    return applies === 'yes' ? valueOf(this.#rule.cap, spend, worth) : applies;
   }
 
   #worthOf({ usd, paymentId, amount }: Spend): UsdWorth {
     return usd === undefined ? this.#world.worthOf(paymentId, amount) : { kind: 'known', micros: usd };
   }
 
-  get #asksForDollars(): boolean {
-    return this.#rule.cap.unit === 'usd' || this.#rule.when.usdAbove !== undefined;
-  }
-
-  /** @returns why the window's sum is unknown, or undefined */
   #findUnknown(withinMs: number, now: number): string | undefined {
     for (const [id, held] of this.#unvalued) {
       if (isOver(held.agesFrom, withinMs, now)) {
@@ -321,20 +302,6 @@ class SpendSeries {
 }
 
 const NOT_ASKED: UsdWorth = { kind: 'unknown', reason: 'no rule asks for dollars' };
-
-/** Rules with the same text count the same spends, in the same unit and buckets. */
-function describe({ when, cap: { unit, per } }: CappedRule): string {
-  const { paymentIds = [], isAddressNew, isAddressUnparsed, usdAbove, addressIn } = when;
-  return JSON.stringify([
-    [...paymentIds].sort(),
-    isAddressNew,
-    isAddressUnparsed,
-    usdAbove?.toString(),
-    addressIn,
-    unit,
-    per,
-  ]);
-}
 
 function isOver(agesFrom: number | undefined, withinMs: number, now: number): boolean {
   return agesFrom !== undefined && agesFrom + withinMs <= now;

@@ -1,4 +1,4 @@
-import type { Verdict } from '../policy/decide.js';
+import type { Verdict } from '../policy/rule.js';
 
 export interface FrontOfLine {
   readonly rule: string;
@@ -12,9 +12,7 @@ export interface FrontOfLine {
  */
 export class WaitingLines {
   readonly #lines = new Map<string, WaitingLine>();
-  /** The lines of each payout. */
   readonly #places = new Map<string, Set<string>>();
-  /** The next line to take without room. */
   #turn = 0;
 
   /** The sum before a payout, or of the whole line if it does not wait there. */
@@ -22,7 +20,6 @@ export class WaitingLines {
     return this.#lines.get(toName(rule, bucket))?.ahead(payoutId) ?? 0n;
   }
 
-  /** The sum of the whole line. */
   wanted(rule: string, bucket: string): bigint {
     return this.#lines.get(toName(rule, bucket))?.total ?? 0n;
   }
@@ -91,7 +88,6 @@ function toName(rule: string, bucket: string): string {
 export class WaitingLine {
   readonly rule: string;
   readonly bucket: string;
-  /** In the order of their places. */
   readonly #waiting = new Map<string, { readonly place: number; value: bigint }>();
   /** From place 1: each entry sums as many places up to its own as the lowest bit of its place says. */
   #tree: bigint[] = [0n];
@@ -110,7 +106,6 @@ export class WaitingLine {
     return this.#total;
   }
 
-  /** 0 for an empty line. */
   get front(): bigint {
     const [first] = this.#waiting.values();
     return first?.value ?? 0n;
@@ -125,7 +120,6 @@ export class WaitingLine {
     return found === undefined ? this.#total : this.#sumUpTo(found.place - 1);
   }
 
-  /** Adds a payout at the end. One that waits already keeps its place and gets the new value. */
   stand(payoutId: string, value: bigint): void {
     const found = this.#waiting.get(payoutId);
     if (found === undefined) this.#append(payoutId, value);
@@ -162,7 +156,6 @@ export class WaitingLine {
     return sum;
   }
 
-  /** Renumbers the places without gaps. */
   #closeUp(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();

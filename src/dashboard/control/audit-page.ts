@@ -1,4 +1,4 @@
-import { formatMicros } from '../../control/policy/usd.js';
+import { formatMicros } from '../../control/policy/values.js';
 import { formatMoney } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';

@@ -1,6 +1,7 @@
 import { audienceOf } from '../../base/settings.js';
 import { systemClock } from '../../base/clock.js';
 import { type Audience, openAudience } from '../../control/keys/audience.js';
+import { CurrentFile } from '../../control/keys/current-file.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
 import { type LoadedPolicy, readPolicyFile } from '../../control/policy/policy-file.js';
 import { InvalidConfigError } from '../../base/errors.js';
@@ -17,29 +18,26 @@ interface ControlFilesOptions {
 
 /** A dashboard's keyring and policies, each as its file is now. */
 export class ControlFiles {
-  readonly #keyring: CurrentFile<Keyring> | undefined;
+  readonly #keyring: FreshFile<Keyring> | undefined;
   readonly #audiences = new Map<number, Audience>();
-  readonly #policies = new Map<number, CurrentFile<LoadedPolicy>>();
+  readonly #policies = new Map<number, FreshFile<LoadedPolicy>>();
 
   /** @throws InvalidConfigError if a file is missing, untrusted or invalid */
   constructor(
     { platformId: given, keysFile, audiences, acceptUnboundUntil, policyFiles = new Map() }: ControlFilesOptions,
     logger: Logger,
   ) {
-    const now = (): number => systemClock.now();
     if (keysFile !== undefined) {
-      const read = (): Keyring => readKeyringFile(keysFile, 'keysFile');
-      this.#keyring = new CurrentFile({ name: 'the keyring', read, now, logger });
+      this.#keyring = new FreshFile('the keyring', () => readKeyringFile(keysFile, 'keysFile'), logger);
     }
     for (const platformId of keysFile === undefined ? [] : [given].flat()) {
       const audience = requireAudience(audiences, platformId);
       this.#audiences.set(platformId, openAudience(audience, acceptUnboundUntil, systemClock));
     }
     for (const [platformId, file] of policyFiles) {
-      const keyring = (): Keyring | undefined => this.#keyring?.content;
-      const read = (): LoadedPolicy => readPolicyFile(file, { platformId, keyring: keyring(), field: 'policyFile' });
-      const name = `the policy of account ${platformId}`;
-      this.#policies.set(platformId, new CurrentFile({ name, read, now, logger }));
+      const read = (): LoadedPolicy =>
+        readPolicyFile(file, { platformId, keyring: this.#keyring?.content }, 'policyFile');
+      this.#policies.set(platformId, new FreshFile(`the policy of account ${platformId}`, read, logger));
     }
   }
 
@@ -63,47 +61,29 @@ function requireAudience(audiences: ControlFilesOptions['audiences'], platformId
 /** Pages read often, and a revoked key must be known soon. */
 const READ_AGAIN_MS = 1_000;
 
-interface CurrentFileOptions<Content> {
-  readonly name: string;
-  readonly read: () => Content;
-  /** Monotonic clock, ms. */
-  readonly now: () => number;
-  readonly logger: Logger;
-}
+/** Reads the file again when its content is asked for. */
+class FreshFile<Content> {
+  readonly #name: string;
+  readonly #logger: Logger;
+  readonly #file: CurrentFile<Content>;
+  #readAt = systemClock.now();
 
-/** A file's current content. If it becomes unusable, the last content stays and the log says so. */
-class CurrentFile<Content> {
-  readonly #options: CurrentFileOptions<Content>;
-  #content: Content;
-  #readAt: number;
-  #trouble: string | undefined;
-
-  constructor(options: CurrentFileOptions<Content>) {
-    this.#options = options;
-    this.#content = options.read();
-    this.#readAt = options.now();
+  constructor(name: string, read: () => Content, logger: Logger) {
+    this.#name = name;
+    this.#logger = logger;
+    this.#file = new CurrentFile(read);
   }
 
   get content(): Content {
-    const now = this.#options.now();
+    const now = systemClock.now();
     if (now - this.#readAt >= READ_AGAIN_MS) {
       this.#readAt = now;
-      this.#readAgain();
-    }
-    return this.#content;
-  }
-
-  #readAgain(): void {
-    const { name, read, logger } = this.#options;
-    try {
-      this.#content = read();
-      this.#trouble = undefined;
-    } catch (error) {
-      if (!(error instanceof InvalidConfigError)) throw error;
-      if (error.message !== this.#trouble) {
-        logger.error({ error: error.message }, `${name} could not be read again: the one before still counts`);
+      const { trouble } = this.#file;
+      if (!this.#file.reload() && this.#file.trouble !== trouble) {
+        const { trouble: error } = this.#file;
+        this.#logger.error({ error }, `${this.#name} could not be read again: the one before still counts`);
       }
-      this.#trouble = error.message;
     }
+    return this.#file.content;
   }
 }

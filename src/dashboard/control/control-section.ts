@@ -1,4 +1,4 @@
-import { describeVerdict } from '../../control/policy/describe-rule.js';
+import { describeVerdict } from '../../control/policy/decide.js';
 import type { Payout } from '../../ledger/payout.js';
 import { html, type Html } from '../layout/html.js';
 import { storedTime, tableCell, utcTime, table } from '../layout/pieces.js';

@@ -8,9 +8,9 @@ import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
-import { type ApprovalView, judgeApprovals } from '../../control/approvals/approvable-payout.js';
-import { explainPayout, type Explanation, type ToldByWorker } from '../../control/operator/explain-payout.js';
-import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/describe-rule.js';
+import { type ApprovalView, verifyApprovals } from '../../control/approvals/approvable-payout.js';
+import { explainPayout, type Explanation, type WorkerReport } from '../../control/operator/explain-payout.js';
+import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/decide.js';
 import type { ControlFiles } from './control-files.js';
 
 export interface PayoutControl {
@@ -64,7 +64,7 @@ export async function readPayoutControl(
   const judged =
     view === undefined
       ? approvals.map((approval) => ({ approval, person: undefined, message: 'not verified: no keyring here' }))
-      : judgeApprovals(payout, view);
+      : verifyApprovals(payout, view);
   const loaded = files.policyOf(platformId);
   return {
     ...{ signer: judgeSigner(payout, view), asOf },
@@ -104,7 +104,7 @@ function askRules(payout: Payout, { loaded, keyring, report, currencies, now }: 
   }
 }
 
-function toTold(report: PolicyReport | undefined, currencies: readonly Currency[]): ToldByWorker | undefined {
+function toTold(report: PolicyReport | undefined, currencies: readonly Currency[]): WorkerReport | undefined {
   if (report === undefined) return undefined;
   const rates = currencies.flatMap(({ paymentId, usdRate }) =>
     usdRate === undefined ? [] : [[paymentId, usdRate] as const],
@@ -143,7 +143,7 @@ export function whoSaid(payout: Payout, view: ApprovalView | undefined): WhoSaid
   if (view === undefined) {
     return { approvedBy: [], rejectedBy: [], refused: [], unverified: approvals.map(({ by }) => by) };
   }
-  const judged = judgeApprovals(payout, view);
+  const judged = verifyApprovals(payout, view);
   const personsWho = (decision: string): string[] =>
     judged.flatMap(({ approval, person }) => (person === undefined || approval.decision !== decision ? [] : [person]));
   return {

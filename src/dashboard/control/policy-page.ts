@@ -1,4 +1,4 @@
-import { formatSpan } from '../../control/policy/describe-rule.js';
+import { formatSpan } from '../../control/policy/values.js';
 import { formatCount, formatDuration } from '../../base/format.js';
 import {
   type BucketUsage,

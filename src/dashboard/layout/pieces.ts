@@ -1,4 +1,4 @@
-import { formatMicros, worthInMicros } from '../../control/policy/usd.js';
+import { formatMicros, worthInMicros } from '../../control/policy/values.js';
 import { amountField } from '../../base/fields.js';
 import { formatDuration, formatTimeUtc, shorten } from '../../base/format.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';

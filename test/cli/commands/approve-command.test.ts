@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
-import { judgeApprovals } from '../../../src/control/approvals/approvable-payout.js';
+import { verifyApprovals } from '../../../src/control/approvals/approvable-payout.js';
 import { openApprovalRig, type ApprovalRig } from '../support/approval-rig.js';
 import { TEST_TRUST } from '../../control/support/keys.js';
 
@@ -19,7 +19,7 @@ async function counted(payoutId: string): Promise<string[]> {
   const { platformId } = rig.account.ledger.connection;
   const keyring = readKeyringFile(rig.env['PAYOUT_KEYS_FILE'] ?? '').for(TEST_TRUST);
   const payout = await rig.account.ledger.require(payoutId);
-  const judged = judgeApprovals(payout, { platformId, keyring, now: Date.now() });
+  const judged = verifyApprovals(payout, { platformId, keyring, now: Date.now() });
   return judged.map(({ approval, person, message = '' }) => `${approval.decision} ${person ?? message}`);
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { ReceiptSigner, type ReceiptResult } from '../../../src/control/intents/receipt-signer.js';
+import { ReceiptSigner, type ReceiptResult } from '../../../src/control/intents/receipt.js';
 import { type PaidPayout, verifyReceipt } from '../../../src/control/intents/receipt.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../support/keys.js';
 

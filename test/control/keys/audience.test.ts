@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { judgeAudience, openAudience } from '../../../src/control/keys/audience.js';
+import { checkAudience, openAudience } from '../../../src/control/keys/audience.js';
 import { audienceOf } from '../../../src/base/settings.js';
 import { InvalidConfigError } from '../../../src/base/errors.js';
 
@@ -51,29 +51,29 @@ describe('audienceOf', () => {
   });
 });
 
-describe('judgeAudience', () => {
+describe('checkAudience', () => {
   const clock = { now: 0, wallNow: () => clock.now };
   const UNTIL = '2030-01-31T09:00:00Z';
   const strict = openAudience('production', undefined, clock);
   const lenient = openAudience('production', UNTIL, clock);
 
   it('takes this environment only, and names both', () => {
-    expect(judgeAudience('production', strict)).toBeUndefined();
+    expect(checkAudience('production', strict)).toBeUndefined();
     const message = expect.stringContaining('it is signed for "staging", and this is "production"');
-    expect(judgeAudience('staging', strict)).toEqual({ fault: 'wrong_audience', message });
-    expect(judgeAudience('Production', lenient)?.fault).toBe('wrong_audience');
-    expect(judgeAudience('', lenient)?.fault).toBe('wrong_audience');
+    expect(checkAudience('staging', strict)).toEqual({ fault: 'wrong_audience', message });
+    expect(checkAudience('Production', lenient)?.fault).toBe('wrong_audience');
+    expect(checkAudience('', lenient)?.fault).toBe('wrong_audience');
   });
 
   it('shows nothing that is no audience', () => {
-    expect(judgeAudience('\u001b[2Jproduction', strict)?.message).toContain('it is signed for another audience, and');
+    expect(checkAudience('\u001b[2Jproduction', strict)?.message).toContain('it is signed for another audience, and');
   });
 
   it('takes what names none until the time of the setting, and never without it', () => {
     clock.now = Date.parse(UNTIL) - 1;
-    expect(judgeAudience(undefined, lenient)).toBeUndefined();
-    expect(judgeAudience(undefined, strict)?.fault).toBe('no_audience');
+    expect(checkAudience(undefined, lenient)).toBeUndefined();
+    expect(checkAudience(undefined, strict)?.fault).toBe('no_audience');
     clock.now += 1;
-    expect(judgeAudience(undefined, lenient)?.message).toMatch(/PAYOUT_ACCEPT_UNBOUND_UNTIL/);
+    expect(checkAudience(undefined, lenient)?.message).toMatch(/PAYOUT_ACCEPT_UNBOUND_UNTIL/);
   });
 });

@@ -12,7 +12,7 @@ const clock = { wallNow: () => Date.parse('2030-01-31T09:00:00Z') };
 
 function open(change: Partial<KeyEntry>, name = 'worker-1', logger = silentLogger): string | undefined {
   const keyring = keyringOf(keyEntry(KEY, { name: 'worker-1', role: 'worker', person: 'Host 1', ...change }));
-  return openReceiptKey({ name, privateKey: PEM }, { keyring, logger, clock })?.name;
+  return openReceiptKey({ name, privateKey: PEM }, keyring, clock, logger)?.name;
 }
 
 function refusal(work: () => unknown): string {
@@ -30,9 +30,8 @@ function refusal(work: () => unknown): string {
 describe('the key of a worker', () => {
   it('is opened where the keyring has it as a worker, or there is no keyring', () => {
     expect(open({})).toBe('worker-1');
-    const context = { keyring: undefined, logger: silentLogger, clock };
-    expect(openReceiptKey({ name: 'any', privateKey: KEY }, context)?.name).toBe('any');
-    expect(openReceiptKey(undefined, context)).toBeUndefined();
+    expect(openReceiptKey({ name: 'any', privateKey: KEY }, undefined, clock, silentLogger)?.name).toBe('any');
+    expect(openReceiptKey(undefined, undefined, clock, silentLogger)).toBeUndefined();
   });
 
   it.each([
@@ -51,14 +50,15 @@ describe('the key of a worker', () => {
   });
 
   it('is refused where it is no key, without showing it', () => {
-    const context = { keyring: undefined, logger: silentLogger, clock };
     const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const broken = PEM.replace('MC4C', 'AAAA');
-    const said = refusal(() => openReceiptKey({ name: 'w', privateKey: broken }, context));
+    const said = refusal(() => openReceiptKey({ name: 'w', privateKey: broken }, undefined, clock, silentLogger));
     expect(said).toMatch(/receiptKey\.privateKey: holds no private key/);
     expect(said).not.toContain(PEM.split('\n')[1]?.slice(10) ?? '');
-    expect(refusal(() => openReceiptKey({ name: 'w', privateKey: rsa }, context))).toMatch(/type rsa, not ed25519/);
-    expect(refusal(() => openReceiptKey({ name: 'w !', privateKey: PEM }, context))).toMatch(
+    expect(refusal(() => openReceiptKey({ name: 'w', privateKey: rsa }, undefined, clock, silentLogger))).toMatch(
+      /type rsa, not ed25519/,
+    );
+    expect(refusal(() => openReceiptKey({ name: 'w !', privateKey: PEM }, undefined, clock, silentLogger))).toMatch(
       /receiptKey\.name: must be/,
     );
   });

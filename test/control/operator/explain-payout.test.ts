@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { explainPayout, type Explanation, type ToldByWorker } from '../../../src/control/operator/explain-payout.js';
+import { explainPayout, type Explanation, type WorkerReport } from '../../../src/control/operator/explain-payout.js';
 import { formatApproval } from '../../../src/control/approvals/approval.js';
 import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
@@ -64,7 +64,7 @@ function approvalOf(by: 'alice' | 'bob', changes: Partial<Approval> = {}): Signe
 function explain(
   changes: Partial<Payout> = {},
   keyring: typeof KEYRING | 'none' = KEYRING,
-  told?: ToldByWorker,
+  told?: WorkerReport,
 ): Explanation {
   const history = { history: [], createdAt: iso(NOW), updatedAt: iso(NOW), attempt: 0, requeueCount: 0 };
   return explainPayout(
@@ -119,7 +119,7 @@ describe('what a host that sends nothing says of a payout', () => {
 });
 
 describe('with what the worker told', () => {
-  const told = (spent: string, rates: ToldByWorker['rates'] = [[7, '2']]): ToldByWorker => ({
+  const told = (spent: string, rates: WorkerReport['rates'] = [[7, '2']]): WorkerReport => ({
     ...{ at: NOW - 5_000, rates },
     windows: [
       {

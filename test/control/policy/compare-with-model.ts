@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { bucketOf, decide, valueOf, type PolicySubject, type PolicyWorld } from '../../../src/control/policy/decide.js';
+import { decide } from '../../../src/control/policy/decide.js';
+import { bucketOf, valueOf, type PolicySubject, type PolicyWorld } from '../../../src/control/policy/rule.js';
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { SpendingLog } from '../../../src/control/policy/spending-log.js';
 import { fromUnits } from '../../../src/base/decimal.js';
@@ -109,7 +110,7 @@ function windowsOf(policy: Policy, past: readonly PastSend[]): PolicyWorld['wind
   const ordered = past.toSorted((one, other) => (one.answeredAt ?? Infinity) - (other.answeredAt ?? Infinity));
   for (const each of ordered) {
     for (const { name, cap, when } of policy.rules) {
-      if (cap?.withinMs === undefined || (when.paymentIds && !when.paymentIds.has(each.paymentId))) continue;
+      if (cap?.withinMs === undefined || (when.paymentId && !when.paymentId.has(each.paymentId))) continue;
       if (when.addressIn !== undefined && !isNaivelyListed(each.addressTo, 'wallet')) continue;
       if (when.usdAbove !== undefined && (each.usd ?? 0n) <= when.usdAbove) continue;
       const value = valueOf(cap, subjectOf(each), { kind: 'known', micros: each.usd ?? 0n });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/base/errors.js';
 import type { Logger } from '../../../src/base/logger.js';
 import { CurrentPolicy, openPolicies } from '../../../src/control/policy/current-policy.js';
+import { readPolicyFile } from '../../../src/control/policy/policy-file.js';
 import { keyEntry, keyringOf, testKey } from '../support/keys.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 
@@ -16,7 +17,6 @@ interface Line {
 
 const DAY_MS = 86_400_000;
 const ALICE = keyEntry(testKey(2), { name: 'alice', role: 'approver', person: 'alice' });
-const context = { keyring: undefined, clock: new ManualClock() };
 let folder: string;
 let file: string;
 let lines: Line[];
@@ -48,7 +48,11 @@ function write({ within = '1h', uncovered = 'hold', platformId = 4242, over = 'w
   );
 }
 
-const open = (): CurrentPolicy => new CurrentPolicy({ ...context, file, platformId: 4242, logger: logger() });
+const open = (): CurrentPolicy =>
+  new CurrentPolicy(
+    () => readPolicyFile(file, { platformId: 4242, keyring: undefined }, 'PAYOUT_POLICY_FILE'),
+    logger(),
+  );
 
 describe('the policy of a worker', () => {
   it('is told when it is read: hash, default, rules', () => {
@@ -174,7 +178,7 @@ describe('the policy of a worker', () => {
       },
     };
     write({ over: '{ approve: { by: finance, quorum: 1 } }' });
-    const current = new CurrentPolicy({ ...context, keyring, file, platformId: 4242, logger: logger() });
+    const current = new CurrentPolicy(() => readPolicyFile(file, { platformId: 4242, keyring }), logger());
     keys = [{ ...ALICE, revoked: true }];
     current.reload();
     expect(current.reloadTrouble).toMatch(/quorum is 1, and of the group finance nobody has a valid key/);
@@ -184,17 +188,15 @@ describe('the policy of a worker', () => {
 describe('the policies of a worker', () => {
   it('are those of the accounts that have one', () => {
     write();
-    const policies = openPolicies([{ platformId: 4242, policyFile: file }, { platformId: 7 }], {
-      ...context,
-      logger: logger(),
-    });
+    const accounts = [{ platformId: 4242, policyFile: file }, { platformId: 7 }];
+    const policies = openPolicies(accounts, undefined, new ManualClock(), logger());
     expect([...policies.keys()]).toEqual([4242]);
   });
 
   it('refuse the start with the problems of all', () => {
     write();
     const accounts = [7, 8].map((platformId) => ({ platformId, policyFile: file }));
-    expect(() => openPolicies(accounts, { ...context, logger: logger() })).toThrow(
+    expect(() => openPolicies(accounts, undefined, new ManualClock(), logger())).toThrow(
       /platformId must be 7,[^]*platformId must be 8,/,
     );
   });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { decide, type PolicyWorld, type Verdict } from '../../../src/control/policy/decide.js';
+import { decide } from '../../../src/control/policy/decide.js';
+import type { PolicyWorld, Verdict } from '../../../src/control/policy/rule.js';
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { SpendingLog } from '../../../src/control/policy/spending-log.js';
-import { worthInMicros } from '../../../src/control/policy/usd.js';
+import { worthInMicros } from '../../../src/control/policy/values.js';
 import { compareWithModel } from './compare-with-model.js';
 
 const NOW = Date.parse('2026-11-23T10:00:00Z');

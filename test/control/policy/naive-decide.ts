@@ -1,4 +1,5 @@
-import type { Policy, PolicyRule } from '../../../src/control/policy/policy.js';
+import type { Policy } from '../../../src/control/policy/policy.js';
+import type { PolicyRule } from '../../../src/control/policy/rule.js';
 
 /**
  * The same decisions from a list of everything that was ever sent, without windows that are kept up to date, and with
@@ -46,7 +47,7 @@ export function isNaivelyListed(addressTo: string, as: 'wallet' | 'recipient'): 
 }
 
 function isAbout({ when }: PolicyRule, { payout }: NaiveCase): boolean | undefined {
-  if (when.paymentIds && ![...when.paymentIds].includes(payout.paymentId)) return false;
+  if (when.paymentId && ![...when.paymentId].includes(payout.paymentId)) return false;
   if (when.addressIn !== undefined && !isNaivelyListed(payout.addressTo, 'wallet')) return false;
   if (when.usdAbove === undefined) return true;
   return payout.usd === undefined ? undefined : payout.usd > when.usdAbove;

@@ -46,7 +46,7 @@ function approver(seed: number, person: string, changes: Partial<KeyEntry> = {})
 }
 
 const read = (keyring: typeof KEYRING | undefined = KEYRING, platformId: number | undefined = 4242): LoadedPolicy =>
-  readPolicyFile(file, { platformId, keyring, field: FIELD, now: NOW });
+  readPolicyFile(file, { platformId, keyring }, FIELD, NOW);
 
 function problemsOf(load: () => unknown): string[] {
   try {
@@ -78,10 +78,15 @@ describe('readPolicyFile', () => {
     mkdirSync(linked);
     symlinkSync(file, join(linked, 'policy.yaml'));
     symlinkSync(list, join(linked, 'deny.txt'));
-    const { hash } = readPolicyFile(join(linked, 'policy.yaml'), { platformId: 4242, keyring: KEYRING, now: NOW });
+    const { hash } = readPolicyFile(
+      join(linked, 'policy.yaml'),
+      { platformId: 4242, keyring: KEYRING },
+      undefined,
+      NOW,
+    );
     expect(hash).toBe(read().hash);
     rmSync(join(linked, 'deny.txt'));
-    expect(() => readPolicyFile(join(linked, 'policy.yaml'), { keyring: KEYRING, now: NOW })).toThrow(
+    expect(() => readPolicyFile(join(linked, 'policy.yaml'), { keyring: KEYRING }, undefined, NOW)).toThrow(
       /linked\/deny\.txt cannot be read: ENOENT/,
     );
   });
@@ -137,7 +142,7 @@ describe('readPolicyFile', () => {
   });
 
   it('takes a policy of any account where none is given', () => {
-    expect(readPolicyFile(file, { keyring: KEYRING, now: NOW }).policy.platformId).toBe(4242);
+    expect(readPolicyFile(file, { keyring: KEYRING }, undefined, NOW).policy.platformId).toBe(4242);
   });
 });
 
@@ -285,7 +290,7 @@ describe('the hash', () => {
 
 describe('the keyring', () => {
   it('has to be there for what needs signers and approvals', () => {
-    expect(problemsOf(() => readPolicyFile(file, { platformId: 4242, keyring: undefined, field: FIELD }))).toEqual([
+    expect(problemsOf(() => readPolicyFile(file, { platformId: 4242, keyring: undefined }, FIELD))).toEqual([
       expect.stringMatching(/rules\.0\.over\.approve needs the keyring.*set PAYOUT_KEYS_FILE.*\(got by: "finance"\)/),
       expect.stringMatching(/rules\.1\.cap\.per is signer, .*set PAYOUT_KEYS_FILE.*\(got "signer"\)/),
     ]);

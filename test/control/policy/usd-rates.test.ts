@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { RateAnchor } from '../../../src/ledger/control-record.js';
 import { UsdRates } from '../../../src/control/policy/usd-rates.js';
-import { formatMicros } from '../../../src/control/policy/usd.js';
+import { formatMicros } from '../../../src/control/policy/values.js';
 
 const MINUTE_MS = 60_000;
 

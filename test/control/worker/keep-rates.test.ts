@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { UsdRates } from '../../../src/control/policy/usd-rates.js';
 import { DEFAULT_USD, parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { keepRates } from '../../../src/control/worker/keep-rates.js';
+import { TestPolicy } from './support.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { silentLogger } from '../../../src/base/logger.js';
 
@@ -32,7 +33,8 @@ async function fetchedAt(policy: Policy, isBroken: (minute: number) => boolean =
   };
   const rates = new UsdRates(policy.usd ?? DEFAULT_USD);
   const journal = new MemoryJournal();
-  await keepRates({ rates, journal, policy: () => policy, gateway, clock, logger: silentLogger }, end.signal);
+  const current = new TestPolicy(policy);
+  await keepRates({ current, journal, gateway, clock, logger: silentLogger }, rates, end.signal);
   return minutes.map((minute) => Math.round(minute * 100) / 100);
 }
 
@@ -67,7 +69,8 @@ it('keeps the first rate in the journal, where the next process finds it', async
         return Promise.resolve([{ id: 10, name: 'BTC', rate_usd: rate }]);
       },
     };
-    await keepRates({ rates, journal, policy: () => policy, gateway, clock, logger: silentLogger }, end.signal);
+    const current = new TestPolicy(policy);
+    await keepRates({ current, journal, gateway, clock, logger: silentLogger }, rates, end.signal);
     return rates;
   };
   expect((await named('60000', 2)).worthOf(10, '1', 0).kind).toBe('known');

@@ -109,7 +109,7 @@ describe('approvals', () => {
     expect(rig.ask({ ...payout, approvals })).toMatch(
       /^refuse: .*no key of the keyring is of the person in requestedBy/,
     );
-    expect(rig.authority.judgeEarly({ ...payout, approvals })).toMatchObject({ reason: 'refuse', rule: 'four-eyes' });
+    expect(rig.authority.checkEarly({ ...payout, approvals })).toMatchObject({ reason: 'refuse', rule: 'four-eyes' });
     expect(rig.authority.permit(signed('50', requestedBy))).toMatchObject({ kind: 'granted' });
   });
 
@@ -130,7 +130,7 @@ describe('approvals', () => {
         if (isRestarted) rig.restart();
         expect(rig.ask(approved)).toMatch(/^refuse: .*bob rejected it/);
         expect(rig.ask(payout)).toMatch(/^refuse: .*bob rejected it/);
-        expect(rig.authority.judgeEarly(approved)).toMatchObject({ reason: 'refuse' });
+        expect(rig.authority.checkEarly(approved)).toMatchObject({ reason: 'refuse' });
       }
       clock.pass(HOUR_MS);
       const again = { ...payout, approvals: [approval(payout, 'alice'), approval(payout, 'bob')] };
@@ -183,7 +183,7 @@ describe('approvals', () => {
 
   it('are asked for before its turn', () => {
     const payout = signed('60');
-    expect(rig.authority.judgeEarly(payout)).toMatchObject({ needs: { by: 'finance', persons: 2 } });
-    expect(rig.authority.judgeEarly(signed('50'))).toBeUndefined();
+    expect(rig.authority.checkEarly(payout)).toMatchObject({ needs: { by: 'finance', persons: 2 } });
+    expect(rig.authority.checkEarly(signed('50'))).toBeUndefined();
   });
 });

@@ -263,7 +263,7 @@ describe('a new address', () => {
 
   it('is held before its turn, and judged again when its time has come', () => {
     const rig = openRig(COOL_DOWN, HOURLY);
-    expect(rig.authority.judgeEarly(rig.payout('a', '1'))).toMatchObject({ reason: 'wait', rule: 'cool-down' });
+    expect(rig.authority.checkEarly(rig.payout('a', '1'))).toMatchObject({ reason: 'wait', rule: 'cool-down' });
     expect(rig.authority.findDue(10)).toEqual([]);
     clock.pass(24 * HOUR_MS);
     expect(rig.authority.findDue(10)).toEqual(['a']);

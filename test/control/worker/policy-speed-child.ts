@@ -1,6 +1,7 @@
 import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import type { Policy } from '../../../src/control/policy/policy.js';
 import { PolicyAuthority } from '../../../src/control/worker/policy-authority.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { DOUBT_MS, PLATFORM_ID, policyOf, PolicyRig, TestClock } from './support.js';
 
 /** What a policy of fifty rules costs the processor, ms. */
@@ -48,10 +49,10 @@ function measureWindows(): Pick<PolicySpeed, 'loadMs' | 'decideMs'> {
   const clock = new TestClock();
   const events = dayOfSends(clock);
   const rig = new PolicyRig(clock, windows(50, '100000000'));
-  const rejections = { rejectionOf: () => undefined, noteRejected: async () => Promise.resolve() };
-  const journal = { takeSpends: () => events.splice(0), seenAt: () => undefined, ...rejections };
+  const journal = new MemoryJournal();
+  journal.takeSpends = () => events.splice(0);
   const about = { platformId: PLATFORM_ID, current: rig.current, journal, clock, doubtMs: DOUBT_MS };
-  const authority = new PolicyAuthority(about);
+  const authority = new PolicyAuthority(about, undefined);
   const decide = (number: number): void => {
     const { kind } = authority.permit(rig.payout(`q${number}`, '1', { addressTo: `w${number}` }));
     if (kind !== 'granted') throw new Error('the windows have room for it');

@@ -11,10 +11,11 @@ const POLICY = policyOf(
 );
 
 const open = (clock: TestClock): Spending =>
-  new Spending(
-    { clock, doubtMs: DOUBT_MS, keepMs: 24 * HOUR_MS },
-    { policy: POLICY, isListed: () => false, worthOf: () => ({ kind: 'unknown', reason: 'nobody asked' }) },
-  );
+  new Spending({ clock, doubtMs: DOUBT_MS }, 24 * HOUR_MS, {
+    policy: POLICY,
+    isListed: () => false,
+    worthOf: () => ({ kind: 'unknown', reason: 'nobody asked' }),
+  });
 
 /** Three hours of sends: some rejected, some without an answer. */
 function drawEvents(clock: TestClock): SpendEvent[] {

@@ -1,7 +1,8 @@
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { SpendEvent } from '../../../src/ledger/control-record.js';
-import { PolicyAuthority, type PolicyAuthorityOptions } from '../../../src/control/worker/policy-authority.js';
+import { PolicyAuthority } from '../../../src/control/worker/policy-authority.js';
+import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 
 export const PLATFORM_ID = 4242;
@@ -18,6 +19,10 @@ export class TestClock {
 
   wallNow(): number {
     return Math.round(this.#now) + this.wallOffsetMs;
+  }
+
+  async sleep(): Promise<void> {
+    return Promise.resolve();
   }
 
   pass(ms: number): void {
@@ -46,6 +51,8 @@ export class TestPolicy {
   }
 }
 
+type AuthorityRuntime = ConstructorParameters<typeof PolicyAuthority>[0];
+
 /** A worker's policy, its journal and what it sends. */
 export class PolicyRig {
   readonly clock: TestClock;
@@ -54,13 +61,19 @@ export class PolicyRig {
   readonly lines: MemoryJournal['lines'] = [];
   journal!: MemoryJournal;
   authority!: PolicyAuthority;
-  readonly #options: Partial<PolicyAuthorityOptions>;
+  readonly #options: Partial<AuthorityRuntime>;
+  readonly #signatures: SendAuthority | undefined;
   #sends = 0;
 
-  constructor(clock: TestClock, policy: Policy, options: Partial<PolicyAuthorityOptions> = {}) {
+  constructor(
+    clock: TestClock,
+    policy: Policy,
+    { signatures, ...options }: Partial<AuthorityRuntime> & { readonly signatures?: SendAuthority } = {},
+  ) {
     this.clock = clock;
     this.current = new TestPolicy(policy);
     this.#options = options;
+    this.#signatures = signatures;
     this.restart();
   }
 
@@ -69,7 +82,7 @@ export class PolicyRig {
     const { clock, current } = this;
     this.journal = new MemoryJournal('j', this.lines);
     const about = { platformId: PLATFORM_ID, journal: this.journal, clock, doubtMs: DOUBT_MS };
-    this.authority = new PolicyAuthority({ ...about, current: current, ...this.#options });
+    this.authority = new PolicyAuthority({ ...about, current, ...this.#options }, this.#signatures);
     this.authority.takeOver(ledger);
   }
 

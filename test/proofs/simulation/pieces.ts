@@ -1,13 +1,26 @@
-import { AccountPolicy, type AccountPolicyOptions } from '../../../src/control/worker/account-policy.js';
+import { AccountPolicy } from '../../../src/control/worker/account-policy.js';
 import type { Clock } from '../../../src/base/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/gateway.js';
 import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
-import { SignedAuthority, type SignedAuthorityOptions } from '../../../src/control/worker/signed-authority.js';
+import { SignedAuthority, type SignedRuntime } from '../../../src/control/worker/signed-authority.js';
 import type { WorkerLedger } from './ledger-link.js';
 import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/ledger/memory-ledger.js';
 import type { Settings } from './plan.js';
+
+type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
+
+/** What a policy is made of. */
+export type PolicyPieces = PolicyArguments[0] & {
+  readonly signatures: PolicyArguments[1];
+  readonly source: PolicyArguments[2];
+  readonly publish: PolicyArguments[3];
+};
+
+export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPieces): AccountPolicy {
+  return new AccountPolicy(runtime, signatures, source, publish);
+}
 
 /** What a planted mistake may look at. */
 export interface PieceContext {
@@ -27,9 +40,9 @@ export interface Pieces {
   readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
   /** In signed mode. */
-  readonly makeAuthority: (options: SignedAuthorityOptions, context: PieceContext) => SendAuthority & ResumeAuthority;
+  readonly makeAuthority: (options: SignedRuntime, context: PieceContext) => SendAuthority & ResumeAuthority;
   /** Where a policy counts. */
-  readonly makePolicy: (options: AccountPolicyOptions) => AccountPolicy;
+  readonly makePolicy: (options: PolicyPieces) => AccountPolicy;
   /** What an operator finds where journals that contradict the ledger are to be read. */
   readonly adoptsWithoutProof: boolean;
   /** In signed mode: an operator states what a request on its way may yet make untrue, when the ledger lets him. */
@@ -44,7 +57,7 @@ export const soundPieces: Pieces = {
   wrapGateway: (gateway) => gateway,
   wrapJournal: (journal) => journal,
   makeAuthority: (options) => new SignedAuthority(options),
-  makePolicy: (options) => new AccountPolicy(options),
+  makePolicy: openPolicy,
   adoptsWithoutProof: false,
   signsInDoubt: false,
 };

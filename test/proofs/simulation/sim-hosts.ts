@@ -1,5 +1,4 @@
 import type { Logger } from '../../../src/base/logger.js';
-import type { AccountPolicyOptions } from '../../../src/control/worker/account-policy.js';
 import type { FaultInjector } from './fault-injector.js';
 import { GatewayLink } from './gateway-link.js';
 import { JournalFile } from './journal-file.js';
@@ -7,7 +6,7 @@ import type { LedgerLinkOptions } from './ledger-call.js';
 import { linkLedger, type WorkerLedger } from './ledger-link.js';
 import { linkHolds } from './policed/link-holds.js';
 import type { SimPolicy } from './policed/sim-policy.js';
-import type { Pieces } from './pieces.js';
+import type { Pieces, PolicyPieces } from './pieces.js';
 import type { Plan } from './plan.js';
 import type { Attacker } from './signed/attacker.js';
 import { FIRST_BIRTH, type SimControl } from './signed/sim-control.js';
@@ -192,7 +191,7 @@ function policedLedger(
   link: LedgerLinkOptions,
   { rates }: SimPolicy,
   ledger: WorkerLedger,
-): Pick<AccountPolicyOptions, 'ledger' | 'relay' | 'source' | 'gateway' | 'writeReport'> {
+): Pick<PolicyPieces, 'ledger' | 'relay' | 'source' | 'gateway' | 'publish'> {
   const holds = linkHolds(link, ledger);
   const { process, plan } = link;
   const currencies = async (): Promise<Record<string, unknown>[]> => {
@@ -200,10 +199,10 @@ function policedLedger(
     if (process.world.fault(plan.faults.responseLost)) throw new Error('no answer');
     return rates.tell(process);
   };
-  const writeReport = async (): Promise<void> => Promise.resolve();
+  const publish = async (): Promise<void> => Promise.resolve();
   // Here a payout needs no job: its state alone makes it wait for its turn.
   const relay = { tryDeliver: async (): Promise<void> => Promise.resolve() };
-  return { ledger: holds, relay, source: holds, gateway: { currencies }, writeReport };
+  return { ledger: holds, relay, source: holds, gateway: { currencies }, publish };
 }
 
 function tracingLogger(world: World, name: string): Logger {

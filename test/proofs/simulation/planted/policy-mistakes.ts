@@ -2,9 +2,11 @@ import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js
 import type { Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
-import type { PolicyInForce } from '../../../../src/control/worker/policy-authority.js';
-import { AccountPolicy, type AccountPolicyOptions } from '../../../../src/control/worker/account-policy.js';
-import type { Policy, PolicyRule } from '../../../../src/control/policy/policy.js';
+import type { PolicyInForce } from '../../../../src/control/control-runtime.js';
+import type { AccountPolicy } from '../../../../src/control/worker/account-policy.js';
+import type { Policy } from '../../../../src/control/policy/policy.js';
+import type { PolicyRule } from '../../../../src/control/policy/rule.js';
+import { openPolicy, type PolicyPieces } from '../pieces.js';
 import { approvalMistakes } from './approval-mistakes.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';
@@ -38,7 +40,7 @@ function withSpends(make: () => Filter): Mistake['pieces'] {
   return {
     makePolicy: ({ journal, ...rest }) => {
       const filter = make();
-      return new AccountPolicy({ ...rest, journal: withTaken(journal, () => filter(journal.takeSpends())) });
+      return openPolicy({ ...rest, journal: withTaken(journal, () => filter(journal.takeSpends())) });
     },
   };
 }
@@ -93,7 +95,7 @@ function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedg
       };
       const readSpends: typeof senderLedger.readSpends = async () => (hasLedger ? senderLedger.readSpends() : []);
       const holdPayout: typeof senderLedger.holdPayout = async (...args) => senderLedger.holdPayout(...args);
-      return new AccountPolicy({
+      return openPolicy({
         ...rest,
         journal: withTaken(journal, takeSpends),
         senderLedger: { readSpends, holdPayout },
@@ -107,7 +109,7 @@ function withSteps(steps: number): NonNullable<Mistake['pieces']['makePolicy']> 
   return (options) => {
     const { clock, current } = options;
     const stepMs = current.longestWindowMs / steps;
-    return new AccountPolicy({
+    return openPolicy({
       ...options,
       clock: {
         now: () => Math.floor(clock.now() / stepMs) * stepMs,
@@ -137,7 +139,7 @@ function alterSpend(event: SpendEvent, change: (spend: Spend) => Partial<Spend>)
 function withPolicy(change: (policy: Policy) => Policy): Mistake['pieces'] {
   return {
     makePolicy: ({ current, ...rest }) =>
-      new AccountPolicy({ ...rest, current: { ...parts(current), policy: change(current.policy) } }),
+      openPolicy({ ...rest, current: { ...parts(current), policy: change(current.policy) } }),
   };
 }
 
@@ -158,19 +160,19 @@ function withAnyRate(policy: Policy): Policy {
   return { ...policy, usd: policy.usd && { ...policy.usd, maxAgeMs: 3_600_000, maxMovePercent: 1_000_000 } };
 }
 
-function withoutLists({ current, ...rest }: AccountPolicyOptions): AccountPolicy {
-  return new AccountPolicy({ ...rest, current: { ...parts(current), isListed: () => false } });
+function withoutLists({ current, ...rest }: PolicyPieces): AccountPolicy {
+  return openPolicy({ ...rest, current: { ...parts(current), isListed: () => false } });
 }
 
 /** What was seen with one tag counts as seen with any. */
-function withSeenWallets({ journal, ...rest }: AccountPolicyOptions): AccountPolicy {
+function withSeenWallets({ journal, ...rest }: PolicyPieces): AccountPolicy {
   const seenAt = new Map<string, number>();
   const noteSeen: SendJournal['noteSeen'] = async (seen) => {
     for (const address of seen.addresses) if (!seenAt.has(walletKey(address))) seenAt.set(walletKey(address), seen.at);
     await journal.noteSeen(seen);
   };
   const changes = { noteSeen, seenAt: (address: string) => seenAt.get(walletKey(address)) ?? journal.seenAt(address) };
-  return new AccountPolicy({ ...rest, journal: but(journal, changes) });
+  return openPolicy({ ...rest, journal: but(journal, changes) });
 }
 
 /** A rule whose hours never end. */
@@ -179,5 +181,5 @@ function alwaysOpen(rule: PolicyRule): PolicyRule {
 }
 
 function withJournal(changes: Partial<SendJournal>): Mistake['pieces'] {
-  return { makePolicy: ({ journal, ...rest }) => new AccountPolicy({ ...rest, journal: but(journal, changes) }) };
+  return { makePolicy: ({ journal, ...rest }) => openPolicy({ ...rest, journal: but(journal, changes) }) };
 }

@@ -5,7 +5,7 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import type { ResumeAuthority, SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
 import {
   SignedAuthority,
-  type SignedAuthorityOptions,
+  type SignedRuntime,
   type SignedPermit,
 } from '../../../../src/control/worker/signed-authority.js';
 import type { Pieces } from '../pieces.js';
@@ -71,7 +71,7 @@ function endByAnyAct(journal: SendJournal): SendJournal {
 class BlindAuthority extends SignedAuthority {
   readonly #platformId: number;
 
-  constructor(options: SignedAuthorityOptions) {
+  constructor(options: SignedRuntime) {
     super(options);
     this.#platformId = options.platformId;
   }
@@ -97,9 +97,9 @@ function verifyAnother(...[options, { ledgerOfRun }]: Parameters<MakeAuthority>)
 }
 
 class TimelessAuthority extends SignedAuthority {
-  readonly #options: SignedAuthorityOptions;
+  readonly #options: SignedRuntime;
 
-  constructor(options: SignedAuthorityOptions) {
+  constructor(options: SignedRuntime) {
     super(options);
     this.#options = options;
   }
@@ -110,7 +110,7 @@ class TimelessAuthority extends SignedAuthority {
   }
 }
 
-function verifyOnce(options: SignedAuthorityOptions): SendAuthority & ResumeAuthority {
+function verifyOnce(options: SignedRuntime): SendAuthority & ResumeAuthority {
   const authority = new SignedAuthority(options);
   const permits = new WeakMap<Payout, SendPermit>();
   return {
@@ -124,13 +124,13 @@ function verifyOnce(options: SignedAuthorityOptions): SendAuthority & ResumeAuth
 }
 
 function butControl(
-  journal: SignedAuthorityOptions['journal'],
-  changes: Partial<SignedAuthorityOptions['journal']>,
-): SignedAuthorityOptions['journal'] {
+  journal: SignedRuntime['journal'],
+  changes: Partial<SignedRuntime['journal']>,
+): SignedRuntime['journal'] {
   return but(journal as SendJournal, changes);
 }
 
-function withJournal(changes: Partial<SignedAuthorityOptions['journal']>): MakeAuthority {
+function withJournal(changes: Partial<SignedRuntime['journal']>): MakeAuthority {
   return ({ journal, ...rest }) => new SignedAuthority({ ...rest, journal: butControl(journal, changes) });
 }
 
@@ -179,10 +179,7 @@ function takeActs({ anyAttempt = false, anyPayout = false, again = false }: Laxn
   };
 }
 
-function withResume(
-  change: (options: SignedAuthorityOptions) => SignedAuthorityOptions,
-  since?: number,
-): MakeAuthority {
+function withResume(change: (options: SignedRuntime) => SignedRuntime, since?: number): MakeAuthority {
   return (options) => {
     const [sound, lax] = [new SignedAuthority(options), new SignedAuthority(change(options))];
     return {

@@ -1,5 +1,5 @@
 import { type PayoutLedger, type StateChange, toChangeError } from '../../../../src/ledger/payout-ledger.js';
-import type { HeldPage, HeldPayouts } from '../../../../src/control/worker/hold-watch.js';
+import type { HeldPage, HeldPayouts } from '../../../../src/control/worker/hold-releaser.js';
 import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from '../ledger-call.js';
 import type { WorkerLedger } from '../ledger-link.js';

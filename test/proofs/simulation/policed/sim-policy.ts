@@ -1,5 +1,5 @@
-import type { IsListed } from '../../../../src/control/policy/decide.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
+import type { IsListed } from '../../../../src/control/policy/rule.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import type { HeldFor, Hold, Payout } from '../../../src/ledger/payout.js';
 import { silentLogger } from '../../../src/base/logger.js';
-import { HoldWatch } from '../../../src/control/worker/hold-watch.js';
+import { type HeldPayouts, HoldReleaser } from '../../../src/control/worker/hold-releaser.js';
 import { policyOf, PolicyRig, TestClock } from './support.js';
 
 const HOUR_MS = 3_600_000;
@@ -13,7 +13,7 @@ let rig: PolicyRig;
 let payouts: Map<string, Payout>;
 let marked: string[];
 let done: string[];
-let watch: HoldWatch;
+let watch: HoldReleaser;
 
 beforeEach(async () => {
   clock = new TestClock();
@@ -22,19 +22,18 @@ beforeEach(async () => {
   [marked, done] = [[], []];
   (await rig.begin(rig.payout('spent', '60')))?.('accepted');
   const held = (): Payout[] => [...payouts.values()].filter(({ state }) => state === 'held');
-  watch = new HoldWatch({
-    authority: rig.authority,
-    source: {
-      read: async (payoutId) => Promise.resolve(payouts.get(payoutId)),
-      held: async () => Promise.resolve({ payouts: held(), next: undefined }),
-      queued: async () => Promise.resolve({ payouts: [], next: undefined }),
-      marked: async () => Promise.resolve([...marked]),
-      unmark: async (payoutIds) => {
-        done.push(...payoutIds.map((payoutId) => `unmark ${payoutId}`));
-        marked = [];
-        return Promise.resolve();
-      },
+  const source: HeldPayouts = {
+    read: async (payoutId) => Promise.resolve(payouts.get(payoutId)),
+    held: async () => Promise.resolve({ payouts: held(), next: undefined }),
+    queued: async () => Promise.resolve({ payouts: [], next: undefined }),
+    marked: async () => Promise.resolve([...marked]),
+    unmark: async (payoutIds) => {
+      done.push(...payoutIds.map((payoutId) => `unmark ${payoutId}`));
+      marked = [];
+      return Promise.resolve();
     },
+  };
+  const runtime: ConstructorParameters<typeof HoldReleaser>[0] = {
     senderLedger: {
       readSpends: async () => Promise.resolve([]),
       holdPayout: async (payoutId: string, _attempt: number, hold: Hold) => {
@@ -56,10 +55,11 @@ beforeEach(async () => {
         return Promise.resolve();
       },
     },
-    journal: { noteSeen: async () => Promise.resolve() },
-    clock: { now: () => clock.now(), wallNow: () => clock.wallNow(), sleep: async () => Promise.resolve() },
+    journal: rig.journal,
+    clock,
     logger: silentLogger,
-  });
+  };
+  watch = new HoldReleaser(runtime, rig.authority, source);
 });
 
 function put(payoutId: string, amount: string, given: Partial<Payout>, keeps = false): void {

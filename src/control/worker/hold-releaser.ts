@@ -1,25 +1,12 @@
-import { type Clock, every } from '../../base/clock.js';
+import { every } from '../../base/clock.js';
 import { ConflictError, NotFoundError } from '../../base/errors.js';
-import type { Logger } from '../../base/logger.js';
-import type { SendJournal } from '../../journal/send-journal.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import { findFault, type HeldFor, type Hold, type Payout } from '../../ledger/payout.js';
-import type { SenderLedger } from '../../ledger/sender-ledger.js';
-import type { OutboxRelay } from '../../queues/outbox-relay.js';
+import type { PolicedRuntime } from '../control-runtime.js';
 import type { PolicyAuthority } from './policy-authority.js';
 
-interface HoldWatchOptions {
-  readonly authority: PolicyAuthority;
-  readonly source: HeldPayouts;
-  readonly senderLedger: Pick<SenderLedger, 'holdPayout' | 'readSpends'>;
-  readonly ledger: Pick<PayoutLedger, 'change'>;
-  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
-  readonly journal: Pick<SendJournal, 'noteSeen'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+type ReleaseRuntime = Pick<PolicedRuntime, 'ledger' | 'relay' | 'logger'>;
 
 interface HeldCount {
   readonly rule: string;
@@ -35,25 +22,30 @@ const BATCH = 100;
  * Keeps the policy's holds current, in the process that sends. It releases what passes now, and holds early what will
  * not pass, so that people can approve it meanwhile. It never decides a send: the sender asks the policy again.
  */
-export class HoldWatch {
-  readonly #options: HoldWatchOptions;
-  /** Where the next early check of the queue begins. */
+export class HoldReleaser {
+  readonly #runtime: ReleaseRuntime & Pick<PolicedRuntime, 'senderLedger' | 'journal' | 'clock'>;
+  readonly #authority: PolicyAuthority;
+  readonly #source: HeldPayouts;
   #cursor: string | undefined;
-  /** Where the next search for unknown holds begins. */
   #heldCursor: string | undefined;
   #hash = '';
   /** Held payouts by rule and reason in the present round. `#counted` has the last full round. */
   #counting = new Map<string, HeldCount>();
   #counted: readonly HeldCount[] = [];
 
-  constructor(options: HoldWatchOptions) {
-    this.#options = options;
+  constructor(
+    runtime: ReleaseRuntime & Pick<PolicedRuntime, 'senderLedger' | 'journal' | 'clock'>,
+    authority: PolicyAuthority,
+    source: HeldPayouts,
+  ) {
+    this.#runtime = runtime;
+    this.#authority = authority;
+    this.#source = source;
   }
 
   /** Learns what others spent and hold. Nothing may be sent before it resolves. */
   async takeOver(): Promise<void> {
-    const { authority, senderLedger } = this.#options;
-    authority.takeOver(await senderLedger.readSpends());
+    this.#authority.takeOver(await this.#runtime.senderLedger.readSpends());
     // The lines must be complete before any send. Other holds are checked beside the sends.
     await this.#readHeld(({ reason }) => reason === 'wait');
   }
@@ -63,7 +55,7 @@ export class HoldWatch {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, logger } = this.#runtime;
     const onError = ({ message }: Error): void => {
       logger.warn({ error: message }, 'what the policy holds could not be checked, will try again');
     };
@@ -71,14 +63,15 @@ export class HoldWatch {
   }
 
   async check(): Promise<void> {
-    const { authority, journal, clock } = this.#options;
+    const { journal, clock } = this.#runtime;
+    const authority = this.#authority;
     authority.catchUp();
     if (authority.hash !== this.#hash) await this.#readHeld(() => true);
-    await this.#judgeMarked();
-    for (const payoutId of authority.findDue(BATCH)) await this.#judge(payoutId);
+    await this.#checkMarked();
+    for (const payoutId of authority.findDue(BATCH)) await this.#checkOne(payoutId);
     for (const line of authority.findFronts()) await this.#serve(line);
     await this.#findUnknown();
-    if (authority.hasEarlyRules) await this.#judgeQueued();
+    if (authority.hasEarlyRules) await this.#checkQueued();
     await authority.keepRejections();
     const addresses = authority.takeUnseen();
     if (addresses.length > 0) await journal.noteSeen({ at: clock.wallNow(), addresses });
@@ -86,12 +79,11 @@ export class HoldWatch {
 
   /** Checks the oldest holds first: the lines form in that order. */
   async #readHeld(isWanted: (held: HeldFor) => boolean): Promise<void> {
-    const { authority, source } = this.#options;
-    const { hash } = authority;
+    const { hash } = this.#authority;
     for (let after: string | undefined; ;) {
-      const { payouts, next } = await source.held(after, BATCH);
+      const { payouts, next } = await this.#source.held(after, BATCH);
       for (const payout of payouts) {
-        if (payout.held?.kind === 'policy' && isWanted(payout.held)) await this.#judgeHeld(payout);
+        if (payout.held?.kind === 'policy' && isWanted(payout.held)) await this.#checkHeld(payout);
       }
       if (next === undefined) break;
       after = next;
@@ -100,22 +92,20 @@ export class HoldWatch {
     this.#hash = hash;
   }
 
-  async #judgeMarked(): Promise<void> {
-    const { source } = this.#options;
-    const payoutIds = await source.marked(BATCH);
+  async #checkMarked(): Promise<void> {
+    const payoutIds = await this.#source.marked(BATCH);
     // Unmark first: a later approval or rejection marks the payout again.
-    await source.unmark(payoutIds);
-    for (const payoutId of payoutIds) await this.#judge(payoutId);
+    await this.#source.unmark(payoutIds);
+    for (const payoutId of payoutIds) await this.#checkOne(payoutId);
   }
 
   /** Finds holds of a process that did not know that it had lost the lease, one page a call. */
   async #findUnknown(): Promise<void> {
-    const { authority, source } = this.#options;
-    const { payouts, next } = await source.held(this.#heldCursor, BATCH);
+    const { payouts, next } = await this.#source.held(this.#heldCursor, BATCH);
     for (const payout of payouts) {
       if (payout.held?.kind !== 'policy') continue;
       this.#countHeld(payout.held);
-      if (!authority.knows(payout.payoutId)) await this.#judgeHeld(payout);
+      if (!this.#authority.knows(payout.payoutId)) await this.#checkHeld(payout);
     }
     this.#heldCursor = next;
     if (next !== undefined) return;
@@ -131,49 +121,45 @@ export class HoldWatch {
 
   /** Releases from the front of a line while there is room. */
   async #serve(line: readonly string[]): Promise<void> {
-    let judged = 0;
+    let checked = 0;
     for (const payoutId of line) {
-      if (judged === BATCH || !(await this.#judge(payoutId))) return;
-      judged += 1;
+      if (checked === BATCH || !(await this.#checkOne(payoutId))) return;
+      checked += 1;
     }
   }
 
   /** @returns whether to continue with the next in line: this one is released or gone */
-  async #judge(payoutId: string): Promise<boolean> {
-    const { source, authority } = this.#options;
-    const payout = await source.read(payoutId);
+  async #checkOne(payoutId: string): Promise<boolean> {
+    const payout = await this.#source.read(payoutId);
     // Released before: it keeps its room.
     if (payout?.state === 'queued') return true;
-    if (payout?.state === 'held' && payout.held?.kind === 'policy') return this.#judgeHeld(payout);
-    authority.leave(payoutId);
+    if (payout?.state === 'held' && payout.held?.kind === 'policy') return this.#checkHeld(payout);
+    this.#authority.leave(payoutId);
     return true;
   }
 
-  async #judgeHeld(payout: Payout): Promise<boolean> {
-    const permit = this.#options.authority.permit(payout);
+  async #checkHeld(payout: Payout): Promise<boolean> {
+    const permit = this.#authority.permit(payout);
     if (permit.kind === 'granted') {
-      await releaseHeld(this.#options, payout.payoutId, 'the policy lets it pass');
+      await releaseHeld(this.#runtime, payout.payoutId, 'the policy lets it pass');
       return true;
     }
     const { hold } = permit;
     // The policy's hold stays: the lack of this journal alone must not hold payouts in bulk.
-    if (hold.reason === 'before_birth') return false;
-    if (!isSameHold(payout.held, hold)) await this.#hold(payout, hold);
+    if (hold.reason !== 'before_birth' && !isSameHold(payout.held, hold)) await this.#hold(payout, hold);
     return false;
   }
 
   async #hold({ payoutId, attempt }: Payout, hold: Hold): Promise<void> {
-    const { authority, senderLedger } = this.#options;
-    await authority.keepRejections();
-    await senderLedger.holdPayout(payoutId, attempt, hold);
+    await this.#authority.keepRejections();
+    await this.#runtime.senderLedger.holdPayout(payoutId, attempt, hold);
   }
 
-  /** One page a call. */
-  async #judgeQueued(): Promise<void> {
-    const { authority, source, logger } = this.#options;
-    const { payouts, next } = await source.queued(this.#cursor, BATCH);
+  async #checkQueued(): Promise<void> {
+    const { logger } = this.#runtime;
+    const { payouts, next } = await this.#source.queued(this.#cursor, BATCH);
     for (const payout of payouts) {
-      const hold = authority.judgeEarly(payout);
+      const hold = this.#authority.checkEarly(payout);
       if (hold === undefined) continue;
       await this.#hold(payout, hold);
       logger.info({ payoutId: payout.payoutId, rule: hold.rule, reason: hold.message }, 'payout held by the policy');
@@ -185,36 +171,16 @@ export class HoldWatch {
 /** Ignores the message: its sums change all the time, which is not worth a write. */
 function isSameHold(one: HeldFor | undefined, other: HeldFor): boolean {
   if (one === undefined) return false;
-  const isSameEnd =
-    one.until === undefined || other.until === undefined
-      ? one.until === other.until
-      : Math.abs(Date.parse(one.until) - Date.parse(other.until)) < 2_000;
-  const [had, has] = [one.needs, other.needs];
-  return (
-    isSameEnd &&
-    one.kind === other.kind &&
-    one.reason === other.reason &&
-    one.rule === other.rule &&
-    had?.by === has?.by &&
-    had?.persons === has?.persons
+  const [had, has] = [one, other].map(({ kind, reason, rule, needs }) =>
+    JSON.stringify([kind, reason, rule, needs?.by, needs?.persons]),
   );
+  const distanceMs = Math.abs(Date.parse(one.until ?? '') - Date.parse(other.until ?? ''));
+  return had === has && (one.until === other.until || distanceMs < 2_000);
 }
 
-interface ReleaseHeldOptions {
-  readonly ledger: Pick<PayoutLedger, 'change'>;
-  readonly relay: Pick<OutboxRelay, 'tryDeliver'>;
-  readonly logger: Logger;
-}
-
-/** Queues a held payout again, for the sender to check. */
-async function releaseHeld(
-  { ledger, relay, logger }: ReleaseHeldOptions,
-  payoutId: string,
-  reason: string,
-): Promise<void> {
+async function releaseHeld({ ledger, relay, logger }: ReleaseRuntime, payoutId: string, reason: string): Promise<void> {
   try {
     await ledger.change({ payoutId, from: 'held', to: 'queued', reason });
-    // Deliver at once: the outbox would take seconds.
     await relay.tryDeliver('queued', [payoutId]);
     logger.info({ payoutId, reason }, 'payout released');
   } catch (error) {
@@ -225,7 +191,8 @@ async function releaseHeld(
 
 /** Requeues what was held only because the journal was not adopted. Call it after the adoption. */
 export async function releaseAdopted(
-  { source, ...options }: ReleaseHeldOptions & { readonly source: Pick<HeldPayouts, 'held'> },
+  runtime: ReleaseRuntime,
+  source: Pick<HeldPayouts, 'held'>,
   isOver: () => boolean,
 ): Promise<void> {
   let after: string | undefined;
@@ -233,7 +200,7 @@ export async function releaseAdopted(
     const { payouts, next } = await source.held(after, BATCH);
     for (const { payoutId, held } of payouts) {
       if (isOver()) return;
-      if (held?.reason === 'before_birth') await releaseHeld(options, payoutId, 'the send journal was adopted');
+      if (held?.reason === 'before_birth') await releaseHeld(runtime, payoutId, 'the send journal was adopted');
     }
     after = next;
   } while (after !== undefined);

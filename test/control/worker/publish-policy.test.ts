@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { silentLogger } from '../../../src/base/logger.js';
-import { tellPolicy } from '../../../src/control/worker/account-policy.js';
+import { publishLoaded } from '../../../src/control/worker/account-policy.js';
 
 it('tells each policy that was loaded, in their order, once Redis is there', async () => {
   const end = new AbortController();
@@ -22,6 +22,6 @@ it('tells each policy that was loaded, in their order, once Redis is there', asy
     return Promise.resolve();
   };
   const policy = { file: '/etc/payouts/policy.yaml', takeLoaded: () => loaded.shift() ?? [] };
-  await tellPolicy({ policy, name: 'host:7', tell, clock, logger: silentLogger }, end.signal);
+  await publishLoaded(policy, 'host:7', tell, { clock, logger: silentLogger }, end.signal);
   expect(told).toEqual(['a', 'b', 'a'].map((hash) => `${hash} policy.yaml, by host:7`));
 });
