@@ -13,7 +13,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'import [options] <file>',
         description: 'check the payouts in a CSV or JSON lines file, total them, and enqueue them',
-        load: async () => (await import('./commands/import-command.js')).defineImportCommand,
+        load: async () => (await import('./import/import-command.js')).defineImportCommand,
       },
       {
         usage: 'get [options] [payoutId]',
@@ -33,32 +33,32 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       {
         usage: 'cancel [options] [payoutId]',
         description: 'cancel payouts that are still queued, are held, or were rejected',
-        load: async () => (await import('./commands/cancel-command.js')).defineCancelCommand,
+        load: async () => (await import('./commands/change-commands.js')).defineCancelCommand,
       },
       {
         usage: 'retry [options] [payoutId]',
         description: 'put rejected payouts back into the queue',
-        load: async () => (await import('./commands/requeue-commands.js')).defineRetryCommand,
+        load: async () => (await import('./commands/change-commands.js')).defineRetryCommand,
       },
       {
         usage: 'release [options] [payoutIds...]',
         description: 'put held payouts back into the queue',
-        load: async () => (await import('./commands/requeue-commands.js')).defineReleaseCommand,
+        load: async () => (await import('./commands/change-commands.js')).defineReleaseCommand,
       },
       {
         usage: 'approvals [options]',
         description: 'list the payouts that wait for approval',
-        load: async () => (await import('./commands/approvals-command.js')).defineApprovalsCommand,
+        load: async () => (await import('./approvals/approvals-command.js')).defineApprovalsCommand,
       },
       {
         usage: 'approve [options] [payoutIds...]',
         description: 'verify payouts, and sign that they may be paid',
-        load: async () => (await import('./commands/approvals-command.js')).defineApproveCommand,
+        load: async () => (await import('./approvals/approvals-command.js')).defineApproveCommand,
       },
       {
         usage: 'reject [options] <payoutIds...>',
         description: 'sign that payouts are not to be paid',
-        load: async () => (await import('./commands/approvals-command.js')).defineRejectCommand,
+        load: async () => (await import('./approvals/approvals-command.js')).defineRejectCommand,
       },
       {
         usage: 'resolve [options] [payoutId]',

@@ -6,29 +6,20 @@ import { createBoard } from './board.js';
 import type { ControlFiles } from './control/control-files.js';
 import { createControlPages } from './control/control-pages.js';
 import { createFindPages } from './payouts/find-pages.js';
+import { PageContext } from './page-context.js';
 import {
-  messagePage,
   respondInTime,
   respondToError,
   respondToLostRedis,
   type RespondWithoutRedis,
   unavailablePage,
 } from './respond.js';
-import { OverviewReader } from './overview/overview.js';
+import type { OverviewReader } from './overview/overview.js';
 import { createOverview } from './overview/overview-page.js';
 import { AccountWatch } from './overview/account-watch.js';
 import { judgePulse } from './overview/judge-pulse.js';
 import { boardHeaders } from './security-headers.js';
 import { toSite, type Site } from './layout/layout.js';
-
-interface AccountRoutesOptions {
-  readonly platformIds: readonly number[];
-  readonly stuckAfterMs: number;
-  /** Block explorers by payment_id. */
-  readonly explorers: ReadonlyMap<number, string>;
-  readonly files: ControlFiles;
-  readonly logger: Logger;
-}
 
 export interface ShownAccount {
   readonly platformId: number;
@@ -38,8 +29,14 @@ export interface ShownAccount {
 }
 
 /** Makes the pages of an account, and watches it while a reader has them open. */
-export function showAccount(account: AccountAccess, options: AccountRoutesOptions): ShownAccount {
-  const { platformIds, stuckAfterMs, explorers, files, logger } = options;
+export function showAccount(
+  account: AccountAccess,
+  platformIds: readonly number[],
+  reader: OverviewReader,
+  explorers: ReadonlyMap<number, string>,
+  files: ControlFiles,
+  logger: Logger,
+): ShownAccount {
   const { ledger, queues } = account;
   const { connection } = ledger;
   const watch = new AccountWatch(account, systemClock);
@@ -51,8 +48,7 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
       alarm: tone === 'bad' ? headline : undefined,
     };
   };
-  const reader = new OverviewReader(connection, stuckAfterMs);
-
+  const context = new PageContext(ledger, files, explorers, site);
   const router = Router();
   router.use('/board/api', respondInTime(watch, respondJson));
   router.use('/board', boardHeaders, createBoard(ledger, queues));
@@ -63,11 +59,11 @@ export function showAccount(account: AccountAccess, options: AccountRoutesOption
   router.get('/', (request, response) => {
     response.redirect(`${request.baseUrl}/payouts`);
   });
-  router.use(createFindPages({ ledger, files, explorers, site }));
-  router.use(createControlPages({ ledger, files, explorers, site }));
-  router.get('/payouts', createOverview({ watch, reader, explorers, site }));
+  router.use(createFindPages(context));
+  router.use(createControlPages(context));
+  router.get('/payouts', createOverview(watch, reader, context));
   router.use((request, response) => {
-    response.status(404).send(messagePage(site(request), { title: 'Not found', text: 'Page not found.' }));
+    context.notFound(request, response, 'Page not found.');
   });
   router.use(respondToLostRedis(watch, respondWithoutRedis), respondToError(site, logger));
   return { platformId: connection.platformId, watch, reader, router };

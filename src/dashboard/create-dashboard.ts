@@ -1,6 +1,6 @@
 import { Router } from 'express';
 import { readFileSync } from 'node:fs';
-import { type Clock, systemClock } from '../base/clock.js';
+import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
@@ -9,49 +9,12 @@ import { WORKER_COMMAND_SETTINGS } from '../base/settings.js';
 import { showAccount } from './account-routes.js';
 import { acceptApprovals } from './control/accept-approvals.js';
 import { ControlFiles } from './control/control-files.js';
+import type { DashboardOptions } from './dashboard-options.js';
 import { accountPath } from './layout/layout.js';
 import { createLoginMetrics, type Login, requireLogin } from './login.js';
+import { OverviewReader } from './overview/overview.js';
 import { createAccountsPages } from './overview/accounts-page.js';
 import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
-
-/** Which accounts the dashboard shows, and who may see them. */
-export interface DashboardOptions {
-  /** One merchant account, or several, with pages under `/accounts/<platformId>`. */
-  readonly platformId: number | readonly number[];
-  /** The ledger's Redis, in one of the forms of `REDIS_URL`. */
-  readonly redisUrl: string;
-  /**
-   * Required on every path. Without one, the application that mounts the dashboard must control access. A client must
-   * wait after ten wrong ones. Clients are known by `request.ip`, so set Express's `trust proxy` behind a proxy.
-   */
-  readonly password?: string | undefined;
-  /** @defaultValue `payouts` */
-  readonly user?: string | undefined;
-  /** Block explorers for txhashes, by payment_id: `https://…/{txhash}`. @defaultValue no links */
-  readonly explorers?: ReadonlyMap<number, string> | undefined;
-  /**
-   * The workers' keyring, read again when it changes. With it, pages verify signatures and approvals, commands name the
-   * required key, and `POST /approvals` takes signed approvals. @defaultValue nothing is verified
-   */
-  readonly keysFile?: string | undefined;
-  /** Each account's environment, as in its worker's `PAYOUT_AUDIENCE`. Required with `keysFile`. */
-  readonly audiences?: ReadonlyMap<number, string> | undefined;
-  /** Until when signatures without an environment count (earlier versions made them): ISO 8601. @defaultValue never */
-  readonly acceptUnboundUntil?: string | undefined;
-  /** The workers' policy of each account; payout pages then show each rule's result. */
-  readonly policyFiles?: ReadonlyMap<number, string> | undefined;
-  /**
-   * Replicas of Redis that must acknowledge an approval. @defaultValue all that are connected, at least one with
-   * Sentinel
-   */
-  readonly redisReplicas?: number | undefined;
-  /** A payout in progress for longer than this, in ms, is stuck. @defaultValue a day */
-  readonly stuckAfterMs?: number;
-  /** @defaultValue a silent logger */
-  readonly logger?: Logger;
-  /** @defaultValue the machine's clock */
-  readonly clock?: Clock;
-}
 
 /** The dashboard as part of an Express application. */
 export interface Dashboard {
@@ -83,19 +46,24 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const router = Router();
   router.use(pageHeaders, noStore);
   const metrics = createLoginMetrics();
-  if (login !== undefined) router.use(requireLogin(login, { logger, failures: metrics.failures }));
+  if (login !== undefined) router.use(requireLogin(login, metrics.failures, logger));
   for (const { ledger } of openForApprovals(accounts, options)) {
-    router.use(
-      accountPath(platformIds, ledger.connection.platformId) || '/',
-      acceptApprovals({ ledger, files, logger }),
-    );
+    const path = accountPath(platformIds, ledger.connection.platformId) || '/';
+    router.use(path, acceptApprovals(ledger, files, logger));
   }
   router.use(refuseWrites, createAssets());
   router.get('/metrics', async (_, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   const shown = accounts.map((account) =>
-    showAccount(account, { platformIds, stuckAfterMs, explorers, files, logger }),
+    showAccount(
+      account,
+      platformIds,
+      new OverviewReader(account.ledger.connection, stuckAfterMs),
+      explorers,
+      files,
+      logger,
+    ),
   );
   for (const { platformId, router: account } of shown) router.use(accountPath(platformIds, platformId) || '/', account);
   if (accounts.length > 1) router.use(createAccountsPages(shown, logger));

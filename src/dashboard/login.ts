@@ -16,13 +16,6 @@ const LIMIT = { points: 10, duration: 15 * 60 };
 /** Limit of remembered clients. The one that failed longest ago is dropped first. */
 const MAX_CLIENTS = 10_000;
 
-interface LoginContext {
-  readonly logger: Logger;
-  readonly failures: Counter;
-  /** @defaultValue ten wrong passwords in 15 minutes; `duration` in seconds */
-  readonly limit?: { readonly points: number; readonly duration: number };
-}
-
 /** The count of wrong passwords, for Prometheus at the dashboard's `/metrics`, behind the password. */
 export function createLoginMetrics(): { readonly registry: Registry; readonly failures: Counter } {
   const registry = new Registry();
@@ -43,7 +36,9 @@ export function createLoginMetrics(): { readonly registry: Registry; readonly fa
  */
 export function requireLogin(
   { user, password }: Login,
-  { logger, failures, limit = LIMIT }: LoginContext,
+  failures: Counter,
+  logger: Logger,
+  limit = LIMIT,
 ): RequestHandler {
   const expected = { user: digest(user), password: digest(password) };
   const attempts = new FailedAttempts(limit);

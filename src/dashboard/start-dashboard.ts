@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { type RequestHandler } from 'express';
 import { ConflictError, InvalidConfigError } from '../base/errors.js';
-import { createDashboard, type DashboardOptions } from './create-dashboard.js';
+import { createDashboard } from './create-dashboard.js';
+import type { DashboardOptions } from './dashboard-options.js';
 
 /** Which accounts are shown, and where the dashboard listens. */
 export interface DashboardServerOptions extends DashboardOptions {

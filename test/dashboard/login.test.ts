@@ -23,7 +23,7 @@ async function start(duration: number): Promise<void> {
   metrics = createLoginMetrics();
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
   const limit = { points: FREE, duration };
-  const login = requireLogin({ user: 'payouts', password: PASSWORD }, { logger, failures: metrics.failures, limit });
+  const login = requireLogin({ user: 'payouts', password: PASSWORD }, metrics.failures, logger, limit);
   // The tests are clients with addresses of their own.
   const app = express().set('trust proxy', 'loopback');
   app.use('/pay', login, (_, response) => void response.send('inside'));

@@ -95,7 +95,7 @@ async function readEachMinute(ranMs: number, minutes: number): Promise<(number |
     });
     return child;
   };
-  void new ProcessPool({ count: 1, start, clock, logger: silentLogger }).run(new AbortController().signal);
+  void new ProcessPool(1, start, clock, silentLogger).run(new AbortController().signal);
   const read: (number | undefined)[] = [];
   for (let minute = 0; minute <= minutes; minute += 1) {
     await clock.advance(60_000);

@@ -35,109 +35,123 @@ import {
 import { toPlainText } from '../../base/plain-text.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { confirm, requireTerminal } from '../context/confirm.js';
-import { nameFlags } from '../context/flags.js';
-import { addSigningOptions, openApprover, requireKeyring, type SigningFlags } from '../context/signing.js';
+import { confirm, requireOperator } from '../context/confirm.js';
+import { nameFlags, refuse } from '../context/flags.js';
+import { requireKeyring } from '../context/keys.js';
+import { addSigningOptions, needsApprover, openApprover, type SigningFlags } from '../context/signer.js';
 import { describeApprovable, type ShownPayout } from './describe-approvable.js';
 import { type ChosenPayouts, readNamed, readWaiting } from './read-chosen.js';
 
-interface PayoutDecision {
-  readonly decision: ApprovalDecision;
-  readonly of: readonly string[] | { readonly batch: string };
-  readonly asks: boolean;
+export interface ApprovalFlags extends SigningFlags {
+  readonly batch?: string;
+  readonly reason?: string;
+  readonly expiresIn?: string;
+  readonly offline?: true;
 }
 
 interface Run {
   readonly context: CliContext;
   readonly ledger: PayoutLedger;
-  readonly wanted: PayoutDecision;
+  readonly decision: ApprovalDecision;
   readonly flags: ApprovalFlags;
   readonly approver: Approver;
-  readonly view: Omit<ApprovalView, 'now'>;
+  readonly keyring: BoundKeyring;
   readonly lifetimeMs: number;
   readonly reason: string | undefined;
   readonly signal: AbortSignal;
 }
 
-const DONE = { approve: 'approved', reject: 'rejected' } as const;
-const ASKED = { approve: 'Approve', reject: 'Reject' } as const;
+/** Without a signer, another program signs with the named key. */
+interface Approver {
+  readonly name: string;
+  readonly audience: string;
+  readonly person: string;
+  readonly signer: ActSigner | undefined;
+}
+
+const WORDS = {
+  approve: { done: 'approved', asked: 'Approve' },
+  reject: { done: 'rejected', asked: 'Reject' },
+} as const;
 
 /**
  * Verifies and shows payouts, asks, and signs the hash of each verified intent. One that cannot be approved does not
  * hold up the others.
+ * @param payoutIds - none for those of `--batch`
+ * @param asks - only before a key signs
  * @throws NotVerifiedError if the key is not an approver's, or a signature kept payouts back
  * @throws ConflictError if a payout's state, or this key's earlier rejection, kept it back
  */
-export async function decidePayouts(context: CliContext, wanted: PayoutDecision, flags: ApprovalFlags): Promise<void> {
+export async function decidePayouts(
+  context: CliContext,
+  decision: ApprovalDecision,
+  payoutIds: readonly string[],
+  flags: ApprovalFlags,
+  asks: boolean,
+): Promise<void> {
+  const { batch } = flags;
   const keyring = requireKeyring(context.environment);
   const [lifetimeMs, reason] = [parseLifetime(flags.expiresIn), await parseReason(flags.reason)];
   const approver = await findApprover(context, flags, keyring);
-  const asks = wanted.asks && approver.signer !== undefined;
-  if (asks) requireTerminal(context.terminal);
+  const mustAsk = asks && approver.signer !== undefined;
+  if (mustAsk) requireOperator(context.terminal);
   const signal = context.stopSignal();
   await withAccount(context, async ({ ledger }) => {
     const { connection } = ledger;
     const chosen =
-      'batch' in wanted.of ? await readWaiting(connection, wanted.of) : await readNamed(connection, wanted.of);
-    const view = { platformId: connection.platformId, keyring };
-    await decide(
-      { context, ledger, wanted: { ...wanted, asks }, flags, approver, view, lifetimeMs, reason, signal },
-      chosen,
-    );
+      batch === undefined ? await readNamed(connection, payoutIds) : await readWaiting(connection, { batch });
+    const run: Run = { context, ledger, decision, flags, approver, keyring, lifetimeMs, reason, signal };
+    const tally = new ApprovalTally(chosen.payouts.length + chosen.unreadable.length, context);
+    for (const error of chosen.unreadable) tally.refuse(error);
+    const shown = verifyAll(run, chosen.payouts, tally);
+    if (shown.length > 0) {
+      const { currencies } = await readGatewayFacts(connection);
+      context.writeError(describeApprovable(shown, currencies, context.colours, Date.now()));
+      if (mustAsk) await confirm(askAbout(run, shown.length), context.terminal, signal);
+      await signAll(run, shown, tally);
+    } else if (batch !== undefined) {
+      context.writeError(`Nothing to do: no payout of batch ${batch} waits for this approval.\n`);
+    }
+    tally.end();
   });
 }
 
-async function decide(run: Run, { payouts, unreadable }: ChosenPayouts): Promise<void> {
-  const { context, ledger, wanted, approver } = run;
-  const tally = new ApprovalTally(payouts.length + unreadable.length, context);
-  for (const error of unreadable) tally.refuse(error);
-  const { shown, decidedBefore } = verifyAll(run, payouts, tally);
-  if (decidedBefore > 0) {
-    const said = `${DONE[wanted.decision]} by ${approver.name} before`;
-    context.writeError(`${formatCount(decidedBefore, 'payout')} left as they are: ${said}\n`);
-  }
-  if (shown.length > 0) {
-    const { currencies } = await readGatewayFacts(ledger.connection);
-    context.writeError(describeApprovable(shown, currencies, context.colours, Date.now()));
-    if (wanted.asks) await confirm(askAbout(run, shown.length), { terminal: context.terminal, signal: run.signal });
-    await signAll(run, shown, tally);
-  } else if ('batch' in wanted.of) {
-    context.writeError(`Nothing to do: no payout of batch ${wanted.of.batch} waits for this approval.\n`);
-  }
-  tally.end();
-}
-
 /** Signs payouts named one by one again. A batch skips what this key decided before, so a second run continues. */
-function verifyAll(
-  { wanted, approver, view: { platformId, keyring } }: Run,
-  payouts: ChosenPayouts['payouts'],
-  tally: ApprovalTally,
-): { readonly shown: readonly ShownPayout[]; readonly decidedBefore: number } {
-  const view = { platformId, keyring, now: Date.now() };
+function verifyAll(run: Run, payouts: ChosenPayouts['payouts'], tally: ApprovalTally): readonly ShownPayout[] {
+  const { context, decision, flags, approver } = run;
+  const view = viewNow(run);
   const shown: ShownPayout[] = [];
   let decidedBefore = 0;
   for (const payout of payouts) {
     try {
       const found = verifyApprovable(payout, view);
-      checkApprover(found, approver.person, wanted.decision);
+      checkApprover(found, approver.person, decision);
       const approvals = verifyApprovals(payout, view);
       const isDecided = approvals.some(
         ({ approval, person }) =>
-          person !== undefined && approval.by === approver.name && approval.decision === wanted.decision,
+          person !== undefined && approval.by === approver.name && approval.decision === decision,
       );
-      if (isDecided && 'batch' in wanted.of) decidedBefore += 1;
+      if (isDecided && flags.batch !== undefined) decidedBefore += 1;
       else shown.push({ ...found, approvals });
     } catch (error) {
       tally.refuse(error);
     }
   }
-  return { shown, decidedBefore };
+  if (decidedBefore > 0) {
+    const said = `${WORDS[decision].done} by ${approver.name} before`;
+    context.writeError(`${formatCount(decidedBefore, 'payout')} left as they are: ${said}\n`);
+  }
+  return shown;
 }
 
-function askAbout({ wanted, approver, view: { platformId }, lifetimeMs }: Run, count: number): string {
-  const hours = formatTimeUtc(new Date(Date.now() + lifetimeMs).toISOString());
-  const payouts = `${formatCount(count, 'payout')} of account ${platformId}`;
-  return `${ASKED[wanted.decision]} ${payouts} with key ${approver.name} (${approver.person}), until ${hours}?`;
+function viewNow({ ledger, keyring }: Run): ApprovalView {
+  return { platformId: ledger.connection.platformId, keyring, now: Date.now() };
+}
+
+function askAbout({ decision, approver, ledger, lifetimeMs }: Run, count: number): string {
+  const until = formatTimeUtc(new Date(Date.now() + lifetimeMs).toISOString());
+  const payouts = `${formatCount(count, 'payout')} of account ${ledger.connection.platformId}`;
+  return `${WORDS[decision].asked} ${payouts} with key ${approver.name} (${approver.person}), until ${until}?`;
 }
 
 /** One by one: a hardware key needs a touch each, and each signature is stored at once. */
@@ -161,29 +175,24 @@ async function signAll(run: Run, shown: readonly ShownPayout[], tally: ApprovalT
 }
 
 async function signOne(run: Run, shown: ShownPayout): Promise<void> {
-  const { context, ledger, wanted, flags, approver, view, lifetimeMs, reason } = run;
+  const { context, ledger, decision, flags, approver, lifetimeMs, reason } = run;
+  const { platformId } = ledger.connection;
   const { payoutId, intent } = shown.about;
-  const content = { payoutId, intent, decision: wanted.decision };
-  const approval = makeApproval(content, approver, Date.now(), lifetimeMs);
+  const approval = makeApproval({ payoutId, intent, decision }, approver, Date.now(), lifetimeMs);
   if (approver.signer === undefined) {
-    context.writeJson({
-      ...approval,
-      ...describeForOthers(run, shown),
-      text: formatApproval(view.platformId, approval),
-    });
+    const text = formatApproval(platformId, approval);
+    context.writeJson({ ...approval, ...describeForOthers(run, shown), text });
     return;
   }
-  const signed = await signApproval(approver.signer, view.platformId, approval);
-  requireApproval(shown, signed, { ...view, now: Date.now() });
+  const signed = await signApproval(approver.signer, platformId, approval);
+  requireApproval(shown, signed, viewNow(run));
   if (flags.offline === true) {
     context.writeJson({ ...signed, ...describeForOthers(run, shown) });
     return;
   }
   await addApproval(ledger, signed, reason);
-  const until = formatTimeUtc(signed.expiresAt);
-  context.write(
-    `Payout ${payoutId} is ${DONE[wanted.decision]} by key ${approver.name} (${approver.person}) until ${until}.\n`,
-  );
+  const by = `key ${approver.name} (${approver.person}) until ${formatTimeUtc(signed.expiresAt)}`;
+  context.write(`Payout ${payoutId} is ${WORDS[decision].done} by ${by}.\n`);
 }
 
 /** For people to read. The approval's signature does not cover it. */
@@ -194,20 +203,6 @@ function describeForOthers({ reason }: Run, { payout, about }: ShownPayout): obj
     ...(reason === undefined ? {} : { reason }),
     payout: { paymentId, amount, symbol, addressTo, signedBy, requestedBy },
   };
-}
-
-export interface ApprovalFlags extends SigningFlags {
-  readonly reason?: string;
-  readonly expiresIn?: string;
-  readonly offline?: true;
-}
-
-/** Without a signer, another program signs with the named key. */
-interface Approver {
-  readonly name: string;
-  readonly audience: string;
-  readonly person: string;
-  readonly signer: ActSigner | undefined;
 }
 
 export function addApprovalOptions(command: Command): Command {
@@ -221,7 +216,7 @@ function parseLifetime(given: string | undefined): number {
   if (given === undefined) return APPROVAL_LIFETIME_MS;
   const lifetimeMs = parseInput(z.object({ '--expires-in': durationField }), { '--expires-in': given })['--expires-in'];
   if (lifetimeMs <= LONGEST_APPROVAL_MS) return lifetimeMs;
-  throw new InvalidInputError([{ field: '--expires-in', message: `must be at most 7d (got "${given}")` }]);
+  refuse('--expires-in', `must be at most 7d (got "${given}")`);
 }
 
 async function parseReason(reason: string | undefined): Promise<string | undefined> {
@@ -240,14 +235,10 @@ async function findApprover(context: CliContext, flags: ApprovalFlags, keyring: 
 }
 
 function requireKeyName({ keyName, offline }: ApprovalFlags): string {
-  if (offline !== true) {
-    throw new NotVerifiedError(
-      'An approval is signed by an approver: give --key FILE (a private key) or --ssh-key FILE.pub (ssh-agent, a hardware key). Nothing was changed',
-    );
-  }
+  if (offline !== true) throw needsApprover();
   if (keyName !== undefined) return keyName;
   const message = 'is missing: it says who is to sign what --offline prints, where no key is given';
-  throw new InvalidInputError([{ field: '--key-name', message }]);
+  refuse('--key-name', message);
 }
 
 export class ApprovalTally {

@@ -5,7 +5,7 @@ import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { ApprovablePayout, CheckedApproval } from '../../control/approvals/approvable-payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CurrencyTotals, formatTotals } from '../import/currency-totals.js';
-import { formatTable } from '../output/format-table.js';
+import { type Fact, formatFacts, formatTable } from '../output/format-table.js';
 
 export interface ShownPayout extends ApprovablePayout {
   readonly approvals: readonly CheckedApproval[];
@@ -51,7 +51,7 @@ function describeOne(
   now: number,
 ): string {
   const { held, signed } = payout;
-  const facts: readonly [name: string, value: string | undefined][] = [
+  const facts: readonly Fact[] = [
     ['amount', payout.amount],
     ['currency', describeCurrency(payout.paymentId, currencies)],
     ['symbol', payout.symbol],
@@ -65,10 +65,9 @@ function describeOne(
     [`${payout.state} for`, formatDuration(waitedMs(payout, now))],
     ['why, says Redis', held && `${held.rule ?? held.kind}: ${held.message}`],
     ['needs, says Redis', held?.needs && describeNeeds(held.needs)],
-    ...approvals.map((approval): [string, string] => ['said before', describeApproval(approval)]),
+    ...approvals.map((approval): Fact => ['said before', describeApproval(approval)]),
   ];
-  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), value]]));
-  return `${colours.bold(payout.payoutId)}\n${formatTable(rows)}`;
+  return `${colours.bold(payout.payoutId)}\n${formatFacts(colours, facts)}`;
 }
 
 function describeMany(shown: readonly ShownPayout[], currencies: readonly Currency[]): string {

@@ -1,5 +1,4 @@
 import type { Spend } from '../../ledger/control-record.js';
-import type { BoundKeyring } from '../../control/keys/keyring.js';
 import { verifyReceipt } from '../../control/intents/receipt.js';
 import { isSameTxhash } from '../../base/fields.js';
 import { identify, type JournalEntry, type JournalItem } from '../../journal/journal-line.js';
@@ -10,20 +9,8 @@ import { type AuditedRecord, readAudited, scanPayoutIds } from '../../ledger/rea
 import { readSpends } from '../../ledger/reads/read-spends.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { compareAccepted, compareSend, type SendComparison, toUnreadable } from './compare-send.js';
-import { type Finding, identifyFinding } from './finding.js';
-import { type ApprovalContext, verifyApprovals } from './verify-approvals.js';
-import { keysOfThen, verifySend } from './verify-send.js';
-
-export interface LedgerAuditOptions extends ApprovalContext {
-  readonly journals: readonly AuditedJournal[];
-  /** Without it, only the keys of the sends are checked. */
-  readonly connection: LedgerConnection | undefined;
-  /** Undefined if nothing is removed. */
-  readonly retentionDays: number | undefined;
-  /** Asks this host's archive. */
-  readonly isArchived: (payoutId: string, state: string) => Promise<boolean>;
-  readonly onProgress: (done: number) => void;
-}
+import { type AuditContext, type Finding, findingOf, identifyFinding } from './finding.js';
+import { keysOfThen, verifyApprovals, verifySend } from './verify-send.js';
 
 export interface LedgerAudit {
   readonly compared: number;
@@ -52,18 +39,18 @@ const PAGE = 500;
  * Compares the journals with the ledger, both ways. A send that begins after the journals were read looks missing: a
  * second pass drops such findings.
  */
-export async function auditLedger(options: LedgerAuditOptions): Promise<LedgerAudit> {
-  const first = await new Pass(options).run();
-  if (first.findings.length === 0 || options.connection === undefined) return first;
-  const again = await new Pass({ ...options, onProgress: () => undefined }).run(
-    new Set(first.findings.map(({ payoutId }) => payoutId)),
-  );
+export async function auditLedger(journals: readonly AuditedJournal[], context: AuditContext): Promise<LedgerAudit> {
+  const first = await new Pass(journals, context).run();
+  if (first.findings.length === 0 || context.connection === undefined) return first;
+  const found = new Set(first.findings.map(({ payoutId }) => payoutId));
+  const again = await new Pass(journals, { ...context, onProgress: () => undefined }).run(found);
   const still = new Set(again.findings.map(identifyFinding));
   return { ...first, findings: first.findings.filter((finding) => still.has(identifyFinding(finding))) };
 }
 
 class Pass {
-  readonly #options: LedgerAuditOptions;
+  readonly #journals: readonly AuditedJournal[];
+  readonly #context: AuditContext;
   /** Redis may name a payout twice. */
   readonly #findings = new Map<string, Finding>();
   readonly #counts = { compared: 0, removed: 0, verified: 0, notVerifiable: 0, unsigned: 0, signedAgain: 0, before: 0 };
@@ -73,43 +60,41 @@ class Pass {
   readonly #accepted = new Map<string, JournalEntry[]>();
   #done = 0;
 
-  constructor(options: LedgerAuditOptions) {
-    this.#options = options;
+  constructor(journals: readonly AuditedJournal[], context: AuditContext) {
+    this.#journals = journals;
+    this.#context = context;
   }
 
   async run(only?: ReadonlySet<string>): Promise<LedgerAudit> {
-    const { connection, journals } = this.#options;
+    const journals = this.#journals;
+    const { connection } = this.#context;
     const spends = connection === undefined ? new Map<string, Spend>() : await readBegunSpends(connection);
     const journaled = await readJournaledSends(journals);
     for (const { items } of journals) {
-      for await (const page of pagesOf(items(), only)) await this.#judgeSends(page, spends, journaled);
+      const isWanted = ({ payoutId }: JournalEntry): boolean => only?.has(payoutId) ?? true;
+      for await (const page of pagesOfSends(items(), isWanted)) await this.#checkSends(page, spends, journaled);
     }
     for (const sends of this.#accepted.values()) this.#note(...compareAccepted(sends));
     if (connection !== undefined) {
-      const context = { ...this.#options, journaled, coveredFrom: coveredFrom(journals) };
       const pages = only === undefined ? scanPayoutIds(connection) : [[...only]];
-      for await (const payoutIds of pages) await this.#judgePayouts(connection, payoutIds, context);
+      for await (const payoutIds of pages) await this.#checkPayouts(connection, payoutIds, journaled);
       const unknown = [...spends.values()].filter(
         ({ payoutId, attempt }) => !isJournaled(journaled, payoutId, attempt),
       );
-      await this.#judgeSpends(connection, unknown);
+      await this.#checkSpends(connection, unknown);
     }
     const { size: onWord } = this.#onWord;
     return { ...this.#counts, onWord, revokedKeys: this.#revokedKeys, findings: [...this.#findings.values()] };
   }
 
-  async #judgeSends(
+  async #checkSends(
     sends: readonly JournalEntry[],
     spends: ReadonlyMap<string, Spend>,
     journaled: JournaledSends,
   ): Promise<void> {
-    const { connection } = this.#options;
-    const records =
-      connection &&
-      (await readAudited(
-        connection,
-        sends.map(({ payoutId }) => payoutId),
-      ));
+    const { connection } = this.#context;
+    const payoutIds = sends.map(({ payoutId }) => payoutId);
+    const records = connection && (await readAudited(connection, payoutIds));
     for (const [index, send] of sends.entries()) {
       if (send.signed === undefined) this.#counts.unsigned += 1;
       this.#noteKey(send.signed?.key);
@@ -118,7 +103,7 @@ class Pass {
         this.#accepted.set(send.payoutId, [...(this.#accepted.get(send.payoutId) ?? []), send]);
       }
       const hasLater = attempts.some((attempt) => attempt > send.attempt);
-      await this.#judgeSend(send, records?.[index], hasLater);
+      await this.#checkSend(send, records?.[index], hasLater);
       const spend = spends.get(identify(send));
       const wrong = spend && compareSpend(send, spend);
       if (wrong !== undefined) this.#note(wrong);
@@ -126,7 +111,7 @@ class Pass {
     this.#progress(sends.length);
   }
 
-  async #judgeSend(send: JournalEntry, found: AuditedRecord | undefined, hasLater: boolean): Promise<void> {
+  async #checkSend(send: JournalEntry, found: AuditedRecord | undefined, hasLater: boolean): Promise<void> {
     const comparison = found && (await this.#compare(send, found, hasLater));
     if (comparison?.isOnWord) this.#onWord.add(send.payoutId);
     const isAltered = comparison?.findings.some(({ kind }) => kind === 'altered') ?? false;
@@ -134,11 +119,11 @@ class Pass {
     if (found?.kind === 'removed') this.#counts.removed += 1;
     else if (found !== undefined) this.#counts.compared += 1;
     // The altered fields say more than a signature that fails.
-    const verification = verifySend(send, isAltered ? undefined : payout, this.#options);
+    const verification = verifySend(send, isAltered ? undefined : payout, this.#context);
     if (verification.isSignedAgain) this.#counts.signedAgain += 1;
     // Only the record has the approvals.
     const isWhole = payout !== undefined && !verification.isSignedAgain;
-    const approvals = isWhole ? verifyApprovals(send, payout, this.#options) : [];
+    const approvals = isWhole ? verifyApprovals(send, payout, this.#context) : [];
     const findings = [...(comparison?.findings ?? []), ...verification.findings, ...approvals];
     this.#note(...findings);
     if (send.signed === undefined || findings.length > 0) return;
@@ -147,7 +132,7 @@ class Pass {
   }
 
   async #compare(send: JournalEntry, found: AuditedRecord, hasLater: boolean): Promise<SendComparison> {
-    const { retentionDays, isArchived } = this.#options;
+    const { retentionDays, isArchived } = this.#context;
     const removal = { hasLater, retentionDays, isArchived: false, now: Date.now() };
     const comparison = compareSend(send, found, removal);
     if (found.kind !== 'removed' || !comparison.findings.some(({ kind }) => kind === 'removed')) return comparison;
@@ -155,36 +140,46 @@ class Pass {
   }
 
   #noteKey(key: string | undefined): void {
-    if (key === undefined || this.#options.keyring?.find(key)?.revoked !== true) return;
+    if (key === undefined || this.#context.keyring?.find(key)?.revoked !== true) return;
     this.#revokedKeys[key] = (this.#revokedKeys[key] ?? 0) + 1;
   }
 
-  async #judgePayouts(
+  async #checkPayouts(
     connection: LedgerConnection,
     payoutIds: readonly string[],
-    context: Parameters<typeof judgeLedgerPayout>[1],
+    journaled: JournaledSends,
   ): Promise<void> {
     for (const [index, found] of (await readAudited(connection, payoutIds)).entries()) {
       if (found.kind === 'unreadable') this.#note(toUnreadable(payoutIds[index] ?? '', found.message));
       if (found.kind !== 'payout') continue;
       const { payout } = found;
       this.#noteKey(payout.receipt?.key);
-      const judgement = judgeLedgerPayout(payout, context);
-      if (judgement.kind === 'finding') this.#note(judgement.finding);
-      else if (judgement.kind === 'before') this.#counts.before += 1;
-      else if (judgement.kind === 'on_word') this.#onWord.add(payout.payoutId);
+      const result = this.#checkPayout(payout, isJournaled(journaled, payout.payoutId, payout.attempt));
+      if (result === 'before') this.#counts.before += 1;
+      else if (result === 'on_word') this.#onWord.add(payout.payoutId);
+      else if (result !== 'journaled') this.#note(result);
     }
     this.#progress(payoutIds.length);
   }
 
-  async #judgeSpends(connection: LedgerConnection, spends: readonly Spend[]): Promise<void> {
+  #checkPayout(payout: Payout, isKnown: boolean): Finding | 'journaled' | 'before' | 'on_word' {
+    const { state, attempt, txhash } = payout;
+    const receipt = checkReceipt(payout, this.#context);
+    if (receipt !== undefined) return receipt;
+    if (!ANSWERED.has(state) || isKnown) return 'journaled';
+    if (isSameTxhash(payout.vouchedTxhash, txhash)) return 'on_word';
+    if (begunAt(payout) < coveredFrom(this.#journals)) return 'before';
+    const transaction = txhash === undefined ? '' : `, txhash ${txhash}`;
+    const message = `the ledger says ${state}${transaction}, attempt ${attempt}; no journal has that send`;
+    return findingOf(payout, 'not_in_journal', message, INVENTED);
+  }
+
+  async #checkSpends(connection: LedgerConnection, spends: readonly Spend[]): Promise<void> {
     for (let start = 0; start < spends.length; start += PAGE) {
       const page = spends.slice(start, start + PAGE);
-      const records = await readAudited(
-        connection,
-        page.map(({ payoutId }) => payoutId),
-      );
-      this.#note(...page.flatMap((spend, index) => judgeSpend(spend, records[index] ?? MISSING) ?? []));
+      const payoutIds = page.map(({ payoutId }) => payoutId);
+      const records = await readAudited(connection, payoutIds);
+      this.#note(...page.flatMap((spend, index) => checkSpend(spend, records[index]) ?? []));
     }
   }
 
@@ -193,11 +188,9 @@ class Pass {
   }
 
   #progress(count: number): void {
-    this.#options.onProgress((this.#done += count));
+    this.#context.onProgress((this.#done += count));
   }
 }
-
-const MISSING: AuditedRecord = { kind: 'missing' };
 
 /** By attempt, without spends known to be unpaid. */
 async function readBegunSpends(connection: LedgerConnection): Promise<Map<string, Spend>> {
@@ -209,13 +202,13 @@ async function readBegunSpends(connection: LedgerConnection): Promise<Map<string
   return spends;
 }
 
-async function* pagesOf(
-  items: ReturnType<AuditedJournal['items']>,
-  only: ReadonlySet<string> | undefined,
+export async function* pagesOfSends(
+  items: AsyncIterable<JournalItem>,
+  isWanted: (send: JournalEntry) => boolean,
 ): AsyncGenerator<JournalEntry[]> {
   let page: JournalEntry[] = [];
   for await (const item of items) {
-    if (!('payoutId' in item) || only?.has(item.payoutId) === false) continue;
+    if (!('payoutId' in item) || !isWanted(item)) continue;
     page.push(item);
     if (page.length < PAGE) continue;
     yield page;
@@ -224,47 +217,20 @@ async function* pagesOf(
   if (page.length > 0) yield page;
 }
 
-interface UnjournaledContext {
-  readonly platformId: number;
-  readonly keyring: BoundKeyring | undefined;
-  readonly journaled: JournaledSends;
-  /** Wall clock, ms. */
-  readonly coveredFrom: number;
-}
-
-type LedgerJudgement =
-  | { readonly kind: 'journaled' }
-  | { readonly kind: 'before' }
-  | { readonly kind: 'on_word' }
-  | { readonly kind: 'finding'; readonly finding: Finding };
-
 /** The gateway answered, so a worker had journaled the send. */
 const ANSWERED: ReadonlySet<PayoutState> = new Set(['in_progress', 'completed', 'failed', 'rejected']);
 
 const INVENTED =
   'Ask the gateway for it. Where another host sent it, name the folder of its journal with --journal; else someone has written it into Redis.';
 
-function judgeLedgerPayout(payout: Payout, context: UnjournaledContext): LedgerJudgement {
-  const { payoutId, state, attempt } = payout;
-  const receipt = judgeReceipt(payout, context);
-  if (receipt !== undefined) return { kind: 'finding', finding: receipt };
-  if (!ANSWERED.has(state) || isJournaled(context.journaled, payoutId, attempt)) return { kind: 'journaled' };
-  if (isSameTxhash(payout.vouchedTxhash, payout.txhash)) return { kind: 'on_word' };
-  if (begunAt(payout) < context.coveredFrom) return { kind: 'before' };
-  const transaction = payout.txhash === undefined ? '' : `, txhash ${payout.txhash}`;
-  const message = `the ledger says ${state}${transaction}, attempt ${attempt}; no journal has that send`;
-  return { kind: 'finding', finding: { payoutId, attempt, kind: 'not_in_journal', message, action: INVENTED } };
-}
-
 /** A receipt is optional: a worker without a key writes none. */
-function judgeReceipt(payout: Payout, { platformId, keyring }: UnjournaledContext): Finding | undefined {
+function checkReceipt(payout: Payout, { platformId, keyring }: AuditContext): Finding | undefined {
   const isSigned = payout.state === 'completed' || payout.state === 'failed';
   if (!isSigned || payout.receipt === undefined || keyring === undefined) return undefined;
   const verdict = verifyReceipt(platformId, payout, keysOfThen(keyring));
   if (verdict.kind === 'verified') return undefined;
-  const { payoutId, attempt } = payout;
   const action = 'Book the payment only once the gateway has confirmed it.';
-  return { payoutId, attempt, kind: 'receipt', message: `its receipt does not count: ${verdict.message}`, action };
+  return findingOf(payout, 'receipt', `its receipt does not count: ${verdict.message}`, action);
 }
 
 /** NaN if the history does not say: NaN is not below any time. */
@@ -275,19 +241,21 @@ function begunAt({ history, createdAt }: Payout): number {
 const FORGED_SPEND =
   'Nothing was paid by it, but a window of the policy counts it. Someone has written to Redis: the journal counts as well, so no cap is passed.';
 
-function judgeSpend({ payoutId, attempt, id }: Spend, found: AuditedRecord): Finding | undefined {
+function checkSpend(spend: Spend, found: AuditedRecord | undefined): Finding | undefined {
+  const { attempt, id } = spend;
   const token = id.split(' ').at(-1) ?? '';
-  if (found.kind === 'removed' || (found.kind === 'payout' && found.attempts.knows({ attempt, token })))
+  if (found?.kind === 'removed' || (found?.kind === 'payout' && found.attempts.knows({ attempt, token })))
     return undefined;
   const message = `a policy's window counts attempt ${attempt}, which neither the journal nor its record has`;
-  return { payoutId, attempt, kind: 'spend', message, action: FORGED_SPEND };
+  return findingOf(spend, 'spend', message, FORGED_SPEND);
 }
 
-function compareSpend({ payoutId, attempt, request }: JournalEntry, spend: Spend): Finding | undefined {
+function compareSpend(send: JournalEntry, spend: Spend): Finding | undefined {
+  const { request } = send;
   const differing = (['paymentId', 'amount', 'addressTo'] as const).filter((field) => request[field] !== spend[field]);
   if (differing.length === 0) return undefined;
-  const message = `a policy's window counts ${differing.map((field) => `${field} ${String(spend[field])} instead of ${String(request[field])}`).join(', ')}`;
-  return { payoutId, attempt, kind: 'spend', message, action: FORGED_SPEND };
+  const list = differing.map((field) => `${field} ${String(spend[field])} instead of ${String(request[field])}`);
+  return findingOf(send, 'spend', `a policy's window counts ${list.join(', ')}`, FORGED_SPEND);
 }
 
 export interface AuditedJournal {

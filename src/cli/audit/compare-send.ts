@@ -4,7 +4,7 @@ import type { JournalEntry } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { AuditedRecord } from '../../ledger/reads/read-audited.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { Finding, FindingKind } from './finding.js';
+import { type Finding, type FindingKind, findingOf } from './finding.js';
 
 export interface SendComparison {
   readonly findings: readonly Finding[];
@@ -19,7 +19,7 @@ const OLDER =
 const PAID_TWICE = 'It may have been paid twice: ask the gateway for both.';
 const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity` show what was done with it.';
 
-export interface RemovalContext {
+export interface Removal {
   readonly hasLater: boolean;
   /** Undefined if nothing is removed. */
   readonly retentionDays: number | undefined;
@@ -29,19 +29,15 @@ export interface RemovalContext {
   readonly now: number;
 }
 
-export function compareSend(send: JournalEntry, found: AuditedRecord, removal: RemovalContext): SendComparison {
+export function compareSend(send: JournalEntry, found: AuditedRecord, removal: Removal): SendComparison {
   const { attempt } = send;
   if (found.kind === 'removed') return compareRemoved(send, found.state, removal);
   if (found.kind === 'unreadable') return { findings: [toUnreadable(send.payoutId, found.message)] };
   const outcome = describeOutcome(send);
   if (found.kind === 'missing') {
     if (!wasSent(send)) return NOTHING;
-    return one(
-      send,
-      'not_in_ledger',
-      `the journal has attempt ${attempt} (${outcome}); the ledger has no such payout`,
-      OLDER,
-    );
+    const message = `the journal has attempt ${attempt} (${outcome}); the ledger has no such payout`;
+    return one(send, 'not_in_ledger', message, OLDER);
   }
   const { payout, attempts } = found;
   const altered = findAltered(send, payout);
@@ -65,9 +61,9 @@ export function compareAccepted(sends: readonly JournalEntry[]): Finding[] {
   const last = sends.reduce((newest, send) => (send.at > newest.at ? send : newest));
   return sends
     .filter((send) => !isSameTxhash(txhashOf(send), txhashOf(last)))
-    .flatMap((send) => {
+    .map((send) => {
       const message = `the journal says of attempt ${send.attempt} ${describeOutcome(send)}, and of attempt ${last.attempt} ${describeOutcome(last)}`;
-      return one(send, 'sent_again', message, PAID_TWICE).findings;
+      return findingOf(send, 'sent_again', message, PAID_TWICE);
     });
 }
 
@@ -88,7 +84,7 @@ const REMOVABLE: Readonly<Record<OutcomeKind, readonly string[]>> = {
   not_sent: ['cancelled'],
 };
 
-function compareRemoved(send: JournalEntry, state: string, removal: RemovalContext): SendComparison {
+function compareRemoved(send: JournalEntry, state: string, removal: Removal): SendComparison {
   const { hasLater, retentionDays, isArchived, now } = removal;
   const kind = send.outcome?.kind ?? 'unknown';
   const isPossible = REMOVABLE[kind].includes(state) || (hasLater && kind !== 'accepted');
@@ -100,22 +96,18 @@ function compareRemoved(send: JournalEntry, state: string, removal: RemovalConte
   if (isArchived || (retentionDays !== undefined && since + retentionDays * DAY_MS <= now)) return NOTHING;
   const at = new Date(since).toISOString();
   const why = retentionDays === undefined ? 'is not set' : `is ${retentionDays}, and the journal has its send of ${at}`;
-  return one(
-    send,
-    'removed',
-    `the ledger says that it was removed as ${state}; PAYOUT_RETENTION_DAYS ${why}, and no archive of this host has it`,
-    REMOVED,
-  );
+  const message = `the ledger says that it was removed as ${state}; PAYOUT_RETENTION_DAYS ${why}, and no archive of this host has it`;
+  return one(send, 'removed', message, REMOVED);
 }
 
 export function toUnreadable(payoutId: string, message: string): Finding {
-  return { payoutId, kind: 'unreadable', message, action: ALTERED };
+  return findingOf({ payoutId }, 'unreadable', message, ALTERED);
 }
 
 const NOTHING: SendComparison = { findings: [] };
 
-function one({ payoutId, attempt }: JournalEntry, kind: FindingKind, message: string, action: string): SendComparison {
-  return { findings: [{ payoutId, attempt, kind, message, action }] };
+function one(send: JournalEntry, kind: FindingKind, message: string, action: string): SendComparison {
+  return { findings: [findingOf(send, kind, message, action)] };
 }
 
 const SENT_FIELDS = ['paymentId', 'amount', 'addressTo', 'symbol'] as const;

@@ -1,3 +1,23 @@
+import type { BoundKeyring } from '../../control/keys/keyring.js';
+import type { LoadedPolicy } from '../../control/policy/policy-file.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+
+/** What an audit knows beside the journals. */
+export interface AuditContext {
+  readonly platformId: number;
+  /** Without it, only the hashes of intents are compared. */
+  readonly keyring: BoundKeyring | undefined;
+  /** Its quorums apply to sends that were checked against it. */
+  readonly policy: Pick<LoadedPolicy, 'policy' | 'hash' | 'isListed'> | undefined;
+  /** Without it, only the keys of the sends are checked. */
+  readonly connection: LedgerConnection | undefined;
+  /** Undefined if nothing is removed. */
+  readonly retentionDays: number | undefined;
+  /** Asks this host's archive. */
+  readonly isArchived: (payoutId: string, state: string) => Promise<boolean>;
+  readonly onProgress: (done: number) => void;
+}
+
 export interface Finding {
   /** Empty for a finding about the whole journal. */
   readonly payoutId: string;
@@ -30,6 +50,15 @@ export type FindingKind =
   | 'spend'
   /** The line published as the newest is gone. */
   | 'head';
+
+export function findingOf(
+  { payoutId, attempt }: Pick<Finding, 'payoutId' | 'attempt'>,
+  kind: FindingKind,
+  message: string,
+  action: string,
+): Finding {
+  return { payoutId, ...(attempt !== undefined && { attempt }), kind, message, action };
+}
 
 export function identifyFinding({ payoutId, attempt, kind, message }: Finding): string {
   return [payoutId, attempt ?? '', kind, kind === 'approval' ? message : ''].join(' ');

@@ -6,24 +6,8 @@ import { verifyJournal, type JournalReport } from '../../control/audit/verify-jo
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readPublishedHeads, type HeadEvent } from '../../control/audit/read-published-heads.js';
 import { noJournal } from '../context/account.js';
-import {
-  type AuditedJournal,
-  auditLedger,
-  coveredFrom,
-  type LedgerAudit,
-  type LedgerAuditOptions,
-} from './audit-ledger.js';
-import type { Finding } from './finding.js';
-import type { ApprovalContext } from './verify-approvals.js';
-
-export interface AuditOptions extends ApprovalContext, Pick<LedgerAuditOptions, 'retentionDays' | 'isArchived'> {
-  /** This host's first. */
-  readonly dirs: readonly [string, ...string[]];
-  /** A line that the first journal must have. */
-  readonly head: string | undefined;
-  readonly connection: LedgerConnection | undefined;
-  readonly onProgress: (done: number) => void;
-}
+import { type AuditedJournal, auditLedger, coveredFrom, type LedgerAudit } from './audit-ledger.js';
+import { type AuditContext, type Finding, findingOf } from './finding.js';
 
 export interface AuditResult {
   readonly reports: readonly JournalReport[];
@@ -36,47 +20,50 @@ export interface AuditResult {
 
 /**
  * Verifies the journals and the signatures of their sends, then compares both with the ledger.
+ * @param dirs - of the journals, this host's first
+ * @param head - a line that the first journal must have
  * @throws NotFoundError if a folder has no journal
  */
-export async function runAudit(options: AuditOptions): Promise<AuditResult> {
-  const seen = await whileAvailable(options.connection, readSeen);
-  const told = seen.reply?.told ?? new Map<string, HeadEvent>();
-  const journals = await openJournals(
-    options,
-    [...told.values()].map(({ hash }) => hash),
-  );
+export async function runAudit(
+  dirs: readonly string[],
+  head: string | undefined,
+  context: AuditContext,
+): Promise<AuditResult> {
+  const seen = await whileAvailable(context.connection, readSeen);
+  const heads = seen.reply?.heads ?? new Map<string, HeadEvent>();
+  const journals = await openJournals(dirs, context.platformId, head, heads);
   const reports = journals.map(({ report }) => report);
-  const heads = journals.flatMap((journal) => findLostHead(journal, told) ?? []);
+  const lostHeads = journals.flatMap((journal) => findLostHead(journal, heads) ?? []);
   const otherJournals = (seen.reply?.journalIds ?? []).filter(
     (id) => !reports.some(({ journalId }) => journalId === id),
   );
   const read = { reports, otherJournals };
   if (reports.some(({ isReadable }) => !isReadable)) {
-    return { ...read, audit: undefined, notCompared: 'a line of the journal makes no sense', findings: heads };
+    return { ...read, audit: undefined, notCompared: 'a line of the journal makes no sense', findings: lostHeads };
   }
-  const connection = seen.trouble === undefined ? options.connection : undefined;
+  const connection = seen.trouble === undefined ? context.connection : undefined;
   const audited = await whileAvailable(connection, async (known) =>
-    auditLedger({ ...options, journals, connection: known }),
+    auditLedger(journals, { ...context, connection: known }),
   );
-  const audit = audited.reply ?? (await auditLedger({ ...options, journals, connection: undefined }));
-  const notCompared = options.connection === undefined ? 'left out (--offline)' : (seen.trouble ?? audited.trouble);
-  return { ...read, audit, notCompared, findings: [...heads, ...audit.findings] };
+  const audit = audited.reply ?? (await auditLedger(journals, { ...context, connection: undefined }));
+  const notCompared = context.connection === undefined ? 'left out (--offline)' : (seen.trouble ?? audited.trouble);
+  return { ...read, audit, notCompared, findings: [...lostHeads, ...audit.findings] };
 }
 
 /** Read before the journals, so that intact journals have all of it. */
 interface SeenLedger {
-  readonly told: ReadonlyMap<string, HeadEvent>;
+  readonly heads: ReadonlyMap<string, HeadEvent>;
   readonly journalIds: readonly string[];
 }
 
 async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
   // Fails for a ledger of a newer version.
   await connection.run('find-forgotten-sends', []);
-  const [told, journalIds] = await Promise.all([
+  const [heads, journalIds] = await Promise.all([
     readPublishedHeads(connection),
     ask(connection.redis.hkeys(connection.keys.journals)),
   ]);
-  return { told, journalIds };
+  return { heads, journalIds };
 }
 
 /** @returns `trouble` if Redis did not respond */
@@ -94,12 +81,15 @@ async function whileAvailable<Reply>(
 }
 
 async function openJournals(
-  { dirs, platformId, head }: AuditOptions,
-  told: readonly string[],
+  dirs: readonly string[],
+  platformId: number,
+  head: string | undefined,
+  heads: ReadonlyMap<string, HeadEvent>,
 ): Promise<AuditedJournal[]> {
+  const hashes = [...heads.values()].map(({ hash }) => hash);
   const journals: AuditedJournal[] = [];
   for (const [index, dir] of dirs.entries()) {
-    const report = await verifyJournal(dir, platformId, index === 0 ? head : undefined, told);
+    const report = await verifyJournal(dir, platformId, index === 0 ? head : undefined, hashes);
     if (report === undefined) throw noJournal({ dir, platformId });
     journals.push({ report, items: () => readItems(journalPath(dir, platformId)) });
   }
@@ -107,17 +97,13 @@ async function openJournals(
 }
 
 /** Reports a published head missing from a journal that covers its time. */
-function findLostHead(journal: AuditedJournal, told: ReadonlyMap<string, HeadEvent>): Finding | undefined {
+function findLostHead(journal: AuditedJournal, heads: ReadonlyMap<string, HeadEvent>): Finding | undefined {
   const { report } = journal;
-  const head = told.get(report.journalId);
-  if (head === undefined || report.foundPublished.includes(head.hash) || head.at < coveredFrom([journal]))
-    return undefined;
+  const head = heads.get(report.journalId);
+  if (head === undefined || report.foundPublished.includes(head.hash) || head.at < coveredFrom([journal])) return undefined;
   const at = formatTimeUtc(new Date(head.at).toISOString());
-  return {
-    payoutId: '',
-    kind: 'head',
-    message: `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`,
-    action:
-      'Put the files back, from the disk\'s backup. If the worker\'s log names another head at that time ("head of the send journal"), someone has written the event into Redis.',
-  };
+  const message = `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`;
+  const action =
+    'Put the files back, from the disk\'s backup. If the worker\'s log names another head at that time ("head of the send journal"), someone has written the event into Redis.';
+  return findingOf({ payoutId: '' }, 'head', message, action);
 }

@@ -1,3 +1,7 @@
+import type { SignedApproval } from '../../ledger/control-record.js';
+import { type ApprovalCount, countApprovals, hashApproval } from '../../control/approvals/approval.js';
+import { decide } from '../../control/policy/decide.js';
+import type { PolicyRule, PolicyWorld } from '../../control/policy/rule.js';
 import { hashIntent, type Intent, intentOf, intentOfProof } from '../../control/intents/intent.js';
 import type { BoundKeyring, KeyFinder } from '../../control/keys/keyring.js';
 import { StatementError } from '../../control/intents/statement.js';
@@ -5,13 +9,7 @@ import { verifyIntent } from '../../control/intents/verify-intent.js';
 import { CLOCK_TOLERANCE_MS } from '../../control/intents/verify-signature.js';
 import type { JournalEntry, SignedSend } from '../../journal/journal-line.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { Finding } from './finding.js';
-
-export interface SignatureContext {
-  readonly platformId: number;
-  /** Without it, only the hash of the intent is compared. */
-  readonly keyring: BoundKeyring | undefined;
-}
+import { type AuditContext, type Finding, findingOf } from './finding.js';
 
 /** The longest time from verifying a signature to journaling the send, ms. */
 const CHECKED_BEFORE_MS = 2_000;
@@ -36,18 +34,17 @@ interface SendVerification {
 export function verifySend(
   send: JournalEntry,
   payout: Payout | undefined,
-  context: SignatureContext,
+  { platformId, keyring }: Pick<AuditContext, 'platformId' | 'keyring'>,
 ): SendVerification {
-  const { signed, payoutId, attempt, at } = send;
+  const { signed, at } = send;
   if (signed === undefined) return { findings: [], isVerified: false };
-  const { keyring, platformId } = context;
   const fail = (kind: 'key' | 'signature', message: string, action: string): SendVerification => ({
-    findings: [{ payoutId, attempt, kind, message, action }],
+    findings: [findingOf(send, kind, message, action)],
     isVerified: false,
   });
-  const keyFault = keyring && judgeKey(send, signed, keyring);
+  const keyFault = keyring && findKeyFault(send, signed, keyring);
   if (keyFault !== undefined) return fail('key', keyFault, KEEP_KEYS);
-  const proofFault = keyring && judgeProof(send, signed, { platformId, keyring });
+  const proofFault = keyring && findProofFault(send, signed, platformId, keyring);
   if (proofFault !== undefined) return fail('signature', proofFault, ASK);
   const isProved = signed.proof !== undefined && keyring !== undefined;
   if (payout === undefined) return { findings: [], isVerified: isProved };
@@ -57,7 +54,7 @@ export function verifySend(
   // Do not verify twice: verifying takes longer than all else.
   const isSame =
     isProved && isAsSent && payout.signed.signature === signed.proof.signature && payout.signed.key === signed.key;
-  const fault = isSame ? undefined : keyring && verifyRecord(payout, { platformId, keyring, now });
+  const fault = isSame ? undefined : keyring && findRecordFault(payout, platformId, keyring, now);
   if (!isAsSent && keyring !== undefined && fault === undefined) {
     return { findings: [], isVerified: isProved, isSignedAgain: true };
   }
@@ -66,10 +63,11 @@ export function verifySend(
   return { findings: [], isVerified: keyring !== undefined };
 }
 
-function judgeProof(
+function findProofFault(
   { payoutId, request, at }: JournalEntry,
   { key, intent: journaled, proof, ...times }: SignedSend,
-  { platformId, keyring }: { readonly platformId: number; readonly keyring: BoundKeyring },
+  platformId: number,
+  keyring: BoundKeyring,
 ): string | undefined {
   if (proof === undefined) return undefined;
   const intent = intentOfProof(platformId, { payoutId, ...request }, proof, times);
@@ -80,7 +78,7 @@ function judgeProof(
   return verdict.kind === 'refused' ? `its signature in the journal does not hold: ${verdict.message}` : undefined;
 }
 
-function judgeKey(
+function findKeyFault(
   { at }: JournalEntry,
   { key: name, issuedAt, expiresAt }: SignedSend,
   keyring: BoundKeyring,
@@ -105,10 +103,7 @@ function hashOf(intent: Intent): string | undefined {
   }
 }
 
-function verifyRecord(
-  payout: Payout,
-  { platformId, keyring, now }: { readonly platformId: number; readonly keyring: BoundKeyring; readonly now: number },
-): string | undefined {
+function findRecordFault(payout: Payout, platformId: number, keyring: BoundKeyring, now: number): string | undefined {
   const { signed } = payout;
   if (signed === undefined) return undefined;
   const verdict = verifyIntent(intentOf(platformId, payout, signed), signed, keysOfThen(keyring), now);
@@ -128,4 +123,91 @@ export function keysOfThen(keyring: BoundKeyring): KeyFinder {
       return key && { ...key, revoked: false };
     },
   };
+}
+
+const APPROVAL_REMOVED =
+  'Someone has removed or altered it in Redis. Ask the people of the group whether they approved this payment.';
+const NOT_COUNTED = 'Ask that person, and compare the keyring with the one of the worker: it counted the approval.';
+const TOO_FEW =
+  'A worker with this policy does not send it. Ask the people of the group, and look for another worker on this journal.';
+
+/** Verifies a send's counted approvals against the record, and the quorum if the policy is still the same. */
+export function verifyApprovals(
+  send: JournalEntry,
+  payout: Payout,
+  { platformId, keyring, policy }: AuditContext,
+): Finding[] {
+  const { judged, signed } = send;
+  if (judged === undefined || signed === undefined) return [];
+  const finding = (message: string, action: string): Finding => findingOf(send, 'approval', message, action);
+  const byHash = new Map(approvalsOf(payout, platformId));
+  const counted = judged.approvals ?? [];
+  const missing = counted.filter((hash) => !byHash.has(hash));
+  if (keyring === undefined) return missing.map((hash) => finding(describeMissing(hash), APPROVAL_REMOVED));
+  const { key, intent } = signed;
+  const signedBy = keyring.find(key)?.person ?? '';
+  const about = { platformId, payoutId: send.payoutId, intent, signedBy, requestedBy: payout.requestedBy };
+  const countThen = (approvals: readonly SignedApproval[], now: number): ApprovalCount =>
+    countApprovals(about, approvals, { keyring: keysOfThen(keyring), lifetimeMs: Infinity, now });
+  const there = counted.flatMap((hash) => byHash.get(hash) ?? []);
+  const { refused, approvedBy } = countThen(there, send.at);
+  // The record keeps one approval a key: one for a later attempt replaces it.
+  const replaced = (payout.approvals ?? []).filter((approval) => {
+    const at = Date.parse(approval.at);
+    return at > send.at && countThen([approval], at).approvedBy.size > 0;
+  }).length;
+  const quorum = missing.length > 0 ? undefined : policy && findMissingQuorum(send, approvedBy, policy);
+  return [
+    ...missing.slice(replaced).map((hash) => finding(describeMissing(hash), APPROVAL_REMOVED)),
+    ...refused.map(({ by, message }) => finding(`the approval of key "${by}" does not count: ${message}`, NOT_COUNTED)),
+    ...(quorum === undefined ? [] : [finding(quorum, TOO_FEW)]),
+  ];
+}
+
+function describeMissing(hash: string): string {
+  return `an approval that counted (${hash}) is not in its record`;
+}
+
+/** By hash, without those that cannot be hashed. */
+export function approvalsOf(
+  { approvals = [] }: Payout,
+  platformId: number,
+): [hash: string, approval: SignedApproval][] {
+  return approvals.flatMap((approval): [string, SignedApproval][] => {
+    try {
+      return [[hashApproval(platformId, approval), approval]];
+    } catch (error) {
+      if (error instanceof StatementError) return [];
+      throw error;
+    }
+  });
+}
+
+/**
+ * Checks only rules without a window or hours: what the others said then is unknown.
+ * @returns undefined also if the send was checked against another policy
+ */
+function findMissingQuorum(
+  { at, request, signed, judged }: JournalEntry,
+  approvedBy: ReadonlySet<string>,
+  { policy, hash, isListed }: NonNullable<AuditContext['policy']>,
+): string | undefined {
+  if (judged?.policy !== hash) return undefined;
+  const { paymentId, amount, addressTo } = request;
+  const world: PolicyWorld = {
+    ...{ now: at, wallNow: at, isListed, approvedBy, rejectedBy: undefined, stranger: undefined, addressSeenAt: 0 },
+    worth: judged.usd === undefined ? NOT_NOTED : { kind: 'known', micros: BigInt(judged.usd) },
+    window: () => ({ sum: () => 0n, freeAt: () => undefined, ahead: 0n }),
+  };
+  const asked = { ...policy, uncovered: 'send', rules: policy.rules.filter(asksForPersons) } as const;
+  const { verdict } = decide(asked, { paymentId, amount, addressTo, signer: signed?.key }, world);
+  if (verdict.kind !== 'approve') return undefined;
+  const persons = [...approvedBy].join(', ') || 'nobody';
+  return `rule "${verdict.rule}" asks for ${verdict.missing} more of the group ${verdict.by} than approved it (${persons})`;
+}
+
+const NOT_NOTED = { kind: 'unknown', reason: 'it was not noted' } as const;
+
+function asksForPersons({ over, cap, hours }: PolicyRule): boolean {
+  return over.kind === 'approve' && cap?.withinMs === undefined && hours === undefined;
 }

@@ -4,10 +4,10 @@ import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../ledger/payout-csv.
 import { InvalidInputError, StoppedError } from '../../base/errors.js';
 import { isSameTxhash, parseInput, payoutIdField, txhashField, txhashKey } from '../../base/fields.js';
 import type { CliContext } from '../context/cli-context.js';
-import { openSource } from '../import/open-source.js';
+import { openSource, readEachRow } from '../import/open-source.js';
+import { refuse } from '../context/flags.js';
 import { RowMessages } from '../import/progress.js';
 import type { CsvTable } from '../import/read-csv-rows.js';
-import type { Row } from '../import/read-records.js';
 
 export interface SelectedPayout {
   readonly payoutId: string;
@@ -50,38 +50,23 @@ export async function readSelectionFile(
   needs: Needs,
   signal: AbortSignal,
 ): Promise<readonly SelectedPayout[]> {
-  const source = await openSource(path, signal, { table: SELECTION_TABLE });
+  const source = await openSource(path, signal, SELECTION_TABLE);
   const messages = new RowMessages(context);
   const selected = new Map<string, SelectedPayout>();
   const txhashes = new Map<string, SelectedPayout>();
-  let invalid = 0;
-  try {
-    for await (const row of source.rows) {
-      if (isAborted(signal)) throw new StoppedError('Stopped while reading; nothing was changed');
-      try {
-        const payout = { ...parseInput(SCHEMAS[needs], inputOf(row)), line: row.line };
-        refuseOther(payout, selected, txhashes);
-        selected.set(payout.payoutId, payout);
-        if (payout.txhash !== undefined) txhashes.set(txhashKey(payout.txhash), payout);
-      } catch (error) {
-        if (!(error instanceof InvalidInputError)) throw error;
-        invalid += 1;
-        for (const { field, message } of error.problems) {
-          messages.addProblem(row.line, { field: source.nameField(field), message });
-        }
-      }
-    }
-  } finally {
+  const reading = readEachRow(source, messages.addProblem, (input, line) => {
+    if (isAborted(signal)) throw new StoppedError('Stopped while reading; nothing was changed');
+    const payout = { ...parseInput(SCHEMAS[needs], input), line };
+    refuseOther(payout, selected, txhashes);
+    selected.set(payout.payoutId, payout);
+    if (payout.txhash !== undefined) txhashes.set(txhashKey(payout.txhash), payout);
+  });
+  const invalid = await reading.finally(() => {
     messages.end();
-  }
-  if (invalid > 0) throw unusable(source.name, `${invalid} of its rows cannot be used; nothing was changed`);
-  if (selected.size === 0) throw unusable(source.name, 'names no payout');
+  });
+  if (invalid > 0) refuse(source.name, `${invalid} of its rows cannot be used; nothing was changed`);
+  if (selected.size === 0) refuse(source.name, 'names no payout');
   return [...selected.values()];
-}
-
-function inputOf(row: Row): unknown {
-  if ('problems' in row) throw new InvalidInputError(row.problems);
-  return row.input;
 }
 
 /** A payout may occur twice, but not with two transactions, nor a transaction with two payouts. */
@@ -93,15 +78,11 @@ function refuseOther(
   const earlier = selected.get(payoutId);
   if (earlier !== undefined && earlier.txhash !== txhash && !isSameTxhash(earlier.txhash, txhash)) {
     const message = `is already on line ${earlier.line ?? 0}, with another txhash (got "${payoutId}")`;
-    throw new InvalidInputError([{ field: 'payoutId', message }]);
+    refuse('payoutId', message);
   }
   const holder = txhash === undefined ? undefined : txhashes.get(txhashKey(txhash));
   if (holder !== undefined && holder.payoutId !== payoutId) {
     const message = `is already on line ${holder.line ?? 0}, for payout ${holder.payoutId} (got "${txhash ?? ''}")`;
-    throw new InvalidInputError([{ field: 'txhash', message }]);
+    refuse('txhash', message);
   }
-}
-
-function unusable(field: string, message: string): InvalidInputError {
-  return new InvalidInputError([{ field, message }]);
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../base/config.js';
 import { ConflictError } from '../../base/errors.js';
 import type { PayoutState } from '../../ledger/states.js';
 import { adoptCommand, foldersOf } from '../../operator/account-advice.js';
@@ -8,20 +7,13 @@ import { isComplete, UNWITNESSED, type Adoption, type AdoptionPlan } from '../..
 import type { ActSigner } from '../../control/approvals/act-signer.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import {
-  addSigningOptions,
-  describeSigning,
-  hasKeyring,
-  openSigner,
-  readAudience,
-  SIGNING_HELP,
-  type SigningFlags,
-} from '../context/signing.js';
+import { hasKeyring, readAudience } from '../context/keys.js';
+import { addSigningOptions, describeSigning, openSigner, SIGNING_HELP, type SigningFlags } from '../context/signer.js';
 import { formatTable } from '../output/format-table.js';
 import { formatTime, shorten } from '../../base/format.js';
 import type { Actor } from '../../ledger/payout.js';
-import { addActorOptions, readActor } from '../context/flags.js';
-import { withAccount, withOperator } from '../context/account.js';
+import { addActorOptions, readActor, readVariable, help } from '../context/flags.js';
+import { readJournalFolder, withAccount, withOperator } from '../context/account.js';
 
 interface Flags extends Actor, SigningFlags {
   readonly journal?: readonly string[];
@@ -31,35 +23,6 @@ interface Flags extends Actor, SigningFlags {
   readonly json?: true;
 }
 
-const HELP_AFTER = `
-For a Redis that was flushed, exchanged, or put back to an older copy. The worker then refuses to send, because payouts
-that look queued may have been sent. If there is a newer copy of the Redis data, bring that back instead.
-
-Every send that a journal has and the ledger does not know is taken over: its payout comes back as what the journal
-says of it (in_progress with its txhash, or rejected), otherwise as unknown, and \`payouts resolve\` decides. The running
-workers then send again by themselves.
-
-Name the folder of every journal of the account with --journal, those of other hosts too (copy the folders, or mount
-them); without it, SEND_JOURNAL_DIR is read. \`payouts stats\` prints the whole command. Sends that no journal has
-keep the account stopped. Where a journal is lost for good, --give-up its id (or \`${UNWITNESSED}\`, for sends of which not even
-the journal is known) and say why: where the ledger forgot sends, every payout that is queued, held or rejected then becomes
-unknown, since any of them may have been sent. Let the application enqueue again what it misses before that, not after it.
-
-Payouts that were accepted after that copy and never sent are gone: let the application enqueue them again. Those that
-are still there are found by their payoutId and not doubled.
-
-The first send binds the ledger to its gateway (PAYOUT_AUDIENCE, by default GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID), and workers of
-any other refuse it. With --gateway you state that the gateway of this environment pays what waits from now on;
-nothing else is adopted.
-${SIGNING_HELP}
-Examples:
-  payouts adopt-ledger
-  payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"
-  payouts adopt-ledger --journal /mnt/host-a/journal --journal /mnt/host-b/journal --reason "ticket 812"
-  payouts adopt-ledger --journal /mnt/host-a/journal --give-up 5f3a1c9be207 --reason "host B burnt down"
-  payouts adopt-ledger --gateway --reason "the gateway has another host name"
-`;
-
 export function defineAdoptLedgerCommand(command: Command, context: CliContext): void {
   addActorOptions(addSigningOptions(command), 'the ledger came back without the newest sends')
     .option('--journal <dir...>', 'folder of a send journal, repeatable (default: SEND_JOURNAL_DIR)')
@@ -67,7 +30,20 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
     .option('--gateway', 'bind the ledger to the gateway of this environment')
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print {mismatch, unknown, adopted, held, …} as JSON')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `For a Redis that was flushed, exchanged, or put back to an older copy. Every send that a journal has and the ledger does not know
+is taken over. Name the folder of every journal of the account, those of other hosts too; \`payouts stats\` prints the whole command.
+If a journal is lost for good, --give-up its id: every payout that is queued, held or rejected then becomes unknown. Let the
+application enqueue again what it misses before that. docs/operations.md has the procedure.
+--gateway adopts nothing: the gateway of this environment pays what waits from now on. ${SIGNING_HELP}`,
+        'payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"',
+        'payouts adopt-ledger --journal /mnt/host-a/journal --journal /mnt/host-b/journal --reason "ticket 812"',
+        'payouts adopt-ledger --journal /mnt/host-a/journal --give-up 5f3a1c9be207 --reason "host B burnt down"',
+        'payouts adopt-ledger --gateway --reason "the gateway has another host name"',
+      ),
+    )
     .action(async (flags: Flags) => {
       const actor = await readActor(flags);
       const signer = await openSigner(context, flags);
@@ -77,11 +53,11 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
         return;
       }
       const journalDirs = flags.journal ?? (await defaultDirs(context, giveUp));
-      const { IN_FLIGHT_MAX_MS: inFlightMaxMs } = readConfig(['IN_FLIGHT_MAX_MS'], context.environment);
+      const inFlightMaxMs = readVariable('IN_FLIGHT_MAX_MS', context.environment);
       const review = async (plan: AdoptionPlan): Promise<void> => {
         context.writeError(describePlan(plan));
         if (!isComplete(plan)) throw incomplete(context, journalDirs, plan);
-        if (!yes) await confirm(`Adopt this ledger${describeSigning(signer)}?`, { terminal: context.terminal });
+        if (!yes) await confirm(`Adopt this ledger${describeSigning(signer)}?`, context.terminal);
       };
       const { plan, adoption } = await withOperator(
         context,
@@ -105,7 +81,7 @@ async function adoptGateway(
   if (before !== audience && !yes) {
     const former = before === undefined ? 'no gateway yet' : `"${before}"`;
     const question = `The ledger is bound to ${former}. Bind it to "${audience}"${describeSigning(signer)}?`;
-    await confirm(question, { terminal: context.terminal });
+    await confirm(question, context.terminal);
   }
   const changed = await withOperator(context, async (operator) => operator.adoptGateway(audience, actor), signer);
   if (json) context.writeJson({ audience, before: before ?? null, changed });
@@ -115,18 +91,15 @@ async function adoptGateway(
 }
 
 /** Leaves out SEND_JOURNAL_DIR if all its journals are given up. */
-async function defaultDirs({ environment }: CliContext, giveUp: readonly string[]): Promise<string[]> {
-  const { SEND_JOURNAL_DIR: dir, GATEWAY_PLATFORM_ID: platformId } = readConfig(
-    ['SEND_JOURNAL_DIR', 'GATEWAY_PLATFORM_ID'],
-    environment,
-  );
+async function defaultDirs(context: CliContext, giveUp: readonly string[]): Promise<string[]> {
+  const { dir, platformId } = readJournalFolder(context);
   if (giveUp.length === 0) return [dir];
   const there = await readJournals([dir], platformId).catch(() => []);
   return there.some(({ journalId }) => !giveUp.includes(journalId)) ? [dir] : [];
 }
 
 function incomplete({ environment }: CliContext, dirs: readonly string[], plan: AdoptionPlan): ConflictError {
-  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], environment);
+  const platformId = readVariable('GATEWAY_PLATFORM_ID', environment);
   const { unread, unwitnessed, giveUp } = plan;
   const readable = unread.filter(({ dir, readTo }) => dir !== '' && readTo === undefined);
   const command = adoptCommand(platformId, [...dirs, ...foldersOf(readable, dirs)], giveUp, {

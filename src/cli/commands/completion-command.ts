@@ -1,19 +1,19 @@
 import { Argument, type Command } from 'commander';
 import type { CliContext } from '../context/cli-context.js';
-
-const HELP_AFTER = `
-Prints a script that completes commands, options and their values. The shell has to read it at its start.
-
-Examples:
-  echo 'eval "$(payouts completion bash)"' >> ~/.bashrc
-  echo 'source <(payouts completion zsh)' >> ~/.zshrc
-  payouts completion fish > ~/.config/fish/completions/payouts.fish
-`;
+import { help } from '../context/flags.js';
 
 export function defineCompletionCommand(command: Command, context: CliContext): void {
   command
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        'The shell has to read the script at its start.',
+        `echo 'eval "$(payouts completion bash)"' >> ~/.bashrc`,
+        "echo 'source <(payouts completion zsh)' >> ~/.zshrc",
+        'payouts completion fish > ~/.config/fish/completions/payouts.fish',
+      ),
+    )
     .action((shell: 'bash' | 'zsh' | 'fish') => {
       const all = command.parent === null ? [] : readWords(command.parent, '');
       if (shell === 'zsh') context.write('autoload -U +X bashcompinit && bashcompinit\n');

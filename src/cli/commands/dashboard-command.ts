@@ -1,31 +1,12 @@
 import type { Command } from 'commander';
-import { readAudiences } from '../context/signing.js';
+import { readAudiences } from '../context/keys.js';
 import { untilAborted } from '../../base/clock.js';
 import { readConfig } from '../../base/config.js';
 import type { DashboardServer } from '../../dashboard/index.js';
 import { InvalidConfigError } from '../../base/errors.js';
 import { type CliContext, outliveHangup } from '../context/cli-context.js';
 import { readPlatformIds, readPolicyFiles } from '../context/accounts.js';
-
-const HELP_AFTER = `
-Shows the account's payouts under /payouts and its queues under /board; of an accounts file, every account under
-/accounts. The dashboard is read-only: operators decide with \`payouts resolve\`, \`retry\`, \`pause\` and others, and the
-pages show the command to run. Its one write is POST /approvals, with a keyring: it keeps approvals that were signed elsewhere,
-as \`payouts approve --offline\` prints them, once it has verified them.
-
-Environment:
-  REDIS_URL, GATEWAY_PLATFORM_ID (or PAYOUT_ACCOUNTS_FILE), DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
-  DASHBOARD_USER (payouts); DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE, required on an address that other machines can
-  reach, with at least 12 characters there; DASHBOARD_TRUSTED_PROXIES; PAYOUT_EXPLORERS (links from a txhash to a block explorer);
-  PAYOUT_KEYS_FILE with PAYOUT_AUDIENCE or GATEWAY_BASE_URL (pages say whose signatures count, the commands they show have --key, POST /approvals takes approvals);
-  PAYOUT_POLICY_FILE, or policyFile of the accounts file (pages say what each rule says of a payout); REDIS_REPLICAS.
-
-It serves plain HTTP: put a TLS proxy in front of it on a network that you do not control.
-
-Examples:
-  payouts dashboard
-  DASHBOARD_HOST=0.0.0.0 DASHBOARD_PASSWORD_FILE=/run/secrets/dashboard payouts dashboard
-`;
+import { help, readVariable } from '../context/flags.js';
 
 const VARIABLES = [
   'REDIS_URL',
@@ -50,18 +31,32 @@ const VARIABLE_OF_OPTION: Readonly<Record<string, string>> = {
 };
 
 export function defineDashboardCommand(command: Command, context: CliContext): void {
-  command.addHelpText('after', HELP_AFTER).action(async () => {
-    const stop = context.stopSignal();
-    outliveHangup();
-    const dashboard = await start(context);
-    context.writeError(`Dashboard on ${dashboard.url}\n`);
-    await untilAborted(stop);
-    await dashboard.close();
-  });
+  command
+    .addHelpText(
+      'after',
+      help(
+        `Payouts are under /payouts, queues under /board, several accounts under /accounts. It is read-only: pages show the command to run. The
+one write is POST /approvals, with a keyring (docs/dashboard.md). Put a TLS proxy in front of it on a network that you do not control.
+
+Environment: REDIS_URL, GATEWAY_PLATFORM_ID or PAYOUT_ACCOUNTS_FILE, DASHBOARD_HOST (127.0.0.1), DASHBOARD_PORT (3000),
+DASHBOARD_USER (payouts), DASHBOARD_PASSWORD or DASHBOARD_PASSWORD_FILE (required on an address that other machines can reach),
+DASHBOARD_TRUSTED_PROXIES, PAYOUT_EXPLORERS; PAYOUT_KEYS_FILE with PAYOUT_AUDIENCE or GATEWAY_BASE_URL; PAYOUT_POLICY_FILE.`,
+        'payouts dashboard',
+        'DASHBOARD_HOST=0.0.0.0 DASHBOARD_PASSWORD_FILE=/run/secrets/dashboard payouts dashboard',
+      ),
+    )
+    .action(async () => {
+      const stop = context.stopSignal();
+      outliveHangup();
+      const dashboard = await start(context);
+      context.writeError(`Dashboard on ${dashboard.url}\n`);
+      await untilAborted(stop);
+      await dashboard.close();
+    });
 }
 
 async function start({ environment, logger }: CliContext): Promise<DashboardServer> {
-  const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
+  const file = readVariable('PAYOUT_ACCOUNTS_FILE', environment);
   // Read together to report every problem at once.
   const config = readConfig(file === undefined ? [...VARIABLES, 'GATEWAY_PLATFORM_ID'] : VARIABLES, environment);
   // Imported late: other commands start faster.

@@ -1,28 +1,14 @@
 import type { Command } from 'commander';
-import { readConfig } from '../../base/config.js';
 import type { PayoutInput } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
-import { readSigning } from '../context/signing.js';
-import { nameFlags } from '../context/flags.js';
+import { readSigning } from '../context/keys.js';
+import { nameFlags, readVariable, help } from '../context/flags.js';
 import { parsePayoutTexts, type PayoutTexts } from '../import/parse-payout-texts.js';
 import { withProducer } from '../context/account.js';
 
 interface Flags extends PayoutTexts {
   readonly json?: true;
 }
-
-const HELP_AFTER = `
-The same payout id with the same data is the same payout: run the command again whenever you are not sure.
-With other data it is refused (exit code 4).
-
-With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME the payout is signed; the signature holds for 7 days. Run the command
-again to renew it, as long as no send was begun.
-
-Examples:
-  payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
-  payouts enqueue --payout-id bonus-3 --payment-id 4 --amount 100 --address-to rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe --destination-tag 4711
-  payouts enqueue --payout-id later-1 --payment-id 1 --amount 0.05 --address-to bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq --not-before 2030-01-31T09:00:00Z
-`;
 
 export function defineEnqueueCommand(command: Command, context: CliContext): void {
   command
@@ -39,12 +25,20 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
     .option('--batch <name>', 'put it into a group that list and stats can follow')
     .option('--requested-by <person>', 'the person on whose request you enqueue it, as the keyring names persons')
     .option('--json', 'print {payoutId, state, created} as JSON')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `The same payout id with the same data is the same payout: run the command again if you are not sure. With other data it is refused
+(exit code 4). With PAYOUT_SIGNING_KEY_FILE and PAYOUT_SIGNING_KEY_NAME it is signed for 7 days; run the command again to renew that.`,
+        'payouts enqueue --payout-id invoice-77 --payment-id 6 --amount 12.5 --address-to TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
+        'payouts enqueue --payout-id bonus-3 --payment-id 4 --amount 100 --address-to rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe --destination-tag 4711',
+      ),
+    )
     .action(async ({ json, ...texts }: Flags) => {
       const { payoutId, state, created } = await nameFlags(async () =>
         withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput), {
           ...readSigning(context.environment),
-          checkAddresses: readConfig(['PAYOUT_CHECK_ADDRESSES'], context.environment).PAYOUT_CHECK_ADDRESSES,
+          checkAddresses: readVariable('PAYOUT_CHECK_ADDRESSES', context.environment),
         }),
       );
       if (json) context.writeJson({ payoutId, state, created });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
-import { InvalidInputError, RedisUnavailableError } from '../../base/errors.js';
+import { RedisUnavailableError } from '../../base/errors.js';
 import { formatCount, formatTime } from '../../base/format.js';
 import { ACTIVITIES, type Activity, readActivity } from '../../ledger/reads/activity.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -13,7 +13,7 @@ import {
 } from '../../producer/events/payout-events.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { parseLimit } from '../context/flags.js';
+import { help, parseLimit, refuse } from '../context/flags.js';
 import { colourState, formatTable } from '../output/format-table.js';
 
 interface Flags {
@@ -25,22 +25,20 @@ interface Flags {
 const PAGE_SIZE = 500;
 const FOLLOW_INTERVAL_MS = 500;
 
-const HELP_AFTER = `
-Without --since: from the first event that is kept, or with --follow from now on. The eventId of the last event that
-was seen (in the JSON) is where to continue.
-
-Examples:
-  payouts events --since 2030-01-31T09:00:00Z
-  payouts events --follow
-  payouts events --follow --json --since 1906102800000-0 | your-program
-`;
-
 export function defineEventsCommand(command: Command, context: CliContext): void {
   command
     .option('-f, --follow', 'print new events until stopped')
     .option('--since <time|eventId>', 'from a time on (such as 2030-01-31T09:00:00Z), or after an event')
     .option('--json', 'print each event as one line of JSON')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        'Without --since: from the first event that is kept, or with --follow from now on. In the JSON, eventId says where to continue.',
+        'payouts events --since 2030-01-31T09:00:00Z',
+        'payouts events --follow',
+        'payouts events --follow --json --since 1906102800000-0 | your-program',
+      ),
+    )
     .action(async ({ follow, since, json }: Flags) => {
       const given = since === undefined ? undefined : parsePosition(since);
       const write = (event: PayoutEvent): void => {
@@ -61,7 +59,7 @@ function parsePosition(since: string): EventPosition {
   const sinceMs = Date.parse(since);
   if (Number.isNaN(sinceMs)) {
     const message = `must be a time such as 2030-01-31T09:00:00Z, or an eventId (got "${since}")`;
-    throw new InvalidInputError([{ field: '--since', message }]);
+    refuse('--since', message);
   }
   return { sinceMs };
 }
@@ -129,22 +127,20 @@ interface ActivityFlags {
   readonly json?: true;
 }
 
-const ACTIVITY_HELP_AFTER = `
-What operators did: pauses, resumes, cancellations, retries, releases, resolutions, approvals, adoptions, drops of the balance
-that they accepted; and what paused the account by itself or objected to the ledger. The newest first, about the last
-10,000. One command that changed many payouts is one line.
-
-Examples:
-  payouts activity
-  payouts activity --all --json > activity.jsonl
-`;
-
 export function defineActivityCommand(command: Command, context: CliContext): void {
   command
     .option('--limit <number>', 'maximum number of lines to print', '50')
     .option('--all', 'all of them')
     .option('--json', 'print each as one line of JSON')
-    .addHelpText('after', ACTIVITY_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `The newest first, about the last 10,000; also what paused the account by itself or objected to the ledger. One command that changed
+many payouts is one line.`,
+        'payouts activity',
+        'payouts activity --all --json > activity.jsonl',
+      ),
+    )
     .action(async ({ limit, all, json }: ActivityFlags) => {
       let left = all ? Infinity : parseLimit(limit);
       await withAccount(context, async ({ ledger: { connection } }) => {

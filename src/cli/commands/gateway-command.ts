@@ -3,7 +3,7 @@ import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Approve } from '../../gateway/endpoints.js';
 import type { CliContext } from '../context/cli-context.js';
 import { formatResponse, formatItems } from '../output/format-response.js';
-import { nameFlags } from '../context/flags.js';
+import { nameFlags, help } from '../context/flags.js';
 import { parseInteger } from '../import/parse-payout-texts.js';
 import { withGateway } from '../context/account.js';
 
@@ -18,21 +18,19 @@ interface WalletFlags extends JsonFlag {
 
 const APPROVE_MEANING: Readonly<Record<Approve, string>> = { 0: 'in progress', 1: 'completed', 2: 'error' };
 
-const HELP_AFTER = `
-These commands only read; payments are made through \`payouts enqueue\` and the worker. The account is set by the environment:
-GATEWAY_BASE_URL, GATEWAY_PLATFORM_ID, and GATEWAY_SECRET_KEY or GATEWAY_SECRET_KEY_FILE.
-Exit code 1: the gateway refused the call or cannot be reached.
-
-Examples:
-  payouts gateway balance
-  payouts gateway currencies --json | jq -r .payment_id
-  payouts gateway wallet --payment-id 6 --order-id deposit-17
-  payouts gateway status 3f1c0a…
-`;
-
 /** Only the endpoints that read. */
 export function defineGatewayCommand(command: Command, context: CliContext): void {
-  command.addHelpText('after', HELP_AFTER);
+  command.addHelpText(
+    'after',
+    help(
+      `They only read. Environment: GATEWAY_BASE_URL, GATEWAY_PLATFORM_ID, and GATEWAY_SECRET_KEY or GATEWAY_SECRET_KEY_FILE.
+Exit code 1: the gateway refused the call or cannot be reached.`,
+      'payouts gateway balance',
+      'payouts gateway currencies --json | jq -r .payment_id',
+      'payouts gateway wallet --payment-id 6 --order-id deposit-17',
+      'payouts gateway status 3f1c0a…',
+    ),
+  );
   addBalance(command, context);
   addCurrencies(command, context);
   addWallet(command, context);
@@ -44,7 +42,7 @@ function addBalance(parent: Command, context: CliContext): void {
     .command('balance')
     .description("show the account's balance")
     .option('--json', 'print {balance} as JSON, as the gateway gives it')
-    .addHelpText('after', examples('payouts gateway balance', 'payouts gateway balance --json | jq .balance'))
+    .addHelpText('after', help('', 'payouts gateway balance', 'payouts gateway balance --json | jq .balance'))
     .action(async ({ json }: JsonFlag) => {
       const balance = await withGateway(context, (gateway) => gateway.balance());
       if (json) context.writeJson({ balance });
@@ -59,7 +57,7 @@ function addCurrencies(parent: Command, context: CliContext): void {
     .option('--json', 'print each currency as one line of JSON, as the gateway gives it')
     .addHelpText(
       'after',
-      examples('payouts gateway currencies', 'payouts gateway currencies --json | jq -r .payment_id'),
+      help('', 'payouts gateway currencies', 'payouts gateway currencies --json | jq -r .payment_id'),
     )
     .action(async ({ json }: JsonFlag) => {
       const currencies = await withGateway(context, (gateway) => gateway.currencies());
@@ -75,7 +73,7 @@ function addWallet(parent: Command, context: CliContext): void {
     .requiredOption('--payment-id <number>', 'currency id, see `payouts gateway currencies` (required)')
     .requiredOption('--order-id <id>', 'your own key of the deposit, at most 64 characters (required)')
     .option('--json', 'print {paymentId, orderId, address, destinationTag} as JSON')
-    .addHelpText('after', examples('payouts gateway wallet --payment-id 6 --order-id deposit-17'))
+    .addHelpText('after', help('', 'payouts gateway wallet --payment-id 6 --order-id deposit-17'))
     .action(async ({ paymentId, orderId, json }: WalletFlags) => {
       const request = { paymentId: parseInteger(paymentId), orderId } as Parameters<
         GatewayClient['getPaymentWallet']
@@ -95,7 +93,7 @@ function addStatus(parent: Command, context: CliContext): void {
     .option('--json', 'print {txhash, approve, paymentId, addressTo, amount, fee} as JSON')
     .addHelpText(
       'after',
-      examples('payouts gateway status 3f1c0a…', 'payouts gateway status 3f1c0a… --json | jq .approve'),
+      help('', 'payouts gateway status 3f1c0a…', 'payouts gateway status 3f1c0a… --json | jq .approve'),
     )
     .action(async (txhash: string, { json }: JsonFlag) => {
       const status = await withGateway(context, (gateway) => gateway.transactionStatus({ txhash }));
@@ -107,8 +105,4 @@ function addStatus(parent: Command, context: CliContext): void {
       const facts = { 'payment id': paymentId, address: addressTo, amount, fee };
       context.write(formatResponse({ txhash, approve: `${approve}: ${APPROVE_MEANING[approve]}`, ...facts }));
     });
-}
-
-function examples(...lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
 }

@@ -8,69 +8,71 @@ import { runNotifier } from '../../notifications/start-notifier.js';
 import { NOTIFY_SETTINGS } from '../../base/settings.js';
 import { ReceiptVerifier } from '../../control/intents/receipt.js';
 import { type CliContext, outliveHangup } from '../context/cli-context.js';
-import { hasKeyring, readAudiences, requireKeys } from '../context/signing.js';
+import { hasKeyring, readAudiences, requireKeys } from '../context/keys.js';
 import { readPlatformIds } from '../context/accounts.js';
-
-const HELP_AFTER = `
-Posts chosen events to a webhook, signed, each at least once and in their order; what fails is tried again. It runs beside
-the worker as a process of its own, and needs no key of the gateway. docs/notifications.md has the format, how to verify the
-signature, and recipes for Slack and Telegram.
-
-Environment:
-  REDIS_URL, GATEWAY_PLATFORM_ID or PAYOUT_ACCOUNTS_FILE, NOTIFY_URL (or NOTIFY_URL_FILE), NOTIFY_SECRET (or
-  NOTIFY_SECRET_FILE), NOTIFY_EVENTS, NOTIFY_FORMAT, NOTIFY_TIMEOUT_MS, HEALTH_HOST, NOTIFY_HEALTH_PORT, LOG_LEVEL;
-  PAYOUT_KEYS_FILE, which SIGHUP reads again: notifications then say whether a final state is verified
-
-Examples:
-  NOTIFY_URL=https://hooks.example/payouts NOTIFY_SECRET_FILE=./secrets/notify-secret.txt payouts notify
-  NOTIFY_FORMAT=slack NOTIFY_URL_FILE=./secrets/slack-url.txt NOTIFY_EVENTS=paused,unknown payouts notify
-`;
+import { help, readVariable } from '../context/flags.js';
 
 export function defineNotifyCommand(command: Command, context: CliContext): void {
-  command.addHelpText('after', HELP_AFTER).action(async () => {
-    const { environment } = context;
-    const settings = readSettings(NOTIFY_SETTINGS, environment);
-    const config = readConfig(['REDIS_URL', 'HEALTH_HOST', 'LOG_LEVEL'], environment);
-    const platformIds = readPlatformIds(environment);
-    const logger = createLogger(config.LOG_LEVEL);
-    const stop = context.stopSignal();
-    let verifiers = openVerifiers(environment);
-    outliveHangup(() => {
+  command
+    .addHelpText(
+      'after',
+      help(
+        `Each event is posted at least once, signed and in its order; what fails is tried again. It needs no key of the gateway.
+
+Environment: REDIS_URL, GATEWAY_PLATFORM_ID or PAYOUT_ACCOUNTS_FILE, NOTIFY_URL, NOTIFY_SECRET (or NOTIFY_URL_FILE,
+NOTIFY_SECRET_FILE), NOTIFY_EVENTS, NOTIFY_FORMAT, NOTIFY_HEALTH_PORT; PAYOUT_KEYS_FILE, which SIGHUP reads again: notifications then
+say whether a final state is verified. docs/notifications.md has the format, and recipes for Slack and Telegram.`,
+        'NOTIFY_URL=https://hooks.example/payouts NOTIFY_SECRET_FILE=./secrets/notify-secret.txt payouts notify',
+        'NOTIFY_FORMAT=slack NOTIFY_URL_FILE=./secrets/slack-url.txt NOTIFY_EVENTS=paused,unknown payouts notify',
+      ),
+    )
+    .action(async () => {
+      const { environment } = context;
+      const settings = readSettings(NOTIFY_SETTINGS, environment);
+      const config = readConfig(['REDIS_URL', 'HEALTH_HOST', 'LOG_LEVEL'], environment);
+      const platformIds = readPlatformIds(environment);
+      const logger = createLogger(config.LOG_LEVEL);
+      const stop = context.stopSignal();
+      let verifiers = openVerifiers(environment);
+      outliveHangup(() => {
+        try {
+          verifiers = openVerifiers(environment);
+        } catch (error) {
+          logger.error(
+            { error: (error as Error).message },
+            'the keys could not be read again: those before still count',
+          );
+        }
+      });
+      const status = new NotifyStatus();
+      const server = await startNotifyServer(status, config.HEALTH_HOST, settings.notifyHealthPort);
+      logger.info({ platformIds, url: server.url }, 'notifications start; serving /healthz, /readyz and /metrics');
       try {
-        verifiers = openVerifiers(environment);
-      } catch (error) {
-        logger.error({ error: (error as Error).message }, 'the keys could not be read again: those before still count');
+        await runNotifier(
+          {
+            redisUrl: config.REDIS_URL,
+            platformIds,
+            receiver: { url: settings.notifyUrl, format: settings.notifyFormat, secret: settings.notifySecret },
+            events: settings.notifyEvents,
+            timeoutMs: settings.notifyTimeoutMs,
+            verify: (platformId, payout) => verifiers.get(platformId)?.mark(payout) ?? payout,
+            observe: (platformId) => status.observe(platformId),
+            logger,
+          },
+          stop,
+        );
+      } finally {
+        server.close();
       }
+      logger.info({}, 'notifications stopped');
     });
-    const status = new NotifyStatus();
-    const server = await startNotifyServer(status, config.HEALTH_HOST, settings.notifyHealthPort);
-    logger.info({ platformIds, url: server.url }, 'notifications start; serving /healthz, /readyz and /metrics');
-    try {
-      await runNotifier(
-        {
-          redisUrl: config.REDIS_URL,
-          platformIds,
-          receiver: { url: settings.notifyUrl, format: settings.notifyFormat, secret: settings.notifySecret },
-          events: settings.notifyEvents,
-          timeoutMs: settings.notifyTimeoutMs,
-          verify: (platformId, payout) => verifiers.get(platformId)?.mark(payout) ?? payout,
-          observe: (platformId) => status.observe(platformId),
-          logger,
-        },
-        stop,
-      );
-    } finally {
-      server.close();
-    }
-    logger.info({}, 'notifications stopped');
-  });
 }
 
 /** Empty without a keyring. */
 function openVerifiers(environment: Environment): ReadonlyMap<number, ReceiptVerifier> {
   if (!hasKeyring(environment)) return new Map();
   const keyring = requireKeys(environment);
-  const { PAYOUT_ACCEPT_UNBOUND_UNTIL: until } = readConfig(['PAYOUT_ACCEPT_UNBOUND_UNTIL'], environment);
+  const until = readVariable('PAYOUT_ACCEPT_UNBOUND_UNTIL', environment);
   return new Map(
     [...readAudiences(environment)].map(([platformId, audience]) => {
       const bound = keyring.for(openAudience(audience, until, systemClock));

@@ -7,7 +7,7 @@ import type { Actor } from '../../ledger/payout.js';
 import { type JournalFolder, readJournalFolder, withOperator } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import { addActorOptions, readActor } from '../context/flags.js';
+import { addActorOptions, readActor, help } from '../context/flags.js';
 import {
   addSigningOptions,
   describeSigner,
@@ -15,20 +15,18 @@ import {
   openSigner,
   SIGNING_HELP,
   type SigningFlags,
-} from '../context/signing.js';
-
-const HELP_AFTER = `
-Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts are still
-accepted and stay queued; the status of sent ones is still followed. The first reason of a pause stays.
-
-Examples:
-  payouts pause --reason "the gateway announced maintenance"
-`;
+} from '../context/signer.js';
 
 export function definePauseCommand(command: Command, context: CliContext): void {
   addActorOptions(command, 'paused by hand')
     .option('--json', 'print {changed, paused, pausedReason, pausedBy, pausedAt} as JSON')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        'Nothing is sent once this has returned, except the one payout that may be on its way already. Payouts are still accepted.',
+        'payouts pause --reason "the gateway announced maintenance"',
+      ),
+    )
     .action(async (flags: Actor & { readonly json?: true }) => {
       const actor = await readActor(flags);
       const result = await withOperator(context, async (operator) => operator.pause(actor));
@@ -39,20 +37,18 @@ export function definePauseCommand(command: Command, context: CliContext): void 
     });
 }
 
-const RESUME_HELP_AFTER = `
-Look first at why the account was paused (\`payouts stats\`): when the gateway blocked it, the next send may prolong that.
-
-An account that a send journal objects to is not resumed (exit code 4): \`payouts stats\` shows the command that ends that.
-${SIGNING_HELP}
-Examples:
-  payouts resume --reason "the gateway has lifted the block"
-  payouts resume --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"
-`;
-
 export function defineResumeCommand(command: Command, context: CliContext): void {
   addActorOptions(addSigningOptions(command), 'resumed by hand')
     .option('--json', 'print {changed, paused, …} as JSON')
-    .addHelpText('after', RESUME_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `Look first at why the account was paused (\`payouts stats\`): if the gateway blocked it, the next send may prolong that.
+An account that a send journal objects to is not resumed (exit code 4). ${SIGNING_HELP}`,
+        'payouts resume --reason "the gateway has lifted the block"',
+        'payouts resume --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "the gateway has lifted the block"',
+      ),
+    )
     .action(async (flags: Actor & SigningFlags & { readonly json?: true }) => {
       const actor = await readActor(flags);
       const signer = await openSigner(context, flags);
@@ -71,21 +67,6 @@ function describeResume(changed: boolean, signer: ActSigner | undefined): string
   return `was not paused; what ${describeSigner(signer)} signed is kept for workers that keep a pause of their own`;
 }
 
-const NEW_ACCOUNT_HELP_AFTER = `
-A worker that finds no trace of a sender cannot know that there is none: a Redis that was emptied looks the same. So it waits
-for LEASE_MS and TAKEOVER_QUARANTINE_MS (20 s) before the first payout of an account. With this command you state that the
-account is new: nothing was ever sent for it, and no process sends for it, here or with another Redis. The first worker then
-begins after one interval; one that waits already, at once.
-
-Not for a Redis that was emptied, exchanged or restored: let the worker wait, so that journals of other hosts can object. If what
-you state is wrong, two workers may send at the same time, which blocks the account, and payouts may be paid twice. It is refused
-where the ledger knows of a sender, a journal or a payout that was sent, or the journal in SEND_JOURNAL_DIR has a send.
-
-Examples:
-  payouts new-account --reason "first deployment"
-  payouts new-account --yes --reason "first deployment"
-`;
-
 interface NewAccountFlags extends Actor {
   readonly yes?: true;
   readonly json?: true;
@@ -95,14 +76,23 @@ export function defineNewAccountCommand(command: Command, context: CliContext): 
   addActorOptions(command, 'a new account')
     .option('-y, --yes', 'do not ask; needed where there is no terminal')
     .option('--json', 'print {platformId, changed} as JSON')
-    .addHelpText('after', NEW_ACCOUNT_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `You state that nothing was ever sent for the account, and that no process sends for it, here or with another Redis. The first worker
+then begins at once, without the 20 s in which a journal could object. Not for a Redis that was emptied, exchanged or restored: two
+workers may then send at the same time, and payouts may be paid twice (docs/operations.md#setting-it-up).`,
+        'payouts new-account --reason "first deployment"',
+        'payouts new-account --yes --reason "first deployment"',
+      ),
+    )
     .action(async ({ yes, json, ...flags }: NewAccountFlags) => {
       const actor = await readActor(flags);
       const folder = readJournalFolder(context);
       const { platformId } = folder;
       await checkJournal(folder);
       const question = `State that account ${platformId} is new: nothing was ever sent for it, no process sends for it, and its Redis was not emptied?`;
-      if (!yes) await confirm(question, { terminal: context.terminal });
+      if (!yes) await confirm(question, context.terminal);
       const changed = await withOperator(context, async (operator) => operator.declareNew(actor));
       if (json) context.writeJson({ platformId, changed });
       else {

@@ -18,65 +18,40 @@ import { STATE_MEANING } from '../../ledger/states.js';
 import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
 import { readPayout, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { findKeyring, readPolicyDraft, requirePolicy } from '../context/signing.js';
-import { colourState, formatTable } from '../output/format-table.js';
-
-const HELP_AFTER = `
-A policy is a YAML file with rules for what may leave an account (docs/control.md). It only holds payouts: it cancels none.
-
-Examples:
-  payouts policy check
-  payouts policy explain invoice-77
-`;
-
-const CHECK_HELP_AFTER = `
-Nobody but root and the user of this process may be able to write the file, the lists that it names, or their folders. Rules that
-ask for approvals, or count per signer, need the keyring: PAYOUT_KEYS_FILE. A running worker reads the file again on SIGHUP.
-Exit code 2: the file cannot be used; every problem is named.
-
-Examples:
-  payouts policy check
-  payouts policy check ./policy.yaml --json | jq -r .hash
-`;
-
-const EXPLAIN_HELP_AFTER = `
-Reads the payout from Redis, and asks every rule of PAYOUT_POLICY_FILE with what this host can know: the file, the keyring, the
-approvals that the payout carries. What was spent, and rates that are not pinned, are known to the worker alone; the answer says
-where that matters. Why a payout is held now is what the worker found.
-
-Exit codes: 0 explained. 2 the policy cannot be used. 3 payout not found. 5 its record was altered, and makes no sense.
-
-Examples:
-  payouts policy explain invoice-77
-  payouts policy explain invoice-77 --json | jq .decision
-`;
-
-const USAGE_HELP_AFTER = `
-What the worker that sends counts in each window, at most ten addresses or signers of a rule, the fullest first; what it holds, and
-how old the rates are. It tells every 10 s; for people, not for programs that decide: who can write to Redis can alter it.
-
-Exit codes: 0 shown. 1 Redis is unavailable. 3 no worker with a policy has told anything yet.
-
-Examples:
-  payouts policy usage
-  payouts policy usage --json | jq '.rules[] | {rule, used: .buckets[0].ratio}'
-`;
+import { findKeyring, readPolicyDraft, requirePolicy } from '../context/keys.js';
+import { help } from '../context/flags.js';
+import { colourState, type Fact, formatFacts, formatTable } from '../output/format-table.js';
 
 interface Flags {
   readonly json?: true;
 }
 
 export function definePolicyCommand(command: Command, context: CliContext): void {
-  command.addHelpText('after', HELP_AFTER);
+  command.addHelpText(
+    'after',
+    help(
+      'A policy is a YAML file with rules for what may leave an account (docs/control.md). It only holds payouts: it cancels none.',
+      'payouts policy check',
+      'payouts policy explain invoice-77',
+    ),
+  );
   command
     .command('check')
     .description('check a policy, and say what each rule means')
     .argument('[file]', 'the policy (default: PAYOUT_POLICY_FILE)')
     .option('--json', 'print {file, hash, platformId, default, groups, rules, warnings} as JSON')
-    .addHelpText('after', CHECK_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `Only root and the user of this process may be able to write the file, its lists and their folders. Rules that ask for approvals, or
+count per signer, need PAYOUT_KEYS_FILE. Exit code 2: the file cannot be used.`,
+        'payouts policy check',
+        'payouts policy check ./policy.yaml --json | jq -r .hash',
+      ),
+    )
     .action(async (file: string | undefined, { json }: Flags) => {
       const { environment, colours, write, writeJson, writeError } = context;
-      const { loaded } = await (file === undefined ? requirePolicy(environment) : readPolicyDraft(file, environment));
+      const loaded = await (file === undefined ? requirePolicy(environment) : readPolicyDraft(file, environment));
       if (json) writeJson(toPolicyJson(loaded));
       else write(formatPolicy(loaded, colours));
       for (const warning of loaded.warnings) writeError(`Warning: ${warning}.\n`);
@@ -89,9 +64,17 @@ export function definePolicyCommand(command: Command, context: CliContext): void
       '--json',
       'print {payoutId, state, held, policyHash, decision, rules, approvals, unverified, unknown} as JSON',
     )
-    .addHelpText('after', EXPLAIN_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `Asks every rule of PAYOUT_POLICY_FILE with what this host can know. What was spent, and rates that are not pinned, only the worker
+knows; the answer says if that matters. Exit code 5: the record was altered, and makes no sense.`,
+        'payouts policy explain invoice-77',
+        'payouts policy explain invoice-77 --json | jq .decision',
+      ),
+    )
     .action(async (payoutId: string, { json }: Flags) => {
-      const { loaded } = await requirePolicy(context.environment);
+      const loaded = await requirePolicy(context.environment);
       const keyring = findKeyring(context.environment);
       const payout = await withAccount(context, async ({ ledger }) => readPayout(ledger, payoutId));
       const explanation = explainPayout(payout, loaded, keyring, Date.now());
@@ -102,7 +85,15 @@ export function definePolicyCommand(command: Command, context: CliContext): void
     .command('usage')
     .description('show how much of each window is used, and what is held')
     .option('--json', 'print {hash, at, rules, held, ratesAt} as JSON; amounts are decimal strings')
-    .addHelpText('after', USAGE_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `What the worker that sends counts in each window, at most ten addresses or signers of a rule, the fullest first. It publishes that every
+10 s, for people: who can write to Redis can alter it. Exit code 3: no worker with a policy has published anything yet.`,
+        'payouts policy usage',
+        "payouts policy usage --json | jq '.rules[] | {rule, used: .buckets[0].ratio}'",
+      ),
+    )
     .action(async ({ json }: Flags) => {
       const report = await withAccount(context, async ({ ledger }) => readPolicyReport(ledger.connection));
       if (report === undefined) {
@@ -116,16 +107,16 @@ export function definePolicyCommand(command: Command, context: CliContext): void
 function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliContext['colours']): string {
   const { uncovered, usd, groups, approvalsExpireAfterMs, rules } = policy;
   const rest = uncovered === 'hold' ? 'held' : 'sent';
-  const facts = [
+  const facts: readonly Fact[] = [
     ['hash', hash],
     ['default', `${uncovered}: what no rule with a cap is about is ${rest}`],
     ['dollars', describeUsd(usd ?? DEFAULT_USD)],
     ['approvals', `hold for ${formatSpan(approvalsExpireAfterMs)}`],
-    ...[...groups].map(([name, persons]) => [`group ${name}`, [...persons].join(', ')]),
+    ...[...groups].map(([name, persons]): Fact => [`group ${name}`, [...persons].join(', ')]),
   ];
   return [
     `${colours.bold(file)}  policy of account ${policy.platformId}\n\n`,
-    formatTable(facts.map(([name = '', value = '']) => ['', colours.dim(name), value])),
+    formatFacts(colours, facts),
     '\nRules: each is asked, and the strictest counts; what equals a limit passes\n',
     formatTable(rules.map((rule) => ['', rule.name, describeRule(rule)])),
   ].join('');
@@ -237,15 +228,15 @@ function formatUsage(report: PolicyReport, now: number, colours: CliContext['col
   const rates = describeRates(report, now);
   const ageMs = Math.max(0, now - at);
   const age = `${formatDuration(ageMs)} ago`;
-  const facts = [
+  const facts: readonly Fact[] = [
     ['policy', hash],
     ['told', ageMs > CURRENT_FOR_MS ? colours.red(`${age}: no worker with a policy sends now`) : age],
-    ...(rates === undefined ? [] : [['rates', rates]]),
-    ...held.map(({ rule, reason, count }) => ['held', `${formatCount(count, 'payout')} by ${rule} (${reason})`]),
+    ['rates', rates],
+    ...held.map(({ rule, reason, count }): Fact => ['held', `${formatCount(count, 'payout')} by ${rule} (${reason})`]),
   ];
   const rows = rules.flatMap((rule) => rule.buckets.map((bucket) => toRow(rule, bucket)));
   return [
-    formatTable(facts.map(([name = '', value = '']) => ['', colours.dim(name), value])),
+    formatFacts(colours, facts),
     rows.length === 0 ? '\nNo rule has a window.\n' : `\n${formatTable(rows)}`,
     ...rules.flatMap(({ rule, unknown }) => (unknown === null ? [] : [`${rule}: ${unknown}\n`])),
   ].join('');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
-import { ConflictError, InvalidInputError, NotFoundError } from '../../base/errors.js';
+import { ConflictError, NotFoundError } from '../../base/errors.js';
 import { formatDuration, formatTime } from '../../base/format.js';
 import { type Actor, parseActor } from '../../ledger/payout.js';
 import { nameBalance } from '../../ledger/reads/balance-cover.js';
@@ -18,7 +18,7 @@ import {
 } from '../../ledger/reads/reconciliation.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { addActorOptions, nameFlags } from '../context/flags.js';
+import { addActorOptions, help, nameFlags, refuse } from '../context/flags.js';
 import { formatTable } from '../output/format-table.js';
 
 interface Flags extends Actor {
@@ -26,30 +26,24 @@ interface Flags extends Actor {
   readonly json?: true;
 }
 
-const HELP_AFTER = `
-The worker that sends compares each balance that it reads (BALANCE_EVERY_MS) with the payouts: what was sent and how much that can
-have taken at most. This shows what it found last. A drop that stays unexplained in two readings is
-reported, and stays until --accept. It is the only sign of a secret key that someone else uses; docs/control.md says what it
-cannot see.
-
---accept says that you have looked at what was reported: the alert ends, and what is found later is one again.
-
-Exit codes: 0 nothing is missing, or it was accepted. 1 Redis is unavailable. 2 wrong input. 3 nothing was compared yet.
-4 an unexplained drop.
-
-Examples:
-  payouts reconcile
-  payouts reconcile --json | jq .balances
-  payouts reconcile --accept --reason "moved 5000 to the cold wallet by hand"
-`;
-
 const NO_REASON = '';
 
 export function defineReconcileCommand(command: Command, context: CliContext): void {
   command.option('--accept', 'you have looked at what was reported: it is no alert any more');
   addActorOptions(command, NO_REASON)
     .option('--json', 'print one JSON object')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `The worker that sends compares each balance that it reads (BALANCE_EVERY_MS) with the payouts. This shows what it found last. A drop
+that two readings cannot explain stays reported until --accept; docs/control.md says what it can and cannot see.
+
+Exit codes: 0 nothing is missing, or it was accepted. 3 nothing was compared yet. 4 an unexplained drop.`,
+        'payouts reconcile',
+        'payouts reconcile --json | jq .balances',
+        'payouts reconcile --accept --reason "moved 5000 to the cold wallet by hand"',
+      ),
+    )
     .action(async (flags: Flags) => {
       const actor = await readAccepting(flags);
       const view = await withAccount(context, async ({ ledger: { connection } }) => {
@@ -67,7 +61,7 @@ export function defineReconcileCommand(command: Command, context: CliContext): v
 async function readAccepting({ accept, by, reason }: Flags): Promise<Actor | undefined> {
   if (accept === true) return nameFlags(async () => Promise.resolve(parseActor({ by, reason })));
   if (reason === NO_REASON) return undefined;
-  throw new InvalidInputError([{ field: '--reason', message: 'goes with --accept' }]);
+  refuse('--reason', 'goes with --accept');
 }
 
 async function readView(connection: LedgerConnection): Promise<ReconciliationView> {

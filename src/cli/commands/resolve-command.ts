@@ -1,70 +1,35 @@
-import { PayoutOperator } from '../../control/payout-operator.js';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { ActSigner } from '../../control/approvals/act-signer.js';
 import { formatMoney, formatTime } from '../../base/format.js';
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { PayoutOperator } from '../../control/payout-operator.js';
 import type { GatewayClient } from '../../gateway/gateway-client.js';
 import type { Actor } from '../../ledger/payout.js';
-import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
+import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { DecidedPayout, Resolution } from '../../operator/resolve-payout.js';
-import { resolveMany } from '../bulk/resolve-many.js';
+import { type ResolveFlags, resolveMany } from '../bulk/resolve-many.js';
 import { withAccount, withGateway } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm } from '../context/confirm.js';
-import { addActorOptions, nameFlags, readActor } from '../context/flags.js';
-import {
-  addSigningOptions,
-  describeSigner,
-  describeSigning,
-  openSigner,
-  SIGNING_HELP,
-  type SigningFlags,
-} from '../context/signing.js';
-import { formatTable } from '../output/format-table.js';
+import { addActorOptions, help, nameFlags, readActor } from '../context/flags.js';
+import { addSigningOptions, describeSigner, describeSigning, openSigner, SIGNING_HELP } from '../context/signer.js';
+import { formatFacts } from '../output/format-table.js';
 
-interface Flags extends Actor, SigningFlags {
-  readonly sent?: boolean;
-  readonly notSent?: boolean;
-  readonly writeOff?: boolean;
-  readonly txhash?: string;
-  readonly force?: boolean;
-  readonly file?: string;
-  readonly state?: 'unknown';
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly expectCount?: number;
-  readonly json?: boolean;
-}
+const HELP = help(
+  `Ask the gateway's operator, or look at the recipient's wallet, before you decide: --not-sent queues the payout again, and if it
+was paid after all it is paid twice. It refuses for as long as a request may still be on its way.
+--sent asks the gateway about the txhash first, and needs GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE).
 
-const HELP_AFTER = `
-A payout is unknown when it was sent, or possibly sent, and no trustworthy response came. Ask the gateway's operator, or look
-at the recipient's wallet, before you decide: --not-sent queues it again, and if it was paid after all it is paid twice.
-
---sent asks the gateway about the txhash first and refuses when currency, address or amount are not the payout's. It needs
-GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE); with --force it does not ask.
---not-sent refuses for as long as a request may still be on its way. On a terminal it shows the payout and asks.
-
-Many at once: --file names them, a CSV file with a column payout_id, and txhash for --sent, as \`payouts list --csv\` writes
-it, or JSON lines with payoutId and txhash; --state unknown takes all, for --write-off. They are counted and added up before
-anything is changed. Payouts that are not unknown any more are left as they are, so the same command continues where it stopped.
-
---not-sent of many needs --file, with the rows alone that the gateway confirmed as not paid. It asks how many they are; without
-a terminal --expect-count says it. Another number of payouts changes nothing. --yes does not answer for it.
-${SIGNING_HELP.replace('the decision is', '--not-sent is').trimEnd()}
-The other decisions take the same options and sign nothing.
-
-Exit codes: 0 done. 1 stopped, or Redis or the gateway is unavailable: run it again. 2 wrong input, nothing was changed. 3 payout
-not found. 4 refused; of many, all others were resolved. 5 a key is needed.
-
-Examples:
-  payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"
-  payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"
-  payouts resolve invoice-77 --write-off --reason "paid by bank transfer"
-  payouts list --state unknown --all --csv > unknown.csv
-  payouts resolve invoice-77 --not-sent --ssh-key ~/.ssh/id_ed25519_sk.pub --reason "never received, ticket 812"
-  payouts resolve --file unpaid.csv --not-sent --dry-run --reason "never received, ticket 812"
-  payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"
-`;
+Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, as \`payouts list --csv\` writes it, or JSON lines;
+--state unknown takes all, for --write-off. --not-sent of many needs --file, with the rows alone that the gateway confirmed as not
+paid; it asks how many they are, or --expect-count says it. The same command continues after a stop.
+--not-sent is signed. ${SIGNING_HELP} docs/operations.md has the whole procedure.`,
+  'payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"',
+  'payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"',
+  'payouts resolve invoice-77 --write-off --reason "paid by bank transfer"',
+  'payouts list --state unknown --all --csv > unknown.csv',
+  'payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "never received, ticket 812"',
+);
 
 export function defineResolveCommand(command: Command, context: CliContext): void {
   command
@@ -78,29 +43,19 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
     .option('-y, --yes', 'do not ask; with --file or --state needed where there is no terminal')
-    .addOption(
-      new Option('--expect-count <n>', 'with --file and --not-sent: how many payouts are sent again').argParser(
-        parseCount,
-      ),
-    );
+    .option('--expect-count <n>', 'with --file and --not-sent: how many payouts are sent again', parseCount);
   addActorOptions(addSigningOptions(command))
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')
-    .addHelpText('after', HELP_AFTER)
-    .action(async (payoutId: string | undefined, flags: Flags) => {
+    .addHelpText('after', HELP)
+    .action(async (payoutId: string | undefined, flags: ResolveFlags) => {
       const kind = parseKind(flags, command);
       const actor = await readActor(flags);
       const decision = payoutId === undefined ? undefined : parseDecision(kind, flags, command);
       if (payoutId === undefined) requireMany(kind, flags, command);
       const signer = kind === 'not_sent' && !flags.dryRun ? await openSigner(context, flags) : undefined;
-      if (payoutId === undefined || decision === undefined) {
-        await resolveSeveral(context, kind, flags, { actor, signer });
-      } else await resolveOne(context, payoutId, decision, flags, { actor, signer });
+      if (payoutId === undefined || decision === undefined) await resolveMany(context, kind, flags, actor, signer);
+      else await resolveOne(context, payoutId, decision, flags, actor, signer);
     });
-}
-
-interface Decider {
-  readonly actor: Actor;
-  readonly signer: ActSigner | undefined;
 }
 
 const OUTCOME: Readonly<Record<Resolution['kind'], string>> = {
@@ -113,8 +68,9 @@ async function resolveOne(
   context: CliContext,
   payoutId: string,
   decision: Resolution,
-  { force = false, yes = false, json }: Flags,
-  { actor, signer }: Decider,
+  { force, yes, json }: ResolveFlags,
+  actor: Actor,
+  signer: ActSigner | undefined,
 ): Promise<void> {
   const resolve = async (gateway?: GatewayClient): Promise<void> => {
     const payout = await withAccount(context, async (account) => {
@@ -130,18 +86,9 @@ async function resolveOne(
   else await withGateway(context, resolve);
 }
 
-async function resolveSeveral(
-  context: CliContext,
-  kind: Resolution['kind'],
-  { force = false, file, dryRun = false, yes = false, expectCount, json = false }: Flags,
-  { actor, signer }: Decider,
-): Promise<void> {
-  await resolveMany(context, { kind, force, file, dryRun, yes, expectCount, json }, actor, signer);
-}
-
 function requireMany(
   kind: Resolution['kind'],
-  { txhash, file, state, yes, expectCount }: Flags,
+  { txhash, file, state, yes, expectCount }: ResolveFlags,
   command: Command,
 ): void {
   if ((file === undefined) === (state === undefined)) {
@@ -163,7 +110,7 @@ function parseCount(text: string): number {
   return Number(text);
 }
 
-function parseKind({ sent, notSent, writeOff, force }: Flags, command: Command): Resolution['kind'] {
+function parseKind({ sent, notSent, writeOff, force }: ResolveFlags, command: Command): Resolution['kind'] {
   if ([sent, notSent, writeOff].filter(Boolean).length !== 1) {
     command.error('error: give one of --sent, --not-sent and --write-off');
   }
@@ -174,7 +121,7 @@ function parseKind({ sent, notSent, writeOff, force }: Flags, command: Command):
 
 function parseDecision(
   kind: Resolution['kind'],
-  { txhash, force = false, file, state, dryRun, expectCount }: Flags,
+  { txhash, force, file, state, dryRun, expectCount }: ResolveFlags,
   command: Command,
 ): Resolution {
   if (file !== undefined || state !== undefined || dryRun || expectCount !== undefined) {
@@ -185,7 +132,7 @@ function parseDecision(
     return { kind };
   }
   if (txhash === undefined) command.error('error: --sent needs --txhash, the transaction of the payment');
-  return { kind, txhash, unchecked: force };
+  return { kind, txhash, unchecked: force === true };
 }
 
 /**
@@ -200,15 +147,15 @@ async function confirmSendAgain(
 ): Promise<Required<DecidedPayout>> {
   const payout = await ledger.require(payoutId);
   const { currencies } = await readGatewayFacts(ledger.connection);
-  const facts = [
+  const facts = formatFacts(colours, [
     ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
-    ['payment id', String(payout.paymentId)],
+    ['payment id', payout.paymentId],
     ['address', payout.addressTo],
     [`${payout.state} since`, `${formatTime(payout.updatedAt)} UTC`],
-    ['attempts so far', String(payout.attempt)],
-    ...(signer === undefined ? [] : [['signed with', describeSigner(signer)] as const]),
-  ] as const;
-  writeError(`${payoutId}\n${formatTable(facts.map(([name, value]) => ['', colours.dim(name), value]))}`);
-  await confirm('Send it again? If it was paid, it is paid twice.', { terminal });
+    ['attempts so far', payout.attempt],
+    ['signed with', signer && describeSigner(signer)],
+  ]);
+  writeError(`${payoutId}\n${facts}`);
+  await confirm('Send it again? If it was paid, it is paid twice.', terminal);
   return { payoutId, attempt: payout.attempt };
 }

@@ -6,6 +6,7 @@ import { InvalidInputError, type Problem } from '../../base/errors.js';
 import { parseInput, platformIdField } from '../../base/fields.js';
 import { FAULT_DESCRIPTIONS, startSandbox, type Sandbox, type SandboxOptions } from '../../sandbox/index.js';
 import type { CliContext } from '../context/cli-context.js';
+import { refuse } from '../context/flags.js';
 
 interface Flags {
   readonly port: string;
@@ -95,7 +96,7 @@ function readAccount(environment: Environment): Account {
 function parseAccount(text: string): Account {
   const colon = text.indexOf(':');
   if (colon === -1 || colon === text.length - 1) {
-    throw new InvalidInputError([{ field: '--account', message: 'must be ID:SECRET, such as 1001:test' }]);
+    refuse('--account', 'must be ID:SECRET, such as 1001:test');
   }
   const input = { '--account': parseNumber(text.slice(0, colon)) };
   const platformId = parseInput(z.object({ '--account': platformIdField }), input)['--account'];
@@ -106,9 +107,7 @@ function parseAccount(text: string): Account {
 function toOptions(flags: Flags, accounts: readonly Account[]): Readonly<Record<string, unknown>> {
   const { balance } = flags;
   if (balance !== undefined && !/^\d+(\.\d+)?$/.test(balance)) {
-    throw new InvalidInputError([
-      { field: '--balance', message: `must be a decimal such as 1000.5 (got "${balance}")` },
-    ]);
+    refuse('--balance', `must be a decimal such as 1000.5 (got "${balance}")`);
   }
   return {
     accounts: accounts.map((account) => ({ ...account, balance })),
@@ -146,7 +145,7 @@ function parseFault(text: string): Readonly<Record<string, unknown>> {
     else if (name === 'endpoint' || name === 'message') rule[name] = value;
     else {
       const message = `"${condition}" is not a known condition; expected one of every=, times=, address=, endpoint=, delay=, message=`;
-      throw new InvalidInputError([{ field: '--fault', message: `${message} (got "${text}")` }]);
+      refuse('--fault', `${message} (got "${text}")`);
     }
   }
   return addresses.length > 0 ? { ...rule, addresses } : rule;

@@ -21,21 +21,14 @@ import {
   watchHeartbeat,
 } from '../../ledger/reads/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import type { AdviceOptions } from '../../operator/next-steps.js';
 import { withAccount, withProducer } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { hasKeyring } from '../context/signing.js';
+import { hasKeyring } from '../context/keys.js';
+import { help } from '../context/flags.js';
 import { colourState, formatTable } from '../output/format-table.js';
 
 type Colours = CliContext['colours'];
 type Counts = Readonly<Record<PayoutState, number>>;
-
-const HELP_AFTER = `
-Examples:
-  payouts stats
-  payouts stats --json | jq .unknown
-  payouts stats --batch 2030-01-salaries
-`;
 
 /** A live sender shows up within a second. */
 const WATCH_MS = 2_500;
@@ -44,7 +37,10 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
   command
     .option('--batch <name>', 'count the payouts of this batch only')
     .option('--json', 'print one JSON object')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help('', 'payouts stats', 'payouts stats --json | jq .unknown', 'payouts stats --batch 2030-01-salaries'),
+    )
     .action(async ({ batch, json }: { batch?: string; json?: true }) => {
       if (batch === undefined) await showAccount(context, json);
       else await showBatch(context, batch, json);
@@ -65,7 +61,9 @@ async function showAccount(context: CliContext, json: true | undefined): Promise
       const isSending = life.kind === 'alive' || life.kind === 'changing';
       const refused = isSending ? undefined : findRefused(await readWorkers(connection), systemClock.wallNow());
       const { colours } = context;
-      context.write(formatAccount(money, life, { colours, isSigned: hasKeyring(context.environment), refused }));
+      context.write(
+        formatAccount(money, life, describeSending(stats, hasKeyring(context.environment), refused, colours), colours),
+      );
     }
   });
 }
@@ -78,18 +76,11 @@ async function showBatch(context: CliContext, batch: string, json: true | undefi
   });
 }
 
-interface StatsOptions extends AdviceOptions {
-  readonly colours: Colours;
-  /** Refuses to send while no other worker sends. */
-  readonly refused: KnownWorker | undefined;
-}
-
-function formatAccount(money: MoneyFacts, life: SenderLife, options: StatsOptions): string {
+function formatAccount(money: MoneyFacts, life: SenderLife, sending: string, colours: Colours): string {
   const { stats } = money;
-  const { colours } = options;
   const { oldestAgeMs } = stats;
   const facts = [
-    ['', 'sending', describeSending(stats, options)],
+    ['', 'sending', sending],
     ['', 'sender', describeSender(life, colours)],
     ['', 'sends begun', String(stats.sends)],
     ...describePace(money, life),
@@ -118,8 +109,14 @@ function describeHoldOff({ holdOffMs }: { readonly holdOffMs: number }): string 
   return holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}`;
 }
 
-function describeSending(stats: AccountStats, { colours, refused, ...options }: StatsOptions): string {
-  const [advice] = adviseAccount(stats, options);
+/** @param refused - refuses to send while no other worker sends */
+function describeSending(
+  stats: AccountStats,
+  isSigned: boolean,
+  refused: KnownWorker | undefined,
+  colours: Colours,
+): string {
+  const [advice] = adviseAccount(stats, { isSigned });
   if (advice === undefined) {
     return refused === undefined
       ? 'not paused'

@@ -10,35 +10,38 @@ export interface Terminal {
   readonly output: Writable & { readonly isTTY?: boolean };
 }
 
+/** The file name that means stdin. */
+export const STDIN = '-';
+
 /**
+ * Fails before a long file is read, if the operator cannot be asked.
+ * @param file - of the payouts
  * @param field - option that answers instead
- * @throws InvalidInputError if stdin or stderr is no terminal
+ * @throws InvalidInputError if stdin or stderr is no terminal, or stdin has the payouts
  */
-export function requireTerminal({ input, output }: Terminal, field = '--yes'): void {
-  if (input.isTTY && output.isTTY) return;
-  const message = 'is required: there is no terminal to confirm on. Nothing was changed';
-  throw new InvalidInputError([{ field, message }]);
-}
-
-export function stdinIsTaken(field = '--yes'): InvalidInputError {
-  const message = 'is required: stdin holds the payouts, so the question cannot be answered on it. Nothing was changed';
-  return new InvalidInputError([{ field, message }]);
-}
-
-interface ConfirmOptions {
-  readonly terminal: Terminal;
-  readonly signal?: AbortSignal;
-  /** Required answer, if a yes is too easy. */
-  readonly answer?: string;
+export function requireOperator({ input, output }: Terminal, file?: string, field = '--yes'): void {
+  const message = !(input.isTTY && output.isTTY)
+    ? 'there is no terminal to confirm on'
+    : file === STDIN
+      ? 'stdin holds the payouts, so the question cannot be answered on it'
+      : undefined;
+  if (message === undefined) return;
+  throw new InvalidInputError([{ field, message: `is required: ${message}. Nothing was changed` }]);
 }
 
 /**
  * Returns only after a yes or the required answer.
  * @param question - without the hint at the answers
+ * @param answer - required if a yes is too easy
  * @throws StoppedError for any other answer, the end of the input, or an interruption
  */
-export async function confirm(question: string, { terminal, signal, answer }: ConfirmOptions): Promise<void> {
-  requireTerminal(terminal);
+export async function confirm(
+  question: string,
+  terminal: Terminal,
+  signal?: AbortSignal,
+  answer?: string,
+): Promise<void> {
+  requireOperator(terminal);
   const given = await ask(answer === undefined ? `${question} [y/N]` : question, terminal, signal);
   const isAgreed = answer === undefined ? /^\s*y(es)?\s*$/i.test(given) : given.trim() === answer;
   if (!isAgreed) throw new StoppedError('Nothing was changed');

@@ -1,9 +1,27 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { type Environment, readConfig, type VariableName } from '../../base/config.js';
 import { ConflictError, InvalidInputError, TransactionMismatchError } from '../../base/errors.js';
 import { parseInput } from '../../base/fields.js';
-import { type Actor, parseActor } from '../../ledger/payout.js';
+import { type Actor, batchField, parseActor } from '../../ledger/payout.js';
+
+/**
+ * The end of a command's help.
+ * @param about - what its options do not say
+ */
+export function help(about: string, ...examples: readonly string[]): string {
+  const lines = examples.map((example) => `  ${example}\n`).join('');
+  return `${about === '' ? '' : `\n${about}\n`}\nExamples:\n${lines}`;
+}
+
+/** @throws InvalidConfigError naming the variable */
+export function readVariable<Name extends VariableName>(
+  name: Name,
+  environment: Environment,
+): ReturnType<typeof readConfig<Name>>[Name] {
+  return readConfig([name], environment)[name];
+}
 
 /** @param defaultReason - without it, `--reason` is required */
 export function addActorOptions(command: Command, defaultReason?: string): Command {
@@ -52,8 +70,27 @@ function toFlag(field: string): string {
   return FLAGS[field] ?? `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-const schema = z.object({ '--limit': z.coerce.number().int('must be a whole number').min(1, 'must be at least 1') });
+/** @throws InvalidInputError naming a flag, an argument or a file */
+export function refuse(field: string, message: string): never {
+  throw new InvalidInputError([{ field, message }]);
+}
+
+const limitSchema = z.object({
+  '--limit': z.coerce.number().int('must be a whole number').min(1, 'must be at least 1'),
+});
 
 export function parseLimit(text: string): number {
-  return parseInput(schema, { '--limit': text })['--limit'];
+  return parseInput(limitSchema, { '--limit': text })['--limit'];
+}
+
+export function checkBatch(batch: string | undefined): void {
+  parseInput(z.object({ '--batch': batchField.optional() }), { '--batch': batch });
+}
+
+/** A date means its first moment, UTC. */
+export function parseTime(field: string, given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const time = /^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:\d\d))?$/.test(given) ? Date.parse(given) : NaN;
+  if (!Number.isNaN(time)) return time;
+  return refuse(field, `must be a time such as 2030-01-31 or 2030-01-31T09:00:00Z (got "${given}")`);
 }

@@ -5,11 +5,12 @@ import { InvalidInputError, type Problem } from '../../base/errors.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError, EXIT_CODES } from '../context/exit-code.js';
+import { help, refuse } from '../context/flags.js';
 import { checkRows } from '../import/check-rows.js';
 import { openSource } from '../import/open-source.js';
 import { createLineView, createTableView, type DemoView } from './demo-view.js';
-import { callersOf, formatHints, formatKept, formatSummary } from './format-summary.js';
-import { runDemo } from './run-demo.js';
+import { callersOf, formatHints, formatKept, formatSummary } from './demo-summary.js';
+import { type Demo, runDemo } from './run-demo.js';
 
 /** Next to `dist` or `src`, in a clone and in an installed package. */
 export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', import.meta.url));
@@ -21,14 +22,8 @@ export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', 
 export async function readDemoPayouts(file: string, signal: AbortSignal, count?: number): Promise<ValidPayout[]> {
   const problems: Problem[] = [];
   const source = await openSource(file, signal);
-  const { checked } = await checkRows(source, {
-    batch: undefined,
-    checksums: true,
-    signal,
-    onProblem: (line, { field, message }) => {
-      problems.push({ field: `${file}: line ${line}: ${field}`, message });
-    },
-    onProgress: () => undefined,
+  const { checked } = await checkRows(source, { checksums: true }, signal, (line, { field, message }) => {
+    problems.push({ field: `${file}: line ${line}: ${field}`, message });
   });
   const payouts = checked.map(({ payout }) => payout);
   if (problems.length === 0 && payouts.length === 0) problems.push({ field: file, message: 'contains no payouts' });
@@ -42,21 +37,6 @@ function repeat(payouts: readonly ValidPayout[], index: number): ValidPayout {
   const copy = Math.floor(index / payouts.length) + 1;
   return copy === 1 ? payout : { ...payout, payoutId: `${payout.payoutId}-${copy}` };
 }
-
-const HELP_AFTER = `
-Starts its own Redis, sandbox gateway (with network jitter) and worker, sends the payouts of
-${DEMO_FILE},
-shows their progress, and reports at the end whether the promises held. It stops everything that it started and touches
-nothing else.
-
-Exit code 0: all payouts completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.
-
-Examples:
-  payouts demo
-  payouts demo --chaos
-  payouts demo --payouts 60 --json
-  payouts demo --keep
-`;
 
 const MOST_PAYOUTS = 1_000;
 
@@ -73,7 +53,18 @@ export function defineDemoCommand(command: Command, context: CliContext): void {
     .option('--chaos', 'kill the worker with SIGKILL at random moments and start it again')
     .option('--keep', 'keep everything running after the summary, until Ctrl-C')
     .option('--json', 'print the summary as one JSON object')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `Starts its own Redis, sandbox gateway (with network jitter) and worker, and stops them again. It sends the payouts of
+${DEMO_FILE}.
+Exit code 0: all completed (with --chaos: or unknown), none less than 1000 ms after another, none twice.`,
+        'payouts demo',
+        'payouts demo --chaos',
+        'payouts demo --payouts 60 --json',
+        'payouts demo --keep',
+      ),
+    )
     .action(async (flags: Flags) => demonstrate(context, flags));
 }
 
@@ -82,11 +73,10 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
   const callers = callersOf(environment['npm_lifecycle_event']);
   const count = payouts === undefined ? undefined : parseCount(payouts);
   const stop = stopSignal(context);
-  const { ok } = await runDemo({
+  const demo: Demo = {
     payouts: await readDemoPayouts(DEMO_FILE, stop, count),
     chaos: chaos === true,
     keep: keep === true,
-    path: environment['PATH'] ?? '',
     view: createView(context),
     stop,
     onSummary: (summary, stage) => {
@@ -95,14 +85,15 @@ async function demonstrate(context: CliContext, { payouts, chaos, keep, json }: 
       if (keep) context.writeError(formatKept(stage, callers));
       else if (!json) context.write(formatHints(callers, DEMO_FILE));
     },
-  });
+  };
+  const { ok } = await runDemo(demo, environment['PATH'] ?? '');
   if (!ok) throw new CommandFailedError('The promises did not hold');
 }
 
 function parseCount(text: string): number {
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MOST_PAYOUTS) return Number(text);
   const message = `must be a whole number from 1 to ${MOST_PAYOUTS} (got "${text}")`;
-  throw new InvalidInputError([{ field: '--payouts', message }]);
+  refuse('--payouts', message);
 }
 
 /** Progress goes to stderr. */

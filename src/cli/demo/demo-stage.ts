@@ -1,14 +1,15 @@
 import { PayoutProducer } from '../../control/payout-producer.js';
-import { rmSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { within } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import { connectLedger, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { findFreePort, type LocalRedis, startLocalRedis } from '../../sandbox/local-redis.js';
 import { closeRedis, connectRedis } from '../../base/redis.js';
 import { startSandbox, type Sandbox } from '../../sandbox/index.js';
-import { DemoWorker } from './demo-worker.js';
 
 export const DEMO_PLATFORM_ID = 1001;
 
@@ -80,10 +81,8 @@ export async function openStage(path: string): Promise<DemoStage> {
       ...SHORT_TIMES,
     };
     const healthPort = await findFreePort();
-    const started = new DemoWorker({
-      environment: { PATH: path, HEALTH_PORT: String(healthPort), ...environment },
-      logFile: join(dir, 'worker.log'),
-    });
+    const ofWorker = { PATH: path, HEALTH_PORT: String(healthPort), ...environment };
+    const started = new DemoWorker(ofWorker, join(dir, 'worker.log'));
     worker = started;
     closers.push(async () => started.stop());
     const ledger = connectLedger(connection, DEMO_PLATFORM_ID);
@@ -106,5 +105,80 @@ async function startRedis(dir: string): Promise<LocalRedis> {
       'The demo starts its own Redis, but redis-server is not installed. Install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis; Alpine: apk add redis), or run `npm run demo` in a clone with REDIS_URL unset, which installs it.',
       { cause: error },
     );
+  }
+}
+
+const END_WITHIN_MS = 3_000;
+const SHOWN_LOG_LINES = 5;
+
+export class DemoWorker {
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #logFile: string;
+  #child: ChildProcess | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #isWanted = false;
+  #kills = 0;
+
+  /** @param environment - complete: no variable of the user can point the process to another gateway */
+  constructor(environment: Readonly<Record<string, string>>, logFile: string) {
+    this.#environment = environment;
+    this.#logFile = logFile;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get kills(): number {
+    return this.#kills;
+  }
+
+  /** Exited although it should run. */
+  get hasExited(): boolean {
+    return this.#isWanted && this.#child === undefined;
+  }
+
+  readLogEnd(): string {
+    const lines = readFileSync(this.#logFile, 'utf8').trimEnd().split('\n').slice(-SHOWN_LOG_LINES);
+    return `The end of the worker's log:\n  ${lines.join('\n  ')}`;
+  }
+
+  start(): void {
+    const log = openSync(this.#logFile, 'a');
+    // The running program: works in a clone, an installed package and a global one.
+    const program = [...process.execArgv, process.argv[1] ?? '', 'worker'];
+    const child = spawn(process.execPath, program, { stdio: ['ignore', log, log], env: this.#environment });
+    closeSync(log);
+    this.#child = child;
+    this.#isWanted = true;
+    this.#ended = new Promise((resolve) => {
+      const end = (): void => {
+        this.#child = undefined;
+        resolve();
+      };
+      child.once('exit', end).once('error', end);
+    });
+  }
+
+  /** Resolves after the exit. */
+  async kill(): Promise<void> {
+    this.#kills += 1;
+    this.killNow();
+    await this.#ended;
+  }
+
+  /** Does not wait: for use while this process exits. */
+  killNow(): void {
+    this.#isWanted = false;
+    this.#child?.kill('SIGKILL');
+  }
+
+  /** Sends SIGTERM, then SIGKILL if the exit takes too long. */
+  async stop(): Promise<void> {
+    this.#isWanted = false;
+    this.#child?.kill('SIGTERM');
+    await within(END_WITHIN_MS, this.#ended);
+    this.#child?.kill('SIGKILL');
+    await this.#ended;
   }
 }

@@ -5,6 +5,8 @@ import type { CliContext } from '../context/cli-context.js';
 import { colourState } from '../output/format-table.js';
 import type { BoardChange, BoardRow } from './payout-board.js';
 
+type Colours = CliContext['colours'];
+
 export interface DemoMoment {
   readonly rows: readonly BoardRow[];
   readonly elapsedMs: number;
@@ -50,13 +52,13 @@ const ERASE_BELOW = '\u001b[J';
 const USUAL_HEIGHT = 24;
 
 /** Redraws in place. Notes scroll above it. */
-export function createTableView(terminal: WriteStream, colours: CliContext['colours']): DemoView {
+export function createTableView(terminal: WriteStream, colours: Colours): DemoView {
   let drawnLines = 0;
   let last: DemoMoment | undefined;
 
   const backToTop = (): string => (drawnLines === 0 ? '' : `\u001b[${drawnLines}A\r`);
   const draw = (above: readonly string[]): void => {
-    const lines = last === undefined ? [] : formatMoment(last, { height: terminal.rows || USUAL_HEIGHT, colours });
+    const lines = last === undefined ? [] : formatMoment(last, terminal.rows || USUAL_HEIGHT, colours);
     const picture = [...above, ...lines].map((line) => `${line}${END_LINE}`).join('');
     terminal.write(`${backToTop()}${CUT_LONG_LINES}${picture}${WRAP_LONG_LINES}${ERASE_BELOW}`);
     drawnLines = lines.length;
@@ -104,13 +106,8 @@ const BAR_WIDTH = 40;
 /** Sent payouts shown above the first unsent one. */
 const ROWS_OF_CONTEXT = 4;
 
-interface MomentOptions {
-  /** Height in lines. */
-  readonly height: number;
-  readonly colours: CliContext['colours'];
-}
-
-export function formatMoment(moment: DemoMoment, { height, colours }: MomentOptions): string[] {
+/** @param height - in lines */
+export function formatMoment(moment: DemoMoment, height: number, colours: Colours): string[] {
   const { rows, elapsedMs } = moment;
   const window = Math.max(FEWEST_ROWS, height - OTHER_LINES);
   const start = findStart(rows, window);
@@ -121,7 +118,7 @@ export function formatMoment(moment: DemoMoment, { height, colours }: MomentOpti
   return [
     '',
     colours.dim(names),
-    ...shown.map((row) => formatRow(row, { width, spinner, colours })),
+    ...shown.map((row) => formatRow(row, width, spinner, colours)),
     ...(shown.length < rows.length ? [colours.dim(`  … ${rows.length} payouts in total`)] : []),
     '',
     formatBar(rows, colours),
@@ -137,7 +134,9 @@ function findStart(rows: readonly BoardRow[], window: number): number {
 
 function formatRow(
   { payoutId, amount, addressTo, state, gapMs }: BoardRow,
-  { width, spinner, colours }: { width: number; spinner: string; colours: CliContext['colours'] },
+  width: number,
+  spinner: string,
+  colours: Colours,
 ): string {
   const sign = SIGN[state] === '' ? spinner : SIGN[state];
   const text = `${sign} ${state}`.padEnd(13);
@@ -146,7 +145,7 @@ function formatRow(
   return `  ${payoutId.padEnd(width)}  ${amount.padStart(10)}  ${shorten(addressTo).padEnd(15)}  ${coloured}  ${gap}`;
 }
 
-function formatBar(rows: readonly BoardRow[], colours: CliContext['colours']): string {
+function formatBar(rows: readonly BoardRow[], colours: Colours): string {
   const counts = PAYOUT_STATES.map((state) => ({
     state,
     count: rows.filter((row) => row.state === state).length,
@@ -157,10 +156,7 @@ function formatBar(rows: readonly BoardRow[], colours: CliContext['colours']): s
   return `  ${bar}  ${counts.map(({ state, count }) => `${count} ${colourState(state, colours)}`).join(', ')}`;
 }
 
-function formatGaps(
-  { elapsedMs, smallestGapMs, meanGapMs, workerPid }: DemoMoment,
-  colours: CliContext['colours'],
-): string {
+function formatGaps({ elapsedMs, smallestGapMs, meanGapMs, workerPid }: DemoMoment, colours: Colours): string {
   const seconds = `${Math.floor(elapsedMs / 1_000)} s`;
   const worker = workerPid === undefined ? colours.red('no worker') : `worker ${workerPid}`;
   const gaps =

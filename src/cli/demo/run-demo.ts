@@ -1,4 +1,3 @@
-import type { PayoutProducer } from '../../control/payout-producer.js';
 import { randomInt } from 'node:crypto';
 import { followSignals, isAborted, systemClock, untilAborted } from '../../base/clock.js';
 import { ClosedError, PayoutError, WaitTimeoutError } from '../../base/errors.js';
@@ -7,16 +6,13 @@ import { type EventPosition, readEvents } from '../../producer/events/payout-eve
 import { type DemoStage, JITTER, openStage } from './demo-stage.js';
 import { type DemoSummary, summarise } from './demo-summary.js';
 import type { DemoView } from './demo-view.js';
-import type { DemoWorker } from './demo-worker.js';
 import { PayoutBoard } from './payout-board.js';
 
-interface DemoOptions {
+export interface Demo {
   readonly payouts: readonly ValidPayout[];
   readonly chaos: boolean;
   /** Keep everything running until `stop`. */
   readonly keep: boolean;
-  /** PATH of the worker's process. */
-  readonly path: string;
   readonly view: DemoView;
   /** Called while everything still runs. */
   readonly onSummary: (summary: DemoSummary, stage: DemoStage) => void;
@@ -25,15 +21,16 @@ interface DemoOptions {
 
 /**
  * Always stops what it starts.
+ * @param path - PATH of the worker's process
  * @throws ClosedError if stopped before the summary
  * @throws RedisUnavailableError without `redis-server`
  */
-export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
-  const { view, stop, keep, onSummary } = options;
-  const stage = await openStage(options.path);
+export async function runDemo(demo: Demo, path: string): Promise<DemoSummary> {
+  const { view, stop, keep, onSummary } = demo;
+  const stage = await openStage(path);
   let summary: DemoSummary | undefined;
   try {
-    summary = await payOut(stage, options);
+    summary = await payOut(stage, demo);
     view.close();
     onSummary(summary, stage);
     if (keep) await untilAborted(stop);
@@ -48,8 +45,8 @@ export async function runDemo(options: DemoOptions): Promise<DemoSummary> {
   }
 }
 
-async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSummary> {
-  const { payouts, chaos, view, stop } = options;
+async function payOut(stage: DemoStage, demo: Demo): Promise<DemoSummary> {
+  const { payouts, chaos, view, stop } = demo;
   const startedAt = systemClock.now();
   const board = new PayoutBoard(payouts, () => stage.sandbox.arrivals());
   introduce(stage, payouts.length, view);
@@ -58,12 +55,9 @@ async function payOut(stage: DemoStage, options: DemoOptions): Promise<DemoSumma
 
   const ended = new AbortController();
   const { signal: either } = followSignals(stop, ended.signal);
-  const note = (text: string): void => {
-    view.note(text);
-  };
-  const killing = chaos ? causeChaos({ ...stage, board, note, stop: either }) : Promise.resolve();
+  const killing = chaos ? causeChaos(stage, board, view, either) : Promise.resolve();
   try {
-    await Promise.all([followPayouts({ stage, board, view, stop: either, startedAt }), killing]);
+    await Promise.all([followPayouts(stage, board, view, startedAt, either), killing]);
   } finally {
     // Otherwise the chaos starts a worker that is never stopped.
     ended.abort();
@@ -99,15 +93,6 @@ async function fetchPayouts({ producer }: DemoStage, payouts: readonly ValidPayo
   });
 }
 
-interface Following {
-  readonly stage: DemoStage;
-  readonly board: PayoutBoard;
-  readonly view: DemoView;
-  readonly stop: AbortSignal;
-  /** On the clock's scale. */
-  readonly startedAt: number;
-}
-
 const CHECK_EVERY_MS = 100;
 const EVENTS_PER_CHECK = 1_000;
 /** Longer than any takeover or response takes here. */
@@ -118,7 +103,13 @@ const STALLED_AFTER_MS = 30_000;
  * @throws WaitTimeoutError if no payout changed for too long
  * @throws PayoutError if the worker exited
  */
-async function followPayouts({ stage, board, view, stop, startedAt }: Following): Promise<void> {
+async function followPayouts(
+  stage: DemoStage,
+  board: PayoutBoard,
+  view: DemoView,
+  startedAt: number,
+  stop: AbortSignal,
+): Promise<void> {
   let position: EventPosition = { afterEventId: '0-0' };
   let movedAt = systemClock.now();
   while (!board.isSettled && board.pausedReason === undefined) {
@@ -145,14 +136,6 @@ function checkProgress({ worker }: DemoStage, idleMs: number): void {
   }
 }
 
-interface Chaos {
-  readonly worker: DemoWorker;
-  readonly producer: PayoutProducer;
-  readonly board: PayoutBoard;
-  readonly note: (text: string) => void;
-  readonly stop: AbortSignal;
-}
-
 const FEWEST_KILLS = 3;
 const MOST_KILLS = 8;
 const PAYOUTS_PER_KILL = 5;
@@ -162,7 +145,12 @@ const PERIOD_MS = 1_250;
 const KILL_CHECK_EVERY_MS = 20;
 
 /** Resolves after the last restart. The signal ends it between two kills. */
-async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promise<void> {
+async function causeChaos(
+  { worker, producer }: DemoStage,
+  board: PayoutBoard,
+  view: DemoView,
+  stop: AbortSignal,
+): Promise<void> {
   for (const sentCount of drawKillPoints(board.rows.length)) {
     while (board.sentCount < sentCount && board.pausedReason === undefined && !isAborted(stop)) {
       await systemClock.sleep(KILL_CHECK_EVERY_MS, stop);
@@ -175,7 +163,7 @@ async function causeChaos({ worker, producer, board, note, stop }: Chaos): Promi
     const { payouts: cutOff } = await producer.list({ state: 'sending' });
     worker.start();
     const during = cutOff[0] === undefined ? 'between two sends' : `while it sent ${cutOff[0].payoutId}`;
-    note(`✖ worker ${killed} killed with SIGKILL ${during}; restarted as ${worker.pid ?? 0}`);
+    view.note(`✖ worker ${killed} killed with SIGKILL ${during}; restarted as ${worker.pid ?? 0}`);
   }
 }
 

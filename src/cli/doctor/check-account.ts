@@ -1,5 +1,4 @@
 import type { Queue } from 'bullmq';
-import type { Clock } from '../../base/clock.js';
 import { formatCount, formatDuration, formatSeconds } from '../../base/format.js';
 import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
 import { compareBalance } from '../../ledger/reads/balance-cover.js';
@@ -11,18 +10,16 @@ import { STATES_WITH_JOB, type StateWithJob } from '../../ledger/states.js';
 import { readQueuedSums } from '../../ledger/reads/statistics.js';
 import { findRefused, readWorkers, watchHeartbeat } from '../../ledger/reads/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import type { AdviceOptions } from '../../operator/next-steps.js';
 import { countDueJobs, readJobBalance } from '../../queues/job-balance.js';
 import { findForeignSettings, type PayoutQueues } from '../../queues/payout-queues.js';
-import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
+import { ok, problem, warning, type Check, type Finding } from './check-result.js';
 
 /** Redis settings can stop a queue, or override the limits of its worker. */
-async function checkQueue(queue: Queue, connection: LedgerConnection): Promise<CheckResult> {
-  const name = `${queue.name} queue`;
+async function checkQueue(queue: Queue, connection: LedgerConnection): Promise<Finding> {
   const found = await findForeignSettings(connection, queue);
-  if (found.length === 0) return ok(name, 'no settings that override the worker');
+  if (found.length === 0) return ok('no settings that override the worker');
   const commands = found.map(({ command }) => `redis-cli ${command}`).join(' && ');
-  return problem(name, found.map(({ detail }) => detail).join('; '), `This was set by hand; undo it: ${commands}`);
+  return problem(found.map(({ detail }) => detail).join('; '), `This was set by hand; undo it: ${commands}`);
 }
 
 const JOB_CHECK_NAMES: Readonly<Record<StateWithJob, string>> = {
@@ -34,54 +31,38 @@ const JOB_CHECK_NAMES: Readonly<Record<StateWithJob, string>> = {
 const ATTEMPTS = 5;
 const RETRY_AFTER_MS = 200;
 
-interface JobCheckOptions {
-  readonly connection: LedgerConnection;
-  readonly queues: PayoutQueues;
-  readonly clock: Clock;
-  /** A live worker re-creates missing jobs. */
-  readonly hasWorker: boolean;
-}
-
-/** Whether every payout that needs a job has one. */
+/**
+ * Whether every payout that needs a job has one.
+ * @param hasWorker - a live worker re-creates missing jobs
+ */
 async function checkJobs(
   state: StateWithJob,
-  { connection, queues, clock, hasWorker }: JobCheckOptions,
-): Promise<CheckResult> {
-  const name = JOB_CHECK_NAMES[state];
+  connection: LedgerConnection,
+  queues: PayoutQueues,
+  hasWorker: boolean,
+): Promise<Finding> {
   let found = await readJobBalance(connection, queues, state);
   for (let attempt = 1; attempt < ATTEMPTS && found.lost > 0; attempt += 1) {
-    await clock.sleep(RETRY_AFTER_MS);
+    await connection.clock.sleep(RETRY_AFTER_MS);
     found = await readJobBalance(connection, queues, state);
   }
   const { payouts, jobs, lost } = found;
-  if (lost <= 0) return ok(name, `${formatCount(jobs, 'job')} for ${formatCount(payouts, 'payout')}`);
+  if (lost <= 0) return ok(`${formatCount(jobs, 'job')} for ${formatCount(payouts, 'payout')}`);
   const detail = `${lost} of ${formatCount(payouts, 'payout')} have no job in the queue`;
   return hasWorker
-    ? problem(
-        name,
-        detail,
-        'The worker repairs this within a minute; if it persists, check the log of the worker and Redis.',
-      )
-    : warning(name, detail, 'Start `payouts worker`: it adds the missing jobs at the start.');
+    ? problem(detail, 'The worker repairs this within a minute; if it persists, check the log of the worker and Redis.')
+    : warning(detail, 'Start `payouts worker`: it adds the missing jobs at the start.');
 }
 
 /** Seconds of polls that may wait after an outage. More means a too low rate. */
 const TOLERATED_S = 60;
 
-interface PollCheckOptions {
-  readonly connection: LedgerConnection;
-  readonly queues: PayoutQueues;
-  /** Polls a second. */
-  readonly pollRate: number;
-}
-
-async function checkPolls({ connection, queues, pollRate }: PollCheckOptions): Promise<CheckResult> {
-  const name = 'status polls';
+/** @param pollRate - polls a second */
+async function checkPolls(connection: LedgerConnection, queues: PayoutQueues, pollRate: number): Promise<Finding> {
   const due = await countDueJobs(connection, queues.transactionstatus);
   const seconds = due / pollRate;
-  if (seconds <= TOLERATED_S) return ok(name, `${formatCount(due, 'poll')} due`);
+  if (seconds <= TOLERATED_S) return ok(`${formatCount(due, 'poll')} due`);
   return warning(
-    name,
     `${formatCount(due, 'poll')} due, which take ${formatDuration(seconds * 1_000)} at STATUS_POLL_RATE=${pollRate}`,
     'Raise STATUS_POLL_RATE or STATUS_POLL_MAX_MS, if no worker was stopped for long: payouts are found completed late.',
   );
@@ -96,24 +77,21 @@ const WATCH_MS = 2_500;
  */
 async function checkSender(
   connection: LedgerConnection,
-  { platformId, queued, sends }: Pick<AccountStats, 'platformId' | 'queued' | 'sends'>,
-  clock: Clock,
-): Promise<CheckResult> {
-  const name = 'sender';
+  { platformId, queued, sends }: AccountStats,
+): Promise<Finding> {
+  const { clock } = connection;
   const life = await watchHeartbeat(connection, clock, WATCH_MS);
-  if (life.kind === 'changing') return ok(name, 'the sender is changing right now');
+  if (life.kind === 'changing') return ok('the sender is changing right now');
   const refused = life.kind === 'alive' ? undefined : findRefused(await readWorkers(connection), clock.wallNow());
   if (refused !== undefined) {
     const detail = `the worker ${refused.name} refuses to send. ${refused.reason ?? ''}`;
     return problem(
-      name,
       detail,
       'Do what the reason says; `payouts worker` elsewhere sends if its journal knows the account.',
     );
   }
   if (life.kind === 'none') {
     return warning(
-      name,
       'no process sends for the account',
       `Start \`payouts worker\`.${sends === 0 ? askIfNew(platformId) : ''}`,
     );
@@ -123,13 +101,11 @@ async function checkSender(
     const { waitedMs, holdOffMs } = life;
     const wait =
       holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}, the wait of a new sender`;
-    return ok(name, `${who}, heartbeat received within ${formatSeconds(waitedMs)}${wait}`);
+    return ok(`${who}, heartbeat received within ${formatSeconds(waitedMs)}${wait}`);
   }
   const detail = `${who} sent no heartbeat for ${formatSeconds(life.waitedMs)}`;
   const fix = 'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.';
-  return queued === 0
-    ? warning(name, detail, fix)
-    : problem(name, `${detail}, and ${formatCount(queued, 'payout')} queued`, fix);
+  return queued === 0 ? warning(detail, fix) : problem(`${detail}, and ${formatCount(queued, 'payout')} queued`, fix);
 }
 
 /** An account whose Redis was emptied looks new: only an operator knows. */
@@ -137,89 +113,78 @@ function askIfNew(platformId: number): string {
   return ` Was nothing ever sent for this account, and was its Redis not emptied? Then say so with \`payouts new-account --account ${platformId} --reason WHY\`, and its first payout leaves at once.`;
 }
 
-function checkPause(stats: AccountStats, options: AdviceOptions): CheckResult {
-  const name = 'pause';
-  const [advice] = adviseAccount(stats, options);
-  if (advice === undefined) return ok(name, 'the account is not paused, and no journal objects');
+function checkPause(stats: AccountStats, isSigned: boolean): Finding {
+  const [advice] = adviseAccount(stats, { isSigned });
+  if (advice === undefined) return ok('the account is not paused, and no journal objects');
   const by = advice.kind === 'pause' && stats.pausedBy !== null ? ` (by ${stats.pausedBy})` : '';
-  return problem(name, `nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
+  return problem(`nothing is sent: ${advice.problem}${by}`, `${advice.first} ${advice.command}`);
 }
 
-function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): CheckResult {
-  const name = 'unknown payouts';
-  if (unknown === 0) return ok(name, 'none');
+function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): Finding {
+  if (unknown === 0) return ok('none');
   const age = oldestAgeMs.unknown === null ? '' : `, the oldest for ${formatDuration(oldestAgeMs.unknown)}`;
   return warning(
-    name,
     `${unknown} may or may not have been sent${age}`,
     `See \`payouts list --account ${platformId} --state unknown\`; ask the gateway, and decide each with \`payouts resolve --account ${platformId}\`.`,
   );
 }
 
 /** Whether the outbox has an entry that no worker of this version can process. */
-function checkOutbox({
-  platformId,
-  withoutJob,
-  outboxUnreadable,
-}: Pick<AccountStats, 'platformId' | 'withoutJob' | 'outboxUnreadable'>): CheckResult {
-  const name = 'outbox';
-  if (outboxUnreadable === 0) return ok(name, `${formatCount(withoutJob, 'payout')} waiting for a job`);
+function checkOutbox({ platformId, withoutJob, outboxUnreadable }: AccountStats): Finding {
+  if (outboxUnreadable === 0) return ok(`${formatCount(withoutJob, 'payout')} waiting for a job`);
   return warning(
-    name,
     `${formatCount(outboxUnreadable, 'member')} that this version does not understand`,
     `A newer version or an operator wrote them: start that version, or see \`redis-cli ZRANGE '{payouts:${platformId}}:outbox' 0 -1\`.`,
   );
 }
 
-async function checkBalance(connection: LedgerConnection): Promise<CheckResult> {
-  const name = 'balance';
+async function checkBalance(connection: LedgerConnection): Promise<Finding> {
   const facts = await readGatewayFacts(connection);
-  if (facts.balanceAt === undefined) return ok(name, 'not known yet: a worker that sends queries it');
+  if (facts.balanceAt === undefined) return ok('not known yet: a worker that sends queries it');
   const age = `${formatDuration(Math.max(0, connection.clock.wallNow() - facts.balanceAt))} ago`;
   const covers = compareBalance(facts, await readQueuedSums(connection));
   const low = covers.filter(({ isEnough }) => !isEnough);
-  if (low.length === 0) return ok(name, `enough for what is queued, as far as it can be compared (${age})`);
+  if (low.length === 0) return ok(`enough for what is queued, as far as it can be compared (${age})`);
   const list = low
     .map(({ currency, balance, queued }) => `${balance} ${currency} for ${queued ?? ''} queued`)
     .join(', ');
-  return warning(name, `${list} (${age})`, 'Top the account up, or pause it: the gateway rejects what it cannot pay.');
+  return warning(`${list} (${age})`, 'Top the account up, or pause it: the gateway rejects what it cannot pay.');
 }
 
-export async function checkReconciliation(connection: LedgerConnection): Promise<CheckResult> {
-  const name = 'reconciliation';
+export async function checkReconciliation(connection: LedgerConnection): Promise<Finding> {
   const [stored, { currencies }] = await Promise.all([readReconciliation(connection), readGatewayFacts(connection)]);
   const { reconciliation } = stored;
-  if (reconciliation === undefined) return ok(name, 'not compared yet: a worker that sends does it');
+  if (reconciliation === undefined) return ok('not compared yet: a worker that sends does it');
   const drops = summariseDrops(stored, currencies).filter(({ amount }) => amount !== '0');
   const age = `${formatDuration(Math.max(0, connection.clock.wallNow() - reconciliation.comparedAt))} ago`;
   if (drops.length > 0) {
     const fix = `Run \`payouts reconcile --account ${connection.platformId}\`; unless someone knows of it, change the gateway's secret key.`;
-    return warning(name, `the balance fell by ${listDrops(drops)} more than the payouts explain (${age})`, fix);
+    return warning(`the balance fell by ${listDrops(drops)} more than the payouts explain (${age})`, fix);
   }
   const doubtful = reconciliation.balances.filter(({ unexplained }) => unexplained === undefined).length;
   if (doubtful > 0)
-    return ok(name, `${doubtful} of ${reconciliation.balances.length} balances cannot be judged now (${age})`);
-  return ok(name, `nothing is missing (${age})`);
+    return ok(`${doubtful} of ${reconciliation.balances.length} balances cannot be judged now (${age})`);
+  return ok(`nothing is missing (${age})`);
 }
 
-const NOTIFICATIONS = 'notifications';
-
 /** No result if `payouts notify` was never started. */
-async function checkNotifications(connection: LedgerConnection): Promise<CheckResult[]> {
+async function checkNotifications(connection: LedgerConnection): Promise<Finding[]> {
   const lagMs = await readNotificationLag(connection);
   if (lagMs === undefined) return [];
-  if (lagMs === 0) return [ok(NOTIFICATIONS, 'all delivered')];
+  if (lagMs === 0) return [ok('all delivered')];
   const detail = `the oldest waits for ${formatDuration(lagMs)}`;
-  if (lagMs < NOTIFICATIONS_LATE_MS) return [ok(NOTIFICATIONS, detail)];
+  if (lagMs < NOTIFICATIONS_LATE_MS) return [ok(detail)];
   const fix =
     'Read the log of `payouts notify`, or start it; where it is no longer wanted, see "Stop using it" in docs/notifications.md.';
-  return [warning(NOTIFICATIONS, detail, fix)];
+  return [warning(detail, fix)];
 }
 
 /** In the order an operator reads them. */
 export function accountChecks(
-  { connection, queues, clock }: Omit<JobCheckOptions, 'hasWorker'>,
-  { isSigned, pollRate }: { readonly isSigned: boolean; readonly pollRate: number },
+  connection: LedgerConnection,
+  queues: PayoutQueues,
+  isSigned: boolean,
+  pollRate: number,
 ): readonly Check[] {
   let hasWorker = false;
   const readStats = async (): Promise<AccountStats> => readAccountStats(connection);
@@ -231,21 +196,21 @@ export function accountChecks(
     [
       'sender',
       async () => {
-        const sender = await checkSender(connection, await readStats(), clock);
+        const sender = await checkSender(connection, await readStats());
         hasWorker = sender.status === 'ok';
         return sender;
       },
     ],
     ...STATES_WITH_JOB.map((state): Check => [
       JOB_CHECK_NAMES[state],
-      async () => checkJobs(state, { connection, queues, clock, hasWorker }),
+      async () => checkJobs(state, connection, queues, hasWorker),
     ]),
-    ['status polls', async () => checkPolls({ connection, queues, pollRate })],
+    ['status polls', async () => checkPolls(connection, queues, pollRate)],
     ['outbox', async () => checkOutbox(await readStats())],
-    ['pause', async () => checkPause(await readStats(), { isSigned })],
+    ['pause', async () => checkPause(await readStats(), isSigned)],
     ['balance', async () => checkBalance(connection)],
     ['reconciliation', async () => checkReconciliation(connection)],
     ['unknown payouts', async () => checkUnknown(await readStats())],
-    [NOTIFICATIONS, async () => checkNotifications(connection)],
+    ['notifications', async () => checkNotifications(connection)],
   ];
 }

@@ -16,13 +16,12 @@ import type { ReadableJournal } from '../../journal/send-journal.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { peekSenderView } from '../../ledger/sender-view.js';
 import { RedisSenderLedger } from '../../ledger/redis-sender-ledger.js';
-import type { KnownJournal, SenderView } from '../../ledger/sender-ledger.js';
+import type { SenderView } from '../../ledger/sender-ledger.js';
 import { adoptCommand } from '../../operator/account-advice.js';
-import { type AdviceOptions, formatCommand } from '../../operator/next-steps.js';
-import type { AccountOptions } from '../../worker/payout-worker.js';
+import { formatCommand } from '../../operator/next-steps.js';
 import { cannotKnow } from '../../worker/sender/journal-audit.js';
 import { SignedAuthority } from '../../control/worker/signed-authority.js';
-import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
+import { ok, problem, warning, type Check, type Finding } from './check-result.js';
 
 /** An empty folder has no memory of earlier sends. */
 const TO_MOVE = 'To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR to the copy.';
@@ -32,28 +31,27 @@ const SLOW_MS = 50;
 const ANSWERS_WITHIN_MS = 10_000;
 
 /** Uses a temporary file: the journal belongs to the running worker. */
-export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<CheckResult> {
-  const name = 'journal folder';
+export async function checkJournalFolder(journalDir: string, clock: Clock): Promise<Finding> {
   const wanted = resolve(journalDir);
   try {
     const timed = await within(ANSWERS_WITHIN_MS, timeFolder(wanted, clock), clock);
     if (timed === undefined) {
       const detail = `${wanted} has not answered for ${ANSWERS_WITHIN_MS / 1_000} s: its disk hangs`;
-      return problem(name, detail, 'Check the disk or its mount: nothing is sent until it answers.');
+      return problem(detail, 'Check the disk or its mount: nothing is sent until it answers.');
     }
     const { dir, syncMs } = timed;
     const place = dir === wanted ? wanted : `${wanted} (created by the worker)`;
     const detail = `${place} is writable, synced to disk in ${syncMs.toFixed(1)} ms`;
     if (syncMs > GUARD_MS / 2) {
-      return problem(name, detail, `A send must begin within ${GUARD_MS} ms: take load off this disk. ${TO_MOVE}`);
+      return problem(detail, `A send must begin within ${GUARD_MS} ms: take load off this disk. ${TO_MOVE}`);
     }
     return syncMs > SLOW_MS
-      ? warning(name, detail, `Every send waits that long: take load off this disk. ${TO_MOVE}`)
-      : ok(name, detail);
+      ? warning(detail, `Every send waits that long: take load off this disk. ${TO_MOVE}`)
+      : ok(detail);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const cause = code === 'ENOSPC' || code === 'EDQUOT' ? 'Free space on this disk.' : 'Let the worker write there.';
-    return problem(name, `${wanted} cannot be written: ${message}`, `${cause} ${TO_MOVE}`);
+    return problem(`${wanted} cannot be written: ${message}`, `${cause} ${TO_MOVE}`);
   }
 }
 
@@ -95,14 +93,12 @@ async function timeSync(dir: string, clock: Clock): Promise<number> {
 /** Without the archive payouts are still sent, but Redis grows. */
 export async function checkArchiveFolder(
   folder: ArchiveFolder,
-  { retentionDays }: Pick<AccountOptions, 'retentionDays'>,
+  retentionDays: number | undefined,
   clock: Clock,
-): Promise<CheckResult> {
-  const name = 'archive folder';
+): Promise<Finding> {
   const path = folderPath(folder);
   if (retentionDays === undefined) {
     return warning(
-      name,
       `nothing is archived in ${path}: every payout stays in Redis`,
       'Set PAYOUT_RETENTION_DAYS, or leave PAYOUT_ARCHIVE_DIR out.',
     );
@@ -110,52 +106,49 @@ export async function checkArchiveFolder(
   try {
     const existing = await findExisting(path);
     await timeSync(existing, clock);
-    return ok(name, `${path} is writable${existing === path ? '' : ' (created by the worker)'}`);
+    return ok(`${path} is writable${existing === path ? '' : ' (created by the worker)'}`);
   } catch (error) {
     return warning(
-      name,
       `${path} cannot be written: ${(error as Error).message}`,
       'Set PAYOUT_ARCHIVE_DIR to a folder that the worker can write, on a persistent disk with free space; until then no payout is removed from Redis.',
     );
   }
 }
 
-const AGREEMENT = 'journal and ledger';
 const WITHOUT_SENDS = 'A worker on this host would start a journal without the earlier sends.';
 
 /** Reads only. */
 async function checkJournalAgreement(
   journalDir: string,
   connection: LedgerConnection,
-  options: AdviceOptions,
-): Promise<CheckResult> {
+  isSigned: boolean,
+): Promise<Finding> {
   const dir = resolve(journalDir);
   let journal: ReadableJournal | undefined;
   try {
     journal = await readJournal(dir, connection.platformId);
   } catch (error) {
-    return problem(AGREEMENT, (error as Error).message, 'See docs/runbooks/journal.md; do not delete the journal.');
+    return problem((error as Error).message, 'See docs/runbooks/journal.md; do not delete the journal.');
   }
   const view = await peekSenderView(connection);
-  if (journal?.ledger === undefined) return judgeMissing(connection.platformId, dir, view);
+  if (journal?.ledger === undefined) return checkMissing(connection.platformId, dir, view);
   const mismatch = await findMismatch(journal, view, new RedisSenderLedger(connection, 'reply'));
   if (mismatch !== undefined) {
-    return problem(AGREEMENT, mismatch.reason, 'See docs/runbooks/ledger-mismatch.md.');
+    return problem(mismatch.reason, 'See docs/runbooks/ledger-mismatch.md.');
   }
   const { journalId } = journal;
   const replaced = findOwnJournals(view, hostname()).find(
     (known) => known.dir === dir && known.journalId !== journalId,
   );
-  if (replaced === undefined) return ok(AGREEMENT, `they agree on ${journal.ledger.sends} sends`);
+  if (replaced === undefined) return ok(`they agree on ${journal.ledger.sends} sends`);
   return warning(
-    AGREEMENT,
     `they agree, but the journal of this host began later: the one before it (${replaced.journalId}) is gone`,
-    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger --account ${connection.platformId}\`, or ${giveUp(connection.platformId, [replaced], options)}.`,
+    `Without it a Redis that comes back older may forget sends unnoticed. Restore it to a folder of its own for \`payouts adopt-ledger --account ${connection.platformId}\`, or run \`${adoptCommand(connection.platformId, [], [replaced.journalId], { isSigned })}\`.`,
   );
 }
 
 /** Only the ledger shows whether there should be sends. */
-function judgeMissing(platformId: number, dir: string, view: SenderView): CheckResult {
+function checkMissing(platformId: number, dir: string, view: SenderView): Finding {
   const own = findOwnJournals(view, hostname());
   if (own.length > 0) {
     const elsewhere = own.filter((known) => known.dir !== '' && known.dir !== dir);
@@ -164,26 +157,17 @@ function judgeMissing(platformId: number, dir: string, view: SenderView): CheckR
         ` If it is where the ledger last saw it, set SEND_JOURNAL_DIR=${known.dir}, or stop the worker and copy the file from there.`,
     );
     return problem(
-      AGREEMENT,
       describeLostJournal(own, dir),
       `A worker on this host waits.${where.join('')} Restore the file. If it is permanently lost, compare what waits with the gateway's records and run \`payouts audit adopt-journal --account ${platformId} --reason WHY\`.`,
     );
   }
   const sends = Math.max(view.sendCount, ...view.journals.map((known) => known.sends));
-  if (sends === 0) return ok(AGREEMENT, 'the journal of this host is empty, the ledger has no sends');
+  if (sends === 0) return ok('the journal of this host is empty, the ledger has no sends');
   return warning(
-    AGREEMENT,
     `the journal of this host is empty, the ledger has ${formatCount(sends, 'send')}`,
     `Check SEND_JOURNAL_DIR. ${WITHOUT_SENDS}`,
   );
 }
-
-function giveUp(platformId: number, journals: readonly KnownJournal[], options: AdviceOptions): string {
-  const ids = journals.map(({ journalId }) => journalId);
-  return `run \`${adoptCommand(platformId, [], ids, options)}\``;
-}
-
-const SIGNED = 'signed journal';
 
 /**
  * Whether this host's journal lets signed payouts be sent. Reads only. `checkJournalAgreement` reports an unreadable
@@ -193,7 +177,7 @@ async function checkSignedJournal(
   journalDir: string,
   connection: LedgerConnection,
   keyring: KeyFinder,
-): Promise<CheckResult> {
+): Promise<Finding> {
   const { platformId, clock } = connection;
   const reader = new JournalReader(journalPath(resolve(journalDir), platformId));
   await reader.catchUp();
@@ -208,24 +192,23 @@ async function checkSignedJournal(
     // If Redis shows the pause too, the check of the pause reports it.
     if (pausedReason === undefined && verdict.kind === 'refused') {
       return problem(
-        SIGNED,
         `nothing is sent: paused since ${showTime(pause.at)} (${pause.reason}), although Redis shows no pause: ${verdict.message}`,
         `Find out who ended it. An operator ends it with \`${formatCommand({ name: 'resume', args: ['--reason', 'WHY'] }, platformId, { isSigned: true })}\`.`,
       );
     }
   }
   const { bornAt, complete } = control.marksAt(now);
-  if (complete !== undefined) return ok(SIGNED, `stated to be complete by ${complete.by} (${complete.reason})`);
-  if (now - bornAt >= INTENT_LIFETIME_MS) return ok(SIGNED, 'begun before any payout was signed that has not expired');
+  if (complete !== undefined) return ok(`stated to be complete by ${complete.by} (${complete.reason})`);
+  if (now - bornAt >= INTENT_LIFETIME_MS) return ok('begun before any payout was signed that has not expired');
   const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
   const ledger = new RedisSenderLedger(connection, 'reply');
   const { journals } = await peekSenderView(connection);
   const fix = `Compare what waits with the gateway's records, then run \`payouts audit adopt-journal --account ${platformId} --reason WHY\` on this host.`;
   if (!(await cannotKnow({ ledger, journal, authority }, journals))) {
     const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
-    return warning(SIGNED, detail, fix);
+    return warning(detail, fix);
   }
-  return problem(SIGNED, `this host sends nothing: payouts wait that were signed before ${since}`, fix);
+  return problem(`this host sends nothing: payouts wait that were signed before ${since}`, fix);
 }
 
 class ReadJournal extends ViewedJournal {
@@ -256,9 +239,11 @@ function showTime(time: number): string {
 export function journalChecks(
   journalDir: string,
   connection: LedgerConnection,
-  { isSigned, keyring }: { readonly isSigned: boolean; readonly keyring: KeyFinder | undefined },
+  isSigned: boolean,
+  keyring: KeyFinder | undefined,
 ): readonly Check[] {
-  const checks: Check[] = [[AGREEMENT, async () => checkJournalAgreement(journalDir, connection, { isSigned })]];
-  if (keyring !== undefined) checks.push([SIGNED, async () => checkSignedJournal(journalDir, connection, keyring)]);
+  const checks: Check[] = [['journal and ledger', async () => checkJournalAgreement(journalDir, connection, isSigned)]];
+  if (keyring !== undefined)
+    checks.push(['signed journal', async () => checkSignedJournal(journalDir, connection, keyring)]);
   return checks;
 }

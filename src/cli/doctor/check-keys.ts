@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.js';
 import { type Keyring, type KeyRole, readKeyringFile } from '../../control/keys/keyring.js';
 import { readPolicyFile } from '../../control/policy/policy-file.js';
 import type { SigningKey } from '../../control/keys/signing-key.js';
@@ -8,31 +7,25 @@ import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { findReceiptKeyProblem } from '../../control/keys/receipt-key.js';
 import { describeOtherGateway } from '../../worker/sender/journal-audit.js';
 import { toKeyViews, type KeyView } from '../keys/describe-keys.js';
-import { ok, problem, warning, type CheckResult } from './check-result.js';
+import { ok, problem, warning, type Finding } from './check-result.js';
 
-export interface KeysToCheck {
-  /** Undefined if nothing has to be signed. */
-  readonly file: string | undefined;
-  readonly readWorkerKey: () => SigningKey | undefined;
-  /** Signatures without an environment count until then; undefined if without end. */
-  readonly acceptUnboundUntil?: string | undefined;
-}
-
-interface KeysCheck {
-  readonly keyring: Keyring | undefined;
-  readonly results: readonly CheckResult[];
-}
-
-const NAME = 'keys';
 const FILE = 'PAYOUT_KEYS_FILE';
 const KEYGEN = 'payouts keys generate NAME --person PERSON --out FILE --role';
 
-/** Whether payouts must be signed, and the keyring and the worker's key are usable now and for the next weeks. */
-export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Clock, 'wallNow'>): KeysCheck {
+/**
+ * Whether payouts must be signed, and the keyring and the worker's key are usable now and for the next weeks.
+ * @param file - of the keyring; undefined if nothing has to be signed
+ * @param now - wall clock, ms
+ */
+export function checkKeys(
+  file: string | undefined,
+  readWorkerKey: () => SigningKey | undefined,
+  now: number,
+): { readonly keyring: Keyring | undefined; readonly findings: readonly Finding[] } {
   if (file === undefined) {
     const detail = `${FILE} is not set: anyone who can write to Redis can pay himself`;
     const fix = `To have only signed payouts sent, follow docs/control.md: it begins with \`${KEYGEN} producer\`.`;
-    return { keyring: undefined, results: [warning(NAME, detail, fix), ...checkWorkerKey(readWorkerKey, undefined)] };
+    return { keyring: undefined, findings: [warning(detail, fix), ...checkWorkerKey(readWorkerKey, undefined)] };
   }
   let keyring: Keyring;
   try {
@@ -41,25 +34,27 @@ export function checkKeys({ file, readWorkerKey }: KeysToCheck, clock: Pick<Cloc
     if (!(error instanceof InvalidConfigError)) throw error;
     const detail = error.problems.map(({ message }) => message).join('; ');
     const fix = `No worker starts with it. Correct it (\`payouts keys check\` reads it again); \`${KEYGEN} producer\` prints an entry.`;
-    return { keyring: undefined, results: [problem(NAME, detail, fix)] };
+    return { keyring: undefined, findings: [problem(detail, fix)] };
   }
-  const findings = [...judgeKeys(keyring, file, clock.wallNow()), ...checkWorkerKey(readWorkerKey, keyring)];
+  const findings = [...checkEntries(keyring, file, now), ...checkWorkerKey(readWorkerKey, keyring)];
   const count = formatCount(keyring.keys.length, 'key');
-  const results = findings.length > 0 ? findings : [ok(NAME, `only signed payouts are sent; ${count} in ${file}`)];
-  return { keyring, results };
+  return {
+    keyring,
+    findings: findings.length > 0 ? findings : [ok(`only signed payouts are sent; ${count} in ${file}`)],
+  };
 }
 
-function* judgeKeys(keyring: Keyring, file: string, now: number): Generator<CheckResult> {
+function* checkEntries(keyring: Keyring, file: string, now: number): Generator<Finding> {
   const views = toKeyViews(keyring, now);
   if (!views.some((key) => key.role === 'producer' && isValid(key))) {
     const detail = `${file} has no key of a producer that is valid now: every payout is held`;
-    yield problem(NAME, detail, describeNext('producer', "the producer's host"));
+    yield problem(detail, describeNext('producer', "the producer's host"));
   }
   if (!views.some((key) => key.role === 'operator' && isValid(key))) {
     const detail = `${file} has no key of an operator that is valid now: nobody can retry, resolve as not sent, or resume`;
-    yield warning(NAME, detail, describeNext('operator', "the operator's machine"));
+    yield warning(detail, describeNext('operator', "the operator's machine"));
   }
-  for (const key of views) yield* judgeEnd(key, views);
+  for (const key of views) yield* checkEnd(key, views);
 }
 
 function describeNext(role: KeyRole, where: string): string {
@@ -67,16 +62,16 @@ function describeNext(role: KeyRole, where: string): string {
 }
 
 /** An expired key stays for its earlier signatures, but needs a successor. */
-function* judgeEnd(key: KeyView, views: readonly KeyView[]): Generator<CheckResult> {
+function* checkEnd(key: KeyView, views: readonly KeyView[]): Generator<Finding> {
   const { name, role, person, status, notAfter = '' } = key;
   const hasSuccessor = views.some((other) => other.role === role && other.person === person && isValid(other));
   if (status === 'expires soon') {
     const fix = `Unless another key takes its place, run \`${KEYGEN} ${role}\` and add the entry before.`;
-    yield warning(NAME, `the key "${name}" (${role}) ends at ${notAfter}`, fix);
+    yield warning(`the key "${name}" (${role}) ends at ${notAfter}`, fix);
   }
   if (status === 'expired' && !hasSuccessor) {
     const fix = `Run \`${KEYGEN} ${role}\` and add the entry, where ${person} is still to sign.`;
-    yield warning(NAME, `the key "${name}" (${role}) ended at ${notAfter}, and ${person} has no other`, fix);
+    yield warning(`the key "${name}" (${role}) ended at ${notAfter}, and ${person} has no other`, fix);
   }
 }
 
@@ -85,54 +80,49 @@ function isValid({ status }: KeyView): boolean {
 }
 
 function* checkWorkerKey(
-  readWorkerKey: KeysToCheck['readWorkerKey'],
+  readWorkerKey: () => SigningKey | undefined,
   keyring: Keyring | undefined,
-): Generator<CheckResult> {
+): Generator<Finding> {
   const fix = `No worker starts with it. \`${KEYGEN} worker\` makes a key, and prints the entry for the keyring; PAYOUT_WORKER_KEY_NAME is its name there.`;
   try {
     const key = readWorkerKey();
     const found = key && keyring && findReceiptKeyProblem(key, keyring);
-    if (found !== undefined) yield problem(NAME, `PAYOUT_WORKER_KEY_NAME ${found}`, fix);
+    if (found !== undefined) yield problem(`PAYOUT_WORKER_KEY_NAME ${found}`, fix);
   } catch (error) {
     if (!(error instanceof InvalidConfigError)) throw error;
-    yield problem(NAME, error.problems.map(({ field, message }) => `${field} ${message}`).join('; '), fix);
+    yield problem(error.problems.map(({ field, message }) => `${field} ${message}`).join('; '), fix);
   }
 }
 
-const POLICY = 'policy';
-const CHECK = 'payouts policy check';
-
 export function* checkPolicy(
-  { platformId, policyFile: file }: { readonly platformId: number; readonly policyFile?: string | undefined },
+  file: string,
+  platformId: number,
   keyring: Keyring | undefined,
-  clock: Pick<Clock, 'wallNow'>,
-): Generator<CheckResult> {
-  if (file === undefined) return;
+  now: number,
+): Generator<Finding> {
   try {
-    const { policy, hash, warnings } = readPolicyFile(file, { platformId, keyring }, undefined, clock.wallNow());
+    const { policy, hash, warnings } = readPolicyFile(file, { platformId, keyring }, undefined, now);
     for (const each of warnings) {
-      yield warning(POLICY, `${file}: ${each}`, 'Add the key, or correct the group; then send the workers SIGHUP.');
+      yield warning(`${file}: ${each}`, 'Add the key, or correct the group; then send the workers SIGHUP.');
     }
     const rest = policy.uncovered === 'hold' ? 'held' : 'sent';
     const rules = formatCount(policy.rules.length, 'rule');
-    if (warnings.length === 0) yield ok(POLICY, `${rules} in ${file}; what no cap covers is ${rest}; hash ${hash}`);
+    if (warnings.length === 0) yield ok(`${rules} in ${file}; what no cap covers is ${rest}; hash ${hash}`);
   } catch (error) {
     if (!(error instanceof InvalidConfigError)) throw error;
     const detail = error.problems.map(({ message }) => message).join('; ');
-    yield problem(POLICY, detail, `No worker starts with it. Correct it (\`${CHECK}\` reads it again).`);
+    yield problem(detail, 'No worker starts with it. Correct it (`payouts policy check` reads it again).');
   }
 }
-
-const AUDIENCE = 'audience';
 
 /**
  * Whose signatures the worker accepts, and whether the ledger belongs to its gateway.
  * @param ledger - undefined if Redis is unavailable
  */
-export async function checkAudience(ledger: PayoutLedger | undefined, audience: string): Promise<CheckResult> {
-  if (ledger === undefined) return ok(AUDIENCE, `"${audience}"`);
+export async function checkAudience(ledger: PayoutLedger | undefined, audience: string): Promise<Finding> {
+  if (ledger === undefined) return ok(`"${audience}"`);
   const bound = await ledger.readAudience();
-  if (bound === undefined) return ok(AUDIENCE, `"${audience}"; the first send binds the ledger to it`);
-  if (bound === audience) return ok(AUDIENCE, `"${audience}"; the ledger is bound to it`);
-  return problem(AUDIENCE, describeOtherGateway(bound, audience), 'See docs/runbooks/other-gateway.md.');
+  if (bound === undefined) return ok(`"${audience}"; the first send binds the ledger to it`);
+  if (bound === audience) return ok(`"${audience}"; the ledger is bound to it`);
+  return problem(describeOtherGateway(bound, audience), 'See docs/runbooks/other-gateway.md.');
 }

@@ -12,7 +12,7 @@ import {
 } from '../../ledger/redis-durability.js';
 import { WriteConfirmer } from '../../ledger/confirm-write.js';
 import type { RedisClient } from '../../base/redis.js';
-import { ok, problem, warning, type Check, type CheckResult } from './check-result.js';
+import { ok, problem, warning, type Check, type Finding } from './check-result.js';
 
 /** The ledger uses ZRANGE … BYSCORE, new in this version. */
 const LOWEST_VERSION = [6, 2] as const;
@@ -20,11 +20,7 @@ const ROUND_TRIPS = 9;
 const SLOW_MS = 50;
 
 /** Checks every node of a cluster. */
-export async function checkRedis(
-  redis: RedisClient,
-  connectionTrouble: () => string | undefined,
-): Promise<CheckResult> {
-  const name = 'Redis';
+export async function checkRedis(redis: RedisClient, connectionTrouble: () => string | undefined): Promise<Finding> {
   try {
     // Comes first, as a cluster knows its nodes only after connecting. PING fails on a server whose disk fails.
     await redis.time();
@@ -33,12 +29,11 @@ export async function checkRedis(
     const versions = await Promise.all(nodes.map(async (node) => parseVersion(await node.info('server'))));
     const tooOld = versions.find(isTooOld);
     if (tooOld !== undefined) {
-      return problem(name, `version ${tooOld} is too old`, `Use Redis ${LOWEST_VERSION.join('.')} or later.`);
+      return problem(`version ${tooOld} is too old`, `Use Redis ${LOWEST_VERSION.join('.')} or later.`);
     }
-    return ok(name, `reachable, version ${[...new Set(versions)].join(', ')}`);
+    return ok(`reachable, version ${[...new Set(versions)].join(', ')}`);
   } catch (error) {
     return problem(
-      name,
       `not reachable: ${connectionTrouble() ?? (error as Error).message}`,
       'Check that Redis is running, and host, port, user and password in REDIS_URL.',
     );
@@ -56,25 +51,23 @@ function isTooOld(version: string): boolean {
 }
 
 /** Writes nothing. Checks every master of a cluster. */
-async function checkRedisWrites(redis: RedisClient): Promise<CheckResult> {
-  const name = 'Redis writes';
+async function checkRedisWrites(redis: RedisClient): Promise<Finding> {
   const refusals = await Promise.all(listServers(redis).map(async (server) => findWriteRefusal(server)));
   const refusal = refusals.find((found) => found !== undefined);
-  if (refusal === undefined) return ok(name, 'taken');
-  return problem(name, `refused, so nothing is sent: ${refusal.reason}`, refusal.action);
+  if (refusal === undefined) return ok('taken');
+  return problem(`refused, so nothing is sent: ${refusal.reason}`, refusal.action);
 }
 
-export async function checkRedisDurability(redis: RedisClient, allowVolatileRedis: boolean): Promise<CheckResult> {
-  const name = 'Redis keeps its data';
+export async function checkRedisDurability(redis: RedisClient, allowVolatileRedis: boolean): Promise<Finding> {
   const { problems, warnings } = await checkDurability(redis);
   if (problems.length > 0) {
     const found = problems.join('; ');
     return allowVolatileRedis
-      ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, 'Fix it before you send real money.')
-      : problem(name, found, 'Change the settings, also in the configuration file of Redis.');
+      ? warning(`${found}; ALLOW_VOLATILE_REDIS accepts it`, 'Fix it before you send real money.')
+      : problem(found, 'Change the settings, also in the configuration file of Redis.');
   }
-  if (warnings.length > 0) return warning(name, warnings.join('; '), 'Set it in the configuration file of Redis.');
-  return ok(name, 'every write is on disk before a send, and nothing is evicted');
+  if (warnings.length > 0) return warning(warnings.join('; '), 'Set it in the configuration file of Redis.');
+  return ok('every write is on disk before a send, and nothing is evicted');
 }
 
 /**
@@ -85,8 +78,7 @@ export async function checkRedisReplicas(
   redis: RedisClient,
   fixed: number | undefined,
   allowVolatileRedis: boolean,
-): Promise<CheckResult> {
-  const name = 'Redis replicas';
+): Promise<Finding> {
   const known = new KnownReplicas(redis, fixed);
   const writes = new WriteConfirmer({ redis, known });
   const asked = await Promise.all(
@@ -101,12 +93,11 @@ export async function checkRedisReplicas(
     const found = `only ${short.replicas} of ${short.required} acknowledge writes`;
     const fix = 'Restore the missing replicas; if one is gone for good, see "Replicas" in docs/redis.md.';
     return allowVolatileRedis
-      ? warning(name, `${found}; ALLOW_VOLATILE_REDIS accepts it`, fix)
-      : problem(name, `${found}, so nothing is sent`, fix);
+      ? warning(`${found}; ALLOW_VOLATILE_REDIS accepts it`, fix)
+      : problem(`${found}, so nothing is sent`, fix);
   }
-  if (asked.every(({ required }) => required === 0)) return ok(name, 'none needed for a send');
+  if (asked.every(({ required }) => required === 0)) return ok('none needed for a send');
   return ok(
-    name,
     `${Math.min(...asked.map(({ required }) => required))} acknowledge every send before its request is written`,
   );
 }
@@ -115,23 +106,20 @@ export async function checkRedisReplicas(
 const LONGEST_VALUE = 128;
 
 /** Whether Redis stores records with a signature, or a txhash of `0x` and 64 digits, compactly. */
-async function checkRedisMemory(redis: RedisClient): Promise<CheckResult> {
-  const name = 'Redis memory';
+async function checkRedisMemory(redis: RedisClient): Promise<Finding> {
   const settings = await Promise.all(listServers(redis).map(async (server) => readSettings(server)));
   const limits = settings.map((each) => each?.['hash-max-listpack-value'] ?? each?.['hash-max-ziplist-value']);
-  if (limits.includes(undefined)) return ok(name, 'its settings cannot be read');
+  if (limits.includes(undefined)) return ok('its settings cannot be read');
   const lowest = Math.min(...limits.map(Number));
-  if (lowest >= LONGEST_VALUE) return ok(name, 'records are kept compactly');
+  if (lowest >= LONGEST_VALUE) return ok('records are kept compactly');
   return warning(
-    name,
     `hash-max-listpack-value is ${lowest}: a payout with a longer txhash or a signature takes twice the memory`,
     `Set \`hash-max-listpack-value ${LONGEST_VALUE}\` (\`hash-max-ziplist-value\` before Redis 7): it counts for records that are written from then on.`,
   );
 }
 
 /** Every send waits for several round trips. */
-export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<CheckResult> {
-  const name = 'Redis latency';
+export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<Finding> {
   const times: number[] = [];
   for (let trip = 0; trip < ROUND_TRIPS; trip += 1) {
     const startedAt = clock.now();
@@ -141,14 +129,13 @@ export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promi
   const typical = times.sort((one, other) => one - other)[Math.floor(ROUND_TRIPS / 2)] ?? 0;
   const detail = `${typical.toFixed(1)} ms per round trip`;
   if (typical > GUARD_MS / 2) {
-    return problem(name, detail, `A send must begin within ${GUARD_MS} ms: run the worker closer to Redis.`);
+    return problem(detail, `A send must begin within ${GUARD_MS} ms: run the worker closer to Redis.`);
   }
   if (typical > SLOW_MS)
-    return warning(name, detail, 'Every send waits for several round trips: run the worker closer to Redis.');
-  return ok(name, detail);
+    return warning(detail, 'Every send waits for several round trips: run the worker closer to Redis.');
+  return ok(detail);
 }
 
-const CLOCK = 'system clock';
 const EARLIEST = Date.UTC(2025, 0, 1);
 const SYNCHRONISE = 'Synchronise the clock with NTP.';
 
@@ -156,32 +143,26 @@ const SYNCHRONISE = 'Synchronise the clock with NTP.';
  * No send depends on the wall clock, but `notBefore`, histories and certificates do.
  * @param redis - undefined while it is unavailable
  */
-export async function checkClock(clock: Clock, redis: RedisClient | undefined): Promise<CheckResult> {
+export async function checkClock(clock: Clock, redis: RedisClient | undefined): Promise<Finding> {
   const date = new Date(clock.wallNow()).toISOString();
-  if (clock.wallNow() < EARLIEST) return problem(CLOCK, `${date} is in the past`, SYNCHRONISE);
-  if (redis === undefined) return ok(CLOCK, date);
+  if (clock.wallNow() < EARLIEST) return problem(`${date} is in the past`, SYNCHRONISE);
+  if (redis === undefined) return ok(date);
   const offsetMs = await readClockOffset(clock, redis);
   if (Math.abs(offsetMs) > CLOCK_OFFSET_MAX_MS)
-    return warning(CLOCK, `${date}, ${describeClockOffset(offsetMs)}`, SYNCHRONISE);
-  return ok(CLOCK, `${date}, in line with the clock of Redis`);
+    return warning(`${date}, ${describeClockOffset(offsetMs)}`, SYNCHRONISE);
+  return ok(`${date}, in line with the clock of Redis`);
 }
 
 export function redisChecks(
   redis: RedisClient,
-  {
-    redisReplicas,
-    allowVolatileRedis,
-    clock,
-  }: {
-    readonly redisReplicas?: number | undefined;
-    readonly allowVolatileRedis: boolean;
-    readonly clock: Clock;
-  },
+  replicas: number | undefined,
+  allowVolatileRedis: boolean,
+  clock: Clock,
 ): readonly Check[] {
   return [
     ['Redis writes', async () => checkRedisWrites(redis)],
     ['Redis keeps its data', async () => checkRedisDurability(redis, allowVolatileRedis)],
-    ['Redis replicas', async () => checkRedisReplicas(redis, redisReplicas, allowVolatileRedis)],
+    ['Redis replicas', async () => checkRedisReplicas(redis, replicas, allowVolatileRedis)],
     ['Redis latency', async () => checkRedisLatency(redis, clock)],
     ['Redis memory', async () => checkRedisMemory(redis)],
   ];

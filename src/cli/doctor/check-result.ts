@@ -1,28 +1,31 @@
 import { within } from '../../base/clock.js';
 
-export interface CheckResult {
-  readonly name: string;
-  /** Set for a check of one account. */
-  readonly platformId?: number;
+export interface Finding {
   /** `problem`: payouts cannot be sent, or a safeguard is missing. `warning`: an operator should know. */
   readonly status: 'ok' | 'warning' | 'problem';
   readonly detail: string;
   readonly fix?: string;
+  /** Set if it is about one account. */
+  readonly platformId?: number;
 }
 
-export function ok(name: string, detail: string): CheckResult {
-  return { name, status: 'ok', detail };
+export interface CheckResult extends Finding {
+  readonly name: string;
 }
 
-export function warning(name: string, detail: string, fix: string): CheckResult {
-  return { name, status: 'warning', detail, fix };
+export function ok(detail: string): Finding {
+  return { status: 'ok', detail };
 }
 
-export function problem(name: string, detail: string, fix: string): CheckResult {
-  return { name, status: 'problem', detail, fix };
+export function warning(detail: string, fix: string): Finding {
+  return { status: 'warning', detail, fix };
 }
 
-export type Check = readonly [name: string, run: () => Promise<CheckResult | readonly CheckResult[]>];
+export function problem(detail: string, fix: string): Finding {
+  return { status: 'problem', detail, fix };
+}
+
+export type Check = readonly [name: string, run: () => Promise<Finding | readonly Finding[]>];
 
 /** Reading the journals of weeks takes seconds. */
 const CHECK_WITHIN_MS = 30_000;
@@ -33,11 +36,11 @@ export async function* runEach(checks: readonly Check[]): AsyncGenerator<CheckRe
     try {
       const found = await within(CHECK_WITHIN_MS, run());
       const detail = `no result within ${CHECK_WITHIN_MS / 1_000} s: a disk or Redis does not answer`;
-      if (found === undefined) yield problem(name, detail, 'Check the disk of SEND_JOURNAL_DIR, and Redis.');
-      else yield* [found].flat();
+      const findings = found ?? problem(detail, 'Check the disk of SEND_JOURNAL_DIR, and Redis.');
+      yield* [findings].flat().map((finding) => ({ name, ...finding }));
     } catch (error) {
       const fix = 'Run `payouts doctor` again; if it persists, check Redis and its log.';
-      yield problem(name, (error as Error).message, fix);
+      yield { name, ...problem((error as Error).message, fix) };
     }
   }
 }

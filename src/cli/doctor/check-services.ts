@@ -6,7 +6,7 @@ import { createGatewayClient, type GatewayClient } from '../../gateway/gateway-c
 import { openSocket } from '../../gateway/socket.js';
 import { silentLogger } from '../../base/logger.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
-import { ok, problem, warning, type CheckResult } from './check-result.js';
+import { ok, problem, warning, type CheckResult, type Finding } from './check-result.js';
 
 /** Short: an operator waits for the result. */
 const GATEWAY_TIMEOUT_MS = 10_000;
@@ -14,56 +14,45 @@ const GATEWAY_TIMEOUT_MS = 10_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const CERTIFICATE_WARNING_DAYS = 14;
 
-interface ConnectionCheckOptions {
-  readonly connectTimeoutMs: number;
-  /** PEM certificates to trust instead of the system's. */
-  readonly ca?: string;
-}
-
-export async function checkGatewayConnection(
-  baseUrl: string,
-  clock: Clock,
-  options: ConnectionCheckOptions,
-): Promise<CheckResult> {
-  const name = 'gateway connection';
+/** @param ca - PEM certificates to trust instead of the system's */
+export async function checkGatewayConnection(baseUrl: string, clock: Clock, ca?: string): Promise<Finding> {
   try {
     const { stream, transport } = await openSocket(new URL(baseUrl), {
-      ...options,
+      connectTimeoutMs: GATEWAY_TIMEOUT_MS,
+      ...(ca !== undefined && { ca }),
       signal: new AbortController().signal,
     });
     try {
       return stream instanceof TLSSocket
-        ? judgeCertificate(name, stream, clock)
-        : ok(name, 'reachable, without TLS since it is on this machine');
+        ? checkCertificate(stream, clock)
+        : ok('reachable, without TLS since it is on this machine');
     } finally {
       transport.destroy();
     }
   } catch (error) {
     return problem(
-      name,
       (error as Error).message,
       'Check GATEWAY_BASE_URL, name resolution and firewall; for a certificate of your own authority, NODE_EXTRA_CA_CERTS.',
     );
   }
 }
 
-function judgeCertificate(name: string, socket: TLSSocket, clock: Clock): CheckResult {
+function checkCertificate(socket: TLSSocket, clock: Clock): Finding {
   const validTo = socket.getPeerCertificate().valid_to;
   const days = Math.floor((Date.parse(validTo) - clock.wallNow()) / DAY_MS);
   const detail = `reachable, ${socket.getProtocol() ?? 'TLS'}, certificate valid for ${days} days`;
   return days < CERTIFICATE_WARNING_DAYS
-    ? warning(name, detail, 'Ask the operator of the gateway to renew it: without it nothing is sent.')
-    : ok(name, detail);
+    ? warning(detail, 'Ask the operator of the gateway to renew it: without it nothing is sent.')
+    : ok(detail);
 }
 
-async function checkGatewayAccount(gateway: Pick<GatewayClient, 'balance'>): Promise<CheckResult> {
-  const name = 'gateway account';
+async function checkGatewayAccount(gateway: Pick<GatewayClient, 'balance'>): Promise<Finding> {
   try {
     await gateway.balance();
-    return ok(name, 'platform id and secret key are right: /balance responds');
+    return ok('platform id and secret key are right: /balance responds');
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
-    return problem(name, error.message, describeFix(error));
+    return problem(error.message, describeFix(error));
   }
 }
 
@@ -79,24 +68,17 @@ function describeFix({ code }: PayoutError): string {
 }
 
 /** No send depends on the currencies. */
-export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'currencies'>): Promise<CheckResult> {
-  const name = 'gateway currencies';
+export async function checkGatewayCurrencies(gateway: Pick<GatewayClient, 'currencies'>): Promise<Finding> {
   try {
     const { length } = await gateway.currencies();
-    if (length > 0) return ok(name, `${length} currencies`);
-    return warning(name, 'the list is empty', 'Ask the gateway which currencies the account may pay out.');
+    if (length > 0) return ok(`${length} currencies`);
+    return warning('the list is empty', 'Ask the gateway which currencies the account may pay out.');
   } catch (error) {
     if (!(error instanceof PayoutError)) throw error;
-    return warning(name, error.message, 'Payouts can be sent all the same; ask the gateway if it persists.');
+    return warning(error.message, 'Payouts can be sent all the same; ask the gateway if it persists.');
   }
 }
 
-export interface WorkerPlace {
-  readonly host: string;
-  readonly port: number;
-}
-
-const WORKER = 'worker';
 const RESPOND_WITHIN_MS = 5_000;
 const READ_LOG = 'Read the log of the worker; see docs/runbooks/README.md.';
 
@@ -117,36 +99,34 @@ const readiness = z.object({
 type Readiness = z.infer<typeof readiness>;
 
 /** A worker knows more than Redis and the gateway. */
-export async function checkWorker(place: WorkerPlace, platformIds: readonly number[]): Promise<CheckResult[]> {
-  const url = `http://${reachable(place.host)}:${place.port}/readyz`;
+export async function checkWorker(host: string, port: number, platformIds: readonly number[]): Promise<Finding[]> {
+  const url = `http://${reachable(host)}:${port}/readyz`;
   let said: Readiness;
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
     said = readiness.parse(await response.json());
   } catch (error) {
     const detail = `no worker responds at ${url} (${describe(error)})`;
-    return [
-      warning(WORKER, detail, 'Start `payouts worker`, or set HEALTH_HOST and HEALTH_PORT to where it serves /readyz.'),
-    ];
+    return [warning(detail, 'Start `payouts worker`, or set HEALTH_HOST and HEALTH_PORT to where it serves /readyz.')];
   }
-  const findings = [...judge(said, platformIds)];
+  const findings = [...findTrouble(said, platformIds)];
   if (findings.length > 0) return findings;
-  return [ok(WORKER, `${said.accounts.map(({ role }) => role).join(', ')}, without warnings`)];
+  return [ok(`${said.accounts.map(({ role }) => role).join(', ')}, without warnings`)];
 }
 
-function* judge({ ready, redis, accounts }: Readiness, platformIds: readonly number[]): Generator<CheckResult> {
+function* findTrouble({ ready, redis, accounts }: Readiness, platformIds: readonly number[]): Generator<Finding> {
   const missing = platformIds.filter((id) => accounts.every(({ platformId }) => platformId !== id));
   if (accounts.length > 0 && missing.length > 0) {
-    yield warning(WORKER, `it works for other accounts, not for ${missing.join(', ')}`, 'Check HEALTH_PORT.');
+    yield warning(`it works for other accounts, not for ${missing.join(', ')}`, 'Check HEALTH_PORT.');
   }
-  if (redis !== 'up') yield problem(WORKER, 'not ready: Redis is unavailable to it', 'Check Redis, and REDIS_URL.');
+  if (redis !== 'up') yield problem('not ready: Redis is unavailable to it', 'Check Redis, and REDIS_URL.');
   const refused = accounts.filter(({ reason }) => reason !== undefined);
   for (const { platformId, reason = '' } of refused) {
-    yield { ...problem(WORKER, `must not send: ${reason}`, READ_LOG), platformId };
+    yield { ...problem(`must not send: ${reason}`, READ_LOG), platformId };
   }
-  if (!ready && redis === 'up' && refused.length === 0) yield problem(WORKER, 'not ready: it is stopping', READ_LOG);
+  if (!ready && redis === 'up' && refused.length === 0) yield problem('not ready: it is stopping', READ_LOG);
   for (const { platformId, warnings } of accounts) {
-    for (const found of warnings) yield { ...warning(WORKER, found, READ_LOG), platformId };
+    for (const found of warnings) yield { ...warning(found, READ_LOG), platformId };
   }
 }
 
@@ -165,8 +145,8 @@ function describe(error: unknown): string {
 /** Asks nothing more of an unreachable gateway. */
 export async function* checkGateway(account: AccountOptions, clock: Clock): AsyncGenerator<CheckResult> {
   const { baseUrl, platformId, secretKey, timeoutMs = GATEWAY_TIMEOUT_MS } = account;
-  const connection = await checkGatewayConnection(baseUrl, clock, { connectTimeoutMs: GATEWAY_TIMEOUT_MS });
-  yield connection;
+  const connection = await checkGatewayConnection(baseUrl, clock);
+  yield { name: 'gateway connection', ...connection };
   if (connection.status === 'problem') return;
   const gateway = createGatewayClient({
     ...{ baseUrl, platformId, secretKey, clock },
@@ -175,8 +155,8 @@ export async function* checkGateway(account: AccountOptions, clock: Clock): Asyn
   });
   try {
     const known = await checkGatewayAccount(gateway);
-    yield known;
-    if (known.status === 'ok') yield await checkGatewayCurrencies(gateway);
+    yield { name: 'gateway account', ...known };
+    if (known.status === 'ok') yield { name: 'gateway currencies', ...(await checkGatewayCurrencies(gateway)) };
   } finally {
     gateway.close();
   }

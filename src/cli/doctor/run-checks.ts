@@ -1,56 +1,66 @@
-import { ACCOUNT_SETTINGS, audienceOf } from '../../base/settings.js';
 import { systemClock, type Clock } from '../../base/clock.js';
+import type { Environment } from '../../base/config.js';
+import { readSettings } from '../../base/config.js';
+import { silentLogger, type Logger } from '../../base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../base/redis.js';
+import {
+  ACCOUNT_SETTINGS,
+  audienceOf,
+  CONTROL_SETTINGS,
+  WORKER_COMMAND_SETTINGS,
+  WORKER_SETTINGS,
+} from '../../base/settings.js';
 import { openAudience } from '../../control/keys/audience.js';
 import type { Keyring } from '../../control/keys/keyring.js';
-import { silentLogger, type Logger } from '../../base/logger.js';
 import { openAccount } from '../../queues/open-account.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../base/redis.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
+import { readWorkerKey } from '../context/keys.js';
 import { accountChecks } from './check-account.js';
 import { checkArchiveFolder, checkJournalFolder, journalChecks } from './check-journal.js';
-import { checkAudience, checkKeys, checkPolicy, type KeysToCheck } from './check-keys.js';
+import { checkAudience, checkKeys, checkPolicy } from './check-keys.js';
 import { checkClock, checkRedis, redisChecks } from './check-redis.js';
-import { runEach, type CheckResult } from './check-result.js';
-import { checkGateway, checkWorker, type WorkerPlace } from './check-services.js';
+import { type Check, type CheckResult, runEach } from './check-result.js';
+import { checkGateway, checkWorker } from './check-services.js';
 
-export interface DoctorOptions {
-  readonly redisUrl: string;
-  readonly journalDir: string;
-  readonly archiveDir?: string | undefined;
-  readonly allowVolatileRedis: boolean;
-  readonly redisReplicas?: number | undefined;
-  readonly accounts: readonly AccountOptions[];
-  readonly keys: KeysToCheck;
-  readonly worker?: WorkerPlace | undefined;
-  readonly clock?: Clock;
-}
+const { healthHost, healthPort } = WORKER_COMMAND_SETTINGS;
+const { keysFile, acceptUnboundUntil } = CONTROL_SETTINGS;
+const SETTINGS = { ...WORKER_SETTINGS, healthHost, healthPort, keysFile, acceptUnboundUntil };
+
+type Settings = ReturnType<typeof readSettings<typeof SETTINGS>>;
 
 /** Changes nothing, and skips what it cannot reach. */
-export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckResult> {
-  const { accounts, keys, worker, clock = systemClock } = options;
+export async function* runChecks(
+  environment: Environment,
+  accounts: readonly AccountOptions[],
+): AsyncGenerator<CheckResult> {
+  const settings = readSettings(SETTINGS, environment);
+  const { redisReplicas, allowVolatileRedis, healthPort: port } = settings;
+  const clock = systemClock;
   let trouble: string | undefined;
   const listener: Logger = {
     ...silentLogger,
     warn: (fields) => (trouble = (fields as { readonly error?: string }).error),
   };
-  const redis = connectRedis(options.redisUrl, 'commands', listener);
+  const redis = connectRedis(settings.redisUrl, 'commands', listener);
   try {
     const reachable = await checkRedis(redis, () => trouble);
-    yield reachable;
+    yield { name: 'Redis', ...reachable };
     const there = reachable.status === 'ok' ? redis : undefined;
-    if (there !== undefined) yield* runEach(redisChecks(there, { ...options, clock }));
-    yield* runEach([['system clock', async () => checkClock(clock, there)]]);
-    yield await checkJournalFolder(options.journalDir, clock);
-    const { keyring, results } = checkKeys(keys, clock);
-    yield* results;
-    if (worker !== undefined) {
-      const platformIds = accounts.map(({ platformId }) => platformId);
-      yield* await checkWorker(worker, platformIds);
-    }
+    if (there !== undefined) yield* runEach(redisChecks(there, redisReplicas, allowVolatileRedis, clock));
+    const { keyring, findings } = checkKeys(settings.keysFile, () => readWorkerKey(environment), clock.wallNow());
+    const platformIds = accounts.map(({ platformId }) => platformId);
+    // Without a port, perhaps no worker serves there. Port 0 does not say which one is used.
+    const isServed = Boolean(environment['HEALTH_PORT']) && port !== 0;
+    const ofWorker: Check = ['worker', async () => checkWorker(settings.healthHost, port, platformIds)];
+    yield* runEach([
+      ['system clock', async () => checkClock(clock, there)],
+      ['journal folder', async () => checkJournalFolder(settings.journalDir, clock)],
+      ['keys', () => Promise.resolve(findings)],
+      ...(isServed ? [ofWorker] : []),
+    ]);
     for (const account of accounts) {
-      const { platformId } = account;
-      for await (const result of checkAccount(account, { ...options, redis: there, keyring, clock })) {
-        yield { ...result, platformId };
+      for await (const result of checkAccount(account, settings, there, keyring, clock)) {
+        yield { ...result, platformId: account.platformId };
       }
     }
   } finally {
@@ -58,34 +68,45 @@ export async function* runChecks(options: DoctorOptions): AsyncGenerator<CheckRe
   }
 }
 
-interface Around extends DoctorOptions {
-  readonly redis: RedisClient | undefined;
-  /** Undefined if nothing has to be signed, or the file is not usable. */
-  readonly keyring: Keyring | undefined;
-  readonly clock: Clock;
-}
-
-async function* checkAccount(account: AccountOptions, around: Around): AsyncGenerator<CheckResult> {
-  const { redis, archiveDir, journalDir, keys, keyring, clock } = around;
-  const { platformId, pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
-  const isSigned = keys.file !== undefined;
+/**
+ * @param redis - undefined if it is unavailable
+ * @param keyring - undefined if nothing has to be signed, or the file is not usable
+ */
+async function* checkAccount(
+  account: AccountOptions,
+  settings: Settings,
+  redis: RedisClient | undefined,
+  keyring: Keyring | undefined,
+  clock: Clock,
+): AsyncGenerator<CheckResult> {
+  const { platformId, policyFile, retentionDays, pollRate = ACCOUNT_SETTINGS.pollRate.default } = account;
+  const { archiveDir, journalDir } = settings;
+  const isSigned = settings.keysFile !== undefined;
+  const checks: Check[] = [];
   // `checkKeys` has already reported an unusable keyring.
-  if (!isSigned || keyring !== undefined) yield* checkPolicy(account, keyring, clock);
-  if (archiveDir !== undefined) yield await checkArchiveFolder({ dir: archiveDir, platformId }, account, clock);
+  if (policyFile !== undefined && (!isSigned || keyring !== undefined)) {
+    const findings = [...checkPolicy(policyFile, platformId, keyring, clock.wallNow())];
+    checks.push(['policy', () => Promise.resolve(findings)]);
+  }
+  if (archiveDir !== undefined) {
+    const folder = { dir: archiveDir, platformId };
+    checks.push(['archive folder', async () => checkArchiveFolder(folder, retentionDays, clock)]);
+  }
+  yield* runEach(checks);
   yield* checkGateway(account, clock);
   const audience = audienceOf(account);
   if (redis === undefined) {
-    yield await checkAudience(undefined, audience);
+    yield { name: 'audience', ...(await checkAudience(undefined, audience)) };
     return;
   }
-  const bound = keyring?.for(openAudience(audience, keys.acceptUnboundUntil, clock));
+  const bound = keyring?.for(openAudience(audience, settings.acceptUnboundUntil, clock));
   const opened = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
   const { ledger, queues } = opened;
   try {
     yield* runEach([
       ['audience', async () => checkAudience(ledger, audience)],
-      ...journalChecks(journalDir, ledger.connection, { isSigned, keyring: bound }),
-      ...accountChecks({ connection: ledger.connection, queues, clock }, { isSigned, pollRate }),
+      ...journalChecks(journalDir, ledger.connection, isSigned, bound),
+      ...accountChecks(ledger.connection, queues, isSigned, pollRate),
     ]);
   } finally {
     await opened.close();

@@ -1,11 +1,15 @@
 import { isAborted } from '../../base/clock.js';
+import { formatCount } from '../../base/format.js';
 import { InvalidInputError, StoppedError, type Problem } from '../../base/errors.js';
 import { checkRecipient, needsCurrencies, parsePayout } from '../../producer/parse-payouts.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NewPayout } from '../../ledger/payout.js';
 import { differingFields, pairsToRecord, toRecordFields } from '../../ledger/payout-record.js';
 import { CurrencyTotals, type CurrencyTotal } from './currency-totals.js';
-import type { ImportSource } from './open-source.js';
+import type { CliContext } from '../context/cli-context.js';
+import { type ImportSource, readEachRow } from './open-source.js';
+import { refuse } from '../context/flags.js';
+import { RowMessages, startProgress } from './progress.js';
 import type { Row } from './read-records.js';
 
 /** Rows of one file, all in memory until they are enqueued. */
@@ -26,72 +30,108 @@ export interface FileCheck {
   readonly totals: readonly CurrencyTotal[];
 }
 
-interface CheckRowsOptions {
-  readonly batch: string | undefined;
+export interface RowRules {
+  /** Of all payouts. */
+  readonly batch?: string | undefined;
   readonly checksums: boolean;
   readonly currencies?: () => Promise<readonly Currency[]>;
   /** @throws InvalidInputError */
   readonly check?: (payout: NewPayout) => void;
-  readonly onProblem: (line: number, problem: Problem) => void;
-  /** Called every thousand rows. */
-  readonly onProgress: (rows: number) => void;
-  readonly signal: AbortSignal;
+}
+
+interface CheckedFile {
+  readonly check: FileCheck;
+  /** The different payouts in order. */
+  readonly checked: readonly CheckedPayout[];
 }
 
 const PROGRESS_EVERY_ROWS = 1_000;
 
+/** As {@link checkRows}, with its progress and problems on stderr. */
+export async function checkFile(
+  context: CliContext,
+  source: ImportSource,
+  rules: RowRules,
+  signal: AbortSignal,
+): Promise<CheckedFile> {
+  const messages = new RowMessages(context);
+  const progress = startProgress('Checking ', source.sizeBytes, context.terminal.output);
+  const onProgress = (rows: number): void => {
+    progress.update(source.sizeBytes === undefined ? rows : source.bytesRead());
+  };
+  try {
+    return await checkRows(source, rules, signal, messages.addProblem, onProgress);
+  } finally {
+    progress.stop();
+    messages.end();
+  }
+}
+
 /**
- * @returns the different payouts in order, and counts
- * @throws InvalidInputError if the file as a whole is not usable
+ * @param undone - `signed`
+ * @param remedy - undefined if rows with errors are left out
+ * @throws InvalidInputError if the file has no payout, or errors that may not be skipped
  */
+export function refuseUnusable(
+  { name }: ImportSource,
+  { rows, payouts, invalid }: FileCheck,
+  undone: string,
+  remedy: string | undefined,
+): void {
+  if (invalid > 0 && remedy !== undefined) {
+    const has = invalid === 1 ? 'has' : 'have';
+    refuse(name, `${invalid} of ${formatCount(rows, 'row')} ${has} errors, nothing was ${undone}; ${remedy}`);
+  }
+  if (payouts === 0) refuse(name, 'contains no payouts');
+}
+
+/** @throws InvalidInputError if the file as a whole is not usable */
 export async function checkRows(
-  { name, rows, nameField }: Pick<ImportSource, 'name' | 'rows' | 'nameField'>,
-  { batch, checksums, currencies, check, onProblem, onProgress, signal }: CheckRowsOptions,
-): Promise<{ readonly check: FileCheck; readonly checked: readonly CheckedPayout[] }> {
+  { name, rows, nameField }: ImportSource,
+  { batch, checksums, currencies, check }: RowRules,
+  signal: AbortSignal,
+  onProblem: (line: number, problem: Problem) => void,
+  onProgress: (rows: number) => void = () => undefined,
+): Promise<CheckedFile> {
   const checked = new Map<string, CheckedPayout>();
   const totals = new CurrencyTotals();
-  const counts = { rows: 0, payouts: 0, repeated: 0, invalid: 0 };
-  for await (const row of rows) {
-    counts.rows += 1;
-    if (counts.rows > MAX_ROWS) throw tooLong(name);
-    if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
-    if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
-    try {
-      const payout = parsePayout(readInput(row, batch), { checksums });
-      if (checksums && currencies !== undefined && needsCurrencies(payout)) {
-        checkRecipient(payout, { checksums, currencies: await currencies() });
+  const counts = { rows: 0, payouts: 0, repeated: 0 };
+  const counted = async function* (): AsyncGenerator<Row> {
+    for await (const row of rows) {
+      counts.rows += 1;
+      if (counts.rows > MAX_ROWS) {
+        refuse(name, `has more than ${MAX_ROWS} rows: split the file, and give the parts one after the other`);
       }
-      check?.(payout);
-      const earlier = checked.get(payout.payoutId);
-      if (earlier === undefined) {
-        checked.set(payout.payoutId, { line: row.line, payout });
-        totals.add(payout);
-        counts.payouts += 1;
-      } else {
-        requireSame(payout, earlier, nameField);
-        counts.repeated += 1;
-      }
-    } catch (error) {
-      if (!(error instanceof InvalidInputError)) throw error;
-      counts.invalid += 1;
-      for (const { field, message } of error.problems) onProblem(row.line, { field: nameField(field), message });
+      if (counts.rows % PROGRESS_EVERY_ROWS === 0) onProgress(counts.rows);
+      if (isAborted(signal)) throw new StoppedError('Stopped while checking; nothing was enqueued');
+      yield row;
     }
-  }
-  return { check: { ...counts, totals: totals.list() }, checked: [...checked.values()] };
+  };
+  const invalid = await readEachRow({ rows: counted(), nameField }, onProblem, async (input, line) => {
+    const payout = parsePayout(withBatch(input, batch), { checksums });
+    if (checksums && currencies !== undefined && needsCurrencies(payout)) {
+      checkRecipient(payout, { checksums, currencies: await currencies() });
+    }
+    check?.(payout);
+    const earlier = checked.get(payout.payoutId);
+    if (earlier === undefined) {
+      checked.set(payout.payoutId, { line, payout });
+      totals.add(payout);
+      counts.payouts += 1;
+    } else {
+      requireSame(payout, earlier, nameField);
+      counts.repeated += 1;
+    }
+  });
+  return { check: { ...counts, invalid, totals: totals.list() }, checked: [...checked.values()] };
 }
 
-function tooLong(name: string): InvalidInputError {
-  const message = `has more than ${MAX_ROWS} rows: split the file, and give the parts one after the other`;
-  return new InvalidInputError([{ field: name, message }]);
-}
-
-function readInput(row: Row, batch: string | undefined): unknown {
-  if ('problems' in row) throw new InvalidInputError(row.problems);
-  const own = row.input['batch'];
-  if (batch === undefined || own === batch) return row.input;
-  if (own === undefined) return { ...row.input, batch };
+function withBatch(input: Readonly<Record<string, unknown>>, batch: string | undefined): unknown {
+  const own = input['batch'];
+  if (batch === undefined || own === batch) return input;
+  if (own === undefined) return { ...input, batch };
   const message = `must be absent, or that of --batch, "${batch}" (got ${JSON.stringify(own)})`;
-  throw new InvalidInputError([{ field: 'batch', message }]);
+  refuse('batch', message);
 }
 
 /** Compares by the ledger's own rule. */
@@ -100,5 +140,5 @@ function requireSame(payout: NewPayout, earlier: CheckedPayout, nameField: Impor
   const fields = differingFields(pairsToRecord(toRecordFields(rest)), payout).map(nameField);
   if (fields.length === 0) return;
   const message = `already used in line ${earlier.line} with a different ${fields.join(', ')} (got "${payoutId}")`;
-  throw new InvalidInputError([{ field: 'payoutId', message }]);
+  refuse('payoutId', message);
 }

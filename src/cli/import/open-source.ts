@@ -3,8 +3,9 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { InvalidInputError, StoppedError } from '../../base/errors.js';
+import { InvalidInputError, type Problem, StoppedError } from '../../base/errors.js';
 import { INPUT_COLUMNS, toCsvColumn } from '../../ledger/payout-csv.js';
+import { STDIN } from '../context/confirm.js';
 import { parseJson } from './parse-payout-texts.js';
 import { PAYOUT_TABLE, readCsvRows, type CsvTable } from './read-csv-rows.js';
 import { readLines, unreadableRow, type Delimiter, type Row } from './read-records.js';
@@ -20,21 +21,21 @@ export interface ImportSource {
   readonly nameField: (field: string) => string;
 }
 
-export const STDIN = '-';
-
 const JSON_EXTENSIONS = ['.json', '.jsonl', '.ndjson'];
 
 /**
  * The extension decides, else a first character `{` means JSON lines.
  * @param signal - ends the reading, even of a silent input
- * @defaultValue options payouts to enqueue; the delimiter of the first line
+ * @param table - of a CSV file. @defaultValue payouts to enqueue
+ * @param delimiter - of a CSV file. @defaultValue that of its first line
  * @throws InvalidInputError if it cannot be read, also from the rows
  * @throws StoppedError if the signal was aborted, also from the rows
  */
 export async function openSource(
   path: string,
   signal: AbortSignal,
-  { table = PAYOUT_TABLE, delimiter }: { readonly table?: CsvTable; readonly delimiter?: Delimiter } = {},
+  table: CsvTable = PAYOUT_TABLE,
+  delimiter?: Delimiter,
 ): Promise<ImportSource> {
   const isStdin = path === STDIN;
   const explain = (error: unknown): unknown => explainFailure(error, path, signal);
@@ -48,7 +49,7 @@ export async function openSource(
     return {
       name: isStdin ? 'stdin' : path,
       sizeBytes,
-      rows: explaining(isJson ? readJsonRows(bytes) : readCsvRows(bytes, table, { mustEnd, delimiter }), explain),
+      rows: explaining(isJson ? readJsonRows(bytes) : readCsvRows(bytes, table, mustEnd, delimiter), explain),
       bytesRead: () => file?.bytesRead ?? 0,
       nameField: isJson ? (field) => field : toCsvColumn,
     };
@@ -117,4 +118,28 @@ function toRow(line: number, given: unknown): Row {
     Object.entries(given).map(([name, value]) => [FIELD_OF_COLUMN.get(name) ?? name, value]),
   );
   return { line, input };
+}
+
+/**
+ * Reads every row, and reports each that cannot be used.
+ * @param use - throws an InvalidInputError for such a row
+ * @returns how many rows cannot be used
+ */
+export async function readEachRow(
+  { rows, nameField }: Pick<ImportSource, 'rows' | 'nameField'>,
+  onProblem: (line: number, problem: Problem) => void,
+  use: (input: Readonly<Record<string, unknown>>, line: number) => void | Promise<void>,
+): Promise<number> {
+  let invalid = 0;
+  for await (const row of rows) {
+    try {
+      if ('problems' in row) throw new InvalidInputError(row.problems);
+      await use(row.input, row.line);
+    } catch (error) {
+      if (!(error instanceof InvalidInputError)) throw error;
+      invalid += 1;
+      for (const { field, message } of error.problems) onProblem(row.line, { field: nameField(field), message });
+    }
+  }
+  return invalid;
 }

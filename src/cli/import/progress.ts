@@ -4,8 +4,8 @@ import type { CliContext } from '../context/cli-context.js';
 import type { Terminal } from '../context/confirm.js';
 
 interface Progress {
-  update(done: number): void;
-  stop(): void;
+  readonly update: (done: number) => void;
+  readonly stop: () => void;
 }
 
 const HIDDEN: Progress = { update: () => undefined, stop: () => undefined };

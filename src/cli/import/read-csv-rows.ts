@@ -10,7 +10,7 @@ import {
   unquoteFormula,
 } from '../../ledger/payout-csv.js';
 import { parsePayoutTexts } from './parse-payout-texts.js';
-import { readCsvRecords, unreadableRow, type CsvOptions, type CsvValues, type Row } from './read-records.js';
+import { readCsvRecords, unreadableRow, type CsvValues, type Delimiter, type Row } from './read-records.js';
 
 const FIELDS: Readonly<Record<string, string>> = { ...INPUT_COLUMNS, ...RESULT_COLUMNS };
 
@@ -35,9 +35,14 @@ export const PAYOUT_TABLE: CsvTable = {
 };
 
 /** @throws InvalidInputError if the columns are invalid, or an unclosed quote hides where rows end */
-export async function* readCsvRows(bytes: Readable, table: CsvTable, options: CsvOptions): AsyncGenerator<Row> {
+export async function* readCsvRows(
+  bytes: Readable,
+  table: CsvTable,
+  mustEnd: boolean,
+  delimiter?: Delimiter,
+): AsyncGenerator<Row> {
   let columns: readonly string[] | undefined;
-  for await (const record of readCsvRecords(bytes, options)) {
+  for await (const record of readCsvRecords(bytes, mustEnd, delimiter)) {
     if (columns === undefined) columns = parseHeader(record, table);
     else yield 'values' in record ? parseRow(record, columns, table) : unreadableRow(record.line, record.message);
   }

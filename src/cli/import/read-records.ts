@@ -12,13 +12,6 @@ export const DELIMITERS = [',', ';'] as const;
 
 export type Delimiter = (typeof DELIMITERS)[number];
 
-export interface CsvOptions {
-  /** Without a last line break, the end may be lost. */
-  readonly mustEnd: boolean;
-  /** @defaultValue the delimiter of the first line */
-  readonly delimiter?: Delimiter | undefined;
-}
-
 export type CsvValues = { readonly line: number } & (
   { readonly values: readonly string[] } | { readonly message: string }
 );
@@ -47,9 +40,15 @@ export async function* readLines(bytes: Readable): AsyncGenerator<RawRecord & { 
 
 /**
  * Skips lines without values, which spreadsheets leave.
+ * @param mustEnd - without a last line break, the end may be lost
+ * @param delimiter - @defaultValue that of the first line
  * @throws InvalidInputError if an unclosed quote hides where the next records begin
  */
-export async function* readCsvRecords(bytes: Readable, { mustEnd, delimiter }: CsvOptions): AsyncGenerator<CsvValues> {
+export async function* readCsvRecords(
+  bytes: Readable,
+  mustEnd: boolean,
+  delimiter?: Delimiter,
+): AsyncGenerator<CsvValues> {
   const texts = bytes.setEncoding('utf8').iterator() as AsyncIterableIterator<string>;
   const head = await readHead(texts);
   // No column name contains a delimiter.

@@ -25,11 +25,11 @@ export function toKeyViews(keyring: Pick<Keyring, 'keys' | 'displayNameOf'>, now
   return keyring.keys.map((key) => {
     const { name, role, person, notBefore, notAfter } = key;
     const about = { name, role, person, displayName: keyring.displayNameOf(person) };
-    return { ...about, notBefore: toIso(notBefore), notAfter: toIso(notAfter), status: judge(key, now) };
+    return { ...about, notBefore: toIso(notBefore), notAfter: toIso(notAfter), status: statusOf(key, now) };
   });
 }
 
-function judge({ notBefore = -Infinity, notAfter = Infinity, revoked }: KeyringKey, now: number): KeyStatus {
+function statusOf({ notBefore = -Infinity, notAfter = Infinity, revoked }: KeyringKey, now: number): KeyStatus {
   if (revoked) return 'revoked';
   if (now > notAfter) return 'expired';
   if (now < notBefore) return 'not valid yet';

@@ -1,20 +1,26 @@
 import type { StoredSignature } from '../../ledger/control-record.js';
 import { generateKeyPairSync } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { KEY_ROLES, type KeyFinder, type KeyRole, readKeyringFile } from '../../control/keys/keyring.js';
 import { personIdField } from '../../control/keys/person.js';
+import { PayoutSigner } from '../../control/intents/intent-signer.js';
+import { systemClock } from '../../base/clock.js';
 import { intentOf } from '../../control/intents/intent.js';
 import { formatPublicKey } from '../../control/keys/signing-key.js';
 import { type IntentVerdict, verifyIntent } from '../../control/intents/verify-intent.js';
 import { InvalidInputError, NotVerifiedError } from '../../base/errors.js';
 import { keyNameField, parseInput } from '../../base/fields.js';
-import type { Payout } from '../../ledger/payout.js';
+import type { NewPayout, Payout } from '../../ledger/payout.js';
 import { toJsonLine } from '../../base/plain-text.js';
 import { readPayout, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { requireKeyring, requireKeys } from '../context/signing.js';
+import { readAudience, requireKeyring, requireKeys, requireSigningKey } from '../context/keys.js';
+import { help, readVariable, refuse } from '../context/flags.js';
+import { checkFile, refuseUnusable } from '../import/check-rows.js';
+import { openSource } from '../import/open-source.js';
 import { formatTable } from '../output/format-table.js';
 import { type KeyView, toKeyViews, warnOfKeys } from './describe-keys.js';
 
@@ -25,68 +31,16 @@ interface GenerateFlags {
   readonly json?: true;
 }
 
-const HELP_AFTER = `
-The keyring is a YAML or JSON file with the public keys of those whose signatures count: \`version: 1\` and a list \`keys\`. Make
-entries with \`payouts keys generate\`. A person is an id of a-z 0-9 . _ -; \`people: { ann: Ann Lee }\` gives display names, which
-decide nothing.
-
-Examples:
-  payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem
-  payouts keys check
-  payouts keys verify invoice-77
-`;
-
-const GENERATE_HELP_AFTER = `
-Makes an Ed25519 key pair. The private key goes into the file (PKCS#8 PEM, mode 0600); a file that exists is never overwritten.
-What is printed is the public key, as an entry of the keyring (PAYOUT_KEYS_FILE).
-
-Roles:
-  producer   signs payouts
-  approver   signs that a payout may be paid, or must not be
-  operator   states what became of a send, lifts pauses
-  worker     signs what became of a payout
-
-Examples:
-  payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem
-  (echo 'version: 1'; echo 'keys:'; payouts keys generate shop --role producer --person shop --out shop.pem) > keys.yaml
-  payouts keys check keys.yaml
-`;
-
-const CHECK_HELP_AFTER = `
-Nobody but root and the user of this process may be able to write the file, or its folder.
-Exit code 2: the file cannot be used; every problem is named.
-
-Examples:
-  payouts keys check
-  payouts keys check ./keys.yaml --json | jq -r .name
-`;
-
-const SIGN_HELP_AFTER = `
-Reads payouts as \`payouts import\` does, and writes them as JSON lines with key, signature, issuedAt, expiresAt and audience, for
-\`payouts import\` or PayoutProducer.enqueue on another host. Needs GATEWAY_PLATFORM_ID, PAYOUT_SIGNING_KEY_FILE,
-PAYOUT_SIGNING_KEY_NAME, and PAYOUT_AUDIENCE or GATEWAY_BASE_URL, which say for which environment; no Redis. A signature holds for 7 days; lines that are signed already are signed again.
-
-Every row is checked before the first one is written. If any row has an error, nothing is written (exit code 2).
-A file has at most 250,000 rows: split a longer one.
-
-Examples:
-  payouts keys sign < payouts.jsonl > signed.jsonl
-  payouts keys sign salaries.csv | ssh queue-host payouts import - --yes
-`;
-
-const VERIFY_HELP_AFTER = `
-Rebuilds what was signed from what is in Redis, and verifies it with the keyring of PAYOUT_KEYS_FILE, as a worker does before it
-sends. An expired signature does not count, also of a payout that was sent before it expired.
-
-Exit codes: 0 verified. 3 payout not found. 5 not verified; the message says which check failed.
-
-Examples:
-  payouts keys verify invoice-77
-  payouts keys verify invoice-77 --json | jq .verified
-`;
-
 export function defineKeysCommand(command: Command, context: CliContext): void {
-  command.addHelpText('after', HELP_AFTER);
+  command.addHelpText(
+    'after',
+    help(
+      'The keyring is a YAML or JSON file with the public keys of those whose signatures count (docs/control.md).',
+      'payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem',
+      'payouts keys check',
+      'payouts keys verify invoice-77',
+    ),
+  );
   addGenerate(command, context);
   addCheck(command, context);
   addSign(command, context);
@@ -105,7 +59,16 @@ function addGenerate(parent: Command, context: CliContext): void {
     )
     .requiredOption('--out <file>', 'where the private key is written (required)')
     .option('--json', 'print {name, role, person, public} as JSON')
-    .addHelpText('after', GENERATE_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `Makes an Ed25519 key pair: the private key goes into the file (PKCS#8 PEM, mode 0600), which must not exist; the entry of the
+keyring is printed. A producer signs payouts, an approver that one may be paid or not, an operator what became of a send, a worker
+what became of a payout.`,
+        'payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem',
+        "(echo 'version: 1'; echo 'keys:'; payouts keys generate shop --role producer --person shop --out shop.pem) > keys.yaml",
+      ),
+    )
     .action((name: string, { role, out, json, ...given }: GenerateFlags) => {
       const schema = z.object({ name: keyNameField, '--person': personIdField });
       const { '--person': person } = parseInput(schema, { name, '--person': given.person });
@@ -126,7 +89,7 @@ function writeKey(path: string, pem: string): void {
       code === 'EEXIST'
         ? 'exists already, and a key is never overwritten: name another file'
         : `cannot be written: ${message}`;
-    throw new InvalidInputError([{ field: '--out', message: `${problem} (got "${path}")` }]);
+    refuse('--out', `${problem} (got "${path}")`);
   }
 }
 
@@ -145,7 +108,14 @@ function addCheck(parent: Command, context: CliContext): void {
       '--json',
       'print each key as one line of JSON {name, role, person, displayName, notBefore, notAfter, status}',
     )
-    .addHelpText('after', CHECK_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        'Only root and the user of this process may be able to write the file and its folder. Exit code 2: it cannot be used.',
+        'payouts keys check',
+        'payouts keys check ./keys.yaml --json | jq -r .name',
+      ),
+    )
     .action((file: string | undefined, { json }: { readonly json?: true }) => {
       const keyring = file === undefined ? requireKeys(context.environment) : readKeyringFile(file, 'file');
       const now = Date.now();
@@ -170,12 +140,44 @@ function addSign(parent: Command, context: CliContext): void {
     .command('sign')
     .description('sign payouts in a file, without Redis, to enqueue them elsewhere')
     .argument('[file]', 'the file', '-')
-    .addHelpText('after', SIGN_HELP_AFTER)
-    .action(async (path: string) => {
-      // The other commands read no rows.
-      const { signPayouts } = await import('./sign-payouts.js');
-      await signPayouts(path, context);
-    });
+    .addHelpText(
+      'after',
+      help(
+        `Reads payouts as \`payouts import\` does, and writes them as JSON lines for \`payouts import\` on another host (docs/import.md).
+Needs GATEWAY_PLATFORM_ID, PAYOUT_SIGNING_KEY_FILE, PAYOUT_SIGNING_KEY_NAME, and PAYOUT_AUDIENCE or GATEWAY_BASE_URL. If any row
+has an error, nothing is written (exit code 2).`,
+        'payouts keys sign < payouts.jsonl > signed.jsonl',
+        'payouts keys sign salaries.csv | ssh queue-host payouts import - --yes',
+      ),
+    )
+    .action(async (path: string) => signFile(path, context));
+}
+
+/** @throws InvalidInputError if any row has an error; nothing is written then */
+async function signFile(path: string, context: CliContext): Promise<void> {
+  const { environment } = context;
+  const platformId = readVariable('GATEWAY_PLATFORM_ID', environment);
+  const key = requireSigningKey(environment);
+  const signer = new PayoutSigner({ key, platformId, audience: readAudience(environment), clock: systemClock });
+  const signal = context.stopSignal();
+  const source = await openSource(path, signal);
+  const checksums = readVariable('PAYOUT_CHECK_ADDRESSES', environment);
+  const check = (payout: NewPayout): void => {
+    signer.check(withoutSignature(payout));
+  };
+  const file = await checkFile(context, source, { checksums, check }, signal);
+  refuseUnusable(source, file.check, 'signed', 'fix them');
+  for (const [index, { payout }] of file.checked.entries()) {
+    const { signed, ...fields } = signer.sign(withoutSignature(payout));
+    context.writeJson({ ...fields, ...signed });
+    if (index % SIGNED_AT_ONCE === 0) await setImmediate();
+  }
+}
+
+const SIGNED_AT_ONCE = 500;
+
+function withoutSignature(payout: NewPayout): NewPayout {
+  return payout.signed === undefined ? payout : { ...payout, signed: undefined };
 }
 
 function addVerify(parent: Command, context: CliContext): void {
@@ -187,7 +189,15 @@ function addVerify(parent: Command, context: CliContext): void {
       '--json',
       'print {payoutId, verified, fault, message, signedBy, person, requestedBy, issuedAt, expiresAt} as JSON',
     )
-    .addHelpText('after', VERIFY_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `Verifies what is in Redis with the keyring of PAYOUT_KEYS_FILE, as a worker does before it sends. An expired signature does not
+count. Exit code 5: not verified; the message says why.`,
+        'payouts keys verify invoice-77',
+        'payouts keys verify invoice-77 --json | jq .verified',
+      ),
+    )
     .action(async (payoutId: string, { json }: { readonly json?: true }) => {
       const keyring = requireKeyring(context.environment);
       const { payout, platformId } = await withAccount(context, async ({ ledger }) => ({

@@ -5,21 +5,17 @@ import { matches, type PayoutFilter } from '../../ledger/reads/payout-queries.js
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 
-interface FindInArchiveOptions {
-  readonly pageSize: number;
-  /** Called for what cannot be read. */
-  readonly onDamage: (message: string) => void;
-}
-
 /**
  * Returns the newest day first; within a day, the last archived first. Skips payouts still in Redis because the worker
  * ended before it removed them.
+ * @param onDamage - called for what cannot be read
  */
 export async function* findInArchive(
   connection: LedgerConnection,
   folder: ArchiveFolder,
   filter: PayoutFilter,
-  { pageSize, onDamage }: FindInArchiveOptions,
+  pageSize: number,
+  onDamage: (message: string) => void,
 ): AsyncGenerator<readonly ArchivedPayout[]> {
   const { since, until } = filter;
   const pages = readArchive(folder, {

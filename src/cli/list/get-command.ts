@@ -24,29 +24,26 @@ import {
   withProducer,
 } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { describeReceipt, openApprovalJudge, openReceiptVerifier } from '../context/signing.js';
-import { colourState, formatTable } from '../output/format-table.js';
+import { describeReceipt, openApprovalCheck, openReceiptVerifier } from '../context/keys.js';
+import { help } from '../context/flags.js';
+import { colourState, type Fact, formatFacts, formatTable } from '../output/format-table.js';
 import { toPayoutJson } from '../output/payout-json.js';
-
-const GET_HELP_AFTER = `
-With PAYOUT_KEYS_FILE it says of a payout that is completed or failed whether a worker of the keyring signed that (verified in
---json). The other states are not signed. Of each approval it says whether it counts now.
-
-A payout that PAYOUT_RETENTION_DAYS removed from Redis is found in PAYOUT_ARCHIVE_DIR, on the worker's host; "archived in"
-(--json: archivedIn) is its file.
-
-Examples:
-  payouts get invoice-77
-  payouts get invoice-77 --json | jq .history
-  payouts get --txhash 3f1c…
-`;
 
 export function defineGetCommand(command: Command, context: CliContext): void {
   command
     .argument('[payoutId]', 'the payout')
     .option('--txhash <txhash>', 'find it by its transaction instead')
     .option('--json', 'print it as JSON')
-    .addHelpText('after', GET_HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `With PAYOUT_KEYS_FILE it says whether a worker of the keyring signed the final state, and whether each approval counts now. A payout
+that PAYOUT_RETENTION_DAYS removed is found in PAYOUT_ARCHIVE_DIR, on the worker's host.`,
+        'payouts get invoice-77',
+        'payouts get invoice-77 --json | jq .history',
+        'payouts get --txhash 3f1c…',
+      ),
+    )
     .action(async (payoutId: string | undefined, flags: { txhash?: string; json?: true }) => {
       const { txhash, json } = flags;
       if ((payoutId === undefined) === (txhash === undefined)) command.error('error: give a payoutId or --txhash');
@@ -58,7 +55,7 @@ export function defineGetCommand(command: Command, context: CliContext): void {
       const found = present ?? (await requireRemoved(context, key));
       const payout = verifier?.mark(found) ?? found;
       const receipt = describeReceipt(verifier?.verify(found));
-      const judged = (await openApprovalJudge(context.environment))?.(found);
+      const judged = (await openApprovalCheck(context.environment))?.(found);
       if (json) context.writeJson(toPayoutJson(payout, judged));
       else {
         const approvals = judged?.map(describeApproval) ?? found.approvals?.map(describeUnverified) ?? [];
@@ -130,7 +127,7 @@ function formatPayout(
   approvals: readonly string[] = [],
 ): string {
   const { state } = payout;
-  const facts: readonly [name: string, value: string | number | undefined][] = [
+  const facts: readonly Fact[] = [
     ['amount', formatMoney(payout.amount, payout.paymentId, currencies)],
     ['payment id', payout.paymentId],
     ['address', payout.addressTo],
@@ -140,7 +137,7 @@ function formatPayout(
     ['fee', payout.fee],
     ['receipt', receipt],
     ['held', payout.held && `${payout.held.kind} (${payout.held.reason}): ${payout.held.message}`],
-    ...approvals.map((approval): [string, string] => ['approval', approval]),
+    ...approvals.map((approval): Fact => ['approval', approval]),
     ['message', payout.message],
     ['send attempts', payout.attempt],
     ['reference', payout.reference],
@@ -153,11 +150,10 @@ function formatPayout(
     ['archived in', payout.archivedIn],
     ['metadata', payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata)],
   ];
-  const rows = facts.flatMap(([name, value]) => (value === undefined ? [] : [['', colours.dim(name), String(value)]]));
   const history = payout.history.map((entry) => formatEntry(entry, colours));
   return [
     `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
-    formatTable(rows),
+    formatFacts(colours, facts),
     `\nHistory (UTC)\n`,
     formatTable(history),
   ].join('');

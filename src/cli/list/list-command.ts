@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { z } from 'zod';
 import type { ArchiveFolder } from '../../archive/archive-files.js';
 import { NotFoundError } from '../../base/errors.js';
 import { type CsvOptions, formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
@@ -6,20 +7,27 @@ import { formatMoney, formatTime, shorten } from '../../base/format.js';
 import { findPayouts, listPayouts, type PayoutFilter } from '../../ledger/reads/payout-queries.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
-import { lastMessage, type Payout } from '../../ledger/payout.js';
-import { PAYOUT_STATES } from '../../ledger/states.js';
+import { amountField, parseInput } from '../../base/fields.js';
+import { batchField, lastMessage, type Payout } from '../../ledger/payout.js';
+import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import type { ReceiptVerifier } from '../../control/intents/receipt.js';
 import { namingArchive, readCurrencies, requireArchiveFolder, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { parseLimit } from '../context/flags.js';
-import { openReceiptVerifier } from '../context/signing.js';
+import { help, parseLimit, parseTime } from '../context/flags.js';
+import { openReceiptVerifier } from '../context/keys.js';
 import { startProgress } from '../import/progress.js';
 import { colourState, formatTable } from '../output/format-table.js';
 import { toPayoutJson } from '../output/payout-json.js';
 import { findInArchive } from './find-in-archive.js';
-import { type FilterFlags, isSearch, readFilter } from './read-filter.js';
 
-interface Flags extends FilterFlags {
+interface Flags {
+  readonly state?: PayoutState;
+  readonly batch?: string;
+  readonly address?: string;
+  readonly reference?: string;
+  readonly amount?: string;
+  readonly since?: string;
+  readonly until?: string;
   readonly limit: string;
   readonly all?: true;
   readonly archived?: true;
@@ -30,33 +38,6 @@ interface Flags extends FilterFlags {
 }
 
 const PAGE_SIZE = 500;
-
-const HELP_AFTER = `
-With --state or --batch alone, payouts come in the order in which they came into the state, or were accepted into the batch.
-With any other filter they are searched for, the newest first: those that came into their present state last. A payout must
-meet all filters that are given. --since and --until are about when it came into its present state.
-
-With --archived they are those that PAYOUT_RETENTION_DAYS removed from Redis, from PAYOUT_ARCHIVE_DIR on the worker's host:
-the newest day first, by the day (UTC) on which they came into their last state. All filters may be used, or none. Files of days
-outside --since and --until are not opened; in --json archivedIn is the file.
-
---csv writes the columns of \`payouts import\`, then state, txhash, fee, message, batch, created_at, updated_at and
-late_txhash. \`payouts import\` refuses those: the payouts have been enqueued before, so take them out only to enqueue
-the rows in another account. A text that a spreadsheet would run as a formula (it begins with = + - @) gets an apostrophe
-in front, which \`payouts import\` takes off again; for another program --no-quote-formulas leaves it as it is.
-
-With PAYOUT_KEYS_FILE each line of --json says in verified of a payout that is completed or failed whether a worker of the keyring
-signed that.
-
-Examples:
-  payouts list --state unknown
-  payouts list --state completed --since 2030-01-31 --until 2030-02-01 --all --csv > january-31.csv
-  payouts list --address TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf
-  payouts list --reference INV-77 --amount 12.5
-  payouts list --batch 2030-01-salaries --all --json > salaries.jsonl
-  payouts list --batch 2030-01-salaries --all --csv > salaries-results.csv
-  payouts list --archived --since 2029-01-01 --until 2029-02-01 --all --json > january-2029.jsonl
-`;
 
 export function defineListCommand(command: Command, context: CliContext): void {
   command
@@ -73,7 +54,20 @@ export function defineListCommand(command: Command, context: CliContext): void {
     .option('--json', 'print each payout as one line of JSON')
     .addOption(new Option('--csv', 'print them as CSV, for a spreadsheet or `payouts import`').conflicts('json'))
     .option('--no-quote-formulas', 'with --csv: leave texts as they are that a spreadsheet would run')
-    .addHelpText('after', HELP_AFTER)
+    .addHelpText(
+      'after',
+      help(
+        `A payout must meet all filters. --state or --batch alone lists in the order of arrival; other filters search, the newest first.
+--archived reads PAYOUT_ARCHIVE_DIR on the worker's host, the newest day first. --csv writes the columns of \`payouts import\` and the
+results; a text that a spreadsheet would run (it begins with = + - @) gets an apostrophe. With PAYOUT_KEYS_FILE, verified in --json
+says whether a worker of the keyring signed the final state.`,
+        'payouts list --state unknown',
+        'payouts list --state completed --since 2030-01-31 --until 2030-02-01 --all --csv > january-31.csv',
+        'payouts list --reference INV-77 --amount 12.5',
+        'payouts list --batch 2030-01-salaries --all --json > salaries.jsonl',
+        'payouts list --archived --since 2029-01-01 --until 2029-02-01 --all --json > january-2029.jsonl',
+      ),
+    )
     .action(async (flags: Flags) => {
       const filter = readFilter(flags);
       if (Object.keys(filter).length === 0 && !flags.archived) {
@@ -180,8 +174,8 @@ async function listArchive(
   };
   let left = limit;
   // One more than shown tells whether more follow.
-  const options = { pageSize: Math.min(limit + 1, PAGE_SIZE), onDamage: warn };
-  for await (const payouts of findInArchive(connection, archive, filter, options)) {
+  const pageSize = Math.min(limit + 1, PAGE_SIZE);
+  for await (const payouts of findInArchive(connection, archive, filter, pageSize, warn)) {
     const shown = payouts.slice(0, left);
     write(shown, context);
     left -= shown.length;
@@ -226,4 +220,35 @@ function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, 
     lastMessage(payout) ?? '',
   ]);
   write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
+}
+
+const text = z.string().trim().min(1, 'must not be empty').optional();
+
+const schema = z.object({
+  '--batch': batchField.optional(),
+  '--address': text,
+  '--reference': text,
+  '--amount': amountField.optional(),
+});
+
+/** @throws InvalidInputError naming every unusable flag */
+function readFilter({ state, batch, address, reference, amount, since, until }: Flags): PayoutFilter {
+  const given = { '--batch': batch, '--address': address, '--reference': reference, '--amount': amount };
+  const parsed = parseInput(schema, given);
+  const filter: PayoutFilter = {
+    state,
+    batch: parsed['--batch'],
+    address: parsed['--address'],
+    reference: parsed['--reference'],
+    amount: parsed['--amount'],
+    since: parseTime('--since', since),
+    until: parseTime('--until', until),
+  };
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+}
+
+/** Only state and batch have an index. */
+function isSearch(filter: PayoutFilter): boolean {
+  const names = Object.keys(filter);
+  return names.length > 1 || (filter.state === undefined && filter.batch === undefined);
 }

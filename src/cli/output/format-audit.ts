@@ -10,7 +10,7 @@ import type { Payout } from '../../ledger/payout.js';
 import { toPlainText } from '../../base/plain-text.js';
 import type { Finding } from '../audit/finding.js';
 import type { AuditResult } from '../audit/run-audit.js';
-import { approvalsOf } from '../audit/verify-approvals.js';
+import { approvalsOf } from '../audit/verify-send.js';
 import { formatResponse } from './format-response.js';
 
 /** A journaled send, flat. Undefined fields do not apply. Times are ISO 8601, UTC. */

@@ -35,6 +35,14 @@ export function formatTable(rows: readonly (readonly string[])[], rightAligned: 
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }
 
+export type Fact = readonly [name: string, value: string | number | undefined];
+
+/** Names and values below a heading; undefined values are left out. */
+export function formatFacts(colours: CliContext['colours'], facts: readonly Fact[]): string {
+  const known = facts.filter(([, value]) => value !== undefined);
+  return formatTable(known.map(([name, value]) => ['', colours.dim(name), String(value)]));
+}
+
 const COLOUR = {
   active: 'cyan',
   good: 'green',

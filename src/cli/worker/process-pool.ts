@@ -10,14 +10,6 @@ export interface PoolProcess extends Pick<ChildProcess, 'pid' | 'connected' | 'k
   once(event: 'exit', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
 }
 
-interface ProcessPoolOptions {
-  readonly count: number;
-  /** @param index - from 0 */
-  readonly start: (index: number) => PoolProcess;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 interface ProcessEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -43,18 +35,25 @@ const STEADY_AFTER_MS = 10 * 60_000;
 
 /** Restarts a process that ended, with longer pauses if it ends soon. Stops by message: {@link stoppedByParent}. */
 export class ProcessPool {
-  readonly #options: ProcessPoolOptions;
+  readonly #count: number;
+  readonly #start: (index: number) => PoolProcess;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #running = new Set<PoolProcess>();
   readonly #wrongSettings = new AbortController();
 
-  constructor(options: ProcessPoolOptions) {
-    this.#options = options;
+  /** @param start - starts a process; its index begins with 0 */
+  constructor(count: number, start: (index: number) => PoolProcess, clock: Clock, logger: Logger) {
+    this.#count = count;
+    this.#start = start;
+    this.#clock = clock;
+    this.#logger = logger;
   }
 
   /** Runs until the settings prove wrong, or the signal is aborted and every process has ended. */
   async run(stop: AbortSignal): Promise<PoolEnd> {
     const { signal: end } = followSignals(stop, this.#wrongSettings.signal);
-    const indices = Array.from({ length: this.#options.count }, (_, index) => index);
+    const indices = Array.from({ length: this.#count }, (_, index) => index);
     const wereInOrder = await Promise.all(indices.map(async (index) => this.#keep(index, end)));
     if (this.#wrongSettings.signal.aborted) return 'usage';
     return wereInOrder.every(Boolean) ? 'done' : 'failed';
@@ -66,7 +65,7 @@ export class ProcessPool {
 
   /** Whether the last process ended in good order. */
   async #keep(index: number, end: AbortSignal): Promise<boolean> {
-    const { clock, logger } = this.#options;
+    const [clock, logger] = [this.#clock, this.#logger];
     let pauseMs = RESTART_MIN_MS;
     for (let starts = 1; !isAborted(end); starts += 1) {
       const startedAt = clock.now();
@@ -88,10 +87,10 @@ export class ProcessPool {
   }
 
   async #runOnce(index: number, end: AbortSignal): Promise<ProcessEnd> {
-    const { start, logger } = this.#options;
+    const logger = this.#logger;
     let child: PoolProcess;
     try {
-      child = start(index);
+      child = this.#start(index);
     } catch (error) {
       // Node throws some causes, such as ENOMEM, and emits others. The other processes work on.
       return { code: null, signal: null, error: (error as Error).message };

@@ -1,7 +1,15 @@
+import { spawn } from 'node:child_process';
 import { type Command, Option } from 'commander';
-import { followSignals, untilAborted } from '../../base/clock.js';
+import { z } from 'zod';
+import { followSignals, systemClock, untilAborted } from '../../base/clock.js';
 import { createLogger } from '../../base/create-logger.js';
-import { StoppedError } from '../../base/errors.js';
+import { type Environment, readSettings } from '../../base/config.js';
+import { InvalidConfigError, StoppedError } from '../../base/errors.js';
+import { parseInput } from '../../base/fields.js';
+import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../base/settings.js';
+import { readWorkerAccounts } from '../context/accounts.js';
+import { CommandFailedError } from '../context/exit-code.js';
+import { readWorkerKey } from '../context/keys.js';
 import type { Logger } from '../../base/logger.js';
 import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
@@ -13,8 +21,8 @@ import {
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import { createPayoutWorker, type PayoutWorker } from '../../control/payout-worker.js';
 import { type CliContext, exitNow, outliveHangup } from '../context/cli-context.js';
-import { CHILD_FLAG, stoppedByParent } from './process-pool.js';
-import { parseProcesses, readWorkerSetup, runProcesses } from './run-processes.js';
+import { help, refuse } from '../context/flags.js';
+import { CHILD_FLAG, type PoolProcess, ProcessPool, stoppedByParent } from './process-pool.js';
 
 interface Flags {
   readonly processes?: string;
@@ -22,38 +30,29 @@ interface Flags {
   readonly child?: true;
 }
 
-const HELP = `
-Sends the queued payouts of the account, at most one a second, and follows each until it is completed or failed.
-Several workers may run for one account: one sends, the others stand by and take over when it ends. Workers with the
-same PAYOUT_ACCOUNTS_FILE share its accounts out: each sends for its part, and takes over when another ends.
-
-A process carries some 100 busy accounts. --processes starts several on this host, each with the same environment, restarts
-one that ends, and serves the health of the first at HEALTH_PORT, of the second at HEALTH_PORT + 1 and so on.
-
-Environment:
-  REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
-  PAYOUT_ACCOUNTS_FILE for several accounts; PAYOUT_KEYS_FILE sends nothing that is not signed;
-  PAYOUT_POLICY_FILE holds what the policy does not let pass.
-  docs/configuration.md lists all; \`payouts doctor\` checks them, \`payouts keys check\` the keys, \`payouts policy check\` the policy.
-
-Signals:
-  SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal
-  exits at once; a send without its response then becomes unknown.
-  SIGHUP reads PAYOUT_KEYS_FILE and the policies again, where there are any. It never ends the worker.
-
-Examples:
-  payouts worker
-  PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json HEALTH_HOST=0.0.0.0 payouts worker
-  PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json payouts worker --processes 4
-`;
-
 const EXIT_WITHIN_MS = 1_000;
 
 export function defineWorkerCommand(command: Command, context: CliContext): void {
   command
     .option('--processes <number>', 'share the accounts out among this many processes on this host')
     .addOption(new Option(CHILD_FLAG).hideHelp())
-    .addHelpText('after', HELP)
+    .addHelpText(
+      'after',
+      help(
+        `Sends at most one payout a second, and follows each until it is final. Several workers may run for one account: one sends, the
+others take over when it ends. Workers with the same PAYOUT_ACCOUNTS_FILE share its accounts out. --processes starts several on this
+host; the health of the second is served at HEALTH_PORT + 1 and so on.
+
+Environment: REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
+PAYOUT_ACCOUNTS_FILE; PAYOUT_KEYS_FILE; PAYOUT_POLICY_FILE. docs/configuration.md lists all; \`payouts doctor\` checks them.
+
+SIGTERM and SIGINT begin no new send, wait for the response to the current one, then exit with 0. A second signal exits at once; a
+send without its response then becomes unknown. SIGHUP reads PAYOUT_KEYS_FILE and the policies again.`,
+        'payouts worker',
+        'PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json HEALTH_HOST=0.0.0.0 payouts worker',
+        'PAYOUT_ACCOUNTS_FILE=/run/secrets/accounts.json payouts worker --processes 4',
+      ),
+    )
     .action(async (flags: Flags) => {
       const processes = parseProcesses(flags.processes ?? '1');
       const stoppedBy = flags.child === undefined ? [] : [stoppedByParent()];
@@ -117,4 +116,77 @@ async function serveHealth(
     );
     return undefined;
   }
+}
+
+const PROCESSES_MAX = 64;
+const HIGHEST_PORT = 65_535;
+const FLAG = '--processes';
+
+const RULE = `must be a whole number from 1 to ${PROCESSES_MAX}`;
+const schema = z.object({
+  [FLAG]: z.string().refine((text) => /^[1-9]\d?$/.test(text) && Number(text) <= PROCESSES_MAX, RULE),
+});
+
+function parseProcesses(text: string): number {
+  return Number(parseInput(schema, { [FLAG]: text })[FLAG]);
+}
+
+/**
+ * @throws InvalidInputError if there are too few accounts to share
+ * @throws CommandFailedError if a process did not end in good order
+ */
+async function runProcesses({ environment, stopSignal }: CliContext, count: number): Promise<void> {
+  const setup = readWorkerSetup(environment);
+  requireShareable(setup, count);
+  const { healthPort, logLevel } = setup.settings;
+  const logger = createLogger(logLevel);
+  const start = (index: number): PoolProcess =>
+    // The running program: works in a clone, an installed package and a global one.
+    spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', 'worker', CHILD_FLAG], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: { ...environment, HEALTH_PORT: String(healthPort === 0 ? 0 : healthPort + index) },
+    });
+  const pool = new ProcessPool(count, start, systemClock, logger);
+  outliveHangup(() => {
+    pool.signal('SIGHUP');
+  });
+  const end = await pool.run(stopSignal());
+  if (end === 'usage') {
+    throw new InvalidConfigError([{ field: FLAG, message: 'a worker process cannot start, for the reason above' }]);
+  }
+  logger.info({ end }, 'all worker processes ended');
+  if (end === 'failed') throw new CommandFailedError();
+}
+
+function requireShareable({ accounts, settings: { healthPort } }: WorkerSetup, count: number): void {
+  if (accounts.length < count) {
+    const message =
+      accounts.length === 1
+        ? `shares accounts out, and there is only one: leave it out, or name several in PAYOUT_ACCOUNTS_FILE (got "${count}")`
+        : `must be at most the number of accounts, ${accounts.length}: one account is never shared (got "${count}")`;
+    refuse(FLAG, message);
+  }
+  const lastPort = healthPort + count - 1;
+  if (healthPort > 0 && lastPort > HIGHEST_PORT) {
+    const message = `must leave a port for each of ${count} processes: the last would have ${lastPort}, above ${HIGHEST_PORT}`;
+    throw new InvalidConfigError([{ field: 'HEALTH_PORT', message }]);
+  }
+}
+
+type WorkerSetup = ReturnType<typeof readWorkerSetup>;
+
+/** @throws InvalidConfigError with every problem, without secrets */
+function readWorkerSetup(environment: Environment) {
+  const settings = readSettings(
+    {
+      ...WORKER_SETTINGS,
+      ...WORKER_COMMAND_SETTINGS,
+      keysFile: CONTROL_SETTINGS.keysFile,
+      acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
+    },
+    environment,
+  );
+  const accounts = readWorkerAccounts(environment);
+  const receiptKey = readWorkerKey(environment);
+  return { settings, accounts, receiptKey };
 }

@@ -21,12 +21,6 @@ import { whoSaid } from './payout-control.js';
 
 const APPROVALS_PATH = '/approvals';
 
-interface ApprovalsOptions {
-  readonly ledger: PayoutLedger;
-  readonly files: ControlFiles;
-  readonly logger: Logger;
-}
-
 /** Three times a signed approval with the output of `payouts approve --offline`. */
 const BODY_LIMIT = '16kb';
 
@@ -34,19 +28,26 @@ const BODY_LIMIT = '16kb';
  * The dashboard's one write: keeps an approval that the dashboard's keyring verifies. It grants nothing: the worker
  * verifies every approval in Redis with its own keyring.
  */
-export function acceptApprovals(options: ApprovalsOptions): Router {
-  const { logger } = options;
+export function acceptApprovals(ledger: PayoutLedger, files: ControlFiles, logger: Logger): Router {
+  const { platformId } = ledger.connection;
   const router = Router({ caseSensitive: true, strict: true });
   const parseBody = express.json({ limit: BODY_LIMIT, type: 'application/json', inflate: false });
-  router.post(APPROVALS_PATH, requireKeyring(options), refuseCrossSite, requireJson, parseBody, accept(options));
+  router.post(
+    APPROVALS_PATH,
+    requireKeyring(platformId, files),
+    refuseCrossSite,
+    requireJson,
+    parseBody,
+    accept(ledger, files, logger),
+  );
   router.use(APPROVALS_PATH, respondToRefusal(logger));
   return router;
 }
 
 /** Without a keyring, a signature looks like any other text. */
-function requireKeyring({ ledger, files }: ApprovalsOptions): RequestHandler {
+function requireKeyring(platformId: number, files: ControlFiles): RequestHandler {
   return (_, response, next) => {
-    if (files.keyringOf(ledger.connection.platformId) !== undefined) {
+    if (files.keyringOf(platformId) !== undefined) {
       next();
       return;
     }
@@ -66,7 +67,7 @@ const requireJson: RequestHandler = (request, response, next) => {
   response.status(415).json({ code: 'INVALID_INPUT', error });
 };
 
-function accept({ ledger, files, logger }: ApprovalsOptions): RequestHandler {
+function accept(ledger: PayoutLedger, files: ControlFiles, logger: Logger): RequestHandler {
   const { platformId, clock } = ledger.connection;
   return async (request: Request, response: Response) => {
     const keyring = files.keyringOf(platformId);

@@ -2,14 +2,13 @@ import { formatMicros } from '../../control/policy/values.js';
 import { formatMoney } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
-import type { BegunSend } from '../../ledger/reads/read-audited.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { ApprovalView } from '../../control/approvals/approvable-payout.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutPath, stateBadge } from '../layout/payout-table.js';
-import { type Shown, tableCell, txhashView, utcTime, table } from '../layout/pieces.js';
-import { judgeSigner, type SignerView, whoSaid, type WhoSaid } from './payout-control.js';
+import { heading, pager, type Shown, table, tableCell, txhashView, utcTime } from '../layout/pieces.js';
+import { checkSigner, type SignerView, whoSaid, type WhoSaid } from './payout-control.js';
 
 interface AuditList {
   readonly rows: readonly AuditRow[];
@@ -26,10 +25,7 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
   return layout(
     site,
     { title: 'Audit', current: 'audit' },
-    html`<div class="heading">
-        <h1>Audit</h1>
-        <p class="quiet">sends, who signed and approved them, their outcomes · newest first</p>
-      </div>
+    html`${heading('Audit', 'sends, who signed and approved them, their outcomes · newest first')}
       <section class="card" aria-label="What this page is worth">
         <p>
           All of this is what Redis says, and who can write to Redis can alter it. The proof is the send journal:
@@ -37,7 +33,7 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
           <code>payouts audit export</code> prints each send with its policy’s hash.
           ${hasKeyring ? 'Signatures and approvals were verified with the keyring of this dashboard, as of the begin of each send.' : 'This dashboard has no keyring (PAYOUT_KEYS_FILE): nothing is verified.'}
         </p>
-        ${report === undefined ? undefined : html`<p>The policy that counts now, says the worker: <span class="mono">${report.hash.slice(0, 12)}</span></p>`}
+        ${report !== undefined && html`<p>The policy that counts now, says the worker: <span class="mono">${report.hash.slice(0, 12)}</span></p>`}
       </section>
       ${
         rows.length > 0
@@ -46,10 +42,7 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
               ${next !== undefined ? 'Nothing among the events searched so far.' : isFirst ? 'Nothing was sent so far.' : 'Nothing more, as far as events are kept.'}
             </p>`
       }
-      <nav class="more" aria-label="Pages">
-        ${isFirst ? undefined : html`<a href="${path}">First page</a>`}
-        ${next === undefined ? undefined : html`<a href="${path}?before=${next}" rel="next">Older</a>`}
-      </nav>`,
+      ${pager(isFirst ? undefined : path, next && `${path}?before=${next}`, 'Older')}`,
   );
 }
 
@@ -72,14 +65,14 @@ function sendRow({ base }: Site, { payoutId, at, sent }: AuditRow, shown: Shown)
 }
 
 function sentCells({ payout, signer, said, usd, outcome, txhash }: SentPayout, { currencies, explorers }: Shown): Html {
-  const { payoutId, amount, paymentId } = payout;
+  const { amount, paymentId } = payout;
   const money = html`<strong>${formatMoney(amount, paymentId, currencies)}</strong>
-    ${usd === undefined ? undefined : html`<span class="quiet line">${usd} USD at its begin</span>`}`;
+    ${usd !== undefined && html`<span class="quiet line">${usd} USD at its begin</span>`}`;
   const approvers = [...said.approvedBy, ...said.unverified.map((key) => `key ${key}, not verified`)];
   return html`${tableCell('Amount', 'money', money)} ${tableCell('Signed by', 'who', signerView(signer))}
   ${tableCell('Approved by', 'who', approvers.length === 0 ? undefined : html`<bdi>${approvers.join(', ')}</bdi>`)}
   ${tableCell('Outcome', '', outcome === undefined ? 'taken back, not sent' : stateBadge(outcome))}
-  ${tableCell('txhash', 'code', txhash === undefined ? undefined : txhashView(txhash, { payoutId, paymentId, explorers, short: true }))}`;
+  ${tableCell('txhash', 'code', txhash && txhashView(txhash, payout, explorers, true))}`;
 }
 
 function signerView(signer: SignerView): Html | undefined {
@@ -115,32 +108,28 @@ interface SentPayout {
   readonly txhash: string | undefined;
 }
 
-interface AuditFacts {
-  readonly payouts: ReadonlyMap<string, Payout>;
-  /** Millionths of a dollar, by `payoutId at`. */
-  readonly usd: ReadonlyMap<string, bigint>;
-  /** Undefined without a keyring. */
-  readonly view: Omit<ApprovalView, 'now'> | undefined;
-}
-
-/** Signatures and approvals are verified as of the send's begin, since they may have expired. */
-export function toAuditRow({ payoutId, at }: BegunSend, { payouts, usd, view }: AuditFacts): AuditRow {
+/**
+ * @param at - of the begin, wall clock, ms
+ * @param micros - millionths of a dollar that a policy counted
+ * @param view - as of the begin
+ */
+export function toAuditRow(
+  payoutId: string,
+  at: number,
+  payout: Payout | undefined,
+  micros: bigint | undefined,
+  view: ApprovalView | undefined,
+): AuditRow {
   const iso = new Date(at).toISOString();
-  const payout = payouts.get(payoutId);
   const index = payout?.history.findIndex((entry) => entry.to === 'sending' && entry.at === iso) ?? -1;
   if (payout === undefined || index === -1) return { payoutId, at: iso, sent: undefined };
-  const then = view === undefined ? undefined : { ...view, now: at };
-  const micros = usd.get(`${payoutId} ${at}`);
   const { outcome, isLast } = findOutcome(payout, index);
-  return {
-    payoutId,
-    at: iso,
-    sent: {
-      ...{ payout, outcome, signer: judgeSigner(payout, then), said: whoSaid(payout, then) },
-      usd: micros === undefined ? undefined : formatMicros(micros),
-      txhash: isLast ? payout.txhash : undefined,
-    },
+  const sent = {
+    ...{ payout, outcome, signer: checkSigner(payout, view), said: whoSaid(payout, view) },
+    usd: micros === undefined ? undefined : formatMicros(micros),
+    txhash: isLast ? payout.txhash : undefined,
   };
+  return { payoutId, at: iso, sent };
 }
 
 /** @param index - of the begin in the history */

@@ -6,15 +6,7 @@ import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/
 import { type LoadedPolicy, readPolicyFile } from '../../control/policy/policy-file.js';
 import { InvalidConfigError } from '../../base/errors.js';
 import type { Logger } from '../../base/logger.js';
-
-interface ControlFilesOptions {
-  readonly platformId: number | readonly number[];
-  readonly keysFile?: string | undefined;
-  /** The environment that each account's signatures must name. */
-  readonly audiences?: ReadonlyMap<number, string> | undefined;
-  readonly acceptUnboundUntil?: string | undefined;
-  readonly policyFiles?: ReadonlyMap<number, string> | undefined;
-}
+import type { DashboardOptions } from '../dashboard-options.js';
 
 /** A dashboard's keyring and policies, each as its file is now. */
 export class ControlFiles {
@@ -24,7 +16,7 @@ export class ControlFiles {
 
   /** @throws InvalidConfigError if a file is missing, untrusted or invalid */
   constructor(
-    { platformId: given, keysFile, audiences, acceptUnboundUntil, policyFiles = new Map() }: ControlFilesOptions,
+    { platformId: given, keysFile, audiences, acceptUnboundUntil, policyFiles = new Map() }: DashboardOptions,
     logger: Logger,
   ) {
     if (keysFile !== undefined) {
@@ -51,7 +43,7 @@ export class ControlFiles {
   }
 }
 
-function requireAudience(audiences: ControlFilesOptions['audiences'], platformId: number): string {
+function requireAudience(audiences: DashboardOptions['audiences'], platformId: number): string {
   const audience = audiences?.get(platformId);
   if (audience !== undefined) return audienceOf({ platformId, audience });
   const message = `must name the environment of account ${platformId}, because keysFile is given: its worker's PAYOUT_AUDIENCE`;

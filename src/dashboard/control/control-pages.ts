@@ -1,128 +1,83 @@
-import { Router, type Request, type Response } from 'express';
+import { type Request, type Response, Router } from 'express';
 import { systemClock } from '../../base/clock.js';
-import { readAccountStats } from '../../ledger/reads/account-stats.js';
-import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import type { Payout } from '../../ledger/payout.js';
+import { readAccountStats } from '../../ledger/reads/account-stats.js';
 import { readReadable } from '../../ledger/reads/payout-queries.js';
 import { readPolicyReport } from '../../ledger/reads/policy-report.js';
-import { readSends, type BegunSend } from '../../ledger/reads/read-audited.js';
+import { type BegunSend, readSends } from '../../ledger/reads/read-audited.js';
 import { readBegunSpends } from '../../ledger/reads/read-spends.js';
-import { auditPage, type AuditRow, toAuditRow } from './audit-page.js';
-import { findHeld, readHeldQuery } from '../held/held-query.js';
 import { heldPage } from '../held/held-page.js';
-import { messagePage } from '../respond.js';
-import { policyPage } from './policy-page.js';
-import type { Shown } from '../layout/pieces.js';
-import type { Site } from '../layout/layout.js';
-import type { ControlFiles } from './control-files.js';
+import { findHeld, readHeldQuery } from '../held/held-query.js';
+import type { PageContext } from '../page-context.js';
+import { auditPage, type AuditRow, toAuditRow } from './audit-page.js';
 import { whoSaid } from './payout-control.js';
-
-interface ControlPagesOptions {
-  readonly ledger: PayoutLedger;
-  readonly files: ControlFiles;
-  readonly explorers: ReadonlyMap<number, string>;
-  readonly site: (request: Request) => Site;
-}
+import { policyPage } from './policy-page.js';
 
 const SENDS_ON_PAGE = 50;
 /** A script writes a send's event and its spend one after the other. */
 const SCRIPT_MS = 1_000;
+const NO_PAGE = 'There is no such page.';
 
-export function createControlPages(options: ControlPagesOptions): Router {
-  const pages = new ControlPages(options);
+export function createControlPages(context: PageContext): Router {
   const router = Router();
-  router.get('/held', (request, response) => pages.showHeld(request, response));
-  router.get('/policy', (request, response) => pages.showPolicy(request, response));
-  router.get('/audit', (request, response) => pages.showAudit(request, response));
+  router.get('/held', (request, response) => showHeld(context, request, response));
+  router.get('/policy', async (request, response) => {
+    const report = await readPolicyReport(context.connection);
+    response.send(policyPage(context.site(request), report, systemClock.wallNow()));
+  });
+  router.get('/audit', (request, response) => showAudit(context, request, response));
   return router;
 }
 
-class ControlPages {
-  readonly #options: ControlPagesOptions;
-
-  constructor(options: ControlPagesOptions) {
-    this.#options = options;
+async function showHeld(context: PageContext, request: Request, response: Response): Promise<void> {
+  const query = readHeldQuery(request.query);
+  if (query === undefined) {
+    context.notFound(request, response, NO_PAGE);
+    return;
   }
+  const { connection } = context;
+  const [page, stats, report, shown] = await Promise.all([
+    findHeld(connection, query),
+    readAccountStats(connection),
+    readPolicyReport(connection),
+    context.shown(),
+  ]);
+  const view = context.viewAt(shown.wallNow);
+  const list = { query, page, total: stats.held, report, whoSaid: (payout: Payout) => whoSaid(payout, view) };
+  response.send(heldPage(context.site(request), list, shown));
+}
 
-  async showHeld(request: Request, response: Response): Promise<void> {
-    const query = readHeldQuery(request.query);
-    if (query === undefined) {
-      this.#notFound(request, response);
-      return;
-    }
-    const { files, site, ledger } = this.#options;
-    const { connection } = ledger;
-    const [page, stats, report, shown] = await Promise.all([
-      findHeld(connection, query),
-      readAccountStats(connection),
-      readPolicyReport(connection),
-      this.#shown(),
-    ]);
-    const keyring = files.keyringOf(connection.platformId);
-    const view = keyring && { platformId: connection.platformId, keyring, now: shown.wallNow };
-    const list = { query, page, total: stats.held, report, whoSaid: (payout: Payout) => whoSaid(payout, view) };
-    response.send(heldPage(site(request), list, shown));
+async function showAudit(context: PageContext, request: Request, response: Response): Promise<void> {
+  const { before } = request.query;
+  if (before !== undefined && !(typeof before === 'string' && /^\d{1,16}-\d{1,16}$/.test(before))) {
+    context.notFound(request, response, NO_PAGE);
+    return;
   }
+  const { connection } = context;
+  const [{ sends, next }, report, shown] = await Promise.all([
+    readSends(connection, { limit: SENDS_ON_PAGE, before }),
+    readPolicyReport(connection),
+    context.shown(),
+  ]);
+  const rows = await toAuditRows(context, sends);
+  const hasKeyring = context.viewAt(0) !== undefined;
+  const list = { rows, next, isFirst: before === undefined, hasKeyring, report };
+  response.send(auditPage(context.site(request), list, shown));
+}
 
-  async showPolicy(request: Request, response: Response): Promise<void> {
-    const { site, ledger } = this.#options;
-    response.send(policyPage(site(request), await readPolicyReport(ledger.connection), systemClock.wallNow()));
-  }
-
-  async showAudit(request: Request, response: Response): Promise<void> {
-    const { before } = request.query;
-    if (before !== undefined && !(typeof before === 'string' && /^\d{1,16}-\d{1,16}$/.test(before))) {
-      this.#notFound(request, response);
-      return;
-    }
-    const { files, site, ledger } = this.#options;
-    const { connection } = ledger;
-    const [{ sends, next }, report, shown] = await Promise.all([
-      readSends(connection, { limit: SENDS_ON_PAGE, before }),
-      readPolicyReport(connection),
-      this.#shown(),
-    ]);
-    const rows = await this.#toRows(sends);
-    const list = {
-      rows,
-      next,
-      isFirst: before === undefined,
-      hasKeyring: files.keyringOf(connection.platformId) !== undefined,
-      report,
-    };
-    response.send(auditPage(site(request), list, shown));
-  }
-
-  async #toRows(sends: readonly BegunSend[]): Promise<readonly AuditRow[]> {
-    const { files, ledger } = this.#options;
-    const { connection } = ledger;
-    const [newest, oldest] = [sends[0], sends.at(-1)];
-    if (newest === undefined || oldest === undefined) return [];
-    const payoutIds = [...new Set(sends.map(({ payoutId }) => payoutId))];
-    const [payouts, spends] = await Promise.all([
-      readReadable(connection, payoutIds, () => undefined),
-      readBegunSpends(connection, oldest.storedAt - SCRIPT_MS, newest.storedAt + SCRIPT_MS),
-    ]);
-    const keyring = files.keyringOf(connection.platformId);
-    const facts = {
-      payouts: new Map(payouts.map((payout) => [payout.payoutId, payout])),
-      usd: new Map(
-        spends.flatMap(({ spend: { payoutId, usd }, at }) => (usd === undefined ? [] : [[`${payoutId} ${at}`, usd]])),
-      ),
-      view: keyring && { platformId: connection.platformId, keyring },
-    };
-    return sends.map((send) => toAuditRow(send, facts));
-  }
-
-  #notFound(request: Request, response: Response): void {
-    const page = messagePage(this.#options.site(request), { title: 'Not found', text: 'There is no such page.' });
-    response.status(404).send(page);
-  }
-
-  async #shown(): Promise<Shown> {
-    const { ledger, explorers } = this.#options;
-    const { currencies } = await readGatewayFacts(ledger.connection);
-    return { currencies, explorers, wallNow: ledger.connection.clock.wallNow() };
-  }
+async function toAuditRows(context: PageContext, sends: readonly BegunSend[]): Promise<readonly AuditRow[]> {
+  const { connection } = context;
+  const [newest, oldest] = [sends[0], sends.at(-1)];
+  if (newest === undefined || oldest === undefined) return [];
+  const payoutIds = [...new Set(sends.map(({ payoutId }) => payoutId))];
+  const [read, spends] = await Promise.all([
+    readReadable(connection, payoutIds, () => undefined),
+    readBegunSpends(connection, oldest.storedAt - SCRIPT_MS, newest.storedAt + SCRIPT_MS),
+  ]);
+  const payouts = new Map(read.map((payout) => [payout.payoutId, payout]));
+  const usd = new Map(spends.map(({ spend, at }) => [`${spend.payoutId} ${at}`, spend.usd]));
+  // Signatures and approvals may have expired since.
+  return sends.map(({ payoutId, at }) =>
+    toAuditRow(payoutId, at, payouts.get(payoutId), usd.get(`${payoutId} ${at}`), context.viewAt(at)),
+  );
 }

@@ -9,13 +9,12 @@ export function controlSection(payout: Payout, { signer, asOf, approvals, rules 
   return html`<section class="card control">
     <h2>Signed and approved</h2>
     <p>${signerText(payout, signer)}</p>
-    ${asOf === undefined ? undefined : html`<p class="quiet">Judged as of the begin of its last send, ${utcTime(asOf)}.</p>`}
+    ${asOf !== undefined && html`<p class="quiet">Judged as of the begin of its last send, ${utcTime(asOf)}.</p>`}
     ${
-      approvals.length === 0
-        ? undefined
-        : html`<ul class="approvals">
-            ${approvals.map(approvalItem)}
-          </ul>`
+      approvals.length > 0 &&
+      html`<ul class="approvals">
+        ${approvals.map(approvalItem)}
+      </ul>`
     }
     ${rules === undefined ? undefined : rulesView(rules)}
   </section>`;
@@ -45,8 +44,8 @@ function approvalItem({ approval, person, message, reason }: ShownApproval): Htm
   const who = person === undefined ? html`key <bdi>${by}</bdi>` : html`<bdi>${person}</bdi> (key <bdi>${by}</bdi>)`;
   return html`<li>
     <p>${said} by ${who}, ${utcTime(at)} until ${utcTime(expiresAt)}</p>
-    ${message === undefined ? undefined : html`<p><strong>Does not count</strong>: <bdi>${message}</bdi></p>`}
-    ${reason === undefined ? undefined : html`<p class="quiet">Reason, not signed: <bdi>${reason}</bdi></p>`}
+    ${message !== undefined && html`<p><strong>Does not count</strong>: <bdi>${message}</bdi></p>`}
+    ${reason !== undefined && html`<p class="quiet">Reason, not signed: <bdi>${reason}</bdi></p>`}
   </li>`;
 }
 
@@ -60,8 +59,8 @@ function rulesView(rules: RulesView): Html {
   if (rules.kind === 'unusable') return html`<p><bdi>${rules.message}</bdi></p>`;
   const { decision, verdicts, unverified, unknown, hash, otherHash } = rules;
   return html`<p>By the rules, the payout ${describeVerdict(decision.verdict)}.</p>
-    ${unverified === undefined ? undefined : html`<p><strong>Its signature does not count, so it is held whatever the rules say.</strong></p>`}
-    ${otherHash === undefined ? undefined : html`<p class="trouble">The worker that sends says that it has another policy: <bdi class="mono">${otherHash.slice(0, 12)}</bdi>.</p>`}
+    ${unverified !== undefined && html`<p><strong>Its signature does not count, so it is held whatever the rules say.</strong></p>`}
+    ${otherHash !== undefined && html`<p class="trouble">The worker that sends says that it has another policy: <bdi class="mono">${otherHash.slice(0, 12)}</bdi>.</p>`}
     ${table(
       'What each rule says of the payout',
       ['Rule', 'What it means', 'The payout'],

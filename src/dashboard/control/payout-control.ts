@@ -5,13 +5,13 @@ import { verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../base/errors.js';
 import { readApprovalReasons, toReasonKey } from '../../control/operator/store-approval.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
-import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { type PolicyReport, readPolicyReport } from '../../ledger/reads/policy-report.js';
 import { type ApprovalView, verifyApprovals } from '../../control/approvals/approvable-payout.js';
 import { explainPayout, type Explanation, type WorkerReport } from '../../control/operator/explain-payout.js';
 import { listRuleVerdicts, type RuleVerdict } from '../../control/policy/decide.js';
-import type { ControlFiles } from './control-files.js';
+import type { Shown } from '../layout/pieces.js';
+import type { PageContext } from '../page-context.js';
 
 export interface PayoutControl {
   readonly signer: SignerView;
@@ -45,56 +45,55 @@ export type RulesView =
     };
 
 export async function readPayoutControl(
-  connection: LedgerConnection,
+  context: PageContext,
   payout: Payout,
-  files: ControlFiles,
-  currencies: readonly Currency[],
+  { currencies, wallNow }: Shown,
 ): Promise<PayoutControl> {
-  const { platformId, clock } = connection;
+  const { connection } = context;
   const { approvals = [] } = payout;
   const isOpen = payout.state === 'queued' || payout.state === 'held';
   const asOf = isOpen ? undefined : payout.history.findLast(({ to }) => to === 'sending')?.at;
-  const now = clock.wallNow();
-  const keyring = files.keyringOf(platformId);
-  const view = keyring && { platformId, keyring, now: asOf === undefined ? now : Date.parse(asOf) };
+  const view = context.viewAt(asOf === undefined ? wallNow : Date.parse(asOf));
   const [reasons, report] = await Promise.all([
-    approvals.length === 0 ? undefined : readApprovalReasons(connection, payout.payoutId, signedFirst(approvals)),
+    approvals.length === 0
+      ? undefined
+      : readApprovalReasons(connection, payout.payoutId, Math.min(...approvals.map(({ at }) => Date.parse(at)))),
     isOpen ? readPolicyReport(connection) : undefined,
   ]);
   const judged =
     view === undefined
       ? approvals.map((approval) => ({ approval, person: undefined, message: 'not verified: no keyring here' }))
       : verifyApprovals(payout, view);
-  const loaded = files.policyOf(platformId);
   return {
-    ...{ signer: judgeSigner(payout, view), asOf },
+    ...{ signer: checkSigner(payout, view), asOf },
     approvals: judged.map((each) => {
       const { by, at } = each.approval;
       return { ...each, reason: reasons?.get(toReasonKey(by, Date.parse(at))) };
     }),
-    rules: isOpen ? askRules(payout, { loaded, keyring, report, currencies, now }) : undefined,
+    rules: isOpen ? askRules(context, payout, report, currencies, wallNow) : undefined,
   };
 }
 
-function signedFirst(approvals: readonly SignedApproval[]): number {
-  return Math.min(...approvals.map(({ at }) => Date.parse(at)));
-}
-
-interface RulesContext {
-  readonly loaded: LoadedPolicy | undefined;
-  readonly keyring: ReturnType<ControlFiles['keyringOf']>;
-  readonly report: PolicyReport | undefined;
-  readonly currencies: readonly Currency[];
-  readonly now: number;
-}
-
-function askRules(payout: Payout, { loaded, keyring, report, currencies, now }: RulesContext): RulesView | undefined {
+function askRules(
+  { files, connection: { platformId } }: PageContext,
+  payout: Payout,
+  report: PolicyReport | undefined,
+  currencies: readonly Currency[],
+  now: number,
+): RulesView | undefined {
+  const loaded = files.policyOf(platformId);
   if (loaded === undefined) {
     const isHeldByPolicy = payout.held?.kind === 'policy';
     return report === undefined && !isHeldByPolicy ? undefined : { kind: 'no_file' };
   }
   try {
-    const { decision, unverified, unknown } = explainPayout(payout, loaded, keyring, now, toTold(report, currencies));
+    const { decision, unverified, unknown } = explainPayout(
+      payout,
+      loaded,
+      files.keyringOf(platformId),
+      now,
+      toPublished(report, currencies),
+    );
     const otherHash = report === undefined || report.hash === loaded.hash ? undefined : report.hash;
     const verdicts = listRuleVerdicts(loaded.policy, decision);
     return { kind: 'asked', hash: loaded.hash, otherHash, decision, verdicts, unverified, unknown };
@@ -104,7 +103,7 @@ function askRules(payout: Payout, { loaded, keyring, report, currencies, now }: 
   }
 }
 
-function toTold(report: PolicyReport | undefined, currencies: readonly Currency[]): WorkerReport | undefined {
+function toPublished(report: PolicyReport | undefined, currencies: readonly Currency[]): WorkerReport | undefined {
   if (report === undefined) return undefined;
   const rates = currencies.flatMap(({ paymentId, usdRate }) =>
     usdRate === undefined ? [] : [[paymentId, usdRate] as const],
@@ -119,7 +118,7 @@ export type SignerView =
   | { readonly kind: 'refused'; readonly key: string; readonly message: string };
 
 /** @param view - undefined if the dashboard has no keyring */
-export function judgeSigner(payout: Payout, view: ApprovalView | undefined): SignerView {
+export function checkSigner(payout: Payout, view: ApprovalView | undefined): SignerView {
   const { signed } = payout;
   if (signed === undefined) return { kind: 'unsigned' };
   const { key } = signed;

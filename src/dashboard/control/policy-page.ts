@@ -9,7 +9,7 @@ import {
 import { heldPath } from '../held/held-query.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
-import { tableCell, table } from '../layout/pieces.js';
+import { heading, table, tableCell } from '../layout/pieces.js';
 
 /** The worker publishes every ten seconds. */
 const REFRESH_MS = 5_000;
@@ -22,18 +22,15 @@ export function policyPage(site: Site, report: PolicyReport | undefined, now: nu
   return layout(
     site,
     { title: 'Policy', current: 'policy', refreshMs: REFRESH_MS },
-    html`<div class="heading">
-        <h1>Policy</h1>
-        <p class="quiet">what may leave, and how much of each window is used</p>
-      </div>
-      ${
-        report === undefined
-          ? html`<p class="card quiet">
-              No worker with a policy has told anything. <code>PAYOUT_POLICY_FILE</code> names one; until then nothing
-              bounds what leaves the account.
-            </p>`
-          : reportView(site, report, now)
-      }`,
+    html`${heading('Policy', 'what may leave, and how much of each window is used')}
+    ${
+      report === undefined
+        ? html`<p class="card quiet">
+            No worker with a policy has told anything. <code>PAYOUT_POLICY_FILE</code> names one; until then nothing
+            bounds what leaves the account.
+          </p>`
+        : reportView(site, report, now)
+    }`,
   );
 }
 

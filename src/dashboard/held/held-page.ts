@@ -6,7 +6,17 @@ import type { WhoSaid } from '../control/payout-control.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutPath } from '../layout/payout-table.js';
-import { commandLine, copyButton, relativeTime, type Shown, usdWorth, utcTime } from '../layout/pieces.js';
+import {
+  commandLine,
+  copyButton,
+  dataList,
+  heading,
+  pager,
+  relativeTime,
+  type Shown,
+  usdWorth,
+  utcTime,
+} from '../layout/pieces.js';
 import { type HeldFilter, type HeldPage, heldPath, type HeldQuery, isFiltered } from './held-query.js';
 
 interface HeldList {
@@ -22,10 +32,7 @@ export function heldPage(site: Site, list: HeldList, shown: Shown): string {
   return layout(
     site,
     { title: 'Held payouts', current: 'held' },
-    html`<div class="heading">
-        <h1>Held</h1>
-        <p class="quiet">${formatCount(total, 'payout')} not sent, and why · the first one held at the top</p>
-      </div>
+    html`${heading('Held', `${formatCount(total, 'payout')} not sent, and why · the first one held at the top`)}
       ${total === 0 ? undefined : groups(site, list)}
       <section class="list" aria-label="Held payouts">
         ${page.unreadable.map((message) => html`<p class="card bad"><bdi>${message}</bdi></p>`)}
@@ -36,7 +43,7 @@ export function heldPage(site: Site, list: HeldList, shown: Shown): string {
                 ${page.payouts.map((payout) => heldItem(site, payout, whoSaid(payout), shown))}
               </ol>`
         }
-        ${pager(site, query, page)}
+        ${pagerOf(site, query, page)}
       </section>`,
   );
 }
@@ -77,13 +84,12 @@ function nothingText({ filter, after }: HeldQuery, { next }: HeldPage, total: nu
   return after === undefined ? 'Nothing is held.' : 'No more payouts are held.';
 }
 
-function pager({ base }: Site, { filter, after }: HeldQuery, { payouts, next, searched }: HeldPage): Html {
+function pagerOf({ base }: Site, { filter, after }: HeldQuery, { payouts, next, searched }: HeldPage): Html {
   const isSearch = next !== undefined && isFiltered(filter) && payouts.length < searched;
-  return html`<nav class="more" aria-label="Pages">
-    ${isSearch ? html`<span class="quiet">${formatCount(searched, 'payout')} searched for this page, more to search.</span>` : undefined}
-    ${after === undefined ? undefined : html`<a href="${base}${heldPath(filter)}">First page</a>`}
-    ${next === undefined ? undefined : html`<a href="${base}${heldPath(filter, next)}" rel="next">Next page</a>`}
-  </nav>`;
+  const text = `${formatCount(searched, 'payout')} searched for this page, more to search.`;
+  const first = after && `${base}${heldPath(filter)}`;
+  const before = isSearch ? [html`<span class="quiet">${text}</span>`] : [];
+  return pager(first, next && `${base}${heldPath(filter, next)}`, 'Next page', before);
 }
 
 function heldItem(site: Site, payout: Payout, said: WhoSaid, { currencies, wallNow }: Shown): Html {
@@ -91,39 +97,28 @@ function heldItem(site: Site, payout: Payout, said: WhoSaid, { currencies, wallN
   const { when, command } = whatFrees(payout, site.platformId, site);
   const worth = usdWorth(amount, paymentId, currencies);
   const until = held?.until;
-  const rows: readonly (readonly [name: string, value: Html | undefined])[] = [
+  const rows: Parameters<typeof dataList>[0] = [
     [
       'Amount',
       html`<strong>${formatMoney(amount, paymentId, currencies)}</strong> <span class="quiet">${worth}</span>`,
     ],
     ['To', html`<bdi class="mono">${addressTo}</bdi>${copyButton(addressTo, `address of ${payoutId}`)}`],
-    ['Reference', reference === undefined ? undefined : html`<bdi>${reference}</bdi>`],
-    ['Why', html`<bdi>${held?.message ?? 'not known'}</bdi>`],
+    ['Reference', reference],
+    ['Why', held?.message ?? 'not known'],
     [
       'Until',
       isTime(until) ? html`${utcTime(until)} <span class="quiet">(${relativeTime(until, wallNow)})</span>` : undefined,
     ],
     ['Held for', relativeTime(updatedAt, wallNow)],
     ['Approved by', approvedBy(payout, said)],
-    ['Rejected by', said.rejectedBy.length === 0 ? undefined : html`<bdi>${said.rejectedBy.join(', ')}</bdi>`],
+    ['Rejected by', said.rejectedBy.join(', ') || undefined],
     ['Does not count', doesNotCount(said)],
-    ['What frees it', html`${when}${command === undefined ? undefined : commandLine(command)}`],
+    ['What frees it', html`${when}${command && commandLine(command)}`],
   ];
   return html`<li class="card" data-key="${payoutId}">
     <h2><a class="mono" href="${site.base}${payoutPath(payoutId)}">${payoutId}</a></h2>
     <p class="quiet"><bdi>${holdName(held)}</bdi></p>
-    <dl class="data">
-      ${rows.flatMap(([name, value]) =>
-        value === undefined
-          ? []
-          : [
-              html`<div>
-                <dt>${name}</dt>
-                <dd>${value}</dd>
-              </div>`,
-            ],
-      )}
-    </dl>
+    ${dataList(rows)}
   </li>`;
 }
 

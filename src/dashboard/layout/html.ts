@@ -7,8 +7,8 @@ export class Html {
   }
 }
 
-/** Text and numbers are escaped; undefined is omitted. */
-type HtmlValue = Html | string | number | undefined | readonly Html[];
+/** Text and numbers are escaped; undefined and false are omitted. */
+export type HtmlValue = Html | string | number | undefined | false | readonly Html[];
 
 /** Builds HTML from a template. Pages have no other way, so every value is escaped. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
@@ -16,7 +16,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
 }
 
 function render(value: HtmlValue): string {
-  if (value === undefined) return '';
+  if (value === undefined || value === false) return '';
   if (value instanceof Html) return value.text;
   if (typeof value === 'object') return value.map(({ text }) => text).join('');
   return escapeHtml(String(value));

@@ -47,12 +47,7 @@ export function layout(
         </header>
         <div id="alarm">${account !== undefined && alarm !== undefined ? alarmView(account, alarm) : undefined}</div>
         <p id="stale" class="stale-notice" role="alert" hidden></p>
-        <main
-          class="wrap"
-          id="content"
-          tabindex="-1"
-          ${refreshMs === undefined ? undefined : html`data-live="${refreshMs}"`}
-        >
+        <main class="wrap" id="content" tabindex="-1" ${refreshMs !== undefined && html`data-live="${refreshMs}"`}>
           ${content}
         </main>
         <footer class="wrap foot">

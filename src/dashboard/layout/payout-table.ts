@@ -9,7 +9,7 @@ interface Column {
   readonly title: string;
   readonly className: string;
   readonly isShown?: (payouts: readonly Payout[]) => boolean;
-  readonly cell: (payout: Payout, context: { readonly base: string } & Shown) => Html | undefined;
+  readonly cell: (payout: Payout, shown: Shown) => Html | string | undefined;
 }
 
 /** A column without values is omitted. */
@@ -37,14 +37,13 @@ const COLUMNS: readonly Column[] = [
     title: 'txhash',
     className: 'code',
     isShown: (payouts) => payouts.some(({ txhash }) => txhash !== undefined),
-    cell: ({ payoutId, paymentId, txhash }, { explorers }) =>
-      txhash === undefined ? undefined : txhashView(txhash, { payoutId, paymentId, explorers, short: true }),
+    cell: (payout, { explorers }) => payout.txhash && txhashView(payout.txhash, payout, explorers, true),
   },
   {
     title: 'Scheduled for',
     className: 'time',
     isShown: (payouts) => payouts.some(({ notBefore }) => notBefore !== undefined),
-    cell: ({ notBefore }) => (notBefore === undefined ? undefined : utcTime(notBefore)),
+    cell: ({ notBefore }) => notBefore && utcTime(notBefore),
   },
   {
     title: 'Last message',
@@ -52,7 +51,7 @@ const COLUMNS: readonly Column[] = [
     isShown: (payouts) => payouts.some((payout) => lastMessage(payout) !== undefined),
     cell: (payout) => {
       const message = lastMessage(payout);
-      return message === undefined ? undefined : html`<bdi>${message}</bdi>`;
+      return message && html`<bdi>${message}</bdi>`;
     },
   },
   {
@@ -72,7 +71,7 @@ export function payoutTable({ base }: Site, payouts: readonly Payout[], shown: S
       (payout) =>
         html`<tr>
           ${payoutCell(base, payout)}
-          ${columns.map(({ title, className, cell }) => tableCell(title, className, cell(payout, { base, ...shown })))}
+          ${columns.map(({ title, className, cell }) => tableCell(title, className, cell(payout, shown)))}
         </tr>`,
     ),
   );
@@ -81,7 +80,7 @@ export function payoutTable({ base }: Site, payouts: readonly Payout[], shown: S
 function payoutCell(base: string, { payoutId, reference }: Payout): Html {
   return html`<th scope="row" class="id">
     <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
-    ${reference === undefined ? undefined : html`<bdi class="quiet line">${reference}</bdi>`}
+    ${reference !== undefined && html`<bdi class="quiet line">${reference}</bdi>`}
   </th>`;
 }
 

@@ -1,9 +1,10 @@
 import { formatMicros, worthInMicros } from '../../control/policy/values.js';
 import { amountField } from '../../base/fields.js';
 import { formatDuration, formatTimeUtc, shorten } from '../../base/format.js';
+import type { Payout } from '../../ledger/payout.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NextStep } from '../../operator/next-steps.js';
-import { html, type Html } from './html.js';
+import { Html, html, type HtmlValue } from './html.js';
 
 export interface Shown {
   readonly currencies: readonly Currency[];
@@ -11,6 +12,48 @@ export interface Shown {
   readonly explorers: ReadonlyMap<number, string>;
   /** Wall clock, ms. */
   readonly wallNow: number;
+}
+
+export function heading(title: Html | string, about: HtmlValue): Html {
+  return html`<div class="heading">
+    <h1>${title}</h1>
+    <p class="quiet">${about}</p>
+  </div>`;
+}
+
+/** Names and values. A row without a value is left out. */
+export function dataList(
+  rows: readonly (readonly [name: string, value: Html | string | number | undefined])[],
+  className = 'data',
+): Html {
+  return html`<dl class="${className}">
+    ${rows.flatMap(([name, value]) =>
+      value === undefined
+        ? []
+        : [
+            html`<div>
+              <dt>${name}</dt>
+              <dd>${value instanceof Html ? value : html`<bdi>${value}</bdi>`}</dd>
+            </div>`,
+          ],
+    )}
+  </dl>`;
+}
+
+/**
+ * Links to other pages of a list.
+ * @param before - what comes before the links
+ */
+export function pager(
+  first: string | undefined,
+  next: string | undefined,
+  nextText: 'Older' | 'Next page',
+  before: readonly Html[] = [],
+): Html {
+  return html`<nav class="more" aria-label="Pages">
+    ${before} ${first !== undefined && html`<a href="${first}">First page</a>`}
+    ${next !== undefined && html`<a href="${next}" rel="next">${nextText}</a>`}
+  </nav>`;
 }
 
 /** @param titles - of the columns; `#` before the title of a column of numbers */
@@ -117,7 +160,7 @@ export function nextStepsSection(steps: readonly NextStep[]): Html | undefined {
         ({ when, command }) =>
           html`<div>
             <dt>${when}</dt>
-            ${command === undefined ? undefined : html`<dd>${commandLine(command)}</dd>`}
+            ${command !== undefined && html`<dd>${commandLine(command)}</dd>`}
           </div>`,
       )}
     </dl>
@@ -128,14 +171,12 @@ const ARROW = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="
   <path d="M6.5 3.5h-3v9h9v-3m-3-6h3v3m0-3-6 6" fill="none" stroke="currentColor" stroke-width="1.4" />
 </svg>`;
 
-interface TxhashOptions {
-  readonly payoutId: string;
-  readonly paymentId: number;
-  readonly explorers: ReadonlyMap<number, string>;
-  readonly short?: true;
-}
-
-export function txhashView(txhash: string, { payoutId, paymentId, explorers, short }: TxhashOptions): Html {
+export function txhashView(
+  txhash: string,
+  { payoutId, paymentId }: Pick<Payout, 'payoutId' | 'paymentId'>,
+  explorers: Shown['explorers'],
+  isShort = false,
+): Html {
   const template = explorers.get(paymentId);
   const href = template?.replace('{txhash}', () => encodeURIComponent(txhash));
   const link =
@@ -150,6 +191,6 @@ export function txhashView(txhash: string, { payoutId, paymentId, explorers, sho
           title="Block explorer"
           >${ARROW}</a
         >`;
-  const shown = short ? html`<span title="${txhash}">${shorten(txhash)}</span>` : html`${txhash}`;
+  const shown = isShort ? html`<span title="${txhash}">${shorten(txhash)}</span>` : html`${txhash}`;
   return html`<bdi class="mono">${shown}</bdi>${copyButton(txhash, `txhash of ${payoutId}`)} ${link}`;
 }

@@ -97,7 +97,7 @@ function pulseView({ tone, headline, detail }: Pulse): Html {
   return html`<strong class="${tone} ${tone === 'good' ? '' : 'trouble'}"
       ><span class="dot" aria-hidden="true"></span>${headline}</strong
     >
-    ${detail === undefined ? undefined : html`<bdi class="quiet line">${detail}</bdi>`}`;
+    ${detail !== undefined && html`<bdi class="quiet line">${detail}</bdi>`}`;
 }
 
 function figures(overview: Overview, isMoving: boolean): Html {

@@ -3,16 +3,12 @@ import type { AccountStatistics } from '../../ledger/reads/statistics.js';
 import { html, type Html } from '../layout/html.js';
 import { tableCell, table } from '../layout/pieces.js';
 
-interface PicturesOptions {
-  readonly range: Range;
-  readonly path: string;
-  /** Wall clock, ms. */
-  readonly wallNow: number;
-}
-
+/** @param wallNow - wall clock, ms */
 export function picturesSection(
   { minutes }: Pick<AccountStatistics, 'minutes'>,
-  { range, path, wallNow }: PicturesOptions,
+  range: Range,
+  path: string,
+  wallNow: number,
 ): Html {
   const slots = toTimeSlots(minutes, PICTURE_SLOTS[range], wallNow);
   const rows = toTimeSlots(minutes, TABLE_SLOTS[range], wallNow);
@@ -73,18 +69,7 @@ function drawSends(slots: readonly TimeSlot[], range: Range): Html {
       const rate = rates[index] ?? 0;
       if (rate === 0) return [];
       const height = Math.max(2, Math.min(1, rate / MOST_SENDS) * PLOT_HEIGHT);
-      const x = toCoordinate((index + BAR_SPACE / 2) * width);
-      return [
-        html`<rect
-          class="bar"
-          x="${x}"
-          y="${toCoordinate(PLOT_HEIGHT - height)}"
-          width="${toCoordinate(width * (1 - BAR_SPACE))}"
-          height="${toCoordinate(height)}"
-        >
-          <title>${formatMinute(slot.at)}: ${slot.sent} sent</title>
-        </rect>`,
-      ];
+      return [drawBar(index, width, PLOT_HEIGHT - height, height, `${formatMinute(slot.at)}: ${slot.sent} sent`)];
     }),
   });
 }
@@ -104,17 +89,9 @@ function drawGaps(slots: readonly TimeSlot[], range: Range): Html {
   const shapes = slots.flatMap(({ at, smallestGapMs, largestGapMs }, index) => {
     if (smallestGapMs === undefined || largestGapMs === undefined) return [];
     const top = toGapY(largestGapMs);
-    return [
-      html`<rect
-        class="${smallestGapMs < 1_000 ? 'bar tone-bad' : 'bar'}"
-        x="${toCoordinate((index + BAR_SPACE / 2) * width)}"
-        y="${top}"
-        width="${toCoordinate(width * (1 - BAR_SPACE))}"
-        height="${toCoordinate(Math.max(3, toGapY(smallestGapMs) - top))}"
-      >
-        <title>${formatMinute(at)}: ${formatGap(smallestGapMs)} to ${formatGap(largestGapMs)}</title>
-      </rect>`,
-    ];
+    const height = Math.max(3, toGapY(smallestGapMs) - top);
+    const title = `${formatMinute(at)}: ${formatGap(smallestGapMs)} to ${formatGap(largestGapMs)}`;
+    return [drawBar(index, width, top, height, title, smallestGapMs < 1_000 ? 'bar tone-bad' : 'bar')];
   });
   return drawPlot({
     id: 'gaps',
@@ -135,6 +112,18 @@ function drawGaps(slots: readonly TimeSlot[], range: Range): Html {
       ...shapes,
     ],
   });
+}
+
+function drawBar(index: number, width: number, y: number, height: number, title: string, className = 'bar'): Html {
+  return html`<rect
+    class="${className}"
+    x="${toCoordinate((index + BAR_SPACE / 2) * width)}"
+    y="${toCoordinate(y)}"
+    width="${toCoordinate(width * (1 - BAR_SPACE))}"
+    height="${toCoordinate(height)}"
+  >
+    <title>${title}</title>
+  </rect>`;
 }
 
 function toGapY(gapMs: number): number {

@@ -53,8 +53,8 @@ function balanceCard({ statistics, gateway, wallNow }: FiguresFacts): Html {
   return html`<div class="card ${covers.every(({ isEnough }) => isEnough) ? '' : 'bad'}">
     <h2>Balance at the gateway</h2>
     ${covers.length === 0 ? html`<p class="quiet">Not known: no worker has got it from the gateway yet.</p>` : covers.map(balanceLine)}
-    ${age === undefined ? undefined : html`<p class="quiet">as of ${age} ago</p>`}
-    ${failure === undefined ? undefined : html`<p class="trouble">The last query failed: <bdi>${failure}</bdi></p>`}
+    ${age !== undefined && html`<p class="quiet">as of ${age} ago</p>`}
+    ${failure !== undefined && html`<p class="trouble">The last query failed: <bdi>${failure}</bdi></p>`}
   </div>`;
 }
 

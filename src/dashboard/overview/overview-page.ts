@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express';
+import type { RequestHandler } from 'express';
 import { formatDuration, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
@@ -14,50 +14,33 @@ import { html, type Html } from '../layout/html.js';
 import { layout, PULSE_PAGE, type Site } from '../layout/layout.js';
 import { payoutTable } from '../layout/payout-table.js';
 import { type Shown, utcTime } from '../layout/pieces.js';
+import type { PageContext } from '../page-context.js';
 import type { AccountWatch, Observation } from './account-watch.js';
 import { picturesSection, type Range } from './charts.js';
 import { describePace, figuresSection } from './figures.js';
-import { judgePulse, type Pulse } from './judge-pulse.js';
+import { judgePulse } from './judge-pulse.js';
 import { needsSection } from './needs-section.js';
 import type { Overview, OverviewReader } from './overview.js';
 import { pulseCard, workersSection } from './pulse-card.js';
 
-interface OverviewOptions {
-  readonly watch: AccountWatch;
-  readonly reader: OverviewReader;
-  readonly explorers: ReadonlyMap<number, string>;
-  readonly site: (request: Request) => Site;
-}
-
-export function createOverview({ watch, reader, explorers, site }: OverviewOptions): RequestHandler {
+export function createOverview(watch: AccountWatch, reader: OverviewReader, context: PageContext): RequestHandler {
   return async (request, response) => {
     const [observation, overview] = await Promise.all([watch.visitSender(), reader.read()]);
     const range: Range = request.query['range'] === 'day' ? 'day' : 'hour';
-    response.send(
-      overviewPage(site(request), overview, {
-        pulse: judgePulse(observation, overview.gateway),
-        observation,
-        range,
-        explorers,
-      }),
-    );
+    response.send(overviewPage(context.site(request), overview, observation, range, context.explorers));
   };
-}
-
-interface OverviewContext {
-  readonly pulse: Pulse;
-  readonly observation: Observation;
-  readonly range: Range;
-  readonly explorers: ReadonlyMap<number, string>;
 }
 
 function overviewPage(
   site: Site,
   overview: Overview,
-  { pulse, observation, range, explorers }: OverviewContext,
+  observation: Observation,
+  range: Range,
+  explorers: PageContext['explorers'],
 ): string {
   const { stats, statistics, gateway, listed, wallNow } = overview;
   const lastSendAgoMs = statistics.lastSendAt === undefined ? undefined : Math.max(0, wallNow - statistics.lastSendAt);
+  const pulse = judgePulse(observation, gateway);
   const isMoving = pulse.tone !== 'bad';
   const { rate, end } = describePace({ ...overview, isMoving });
   const shown = { currencies: gateway.currencies, explorers, wallNow };
@@ -66,9 +49,9 @@ function overviewPage(
     { title: pulse.headline, current: 'overview', ...PULSE_PAGE },
     html`${pulseCard(pulse, observation, { stats, isSigned: site.isSigned ?? false, lastSendAgoMs, pace: [rate, end].filter((text) => text !== undefined) })}
       ${figuresSection({ ...overview, isMoving })} ${needsSection(site, overview)}
-      ${picturesSection(statistics, { range, path: `${site.base}/payouts`, wallNow })} ${stateTiles(site, stats)}
+      ${picturesSection(statistics, range, `${site.base}/payouts`, wallNow)} ${stateTiles(site, stats)}
       ${observation.ledger === undefined ? undefined : workersSection(observation.ledger)}
-      ${URGENT_STATES.map((state) => listSection(site, state, { payouts: listed.get(state) ?? [], stats, shown }))}
+      ${URGENT_STATES.map((state) => listSection(site, state, listed.get(state) ?? [], stats, shown))}
       <p class="quiet as-of">as of ${utcTime(new Date(wallNow).toISOString())}</p>`,
   );
 }
@@ -76,11 +59,9 @@ function overviewPage(
 function listSection(
   site: Site,
   state: PayoutState,
-  {
-    payouts,
-    stats,
-    shown,
-  }: { readonly payouts: readonly Payout[]; readonly stats: AccountStats; readonly shown: Shown },
+  payouts: readonly Payout[],
+  stats: AccountStats,
+  shown: Shown,
 ): Html {
   if (payouts.length === 0) return html``;
   const count = stats[state];

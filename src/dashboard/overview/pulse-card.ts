@@ -2,7 +2,7 @@ import { formatDuration } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { type AccountAdvice, adviseAccount } from '../../operator/account-advice.js';
 import { html, type Html } from '../layout/html.js';
-import { commandLine, tableCell, utcTime, table } from '../layout/pieces.js';
+import { commandLine, dataList, table, tableCell, utcTime } from '../layout/pieces.js';
 import {
   type LedgerObservation,
   type Observation,
@@ -29,7 +29,7 @@ export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: P
   const trouble = pulse.tone === 'good' ? undefined : html`class="trouble"`;
   return html`<section class="pulse ${pulse.tone}" aria-label="Pulse">
     <h1 ${trouble} aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
-    ${detail === undefined ? undefined : html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
+    ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
     ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats))}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
@@ -65,7 +65,7 @@ function vitals(
   const { lastError } = findSender(ledger) ?? {};
   const isTold = lastError !== undefined && pulse.detail?.includes(lastError) === true;
   const isCurrent = redis.kind === 'up';
-  const rows: readonly (readonly [name: string, value: Html | string | undefined])[] = [
+  const rows: Parameters<typeof dataList>[0] = [
     ['Last reply of Redis', isCurrent ? undefined : `${formatDuration(ledger.ageMs)} ago; this was known then:`],
     ['Sender', describeSender(ledger)],
     [
@@ -74,29 +74,22 @@ function vitals(
     ],
     ['Last attempt', isTold ? undefined : describeAttempt(ledger)],
   ];
-  return html`<dl class="vitals">
-    ${rows.map(([name, value]) =>
-      value === undefined
-        ? html``
-        : html`<div>
-            <dt>${name}</dt>
-            <dd><bdi>${value}</bdi></dd>
-          </div>`,
-    )}
-  </dl>`;
+  return dataList(rows, 'vitals');
 }
 
-function describeSender({ life }: LedgerObservation): Html {
-  if (life.kind === 'none') return html`no process holds the lease`;
+function describeSender({ life }: LedgerObservation): Html | string {
+  if (life.kind === 'none') return 'no process holds the lease';
   const heartbeat = {
     checking: 'waiting for a heartbeat',
     alive: 'heartbeat rising',
     silent: `no heartbeat for ${formatDuration(life.kind === 'silent' ? life.silentMs : 0)}`,
   }[life.kind];
-  return html`<span class="mono">${life.owner}</span>, ${heartbeat} <span class="quiet">(epoch ${life.epoch})</span>`;
+  return html`<bdi
+    ><span class="mono">${life.owner}</span>, ${heartbeat} <span class="quiet">(epoch ${life.epoch})</span></bdi
+  >`;
 }
 
-function describeAttempt(ledger: LedgerObservation): Html | string | undefined {
+function describeAttempt(ledger: LedgerObservation): string | undefined {
   const sender = findSender(ledger);
   if (sender === undefined) return undefined;
   const { lastError, nextRetryAt } = sender;
@@ -104,7 +97,7 @@ function describeAttempt(ledger: LedgerObservation): Html | string | undefined {
     return ledger.life.kind === 'alive' ? 'under way' : 'no result is known';
   if (lastError === undefined) return 'no error';
   const inMs = (nextRetryAt ?? 0) - ledger.wallNow;
-  return html`failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
+  return `failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
 }
 
 export function workersSection(ledger: LedgerObservation): Html {

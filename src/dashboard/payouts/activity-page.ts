@@ -3,7 +3,7 @@ import { ACTIVITIES, type Activity } from '../../ledger/reads/activity.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutPath } from '../layout/payout-table.js';
-import { tableCell, utcTime, table } from '../layout/pieces.js';
+import { heading, pager, table, tableCell, utcTime } from '../layout/pieces.js';
 
 interface ActivityList {
   readonly activities: readonly Activity[];
@@ -16,21 +16,15 @@ export function activityPage(site: Site, { activities, next, isFirst }: Activity
   return layout(
     site,
     { title: 'Activity', current: 'activity' },
-    html`<div class="heading">
-        <h1>Activity</h1>
-        <p class="quiet">who did what, and why · newest first</p>
-      </div>
-      ${
-        activities.length > 0
-          ? activityTable(site, activities)
-          : html`<p class="card quiet">
-              ${next === undefined ? `Nothing ${isFirst ? 'was done by an operator so far' : 'more'}.` : 'Nothing among the events searched so far.'}
-            </p>`
-      }
-      <nav class="more" aria-label="Pages">
-        ${isFirst ? undefined : html`<a href="${path}">First page</a>`}
-        ${next === undefined ? undefined : html`<a href="${path}?before=${encodeURIComponent(next)}" rel="next">Older</a>`}
-      </nav>`,
+    html`${heading('Activity', 'who did what, and why · newest first')}
+    ${
+      activities.length > 0
+        ? activityTable(site, activities)
+        : html`<p class="card quiet">
+            ${next === undefined ? `Nothing ${isFirst ? 'was done by an operator so far' : 'more'}.` : 'Nothing among the events searched so far.'}
+          </p>`
+    }
+    ${pager(isFirst ? undefined : path, next && `${path}?before=${encodeURIComponent(next)}`, 'Older')}`,
   );
 }
 

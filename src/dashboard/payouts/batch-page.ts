@@ -6,7 +6,7 @@ import { batchSteps } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutTable, stateBadge } from '../layout/payout-table.js';
-import { nextStepsSection, type Shown, tableCell, table } from '../layout/pieces.js';
+import { heading, nextStepsSection, type Shown, table, tableCell } from '../layout/pieces.js';
 import { csvPath, listPath } from './list-query.js';
 
 interface BatchView {
@@ -26,14 +26,14 @@ export function batchPage(site: Site, { batch, summary, urgent }: BatchView, sho
   return layout(
     site,
     { title: `Batch ${batch}`, current: 'list', refreshMs: Math.max(REFRESH_MS, total * REFRESH_MS_PER_PAYOUT) },
-    html`<div class="heading">
-        <h1>Batch <bdi class="mono">${batch}</bdi></h1>
-        <p class="quiet">${formatCount(total, 'payout')}${isWhole ? '' : ' counted; the batch is larger'}</p>
-      </div>
+    html`${heading(
+        html`Batch <bdi class="mono">${batch}</bdi>`,
+        `${formatCount(total, 'payout')}${isWhole ? '' : ' counted; the batch is larger'}`,
+      )}
       ${progressCard(counts, total)} ${sumsTable(site, batch, summary, shown)}
-      ${messages.length === 0 ? undefined : messagesTable(site, batch, messages)}
+      ${messages.length > 0 && messagesTable(site, batch, messages)}
       ${nextStepsSection(batchSteps(batch, counts, site.platformId, site))}
-      ${urgent.length === 0 ? undefined : urgentSection(site, batch, urgent, shown)}
+      ${urgent.length > 0 && urgentSection(site, batch, urgent, shown)}
       <nav class="more" aria-label="Payouts of the batch">
         <a href="${site.base}${csvPath({ batch })}" download>Download all as CSV</a>
         <a href="${site.base}${listPath({ batch })}">All payouts of the batch</a>

@@ -13,11 +13,9 @@ import { batchField, type Payout } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
 import { URGENT_STATES } from '../../ledger/states.js';
 import { formatCommand } from '../../operator/next-steps.js';
-import type { ControlFiles } from '../control/control-files.js';
 import { readPayoutControl } from '../control/payout-control.js';
-import type { Site } from '../layout/layout.js';
 import { batchPath, payoutPath } from '../layout/payout-table.js';
-import type { Shown } from '../layout/pieces.js';
+import type { PageContext } from '../page-context.js';
 import { messagePage } from '../respond.js';
 import { activityPage } from './activity-page.js';
 import { batchPage } from './batch-page.js';
@@ -34,16 +32,9 @@ import { payoutPage } from './payout-page.js';
 
 const URGENT_ON_BATCH = 5;
 
-interface FindPagesOptions {
-  readonly ledger: PayoutLedger;
-  readonly files: ControlFiles;
-  readonly explorers: ReadonlyMap<number, string>;
-  readonly site: (request: Request) => Site;
-}
-
 /** Pages to find payouts: search, lists, payout, batch, activity. The next router gets unknown paths. */
-export function createFindPages(options: FindPagesOptions): Router {
-  const pages = new FindPages(options);
+export function createFindPages(context: PageContext): Router {
+  const pages = new FindPages(context);
   const router = Router();
   router.get('/payouts', async (request, response, next) => {
     const show = pages.choose(request);
@@ -62,16 +53,12 @@ export function createFindPages(options: FindPagesOptions): Router {
 type Page = (request: Request, response: Response) => Promise<void>;
 
 class FindPages {
+  readonly #context: PageContext;
   readonly #ledger: PayoutLedger;
-  readonly #files: ControlFiles;
-  readonly #explorers: FindPagesOptions['explorers'];
-  readonly #site: FindPagesOptions['site'];
 
-  constructor({ ledger, files, explorers, site }: FindPagesOptions) {
-    this.#ledger = ledger;
-    this.#files = files;
-    this.#explorers = explorers;
-    this.#site = site;
+  constructor(context: PageContext) {
+    this.#context = context;
+    this.#ledger = context.ledger;
   }
 
   choose({ query }: Request): Page | undefined {
@@ -84,28 +71,26 @@ class FindPages {
   }
 
   async showPayout(request: Request, response: Response, payoutId: string): Promise<void> {
-    const [payout, shown] = await Promise.all([this.#find(payoutId), this.#shown()]);
+    const [payout, shown] = await Promise.all([this.#find(payoutId), this.#context.shown()]);
     if (payout === undefined) {
-      this.#notFound(request, response, await describeMissing(this.#ledger.connection, payoutId));
+      this.#context.notFound(request, response, await describeMissing(this.#ledger.connection, payoutId));
       return;
     }
-    const control = await readPayoutControl(this.#ledger.connection, payout, this.#files, shown.currencies);
-    response.send(payoutPage(this.#site(request), payout, shown, control));
+    const control = await readPayoutControl(this.#context, payout, shown);
+    response.send(payoutPage(this.#context.site(request), payout, shown, control));
   }
 
   async sendCsv(request: Request, response: Response): Promise<void> {
     const query = readListQuery(request.query);
     if (query === undefined || Object.keys(query.problems).length > 0) {
-      this.#notFound(request, response, 'There is no such list.');
+      this.#context.notFound(request, response, 'There is no such list.');
       return;
     }
     const { connection } = this.#ledger;
     const day = new Date(connection.clock.wallNow()).toISOString().slice(0, 10);
     const fileName = ['payouts', connection.platformId, ...Object.values(query.texts), day].join('-');
-    await sendCsv(response, connection, query, {
-      fileName: `${fileName.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120)}.csv`,
-      isHead: request.method === 'HEAD',
-    });
+    response.attachment(`${fileName.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120)}.csv`);
+    await sendCsv(response, connection, query, request.method === 'HEAD');
   }
 
   async showBatch(request: Request, response: Response): Promise<void> {
@@ -114,29 +99,29 @@ class FindPages {
     const batch = batchField.safeParse(name);
     const summary = batch.success ? await readBatchSummary(connection, batch.data) : undefined;
     if (!batch.success || summary === undefined || summary.total === 0) {
-      this.#notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
+      this.#context.notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
       return;
     }
     const states = URGENT_STATES.filter((state) => summary.sums[state].length > 0);
     const [shown, ...found] = await Promise.all([
-      this.#shown(),
+      this.#context.shown(),
       ...states.map((state) => findPayouts(connection, { batch: batch.data, state }, { limit: URGENT_ON_BATCH })),
     ]);
     const urgent = found.flatMap(({ payouts }) => payouts);
-    response.send(batchPage(this.#site(request), { batch: batch.data, summary, urgent }, shown));
+    response.send(batchPage(this.#context.site(request), { batch: batch.data, summary, urgent }, shown));
   }
 
   async showActivity(request: Request, response: Response): Promise<void> {
     const { before } = request.query;
     if (before !== undefined && !(typeof before === 'string' && /^(event )?\d{1,16}-\d{1,16}$/.test(before))) {
-      this.#notFound(request, response, 'There is no such page.');
+      this.#context.notFound(request, response, 'There is no such page.');
       return;
     }
     const page = await readActivity(this.#ledger.connection, {
       limit: LISTED_ON_PAGE,
       ...(before === undefined ? {} : { before }),
     });
-    response.send(activityPage(this.#site(request), { ...page, isFirst: before === undefined }));
+    response.send(activityPage(this.#context.site(request), { ...page, isFirst: before === undefined }));
   }
 
   /** Opens a single exact match; lists anything else. */
@@ -157,14 +142,15 @@ class FindPages {
         const message = `No payout has the id, the txhash or the reference “${text}”.`;
         response
           .status(404)
-          .send(messagePage(this.#site(request), { title: 'Nothing found', text: message, search: text }));
+          .send(messagePage(this.#context.site(request), { title: 'Nothing found', text: message, search: text }));
       } else await this.#sendList(request, response, query, text);
     }
   }
 
   async #showList(request: Request, response: Response): Promise<void> {
     const query = readListQuery(request.query);
-    if (query === undefined || 'state' in query.problems) this.#notFound(request, response, 'Unknown state or page.');
+    if (query === undefined || 'state' in query.problems)
+      this.#context.notFound(request, response, 'Unknown state or page.');
     else await this.#sendList(request, response, query);
   }
 
@@ -176,15 +162,11 @@ class FindPages {
       isUsable
         ? findListed(connection, query, { limit: LISTED_ON_PAGE })
         : { payouts: [], next: undefined, searched: 0 },
-      this.#shown(),
+      this.#context.shown(),
     ]);
     const isFound = listed.payouts.length > 0 || search === undefined;
     response.status(!isUsable ? 400 : isFound ? 200 : 404);
-    response.send(listPage(this.#site(request), { query, listed, stats, search }, shown));
-  }
-
-  #notFound(request: Request, response: Response, text: string): void {
-    response.status(404).send(messagePage(this.#site(request), { title: 'Not found', text }));
+    response.send(listPage(this.#context.site(request), { query, listed, stats, search }, shown));
   }
 
   async #find(payoutId: string): Promise<Payout | undefined> {
@@ -193,12 +175,6 @@ class FindPages {
 
   async #isBatch(batch: string): Promise<boolean> {
     return (await listPayoutIds(this.#ledger.connection, { batch, limit: 1 })).payoutIds.length > 0;
-  }
-
-  async #shown(): Promise<Shown> {
-    const { connection } = this.#ledger;
-    const { currencies } = await readGatewayFacts(connection);
-    return { currencies, explorers: this.#explorers, wallNow: connection.clock.wallNow() };
   }
 }
 
@@ -215,24 +191,19 @@ const ROWS_AT_ONCE = 500;
 /** Time of one search step, so that a download with few rows notices when its reader has gone. */
 const STEP_MS = 1_000;
 
-interface CsvOptions {
-  readonly fileName: string;
-  /** HEAD gets the headers only. */
-  readonly isHead: boolean;
-}
-
 /**
  * Sends all rows of a list as CSV, page by page, as fast as the client reads. If Redis becomes unavailable, it breaks
  * the connection: a cut-off file must not look whole.
+ * @param isHead - HEAD gets the headers only
  */
 export async function sendCsv(
   response: Response,
   connection: LedgerConnection,
   query: ListQuery,
-  { fileName, isHead }: CsvOptions,
+  isHead: boolean,
 ): Promise<void> {
   let page = await findListed(connection, query, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });
-  response.type('text/csv').attachment(fileName);
+  response.type('text/csv');
   if (isHead) {
     response.end();
     return;

@@ -4,7 +4,7 @@ import { PAYOUT_STATES, STATE_MEANING } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { batchPath, payoutTable, stateBadge } from '../layout/payout-table.js';
-import type { Shown } from '../layout/pieces.js';
+import { heading, pager, type Shown } from '../layout/pieces.js';
 import { stateTiles } from '../overview/overview-page.js';
 import {
   csvPath,
@@ -31,21 +31,18 @@ export function listPage(site: Site, list: PayoutList, shown: Shown): string {
   return layout(
     site,
     { title, search: search ?? '', current: 'list' },
-    html`<div class="heading">
-        <h1>${isIndex(query) && state !== undefined ? stateBadge(state) : title}</h1>
-        <p class="quiet">${describeOrder(query)}</p>
-      </div>
+    html`${heading(isIndex(query) && state !== undefined ? stateBadge(state) : title, describeOrder(query))}
       ${search === undefined ? undefined : otherMeanings(site, query, search)}
       ${Object.keys(query.texts).every((field) => field === 'state') ? html`<div class="listing">${stateTiles(site, stats, state)}</div>` : undefined}
       ${findForm(site, query, search !== undefined)}
       <section class="list" aria-label="Payouts">
-        ${batch === undefined ? undefined : html`<p class="above"><a href="${site.base}${batchPath(batch)}">Progress and sums of batch ${batch}</a></p>`}
+        ${batch !== undefined && html`<p class="above"><a href="${site.base}${batchPath(batch)}">Progress and sums of batch ${batch}</a></p>`}
         ${
           listed.payouts.length > 0
             ? payoutTable(site, listed.payouts, shown, title)
             : html`<p class="card quiet">${nothingText(query, listed)}</p>`
         }
-        ${pager(site, query, listed)}
+        ${pagerOf(site, query, listed)}
       </section>`,
   );
 }
@@ -93,17 +90,17 @@ function otherMeanings({ base }: Site, { texts }: ListQuery, search: string): Ht
   </p>`;
 }
 
-function pager({ base }: Site, { texts, after }: ListQuery, { payouts, next, searched }: ListedPayouts): Html {
+function pagerOf({ base }: Site, { texts, after }: ListQuery, { payouts, next, searched }: ListedPayouts): Html {
   const read =
     next === undefined || searched === undefined || payouts.length === LISTED_ON_PAGE
       ? undefined
       : `${formatCount(searched, 'payout')} searched for this page, more to search.`;
-  return html`<nav class="more" aria-label="Pages">
-    ${read === undefined ? undefined : html`<span class="quiet">${read}</span>`}
-    ${payouts.length === 0 ? undefined : html`<a href="${base}${csvPath(texts)}" download>Download all as CSV</a>`}
-    ${after === undefined ? undefined : html`<a href="${base}${listPath(texts)}">First page</a>`}
-    ${next === undefined ? undefined : html`<a href="${base}${listPath(texts, next)}" rel="next">Next page</a>`}
-  </nav>`;
+  const before = [
+    ...(read === undefined ? [] : [html`<span class="quiet">${read}</span>`]),
+    ...(payouts.length === 0 ? [] : [html`<a href="${base}${csvPath(texts)}" download>Download all as CSV</a>`]),
+  ];
+  const first = after && `${base}${listPath(texts)}`;
+  return pager(first, next && `${base}${listPath(texts, next)}`, 'Next page', before);
 }
 
 interface Input {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { compareSend, type RemovalContext } from '../../../src/cli/audit/compare-send.js';
+import { compareSend, type Removal } from '../../../src/cli/audit/compare-send.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { type AuditedRecord, KnownAttempts } from '../../../src/ledger/reads/read-audited.js';
 import type { Payout } from '../../../src/ledger/payout.js';
@@ -21,16 +21,12 @@ function found(of: Payout, tokens = 't-1'): AuditedRecord {
 }
 
 const DAY_MS = 86_400_000;
-const REMOVAL: RemovalContext = {
+const REMOVAL: Removal = {
   ...{ hasLater: false, retentionDays: 30, isArchived: false, now: aSend('p', 1).at + 30 * DAY_MS },
 };
 
 /** The words of what is found: `right`, `on word` or kinds. */
-function compare(
-  outcome: JournaledOutcome | undefined,
-  record: AuditedRecord,
-  removal: Partial<RemovalContext> = {},
-): string {
+function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, removal: Partial<Removal> = {}): string {
   const send = aSend('p', 1, { attempt: 1, ...(outcome && { outcome }) });
   const { findings, isOnWord } = compareSend(send, record, { ...REMOVAL, ...removal });
   return isOnWord ? 'on word' : findings.length === 0 ? 'right' : findings.map(({ kind }) => kind).join();

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
-import { defineCancelCommand } from '../../../src/cli/commands/cancel-command.js';
+import { defineCancelCommand } from '../../../src/cli/commands/change-commands.js';
 import { defineResolveCommand } from '../../../src/cli/commands/resolve-command.js';
 import { testRedisUrl } from '../../support/account.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';

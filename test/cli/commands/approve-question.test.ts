@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Command } from 'commander';
-import { defineApproveCommand } from '../../../src/cli/commands/approvals-command.js';
+import { defineApproveCommand } from '../../../src/cli/approvals/approvals-command.js';
 import { createOutput, createProcessContext, type CliContext } from '../../../src/cli/context/cli-context.js';
 import { StoppedError } from '../../../src/base/errors.js';
 import { testRedisUrl } from '../../support/account.js';

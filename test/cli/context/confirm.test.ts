@@ -16,30 +16,30 @@ describe('confirm', () => {
   it.each(['y', 'Y', ' yes '])('continues after %j', async (answer) => {
     const asked = terminal();
     asked.typed.write(`${answer}\n`);
-    await confirm('Continue?', { terminal: asked });
+    await confirm('Continue?', asked);
     expect(asked.shown()).toContain('Continue? [y/N] ');
   });
 
   it.each(['', 'n', 'yesterday', 'no'])('stops after %j', async (answer) => {
     const asked = terminal();
     asked.typed.write(`${answer}\n`);
-    await expect(confirm('Continue?', { terminal: asked })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(confirm('Continue?', asked)).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('stops when the input ends', async () => {
     const asked = terminal();
     asked.typed.end();
-    await expect(confirm('Continue?', { terminal: asked })).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(confirm('Continue?', asked)).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('stops when the command is ended', async () => {
     const stop = new AbortController();
-    const answer = confirm('Continue?', { terminal: terminal(), signal: stop.signal });
+    const answer = confirm('Continue?', terminal(), stop.signal);
     stop.abort();
     await expect(answer).rejects.toMatchObject({ code: 'STOPPED' });
   });
 
   it('wants --yes where nobody can be asked', async () => {
-    await expect(confirm('Continue?', { terminal: terminal(false) })).rejects.toThrow(/--yes: is required/);
+    await expect(confirm('Continue?', terminal(false))).rejects.toThrow(/--yes: is required/);
   });
 });

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
+import type { Finding } from '../../../src/cli/doctor/check-result.js';
 import { checkWorker } from '../../../src/cli/doctor/check-services.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 
@@ -23,18 +23,18 @@ const ACCOUNT = {
 };
 
 /** What doctor makes of a `/readyz` with this body. */
-async function judge(body: unknown, host = '127.0.0.1'): Promise<CheckResult[]> {
+async function judge(body: unknown, host = '127.0.0.1'): Promise<Finding[]> {
   server = createServer((_, response) => {
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server?.listen(0, resolve));
-  return checkWorker({ host, port: (server.address() as AddressInfo).port }, [7]);
+  return checkWorker(host, (server.address() as AddressInfo).port, [7]);
 }
 
 describe('payouts doctor asks the worker, which', () => {
   it('is well', async () => {
     const body = { ready: true, redis: 'up', accounts: [ACCOUNT] };
-    const well = [{ name: 'worker', status: 'ok', detail: 'sender, without warnings' }];
+    const well = [{ status: 'ok', detail: 'sender, without warnings' }];
     expect(await judge(body)).toEqual(well);
   });
 
@@ -71,7 +71,7 @@ describe('payouts doctor asks the worker, which', () => {
 
   it('is no worker, or is not there', async () => {
     expect(await judge('<html>')).toMatchObject([{ status: 'warning', detail: expect.stringContaining('no worker') }]);
-    const none = await checkWorker({ host: '127.0.0.1', port: await findFreePort() }, [7]);
+    const none = await checkWorker('127.0.0.1', await findFreePort(), [7]);
     expect(none).toMatchObject([
       { status: 'warning', detail: expect.stringMatching(/no worker responds at .*ECONNREFUSED/) },
     ]);

@@ -11,7 +11,7 @@ async function read(text: string | Buffer, { mustEnd = false, chunkBytes = 65_53
   const chunks: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.subarray(at, at + chunkBytes));
   const rows: Row[] = [];
-  for await (const row of readCsvRows(Readable.from(chunks, { objectMode: false }), PAYOUT_TABLE, { mustEnd })) {
+  for await (const row of readCsvRows(Readable.from(chunks, { objectMode: false }), PAYOUT_TABLE, mustEnd)) {
     rows.push(row);
   }
   return rows;
@@ -94,7 +94,7 @@ describe('readCsvRows', () => {
 
 async function readRecords(text: string): Promise<CsvValues[]> {
   const records: CsvValues[] = [];
-  for await (const record of readCsvRecords(Readable.from([Buffer.from(text)]), { mustEnd: false })) {
+  for await (const record of readCsvRecords(Readable.from([Buffer.from(text)]), false)) {
     records.push(record);
   }
   return records;

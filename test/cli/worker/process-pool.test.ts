@@ -60,7 +60,7 @@ async function run(count: number): Promise<void> {
     started.push(child);
     return child;
   };
-  pool = new ProcessPool({ count, start, clock, logger });
+  pool = new ProcessPool(count, start, clock, logger);
   void pool.run(stop.signal).then((found) => (end = found));
   await clock.advance(0);
 }

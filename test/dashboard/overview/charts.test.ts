@@ -28,7 +28,7 @@ describe('time slots', () => {
 
 describe('the pictures', () => {
   const draw = (minutes: readonly MinuteStatistics[]): string =>
-    picturesSection({ minutes }, { range: 'hour', path: '/payouts', wallNow: NOW }).text;
+    picturesSection({ minutes }, 'hour', '/payouts', NOW).text;
 
   it('have a name, a description, a table that says the same, and no inline style', () => {
     const page = draw([minute(3), minute(2), minute(0)]);

@@ -98,7 +98,7 @@ async function downloadWatched(
   app.get('/list.csv', async (_, response) => {
     const write = response.write.bind(response) as (chunk: string) => boolean;
     response.write = (chunk: string) => onWrite(chunk, response, write, redis);
-    if (query !== undefined) await sendCsv(response, connection, query, { fileName: 'list.csv', isHead: false });
+    if (query !== undefined) await sendCsv(response, connection, query, false);
   });
   const server = createServer(app).listen(0, '127.0.0.1');
   await once(server, 'listening');

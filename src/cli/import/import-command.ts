@@ -1,36 +1,65 @@
+import { type Command, Option } from 'commander';
 import { isAborted } from '../../base/clock.js';
 import { readConfig } from '../../base/config.js';
-import { ConflictError, InvalidInputError, StoppedError } from '../../base/errors.js';
-import type { CliContext } from '../context/cli-context.js';
-import { confirm } from '../context/confirm.js';
-import type { SigningKey } from '../../control/keys/signing-key.js';
+import { ConflictError, StoppedError } from '../../base/errors.js';
+import { formatCount, formatDuration } from '../../base/format.js';
 import { checkSignable, PayoutSigner } from '../../control/intents/intent-signer.js';
-import type { Currency } from '../../ledger/reads/gateway-facts.js';
-import type { NewPayout } from '../../ledger/payout.js';
+import type { SigningKey } from '../../control/keys/signing-key.js';
+import { type NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
+import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
-import { formatCount, formatDuration } from '../../base/format.js';
 import { readCurrencies, withAccount } from '../context/account.js';
-import { checkRows, type CheckedPayout, type FileCheck } from './check-rows.js';
+import type { CliContext } from '../context/cli-context.js';
+import { confirm, requireOperator } from '../context/confirm.js';
+import { checkBatch, help, readVariable } from '../context/flags.js';
+import { readAudience, readEnvironmentKey } from '../context/keys.js';
+import { checkFile, type CheckedPayout, type FileCheck, refuseUnusable } from './check-rows.js';
 import { formatTotals, type CurrencyTotal } from './currency-totals.js';
-import type { ImportSource } from './open-source.js';
+import { type ImportSource, openSource } from './open-source.js';
 import { RowMessages, startProgress } from './progress.js';
+import { DELIMITERS, type Delimiter } from './read-records.js';
 
-interface ImportOptions {
-  readonly batch: string | undefined;
-  readonly dryRun: boolean;
-  readonly skipInvalid: boolean;
-  readonly yes: boolean;
-  readonly json: boolean;
-  /** Between two sends of the account, ms. */
-  readonly intervalMs: number;
-  readonly checksums: boolean;
-  /** Undefined if payouts are not signed. */
-  readonly key: SigningKey | undefined;
-  /** The environment that the key signs for. */
-  readonly audience: string | undefined;
-  readonly signal: AbortSignal;
+interface Flags {
+  readonly batch?: string;
+  readonly delimiter?: Delimiter;
+  readonly dryRun?: true;
+  readonly skipInvalid?: true;
+  readonly yes?: true;
+  readonly json?: true;
+}
+
+const HELP = help(
+  `CSV names its columns in the first line: payout_id, payment_id, amount, address_to; optional destination_tag, symbol, reference,
+priority, not_before, metadata, requested_by. JSON lines have payoutId, paymentId and so on. docs/import.md has the rules.
+
+Every row is checked before anything is enqueued, and every error names its line. After a stop run the same command again:
+payouts that already exist are counted, never doubled. With PAYOUT_SIGNING_KEY_FILE the payouts are signed.
+
+Exit codes: 0 all are in the queue. 1 stopped, or Redis unavailable: run it again. 2 rows have errors, nothing was enqueued. 4 some
+payouts already exist, or were removed, with different data; all others were enqueued.`,
+  'payouts import salaries.csv --dry-run',
+  'payouts import salaries.csv --batch 2030-01-salaries',
+  'your-program | payouts import - --yes --json',
+  'payouts list --batch 2030-01-salaries --all --csv > results.csv',
+);
+
+export function defineImportCommand(command: Command, context: CliContext): void {
+  const delimiter = new Option(
+    '--delimiter <character>',
+    'between the values of a CSV file (default: as its first line)',
+  );
+  command
+    .argument('<file>', 'the file, or - for stdin')
+    .option('--batch <name>', 'group the payouts for list and stats')
+    .addOption(delimiter.choices(DELIMITERS))
+    .option('--dry-run', 'check and total the file, enqueue nothing; needs no Redis')
+    .option('--skip-invalid', 'enqueue the valid rows although others have errors')
+    .option('-y, --yes', 'do not ask for confirmation; required without a terminal')
+    .option('--json', 'print {rows, payouts, invalid, totals, created, existing, conflicts, …} as JSON')
+    .addHelpText('after', HELP)
+    .action(async (path: string, flags: Flags) => importFile(context, path, flags));
 }
 
 type Conflict = Extract<EnqueueResult, { kind: 'conflict' | 'removed' }> & { readonly line: number };
@@ -48,7 +77,14 @@ interface EnqueueCounts {
 interface ImportRun {
   readonly context: CliContext;
   readonly source: ImportSource;
-  readonly options: ImportOptions;
+  readonly flags: Flags;
+  /** Between two sends of the account, ms. */
+  readonly intervalMs: number;
+  /** Undefined if payouts are not signed. */
+  readonly key: SigningKey | undefined;
+  /** The environment that the key signs for. */
+  readonly audience: string | undefined;
+  readonly signal: AbortSignal;
   readonly counts: EnqueueCounts;
   /** Read once. */
   readonly currencies: () => Promise<readonly Currency[]>;
@@ -58,73 +94,57 @@ interface ImportRun {
  * @throws InvalidInputError if the file has no payout, or errors that it may not skip
  * @throws ConflictError if payouts exist with other data, after enqueuing all others
  */
-export async function runImport(context: CliContext, source: ImportSource, options: ImportOptions): Promise<void> {
+async function importFile(context: CliContext, path: string, flags: Flags): Promise<void> {
+  const { environment, terminal } = context;
+  const { batch, dryRun, yes, json } = flags;
+  checkBatch(batch);
+  const names = dryRun ? [] : (['REDIS_URL', 'GATEWAY_PLATFORM_ID'] as const);
+  const { WITHDRAW_INTERVAL_MS: intervalMs, PAYOUT_CHECK_ADDRESSES: checksums } = readConfig(
+    ['WITHDRAW_INTERVAL_MS', 'PAYOUT_CHECK_ADDRESSES', ...names],
+    environment,
+  );
+  // Fails before a large file is read.
+  const key = readEnvironmentKey(environment);
+  const audience = key === undefined || dryRun ? undefined : readAudience(environment);
+  if (!yes && !dryRun) requireOperator(terminal, path);
+  const signal = context.stopSignal();
+  const source = await openSource(path, signal, undefined, flags.delimiter);
   const counts: EnqueueCounts = { created: 0, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 };
   let reading: Promise<readonly Currency[]> | undefined;
   const currencies = async () => (reading ??= readCurrencies(context));
-  const run: ImportRun = { context, source, options, counts, currencies };
-  const { check, checked } = await checkSource(run);
+  const run: ImportRun = { context, source, flags, intervalMs, key, audience, signal, counts, currencies };
+  const check = (payout: NewPayout): void => {
+    if (key !== undefined) checkSignable(payout, Date.now());
+  };
+  const file = await checkFile(context, source, { batch, checksums, currencies, check }, signal);
   try {
-    await importChecked(run, check, checked);
+    await importChecked(run, file.check, file.checked);
   } finally {
     // A program also learns how many payouts were enqueued before an error.
-    if (options.json) writeSummary(run, check);
+    if (json) writeSummary(run, file.check);
   }
   if (counts.conflicts === 0) return;
   const what = formatCount(counts.conflicts, 'payout');
   throw new ConflictError(`${what} not enqueued: the payoutId already exists, or was removed, with different data`);
 }
 
-async function checkSource({ context, source, options, currencies }: ImportRun): ReturnType<typeof checkRows> {
-  const messages = new RowMessages(context);
-  const progress = startProgress('Checking ', source.sizeBytes, context.terminal.output);
-  try {
-    return await checkRows(source, {
-      batch: options.batch,
-      signal: options.signal,
-      checksums: options.checksums,
-      currencies,
-      check: (payout) => {
-        if (options.key !== undefined) checkSignable(payout, Date.now());
-      },
-      onProblem: messages.addProblem,
-      onProgress: (rows) => {
-        progress.update(source.sizeBytes === undefined ? rows : source.bytesRead());
-      },
-    });
-  } finally {
-    progress.stop();
-    messages.end();
-  }
-}
-
 async function importChecked(run: ImportRun, check: FileCheck, checked: readonly CheckedPayout[]): Promise<void> {
-  const { context, source, counts } = run;
-  const { dryRun, skipInvalid, yes, json, intervalMs } = run.options;
-  refuseUnusable(source, check, skipInvalid);
+  const { context, source, counts, intervalMs, signal } = run;
+  const { dryRun, skipInvalid, yes, json } = run.flags;
+  refuseUnusable(source, check, 'enqueued', skipInvalid ? undefined : 'fix them, or skip them with --skip-invalid');
   // With --json, stdout has one object, but the operator must see the check before a yes.
   const described = describeCheck(check, intervalMs, await run.currencies());
   if (!json) context.write(described);
   else if (!yes && !dryRun) context.writeError(described);
   if (!dryRun) {
-    if (!yes) await askToEnqueue(run, check);
+    if (!yes) {
+      const account = readVariable('GATEWAY_PLATFORM_ID', context.environment);
+      const question = `Enqueue ${formatCount(check.payouts, 'payout')} for account ${account}?`;
+      await confirm(question, context.terminal, signal);
+    }
     await enqueueAll(run, checked);
   }
   if (!json) context.write(dryRun ? 'Dry run: nothing was enqueued.\n' : describeCounts(counts));
-}
-
-function refuseUnusable({ name }: ImportSource, { rows, payouts, invalid }: FileCheck, skipInvalid: boolean): void {
-  if (invalid > 0 && !skipInvalid) {
-    const message = `${invalid} of ${formatCount(rows, 'row')} ${invalid === 1 ? 'has' : 'have'} errors, nothing was enqueued; fix them, or skip them with --skip-invalid`;
-    throw new InvalidInputError([{ field: name, message }]);
-  }
-  if (payouts === 0) throw new InvalidInputError([{ field: name, message: 'contains no payouts' }]);
-}
-
-async function askToEnqueue({ context, options }: ImportRun, { payouts }: FileCheck): Promise<void> {
-  const { GATEWAY_PLATFORM_ID: platformId } = readConfig(['GATEWAY_PLATFORM_ID'], context.environment);
-  const question = `Enqueue ${formatCount(payouts, 'payout')} for account ${platformId}?`;
-  await confirm(question, { terminal: context.terminal, signal: options.signal });
 }
 
 async function enqueueAll(run: ImportRun, checked: readonly CheckedPayout[]): Promise<void> {
@@ -153,7 +173,7 @@ async function enqueueAll(run: ImportRun, checked: readonly CheckedPayout[]): Pr
 
 /** An existing payout is a result, so a second run continues the first. */
 async function* enqueueChunks(
-  { options: { key, audience, signal } }: ImportRun,
+  { key, audience, signal }: ImportRun,
   account: LedgerAccess,
   checked: readonly CheckedPayout[],
 ): AsyncGenerator<readonly EnqueueResult[]> {
@@ -189,8 +209,8 @@ function countResults(
   }
 }
 
-function writeSummary({ context, source, options, counts }: ImportRun, check: FileCheck): void {
-  const { batch, dryRun, intervalMs } = options;
+function writeSummary({ context, source, flags, intervalMs, counts }: ImportRun, check: FileCheck): void {
+  const { batch, dryRun = false } = flags;
   const estimatedMs = check.payouts * intervalMs;
   context.writeJson({ file: source.name, batch, ...check, estimatedMs, dryRun, ...counts });
 }

@@ -1,0 +1,191 @@
+import type { Command } from 'commander';
+import { isAborted } from '../../base/clock.js';
+import { StoppedError } from '../../base/errors.js';
+import { parseUploadedApproval, storeApproval, type UploadedApproval } from '../../control/operator/store-approval.js';
+import { openSource, readEachRow } from '../import/open-source.js';
+import { RowMessages } from '../import/progress.js';
+import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
+import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import { type Payout } from '../../ledger/payout.js';
+import { addApprovalOptions, type ApprovalFlags, ApprovalTally, decidePayouts } from './decide-payouts.js';
+import { describeNeeds, waitedMs } from './describe-approvable.js';
+import { readNamed, readWaiting } from './read-chosen.js';
+import { withAccount } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { type ApprovalCheck, openApprovalCheck, requireKeyring } from '../context/keys.js';
+import { checkBatch, help, refuse } from '../context/flags.js';
+import { toApprovalsJson } from '../output/payout-json.js';
+import { formatTable } from '../output/format-table.js';
+
+export function defineApprovalsCommand(command: Command, context: CliContext): void {
+  command
+    .option('--json', 'print each payout as one line of JSON')
+    .addHelpText(
+      'after',
+      help(
+        'The longest waiting first, as Redis has them. With PAYOUT_KEYS_FILE it is verified who approved so far; nothing else is.',
+        'payouts approvals',
+        'payouts approvals --json | jq -r .payoutId',
+      ),
+    )
+    .action(async ({ json }: { readonly json?: true }) => {
+      const check = await openApprovalCheck(context.environment);
+      await withAccount(context, async ({ ledger: { connection } }) => {
+        const { payouts, unreadable } = await readWaiting(connection, { state: 'held' });
+        const now = Date.now();
+        if (json) for (const payout of payouts) context.writeJson(toJson(payout, check, now));
+        else {
+          const { currencies } = await readGatewayFacts(connection);
+          context.write(describeAll(payouts, check, currencies, context.colours, now));
+        }
+        for (const { message } of unreadable) context.writeError(`${message}\n`);
+      });
+    });
+}
+
+function toJson(payout: Payout, check: ApprovalCheck | undefined, now: number): object {
+  const { payoutId, paymentId, amount, symbol, addressTo, batch, requestedBy, signed, held, updatedAt } = payout;
+  return {
+    ...{ payoutId, paymentId, amount, symbol, addressTo, batch, requestedBy, signedBy: signed?.key },
+    ...{ rule: held?.rule, message: held?.message, needs: held?.needs, until: held?.until },
+    ...{ heldSince: updatedAt, waitedMs: waitedMs(payout, now), approvals: toApprovalsJson(payout, check?.(payout)) },
+  };
+}
+
+function describeAll(
+  payouts: readonly Payout[],
+  check: ApprovalCheck | undefined,
+  currencies: readonly Currency[],
+  colours: CliContext['colours'],
+  now: number,
+): string {
+  if (payouts.length === 0) return 'No payout waits for approval.\n';
+  const head = ['PAYOUT', 'AMOUNT', 'ADDRESS', 'RULE', 'MISSING', 'WAITS'];
+  const rows = payouts.map((payout) => {
+    const { payoutId, amount, paymentId, addressTo, held } = payout;
+    const money = formatMoney(amount, paymentId, currencies);
+    const wait = formatDuration(waitedMs(payout, now));
+    return [payoutId, money, addressTo, held?.rule ?? '', describeMissing(payout, check), wait];
+  });
+  return formatTable([head.map((text) => colours.dim(text)), ...rows], [1]);
+}
+
+function describeMissing(payout: Payout, check: ApprovalCheck | undefined): string {
+  const needs = payout.held?.needs;
+  const counting = check?.(payout).filter(({ person }) => person !== undefined) ?? [];
+  const persons = new Set(counting.map(({ approval, person = '' }) => `${approval.decision} ${person}`));
+  const said = persons.size === 0 ? '' : ` (so far: ${[...persons].join(', ')})`;
+  return `${needs === undefined ? '' : describeNeeds(needs)}${said}`;
+}
+
+interface ApproveFlags extends ApprovalFlags {
+  readonly file?: string;
+  readonly yes?: true;
+}
+
+export function defineApproveCommand(command: Command, context: CliContext): void {
+  addApprovalOptions(command.argument('[payoutIds...]', 'the payouts, queued or held'))
+    .option('--batch <name>', 'those of this batch that wait for approval')
+    .option('--file <file>', 'store approvals that were signed elsewhere, - for stdin')
+    .option('--reason <text>', 'why; kept in the activity, not signed')
+    .option('-y, --yes', 'do not ask; needed where there is no terminal')
+    .addHelpText(
+      'after',
+      help(
+        `Verifies each payout with the keyring of PAYOUT_KEYS_FILE, shows what was signed, asks, and signs exactly that. Names of currencies,
+and why a payout is held, are what Redis says. Without a key, --offline prints what another program signs (docs/control.md#approvals).
+
+Exit codes: 4 the state of a payout does not allow it, or the key rejected it before. 5 a signature is missing or does not count, or
+the person signed or requested the payout. Of many, all others were approved.`,
+        'payouts approve invoice-77 --key ~/ann.pem',
+        'payouts approve --batch 2030-01-salaries --ssh-key ~/.ssh/id_ed25519.pub --reason "checked against the payroll"',
+        'payouts approve invoice-77 --offline --key-name ann > to-sign.jsonl',
+        'payouts approve --file signed.jsonl',
+      ),
+    )
+    .action(async (payoutIds: readonly string[], flags: ApproveFlags) => {
+      const { batch, file, yes = false } = flags;
+      const ways = [payoutIds.length > 0, batch !== undefined, file !== undefined].filter(Boolean);
+      if (ways.length !== 1) command.error('error: give payoutIds, --batch or --file');
+      if (file !== undefined) {
+        refuseOthers(command, flags);
+        await uploadApprovals(context, file);
+        return;
+      }
+      checkBatch(batch);
+      await decidePayouts(context, 'approve', payoutIds, flags, !yes);
+    });
+}
+
+/** An approval signed elsewhere already has its key, time and reason. */
+function refuseOthers(command: Command, { key, sshKey, keyName, reason, expiresIn, offline }: ApproveFlags): void {
+  if ([key, sshKey, keyName, reason, expiresIn, offline].every((flag) => flag === undefined)) return;
+  command.error('error: --file stores what was signed elsewhere: leave the other options out');
+}
+
+export function defineRejectCommand(command: Command, context: CliContext): void {
+  addApprovalOptions(command.argument('<payoutIds...>', 'the payouts, queued or held'))
+    .requiredOption('--reason <text>', 'why; kept in the activity, not signed (required)')
+    .addHelpText(
+      'after',
+      help(
+        `The payout stays held until the rejection expires, also if others approve it. What is never to be paid: \`payouts cancel\`. Who signed
+or requested it may reject it. Exit codes as of \`payouts approve\`.`,
+        'payouts reject invoice-77 --key ~/ann.pem --reason "not the address on the invoice"',
+      ),
+    )
+    .action(async (payoutIds: readonly string[], flags: ApprovalFlags) => {
+      // Does not ask: a rejection only keeps a payout from being sent.
+      await decidePayouts(context, 'reject', payoutIds, flags, false);
+    });
+}
+
+/**
+ * Stores approvals signed elsewhere. Each proves itself, so the command does not ask. It skips those that would not
+ * count.
+ * @param path - JSON lines, as `--offline` prints them; `-` for stdin
+ * @throws InvalidInputError if a line is no signed approval; nothing is stored
+ * @throws NotVerifiedError if a signature did not count
+ * @throws ConflictError if a payout's state kept an approval back
+ */
+async function uploadApprovals(context: CliContext, path: string): Promise<void> {
+  const keyring = requireKeyring(context.environment);
+  const signal = context.stopSignal();
+  const uploaded = await readApprovals(context, path, signal);
+  await withAccount(context, async ({ ledger }) => {
+    const view = { platformId: ledger.connection.platformId, keyring, now: Date.now() };
+    const payoutIds = uploaded.map(({ approval: { payoutId } }) => payoutId);
+    const { payouts, unreadable } = await readNamed(ledger.connection, payoutIds);
+    const tally = new ApprovalTally(uploaded.length, context);
+    for (const error of unreadable) tally.refuse(error);
+    const found = new Map(payouts.map((payout) => [payout.payoutId, payout]));
+    let stored = 0;
+    for (const one of uploaded) {
+      if (isAborted(signal)) throw new StoppedError(`Stopped after ${formatCount(stored, 'approval')}`);
+      const payout = found.get(one.approval.payoutId);
+      if (payout === undefined) continue;
+      try {
+        await storeApproval(ledger, payout, one, view);
+        stored += 1;
+      } catch (error) {
+        tally.refuse(error);
+      }
+    }
+    context.write(`${formatCount(stored, 'approval')} of ${uploaded.length} stored.\n`);
+    tally.end();
+  });
+}
+
+/** @throws InvalidInputError after reporting all bad lines */
+async function readApprovals(context: CliContext, path: string, signal: AbortSignal): Promise<UploadedApproval[]> {
+  const source = await openSource(path, signal);
+  const messages = new RowMessages(context);
+  const uploaded: UploadedApproval[] = [];
+  const invalid = await readEachRow(source, messages.addProblem, (input) => {
+    uploaded.push(parseUploadedApproval(input));
+  });
+  messages.end();
+  if (invalid > 0) refuse(source.name, `${invalid} of its lines cannot be used; nothing was changed`);
+  if (uploaded.length === 0) refuse(source.name, 'contains no signed approval');
+  return uploaded;
+}

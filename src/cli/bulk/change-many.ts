@@ -1,0 +1,136 @@
+import type { ActSigner } from '../../control/approvals/act-signer.js';
+import { SignedDecisions } from '../../control/operator/sign-decision.js';
+import { type Actor, lastMessage, type Payout, toLine } from '../../ledger/payout.js';
+import { PAYOUTS_PER_CHANGE } from '../../ledger/payout-ledger.js';
+import type { PayoutState } from '../../ledger/states.js';
+import { changeManyPayouts, sweepCancelledJobs } from '../../operator/change-payouts.js';
+import type { LedgerAccess } from '../../queues/open-ledger.js';
+import { withAccount } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { requireOperator } from '../context/confirm.js';
+import { checkBatch, refuse } from '../context/flags.js';
+import { describeSigning, type SigningFlags } from '../context/signer.js';
+import { readSelectionFile } from './read-selection-file.js';
+import { type BulkSteps, runBulk } from './run-bulk.js';
+import type { ChosenPayout, Selection } from './survey-payouts.js';
+
+export interface ChangeFlags extends Actor, SigningFlags {
+  readonly batch?: string;
+  readonly state?: PayoutState;
+  readonly message?: string;
+  readonly file?: string;
+  readonly dryRun?: true;
+  readonly yes?: true;
+  readonly json?: true;
+  readonly attempt?: string;
+}
+
+/** What differs between the commands that change one payout or many. */
+export interface Change {
+  readonly from: readonly PayoutState[];
+  readonly to: 'cancelled' | 'queued';
+  readonly isSigned: (flags: ChangeFlags) => boolean;
+  readonly changeOne: (
+    context: CliContext,
+    payoutId: string,
+    actor: Actor,
+    signer: ActSigner | undefined,
+    flags: ChangeFlags,
+  ) => Promise<Payout>;
+  /** `is cancelled` */
+  readonly done: string;
+  /** What follows for one payout. */
+  readonly then: string;
+  /** Question without its mark: `Cancel 3 payouts`. */
+  readonly describe: (payouts: string, signing: string) => string;
+  /** `3 payouts cancelled` */
+  readonly describeDone: (payouts: string) => string;
+}
+
+/** @param payoutIds - none if the options choose */
+export async function changeMany(
+  context: CliContext,
+  change: Change,
+  payoutIds: readonly string[],
+  flags: ChangeFlags,
+  actor: Actor,
+  signer: ActSigner | undefined,
+): Promise<void> {
+  const { batch, state, file, message, dryRun } = flags;
+  checkBatch(batch);
+  if (message?.trim() === '') refuse('--message', 'must not be empty');
+  // Naming each payout is a decision: only a choice by options needs a question.
+  const yes = payoutIds.length > 0 || flags.yes === true;
+  if (!yes && !dryRun) requireOperator(context.terminal, file);
+  const signal = context.stopSignal();
+  const selection = await select(context, payoutIds, flags, signal);
+  const text = message?.toLowerCase();
+  await withAccount(context, async (account) => {
+    const bulk = {
+      ...toLedgerSteps(account, change.to, actor, signer),
+      from: state === undefined ? change.from : [state],
+      matches: (payout: Payout) => text === undefined || lastMessage(payout)?.toLowerCase().includes(text) === true,
+      describe: (payouts: string) => change.describe(payouts, describeSigning(signer)),
+      describeDone: change.describeDone,
+      finish: async () => {
+        if (change.to === 'cancelled') await sweepCancelledJobs(account, new AbortController().signal);
+      },
+    };
+    await runBulk(context, account, bulk, selection, { ...flags, yes }, signal);
+  });
+}
+
+async function select(
+  context: CliContext,
+  payoutIds: readonly string[],
+  { batch, file }: ChangeFlags,
+  signal: AbortSignal,
+): Promise<Selection> {
+  if (payoutIds.length > 0) return { kind: 'named', payouts: payoutIds.map((payoutId) => ({ payoutId })) };
+  if (batch !== undefined) return { kind: 'batch', batch };
+  if (file === undefined) return { kind: 'all' };
+  return { kind: 'named', payouts: await readSelectionFile(context, file, 'nothing', signal) };
+}
+
+/**
+ * The scripts are short, so Redis can serve the sender between them.
+ * @param signer - signs each payout that will be sent again
+ */
+export function toLedgerSteps(
+  account: LedgerAccess,
+  to: PayoutState,
+  actor: Actor,
+  signer: ActSigner | undefined,
+): BulkSteps {
+  return {
+    // One at a time: a failed step must not lose signatures that needed a touch.
+    atOnce: signer?.isInteractive === true ? 1 : PAYOUTS_PER_CHANGE,
+    everyMs: 'rest',
+    apply: async (payouts) => changeByState(account, payouts, to, actor, signer),
+    wasChanged: (payout) => wasSentAgainBy(actor, payout),
+  };
+}
+
+async function changeByState(
+  account: LedgerAccess,
+  payouts: readonly ChosenPayout[],
+  to: PayoutState,
+  actor: Actor,
+  signer: ActSigner | undefined,
+): Promise<(Error | undefined)[]> {
+  const errors: (Error | undefined)[] = [];
+  const decisions = signer && new SignedDecisions(signer);
+  for (const from of new Set(payouts.map(({ state }) => state))) {
+    const group = payouts.filter(({ state }) => state === from);
+    errors.push(...(await changeManyPayouts(account, { from, to, payouts: group }, actor, decisions)));
+  }
+  return errors;
+}
+
+/** Compares actor, state and reason. */
+function wasSentAgainBy({ by, reason }: Actor, { state, history }: Payout): boolean {
+  return history.some(
+    (entry) =>
+      entry.to === 'queued' && entry.from === state && entry.by === toLine(by) && entry.reason === toLine(reason),
+  );
+}
