@@ -131,7 +131,7 @@ describe('a connection', () => {
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
     const { signal } = new AbortController();
-    const { stream } = await openSocket(new URL(`http://localhost:${port}/`), { connectTimeoutMs: 5_000, signal });
+    const { stream } = await openSocket(new URL(`http://localhost:${port}/`), { connectTimeoutMs: 5_000 }, signal);
     expect(stream.writable).toBe(true);
     stream.destroy();
   });

@@ -115,7 +115,7 @@ function bareOptions(redis, { platformId }) {
 
 async function addOwnJobs(redis, { platformId }, payouts) {
   const { connection, close } = openLedger(redis.url, platformId);
-  const queues = new PayoutQueues(connection.redis, { prefix: connection.keys.prefix, wallNow: Date.now });
+  const queues = new PayoutQueues(connection);
   for (const step of stepsOf(payouts)) await queues.addStatusJobs(step, 1);
   await queues.close();
   await close();
@@ -124,7 +124,7 @@ async function addOwnJobs(redis, { platformId }, payouts) {
 async function pollOwn(redis, account, seconds) {
   const { ledger, connection, close } = openLedger(redis.url, account.platformId);
   const forWorker = connectRedis(redis.url, 'queue');
-  const queues = new PayoutQueues(connection.redis, { prefix: connection.keys.prefix, wallNow: Date.now });
+  const queues = new PayoutQueues(connection);
   const { gateway, polls } = countingGateway(account);
   const jobs = new StatusJobs({
     redis: forWorker,

@@ -38,7 +38,7 @@ export async function measureAll({ redis, account, bulk, note, only = '' }) {
   const { platformId } = account;
   const times = await watchCommandTimes(redis.client);
   const producer = new PayoutProducer({ redisUrl: redis.url, platformId });
-  const access = openLedger({ redisUrl: redis.url, platformId, confirmation: 'reply' });
+  const access = openLedger({ redisUrl: redis.url, platformId }, 'reply');
   const rows = [];
   try {
     for (const { name, run: act } of listActs({ redisUrl: redis.url, platformId, producer, access, size: bulk })) {

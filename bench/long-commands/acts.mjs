@@ -74,7 +74,7 @@ export function listActs({ redisUrl, platformId, producer, access, size }) {
         await listPayouts(connection, { state: 'completed', limit: MOST_LISTED, newestFirst: true });
       },
     ],
-    ['search', async () => findPayouts(connection, { address: 'nowhere' }, { limit: 100 })],
+    ['search', async () => findPayouts(connection, { address: 'nowhere' }, 100)],
     ['batch statistics', async () => producer.batchStats(LARGE_BATCH)],
     ['batch summary', async () => readBatchSummary(connection, LARGE_BATCH)],
     ['dashboard', async () => openPages(redisUrl, platformId)],
@@ -138,8 +138,7 @@ async function countAll(connection, access, producer) {
 }
 
 async function reconcile(access) {
-  const { queues, relay } = await access.openQueues();
-  await new JobReconciler({ ledger: access.ledger, queues, relay }).reconcile('queued', NEVER);
+  await new JobReconciler(access.ledger, await access.openQueues()).reconcile('queued', NEVER);
 }
 
 async function openPages(redisUrl, platformId) {
@@ -157,7 +156,7 @@ async function openPages(redisUrl, platformId) {
 
 /** In an account of its own, whose queued payouts become unknown. */
 async function adopt(redisUrl, platformId) {
-  const access = openLedger({ redisUrl, platformId, confirmation: 'reply' });
+  const access = openLedger({ redisUrl, platformId }, 'reply');
   const { connection } = access.ledger;
   const payouts = samplePayouts(MOST_LISTED, randomUUID().slice(0, 8));
   await access.ledger.enqueue(payouts);

@@ -86,8 +86,10 @@ function openAccounts(options: DashboardOptions, logger: Logger): AccountAccess[
   try {
     for (const platformId of platformIds) {
       const connection = accounts[0]?.ledger.connection.redis;
-      const common = { platformId, confirmation: 'reply', readOnly: true, clock, logger } as const;
-      accounts.push(openAccount(connection === undefined ? { ...common, redisUrl } : { ...common, connection }));
+      const common = { platformId, readOnly: true, clock, logger };
+      accounts.push(
+        openAccount(connection === undefined ? { ...common, redisUrl } : { ...common, connection }, 'reply'),
+      );
     }
   } catch (error) {
     void closeAccounts(accounts);

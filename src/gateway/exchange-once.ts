@@ -4,8 +4,10 @@ import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import axios from 'axios';
 import type { Clock } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
 import { describeFailure } from './gateway.js';
 import { MAX_RESPONSE_BYTES, type RawResponse } from './responses.js';
+import type { RequestSigner } from './signing.js';
 import type { GuardedSocket } from './socket.js';
 
 export type Exchange =
@@ -13,12 +15,18 @@ export type Exchange =
   | { readonly kind: 'not_sent'; readonly reason: string }
   | { readonly kind: 'lost'; readonly reason: string; readonly durationMs: number };
 
-interface ExchangeOptions {
-  readonly url: string;
-  readonly body: string;
-  /** From the first byte of the request to the last of the response. */
+/** An account's access to the gateway: what its calls share. Times are limits, in ms. */
+export interface GatewayAccess {
+  readonly baseUrl: string;
+  readonly sign: RequestSigner;
+  /** A whole query. */
   readonly timeoutMs: number;
-  readonly mayWrite: () => boolean;
+  /** A withdrawal, from the first byte of the request to the last of the response. */
+  readonly withdrawTimeoutMs: number;
+  /** DNS, TCP and TLS of a withdrawal together. */
+  readonly connectTimeoutMs: number;
+  readonly ca: string | undefined;
+  readonly logger: Logger;
   readonly clock: Clock;
 }
 
@@ -27,8 +35,12 @@ interface ExchangeOptions {
  *
  * The socket's state decides between `not_sent` and `lost`, not the error.
  */
-export async function exchangeOnce(socket: GuardedSocket, options: ExchangeOptions): Promise<Exchange> {
-  const { url, body, timeoutMs, mayWrite, clock } = options;
+export async function exchangeOnce(
+  socket: GuardedSocket,
+  { url, body }: { readonly url: string; readonly body: string },
+  mayWrite: () => boolean,
+  { withdrawTimeoutMs: timeoutMs, clock }: Pick<GatewayAccess, 'withdrawTimeoutMs' | 'clock'>,
+): Promise<Exchange> {
   let writtenAtMs = 0;
   let timer: NodeJS.Timeout | undefined;
   socket.allowWrite(() => {

@@ -14,7 +14,7 @@ import {
   type PaymentWallet,
   type TransactionStatus,
 } from './endpoints.js';
-import { postForm } from './exchange-once.js';
+import { type GatewayAccess, postForm } from './exchange-once.js';
 import {
   describeFailure,
   type Gateway,
@@ -27,7 +27,7 @@ import {
   type WithdrawRequest,
 } from './gateway.js';
 import { parseResponse, type RawResponse } from './responses.js';
-import { createRequestSigner, type RequestSigner } from './signing.js';
+import { createRequestSigner } from './signing.js';
 import { openSocket } from './socket.js';
 import { createWithdrawConnection } from './withdraw-connection.js';
 
@@ -96,19 +96,21 @@ const optionsSchema = z.object({
  * @throws InvalidInputError if the base URL, the platform id or a time is not usable
  */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
-  const { clock } = options;
-  const logger = failsafeLogger(options.logger);
-  const { baseUrl, platformId, timeoutMs, withdrawTimeoutMs, connectTimeoutMs } = parseInput(optionsSchema, options);
-  const ca = options.ca === undefined ? {} : { ca: options.ca };
-  const sign = createRequestSigner(platformId, options.secretKey);
-  const queries = createQueryClient({ baseUrl, sign, timeoutMs, ...ca, logger, clock });
-  const withdrawUrl = `${baseUrl}/${ENDPOINTS.withdraw.path}`;
+  const { platformId, ...settings } = parseInput(optionsSchema, options);
+  const access: GatewayAccess = {
+    ...settings,
+    sign: createRequestSigner(platformId, options.secretKey),
+    ca: options.ca,
+    logger: failsafeLogger(options.logger),
+    clock: options.clock,
+  };
+  const queries = createQueryClient(access);
 
   const client: GatewayClient = {
     capabilities: { minWithdrawGapMs: MIN_WITHDRAW_GAP_MS },
     async openConnection(signal) {
-      const socket = await openSocket(new URL(withdrawUrl), { connectTimeoutMs, ...ca, signal });
-      return createWithdrawConnection(socket, { url: withdrawUrl, sign, withdrawTimeoutMs, logger, clock });
+      const socket = await openSocket(new URL(access.baseUrl), access, signal);
+      return createWithdrawConnection(socket, access);
     },
     async probe(signal) {
       const aborted = untilAborted(signal).then(() => {
@@ -144,16 +146,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
   return client;
 }
 
-export interface QueryClientOptions {
-  readonly baseUrl: string;
-  readonly sign: RequestSigner;
-  readonly timeoutMs: number;
-  readonly ca?: string;
-  readonly logger: Logger;
-  readonly clock: Clock;
-}
-
-export interface QueryClient {
+interface QueryClient {
   /**
    * @throws InvalidInputError if the request breaks a rule and was not sent; GatewayRejectedError,
    * GatewayUnavailableError, GatewayInvalidResponseError
@@ -168,7 +161,7 @@ export interface QueryClient {
 /**
  * Calls the endpoints that move no money. They may be repeated, so connections are kept and failures are exceptions.
  */
-export function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: QueryClientOptions): QueryClient {
+function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: GatewayAccess): QueryClient {
   const agent = baseUrl.startsWith('https:')
     ? new https.Agent({
         keepAlive: true,

@@ -10,18 +10,16 @@ export interface OpenSocket {
   readonly transport: Socket;
 }
 
-interface OpenSocketOptions {
-  /** For name resolution, TCP and TLS together. */
-  readonly connectTimeoutMs: number;
-  readonly ca?: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Connects to the host of a URL, for https including the verified TLS handshake. Sends nothing else.
+ * @param connectTimeoutMs - for name resolution, TCP and TLS together
  * @throws GatewayUnavailableError
  */
-export async function openSocket(url: URL, { connectTimeoutMs, ca, signal }: OpenSocketOptions): Promise<OpenSocket> {
+export async function openSocket(
+  url: URL,
+  { connectTimeoutMs, ca }: { readonly connectTimeoutMs: number; readonly ca?: string | undefined },
+  signal: AbortSignal,
+): Promise<OpenSocket> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const secure = url.protocol === 'https:';
   const attempt = new AbortController();

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
 import { classifyWithdrawResponse, ENDPOINTS } from './endpoints.js';
 import {
@@ -9,19 +8,10 @@ import {
   type WithdrawOutcome,
   type WithdrawRequest,
 } from './gateway.js';
-import { exchangeOnce, type Exchange } from './exchange-once.js';
+import { exchangeOnce, type Exchange, type GatewayAccess } from './exchange-once.js';
 import { GuardedSocket, type OpenSocket } from './socket.js';
-import type { RequestSigner } from './signing.js';
 
-interface WithdrawCallOptions {
-  readonly url: string;
-  readonly sign: RequestSigner;
-  readonly withdrawTimeoutMs: number;
-  readonly logger: Logger;
-  readonly clock: Clock;
-}
-
-export function createWithdrawConnection(openSocket: OpenSocket, options: WithdrawCallOptions): WithdrawConnection {
+export function createWithdrawConnection(openSocket: OpenSocket, access: GatewayAccess): WithdrawConnection {
   const socket = new GuardedSocket(openSocket);
   let used = false;
   return {
@@ -32,7 +22,7 @@ export function createWithdrawConnection(openSocket: OpenSocket, options: Withdr
       if (used) return { kind: 'not_sent', reason: 'this connection was already used' };
       used = true;
       try {
-        return await withdrawOnce(socket, request, mayWrite, options);
+        return await withdrawOnce(socket, request, mayWrite, access);
       } catch (error) {
         // A bug: even then the socket knows whether anything was sent.
         const reason = `unexpected: ${describeFailure(error)}`;
@@ -53,7 +43,7 @@ async function withdrawOnce(
   socket: GuardedSocket,
   request: WithdrawRequest,
   mayWrite: () => boolean,
-  { url, sign, withdrawTimeoutMs, logger, clock }: WithdrawCallOptions,
+  access: GatewayAccess,
 ): Promise<WithdrawOutcome> {
   const { path, signedFields, request: schema } = ENDPOINTS.withdraw;
   const checked = schema.safeParse(request);
@@ -62,11 +52,12 @@ async function withdrawOnce(
     const fields = checked.error.issues.map((issue) => issue.path.join('.') || 'request');
     return { kind: 'not_sent', reason: `the request breaks the gateway's rules for ${fields.join(', ')}` };
   }
-  const { body, redact } = sign(signedFields, checked.data);
-  const exchange = await exchangeOnce(socket, { url, body, timeoutMs: withdrawTimeoutMs, mayWrite, clock });
+  const { body, redact } = access.sign(signedFields, checked.data);
+  const url = `${access.baseUrl}/${path}`;
+  const exchange = await exchangeOnce(socket, { url, body }, mayWrite, access);
   const finding = classify(exchange, checked.data, redact);
   // Log only once the outcome is certain: a logger that throws must not change it.
-  logCall(logger.child({ requestId: randomUUID(), endpoint: path }), exchange, finding);
+  logCall(access.logger.child({ requestId: randomUUID(), endpoint: path }), exchange, finding);
   return finding.outcome;
 }
 

@@ -10,7 +10,7 @@ import type { Logger } from '../base/logger.js';
 import { eventsSchema, readGroupEvents } from '../producer/events/event-group.js';
 import type { PayoutEvent, PayoutEventName } from '../producer/events/payout-events.js';
 import { formatRequest, postRequest, type Receiver } from './post-request.js';
-import { describeEvent, nameOf, type Notification } from './notification.js';
+import { describeEvent, nameOf, type Notification, parseEventNames } from './notification.js';
 
 export interface NotifierObserver {
   delivered(): void;
@@ -18,13 +18,14 @@ export interface NotifierObserver {
   failed(reason: string): void;
 }
 
-interface AccountNotifierOptions {
-  readonly ledger: PayoutLedger;
+export interface NotifierOptions {
   readonly receiver: Receiver;
-  readonly verify?: ((payout: Payout) => Payout) | undefined;
-  readonly events: ReadonlySet<PayoutEventName>;
+  /** Sets `Payout.verified`: whether the payout's state is signed. @defaultValue unset */
+  readonly verify?: (platformId: number, payout: Payout) => Payout;
+  /** As `NOTIFY_EVENTS`. */
+  readonly events: string;
   readonly timeoutMs: number;
-  readonly observer: NotifierObserver;
+  readonly observe: (platformId: number) => NotifierObserver;
   readonly logger: Logger;
 }
 
@@ -40,16 +41,28 @@ const REDIS_RETRY_MS = 5_000;
  * so a crash loses none. It may deliver the current one twice.
  */
 export class AccountNotifier {
-  readonly #options: AccountNotifierOptions;
+  readonly #ledger: PayoutLedger;
   readonly #connection: LedgerConnection;
   readonly #clock: Clock;
+  readonly #options: NotifierOptions;
+  readonly #events: ReadonlySet<PayoutEventName>;
+  readonly #observer: NotifierObserver;
+  readonly #logger: Logger;
   readonly #stop: AbortSignal;
 
-  /** @param stop - ends it after the attempt that is under way */
-  constructor(options: AccountNotifierOptions, stop: AbortSignal) {
+  /**
+   * @param stop - ends it after the attempt that is under way
+   * @throws InvalidConfigError if `events` names an unknown one
+   */
+  constructor(ledger: PayoutLedger, options: NotifierOptions, stop: AbortSignal) {
+    const { platformId, clock } = ledger.connection;
+    this.#ledger = ledger;
+    this.#connection = ledger.connection;
+    this.#clock = clock;
     this.#options = options;
-    this.#connection = options.ledger.connection;
-    this.#clock = this.#connection.clock;
+    this.#events = parseEventNames(options.events);
+    this.#observer = options.observe(platformId);
+    this.#logger = options.logger.child({ platformId });
     this.#stop = stop;
   }
 
@@ -59,18 +72,17 @@ export class AccountNotifier {
       await this.#followEvents();
     };
     const onError = ({ message }: Error): void => {
-      this.#options.logger.warn({ error: message }, 'notifications wait for Redis');
-      this.#options.observer.failed(`Redis: ${message}`);
+      this.#logger.warn({ error: message }, 'notifications wait for Redis');
+      this.#observer.failed(`Redis: ${message}`);
     };
     await every(REDIS_RETRY_MS, followEvents, { clock: this.#clock, signal: this.#stop, onError });
   }
 
   async #followEvents(): Promise<void> {
-    const { events } = this.#options;
     const consumer = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const isWanted = (event: PayoutEvent): boolean => {
       const name = nameOf(event);
-      return name !== undefined && events.has(name);
+      return name !== undefined && this.#events.has(name);
     };
     const settings = eventsSchema.parse({ group: NOTIFY_GROUP, consumer });
     const selection = { isWanted, lingerMs: LINGER_MS };
@@ -88,29 +100,32 @@ export class AccountNotifier {
     const { payoutId } = event;
     if (payoutId === undefined) return describeEvent(platformId, event, type, undefined);
     const [payout, { currencies }] = await Promise.all([
-      this.#options.ledger.get(payoutId),
+      this.#ledger.get(payoutId),
       readGatewayFacts(this.#connection),
     ]);
-    const { verify = (given: Payout): Payout => given } = this.#options;
-    return describeEvent(platformId, event, type, payout && verify(payout), currencies);
+    const { verify = (_: number, given: Payout): Payout => given } = this.#options;
+    return describeEvent(platformId, event, type, payout && verify(platformId, payout), currencies);
   }
 
   /** @returns false if it was stopped before the delivery */
   async #deliver(notification: Notification): Promise<boolean> {
-    const { receiver, timeoutMs, observer, logger } = this.#options;
+    const { receiver, timeoutMs } = this.#options;
     const { id, type } = notification;
     for (let attempt = 1; ; attempt += 1) {
       const request = formatRequest(receiver, notification, Math.floor(this.#clock.wallNow() / 1_000));
       const outcome = await postRequest(receiver.url, request, timeoutMs);
       if (outcome.kind === 'delivered') {
-        observer.delivered();
-        logger.info({ id, type, attempt }, 'notification delivered');
+        this.#observer.delivered();
+        this.#logger.info({ id, type, attempt }, 'notification delivered');
         return true;
       }
       const { reason, retryAfterMs = 0 } = outcome;
       const waitMs = Math.min(RETRY_MAX_MS, Math.max(retryAfterMs, backOffMs(attempt)));
-      observer.failed(reason);
-      logger.warn({ id, type, attempt, error: reason, retryInMs: Math.round(waitMs) }, 'notification not delivered');
+      this.#observer.failed(reason);
+      this.#logger.warn(
+        { id, type, attempt, error: reason, retryInMs: Math.round(waitMs) },
+        'notification not delivered',
+      );
       await this.#clock.sleep(waitMs, this.#stop);
       if (isAborted(this.#stop)) return false;
     }

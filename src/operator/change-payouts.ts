@@ -118,11 +118,8 @@ async function signOne(
  * no harm.
  * @returns the number of removed jobs
  */
-export async function sweepCancelledJobs(
-  { ledger, openQueues, clock }: LedgerAccess,
-  signal: AbortSignal,
-): Promise<number> {
+export async function sweepCancelledJobs({ ledger, openQueues }: LedgerAccess, signal: AbortSignal): Promise<number> {
   const { queues } = await openQueues();
   const { removeCancelledJobs } = await import('../queues/remove-cancelled-jobs.js');
-  return removeCancelledJobs(ledger.connection, queues.withdraw, { clock, signal });
+  return removeCancelledJobs(ledger.connection, queues.withdraw, signal);
 }

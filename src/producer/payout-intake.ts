@@ -33,8 +33,7 @@ export class PayoutIntake {
 
   /** Opens the queues first: between the ledger's change and the job, only Redis may fail. */
   static async open(account: LedgerAccess): Promise<PayoutIntake> {
-    const { queues, relay } = await account.openQueues();
-    return new PayoutIntake(account, new JobLane({ queues, relay, clock: account.clock }));
+    return new PayoutIntake(account, new JobLane(await account.openQueues(), account.clock));
   }
 
   /** @throws RedisUnavailableError if the ledger cannot be written */
@@ -242,10 +241,6 @@ const FULL = 1_000;
 /** Payouts that waited longer, in ms, are left to the outbox: the worker has them by now. */
 const TOO_LATE_MS = 5_000;
 
-interface JobLaneOptions extends AccountQueues {
-  readonly clock: Clock;
-}
-
 interface Entry extends AcceptedPayouts {
   readonly addedAt: number;
   readonly isAwaited: boolean;
@@ -258,15 +253,17 @@ interface Entry extends AcceptedPayouts {
  * outbox. Whatever fails, or ends with the process, is still in the outbox.
  */
 export class JobLane {
-  readonly #options: JobLaneOptions;
+  readonly #account: AccountQueues;
+  readonly #clock: Clock;
   readonly #waiting: Entry[] = [];
   #waitingJobs = 0;
   #awaited = 0;
   #isRunning = false;
   #resting: AbortController | undefined;
 
-  constructor(options: JobLaneOptions) {
-    this.#options = options;
+  constructor(account: AccountQueues, clock: Clock) {
+    this.#account = account;
+    this.#clock = clock;
   }
 
   get isFull(): boolean {
@@ -280,9 +277,9 @@ export class JobLane {
    */
   async deliver(accepted: AcceptedPayouts, { isAwaited }: { readonly isAwaited: boolean }): Promise<void> {
     const jobs = countJobs(accepted);
-    const trace = jobs === 0 ? undefined : this.#options.queues.beginTrace(jobs);
+    const trace = jobs === 0 ? undefined : this.#account.queues.beginTrace(jobs);
     const settled = new Promise<void>((settle) => {
-      this.#waiting.push({ ...accepted, addedAt: this.#options.clock.now(), isAwaited, trace, settle });
+      this.#waiting.push({ ...accepted, addedAt: this.#clock.now(), isAwaited, trace, settle });
     });
     this.#waitingJobs += jobs;
     if (isAwaited) this.#awaited += 1;
@@ -299,9 +296,9 @@ export class JobLane {
     this.#isRunning = true;
     let clearing = Promise.resolve();
     while (this.#waiting.length > 0) {
-      const startedAt = this.#options.clock.now();
+      const startedAt = this.#clock.now();
       const batch = this.#take();
-      const isAdded = await this.#options.relay.tryAddAccepted(batch.flatMap(toJobSources));
+      const isAdded = await this.#account.relay.tryAddAccepted(batch.flatMap(toJobSources));
       // The outbox is cleared while the next batch is added. Only the order of jobs matters.
       await clearing;
       clearing = this.#finish(batch, isAdded);
@@ -333,17 +330,16 @@ export class JobLane {
 
   /** A job added after its payout was sent would cost the queue a second. */
   #leaveLate(): void {
-    const { clock, relay } = this.#options;
-    const oldest = clock.now() - TOO_LATE_MS;
+    const oldest = this.#clock.now() - TOO_LATE_MS;
     const inTime = this.#waiting.findIndex(({ addedAt }) => addedAt >= oldest);
     const late = this.#waiting.splice(0, inTime === -1 ? this.#waiting.length : inTime);
     this.#noteGone(late);
-    relay.leave(late.flatMap(toJobSources), `Redis took more than ${TOO_LATE_MS} ms for the jobs before`);
+    this.#account.relay.leave(late.flatMap(toJobSources), `Redis took more than ${TOO_LATE_MS} ms for the jobs before`);
     settleAll(late);
   }
 
   async #finish(batch: readonly Entry[], isAdded: boolean): Promise<void> {
-    if (isAdded) await this.#options.relay.tryClearAccepted(batch.flatMap(({ fresh }) => fresh));
+    if (isAdded) await this.#account.relay.tryClearAccepted(batch.flatMap(({ fresh }) => fresh));
     settleAll(batch);
   }
 
@@ -352,11 +348,10 @@ export class JobLane {
   }
 
   async #rest(since: number): Promise<void> {
-    const { clock } = this.#options;
-    const leftMs = REST_MS - (clock.now() - since);
+    const leftMs = REST_MS - (this.#clock.now() - since);
     if (leftMs <= 0 || !this.#mayRest()) return;
     this.#resting = new AbortController();
-    await clock.sleep(leftMs, this.#resting.signal);
+    await this.#clock.sleep(leftMs, this.#resting.signal);
     this.#resting = undefined;
   }
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Clock } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../base/errors.js';
 import { parseInput, txhashField } from '../base/fields.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { type Currency, readGatewayFacts } from '../ledger/reads/gateway-facts.js';
-import type { EnqueueResult } from '../ledger/payout-ledger.js';
+import type { LedgerConnection } from '../ledger/ledger-connection.js';
+import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/reads/payout-queries.js';
 import { batchField, lineField, type NewPayout, type Payout, type PayoutInput } from '../ledger/payout.js';
 import { PAYOUT_STATES, SETTLED_STATES } from '../ledger/states.js';
@@ -173,10 +173,9 @@ export class PayoutProducer {
    * @throws WaitTimeoutError naming its state; NotFoundError; ClosedError
    */
   async waitFor(payoutId: string, options: { readonly timeoutMs: number }): Promise<Payout> {
-    const { ledger, clock } = this.#use();
+    const { ledger } = this.#use();
     const { timeoutMs } = parseInput(waitSchema, options);
-    const closed = this.#closed.signal;
-    return this.#verified(await waitForPayout((wanted) => ledger.get(wanted), { payoutId, timeoutMs, clock, closed }));
+    return this.#verified(await waitForPayout(ledger, payoutId, timeoutMs, this.#closed.signal));
   }
 
   /**
@@ -272,24 +271,20 @@ export class PayoutProducer {
 const POLL_MIN_MS = 50;
 const POLL_MAX_MS = 1_000;
 
-interface WaitOptions {
-  readonly payoutId: string;
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly closed: AbortSignal;
-}
-
 /**
  * Polls a payout at growing intervals until it is settled. Waits for an unavailable Redis too.
  * @throws NotFoundError, WaitTimeoutError, ClosedError
  */
 export async function waitForPayout(
-  read: (payoutId: string) => Promise<Payout | undefined>,
-  { payoutId, timeoutMs, clock, closed }: WaitOptions,
+  ledger: { readonly get: PayoutLedger['get']; readonly connection: Pick<LedgerConnection, 'clock'> },
+  payoutId: string,
+  timeoutMs: number,
+  closed: AbortSignal,
 ): Promise<Payout> {
+  const { clock } = ledger.connection;
   const giveUpAt = clock.now() + timeoutMs;
   for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
-    const seen = await look(read, payoutId);
+    const seen = await look(ledger, payoutId);
     if (typeof seen !== 'string' && isSettled(seen)) return seen;
     const leftMs = giveUpAt - clock.now();
     if (leftMs <= 0) {
@@ -306,12 +301,9 @@ function isSettled({ state, held }: Payout): boolean {
   return SETTLED_STATES.includes(state) && (held?.until === undefined || held.needs !== undefined);
 }
 
-async function look(
-  read: (payoutId: string) => Promise<Payout | undefined>,
-  payoutId: string,
-): Promise<Payout | string> {
+async function look(ledger: Pick<PayoutLedger, 'get'>, payoutId: string): Promise<Payout | string> {
   try {
-    const payout = await read(payoutId);
+    const payout = await ledger.get(payoutId);
     if (payout !== undefined) return payout;
   } catch (error) {
     if (error instanceof RedisUnavailableError) return error.message;

@@ -1,36 +1,18 @@
 import type { ContextManager, Counter, Gauge, Histogram, Meter, Span, Telemetry, Tracer } from 'bullmq';
-import type { Clock } from '../base/clock.js';
-import { callWatcher, failsafeMethods, type Logger } from '../base/logger.js';
+import { callWatcher, failsafeMethods } from '../base/logger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { OutboxRelay } from './outbox-relay.js';
-import { PayoutQueues } from './payout-queues.js';
-
-export interface AccountQueuesOptions {
-  readonly ledger: PayoutLedger;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly telemetry?: Telemetry | undefined;
-  /** See `openLedger`. @defaultValue false */
-  readonly readOnly?: boolean;
-  /** Before the first status poll of a payout, in ms. @defaultValue 0 */
-  readonly firstPollAfterMs?: number;
-}
+import { PayoutQueues, type QueuesOptions } from './payout-queues.js';
 
 export interface AccountQueues {
   readonly queues: PayoutQueues;
   readonly relay: OutboxRelay;
 }
 
-export function createAccountQueues(options: AccountQueuesOptions): AccountQueues {
-  const { ledger, clock, logger, telemetry, readOnly = false, firstPollAfterMs = 0 } = options;
-  const queues = new PayoutQueues(ledger.connection.redis, {
-    prefix: ledger.connection.keys.prefix,
-    wallNow: () => clock.wallNow(),
-    logger,
-    readOnly,
-    ...(telemetry === undefined ? {} : { telemetry: failsafeTelemetry(telemetry) }),
-  });
-  return { queues, relay: new OutboxRelay({ ledger, queues, firstPollAfterMs, clock, logger }) };
+export function createAccountQueues(ledger: PayoutLedger, options: QueuesOptions): AccountQueues {
+  const telemetry = options.telemetry && failsafeTelemetry(options.telemetry);
+  const queues = new PayoutQueues(ledger.connection, { ...options, telemetry });
+  return { queues, relay: new OutboxRelay(ledger, queues, options) };
 }
 
 /**

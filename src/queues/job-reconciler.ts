@@ -4,20 +4,21 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { StateWithJob } from '../ledger/states.js';
 import { readReadable } from '../ledger/reads/payout-queries.js';
 import { silentLogger, type Logger } from '../base/logger.js';
+import type { AccountQueues } from './account-queues.js';
 import type { OutboxRelay } from './outbox-relay.js';
-import { type JobPlaces, JobRecords, type JobSuspect, readJobPlaces, readSortedSet } from './job-records.js';
+import {
+  type CompactMap,
+  type JobPlace,
+  JobRecords,
+  type JobSuspect,
+  readJobPlaces,
+  readSortedSet,
+} from './job-records.js';
 import { toJobId, type PayoutQueues } from './payout-queues.js';
 
 /** Payouts per step. Each of its two scripts takes Redis 1.5 ms. */
 const STEP = 250;
 const REPAIRED_TOGETHER = 50;
-
-interface JobReconcilerOptions {
-  readonly ledger: PayoutLedger;
-  readonly queues: PayoutQueues;
-  readonly relay: Pick<OutboxRelay, 'addJobs' | 'relayOutbox'>;
-  readonly logger?: Logger;
-}
 
 interface Candidate {
   readonly payoutId: string;
@@ -26,7 +27,7 @@ interface Candidate {
 
 interface Check {
   readonly state: StateWithJob;
-  readonly places: JobPlaces;
+  readonly places: CompactMap<JobPlace>;
   readonly outboxed: ReadonlySet<string>;
   readonly signal: AbortSignal;
 }
@@ -38,11 +39,11 @@ interface Check {
 export class JobReconciler {
   readonly #ledger: PayoutLedger;
   readonly #queues: PayoutQueues;
-  readonly #relay: JobReconcilerOptions['relay'];
+  readonly #relay: OutboxRelay;
   readonly #records: JobRecords;
   readonly #logger: Logger;
 
-  constructor({ ledger, queues, relay, logger = silentLogger }: JobReconcilerOptions) {
+  constructor(ledger: PayoutLedger, { queues, relay }: AccountQueues, logger: Logger = silentLogger) {
     this.#ledger = ledger;
     this.#queues = queues;
     this.#relay = relay;

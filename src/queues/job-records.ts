@@ -118,19 +118,21 @@ export const JOB_STRUCTURES = [
   { name: 'paused', type: 'list' },
 ] as const;
 
-interface JobPlace {
+export interface JobPlace {
   readonly structure: (typeof JOB_STRUCTURES)[number]['name'];
   /** The nearer end of the list; meaningless in a sorted set. */
   readonly near: 'head' | 'tail';
 }
 
-export type JobPlaces = Pick<CompactMap<JobPlace>, 'get'>;
-
 /**
  * Reads the place of every job of a queue, page by page. Jobs move meanwhile: a job in the map was there a moment ago.
  * A missing one may have moved between two pages.
  */
-export async function readJobPlaces(redis: RedisClient, queue: Queue, signal: AbortSignal): Promise<JobPlaces> {
+export async function readJobPlaces(
+  redis: RedisClient,
+  queue: Queue,
+  signal: AbortSignal,
+): Promise<CompactMap<JobPlace>> {
   const places = new CompactMap<JobPlace>();
   for (const { name: structure, type } of JOB_STRUCTURES) {
     const key = queue.toKey(structure);

@@ -1,36 +1,27 @@
-import type { Clock } from '../base/clock.js';
-import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { Logger } from '../base/logger.js';
-import { createAccountQueues, type AccountQueues, type AccountQueuesOptions } from './account-queues.js';
-import { openLedger, type OpenLedgerOptions } from './open-ledger.js';
+import type { Confirmation } from '../ledger/confirm-write.js';
+import { createAccountQueues, type AccountQueues } from './account-queues.js';
+import { type AccountConnectionOptions, type LedgerAccess, openLedger } from './open-ledger.js';
+import type { QueuesOptions } from './payout-queues.js';
 
-/** Choices of this package's own processes. */
-interface OpenAccountOptions extends OpenLedgerOptions, Pick<AccountQueuesOptions, 'readOnly' | 'firstPollAfterMs'> {}
-
-export interface AccountAccess extends AccountQueues {
-  readonly ledger: PayoutLedger;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Never waits for an unavailable Redis. */
-  close(): Promise<void>;
-}
+export type AccountAccess = LedgerAccess & AccountQueues;
 
 /**
  * Opens an account with its queues, for dashboard, doctor and worker. If queues are needed only sometimes, see {@link
  * openLedger}.
  */
-export function openAccount(options: OpenAccountOptions): AccountAccess {
-  const account = openLedger(options);
-  const { ledger, clock, logger } = account;
-  const { queues, relay } = createAccountQueues({ ...options, ledger, clock, logger });
+export function openAccount(
+  options: AccountConnectionOptions & QueuesOptions,
+  confirmation?: Confirmation,
+): AccountAccess {
+  const account = openLedger(options, confirmation);
+  const { ledger, logger } = account;
+  const opened = createAccountQueues(ledger, { ...options, logger });
   return {
-    ledger,
-    queues,
-    relay,
-    clock,
-    logger,
+    ...account,
+    ...opened,
+    openQueues: async () => Promise.resolve(opened),
     close: async () => {
-      await queues.close();
+      await opened.queues.close();
       await account.close();
     },
   };

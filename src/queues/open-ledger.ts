@@ -38,11 +38,6 @@ export interface AccountConnectionOptions {
   readonly clock?: Clock;
 }
 
-export interface OpenLedgerOptions extends AccountConnectionOptions {
-  /** How a change is confirmed as kept. @defaultValue the replicas acknowledge it, see `redisReplicas` */
-  readonly confirmation?: Confirmation;
-}
-
 export interface LedgerAccess {
   readonly ledger: PayoutLedger;
   readonly clock: Clock;
@@ -58,19 +53,20 @@ export interface LedgerAccess {
 
 /**
  * Opens the ledger of an account. No command hangs: each fails within the connection's `commandTimeout`.
+ * @param confirmation - how a change is confirmed as kept; by default, the replicas of `redisReplicas` acknowledge it
  * @throws InvalidConfigError if the options cannot be used
  */
-export function openLedger(options: OpenLedgerOptions): LedgerAccess {
+export function openLedger(options: AccountConnectionOptions, confirmation?: Confirmation): LedgerAccess {
   const { platformId, connection, telemetry, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   checkPlatformId(platformId);
   const redis = connection === undefined ? connect(options.redisUrl, logger) : checkConnection(connection);
-  const confirmation = options.confirmation ?? new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
-  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirmation);
+  const confirms = confirmation ?? new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
+  const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirms);
   let opening: Promise<AccountQueues> | undefined;
   const openQueues = async (): Promise<AccountQueues> => {
     const { createAccountQueues } = await import('./account-queues.js');
-    return createAccountQueues({ ledger, clock, logger, telemetry });
+    return createAccountQueues(ledger, { logger, telemetry });
   };
   return {
     ledger,

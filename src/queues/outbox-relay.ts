@@ -1,11 +1,11 @@
-import { isAborted, systemClock, within, type Clock } from '../base/clock.js';
+import { isAborted, within } from '../base/clock.js';
 import { silentLogger, type Logger } from '../base/logger.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
 import type { Payout } from '../ledger/payout.js';
 import { readReadable } from '../ledger/reads/payout-queries.js';
 import { JobRecords } from './job-records.js';
-import { toJobId, type JobSource, type PayoutQueues } from './payout-queues.js';
+import { toJobId, type JobSource, type PayoutQueues, type QueuesOptions } from './payout-queues.js';
 
 /** Outbox entries per step. The script that looks for their jobs takes Redis 1.5 ms. */
 const STEP = 250;
@@ -15,14 +15,6 @@ const REPORTED_MEMBERS = 5;
 const REPORTED_LENGTH = 100;
 /** BullMQ may wait long for a hanging Redis; a caller must not. */
 const CALLER_LIMIT_MS = 5_000;
-
-interface OutboxRelayOptions {
-  readonly ledger: PayoutLedger;
-  readonly queues: PayoutQueues;
-  readonly firstPollAfterMs?: number;
-  readonly clock?: Clock;
-  readonly logger?: Logger;
-}
 
 /** Accepted payouts that are `queued` and may have no job. */
 export interface AcceptedPayouts {
@@ -43,17 +35,18 @@ export class OutboxRelay {
   readonly #ledger: PayoutLedger;
   readonly #queues: PayoutQueues;
   readonly #records: JobRecords;
-  readonly #clock: Clock;
   readonly #firstPollAfterMs: number;
   readonly #logger: Logger;
   readonly #reported = new Set<string>();
 
-  constructor(options: OutboxRelayOptions) {
-    const { ledger, queues, firstPollAfterMs = 0, clock = systemClock, logger = silentLogger } = options;
+  constructor(
+    ledger: PayoutLedger,
+    queues: PayoutQueues,
+    { firstPollAfterMs = 0, logger = silentLogger }: Pick<QueuesOptions, 'firstPollAfterMs' | 'logger'> = {},
+  ) {
     this.#ledger = ledger;
     this.#queues = queues;
     this.#records = new JobRecords(ledger.connection.redis);
-    this.#clock = clock;
     this.#firstPollAfterMs = firstPollAfterMs;
     this.#logger = logger;
   }
@@ -147,17 +140,17 @@ export class OutboxRelay {
   }
 
   leave(payouts: readonly JobSource[], reason: string): void {
-    if (payouts.length > 0) this.#tellLeft(toIds(payouts), reason);
+    if (payouts.length > 0) this.#logLeft(toIds(payouts), reason);
   }
 
   async #try(payoutIds: readonly string[], work: () => Promise<unknown>): Promise<boolean> {
     const reason = await this.#failureOf(work);
     if (reason === undefined) return true;
-    this.#tellLeft(payoutIds, reason);
+    this.#logLeft(payoutIds, reason);
     return false;
   }
 
-  #tellLeft(payoutIds: readonly string[], reason: string): void {
+  #logLeft(payoutIds: readonly string[], reason: string): void {
     const fields = { payoutId: payoutIds[0], payouts: payoutIds.length, reason };
     this.#logger.warn(fields, 'job not added yet; the worker will add it');
   }
@@ -165,7 +158,7 @@ export class OutboxRelay {
   async #failureOf(work: () => Promise<unknown>): Promise<string | undefined> {
     try {
       const done = work().then(() => true);
-      const isDone = await within(CALLER_LIMIT_MS, done, this.#clock);
+      const isDone = await within(CALLER_LIMIT_MS, done, this.#ledger.connection.clock);
       return isDone ? undefined : `Redis did not respond within ${CALLER_LIMIT_MS} ms`;
     } catch (error) {
       return (error as Error).message;

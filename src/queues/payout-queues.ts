@@ -1,6 +1,5 @@
 import { type JobsOptions, Queue, type QueueOptions, SpanKind, type Telemetry, TelemetryAttributes } from 'bullmq';
 import { type Logger, silentLogger } from '../base/logger.js';
-import type { RedisClient } from '../base/redis.js';
 import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
 import { type Payout, priorityField } from '../ledger/payout.js';
 import { queueNameOf, type StateWithJob } from '../ledger/states.js';
@@ -41,29 +40,31 @@ interface JobIdSource {
   readonly requeueCount?: number;
 }
 
-interface PayoutQueuesOptions {
-  /** Keeps the queue's keys in the account's namespace and cluster slot. */
-  readonly prefix: string;
-  /** Wall clock, ms. The job's delay is `notBefore` minus this. */
-  readonly wallNow: () => number;
-  readonly telemetry?: Telemetry;
+/** How a process uses an account's queues. */
+export interface QueuesOptions {
+  readonly telemetry?: Telemetry | undefined;
+  /** @defaultValue no logging */
   readonly logger?: Logger;
   /** For readers: writes no settings of the queues into Redis. @defaultValue false */
   readonly readOnly?: boolean;
+  /** Before the first status poll of a payout, in ms. @defaultValue 0 */
+  readonly firstPollAfterMs?: number;
 }
 
 export class PayoutQueues {
   readonly withdraw: Queue<PayoutJobData>;
   readonly transactionstatus: Queue<PayoutJobData>;
-  readonly #redis: RedisClient;
-  readonly #wallNow: () => number;
+  readonly #connection: LedgerConnection;
   readonly #telemetry: Telemetry | undefined;
 
-  constructor(redis: RedisClient, settings: PayoutQueuesOptions) {
-    const { prefix, wallNow, telemetry, logger = silentLogger, readOnly = false } = settings;
+  constructor(
+    connection: LedgerConnection,
+    { telemetry, logger = silentLogger, readOnly = false }: Omit<QueuesOptions, 'firstPollAfterMs'> = {},
+  ) {
     const options: QueueOptions = {
-      connection: redis,
-      prefix,
+      connection: connection.redis,
+      // Keeps the queue's keys in the account's namespace and cluster slot.
+      prefix: connection.keys.prefix,
       // The connection limits how long a command waits. BullMQ would wait forever for an unavailable Redis, and an INFO
       // that fails during its version check would break the queue for good.
       skipWaitingForReady: true,
@@ -78,8 +79,7 @@ export class PayoutQueues {
         logger.debug({ queue: queue.name, error: error.message }, 'queue connection trouble');
       });
     }
-    this.#redis = redis;
-    this.#wallNow = wallNow;
+    this.#connection = connection;
     this.#telemetry = telemetry;
   }
 
@@ -95,7 +95,7 @@ export class PayoutQueues {
   /** An existing job stays as it is. */
   async addWithdrawJobs(payouts: readonly JobSource[]): Promise<void> {
     if (payouts.length === 0) return;
-    const now = this.#wallNow();
+    const now = this.#connection.clock.wallNow();
     await this.withdraw.addBulk(
       payouts.map((payout) => ({
         name: QUEUE_NAMES.withdraw,
@@ -132,7 +132,7 @@ export class PayoutQueues {
 
   async #isWithinReach(jobId: string): Promise<boolean> {
     const key = (name: string): string => this.withdraw.toKey(name);
-    const [length, place, ...scores] = (await pipelined({ redis: this.#redis }, (pipeline) => {
+    const [length, place, ...scores] = (await pipelined(this.#connection, (pipeline) => {
       pipeline.llen(key('wait')).lpos(key('wait'), jobId, 'MAXLEN', LIST_REACH);
       for (const name of ['failed', 'completed', 'delayed', 'prioritized']) pipeline.zscore(key(name), jobId);
     })) as [number, ...(number | string | null)[]];
@@ -145,7 +145,7 @@ export class PayoutQueues {
    * @returns the number of shortened times; 0 if no clock has jumped
    */
   async repairTimes(queue: Queue, times: QueueTimes): Promise<number> {
-    return shortenTimes(this.#redis, queue, times, this.#wallNow());
+    return shortenTimes(this.#connection, queue, times);
   }
 
   async close(): Promise<void> {
@@ -215,15 +215,15 @@ export function delayedScore(at: number): number {
 /**
  * Shortens times that are further ahead than they were ever set, see `PayoutQueues.repairTimes`. One round trip if no
  * job is active and no clock was put back.
- * @param now - wall clock, ms
  */
-async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes, now: number): Promise<number> {
+async function shortenTimes(connection: LedgerConnection, queue: Queue, times: QueueTimes): Promise<number> {
   const { limiterMs, stalledCheckMs, lockMs, longestDelayMs } = times;
+  const now = connection.clock.wallNow();
   const timers = [
     { key: queue.toKey('limiter'), maxMs: limiterMs },
     { key: queue.toKey('stalled-check'), maxMs: stalledCheckMs },
   ];
-  const replies = await pipelined({ redis }, (pipeline) => {
+  const replies = await pipelined(connection, (pipeline) => {
     for (const { key } of timers) pipeline.pttl(key);
     pipeline.lrange(queue.toKey('active'), 0, -1);
     if (longestDelayMs === undefined) return;
@@ -234,10 +234,10 @@ async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes,
   const locks = active.map((jobId) => ({ key: queue.toKey(`${jobId}:lock`), maxMs: lockMs }));
   const long = [
     ...timers.filter(({ maxMs }, index) => (index === 0 ? limiterLeftMs : checkLeftMs) > maxMs),
-    ...(await findLong(redis, locks)),
+    ...(await findLong(connection, locks)),
   ];
   if (long.length + lateJobs.length > 0) {
-    await pipelined({ redis }, (pipeline) => {
+    await pipelined(connection, (pipeline) => {
       for (const { key, maxMs } of long) pipeline.pexpire(key, maxMs);
       // A job that is no longer delayed must not be added there again.
       for (const jobId of lateJobs) pipeline.zadd(queue.toKey('delayed'), 'XX', delayedScore(now), jobId);
@@ -246,9 +246,9 @@ async function shortenTimes(redis: RedisClient, queue: Queue, times: QueueTimes,
   return long.length + lateJobs.length;
 }
 
-async function findLong(redis: RedisClient, keys: readonly ExpiringKey[]): Promise<ExpiringKey[]> {
+async function findLong(connection: LedgerConnection, keys: readonly ExpiringKey[]): Promise<ExpiringKey[]> {
   if (keys.length === 0) return [];
-  const leftMs = (await pipelined({ redis }, (pipeline) => {
+  const leftMs = (await pipelined(connection, (pipeline) => {
     for (const { key } of keys) pipeline.pttl(key);
   })) as number[];
   return keys.filter(({ maxMs }, index) => (leftMs[index] ?? 0) > maxMs);
@@ -297,10 +297,10 @@ export async function findForeignSettings(connection: LedgerConnection, queue: Q
   const [meta, limiterLivesMs] = (await pipelined(connection, (pipeline) => {
     pipeline.hgetall(metaKey).pttl(limiterKey);
   })) as [Record<string, string>, number];
-  return [...judgeMeta(metaKey, meta), ...judgeLimiter(limiterKey, limiterLivesMs)];
+  return [...checkMeta(metaKey, meta), ...checkLimiter(limiterKey, limiterLivesMs)];
 }
 
-function judgeMeta(key: string, meta: Readonly<Record<string, string>>): ForeignSetting[] {
+function checkMeta(key: string, meta: Readonly<Record<string, string>>): ForeignSetting[] {
   const { paused, concurrency, max, duration } = meta;
   const found: ForeignSetting[] = [];
   const remove = (...fields: string[]): string => `HDEL '${key}' ${fields.join(' ')}`;
@@ -319,7 +319,7 @@ function judgeMeta(key: string, meta: Readonly<Record<string, string>>): Foreign
   return found;
 }
 
-function judgeLimiter(key: string, livesMs: number): ForeignSetting[] {
+function checkLimiter(key: string, livesMs: number): ForeignSetting[] {
   const command = `DEL '${key}'`;
   if (livesMs === -1) return [{ detail: 'the limiter key never expires, so the limiter does not work', command }];
   if (livesMs <= LIMITER_LIVES_MS) return [];

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
-import { isAborted, type Clock } from '../base/clock.js';
+import { isAborted } from '../base/clock.js';
 import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
 import { JOB_STRUCTURES, JobRecords } from './job-records.js';
 import { LIST_REACH, toPayoutId } from './payout-queues.js';
@@ -18,13 +18,6 @@ const REST_MS = 3;
 const COMMAND = 'payouts:remove-cancelled-jobs';
 const SCRIPT = readFileSync(new URL('remove-cancelled-jobs.lua', import.meta.url), 'utf8');
 
-interface SweepOptions {
-  readonly clock: Clock;
-  /** Ends it between two steps; jobs that stay do no harm. */
-  readonly signal: AbortSignal;
-  readonly reach?: number;
-}
-
 interface Part {
   readonly first: number;
   readonly last: number;
@@ -35,18 +28,21 @@ interface Part {
  * counts jobs, not sends. BullMQ's own removal walks through the list for each job: up to 4 ms in a backlog of 100,000.
  * This reads page by page, and lists from both ends. Jobs beyond {@link LIST_REACH} from both ends stay until the
  * worker comes near.
+ * @param signal - ends it between two steps; jobs that stay do no harm
+ * @param reach - entries from a list's end that are read
  * @returns the number of removed jobs
  */
 export async function removeCancelledJobs(
   connection: LedgerConnection,
   queue: Queue,
-  options: SweepOptions,
+  signal: AbortSignal,
+  reach = LIST_REACH,
 ): Promise<number> {
   let removed = 0;
   for (const { name, type } of JOB_STRUCTURES.filter((structure) => structure.name !== 'active')) {
     const sweep = new Sweep(connection, queue, queue.toKey(name), type);
-    removed += await sweep.fromHead(options);
-    if (type === 'list' && !sweep.isDone) removed += await sweep.fromTail(options, Infinity);
+    removed += await sweep.fromHead(signal, type === 'list' ? reach : Infinity);
+    if (type === 'list' && !sweep.isDone) removed += await sweep.fromTail(signal, reach, Infinity);
   }
   return removed;
 }
@@ -58,9 +54,9 @@ export async function removeCancelledJobs(
 export async function removeNextCancelledJobs(
   connection: LedgerConnection,
   queue: Queue,
-  options: SweepOptions,
+  signal: AbortSignal,
 ): Promise<number> {
-  return new Sweep(connection, queue, queue.toKey('wait'), 'list').fromTail(options, LOOKED_AHEAD);
+  return new Sweep(connection, queue, queue.toKey('wait'), 'list').fromTail(signal, LIST_REACH, LOOKED_AHEAD);
 }
 
 class Sweep {
@@ -81,11 +77,10 @@ class Sweep {
   }
 
   /** From where jobs are added. New jobs move the others towards it. */
-  async fromHead(options: SweepOptions): Promise<number> {
-    const reach = this.#type === 'list' ? (options.reach ?? LIST_REACH) : Infinity;
+  async fromHead(signal: AbortSignal, reach: number): Promise<number> {
     let removed = 0;
-    for (let start = 0; start < reach && !this.isDone && !isAborted(options.signal);) {
-      const gone = await this.#step({ first: start, last: start + STEP - 1 }, options);
+    for (let start = 0; start < reach && !this.isDone && !isAborted(signal);) {
+      const gone = await this.#step({ first: start, last: start + STEP - 1 }, signal);
       removed += gone;
       // Entries behind removed ones have moved up.
       start += STEP - gone;
@@ -94,12 +89,11 @@ class Sweep {
   }
 
   /** From where jobs are taken. @param atMost - ends after this many valid jobs in a row */
-  async fromTail(options: SweepOptions, atMost: number): Promise<number> {
-    const { reach = LIST_REACH } = options;
+  async fromTail(signal: AbortSignal, reach: number, atMost: number): Promise<number> {
     let removed = 0;
     let quiet = 0;
-    for (let start = 0; start < reach && quiet < atMost && !this.isDone && !isAborted(options.signal);) {
-      const gone = await this.#step({ first: -start - STEP, last: -start - 1 }, options);
+    for (let start = 0; start < reach && quiet < atMost && !this.isDone && !isAborted(signal);) {
+      const gone = await this.#step({ first: -start - STEP, last: -start - 1 }, signal);
       removed += gone;
       quiet = gone > 0 ? 0 : quiet + STEP - OVERLAP;
       start += Math.max(0, STEP - OVERLAP - gone);
@@ -107,8 +101,8 @@ class Sweep {
     return removed;
   }
 
-  async #step({ first, last }: Part, { clock, signal }: SweepOptions): Promise<number> {
-    const { redis } = this.#connection;
+  async #step({ first, last }: Part, signal: AbortSignal): Promise<number> {
+    const { redis, clock } = this.#connection;
     const jobIds = await ask(
       this.#type === 'list'
         ? redis.lrange(this.#key, first, last)

@@ -1,15 +1,17 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
 import { findFieldProblem, type EndpointName } from './endpoint.js';
-import { BLOCKED_MESSAGE, refusalOf, spoil, type FaultPlan, type FaultStrike } from './fault-plan.js';
+import { BLOCKED_MESSAGE, FaultPlan, refusalOf, spoil, type FaultStrike } from './fault-plan.js';
 import { handleCall, type Settlement } from './handle-call.js';
-import { drawDelayMs, type DelayRange, type Random } from './latency.js';
+import { createRandom, drawDelayMs, type Random } from './latency.js';
 import { failed, sendResponse, sendTruncatedResponse, type SandboxResponse } from './response.js';
-import type { AccountRegistry, SandboxAccount } from './sandbox-account.js';
+import { AccountRegistry, type SandboxAccount } from './sandbox-account.js';
+import type { SandboxSettings } from './sandbox-options.js';
 import { parseSignedForm, readBody, type SignedForm } from './signed-form.js';
 
-export class PauseGate {
+class PauseGate {
   #opened: { promise: Promise<void>; open: () => void } | undefined;
 
   shut(): void {
@@ -34,26 +36,35 @@ export class PauseGate {
   }
 }
 
-interface GatewayServiceParts {
-  readonly accounts: AccountRegistry;
-  readonly faults: FaultPlan;
-  readonly gate: PauseGate;
-  readonly settlement: Settlement;
-  readonly latencyBeforeMs: DelayRange;
-  readonly latencyAfterMs: DelayRange;
-  readonly random: Random;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Aborted when the sandbox closes: calls on their way then never arrive. */
-  readonly signal: AbortSignal;
-}
-
 /** Takes a call through the stages of a real gateway: wire, signature, limit, processing, wire. */
 export class GatewayService {
-  readonly #parts: GatewayServiceParts;
+  readonly accounts: AccountRegistry;
+  readonly faults: FaultPlan;
+  readonly gate = new PauseGate();
+  readonly #settings: SandboxSettings;
+  readonly #random: Random;
+  readonly #settlement: Settlement;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #closing = new AbortController();
 
-  constructor(parts: GatewayServiceParts) {
-    this.#parts = parts;
+  constructor(settings: SandboxSettings, clock: Clock, logger: Logger) {
+    const random = createRandom(settings.seed);
+    this.accounts = new AccountRegistry(settings);
+    this.faults = new FaultPlan(random, settings.faults);
+    this.#settings = settings;
+    this.#random = random;
+    this.#settlement = createSettlement(settings, random);
+    this.#clock = clock;
+    this.#logger = logger;
+    // Each waiting request listens to it.
+    setMaxListeners(0, this.#closing.signal);
+  }
+
+  /** Calls on their way then never arrive. */
+  close(): void {
+    this.#closing.abort();
+    this.gate.open();
   }
 
   async serve(endpoint: EndpointName, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -84,22 +95,22 @@ export class GatewayService {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const { latencyBeforeMs, latencyAfterMs, gate, random, logger } = this.#parts;
+    const { latencyBeforeMs, latencyAfterMs } = this.#settings;
     const strike = this.#strike(endpoint, form);
     // From here on the call is on its way: as on a real network, it arrives even if its sender gives up.
-    await this.#sleep(drawDelayMs(latencyBeforeMs, random) + strike.latencyBeforeMs);
+    await this.#sleep(drawDelayMs(latencyBeforeMs, this.#random) + strike.latencyBeforeMs);
     if (this.#isClosed() || strike.fault?.kind === 'hang-before') return;
     if (strike.fault?.kind === 'drop-before') {
       request.socket.destroy();
       return;
     }
     const result = this.#process(endpoint, form, strike.fault);
-    logger.debug(
+    this.#logger.debug(
       { endpoint, platformId: form.platformId, faults: strike.kinds, status: result.status },
       'call processed',
     );
-    await this.#sleep(drawDelayMs(latencyAfterMs, random) + strike.latencyAfterMs);
-    await gate.pass();
+    await this.#sleep(drawDelayMs(latencyAfterMs, this.#random) + strike.latencyAfterMs);
+    await this.gate.pass();
     if (this.#isClosed() || strike.fault?.kind === 'hang') return;
     if (strike.fault?.kind === 'drop-after') request.socket.destroy();
     else if (strike.fault?.kind === 'truncated') sendTruncatedResponse(request, response, result);
@@ -107,21 +118,19 @@ export class GatewayService {
   }
 
   #strike(endpoint: EndpointName, form: SignedForm): FaultStrike {
-    const { accounts, faults } = this.#parts;
-    const account = accounts.find(form.platformId);
+    const account = this.accounts.find(form.platformId);
     const txhash = fieldOf(form, 'txhash');
     const payment = txhash === undefined ? undefined : account?.payments.find(txhash);
     const addressTo = fieldOf(form, 'address_to') ?? payment?.addressTo;
-    const strike = faults.strike({ endpoint, platformId: form.platformId, addressTo });
+    const strike = this.faults.strike({ endpoint, platformId: form.platformId, addressTo });
     account?.countCall(endpoint, strike.kinds);
     return strike;
   }
 
   /** Synchronous from arrival to response, so nothing comes between stamp and verdict. */
   #process(endpoint: EndpointName, form: SignedForm, fault: FaultStrike['fault']): SandboxResponse {
-    const { accounts, clock, settlement } = this.#parts;
-    const nowMs = clock.now();
-    const account = accounts.find(form.platformId);
+    const nowMs = this.#clock.now();
+    const account = this.accounts.find(form.platformId);
     if (account === undefined) return failed('unknown platform_id');
     if (!account.isSignerOf(form)) return failed('wrong signature');
     if (endpoint === 'withdraw') this.#stamp(account, form, nowMs);
@@ -132,7 +141,7 @@ export class GatewayService {
     );
     if (problem !== undefined) return failed(problem);
     const fields = Object.fromEntries(form.fields);
-    return refusalOf(fault, endpoint) ?? handleCall(endpoint, { account, fields, nowMs, settlement });
+    return refusalOf(fault, endpoint) ?? handleCall(endpoint, { account, fields, nowMs, settlement: this.#settlement });
   }
 
   /** Every withdrawal that its account signed counts for the limit, even if it is refused for another reason. */
@@ -143,16 +152,21 @@ export class GatewayService {
     });
     if (!nowBlocked) return;
     const { platformId, blockedReason } = account.stats();
-    this.#parts.logger.warn({ platformId, blockedReason }, 'account blocked');
+    this.#logger.warn({ platformId, blockedReason }, 'account blocked');
   }
 
   #isClosed(): boolean {
-    return this.#parts.signal.aborted;
+    return this.#closing.signal.aborted;
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (ms > 0) await this.#parts.clock.sleep(ms, this.#parts.signal);
+    if (ms > 0) await this.#clock.sleep(ms, this.#closing.signal);
   }
+}
+
+function createSettlement({ failAddresses, failShare, settleAfterMs }: SandboxSettings, random: Random): Settlement {
+  const failing = new Set(failAddresses);
+  return { settleAfterMs, fails: (addressTo) => failing.has(addressTo) || random() < failShare };
 }
 
 /** Finds a method or content type that docs/gateway-api.md#calls does not name. */

@@ -3,6 +3,7 @@ import { InvalidInputError } from '../base/errors.js';
 import { txhashKey } from '../base/fields.js';
 import { ENDPOINT_NAMES, type EndpointName } from './endpoint.js';
 import type { FaultKind } from './fault-rule.js';
+import type { SandboxSettings } from './sandbox-options.js';
 import type { SignedForm } from './signed-form.js';
 
 /** One `/withdraw` that reached the gateway, accepted or not. */
@@ -128,13 +129,7 @@ export interface SandboxStats {
   readonly faultsFired: Readonly<Partial<Record<FaultKind, number>>>;
 }
 
-interface SandboxAccountOptions {
-  readonly platformId: number;
-  readonly secretKey: string;
-  readonly balance: string;
-  /** The shortest allowed time between two withdrawals, in milliseconds. */
-  readonly minGapMs: number;
-}
+type AccountSettings = SandboxSettings['accounts'][number];
 
 /** One merchant platform: its balance, its payments, and whether it kept to the limit. */
 export class SandboxAccount {
@@ -149,11 +144,12 @@ export class SandboxAccount {
   #balanceUnits: bigint;
   #blockedReason: string | null = null;
 
-  constructor(options: SandboxAccountOptions) {
-    this.platformId = options.platformId;
-    this.#secretKey = options.secretKey;
-    this.#minGapMs = options.minGapMs;
-    this.#balanceUnits = toUnits(options.balance);
+  /** @param minGapMs - the shortest allowed time between two withdrawals */
+  constructor({ platformId, secretKey, balance }: AccountSettings, minGapMs: number) {
+    this.platformId = platformId;
+    this.#secretKey = secretKey;
+    this.#minGapMs = minGapMs;
+    this.#balanceUnits = toUnits(balance);
   }
 
   isSignerOf(form: SignedForm): boolean {
@@ -229,12 +225,14 @@ export class SandboxAccount {
 }
 
 export class AccountRegistry {
-  readonly #options: ReadonlyMap<number, SandboxAccountOptions>;
+  readonly #settings: ReadonlyMap<number, AccountSettings>;
+  readonly #minGapMs: number;
   readonly #accounts = new Map<number, SandboxAccount>();
 
-  constructor(options: readonly SandboxAccountOptions[]) {
-    this.#options = new Map(options.map((account) => [account.platformId, account]));
-    for (const platformId of this.#options.keys()) this.reset(platformId);
+  constructor({ accounts, minGapMs }: SandboxSettings) {
+    this.#settings = new Map(accounts.map((account) => [account.platformId, account]));
+    this.#minGapMs = minGapMs;
+    for (const platformId of this.#settings.keys()) this.reset(platformId);
   }
 
   find(platformId: number | undefined): SandboxAccount | undefined {
@@ -254,7 +252,7 @@ export class AccountRegistry {
   }
 
   reset(platformId: number): void {
-    const options = this.#options.get(platformId);
-    if (options !== undefined) this.#accounts.set(platformId, new SandboxAccount(options));
+    const settings = this.#settings.get(platformId);
+    if (settings !== undefined) this.#accounts.set(platformId, new SandboxAccount(settings, this.#minGapMs));
   }
 }

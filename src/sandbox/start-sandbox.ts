@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -15,13 +14,9 @@ import { parseInput } from '../base/fields.js';
 import { failsafeLogger, silentLogger } from '../base/logger.js';
 import { CONTROL_PREFIX, serveControl, type Sandbox, type SandboxControls } from './control-service.js';
 import { endpointOf } from './endpoint.js';
-import { FaultPlan } from './fault-plan.js';
 import { faultRuleField } from './fault-rule.js';
-import { GatewayService, PauseGate } from './gateway-service.js';
-import type { Settlement } from './handle-call.js';
-import { createRandom, type Random } from './latency.js';
+import { GatewayService } from './gateway-service.js';
 import { failed, sendResponse } from './response.js';
-import { AccountRegistry } from './sandbox-account.js';
 import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from './sandbox-options.js';
 
 /**
@@ -36,39 +31,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { clock = systemClock, logger: given = silentLogger, ...data } = options;
   const logger = failsafeLogger(given);
   const settings = parseSandboxOptions(data);
-  const random = createRandom(settings.seed);
-  const accounts = new AccountRegistry(
-    settings.accounts.map((account) => ({ ...account, minGapMs: settings.minGapMs })),
-  );
-  const faults = new FaultPlan(random, settings.faults);
-  const gate = new PauseGate();
-  const closing = new AbortController();
-  // Each waiting request listens to it.
-  setMaxListeners(0, closing.signal);
-  const controls = createControls(accounts, faults, gate);
-  const gateway = new GatewayService({
-    accounts,
-    faults,
-    gate,
-    settlement: createSettlement(settings, random),
-    latencyBeforeMs: settings.latencyBeforeMs,
-    latencyAfterMs: settings.latencyAfterMs,
-    random,
-    clock,
-    logger,
-    signal: closing.signal,
-  });
-
-  const server = await startSocketServer({
-    host: settings.host,
-    port: settings.port,
-    tls: settings.tls,
-    listener: (request, response) => {
-      route(gateway, controls, request, response).catch((error: unknown) => {
-        logger.error({ error }, 'the sandbox failed to serve a call');
-        request.socket.destroy();
-      });
-    },
+  const gateway = new GatewayService(settings, clock, logger);
+  const controls = createControls(gateway);
+  const server = await startSocketServer(settings, (request, response) => {
+    route(gateway, controls, request, response).catch((error: unknown) => {
+      logger.error({ error }, 'the sandbox failed to serve a call');
+      request.socket.destroy();
+    });
   });
   return {
     ...controls,
@@ -76,8 +45,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     port: server.port,
     seed: settings.seed,
     close: async () => {
-      closing.abort();
-      gate.open();
+      gateway.close();
       await server.close();
     },
   };
@@ -102,15 +70,7 @@ async function route(
   }
 }
 
-function createSettlement(settings: SandboxSettings, random: Random): Settlement {
-  const failAddresses = new Set(settings.failAddresses);
-  return {
-    settleAfterMs: settings.settleAfterMs,
-    fails: (addressTo) => failAddresses.has(addressTo) || random() < settings.failShare,
-  };
-}
-
-function createControls(accounts: AccountRegistry, plan: FaultPlan, gate: PauseGate): SandboxControls {
+function createControls({ accounts, faults: plan, gate }: GatewayService): SandboxControls {
   const faultsInput = z.object({ faults: z.array(faultRuleField) });
   return {
     stats: (platformId) => accounts.get(platformId).stats(),
@@ -145,16 +105,11 @@ interface SocketServer {
   close(): Promise<void>;
 }
 
-interface SocketServerOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: { readonly key: string; readonly cert: string } | undefined;
-  readonly listener: RequestListener;
-}
-
 /** @throws ConflictError if the address is taken */
-async function startSocketServer(options: SocketServerOptions): Promise<SocketServer> {
-  const { host, port, tls, listener } = options;
+async function startSocketServer(
+  { host, port, tls }: SandboxSettings,
+  listener: RequestListener,
+): Promise<SocketServer> {
   const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
   const sockets = trackSockets(server);
   await listen(server, port, host);

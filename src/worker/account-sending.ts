@@ -7,7 +7,7 @@ import type { SendJournal } from '../journal/send-journal.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
 import type { JournalHead, SenderLedger } from '../ledger/sender-ledger.js';
-import { tellJournalHead, type ToldHead } from '../ledger/reads/workers.js';
+import { publishJournalHead, type PublishedHead } from '../ledger/reads/workers.js';
 import type { OutboxRelay } from '../queues/outbox-relay.js';
 import type { SendControl } from './account-control.js';
 import type { AccountPart, AccountWorkerOptions } from './account-worker-options.js';
@@ -65,7 +65,7 @@ export class AccountSending {
     const { observer } = work;
     this.#pause =
       authority && new KeptPause({ clock, ledger: senderLedger, journal, authority, settings, observer, logger });
-    const tell = async (head: JournalHead): Promise<void> => tellJournalHead(ledger.connection, head);
+    const tell = async (head: JournalHead): Promise<void> => publishJournalHead(ledger.connection, head);
     this.#heads = new JournalHeadTeller({ journal, tell, clock, logger });
     this.#loopOptions = this.#describeLoop(settings);
   }
@@ -76,7 +76,7 @@ export class AccountSending {
   }
 
   /** Undefined while this process does not send. */
-  get journalHead(): ToldHead | undefined {
+  get journalHead(): PublishedHead | undefined {
     return this.#holdsLease ? this.#heads.told : undefined;
   }
 
@@ -93,7 +93,7 @@ export class AccountSending {
   }
 
   async rest(end: AbortSignal): Promise<void> {
-    await followJournal(this.#options, end);
+    await followJournal(this.#options.journal, this.#options, end);
   }
 
   /** Works until the signal is aborted. Then it records the response of a send in progress and releases the lease. */
@@ -193,7 +193,7 @@ const TELL_LAST_WITHIN_MS = 500;
 /** Publishes the journal's last hash to log and events: only such a copy elsewhere shows cut-off lines. */
 export class JournalHeadTeller {
   readonly #options: JournalHeadTellerOptions;
-  #told: ToldHead | undefined;
+  #told: PublishedHead | undefined;
   #arrived: string | undefined;
 
   constructor(options: JournalHeadTellerOptions) {
@@ -201,7 +201,7 @@ export class JournalHeadTeller {
   }
 
   /** Undefined while this process does not write the journal. */
-  get told(): ToldHead | undefined {
+  get told(): PublishedHead | undefined {
     return this.#told;
   }
 

@@ -10,7 +10,7 @@ import type { RedisClient } from '../base/redis.js';
 import type { AccountControl } from './account-control.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisClocks } from './redis-clocks.js';
-import type { RedisJudgement } from './redis-watch.js';
+import type { RedisCheck } from './redis-monitor.js';
 import type { SenderStatus } from './sender/send-report.js';
 
 export interface WorkerConnections {
@@ -30,7 +30,7 @@ export interface AccountWorkerOptions {
   readonly part: AccountPart;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
-  readonly judgement: RedisJudgement;
+  readonly judgement: RedisCheck;
   readonly redisClocks: Pick<RedisClocks, 'readingOf'>;
   readonly gateway: GatewayClient;
   readonly openJournal: () => Promise<SendJournal>;

@@ -5,7 +5,7 @@ import type { SendJournal } from '../journal/send-journal.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger } from '../ledger/payout-ledger.js';
 import { RedisSenderLedger, WatchedLedger } from '../ledger/redis-sender-ledger.js';
-import type { ToldHead } from '../ledger/reads/workers.js';
+import type { PublishedHead } from '../ledger/reads/workers.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { KeyringFacts, PolicyFacts } from './account-control.js';
@@ -18,9 +18,9 @@ import {
 } from './account-worker-options.js';
 import type { JobWorkerContext } from './job-worker.js';
 import type { RecentWork } from './monitoring/recent-work.js';
-import type { RedisJudgement } from './redis-watch.js';
+import type { RedisCheck } from './redis-monitor.js';
 import { repairClockJumps } from './repair-clock-jump.js';
-import { describeWorker, reportWorker } from './report-worker.js';
+import { describeWorker, publishWorker } from './publish-worker.js';
 import type { AccountFitness } from './sharing/own-report.js';
 import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 
@@ -49,12 +49,14 @@ export class AccountWorker {
     const { platformId, connections, clock, logger, telemetry } = options;
     this.platformId = platformId;
     this.#options = options;
-    const { confirmations } = options;
-    this.#account = openAccount({
-      ...{ platformId, clock, logger, connection: connections.commands, confirmation: confirmations.commands },
-      firstPollAfterMs: options.settings.pollMinMs,
-      ...(telemetry && { telemetry }),
-    });
+    this.#account = openAccount(
+      {
+        ...{ platformId, clock, logger, connection: connections.commands },
+        firstPollAfterMs: options.settings.pollMinMs,
+        ...(telemetry && { telemetry }),
+      },
+      options.confirmations.commands,
+    );
     this.#polledLedger = new PayoutLedger(this.ledger.connection);
     this.#part = new CurrentPart(options.part);
   }
@@ -99,7 +101,7 @@ export class AccountWorker {
   }
 
   /** Facts about Redis, the same for all accounts. */
-  get redis(): Pick<RedisJudgement, 'mayForget' | 'missingReplicas'> {
+  get redis(): Pick<RedisCheck, 'mayForget' | 'missingReplicas'> {
     return this.#options.judgement;
   }
 
@@ -114,7 +116,7 @@ export class AccountWorker {
   }
 
   /** The last published end of the journal; undefined while this process does not send. */
-  get journalHead(): ToldHead | undefined {
+  get journalHead(): PublishedHead | undefined {
     return this.#sending?.journalHead;
   }
 
@@ -170,7 +172,7 @@ export class AccountWorker {
   }
 
   async #report(): Promise<void> {
-    const { clock, control, logger } = this.#options;
+    const { clock, control } = this.#options;
     const { connection } = this.ledger;
     const name = `${hostname()}:${process.pid}`;
     const startedAt = clock.wallNow();
@@ -181,20 +183,19 @@ export class AccountWorker {
       return describeWorker({ status, work, opensAt: this.#sending?.opensAt, startedAt, journalHead, clock });
     };
     await Promise.all([
-      reportWorker({ connection, name, describe, clock, logger }, this.#over.signal),
+      publishWorker(this.#account, name, describe, this.#over.signal),
       control?.report(connection, name, this.#over.signal),
     ]);
   }
 
   async #repairClockJumps(): Promise<void> {
-    const { clock, redisClocks, settings, logger } = this.#options;
-    const { queues, ledger } = this;
+    const { redisClocks, settings } = this.#options;
     const options = {
-      ...{ clock, queues, logger, longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs) },
-      readRedisClock: () => redisClocks.readingOf(ledger.connection.keys.ledger),
+      longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
+      readRedisClock: () => redisClocks.readingOf(this.ledger.connection.keys.ledger),
       isSender: () => this.#sending?.status.role === 'sender',
     };
-    await repairClockJumps(options, this.#over.signal);
+    await repairClockJumps(this.#account, options, this.#over.signal);
   }
 
   get #jobWorkerContext(): JobWorkerContext {

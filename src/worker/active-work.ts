@@ -8,7 +8,7 @@ import type { JobWorkerContext } from './job-worker.js';
 import { applyRetention, type RetentionOptions } from './retention.js';
 import type { SendControl } from './account-control.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
-import { keepStatistics, StatisticsKeeper } from './statistics/statistics-keeper.js';
+import { StatisticsKeeper } from './statistics/statistics-keeper.js';
 import type { SendGap } from './statistics/counters.js';
 import { Reconciler } from './reconciliation/reconciler.js';
 import { watchJobs } from './watch-jobs.js';
@@ -41,17 +41,17 @@ export async function doActiveWork(options: ActiveWorkOptions, active: ActiveSen
   const { logger } = active;
   const { connection } = ledger;
   const jobs = new WithdrawJobs({ ...options, active, logger });
-  const reconciler = new JobReconciler({ ledger, queues, relay, logger });
+  const reconciler = new JobReconciler(ledger, { queues, relay }, logger);
   const statistics = new StatisticsKeeper(connection, logger, options.takeGaps);
   const settleMs = Math.min(SETTLE_MS, SETTLE_READINGS * options.balanceEveryMs);
   const upkeep = [
     watchJobs({ clock, connection, queues, reconciler, observer, logger }, end),
-    keepStatistics({ keeper: statistics, connection, logger }, end),
+    statistics.run(end),
     keepGatewayFacts(
       {
         ...{ ...options, connection, logger },
         queuedPaymentIds: () => statistics.queuedPaymentIds,
-        reconciler: new Reconciler({ connection, settleMs, logger }),
+        reconciler: new Reconciler(connection, settleMs, logger),
       },
       end,
     ),

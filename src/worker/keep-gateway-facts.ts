@@ -24,7 +24,7 @@ interface KeepGatewayFactsOptions {
   readonly currenciesEveryMs: number;
   /** Currency ids of waiting payouts. An unknown id is worth a query. */
   readonly queuedPaymentIds: () => readonly number[];
-  readonly reconciler?: Pick<Reconciler, 'watch'>;
+  readonly reconciler?: Pick<Reconciler, 'compare'>;
   readonly logger: Logger;
 }
 
@@ -103,7 +103,7 @@ class GatewayFactsKeeper {
     };
     if (reconciler === undefined) return read();
     const ageMs = currenciesAt === undefined ? undefined : connection.clock.wallNow() - currenciesAt;
-    return reconciler.watch(read, { currencies, ageMs });
+    return reconciler.compare(read, { currencies, ageMs });
   }
 
   /** A new sender continues the last one's schedule. */

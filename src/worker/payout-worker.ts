@@ -24,7 +24,7 @@ import { AccountWorker } from './account-worker.js';
 import type { WorkerConfirmations, WorkerConnections } from './account-worker-options.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { RedisClocks } from './redis-clocks.js';
-import { ACCEPTED_REDIS, type RedisJudgement, RedisWatch, requireDurableRedis } from './redis-watch.js';
+import { ACCEPTED_REDIS, type RedisCheck, RedisMonitor, requireDurableRedis } from './redis-monitor.js';
 import type { AccountSharing } from './sharing/account-sharing.js';
 import { isShared, openSharing } from './sharing/open-sharing.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
@@ -52,7 +52,7 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
 export class PayoutWorker {
   readonly accounts: readonly AccountWorker[];
   readonly #connections: WorkerConnections;
-  readonly #watch: RedisWatch | undefined;
+  readonly #watch: RedisMonitor | undefined;
   readonly #redisClocks: RedisClocks;
   readonly #control: WorkerControl | undefined;
   /** Undefined with one account: all its processes stand by for it. */
@@ -62,7 +62,7 @@ export class PayoutWorker {
   protected constructor(
     connections: WorkerConnections,
     accounts: readonly AccountWorker[],
-    watch: RedisWatch | undefined,
+    watch: RedisMonitor | undefined,
     redisClocks: RedisClocks,
     control: WorkerControl | undefined,
     sharing: AccountSharing | undefined,
@@ -94,14 +94,12 @@ export class PayoutWorker {
     try {
       const known = new KnownReplicas(connections.sender, options.redisReplicas);
       await requireDurableRedis(connections.commands, { allowVolatileRedis, logger, clock }, signal);
-      const watch = allowVolatileRedis
-        ? undefined
-        : new RedisWatch({ redis: connections.sender, known, clock, logger });
+      const watch = allowVolatileRedis ? undefined : new RedisMonitor(connections.sender, known, clock, logger);
       const confirmations: WorkerConfirmations = watch
         ? { sender: watch.writes, commands: new WriteConfirmer({ redis: connections.commands, known }) }
         : { sender: 'reply', commands: 'reply' };
       const judgement = watch ?? ACCEPTED_REDIS;
-      const redisClocks = new RedisClocks({ redis: connections.commands, clock, logger });
+      const redisClocks = new RedisClocks(connections.commands, clock, logger);
       const accounts = options.accounts.map((account) =>
         openAccount(account, {
           options,
@@ -116,12 +114,7 @@ export class PayoutWorker {
       );
       watch?.start();
       redisClocks.start();
-      const sharing = openSharing(accounts, {
-        redis: connections.commands,
-        journalDir: options.journalDir,
-        clock,
-        logger,
-      });
+      const sharing = openSharing(accounts, connections.commands, options.journalDir, { clock, logger });
       return new this(connections, accounts, watch, redisClocks, control, sharing);
     } catch (error) {
       await closeAll(connections);
@@ -187,7 +180,7 @@ interface OpenAccountContext {
   readonly control: WorkerControl | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
-  readonly judgement: RedisJudgement;
+  readonly judgement: RedisCheck;
   readonly redisClocks: RedisClocks;
   readonly logger: Logger;
   readonly clock: Clock;

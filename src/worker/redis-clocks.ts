@@ -4,12 +4,6 @@ import { findServer, listServers } from '../ledger/redis-durability.js';
 import type { Logger } from '../base/logger.js';
 import type { RedisClient } from '../base/redis.js';
 
-interface RedisClocksOptions {
-  readonly redis: RedisClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 const READ_EVERY_MS = 1_000;
 
 /**
@@ -17,18 +11,22 @@ const READ_EVERY_MS = 1_000;
  * number of accounts.
  */
 export class RedisClocks {
-  readonly #options: RedisClocksOptions;
+  readonly #redis: RedisClient;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #readings = new WeakMap<Redis, ClockReading>();
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(options: RedisClocksOptions) {
-    this.#options = options;
+  constructor(redis: RedisClient, clock: Clock, logger: Logger) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#logger = logger;
   }
 
   /** The last reading of this key's server, if any. */
   readingOf(key: string): ClockReading | undefined {
-    const server = findServer(this.#options.redis, key);
+    const server = findServer(this.#redis, key);
     return server && this.#readings.get(server);
   }
 
@@ -43,25 +41,23 @@ export class RedisClocks {
   }
 
   async #run(): Promise<void> {
-    const { redis, clock, logger } = this.#options;
     const readAll = (): void => {
       // A server that does not reply delays no other.
-      for (const server of listServers(redis)) void this.#read(server);
+      for (const server of listServers(this.#redis)) void this.#read(server);
     };
     const onError = ({ message }: Error): void => {
-      logger.debug({ error: message }, 'the clocks of Redis cannot be read');
+      this.#logger.debug({ error: message }, 'the clocks of Redis cannot be read');
     };
-    await every(READ_EVERY_MS, readAll, { clock, signal: this.#stop.signal, onError });
+    await every(READ_EVERY_MS, readAll, { clock: this.#clock, signal: this.#stop.signal, onError });
   }
 
   async #read(server: Redis): Promise<void> {
     if (server.status !== 'ready') return;
-    const { clock } = this.#options;
-    const before = clock.now();
+    const before = this.#clock.now();
     try {
       const [seconds, microseconds] = await server.time();
       const time = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-      this.#readings.set(server, { low: time - clock.now(), high: time - before });
+      this.#readings.set(server, { low: time - this.#clock.now(), high: time - before });
     } catch {
       // The connection reports it. The next reading shows the clock's change.
     }

@@ -65,16 +65,17 @@ export interface RetentionStep {
   readonly archiveTrouble: string | undefined;
 }
 
-type StepOptions = Omit<RetentionOptions, 'logger' | 'onArchiveTrouble'>;
-
-export async function removeSome(options: StepOptions): Promise<RetentionStep> {
-  const { connection } = options;
+export async function removeSome(
+  options: Omit<RetentionOptions, 'logger' | 'onArchiveTrouble'>,
+): Promise<RetentionStep> {
+  const { connection, retentionDays } = options;
+  const before = connection.clock.wallNow() - retentionDays * DAY_MS;
   const unreadable: string[] = [];
   let [payouts, isFull] = [0, false];
   let archiveTrouble: string | undefined;
   try {
     for (const state of FINAL_STATES) {
-      const step = await removeOf(state, options);
+      const step = await removeOf(state, before, options);
       unreadable.push(...step.unreadable);
       payouts += step.removed;
       isFull ||= step.isFull;
@@ -91,9 +92,9 @@ export async function removeSome(options: StepOptions): Promise<RetentionStep> {
 
 async function removeOf(
   state: PayoutState,
-  { connection, retentionDays, statistics, archive }: StepOptions,
+  before: number,
+  { connection, statistics, archive }: Pick<RetentionOptions, 'connection' | 'statistics' | 'archive'>,
 ): Promise<{ removed: number; isFull: boolean; unreadable: readonly string[] }> {
-  const before = connection.clock.wallNow() - retentionDays * DAY_MS;
   const oldest = await readOldest(connection, state, PAYOUTS_PER_STEP);
   // Before the statistics wait for it, because a disk may be slow.
   const { removable, unreadable } =

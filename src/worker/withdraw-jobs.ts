@@ -77,10 +77,9 @@ export class WithdrawJobs {
 
   /** Payouts cancelled together are adjacent in the queue. Removing them at once is much faster than job by job. */
   async #removeNext(): Promise<void> {
-    const { connection, queues, clock, logger } = this.#options;
+    const { connection, queues, logger } = this.#options;
     try {
-      const sweep = { clock, signal: this.#stop.signal };
-      const removed = await removeNextCancelledJobs(connection, queues.withdraw, sweep);
+      const removed = await removeNextCancelledJobs(connection, queues.withdraw, this.#stop.signal);
       if (removed > 0) logger.info({ removed }, 'removed the jobs of cancelled payouts that came next');
     } catch (error) {
       logger.debug({ reason: (error as Error).message }, 'the jobs of cancelled payouts stay');

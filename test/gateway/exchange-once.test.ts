@@ -15,11 +15,8 @@ describe.each<Scheme>(['http', 'https'])('exchangeOnce over %s', (scheme) => {
       onRequest: ({ stream }) => void stream.write(httpResponse(200, '{}')),
     });
     servers.push(server);
-    const socket = await openSocket(new URL(server.baseUrl), {
-      connectTimeoutMs: 5000,
-      signal: new AbortController().signal,
-      ...(server.ca === undefined ? {} : { ca: server.ca }),
-    });
+    const { signal } = new AbortController();
+    const socket = await openSocket(new URL(server.baseUrl), { connectTimeoutMs: 5000, ca: server.ca }, signal);
     const order: string[] = [];
     const { stream } = socket;
     const write = stream.write.bind(stream) as (chunk: Buffer, callback: () => void) => boolean;
@@ -28,18 +25,15 @@ describe.each<Scheme>(['http', 'https'])('exchangeOnce over %s', (scheme) => {
       return write(chunk, callback);
     }) as typeof stream.write;
 
-    const exchange = await exchangeOnce(new GuardedSocket(socket), {
-      url: `${server.baseUrl}/withdraw`,
-      body: 'a=1&b=2',
-      timeoutMs: 5000,
-      clock: systemClock,
-      mayWrite: () => {
-        order.push('asked');
-        process.nextTick(() => order.push('next tick'));
-        queueMicrotask(() => order.push('microtask'));
-        return true;
-      },
-    });
+    const request = { url: `${server.baseUrl}/withdraw`, body: 'a=1&b=2' };
+    const mayWrite = (): boolean => {
+      order.push('asked');
+      process.nextTick(() => order.push('next tick'));
+      queueMicrotask(() => order.push('microtask'));
+      return true;
+    };
+    const limits = { withdrawTimeoutMs: 5000, clock: systemClock };
+    const exchange = await exchangeOnce(new GuardedSocket(socket), request, mayWrite, limits);
     expect(exchange).toMatchObject({ kind: 'responded', response: { status: 200 } });
     expect(order.slice(0, 2)).toEqual(['asked', 'written: POST … 1&b=2']);
     expect(order.slice(2).sort()).toEqual(['microtask', 'next tick']);

@@ -17,7 +17,7 @@ async function readAll(limit = 100): Promise<string[]> {
   const found: string[] = [];
   let before: string | undefined;
   do {
-    const page = await readActivity(account.connection, { limit, ...(before === undefined ? {} : { before }) });
+    const page = await readActivity(account.connection, limit, before);
     expect(page.activities.length).toBeLessThanOrEqual(limit);
     found.push(
       ...page.activities.map(({ what, by, payoutId = '-', reason }) => `${what} ${payoutId} ${by}: ${reason}`),
@@ -85,14 +85,14 @@ describe('the activity of an account', () => {
   it('is empty where nobody did anything, and what the sender and the gateway do is not listed', async () => {
     await account.ledger.enqueue([aPayout('p')]);
     await begin(account.sender, await takeLease(account.sender, 'one'), 'p');
-    expect(await readActivity(account.connection, { limit: 5 })).toEqual({ activities: [], next: undefined });
+    expect(await readActivity(account.connection, 5)).toEqual({ activities: [], next: undefined });
     expect(await account.redis.exists(account.connection.keys.activity)).toBe(0);
   });
 
   it('lists who did what and why, the newest first', async () => {
     await actOnAll();
     expect(await readAll()).toEqual(EVERYTHING);
-    const [last] = (await readActivity(account.connection, { limit: 1 })).activities;
+    const [last] = (await readActivity(account.connection, 1)).activities;
     expect(last).toEqual({ at: '2030-01-01T00:00:00.000Z', ...ANN, what: 'written_off', payoutId: 'r', count: 1 });
   });
 
@@ -127,12 +127,12 @@ describe('the activity of an account', () => {
       await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts: [{ payoutId }], isOneAct: true, ...ANN });
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    expect((await readActivity(connection, { limit: 9 })).activities).toMatchObject([{ what: 'cancelled', count: 4 }]);
-    expect((await readActivity(connection, { limit: 1 })).activities).toHaveLength(1);
+    expect((await readActivity(connection, 9)).activities).toMatchObject([{ what: 'cancelled', count: 4 }]);
+    expect((await readActivity(connection, 1)).activities).toHaveLength(1);
     account.clock.advance(60_001);
     await ledger.enqueue([aPayout('e')]);
     await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts: [{ payoutId: 'e' }], isOneAct: true, ...ANN });
-    expect((await readActivity(connection, { limit: 9 })).activities).toMatchObject([{ count: 1 }, { count: 4 }]);
+    expect((await readActivity(connection, 9)).activities).toMatchObject([{ count: 1 }, { count: 4 }]);
   });
 
   it('survives that the events are trimmed', async () => {
@@ -146,7 +146,7 @@ describe('the activity of an account', () => {
     await ledger.pause('ann', 'long ago');
     await ledger.enqueue(Array.from({ length: 6_000 }, (_, index) => aPayout(`p${index}`)));
     await account.redis.del(connection.keys.activity);
-    const first = await readActivity(connection, { limit: 10 });
+    const first = await readActivity(connection, 10);
     expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
     expect(await readAll()).toEqual(['paused - ann: long ago']);
   });

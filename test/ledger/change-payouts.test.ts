@@ -71,7 +71,7 @@ describe('a decision about many payouts', () => {
     await account.ledger.enqueue([aPayout('p')]);
     const payouts = [{ payoutId: 'p' }];
     await account.ledger.changeMany({ from: 'rejected', to: 'cancelled', payouts, ...DECIDED });
-    expect(await readActivity(account.connection, { limit: 9 })).toMatchObject({ activities: [] });
+    expect(await readActivity(account.connection, 9)).toMatchObject({ activities: [] });
   });
 
   it('changes nothing where it names a payout twice, or a transition that does not exist', async () => {
@@ -101,7 +101,7 @@ describe('a decision about many payouts', () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     const payouts = [{ payoutId: 'p' }, { payoutId: 'q' }];
     await account.ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: false, ...ANN });
-    expect(await readActivity(account.connection, { limit: 9 })).toMatchObject({
+    expect(await readActivity(account.connection, 9)).toMatchObject({
       activities: [
         { payoutId: 'q', count: 1 },
         { payoutId: 'p', count: 1 },

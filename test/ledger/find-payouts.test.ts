@@ -25,7 +25,7 @@ async function findAll(filter: PayoutFilter, limit = 100) {
   let searched = 0;
   let after: string | undefined;
   do {
-    const page = await findPayouts(account.connection, filter, { limit, after });
+    const page = await findPayouts(account.connection, filter, limit, after);
     expect(page.payouts.length).toBeLessThanOrEqual(limit);
     found.push(...page.payouts.map(({ payoutId }) => payoutId));
     searched += page.searched;
@@ -95,9 +95,9 @@ describe('findPayouts', () => {
 
   it('searches a bounded number for one page, and says how many', async () => {
     await account.ledger.enqueue(Array.from({ length: 6_000 }, (_, index) => aPayout(`p${index}`)));
-    const first = await findPayouts(account.connection, { address: 'nobody' }, { limit: 10 });
+    const first = await findPayouts(account.connection, { address: 'nobody' }, 10);
     expect(first).toEqual({ payouts: [], searched: 5_000, next: expect.any(String) });
-    const last = await findPayouts(account.connection, { address: 'nobody' }, { limit: 10, after: first.next });
+    const last = await findPayouts(account.connection, { address: 'nobody' }, 10, first.next);
     expect(last).toEqual({ payouts: [], searched: 1_000, next: undefined });
   });
 

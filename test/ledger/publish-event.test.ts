@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readActivity } from '../../src/ledger/reads/activity.js';
-import { parseHeadReason, tellJournalHead, tellPolicyLoaded } from '../../src/ledger/reads/workers.js';
+import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../src/ledger/reads/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { openTestAccount, type TestAccount } from './support/test-account.js';
 
@@ -16,8 +16,8 @@ afterEach(async () => account.close());
 const events = async (): Promise<PayoutEvent[]> => readEvents(account.connection, { sinceMs: 0 }, 100);
 
 it('tells as events where a journal ends, and which policy was loaded', async () => {
-  await tellJournalHead(account.connection, HEAD);
-  await tellPolicyLoaded(account.connection, POLICY, 'policy.yaml, by host:1');
+  await publishJournalHead(account.connection, HEAD);
+  await publishPolicyLoaded(account.connection, POLICY, 'policy.yaml, by host:1');
   expect(await events()).toEqual([
     {
       ...{ eventId: expect.any(String), at: expect.any(String), type: 'journal_head', hash: HEAD.hash },
@@ -29,18 +29,18 @@ it('tells as events where a journal ends, and which policy was loaded', async ()
     },
   ]);
   // Nobody did anything: what operators did is not buried under heads.
-  expect((await readActivity(account.connection, { limit: 10 })).activities).toEqual([]);
+  expect((await readActivity(account.connection, 10)).activities).toEqual([]);
 });
 
 it('tells once what is told again, and each head', async () => {
-  await tellJournalHead(account.connection, HEAD);
-  await tellJournalHead(account.connection, HEAD);
-  await tellJournalHead(account.connection, { ...HEAD, hash: POLICY });
+  await publishJournalHead(account.connection, HEAD);
+  await publishJournalHead(account.connection, HEAD);
+  await publishJournalHead(account.connection, { ...HEAD, hash: POLICY });
   expect((await events()).map(({ hash }) => hash)).toEqual([HEAD.hash, POLICY]);
 });
 
 it('names the journal in its reason', async () => {
-  await tellJournalHead(account.connection, HEAD);
+  await publishJournalHead(account.connection, HEAD);
   expect(parseHeadReason((await events())[0]?.reason ?? '')).toBe('abcdef012345');
   expect(parseHeadReason('journal abcdef012345')).toBeUndefined();
 });

@@ -110,13 +110,13 @@ describe('payouts that ended before and after the ledger became compact', () => 
     for (const [index, payoutId] of ALL.entries()) {
       const time = entered.get(payoutId) ?? NaN;
       const find = async (filter: object) => {
-        const { payouts } = await findPayouts(account.connection, { state: 'completed', ...filter }, { limit: 9 });
+        const { payouts } = await findPayouts(account.connection, { state: 'completed', ...filter }, 9);
         return payouts.map((payout) => payout.payoutId);
       };
       expect(await find({ since: time })).toEqual(ALL.slice(index).toReversed());
       expect(await find({ until: time })).toEqual(ALL.slice(0, index).toReversed());
     }
-    const everywhere = await findPayouts(account.connection, {}, { limit: 3 });
+    const everywhere = await findPayouts(account.connection, {}, 3);
     expect(everywhere.payouts.map(({ payoutId }) => payoutId)).toEqual(['f', 'e', 'd']);
   });
 

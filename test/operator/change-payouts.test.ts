@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 const activities = async (): Promise<unknown> =>
-  (await readActivity(rig.account.connection, { limit: 9 })).activities.map(({ payoutId, count }) => [payoutId, count]);
+  (await readActivity(rig.account.connection, 9)).activities.map(({ payoutId, count }) => [payoutId, count]);
 
 describe('a decision about many payouts', () => {
   it('is one act, and gives each that it moves its job', async () => {

@@ -16,7 +16,7 @@ describe('declareNew', () => {
     expect(await rig.operator.declareNew(ANN)).toBe(true);
     expect((await peekSenderView(connection)).lease).toEqual({ owner: '', epoch: 0, heartbeat: 0, released: true });
     expect(await rig.operator.declareNew(ANN)).toBe(false);
-    const { activities } = await readActivity(connection, { limit: 5 });
+    const { activities } = await readActivity(connection, 5);
     expect(activities).toMatchObject([{ what: 'declared_new', ...ANN }]);
   });
 

@@ -5,6 +5,7 @@ import { silentLogger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { JobLane, PayoutIntake } from '../../src/producer/payout-intake.js';
 import { parsePayout } from '../../src/producer/parse-payouts.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { openLedger, type LedgerAccess } from '../../src/queues/open-ledger.js';
 import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
@@ -114,7 +115,8 @@ function withQueues(addWithdrawJobs: PayoutQueues['addWithdrawJobs'], clock = sy
     clock,
     openQueues: async () => {
       const queues = addingBy((await openQueues()).queues, addWithdrawJobs);
-      return { queues, relay: new OutboxRelay({ ledger, queues, clock }) };
+      const limited = new PayoutLedger({ ...ledger.connection, clock });
+      return { queues, relay: new OutboxRelay(limited, queues) };
     },
   };
 }
@@ -166,7 +168,7 @@ describe('a queue that is slower than the calls', () => {
       await new Promise<void>((resolve) => (release = resolve));
     });
     const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
-    const lane = new JobLane({ queues, relay: new OutboxRelay({ ledger: account.ledger, queues, logger }), clock });
+    const lane = new JobLane({ queues, relay: new OutboxRelay(account.ledger, queues, { logger }) }, clock);
     const deliver = async (payoutId: string): Promise<void> =>
       lane.deliver(
         { fresh: [parsePayout(payoutInput({ payoutId }), { checksums: false })], waiting: [] },

@@ -21,7 +21,7 @@ beforeEach(() => {
   producer = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
   const redis = connectRedis(testRedisUrl(), 'commands');
   ledger = new PayoutLedger(connectLedger(redis, platformId));
-  queues = new PayoutQueues(redis, { prefix: ledger.connection.keys.prefix, wallNow: Date.now });
+  queues = new PayoutQueues(ledger.connection);
 });
 
 afterEach(async () => {

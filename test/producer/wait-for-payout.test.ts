@@ -62,13 +62,14 @@ describe('waitFor', () => {
 
   it('outlasts a Redis that is unavailable for a while', async () => {
     const results = [new RedisUnavailableError('unavailable'), { payoutId: 'p-1', state: 'completed' } as Payout];
-    const read = async (): Promise<Payout> => {
+    const get = async (): Promise<Payout> => {
       const result = results.shift();
       if (result instanceof Error || result === undefined) throw result ?? new Error('asked too often');
       return Promise.resolve(result);
     };
-    const closed = new AbortController().signal;
-    const payout = await waitForPayout(read, { payoutId: 'p-1', timeoutMs: 5_000, clock: systemClock, closed });
+    const { signal } = new AbortController();
+    const connection = { clock: systemClock };
+    const payout = await waitForPayout({ get, connection }, 'p-1', 5_000, signal);
     expect(payout.state).toBe('completed');
   });
 

@@ -17,7 +17,6 @@ import { createPayoutWorker } from '../../src/control/payout-worker.js';
 import { until } from '../support/until.js';
 
 const platformId = 7;
-const prefix = `{payouts:${platformId}}`;
 
 let server: LocalRedis;
 let redis: RedisClient;
@@ -29,9 +28,9 @@ beforeEach(async () => {
   server = await startLocalRedis({ args: ['--appendfsync', 'no'] });
   redis = connectRedis(server.url, 'commands');
   const ledger = new PayoutLedger(connectLedger(redis, platformId));
-  queues = new PayoutQueues(redis, { prefix, wallNow: () => Date.now() });
-  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 1_000 });
-  reconciler = new JobReconciler({ ledger, queues, relay });
+  queues = new PayoutQueues(ledger.connection);
+  const relay = new OutboxRelay(ledger, queues, { firstPollAfterMs: 1_000 });
+  reconciler = new JobReconciler(ledger, { queues, relay });
   producer = new PayoutProducer({ redisUrl: server.url, platformId });
 });
 

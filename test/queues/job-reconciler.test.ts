@@ -3,6 +3,7 @@ import type { Queue } from 'bullmq';
 import type { StateWithJob } from '../../src/ledger/states.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { aPayout } from '../ledger/support/a-payout.js';
+import type { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { openQueueRig, type QueueRig } from './support/queue-rig.js';
 
 let rig: QueueRig;
@@ -168,18 +169,15 @@ describe('reconcile, and what happens meanwhile', () => {
   it('leaves payouts to the process that is adding their jobs', async () => {
     const { account, queues, relay } = rig;
     await rig.enqueue(['there']);
-    const reconciler = new JobReconciler({
-      ledger: account.ledger,
-      queues,
-      relay: {
-        addJobs: async (state, payouts) => relay.addJobs(state, payouts),
-        // Accepted just behind the step that empties the outbox.
-        relayOutbox: async () => {
-          await account.ledger.enqueue([aPayout('fresh')]);
-          return 0;
-        },
+    const interrupted = Object.assign(Object.create(relay) as OutboxRelay, {
+      // Accepted just behind the step that empties the outbox.
+      relayOutbox: async () => {
+        await account.ledger.enqueue([aPayout('fresh')]);
+        return 0;
       },
+      addJobs: relay.addJobs.bind(relay),
     });
+    const reconciler = new JobReconciler(account.ledger, { queues, relay: interrupted });
     expect(await reconciler.reconcile('queued', new AbortController().signal)).toBe(0);
     expect(await rig.places(withdraw)).toEqual(['wait there~0']);
   });

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { JobRecords } from '../../src/queues/job-records.js';
 import { PayoutQueues, QUEUE_NAMES } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
@@ -49,7 +50,7 @@ describe('readKinds', () => {
 
   it('says that Redis is unavailable instead of hanging', async () => {
     const redis = connectRedis('redis://127.0.0.1:1', 'commands');
-    const queues = new PayoutQueues(redis, { prefix: '{payouts:1}', wallNow: () => 0 });
+    const queues = new PayoutQueues(connectLedger(redis, 1));
     await expect(new JobRecords(redis).readKinds(queues.withdraw, ['p~0'])).rejects.toMatchObject({
       code: 'REDIS_UNAVAILABLE',
     });

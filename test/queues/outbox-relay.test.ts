@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { RedisUnavailableError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { aPayout } from '../ledger/support/a-payout.js';
@@ -208,7 +209,8 @@ describe('tryDeliver', () => {
       queueOf: () => rig.queues.withdraw,
     });
     const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
-    const relay = new OutboxRelay({ ledger: rig.account.ledger, queues, clock: { ...systemClock, sleep }, logger });
+    const clock = { ...systemClock, sleep };
+    const relay = new OutboxRelay(new PayoutLedger({ ...rig.account.connection, clock }), queues, { logger });
     const payout = aPayout('p-1');
     await rig.account.ledger.enqueue([payout]);
     await relay.tryDeliver('queued', ['p-1']);

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(async () => rig.close());
 
 const key = (name: string): string => rig.queues.withdraw.toKey(name);
-const sweep = { clock: { sleep: async () => Promise.resolve() } as never, signal: new AbortController().signal };
+const { signal } = new AbortController();
 const jobs = (...payoutIds: string[]): string[] => payoutIds.map((payoutId) => toJobId({ payoutId }));
 
 /** Enqueues payouts with their jobs, the first of them nearest to its turn, and cancels them in the ledger alone. */
@@ -65,7 +65,7 @@ describe('removing the jobs of cancelled payouts', () => {
     await rig.enqueue(['stays-2']);
     await cancelled('new');
     const before = await rig.account.redis.lrange(key('wait'), 0, -1);
-    expect(await removeCancelledJobs(rig.account.connection, rig.queues.withdraw, { ...sweep, reach })).toBe(3);
+    expect(await removeCancelledJobs(rig.account.connection, rig.queues.withdraw, signal, reach)).toBe(3);
     const gone = new Set(jobs('new', 'next-1', 'next-2'));
     expect(await rig.account.redis.lrange(key('wait'), 0, -1)).toEqual(before.filter((jobId) => !gone.has(jobId)));
     expect(await left()).toEqual(jobs('stays-2', 'far', 'stays-1'));
@@ -86,7 +86,7 @@ describe('removing the jobs of cancelled payouts', () => {
       await redis.lpush(key('wait'), `head-more${added}~0`);
     });
     const before = await rig.account.redis.llen(key('wait'));
-    expect(await removeNextCancelledJobs(moving, rig.queues.withdraw, sweep)).toBe(150);
+    expect(await removeNextCancelledJobs(moving, rig.queues.withdraw, signal)).toBe(150);
     expect(taken).toBeGreaterThan(1);
     expect(await rig.account.redis.llen(key('wait'))).toBe(before - 150);
     expect((await left()).filter((jobId) => jobId.startsWith('c-'))).toEqual([]);
@@ -98,14 +98,14 @@ describe('removing the jobs of cancelled payouts', () => {
     await cancelled('c-2');
     await fill(3_000, 'head');
     await cancelled('far');
-    expect(await removeNextCancelledJobs(rig.account.connection, rig.queues.withdraw, sweep)).toBe(2);
+    expect(await removeNextCancelledJobs(rig.account.connection, rig.queues.withdraw, signal)).toBe(2);
     expect(await left()).toEqual(jobs('far'));
   });
 
   it.each([removeCancelledJobs, removeNextCancelledJobs])('leaves a job that a worker holds (%p)', async (remove) => {
     await cancelled('held', 'c');
     await rig.account.redis.set(key('held~0:lock'), 'worker');
-    expect(await remove(rig.account.connection, rig.queues.withdraw, sweep)).toBe(1);
+    expect(await remove(rig.account.connection, rig.queues.withdraw, signal)).toBe(1);
     expect(await left()).toEqual(jobs('held'));
   });
 });

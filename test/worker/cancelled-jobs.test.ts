@@ -21,7 +21,7 @@ it('a worker that meets the jobs of cancelled payouts does not spend a second on
   const payoutIds = await world.enqueue(CANCELLED, 'C');
   const [live = ''] = await world.enqueue(1, 'L');
   const { platformId, redisUrl } = world;
-  const access = openLedger({ platformId, redisUrl, confirmation: 'reply' });
+  const access = openLedger({ platformId, redisUrl }, 'reply');
   for (let start = 0; start < CANCELLED; start += PAYOUTS_PER_CHANGE) {
     const payouts = payoutIds.slice(start, start + PAYOUTS_PER_CHANGE).map((payoutId) => ({ payoutId }));
     await access.ledger.changeMany({

@@ -33,8 +33,9 @@ beforeEach(() => {
     },
   });
   running = repairClockJumps(
+    { clock, queues, logger: silentLogger },
     {
-      ...{ clock, queues, longestPollDelayMs: 10_000, logger: silentLogger },
+      longestPollDelayMs: 10_000,
       readRedisClock: (): ClockReading | undefined =>
         redisOffset === undefined ? undefined : { low: redisOffset, high: redisOffset + 5 },
       isSender: () => isSender,

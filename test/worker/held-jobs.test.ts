@@ -52,7 +52,7 @@ it('a payout that is held takes no slot of a second from those behind it', async
 it('a worker whose journal was adopted sends what the version before held for the lack of it, without a release', async () => {
   const { redisUrl, platformId } = world;
   for (const payoutId of ['P', 'Q']) await enqueueSigned(payoutId);
-  const access = openLedger({ platformId, redisUrl, confirmation: 'reply' });
+  const access = openLedger({ platformId, redisUrl }, 'reply');
   const senderLedger = new RedisSenderLedger(access.ledger.connection, 'reply');
   const hold = { kind: 'journal', message: 'signed before the journal began', isTampering: false } as const;
   await senderLedger.holdPayout('P', 0, { ...hold, reason: 'before_birth' });

@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(async () => rig.close());
 
 async function repair(): Promise<void> {
-  await repairClockJump({ queues: rig.queues, longestPollDelayMs: 1.1 * POLL_MAX_MS, logger: silentLogger });
+  await repairClockJump({ queues: rig.queues, logger: silentLogger }, 1.1 * POLL_MAX_MS);
 }
 
 /** Like a key whose Redis was put back by an hour right after the key was set. */

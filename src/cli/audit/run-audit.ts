@@ -100,7 +100,8 @@ async function openJournals(
 function findLostHead(journal: AuditedJournal, heads: ReadonlyMap<string, HeadEvent>): Finding | undefined {
   const { report } = journal;
   const head = heads.get(report.journalId);
-  if (head === undefined || report.foundPublished.includes(head.hash) || head.at < coveredFrom([journal])) return undefined;
+  if (head === undefined || report.foundPublished.includes(head.hash) || head.at < coveredFrom([journal]))
+    return undefined;
   const at = formatTimeUtc(new Date(head.at).toISOString());
   const message = `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`;
   const action =

@@ -144,13 +144,13 @@ many payouts is one line.`,
     .action(async ({ limit, all, json }: ActivityFlags) => {
       let left = all ? Infinity : parseLimit(limit);
       await withAccount(context, async ({ ledger: { connection } }) => {
-        let before: { readonly before?: string } | undefined = {};
-        while (before !== undefined && left > 0) {
-          const page = await readActivity(connection, { limit: Math.min(left, PAGE_SIZE), ...before });
+        let before: string | undefined;
+        do {
+          const page = await readActivity(connection, Math.min(left, PAGE_SIZE), before);
           writeActivities(page.activities, json === true, context);
           left -= page.activities.length;
-          before = page.next === undefined ? undefined : { before: page.next };
-        }
+          before = page.next;
+        } while (before !== undefined && left > 0);
       });
     });
 }

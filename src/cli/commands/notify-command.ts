@@ -49,9 +49,9 @@ say whether a final state is verified. docs/notifications.md has the format, and
       logger.info({ platformIds, url: server.url }, 'notifications start; serving /healthz, /readyz and /metrics');
       try {
         await runNotifier(
+          config.REDIS_URL,
+          platformIds,
           {
-            redisUrl: config.REDIS_URL,
-            platformIds,
             receiver: { url: settings.notifyUrl, format: settings.notifyFormat, secret: settings.notifySecret },
             events: settings.notifyEvents,
             timeoutMs: settings.notifyTimeoutMs,

@@ -18,7 +18,7 @@ import {
   type KnownWorker,
   readWorkers,
   type SenderLife,
-  watchHeartbeat,
+  awaitHeartbeat,
 } from '../../ledger/reads/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { withAccount, withProducer } from '../context/account.js';
@@ -57,7 +57,7 @@ async function showAccount(context: CliContext, json: true | undefined): Promise
     const money: MoneyFacts = { stats, statistics, facts, wallNow: systemClock.wallNow() };
     if (json) context.writeJson({ ...stats, ...toJsonFields(money) });
     else {
-      const life = await watchHeartbeat(connection, systemClock, WATCH_MS);
+      const life = await awaitHeartbeat(connection, systemClock, WATCH_MS);
       const isSending = life.kind === 'alive' || life.kind === 'changing';
       const refused = isSending ? undefined : findRefused(await readWorkers(connection), systemClock.wallNow());
       const { colours } = context;

@@ -8,7 +8,7 @@ import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/reads/s
 import { listDrops, readReconciliation, summariseDrops } from '../../ledger/reads/reconciliation.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../../ledger/states.js';
 import { readQueuedSums } from '../../ledger/reads/statistics.js';
-import { findRefused, readWorkers, watchHeartbeat } from '../../ledger/reads/workers.js';
+import { findRefused, readWorkers, awaitHeartbeat } from '../../ledger/reads/workers.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { countDueJobs, readJobBalance } from '../../queues/job-balance.js';
 import { findForeignSettings, type PayoutQueues } from '../../queues/payout-queues.js';
@@ -80,7 +80,7 @@ async function checkSender(
   { platformId, queued, sends }: AccountStats,
 ): Promise<Finding> {
   const { clock } = connection;
-  const life = await watchHeartbeat(connection, clock, WATCH_MS);
+  const life = await awaitHeartbeat(connection, clock, WATCH_MS);
   if (life.kind === 'changing') return ok('the sender is changing right now');
   const refused = life.kind === 'alive' ? undefined : findRefused(await readWorkers(connection), clock.wallNow());
   if (refused !== undefined) {

@@ -17,11 +17,11 @@ const CERTIFICATE_WARNING_DAYS = 14;
 /** @param ca - PEM certificates to trust instead of the system's */
 export async function checkGatewayConnection(baseUrl: string, clock: Clock, ca?: string): Promise<Finding> {
   try {
-    const { stream, transport } = await openSocket(new URL(baseUrl), {
-      connectTimeoutMs: GATEWAY_TIMEOUT_MS,
-      ...(ca !== undefined && { ca }),
-      signal: new AbortController().signal,
-    });
+    const { stream, transport } = await openSocket(
+      new URL(baseUrl),
+      { connectTimeoutMs: GATEWAY_TIMEOUT_MS, ...(ca !== undefined && { ca }) },
+      new AbortController().signal,
+    );
     try {
       return stream instanceof TLSSocket
         ? checkCertificate(stream, clock)

@@ -100,7 +100,7 @@ async function* checkAccount(
     return;
   }
   const bound = keyring?.for(openAudience(audience, settings.acceptUnboundUntil, clock));
-  const opened = openAccount({ platformId, connection: redis, confirmation: 'reply', readOnly: true, clock });
+  const opened = openAccount({ platformId, connection: redis, readOnly: true, clock }, 'reply');
   const { ledger, queues } = opened;
   try {
     yield* runEach([

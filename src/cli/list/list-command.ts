@@ -143,7 +143,7 @@ async function searchPages(
     let [left, searched] = [limit, 0];
     let after: string | undefined;
     do {
-      const page = await findPayouts(connection, filter, { limit: Math.min(left, PAGE_SIZE), after });
+      const page = await findPayouts(connection, filter, Math.min(left, PAGE_SIZE), after);
       found.push(...page.payouts);
       left -= page.payouts.length;
       searched += page.searched;

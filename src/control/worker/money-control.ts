@@ -1,5 +1,5 @@
 import { writePolicyReport } from '../../ledger/reads/policy-report.js';
-import { tellPolicyLoaded } from '../../ledger/reads/workers.js';
+import { publishPolicyLoaded } from '../../ledger/reads/workers.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { AccountControl, OpenedAccount, SendControl } from '../../worker/account-control.js';
 import type { ControlAccount, ControlRuntime } from '../control-runtime.js';
@@ -31,7 +31,7 @@ export class MoneyControl implements AccountControl {
   }
 
   async report(connection: LedgerConnection, name: string, end: AbortSignal): Promise<void> {
-    const publish = async (hash: string, about: string): Promise<void> => tellPolicyLoaded(connection, hash, about);
+    const publish = async (hash: string, about: string): Promise<void> => publishPolicyLoaded(connection, hash, about);
     if (this.policy !== undefined) await publishLoaded(this.policy, name, publish, this.#account, end);
   }
 

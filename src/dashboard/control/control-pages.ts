@@ -55,7 +55,7 @@ async function showAudit(context: PageContext, request: Request, response: Respo
   }
   const { connection } = context;
   const [{ sends, next }, report, shown] = await Promise.all([
-    readSends(connection, { limit: SENDS_ON_PAGE, before }),
+    readSends(connection, SENDS_ON_PAGE, before),
     readPolicyReport(connection),
     context.shown(),
   ]);

@@ -105,7 +105,7 @@ class FindPages {
     const states = URGENT_STATES.filter((state) => summary.sums[state].length > 0);
     const [shown, ...found] = await Promise.all([
       this.#context.shown(),
-      ...states.map((state) => findPayouts(connection, { batch: batch.data, state }, { limit: URGENT_ON_BATCH })),
+      ...states.map((state) => findPayouts(connection, { batch: batch.data, state }, URGENT_ON_BATCH)),
     ]);
     const urgent = found.flatMap(({ payouts }) => payouts);
     response.send(batchPage(this.#context.site(request), { batch: batch.data, summary, urgent }, shown));
@@ -117,10 +117,7 @@ class FindPages {
       this.#context.notFound(request, response, 'There is no such page.');
       return;
     }
-    const page = await readActivity(this.#ledger.connection, {
-      limit: LISTED_ON_PAGE,
-      ...(before === undefined ? {} : { before }),
-    });
+    const page = await readActivity(this.#ledger.connection, LISTED_ON_PAGE, before);
     response.send(activityPage(this.#context.site(request), { ...page, isFirst: before === undefined }));
   }
 

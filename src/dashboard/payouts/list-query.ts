@@ -151,7 +151,7 @@ export async function findListed(
   let searched = 0;
   let next = after;
   do {
-    const found = await findPayouts(connection, filter, { limit: limit - payouts.length, after: next });
+    const found = await findPayouts(connection, filter, limit - payouts.length, next);
     payouts.push(...found.payouts);
     searched += found.searched;
     next = found.next;

@@ -36,11 +36,6 @@ export const ACTIVITIES = {
 } as const;
 type ActivityKind = keyof typeof ACTIVITIES;
 
-interface ReadActivityOptions {
-  readonly limit: number;
-  readonly before?: string;
-}
-
 /** Events searched in one call for acts older than the record; further ones are on the next page. */
 const SEARCHED_EVENTS = 5_000;
 const EVENTS_PER_READ = 1_000;
@@ -51,7 +46,8 @@ const EVENTS_PER_READ = 1_000;
  */
 export async function readActivity(
   connection: LedgerConnection,
-  { limit, before }: ReadActivityOptions,
+  limit: number,
+  before?: string,
 ): Promise<{ activities: readonly Activity[]; next: string | undefined }> {
   const { redis, keys } = connection;
   const olderThan = before?.startsWith(EVENT) ? before.slice(EVENT.length) : undefined;

@@ -63,10 +63,10 @@ export async function readIndexPage(
     payouts: rows.flatMap((row, index) => {
       const facts = toPaymentFacts(row);
       // An interrupted change has no event yet: `pending` is the state before it.
-      const told = row[4] ?? row[3] ?? '';
+      const stored = row[4] ?? row[3] ?? '';
       return facts === undefined
         ? []
-        : [{ payoutId: payoutIds[index] ?? '', state: isPayoutState(told) ? told : undefined, facts }];
+        : [{ payoutId: payoutIds[index] ?? '', state: isPayoutState(stored) ? stored : undefined, facts }];
     }),
     next: nextPlace(entries, limit),
   };

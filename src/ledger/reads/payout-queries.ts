@@ -206,14 +206,9 @@ export interface PayoutFilter {
   readonly until?: number | undefined;
 }
 
-interface FindOptions {
-  readonly limit: number;
-  readonly after?: string | undefined;
-}
-
 interface FoundPayouts {
   readonly payouts: readonly Payout[];
-  /** `after` of the next page; undefined at the end. */
+  /** The next page begins after it; undefined at the end. */
   readonly next: string | undefined;
   /** Payouts read for this page. It may be short or empty, if few match, and still have a next one. */
   readonly searched: number;
@@ -234,7 +229,8 @@ const CLOCK_MARGIN_MS = 10 * 60_000;
 export async function findPayouts(
   connection: LedgerConnection,
   filter: PayoutFilter,
-  { limit, after }: FindOptions,
+  limit: number,
+  after?: string,
 ): Promise<FoundPayouts> {
   const { keys } = connection;
   const { batch, state, since } = filter;

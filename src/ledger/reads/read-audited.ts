@@ -111,11 +111,6 @@ export interface BegunSend {
   readonly storedAt: number;
 }
 
-interface ReadSendsOptions {
-  readonly limit: number;
-  readonly before?: string | undefined;
-}
-
 /** A page may be short or empty and still have a next one. */
 const SEARCHED_EVENTS = 5_000;
 const EVENTS_PER_READ = 1_000;
@@ -123,7 +118,8 @@ const EVENTS_PER_READ = 1_000;
 /** The newest sends first, as far as events are kept. For people: someone who can write to Redis can alter it. */
 export async function readSends(
   { redis, keys }: LedgerConnection,
-  { limit, before }: ReadSendsOptions,
+  limit: number,
+  before?: string,
 ): Promise<{ readonly sends: readonly BegunSend[]; readonly next: string | undefined }> {
   const sends: BegunSend[] = [];
   let place = before;

@@ -49,7 +49,7 @@ export interface WorkerReport {
   readonly pollError?: string | undefined;
   readonly pollErrorCode?: string | undefined;
   /** Where the send journal of the process that sends ended when it told that last: at its start, and every ten minutes. */
-  readonly journalHead?: ToldHead | undefined;
+  readonly journalHead?: PublishedHead | undefined;
 }
 
 export interface KnownWorker extends WorkerReport {
@@ -107,12 +107,12 @@ export async function removeWorkers({ redis, keys }: LedgerConnection, names: re
   if (names.length > 0) await ask(redis.hdel(keys.workers, ...names));
 }
 
-export interface ToldHead extends JournalHead {
+export interface PublishedHead extends JournalHead {
   /** Wall clock, ms. */
   readonly at: number;
 }
 
-export async function tellJournalHead({ run, clock }: LedgerConnection, head: JournalHead): Promise<void> {
+export async function publishJournalHead({ run, clock }: LedgerConnection, head: JournalHead): Promise<void> {
   const { journalId, hash, sends } = head;
   await run('publish-event', ['journal_head', clock.wallNow(), hash, '', toLine(describeHead(journalId, sends))]);
 }
@@ -121,7 +121,11 @@ export async function tellJournalHead({ run, clock }: LedgerConnection, head: Jo
  * @param hash - over the policy's file and its lists, hexadecimal
  * @param about - which file, and whose worker
  */
-export async function tellPolicyLoaded({ run, clock }: LedgerConnection, hash: string, about: string): Promise<void> {
+export async function publishPolicyLoaded(
+  { run, clock }: LedgerConnection,
+  hash: string,
+  about: string,
+): Promise<void> {
   await run('publish-event', ['policy_loaded', clock.wallNow(), hash, '', toLine(about)]);
 }
 
@@ -151,7 +155,7 @@ const CHECK_EVERY_MS = 100;
  * @param limitMs - the longest wait; one second and a reserve, to see a healthy sender for certain
  * @throws UnsupportedFormatError
  */
-export async function watchHeartbeat(
+export async function awaitHeartbeat(
   connection: LedgerConnection,
   clock: Pick<Clock, 'now' | 'wallNow' | 'sleep'>,
   limitMs: number,

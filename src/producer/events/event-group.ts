@@ -219,7 +219,7 @@ export class EventListeners {
         afterEventId ??= (await findEventsEnd(this.#connection)).afterEventId;
         for (const event of await this.#tail.read(afterEventId, LIMIT)) {
           afterEventId = event.eventId;
-          this.#tell(event);
+          this.#emit(event);
         }
       } catch (error) {
         this.#logger.debug({ error: (error as Error).message }, 'listeners wait for Redis');
@@ -229,7 +229,7 @@ export class EventListeners {
   }
 
   /** One listener's error does not affect the others. */
-  #tell(event: PayoutEvent): void {
+  #emit(event: PayoutEvent): void {
     const name = event.type === 'state' ? event.to : event.type;
     if (name === undefined) return;
     const complain = (error: unknown): void => {

@@ -3,7 +3,7 @@ import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
 import { PAYOUT_STATES, WATCHED_STATES } from '../../ledger/states.js';
 import type { KeyringFacts } from '../account-control.js';
-import { type AccountMoney, type AccountView, viewAccount, type WatchedAccount } from './account-snapshot.js';
+import { type AccountMoney, type AccountView, viewAccount, type MonitoredAccount } from './account-snapshot.js';
 
 /**
  * @returns what updates the gauges before a read. Values from Redis are left out while it is unavailable, and if
@@ -12,7 +12,7 @@ import { type AccountMoney, type AccountView, viewAccount, type WatchedAccount }
 export function createAccountGauges(
   registry: Registry,
   stuckAfterMs: number,
-): (accounts: readonly WatchedAccount[]) => Promise<void> {
+): (accounts: readonly MonitoredAccount[]) => Promise<void> {
   const gauges = createGauges(registry);
   const setKeyGauges = createKeyGauges(registry);
   return async (accounts) => {

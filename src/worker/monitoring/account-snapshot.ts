@@ -17,13 +17,13 @@ import { toRedisError } from '../../base/redis.js';
 import type { AccountStatus } from '../account-worker-options.js';
 import type { AccountWorker } from '../account-worker.js';
 
-export type WatchedAccount = Pick<
+export type MonitoredAccount = Pick<
   AccountWorker,
   'platformId' | 'status' | 'part' | 'redis' | 'keyring' | 'policy' | 'journalHead' | 'ledger' | 'queues' | 'work'
 >;
 
 export interface AccountView extends Pick<
-  WatchedAccount,
+  MonitoredAccount,
   'platformId' | 'status' | 'work' | 'keyring' | 'policy' | 'journalHead'
 > {
   readonly redisIsUp: boolean;
@@ -68,7 +68,7 @@ const BALANCE_VALID_MS = 15 * 60_000;
 /** With a slower Redis, no send may begin either. */
 const RESPOND_WITHIN_MS = GUARD_MS;
 
-export async function viewAccount(account: WatchedAccount, stuckAfterMs: number): Promise<AccountView> {
+export async function viewAccount(account: MonitoredAccount, stuckAfterMs: number): Promise<AccountView> {
   const { platformId, status, part, keyring, policy, journalHead, ledger, queues, work } = account;
   const view = {
     platformId,

@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
 const STANDS_STILL_AFTER_MS = 10 * MINUTE_MS;
 
 /** As the alert PayoutsLogsLost. */
-const LOST_LOG_TOLD_MS = 10 * MINUTE_MS;
+const LOST_LOG_SHOWN_MS = 10 * MINUTE_MS;
 
 /** As the alert PayoutsRatesStale. */
 const RATES_STALE_MS = 15 * MINUTE_MS;
@@ -146,7 +146,7 @@ function warnOfReplaced({ jobWorkersReplaced }: Work): string | undefined {
 
 function warnOfLog(): string | undefined {
   const agoMs = sinceWatcherFailureMs('logger') ?? Infinity;
-  if (agoMs > LOST_LOG_TOLD_MS) return undefined;
+  if (agoMs > LOST_LOG_SHOWN_MS) return undefined;
   return `${formatCount(watcherFailures('logger'), 'log line')} could not be written: free the disk that stderr goes to, or restart what reads it.`;
 }
 

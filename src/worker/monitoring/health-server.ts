@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { InvalidConfigError } from '../../base/errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../../base/logger.js';
 import { adviseAccount } from '../../operator/account-advice.js';
-import { viewAccount, type AccountView, type WatchedAccount } from './account-snapshot.js';
+import { viewAccount, type AccountView, type MonitoredAccount } from './account-snapshot.js';
 import { warnAbout } from './account-warnings.js';
 import type { WorkerMetrics } from './worker-metrics.js';
 
@@ -14,7 +14,7 @@ export interface HealthServerOptions {
   readonly port: number;
   readonly metrics: WorkerMetrics;
   /** The worker's accounts; empty while its creation waits for Redis. */
-  readonly accounts: () => readonly WatchedAccount[];
+  readonly accounts: () => readonly MonitoredAccount[];
   readonly logger?: Logger;
 }
 
@@ -88,7 +88,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
 }
 
 /** @param accounts - none if the worker still waits for Redis */
-async function readReadiness(accounts: readonly WatchedAccount[], stuckAfterMs: number): Promise<Readiness> {
+async function readReadiness(accounts: readonly MonitoredAccount[], stuckAfterMs: number): Promise<Readiness> {
   const views = await Promise.all(accounts.map(async (account) => viewAccount(account, stuckAfterMs)));
   const redisIsUp = views.length > 0 && views.every((view) => view.redisIsUp);
   return {

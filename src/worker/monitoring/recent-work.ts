@@ -20,7 +20,7 @@ const SYNCS = 5;
 const GAPS = 500;
 
 /** How long a repair is reported, in ms. The alerts use the same time. */
-const REPAIR_TOLD_MS = 60 * 60 * 1_000;
+const REPAIR_SHOWN_MS = 60 * 60 * 1_000;
 
 interface Repair {
   readonly count: number;
@@ -119,7 +119,7 @@ export class RecentWork {
   }
 
   #countRecent(repair: Repair | undefined): number {
-    return repair !== undefined && this.#clock.now() - repair.at < REPAIR_TOLD_MS ? repair.count : 0;
+    return repair !== undefined && this.#clock.now() - repair.at < REPAIR_SHOWN_MS ? repair.count : 0;
   }
 
   /** Tries since the last send, each of which ended before any byte was written. */

@@ -2,7 +2,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { watcherFailures } from '../../base/logger.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 import { createAccountGauges } from './account-gauges.js';
-import type { WatchedAccount } from './account-snapshot.js';
+import type { MonitoredAccount } from './account-snapshot.js';
 import { createObserverMetrics } from './send-metrics.js';
 
 /** Options of {@link createWorkerMetrics}. */
@@ -21,7 +21,7 @@ export interface WorkerMetrics {
   readonly observe: (platformId: number) => WorkerObserver;
   readonly stuckAfterMs: number;
   /** Reads the accounts' states. @returns all metrics as text, also while Redis is unavailable */
-  collect(accounts: readonly WatchedAccount[]): Promise<string>;
+  collect(accounts: readonly MonitoredAccount[]): Promise<string>;
 }
 
 const MS_PER_S = 1_000;

@@ -15,13 +15,6 @@ import { compareReading } from './compare-reading.js';
 import { higher, OpenSends } from './open-sends.js';
 import { currentRates, type Market } from './send-sums.js';
 
-interface ReconcilerOptions {
-  readonly connection: LedgerConnection;
-  /** After a send's end, the balance may lack its debit for this time (ms), and until the next reading. */
-  readonly settleMs: number;
-  readonly logger: Logger;
-}
-
 interface State {
   readonly sends: OpenSends;
   /** No event was missed since then: wall clock, ms. */
@@ -37,17 +30,22 @@ interface State {
  * Redis can hide one.
  */
 export class Reconciler {
-  readonly #options: ReconcilerOptions;
+  readonly #connection: LedgerConnection;
+  readonly #settleMs: number;
+  readonly #logger: Logger;
   #state: State | undefined;
 
-  constructor(options: ReconcilerOptions) {
-    this.#options = options;
+  /** @param settleMs - after a send's end, the balance may lack its debit for this time, and until the next reading */
+  constructor(connection: LedgerConnection, settleMs: number, logger: Logger) {
+    this.#connection = connection;
+    this.#settleMs = settleMs;
+    this.#logger = logger;
   }
 
   /** Reads and compares the balances. A failed comparison is logged, and the balances are still returned. */
-  async watch(read: () => Promise<readonly Balance[]>, market: Market): Promise<readonly Balance[]> {
+  async compare(read: () => Promise<readonly Balance[]>, market: Market): Promise<readonly Balance[]> {
     const state = await this.#attempt(async () => this.#catchUp(market));
-    const at = this.#options.connection.clock.wallNow();
+    const at = this.#connection.clock.wallNow();
     const balances = await read();
     if (state !== undefined) {
       this.#state = await this.#attempt(async () => this.#compare(state, { balances, market, at }));
@@ -62,13 +60,13 @@ export class Reconciler {
     } catch (error) {
       this.#state = undefined;
       const fields = { error: (error as Error).message };
-      this.#options.logger.warn(fields, 'the balance could not be compared with the payouts');
+      this.#logger.warn(fields, 'the balance could not be compared with the payouts');
       return undefined;
     }
   }
 
   async #catchUp(market: Market): Promise<State> {
-    const { connection } = this.#options;
+    const connection = this.#connection;
     const known = this.#state ?? (await this.#load(market));
     known?.sends.noteRates(currentRates(market));
     if (known !== undefined && (await known.sends.follow(connection))) return known;
@@ -83,7 +81,7 @@ export class Reconciler {
   }
 
   async #load(market: Market): Promise<State | undefined> {
-    const { reconciliation } = await readReconciliation(this.#options.connection);
+    const { reconciliation } = await readReconciliation(this.#connection);
     const { followedTo } = reconciliation ?? {};
     return reconciliation && followedTo !== undefined ? this.#open(reconciliation, followedTo, market) : undefined;
   }
@@ -96,7 +94,7 @@ export class Reconciler {
     const highest = new Map(currentRates(market));
     for (const [id, rate] of toEntries(rates)) highest.set(id, higher(highest.get(id), toUnits(rate)) ?? 0n);
     const sends = new OpenSends(position, new Map(toEntries(fees)), highest);
-    await sends.addOpen(this.#options.connection);
+    await sends.addOpen(this.#connection);
     return { sends, followedSince, balances };
   }
 
@@ -105,7 +103,7 @@ export class Reconciler {
     { sends, followedSince, balances: before }: State,
     { balances, market, at }: { balances: readonly Balance[]; market: Market; at: number },
   ): Promise<State | undefined> {
-    const { connection, settleMs, logger } = this.#options;
+    const [connection, settleMs] = [this.#connection, this.#settleMs];
     if (!(await sends.follow(connection))) return undefined;
     const { acceptedDrops } = await readReconciliation(connection);
     const { compared, drops } = compareReading({
@@ -115,7 +113,7 @@ export class Reconciler {
     });
     if (drops.length > 0) {
       const reason = `the balance fell by ${listDrops(drops)} more than the payouts explain`;
-      logger.error({ reason }, 'unexplained drop of the balance; see `payouts reconcile`');
+      this.#logger.error({ reason }, 'unexplained drop of the balance; see `payouts reconcile`');
       // Report before the write: if either fails, the next reading finds the drop again.
       await reportDrop(connection, reason);
     }

@@ -18,7 +18,7 @@ export interface SharedAccount {
   assign(part: AccountPart): void;
 }
 
-interface AccountSharingOptions {
+export interface AccountSharingOptions {
   readonly registry: Pick<MemberRegistry, 'exchange' | 'report' | 'readReports' | 'leave' | 'remove'>;
   /** Unique for every start of a process. */
   readonly id: string;
@@ -36,7 +36,7 @@ type Other = Member & Pick<MemberReport, 'folder' | 'version'>;
 const EXCHANGE_EVERY_MS = 1_000;
 
 /** Changes are published within this time, in ms. */
-const TELL_WITHIN_MS = 100;
+const PUBLISH_WITHIN_MS = 100;
 
 /** An unavailable Redis must not delay the end of the process. */
 const LEAVE_WITHIN_MS = 500;
@@ -75,7 +75,7 @@ export class AccountSharing {
 
   async #run(): Promise<void> {
     const { clock } = this.#options;
-    const shareOut = async (): Promise<number> => ((await this.#shareOut()) ? TELL_WITHIN_MS : EXCHANGE_EVERY_MS);
+    const shareOut = async (): Promise<number> => ((await this.#shareOut()) ? PUBLISH_WITHIN_MS : EXCHANGE_EVERY_MS);
     const onError = (error: Error): void => {
       this.#doWithout(error);
     };
@@ -98,11 +98,11 @@ export class AccountSharing {
     const due = this.#own.due(content);
     if (due !== undefined) {
       await registry.report(due);
-      this.#own.noteTold(due);
+      this.#own.notePublished(due);
     }
     const { heartbeats, wasListed } = await registry.exchange(this.#own.nextHeartbeat());
     // The registry was deleted.
-    if (!wasListed) this.#own.tellAgain();
+    if (!wasListed) this.#own.publishAgain();
     const now = this.#options.clock.now();
     this.#lives.note(heartbeats, now);
     const alive = new Map([...this.#lives.alive(now)].filter(([other]) => other !== id));

@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { type Clock, every } from '../../base/clock.js';
+import { every } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
-import type { Logger } from '../../base/logger.js';
 import { type RedisClient, replyCode } from '../../base/redis.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import { SHARED_KEYS } from '../../ledger/keys.js';
 import { MemberRegistry } from '../../ledger/member-registry.js';
 import { findServer, listServers } from '../../ledger/redis-durability.js';
-import { AccountSharing, type SharedAccount } from './account-sharing.js';
-
-interface OpenSharingOptions {
-  readonly redis: RedisClient;
-  readonly journalDir: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+import { AccountSharing, type AccountSharingOptions, type SharedAccount } from './account-sharing.js';
 
 /** A single account cannot be shared. */
 export function isShared(accounts: readonly unknown[]): boolean {
@@ -26,7 +18,9 @@ export function isShared(accounts: readonly unknown[]): boolean {
 /** @returns undefined if there is nothing to share */
 export function openSharing(
   accounts: readonly SharedAccount[],
-  { redis, journalDir, clock, logger }: OpenSharingOptions,
+  redis: RedisClient,
+  journalDir: string,
+  { clock, logger }: Pick<AccountSharingOptions, 'clock' | 'logger'>,
 ): AccountSharing | undefined {
   if (!isShared(accounts)) return undefined;
   const id = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
@@ -81,12 +75,6 @@ async function readBootId(file: string): Promise<string> {
   );
 }
 
-interface FollowJournalOptions {
-  readonly journal: Pick<SendJournal, 'reload'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
 /** The interval does not change what is read. A long one saves looks at the folder. */
 const FOLLOW_EVERY_MS = 5 * 60_000;
 
@@ -95,7 +83,11 @@ const FOLLOW_EVERY_MS = 5 * 60_000;
  * unseen, the journal would look exchanged and be refused. A takeover that first reads weeks of sends would also be
  * late.
  */
-export async function followJournal({ journal, clock, logger }: FollowJournalOptions, end: AbortSignal): Promise<void> {
+export async function followJournal(
+  journal: Pick<SendJournal, 'reload'>,
+  { clock, logger }: Pick<AccountSharingOptions, 'clock' | 'logger'>,
+  end: AbortSignal,
+): Promise<void> {
   // A takeover reads the journal again and refuses it then.
   const onError = ({ message }: Error): void => {
     logger.debug({ error: message }, 'cannot follow the send journal');

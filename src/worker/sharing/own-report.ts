@@ -30,16 +30,16 @@ export class HoldDown {
 type Content = Omit<MemberReport, 'version'>;
 
 /** An unchanged report is written again after this time, in ms, because it may have been deleted. */
-const TELL_AGAIN_MS = 30_000;
+const PUBLISH_AGAIN_MS = 30_000;
 
 /** What this process publishes: a heartbeat always, a report after a change. */
 export class OwnReport {
   readonly #clock: Pick<Clock, 'now'>;
-  #told: { readonly content: string; readonly at: number; readonly report: MemberReport } | undefined;
+  #published: { readonly content: string; readonly at: number; readonly report: MemberReport } | undefined;
   /** The last report to be written. Only the reply shows whether it arrived. */
   #content: string | undefined;
   #version = 0;
-  #mustTell = false;
+  #mustPublish = false;
   #count = 0;
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -51,32 +51,32 @@ export class OwnReport {
    * @returns the report to write, if any
    */
   due(report: Content): MemberReport | undefined {
-    const { content: told, at = Number.NEGATIVE_INFINITY } = this.#told ?? {};
+    const { content: published, at = Number.NEGATIVE_INFINITY } = this.#published ?? {};
     const content = describeContent(report);
-    if (content === told && !this.#mustTell && this.#clock.now() - at < TELL_AGAIN_MS) return undefined;
+    if (content === published && !this.#mustPublish && this.#clock.now() - at < PUBLISH_AGAIN_MS) return undefined;
     if (content !== this.#content) this.#version += 1;
     this.#content = content;
     // Stays set until the reply confirms the report.
-    this.#mustTell = true;
+    this.#mustPublish = true;
     return { ...report, version: this.#version };
   }
 
-  noteTold(report: MemberReport): void {
-    this.#told = { content: describeContent(report), at: this.#clock.now(), report };
-    this.#mustTell = false;
+  notePublished(report: MemberReport): void {
+    this.#published = { content: describeContent(report), at: this.#clock.now(), report };
+    this.#mustPublish = false;
   }
 
-  tellAgain(): void {
-    this.#mustTell = true;
+  publishAgain(): void {
+    this.#mustPublish = true;
   }
 
   get folder(): string | undefined {
-    return this.#told?.report.folder;
+    return this.#published?.report.folder;
   }
 
   nextHeartbeat(): Heartbeat {
     this.#count += 1;
-    return { count: this.#count, version: this.#told?.report.version ?? 0 };
+    return { count: this.#count, version: this.#published?.report.version ?? 0 };
   }
 }
 

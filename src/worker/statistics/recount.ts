@@ -27,20 +27,17 @@ const PAUSE_MS = 50;
 
 type Sums = Record<PayoutState, CurrencyTallies>;
 
-interface RecountOptions {
-  /** Counters with possibly wrong sums; their minutes are right and continue. */
-  readonly former: Counters | undefined;
-  /** The sums must match the ledger's own counts. They never do if an index names payouts without a record. */
-  readonly mustFit: boolean;
-}
-
 /**
  * Counts the ledger and the last day's events afresh.
+ * @param former - counters with possibly wrong sums; their minutes are right and continue
+ * @param mustFit - the sums must match the ledger's own counts, which they never do if an index names a payout without a
+ * record
  * @returns undefined if it was stopped or the ledger changed too much beside it: retry
  */
 export async function recount(
   connection: LedgerConnection,
-  { former, mustFit }: RecountOptions,
+  former: Counters | undefined,
+  mustFit: boolean,
   signal: AbortSignal,
 ): Promise<Counters | undefined> {
   const target = await countPayouts(connection);
@@ -68,8 +65,8 @@ async function sumStates(
     let after: string | undefined = '';
     while (after !== undefined) {
       const page = await readIndexPage(connection, state, { after, upTo: seq, limit: PAGE });
-      for (const { payoutId, state: told, facts } of page.payouts) {
-        if (told !== state) continue;
+      for (const { payoutId, state: actual, facts } of page.payouts) {
+        if (actual !== state) continue;
         sums[state].add(facts, 1);
         if (!FINAL_STATES.includes(state)) counted.set(payoutId, state);
       }

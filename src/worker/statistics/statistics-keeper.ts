@@ -3,7 +3,7 @@ import { RedisUnavailableError } from '../../base/errors.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type PaymentFacts, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
 import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
-import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import { loadStatistics, saveStatistics } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import {
@@ -20,6 +20,9 @@ import { recount } from './recount.js';
 
 const EVENTS_PER_STEP = 500;
 
+const STEP_EVERY_MS = 5_000;
+/** While there are more events: 2,500 a second. */
+const CATCH_UP_MS = 200;
 const CHECK_EVERY_MS = 60_000;
 
 /** Shortest time between two full counts. It doubles, because the cause of a wrong count may recur. */
@@ -42,7 +45,6 @@ export class StatisticsKeeper {
   readonly #connection: LedgerConnection;
   readonly #logger: Logger;
   readonly #takeGaps: () => readonly SendGap[];
-  #facts: PaymentFactsCache;
   #stored: Stored = { revision: '', fields: {} };
   #counters: Counters | undefined;
   #checkedAt: number;
@@ -56,12 +58,22 @@ export class StatisticsKeeper {
     this.#connection = connection;
     this.#logger = logger;
     this.#takeGaps = takeGaps;
-    this.#facts = new PaymentFactsCache(connection);
     this.#checkedAt = connection.clock.now();
   }
 
   get queuedPaymentIds(): readonly number[] {
     return this.#counters?.sums.queued.list().map(({ paymentId }) => paymentId) ?? [];
+  }
+
+  /** Counts events until the signal is aborted. Failures here affect no payout. */
+  async run(signal: AbortSignal): Promise<void> {
+    const count = async (): Promise<number> => ((await this.step(signal)) ? CATCH_UP_MS : STEP_EVERY_MS);
+    const onError = (error: Error): void => {
+      // Other parts report an unavailable Redis.
+      if (error instanceof RedisUnavailableError) return;
+      this.#logger.warn({ error: error.message }, 'the events could not be counted, will try again');
+    };
+    await every(STEP_EVERY_MS, count, { clock: this.#connection.clock, signal, onError });
   }
 
   /** @returns whether there are more events */
@@ -118,14 +130,14 @@ export class StatisticsKeeper {
   }
 
   async #load(): Promise<Counters | undefined> {
-    // A flushed or restored ledger may have other payouts under the same ids.
-    this.#facts = new PaymentFactsCache(this.#connection);
     this.#stored = await loadStatistics(this.#connection);
     return parseFields(this.#stored.fields);
   }
 
   async #count(counters: Counters, events: readonly StateEvent[]): Promise<void> {
-    const facts = await this.#facts.read(events);
+    const payoutIds = [...new Set(events.flatMap(({ change }) => change?.payoutId ?? []))];
+    const read = await readPaymentFacts(this.#connection, payoutIds);
+    const facts = new Map(payoutIds.map((payoutId, index) => [payoutId, read[index]]));
     for (const event of events) {
       const known = facts.get(event.change?.payoutId ?? '');
       // The payout was removed since, so only a new count finds its facts.
@@ -161,7 +173,7 @@ export class StatisticsKeeper {
     const startedAt = clock.now();
     const before = this.#counters;
     const mustFit = this.#failedRecounts < STRICT_RECOUNTS;
-    const counters = await recount(this.#connection, { former, mustFit }, signal);
+    const counters = await recount(this.#connection, former, mustFit, signal);
     // The former counters may be half updated.
     this.#counters = counters;
     if (counters === undefined) {
@@ -182,71 +194,5 @@ export class StatisticsKeeper {
     this.#recountDelayMs = Math.min(2 * this.#recountDelayMs, RECOUNT_MAX_MS);
     this.#logger.info({ durationMs: Math.round(clock.now() - startedAt) }, 'counted the payouts for the statistics');
     return true;
-  }
-}
-
-interface KeepStatisticsOptions {
-  readonly keeper: Pick<StatisticsKeeper, 'step'>;
-  readonly connection: LedgerConnection;
-  readonly logger: Logger;
-}
-
-const STEP_EVERY_MS = 5_000;
-
-/** While there are more events: 2,500 a second. */
-const CATCH_UP_MS = 200;
-
-/** Counts an account's events until the signal is aborted. Failures here affect no payout. */
-export async function keepStatistics(
-  { keeper, connection, logger }: KeepStatisticsOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const count = async (): Promise<number> => ((await keeper.step(signal)) ? CATCH_UP_MS : STEP_EVERY_MS);
-  const onError = (error: Error): void => {
-    // Other parts report an unavailable Redis.
-    if (error instanceof RedisUnavailableError) return;
-    logger.warn({ error: error.message }, 'the events could not be counted, will try again');
-  };
-  await every(STEP_EVERY_MS, count, { clock: connection.clock, signal, onError });
-}
-
-/** A sent payout has several events within a minute. A queued one may wait for a day. */
-const REMEMBERED = 5_000;
-
-/** Amounts of payouts with recent events, so that each is read once. */
-class PaymentFactsCache {
-  readonly #connection: LedgerConnection;
-  readonly #known = new Map<string, PaymentFacts>();
-
-  constructor(connection: LedgerConnection) {
-    this.#connection = connection;
-  }
-
-  async read(events: readonly StateEvent[]): Promise<ReadonlyMap<string, PaymentFacts>> {
-    const payoutIds = [...new Set(events.flatMap(({ change }) => (change === undefined ? [] : [change.payoutId])))];
-    const missing = payoutIds.filter((payoutId) => !this.#known.has(payoutId));
-    const read = await readPaymentFacts(this.#connection, missing);
-    missing.forEach((payoutId, index) => {
-      const facts = read[index];
-      if (facts !== undefined) this.#known.set(payoutId, facts);
-    });
-    const found = new Map(payoutIds.flatMap((payoutId) => this.#entry(payoutId)));
-    this.#forget(events);
-    return found;
-  }
-
-  #entry(payoutId: string): [string, PaymentFacts][] {
-    const facts = this.#known.get(payoutId);
-    return facts === undefined ? [] : [[payoutId, facts]];
-  }
-
-  #forget(events: readonly StateEvent[]): void {
-    for (const { change } of events) {
-      if (change !== undefined && FINAL_STATES.includes(change.to)) this.#known.delete(change.payoutId);
-    }
-    for (const payoutId of this.#known.keys()) {
-      if (this.#known.size <= REMEMBERED) return;
-      this.#known.delete(payoutId);
-    }
   }
 }

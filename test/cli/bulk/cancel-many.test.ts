@@ -97,7 +97,7 @@ describe('payouts cancel of many', () => {
   it('is one act in the activity', async () => {
     await importMay(130);
     await account.run('cancel', '--state', 'queued', '--yes', ...WHY);
-    const { activities } = await readActivity(account.ledger.connection, { limit: 9 });
+    const { activities } = await readActivity(account.ledger.connection, 9);
     expect(activities).toEqual([
       { what: 'cancelled', count: 130, by: 'ann', reason: 'wrong file', payoutId: undefined, at: expect.any(String) },
     ]);

@@ -102,7 +102,7 @@ it('exits with 4 while a drop is not explained, until an operator accepts it', a
   });
   const accepted = await account.run('reconcile', '--accept', '--reason', 'cold wallet', '--by', 'ann');
   expect(accepted).toMatchObject({ code: 0, stdout: expect.not.stringContaining('REPORTED') });
-  const { activities } = await readActivity(account.ledger.connection, { limit: 5 });
+  const { activities } = await readActivity(account.ledger.connection, 5);
   expect(activities).toMatchObject([{ what: 'drop_accepted', by: 'ann', reason: 'cold wallet' }]);
   expect((await account.run('reconcile')).code).toBe(0);
   await store({ ...DROPPED, drop: { amount: '80', since: AT, at: AT + 120_000 } });

@@ -49,7 +49,7 @@ it('tells of each in the events and in the activity', async () => {
     { type: 'approval', payoutId: 'p', decision: 'approve', at: AT, by: 'ann' },
     { type: 'approval', payoutId: 'p', decision: 'reject', at: AT, by: 'bob', reason: 'wrong address' },
   ]);
-  const { activities } = await readActivity(account.connection, { limit: 10 });
+  const { activities } = await readActivity(account.connection, 10);
   expect(activities).toEqual([
     { what: 'disapproved', payoutId: 'p', count: 1, at: AT, by: 'bob', reason: 'wrong address' },
     { what: 'approved', payoutId: 'p', count: 1, at: AT, by: 'ann', reason: '' },

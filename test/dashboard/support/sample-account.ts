@@ -19,8 +19,8 @@ export interface SampleAccount extends TestAccount {
 
 export async function openSampleAccount(platformId?: number): Promise<SampleAccount> {
   const account = openTestAccount(platformId);
-  const { connection, ledger, redis, clock } = account;
-  const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
+  const { connection, ledger, clock } = account;
+  const queues = new PayoutQueues(connection);
   const sender = new RedisSenderLedger(connection, 'reply');
   const lease = await takeLease(sender, 'worker-a:4711');
 

@@ -5,7 +5,7 @@ import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { countStates } from '../../../src/ledger/reads/batches.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
-import { tellJournalHead } from '../../../src/ledger/reads/workers.js';
+import { publishJournalHead } from '../../../src/ledger/reads/workers.js';
 import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
 import { reportDrop } from '../../../src/ledger/reads/reconciliation.js';
 import { HOLD, JOURNAL, OBJECTION } from '../contract/ledger-rig.js';
@@ -144,7 +144,7 @@ export const accountScenarios: readonly ScriptScenario[] = [
     script: 'publish-event',
     prepare: async () => {
       const head = { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7 };
-      return Promise.resolve({ run: async ({ account }: Stage) => tellJournalHead(account.connection, head) });
+      return Promise.resolve({ run: async ({ account }: Stage) => publishJournalHead(account.connection, head) });
     },
   },
   {

@@ -92,7 +92,7 @@ async function findAccountContradictions(
   const { keys } = connection;
   const found: string[] = [];
   const ledger = await redis.hgetall(keys.ledger);
-  const { activities } = await readActivity(connection, { limit: 10_000 });
+  const { activities } = await readActivity(connection, 10_000);
   if (ledger['untold'] !== undefined) found.push('an event of the account is still to be told');
   const count = (type: string): number => events.filter((event) => event.type === type).length;
   if (count('paused') - count('resumed') !== (ledger['pausedReason'] === undefined ? 0 : 1)) {

@@ -35,7 +35,7 @@ export async function openOperatorRig(): Promise<OperatorRig> {
   const { redis, connection, ledger } = account;
   const { keys, platformId } = connection;
   const operator = new PayoutOperator({ platformId, redisUrl: testRedisUrl() });
-  const queues = new PayoutQueues(redis, { prefix: keys.prefix, wallNow: Date.now });
+  const queues = new PayoutQueues(connection);
   return Promise.resolve({
     account,
     operator,

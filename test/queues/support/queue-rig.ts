@@ -28,12 +28,12 @@ export interface QueueRig {
 
 export function openQueueRig(): QueueRig {
   const account = openTestAccount();
-  const { redis, connection, clock, ledger } = account;
-  const queues = new PayoutQueues(redis, { prefix: connection.keys.prefix, wallNow: () => clock.wallNow() });
+  const { connection, ledger } = account;
+  const queues = new PayoutQueues(connection);
   const errors: [object, string][] = [];
   const logger: Logger = { ...silentLogger, error: (fields, text) => void errors.push([fields, text]) };
-  const relay = new OutboxRelay({ ledger, queues, firstPollAfterMs: 5_000, logger });
-  const reconciler = new JobReconciler({ ledger, queues, relay, logger });
+  const relay = new OutboxRelay(ledger, queues, { firstPollAfterMs: 5_000, logger });
+  const reconciler = new JobReconciler(ledger, { queues, relay }, logger);
   return {
     account,
     queues,

@@ -50,11 +50,11 @@ afterEach(async () => {
 });
 
 function newReconciler(connection = account.connection): Reconciler {
-  return new Reconciler({ connection, settleMs: SETTLE_MS, logger });
+  return new Reconciler(connection, SETTLE_MS, logger);
 }
 
 async function read(during: () => Promise<void> = async () => Promise.resolve()): Promise<void> {
-  await reconciler.watch(
+  await reconciler.compare(
     async () => {
       const stated = structuredClone(balances);
       await during();
@@ -218,7 +218,7 @@ describe('what does not add up', () => {
     expect(await missing()).toEqual({ 'USDT (TRC-20)': '1000' });
     const events = await readEvents(account.connection, { sinceMs: 0 }, 1_000);
     expect(events.at(-1)).toMatchObject({ type: 'balance_dropped', by: 'worker', reason });
-    const { activities } = await readActivity(account.connection, { limit: 1 });
+    const { activities } = await readActivity(account.connection, 1);
     expect(activities).toMatchObject([{ what: 'balance_dropped', by: 'worker', reason, count: 0 }]);
     expect(logger.lines.map(({ message }) => message)).toContain(
       'unexplained drop of the balance; see `payouts reconcile`',
@@ -296,7 +296,7 @@ describe('what does not add up', () => {
     set('8500');
     await settle();
     expect(await missing()).toEqual({ 'USDT (TRC-20)': '500' });
-    const { activities } = await readActivity(account.connection, { limit: 2 });
+    const { activities } = await readActivity(account.connection, 2);
     expect(activities.map(({ what, by }) => `${what} ${by}`)).toEqual(['balance_dropped worker', 'drop_accepted ann']);
   });
 });
@@ -385,7 +385,7 @@ it('returns the balance also where Redis cannot be asked, and where it is asked 
   await account.redis.hdel(account.connection.keys.gateway, 'reconciliation');
   reconciler = newReconciler({ ...broken, run });
   const watch = async (): Promise<readonly Balance[]> =>
-    reconciler.watch(async () => Promise.resolve(balances), { currencies: CURRENCIES, ageMs: 0 });
+    reconciler.compare(async () => Promise.resolve(balances), { currencies: CURRENCIES, ageMs: 0 });
   expect(await watch()).toEqual(balances);
   expect(logger.lines.map(({ message }) => message)).toContain('the balance could not be compared with the payouts');
   isDown = false;

@@ -38,7 +38,7 @@ function watch({ platformId }: WatchedWorker): () => Promise<ReconciledBalance |
 async function activities({ platformId }: WatchedWorker): Promise<readonly Activity[]> {
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
   closeAfterTest({ close: async () => closeRedis(redis) });
-  return (await readActivity(connectLedger(redis, platformId), { limit: 1 })).activities;
+  return (await readActivity(connectLedger(redis, platformId), 1)).activities;
 }
 
 async function steal({ platformId, sandbox }: WatchedWorker): Promise<void> {

@@ -37,7 +37,7 @@ it('keeps a journal usable whose files another process fills and removes', async
     await resting.reload();
     reads += 1;
   };
-  const following = followJournal({ journal: { reload }, clock, logger: silentLogger }, end.signal);
+  const following = followJournal({ reload }, { clock, logger: silentLogger }, end.signal);
   await sending.bind(LEDGER);
   for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) {
     await fill(sending, name, index * 20 + 1);
@@ -69,7 +69,7 @@ it('continues after a journal that cannot be read, and ends with the signal', as
       return Promise.reject(new Error('EIO'));
     },
   };
-  const following = followJournal({ journal, clock, logger: silentLogger }, end.signal);
+  const following = followJournal(journal, { clock, logger: silentLogger }, end.signal);
   await clock.advance(11 * 60_000);
   expect(reads).toBe(3);
   end.abort();

@@ -20,7 +20,7 @@ describe('a count of the whole ledger', () => {
       await bustle.run(10);
       return work();
     });
-    const counters = await recount(moving, { former: undefined, mustFit: true }, NEVER);
+    const counters = await recount(moving, undefined, true, NEVER);
     if (counters === undefined) throw new Error('it did not fit');
     await saveStatistics(realTime(account), '', toFields(counters), []);
     await catchUp(openKeeper(realTime(account)));
@@ -30,14 +30,14 @@ describe('a count of the whole ledger', () => {
   it('does not fit an index that names a payout without a record, and need not where that is allowed', async () => {
     await new Bustle(account, 6).run(30);
     await account.redis.zadd(account.connection.keys.state('queued'), 1.5, 'nobody');
-    expect(await recount(realTime(account), { former: undefined, mustFit: true }, NEVER)).toBeUndefined();
-    expect(await recount(realTime(account), { former: undefined, mustFit: false }, NEVER)).toBeDefined();
+    expect(await recount(realTime(account), undefined, true, NEVER)).toBeUndefined();
+    expect(await recount(realTime(account), undefined, false, NEVER)).toBeDefined();
   });
 
   it('ends when it is stopped', async () => {
     await new Bustle(account, 7).run(30);
     const stop = new AbortController();
     stop.abort();
-    expect(await recount(realTime(account), { former: undefined, mustFit: true }, stop.signal)).toBeUndefined();
+    expect(await recount(realTime(account), undefined, true, stop.signal)).toBeUndefined();
   });
 });

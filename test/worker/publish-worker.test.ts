@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
 import { silentLogger } from '../../src/base/logger.js';
-import { describeWorker, reportWorker } from '../../src/worker/report-worker.js';
+import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
 import { systemClock, type Clock } from '../../src/base/clock.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
@@ -30,7 +30,7 @@ const QUICK_CLOCK: Clock = {
 
 describe('the report of a worker process', () => {
   const start = (name: string, describe: () => Omit<WorkerReport, 'at'>, signal = end.signal): Promise<void> =>
-    reportWorker({ connection: account.connection, clock: QUICK_CLOCK, name, describe, logger: silentLogger }, signal);
+    publishWorker({ ledger: account.ledger, clock: QUICK_CLOCK, logger: silentLogger }, name, describe, signal);
 
   it('is written, written again when something changes, and removed in the end', async () => {
     let role = 'standby';

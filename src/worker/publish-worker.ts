@@ -3,22 +3,13 @@ import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import {
   readWorkers,
   removeWorkers,
-  type ToldHead,
+  type PublishedHead,
   type WorkerReport,
   writeWorkerReport,
 } from '../ledger/reads/workers.js';
-import type { Logger } from '../base/logger.js';
 import { readVersion } from '../base/version.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
 import type { RecentWork } from './monitoring/recent-work.js';
-
-interface WorkerReportsOptions {
-  readonly connection: LedgerConnection;
-  readonly clock: Clock;
-  /** Host and process id. */
-  readonly name: string;
-  readonly describe: () => Omit<WorkerReport, 'at'> | undefined;
-  readonly logger: Logger;
-}
 
 const CHECK_EVERY_MS = 500;
 
@@ -33,12 +24,18 @@ const REMOVE_WITHIN_MS = 500;
 /**
  * Publishes what this worker process does to the ledger's `workers` hash, until it ends. It never delays a send. A
  * change is written within half a second.
+ * @param name - host and process id
+ * @param describe - returns undefined if there is nothing to publish
  */
-export async function reportWorker(options: WorkerReportsOptions, end: AbortSignal): Promise<void> {
-  const { connection, clock, name, describe, logger } = options;
+export async function publishWorker(
+  { ledger: { connection }, clock, logger }: Pick<LedgerAccess, 'ledger' | 'clock' | 'logger'>,
+  name: string,
+  describe: () => Omit<WorkerReport, 'at'> | undefined,
+  end: AbortSignal,
+): Promise<void> {
   let written: { readonly text: string; readonly at: number } | undefined;
   let observed = { at: clock.now(), reports: new Map<string, number>() };
-  const report = async (): Promise<void> => {
+  const publish = async (): Promise<void> => {
     const content = describe();
     const text = JSON.stringify(content);
     if (content === undefined) {
@@ -55,7 +52,7 @@ export async function reportWorker(options: WorkerReportsOptions, end: AbortSign
   const onError = ({ message }: Error): void => {
     logger.debug({ error: message }, 'cannot report what this worker does');
   };
-  await every(CHECK_EVERY_MS, report, { clock, signal: end, onError });
+  await every(CHECK_EVERY_MS, publish, { clock, signal: end, onError });
   await within(
     REMOVE_WITHIN_MS,
     removeWorkers(connection, [name]).catch(() => undefined),
@@ -90,7 +87,7 @@ interface WorkerFacts {
   readonly opensAt: number | undefined;
   /** Wall clock, ms. */
   readonly startedAt: number;
-  readonly journalHead?: ToldHead | undefined;
+  readonly journalHead?: PublishedHead | undefined;
   readonly clock: Pick<Clock, 'now' | 'wallNow'>;
 }
 

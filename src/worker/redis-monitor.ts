@@ -6,14 +6,7 @@ import { checkDurability, findServer, type KnownReplicas, listServers } from '..
 import type { Logger } from '../base/logger.js';
 import { type RedisClient, toRedisError } from '../base/redis.js';
 
-interface RedisWatchOptions {
-  readonly redis: RedisClient;
-  readonly known: KnownReplicas;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-export interface RedisJudgement {
+export interface RedisCheck {
   /** Why no send of the account with this key may begin now, if any reason exists. */
   hindrance(key: string): string | undefined;
   /** As {@link hindrance}, but undefined if a connection only awaits its check. */
@@ -23,7 +16,7 @@ export interface RedisJudgement {
 }
 
 /** For a Redis that an operator accepted as it is. */
-export const ACCEPTED_REDIS: RedisJudgement = {
+export const ACCEPTED_REDIS: RedisCheck = {
   hindrance: () => undefined,
   refusal: () => undefined,
   mayForget: false,
@@ -46,9 +39,12 @@ const LOOK_WHILE_REFUSED_MS = 2_000;
  * new master one by one), every minute, and after every unconfirmed write. No send begins between a connection and the
  * end of its check.
  */
-export class RedisWatch implements RedisJudgement {
+export class RedisMonitor implements RedisCheck {
   readonly writes: WriteConfirmer;
-  readonly #options: RedisWatchOptions;
+  readonly #redis: RedisClient;
+  readonly #known: KnownReplicas;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #verdicts = new WeakMap<Redis['stream'], Verdict>();
   readonly #failures = new WeakMap<Redis, string>();
   readonly #stop = new AbortController();
@@ -56,11 +52,14 @@ export class RedisWatch implements RedisJudgement {
   #running: Promise<void> | undefined;
   #said: string | undefined;
 
-  constructor(options: RedisWatchOptions) {
-    this.#options = options;
+  constructor(redis: RedisClient, known: KnownReplicas, clock: Clock, logger: Logger) {
+    this.#redis = redis;
+    this.#known = known;
+    this.#clock = clock;
+    this.#logger = logger;
     this.writes = new WriteConfirmer({
-      redis: options.redis,
-      known: options.known,
+      redis,
+      known,
       needsDisk: true,
       onDoubt: ({ stream }) => {
         // A refusal stands, with its reason, until the next check.
@@ -72,20 +71,20 @@ export class RedisWatch implements RedisJudgement {
   }
 
   start(): void {
-    this.#options.redis.on('ready', this.#look);
+    this.#redis.on('ready', this.#look);
     this.#running ??= this.#run();
   }
 
   /** Safe to call twice, and before start. */
   async stop(): Promise<void> {
-    this.#options.redis.off('ready', this.#look);
+    this.#redis.off('ready', this.#look);
     this.#stop.abort();
     this.#look();
     await this.#running;
   }
 
   hindrance(key: string): string | undefined {
-    const server = findServer(this.#options.redis, key);
+    const server = findServer(this.#redis, key);
     const verdict = server?.status === 'ready' ? this.#verdicts.get(server.stream) : undefined;
     if (verdict !== undefined) return describe(verdict);
     this.#look();
@@ -94,7 +93,7 @@ export class RedisWatch implements RedisJudgement {
   }
 
   refusal(key: string): string | undefined {
-    const server = findServer(this.#options.redis, key);
+    const server = findServer(this.#redis, key);
     const verdict = server && this.#verdicts.get(server.stream);
     return verdict && describe(verdict);
   }
@@ -112,32 +111,30 @@ export class RedisWatch implements RedisJudgement {
   };
 
   #current(): Verdict[] {
-    return listServers(this.#options.redis).flatMap(({ stream }) => this.#verdicts.get(stream) ?? []);
+    return listServers(this.#redis).flatMap(({ stream }) => this.#verdicts.get(stream) ?? []);
   }
 
   async #run(): Promise<void> {
-    const { clock } = this.#options;
     let delayMs = LOOK_MIN_MS;
     while (!this.#stop.signal.aborted) {
       this.#wake = new AbortController();
       await this.#reconcile();
       this.#report();
-      await clock.sleep(this.#said === undefined ? delayMs : LOOK_WHILE_REFUSED_MS, this.#wake.signal);
+      await this.#clock.sleep(this.#said === undefined ? delayMs : LOOK_WHILE_REFUSED_MS, this.#wake.signal);
       delayMs = this.#wake.signal.aborted ? LOOK_MIN_MS : Math.min(delayMs * 2, LOOK_MAX_MS);
     }
   }
 
   async #reconcile(): Promise<void> {
-    const { redis, logger } = this.#options;
     await Promise.all(
-      listServers(redis).map(async (server) => {
+      listServers(this.#redis).map(async (server) => {
         try {
           await this.#check(server);
           this.#failures.delete(server);
         } catch (error) {
           const { message } = toRedisError(error) as Error;
           this.#failures.set(server, message);
-          logger.debug({ error: message }, 'cannot check Redis');
+          this.#logger.debug({ error: message }, 'cannot check Redis');
         }
       }),
     );
@@ -146,7 +143,7 @@ export class RedisWatch implements RedisJudgement {
   async #check(server: Redis): Promise<void> {
     const report = await this.writes.check(server);
     const { stream } = server;
-    const requiredReplicas = this.#options.known.required(report.replication);
+    const requiredReplicas = this.#known.required(report.replication);
     const { replicas } = requiredReplicas === 0 ? { replicas: 0 } : await this.writes.askIfKept(server);
     const missingReplicas = Math.max(0, requiredReplicas - replicas);
     this.#verdicts.set(stream, { problems: report.problems, missingReplicas, requiredReplicas });
@@ -154,15 +151,14 @@ export class RedisWatch implements RedisJudgement {
 
   /** Logs once at each begin, change and end. */
   #report(): void {
-    const { logger } = this.#options;
     const verdicts = this.#current();
     const reasons = new Set(verdicts.flatMap((verdict) => describe(verdict) ?? []));
     const reason = reasons.size === 0 ? undefined : [...reasons].join('; ');
-    const allChecked = verdicts.length === listServers(this.#options.redis).length;
+    const allChecked = verdicts.length === listServers(this.#redis).length;
     if (reason === this.#said || (reason === undefined && !allChecked)) return;
     this.#said = reason;
-    if (reason === undefined) logger.info({}, 'Redis keeps what it is told again; sends may begin');
-    else logger.error({ reason }, 'nothing is sent, because Redis may lose it');
+    if (reason === undefined) this.#logger.info({}, 'Redis keeps what it is told again; sends may begin');
+    else this.#logger.error({ reason }, 'nothing is sent, because Redis may lose it');
   }
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../../src/base/clock.js';
 import { KnownReplicas } from '../../src/ledger/redis-durability.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
-import { RedisWatch } from '../../src/worker/redis-watch.js';
+import { RedisMonitor } from '../../src/worker/redis-monitor.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { startOwnRedis, type OwnRedis } from './support/own-redis.js';
@@ -30,13 +30,13 @@ const patientClock: Clock = {
 };
 
 let redis: RedisClient;
-let watch: RedisWatch;
+let watch: RedisMonitor;
 let said: string[];
 
 function startWatch(url: string, clock: Clock, fixed?: number): void {
   redis = connectRedis(url, 'sender');
   said = [];
-  watch = new RedisWatch({ redis, known: new KnownReplicas(redis, fixed), clock, logger: listeningLogger(said) });
+  watch = new RedisMonitor(redis, new KnownReplicas(redis, fixed), clock, listeningLogger(said));
   watch.start();
 }
 
