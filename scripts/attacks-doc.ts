@@ -6,7 +6,7 @@ const END = '<!-- /attacks -->';
 
 /** The same text with the current counts of what the forging suite attacks. */
 export function renderAttacks(text: string): string {
-  const count = ATTACK_TABLE.reduce((sum, { attacks }) => sum + attacks.length, 0);
-  const kinds = ATTACK_TABLE.map(({ title, attacks }) => `${title} (${attacks.length})`);
-  return replaceBetween(text, BEGIN, END, `${count} attacks. ${kinds.join('. ')}.`);
+  const total = ATTACK_TABLE.reduce((sum, [, count]) => sum + count, 0);
+  const kinds = ATTACK_TABLE.map(([what, count]) => `${what} (${count})`);
+  return replaceBetween(text, BEGIN, END, `${total} attacks: ${kinds.join('; ')}.`);
 }

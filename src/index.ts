@@ -49,7 +49,7 @@ export { silentLogger, type Logger } from './base/logger.js';
 export { createPayoutWorker, PayoutWorker, type PayoutWorkerOptions } from './control/payout-worker.js';
 export type { AccountOptions } from './worker/payout-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './base/settings.js';
-export type { AccountStatus } from './worker/account-worker-options.js';
+export type { AccountStatus } from './worker/account-runtime.js';
 export type { AccountWorker } from './worker/account-worker.js';
 export type { WorkerObserver } from './worker/sender/worker-observer.js';
 export {

@@ -127,16 +127,13 @@ async function pollOwn(redis, account, seconds) {
   const queues = new PayoutQueues(connection);
   const { gateway, polls } = countingGateway(account);
   const jobs = new StatusJobs({
-    redis: forWorker,
-    prefix: connection.keys.prefix,
-    connection,
+    queueRedis: forWorker,
     queues,
     clock: systemClock,
     ledger,
+    polledLedger: ledger,
     gateway,
-    pollMinMs: POLL_AGAIN_MS,
-    pollMaxMs: POLL_AGAIN_MS,
-    pollRate: 1_000_000,
+    settings: { pollMinMs: POLL_AGAIN_MS, pollMaxMs: POLL_AGAIN_MS, pollRate: 1_000_000 },
     observer: noObserver,
     logger: silentLogger,
   });

@@ -16,14 +16,14 @@ import {
 } from './respond.js';
 import type { OverviewReader } from './overview/overview.js';
 import { createOverview } from './overview/overview-page.js';
-import { AccountWatch } from './overview/account-watch.js';
-import { judgePulse } from './overview/judge-pulse.js';
+import { AccountPoller } from './overview/account-poller.js';
+import { checkPulse } from './overview/check-pulse.js';
 import { boardHeaders } from './security-headers.js';
 import { toSite, type Site } from './layout/layout.js';
 
 export interface ShownAccount {
   readonly platformId: number;
-  readonly watch: AccountWatch;
+  readonly watch: AccountPoller;
   readonly reader: OverviewReader;
   readonly router: Router;
 }
@@ -39,9 +39,9 @@ export function showAccount(
 ): ShownAccount {
   const { ledger, queues } = account;
   const { connection } = ledger;
-  const watch = new AccountWatch(account, systemClock);
+  const watch = new AccountPoller(account, systemClock);
   const site = (request: Request): Site => {
-    const { tone, headline } = judgePulse(watch.observation);
+    const { tone, headline } = checkPulse(watch.observation);
     return {
       ...toSite(request, connection.platformId, platformIds),
       isSigned: files.keyringOf(connection.platformId) !== undefined,

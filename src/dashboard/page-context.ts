@@ -12,7 +12,6 @@ import { messagePage } from './respond.js';
 export class PageContext {
   readonly ledger: PayoutLedger;
   readonly files: ControlFiles;
-  /** Block explorers by payment_id. */
   readonly explorers: ReadonlyMap<number, string>;
   readonly site: (request: Request) => Site;
 

@@ -3,8 +3,8 @@ import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js
 import type { Logger } from '../base/logger.js';
 import { html } from './layout/html.js';
 import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layout.js';
-import type { AccountWatch, Observation } from './overview/account-watch.js';
-import { judgePulse } from './overview/judge-pulse.js';
+import type { AccountPoller, Observation } from './overview/account-poller.js';
+import { checkPulse } from './overview/check-pulse.js';
 import { pulseCard } from './overview/pulse-card.js';
 
 /** The longest time of a page without Redis. */
@@ -20,7 +20,7 @@ export type RespondWithoutRedis = (request: Request, response: Response, observa
  * Replaces all later handlers while Redis does not respond. A handler that is slow only because it reads much is waited
  * for.
  */
-export function respondInTime(watch: AccountWatch, respond: RespondWithoutRedis): RequestHandler {
+export function respondInTime(watch: AccountPoller, respond: RespondWithoutRedis): RequestHandler {
   return async (request, response, next) => {
     const observation = await watch.visit();
     if (observation.redis.kind === 'unavailable') {
@@ -40,8 +40,7 @@ export function respondInTime(watch: AccountWatch, respond: RespondWithoutRedis)
   };
 }
 
-/** Responds in the same way if a handler noticed first. */
-export function respondToLostRedis(watch: AccountWatch, respond: RespondWithoutRedis): ErrorRequestHandler {
+export function respondToLostRedis(watch: AccountPoller, respond: RespondWithoutRedis): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (!(error instanceof RedisUnavailableError) || response.headersSent) {
       next(error);
@@ -60,7 +59,6 @@ function respondUnavailable(
   respond(request, response, observation);
 }
 
-/** Details of an internal error go to the log only. */
 export function respondToError(
   toSite: (request: Request) => Site | DashboardSite,
   logger: Logger,
@@ -108,7 +106,7 @@ export function messagePage(site: Site | DashboardSite, { title, text, search }:
 
 /** The page of an account while Redis does not respond: only what is known. */
 export function unavailablePage(site: Site, observation: Observation): string {
-  const pulse = judgePulse(observation);
+  const pulse = checkPulse(observation);
   return layout(
     site,
     { title: pulse.headline, ...PULSE_PAGE },

@@ -1,83 +1,43 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import { type Clock, every, within } from '../base/clock.js';
-import type { Logger } from '../base/logger.js';
-import { GUARD_MS } from '../base/settings.js';
-import type { SendJournal } from '../journal/send-journal.js';
-import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import type { RedisSenderLedger } from '../ledger/redis-sender-ledger.js';
-import type { JournalHead, SenderLedger } from '../ledger/sender-ledger.js';
-import { publishJournalHead, type PublishedHead } from '../ledger/reads/workers.js';
-import type { OutboxRelay } from '../queues/outbox-relay.js';
-import type { SendControl } from './account-control.js';
-import type { AccountPart, AccountWorkerOptions } from './account-worker-options.js';
-import { doActiveWork } from './active-work.js';
-import type { JobWorkerContext } from './job-worker.js';
+import { every, untilAborted, within } from '../base/clock.js';
+import { type PublishedHead, publishJournalHead } from '../ledger/reads/workers.js';
+import type { JournalHead } from '../ledger/sender-ledger.js';
+import { JobReconciler } from '../queues/job-reconciler.js';
+import type { AccountPart, AccountRuntime } from './account-runtime.js';
+import { keepGatewayFacts } from './keep-gateway-facts.js';
+import { Reconciler } from './reconciliation/reconciler.js';
+import { restoreLostJobs } from './restore-lost-jobs.js';
+import { applyRetention } from './retention.js';
 import { KeptPause } from './sender/kept-pause.js';
-import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import type { SenderStatus } from './sender/send-report.js';
 import type { ActiveSender } from './sender/send-until-decided.js';
-import { SenderLoop, type SenderLoopOptions } from './sender/sender-loop.js';
+import { SenderLoop } from './sender/sender-loop.js';
 import { followJournal } from './sharing/open-sharing.js';
-
-interface AccountSendingOptions extends AccountWorkerOptions {
-  readonly ledger: PayoutLedger;
-  readonly senderLedger: RedisSenderLedger;
-  /** Cannot give the lease. */
-  readonly watchedLedger: SenderLedger;
-  readonly relay: OutboxRelay;
-  readonly jobs: JobWorkerContext;
-  readonly journal: SendJournal;
-}
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
-
-/** 48 bits: tokens must differ among the attempts of one payout. */
-const TOKEN_BYTES = 6;
+import { StatisticsKeeper } from './statistics/statistics-keeper.js';
+import { WithdrawJobs } from './withdraw-jobs.js';
 
 /**
- * Sends for an account in turns, as the process gets and gives up the account. Keeps what outlives a turn: pace,
- * pauses, spends.
+ * Sends for an account in turns, as the process gets and gives up the account. Keeps what outlives a turn: pauses, and
+ * the published head of the journal.
  */
 export class AccountSending {
-  readonly #options: AccountSendingOptions;
-  readonly #pacer: Pacer;
+  readonly #runtime: AccountRuntime;
   readonly #pause: KeptPause | undefined;
-  readonly #control: SendControl | undefined;
-  readonly #heads: JournalHeadTeller;
-  readonly #loopOptions: Omit<SenderLoopOptions, 'ledger' | 'stop'>;
-  #loop: SenderLoop | undefined;
+  readonly #heads: JournalHeadPublisher;
+  #loop: SenderLoop<AccountRuntime> | undefined;
   #holdsLease = false;
   #leases = 0;
 
-  constructor(options: AccountSendingOptions) {
-    this.#options = options;
-    const { clock, gateway, control, journal, ledger, senderLedger, relay, work, logger } = options;
-    const intervalMs = keptIntervalMs(options.settings.intervalMs, gateway.capabilities.minWithdrawGapMs);
-    const settings = { ...options.settings, intervalMs };
-    this.#pacer = new Pacer({ clock, intervalMs, inFlightMaxMs: settings.inFlightMaxMs });
-    const doubtMs = GUARD_MS + settings.inFlightMaxMs;
-    this.#control = control?.open({
-      ...{ journal, connection: ledger.connection, ledger, senderLedger },
-      ...{ relay, gateway, doubtMs },
-    });
-    const authority = this.#control?.resumeAuthority;
-    const { observer } = work;
-    this.#pause =
-      authority && new KeptPause({ clock, ledger: senderLedger, journal, authority, settings, observer, logger });
-    const tell = async (head: JournalHead): Promise<void> => publishJournalHead(ledger.connection, head);
-    this.#heads = new JournalHeadTeller({ journal, tell, clock, logger });
-    this.#loopOptions = this.#describeLoop(settings);
-  }
-
-  /** When the next send is allowed, on the clock's scale. */
-  get opensAt(): number {
-    return this.#pacer.openAt;
+  constructor(runtime: AccountRuntime) {
+    this.#runtime = runtime;
+    const { ledger, sendControl } = runtime;
+    const authority = sendControl?.resumeAuthority;
+    this.#pause = authority && new KeptPause(runtime, authority);
+    this.#heads = new JournalHeadPublisher(runtime, async (head) => publishJournalHead(ledger.connection, head));
   }
 
   /** Undefined while this process does not send. */
   get journalHead(): PublishedHead | undefined {
-    return this.#holdsLease ? this.#heads.told : undefined;
+    return this.#holdsLease ? this.#heads.published : undefined;
   }
 
   get status(): SenderStatus {
@@ -89,88 +49,44 @@ export class AccountSending {
   }
 
   async standBy(end: AbortSignal): Promise<void> {
-    await this.#control?.standBy(end);
+    await this.#runtime.sendControl?.standBy(end);
   }
 
   async rest(end: AbortSignal): Promise<void> {
-    await followJournal(this.#options.journal, this.#options, end);
+    await followJournal(this.#runtime.journal, this.#runtime, end);
   }
 
   /** Works until the signal is aborted. Then it records the response of a send in progress and releases the lease. */
   async run(part: Exclude<AccountPart, 'rest'>, end: AbortSignal): Promise<void> {
-    const { senderLedger, watchedLedger } = this.#options;
-    const ledger = part === 'send' ? senderLedger : watchedLedger;
+    const { watchedLedger } = this.#runtime;
+    const runtime = part === 'send' ? this.#runtime : { ...this.#runtime, senderLedger: watchedLedger };
     const leases = this.#leases;
-    this.#loop = new SenderLoop({ ...this.#loopOptions, ledger, stop: end });
+    this.#loop = new SenderLoop(runtime, end, this.#work.bind(this), this.#pause);
     await this.#loop.run();
     this.#loop = undefined;
     // The next sender may publish the head of its own journal.
-    if (this.#leases > leases) await this.#heads.tellLast();
+    if (this.#leases > leases) await this.#heads.publishLast();
   }
 
   /** Call it after the last outcome is journaled. */
   async close(): Promise<void> {
-    const { journal, logger } = this.#options;
+    const { journal, logger } = this.#runtime;
     await journal.close().catch((error: unknown) => {
       logger.warn({ error: (error as Error).message }, 'the send journal could not be closed');
     });
-    await this.#heads.tellLast();
+    await this.#heads.publishLast();
   }
 
-  #describeLoop(settings: SenderLoopOptions['settings']): Omit<SenderLoopOptions, 'ledger' | 'stop'> {
-    const authority = this.#control?.authority;
-    const { clock, audience, gateway, judgement, journal, ledger, senderLedger, relay, logger } = this.#options;
-    return {
-      clock,
-      audience,
-      relayOutbox: async (changedBefore, signal) =>
-        senderLedger.isOutboxEmpty ? 0 : relay.relayOutbox(changedBefore, signal),
-      journal,
-      journalPlace: { host: hostname(), dir: this.#options.journalDir },
-      journalKeptMs: this.#options.journalDays * DAY_MS,
-      gateway,
-      pacer: this.#pacer,
-      settings,
-      guardMs: GUARD_MS,
-      hindrance: () => judgement.hindrance(ledger.connection.keys.ledger),
-      makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
-      makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
-      work: async (active, end) => this.#workWith(active, end),
-      ...(authority && { authority }),
-      ...(this.#pause && { pause: this.#pause }),
-      observer: this.#options.work.observer,
-      logger,
-    };
-  }
-
-  async #workWith(active: ActiveSender, end: AbortSignal): Promise<void> {
-    const { jobs, ledger, relay, gateway, settings, work } = this.#options;
+  async #work(active: ActiveSender<AccountRuntime>, end: AbortSignal): Promise<void> {
+    const { sendControl, work } = this.#runtime;
     this.#holdsLease = true;
     this.#leases += 1;
     work.beginSending();
     try {
-      await this.#control?.takeOver(end);
-      const telling = this.#heads.keep(end);
-      await doActiveWork(
-        {
-          ...jobs,
-          ledger,
-          relay,
-          retentionDays: settings.retentionDays,
-          archive: this.#options.archive,
-          takeGaps: () => work.takeGaps(),
-          onArchiveTrouble: (trouble) => {
-            work.noteArchive(trouble);
-          },
-          gateway,
-          balanceEveryMs: settings.balanceEveryMs,
-          currenciesEveryMs: settings.currenciesEveryMs,
-          control: this.#control,
-        },
-        active,
-        end,
-      );
-      await telling;
+      await sendControl?.takeOver(end);
+      const publishing = this.#heads.keep(end);
+      await doActiveWork(active, end);
+      await publishing;
     } finally {
       this.#holdsLease = false;
       work.endSending();
@@ -178,59 +94,102 @@ export class AccountSending {
   }
 }
 
-interface JournalHeadTellerOptions {
-  readonly journal: Pick<SendJournal, 'head'>;
-  readonly tell: (head: JournalHead) => Promise<void>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+/** A gateway's status may be ahead of its balance for this long, or for this many readings. */
+const SETTLE_MS = 10 * 60_000;
+const SETTLE_READINGS = 10;
+
+/**
+ * The lease holder's work: withdraw jobs, intact queues, retention. Resolves after the abort, once the send in progress
+ * has its response.
+ */
+async function doActiveWork(active: ActiveSender<AccountRuntime>, end: AbortSignal): Promise<void> {
+  const { runtime } = active;
+  const { ledger, queues, relay, gateway, settings, sendControl, work, archive, logger } = runtime;
+  const { balanceEveryMs, currenciesEveryMs, retentionDays } = settings;
+  const { connection } = ledger;
+  const jobs = new WithdrawJobs(active);
+  const statistics = new StatisticsKeeper(connection, logger, () => work.takeGaps());
+  const settleMs = Math.min(SETTLE_MS, SETTLE_READINGS * balanceEveryMs);
+  const upkeep = [
+    restoreLostJobs(runtime, new JobReconciler(ledger, runtime, logger), end),
+    statistics.run(end),
+    keepGatewayFacts(
+      {
+        ...{ connection, gateway, balanceEveryMs, currenciesEveryMs, logger },
+        queuedPaymentIds: () => statistics.queuedPaymentIds,
+        reconciler: new Reconciler(connection, settleMs, logger),
+      },
+      end,
+    ),
+    sendControl?.keep(end),
+    retentionDays === undefined
+      ? undefined
+      : applyRetention(
+          {
+            ...{ connection, retentionDays, archive, statistics, logger },
+            onArchiveTrouble: (trouble) => {
+              work.noteArchive(trouble);
+            },
+          },
+          end,
+        ),
+  ];
+  await untilAborted(end);
+  await jobs.close();
+  await Promise.all(upkeep);
 }
 
-const TELL_EVERY_MS = 10 * 60_000;
+const PUBLISH_EVERY_MS = 10 * 60_000;
 
 /** An unavailable Redis must not delay the end of the process. */
-const TELL_LAST_WITHIN_MS = 500;
+const PUBLISH_LAST_WITHIN_MS = 500;
 
 /** Publishes the journal's last hash to log and events: only such a copy elsewhere shows cut-off lines. */
-export class JournalHeadTeller {
-  readonly #options: JournalHeadTellerOptions;
-  #told: PublishedHead | undefined;
+export class JournalHeadPublisher {
+  readonly #runtime: Pick<AccountRuntime, 'journal' | 'clock' | 'logger'>;
+  readonly #publishEvent: (head: JournalHead) => Promise<void>;
+  #published: PublishedHead | undefined;
   #arrived: string | undefined;
 
-  constructor(options: JournalHeadTellerOptions) {
-    this.#options = options;
+  constructor(
+    runtime: Pick<AccountRuntime, 'journal' | 'clock' | 'logger'>,
+    publishEvent: (head: JournalHead) => Promise<void>,
+  ) {
+    this.#runtime = runtime;
+    this.#publishEvent = publishEvent;
   }
 
   /** Undefined while this process does not write the journal. */
-  get told(): PublishedHead | undefined {
-    return this.#told;
+  get published(): PublishedHead | undefined {
+    return this.#published;
   }
 
   /** Publishes at once and every ten minutes until the signal is aborted. Never delays a send. */
   async keep(end: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    await every(TELL_EVERY_MS, async () => this.#tell(), { clock, signal: end, onError: this.#onError });
-    this.#told = undefined;
+    const { clock } = this.#runtime;
+    await every(PUBLISH_EVERY_MS, async () => this.#publish(), { clock, signal: end, onError: this.#onError });
+    this.#published = undefined;
   }
 
   /** Publishes a changed head after the last line is written. */
-  async tellLast(): Promise<void> {
-    if (this.#options.journal.head?.hash === this.#arrived) return;
-    await within(TELL_LAST_WITHIN_MS, this.#tell().catch(this.#onError));
+  async publishLast(): Promise<void> {
+    if (this.#runtime.journal.head?.hash === this.#arrived) return;
+    await within(PUBLISH_LAST_WITHIN_MS, this.#publish().catch(this.#onError));
   }
 
   /** The log has this head, and the next event follows. */
   readonly #onError = ({ message }: Error): void => {
-    this.#options.logger.debug({ error: message }, 'cannot tell the head of the send journal');
+    this.#runtime.logger.debug({ error: message }, 'cannot tell the head of the send journal');
   };
 
-  async #tell(): Promise<void> {
-    const { journal, tell, clock, logger } = this.#options;
+  async #publish(): Promise<void> {
+    const { journal, clock, logger } = this.#runtime;
     const { head } = journal;
     if (head === undefined) return;
     const { hash, journalId, sends } = head;
-    this.#told = { ...head, at: clock.wallNow() };
+    this.#published = { ...head, at: clock.wallNow() };
     logger.info({ head: hash, journalId, sends }, 'head of the send journal');
-    await tell(head);
+    await this.#publishEvent(head);
     this.#arrived = hash;
   }
 }

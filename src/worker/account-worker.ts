@@ -1,22 +1,12 @@
 import { hostname } from 'node:os';
-import { type Clock, followSignals, isAborted, untilAborted } from '../base/clock.js';
-import type { Logger } from '../base/logger.js';
+import { followSignals, isAborted, untilAborted } from '../base/clock.js';
 import type { SendJournal } from '../journal/send-journal.js';
-import { connectLedger } from '../ledger/ledger-connection.js';
-import { PayoutLedger } from '../ledger/payout-ledger.js';
-import { RedisSenderLedger, WatchedLedger } from '../ledger/redis-sender-ledger.js';
+import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PublishedHead } from '../ledger/reads/workers.js';
-import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
 import type { KeyringFacts, PolicyFacts } from './account-control.js';
+import type { AccountPart, AccountStatus, OpeningRuntime } from './account-runtime.js';
 import { AccountSending } from './account-sending.js';
-import {
-  type AccountPart,
-  type AccountStatus,
-  type AccountWorkerOptions,
-  CurrentPart,
-} from './account-worker-options.js';
-import type { JobWorkerContext } from './job-worker.js';
 import type { RecentWork } from './monitoring/recent-work.js';
 import type { RedisCheck } from './redis-monitor.js';
 import { repairClockJumps } from './repair-clock-jump.js';
@@ -27,14 +17,19 @@ import { longestPollDelayMs, StatusJobs } from './status-jobs.js';
 /** How often the ledger's gateway is checked, in ms. */
 const ASK_AGAIN_MS = 1_000;
 
+const OPEN_AGAIN_MS = 3_000;
+
+/** Reading weeks of sends takes seconds. A hanging disk never answers. */
+const OPEN_WITHIN_MS = 30_000;
+
+const SLOW_JOURNAL = `The send journal could not be opened within ${OPEN_WITHIN_MS / 1_000} s: its disk does not answer, or is slow.`;
+
 /** Stands by for one account's lease, then sends; polls transactions all the time. */
 export class AccountWorker {
-  readonly platformId: number;
-  readonly #options: AccountWorkerOptions;
-  readonly #account: AccountAccess;
-  /** For gateway statuses. They can be fetched again, so their writes need no confirmation. */
-  readonly #polledLedger: PayoutLedger;
+  readonly #runtime: OpeningRuntime;
   readonly #part: CurrentPart;
+  readonly #openJournal: () => Promise<SendJournal>;
+  readonly #close: () => Promise<void>;
   readonly #stop = new AbortController();
   #sending: AccountSending | undefined;
   #journalTrouble: string | undefined;
@@ -45,40 +40,41 @@ export class AccountWorker {
   /** Aborted after the send in progress has ended too. */
   readonly #over = new AbortController();
 
-  constructor(options: AccountWorkerOptions) {
-    const { platformId, connections, clock, logger, telemetry } = options;
-    this.platformId = platformId;
-    this.#options = options;
-    this.#account = openAccount(
-      {
-        ...{ platformId, clock, logger, connection: connections.commands },
-        firstPollAfterMs: options.settings.pollMinMs,
-        ...(telemetry && { telemetry }),
-      },
-      options.confirmations.commands,
-    );
-    this.#polledLedger = new PayoutLedger(this.ledger.connection);
-    this.#part = new CurrentPart(options.part);
+  /** @param close - of the account's own connections; never waits for Redis */
+  constructor(
+    runtime: OpeningRuntime,
+    part: AccountPart,
+    openJournal: () => Promise<SendJournal>,
+    close: () => Promise<void>,
+  ) {
+    this.#runtime = runtime;
+    this.#part = new CurrentPart(part);
+    this.#openJournal = openJournal;
+    this.#close = close;
+  }
+
+  get platformId(): number {
+    return this.#runtime.platformId;
   }
 
   get ledger(): PayoutLedger {
-    return this.#account.ledger;
+    return this.#runtime.ledger;
   }
 
   get queues(): PayoutQueues {
-    return this.#account.queues;
+    return this.#runtime.queues;
   }
 
   /** Results of the last sends and polls. */
   get work(): RecentWork {
-    return this.#options.work;
+    return this.#runtime.work;
   }
 
   get status(): AccountStatus {
     if (this.#isStopped) return { role: 'stopped' };
     if (this.#journalTrouble !== undefined) return { role: 'refused', reason: this.#journalTrouble };
     const status = this.#sending?.status ?? { role: 'standby' };
-    const reason = this.#options.judgement.refusal(this.ledger.connection.keys.ledger);
+    const reason = this.#runtime.redisState.refusal(this.ledger.connection.keys.ledger);
     if (reason === undefined || status.role === 'refused') return status;
     return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
   }
@@ -102,17 +98,17 @@ export class AccountWorker {
 
   /** Facts about Redis, the same for all accounts. */
   get redis(): Pick<RedisCheck, 'mayForget' | 'missingReplicas'> {
-    return this.#options.judgement;
+    return this.#runtime.redisState;
   }
 
   /** Undefined if the ledger alone decides what is sent. */
   get keyring(): KeyringFacts | undefined {
-    return this.#options.control?.keyring;
+    return this.#runtime.control?.keyring;
   }
 
   /** Undefined if no policy limits the account. */
   get policy(): PolicyFacts | undefined {
-    return this.#options.control?.policy;
+    return this.#runtime.control?.policy;
   }
 
   /** The last published end of the journal; undefined while this process does not send. */
@@ -123,8 +119,8 @@ export class AccountWorker {
   /** Begins to stand by, send and poll. Safe to call twice. */
   start(): void {
     if (this.#running !== undefined) return;
-    if (this.#options.settings.pauseOnUnexplainedDrop) {
-      this.#options.logger.warn({}, 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP does nothing any more: see CHANGELOG.md');
+    if (this.#runtime.settings.pauseOnUnexplainedDrop) {
+      this.#runtime.logger.warn({}, 'PAYOUT_PAUSE_ON_UNEXPLAINED_DROP does nothing any more: see CHANGELOG.md');
     }
     this.#polling = this.#inTurns(async (part, end) => (part === 'send' ? this.#poll(end) : untilAborted(end)));
     this.#running = this.#run();
@@ -146,11 +142,8 @@ export class AccountWorker {
   }
 
   async #poll(end: AbortSignal): Promise<void> {
-    const { gateway, settings, audience, control } = this.#options;
-    const { pollMinMs, pollMaxMs, pollRate } = settings;
-    const context = { ...this.#jobWorkerContext, audience, ledger: this.#polledLedger, gateway };
     if (!(await this.#isOurs(end))) return;
-    const statusJobs = new StatusJobs({ ...context, receipts: control?.receipts, pollMinMs, pollMaxMs, pollRate });
+    const statusJobs = new StatusJobs(this.#runtime);
     await untilAborted(end);
     await statusJobs.close();
     this.work.endPolling();
@@ -162,7 +155,7 @@ export class AccountWorker {
    * @returns false if the signal was aborted first
    */
   async #isOurs(end: AbortSignal): Promise<boolean> {
-    const { clock, audience } = this.#options;
+    const { clock, audience } = this.#runtime;
     while (!isAborted(end)) {
       const bound = await this.ledger.readAudience().catch(() => 'not known yet');
       if (bound === undefined || bound === audience) return true;
@@ -172,7 +165,7 @@ export class AccountWorker {
   }
 
   async #report(): Promise<void> {
-    const { clock, control } = this.#options;
+    const { clock, control, pacer } = this.#runtime;
     const { connection } = this.ledger;
     const name = `${hostname()}:${process.pid}`;
     const startedAt = clock.wallNow();
@@ -180,58 +173,76 @@ export class AccountWorker {
       const { status, work, journalHead } = this;
       // With hundreds of accounts, reports of idle processes would be most of the load.
       if (this.part === 'rest' && status.role === 'standby') return undefined;
-      return describeWorker({ status, work, opensAt: this.#sending?.opensAt, startedAt, journalHead, clock });
+      return describeWorker({ status, work, opensAt: pacer.openAt, startedAt, journalHead, clock });
     };
     await Promise.all([
-      publishWorker(this.#account, name, describe, this.#over.signal),
+      publishWorker(this.#runtime, name, describe, this.#over.signal),
       control?.report(connection, name, this.#over.signal),
     ]);
   }
 
   async #repairClockJumps(): Promise<void> {
-    const { redisClocks, settings } = this.#options;
+    const { redisClocks, settings } = this.#runtime;
     const options = {
       longestPollDelayMs: longestPollDelayMs(settings.pollMaxMs),
       readRedisClock: () => redisClocks.readingOf(this.ledger.connection.keys.ledger),
       isSender: () => this.#sending?.status.role === 'sender',
     };
-    await repairClockJumps(this.#account, options, this.#over.signal);
-  }
-
-  get #jobWorkerContext(): JobWorkerContext {
-    const { connections, clock, work, logger, telemetry } = this.#options;
-    const { connection } = this.ledger;
-    return {
-      redis: connections.queue,
-      prefix: connection.keys.prefix,
-      connection,
-      queues: this.#account.queues,
-      clock,
-      observer: work.observer,
-      logger,
-      ...(telemetry && { telemetry }),
-    };
+    await repairClockJumps(this.#runtime, options, this.#over.signal);
   }
 
   async #run(): Promise<void> {
-    const onTrouble = (message: string): void => {
-      this.#journalTrouble = message;
-    };
-    const journal = await openJournalPatiently({ ...this.#options, onTrouble }, this.#stop.signal);
+    const journal = await this.#openPatiently();
     this.#journalTrouble = undefined;
     if (journal === undefined) return;
-    const { platformId, connections, confirmations, clock } = this.#options;
-    const connection = connectLedger(connections.sender, platformId, clock);
-    const sending = (this.#sending = new AccountSending({
-      ...{ ...this.#options, ledger: this.ledger, relay: this.#account.relay, journal },
-      senderLedger: new RedisSenderLedger(connection, confirmations.sender),
-      watchedLedger: new WatchedLedger(connection, confirmations.sender),
-      jobs: this.#jobWorkerContext,
-    }));
+    const { control, ledger, senderLedger, relay, gateway, guardMs, settings } = this.#runtime;
+    const doubtMs = guardMs + settings.inFlightMaxMs;
+    const sendControl = control?.open({
+      ...{ journal, connection: ledger.connection, ledger, senderLedger },
+      ...{ relay, gateway, doubtMs },
+    });
+    const runtime = { ...this.#runtime, journal, sendControl, authority: sendControl?.authority };
+    const sending = (this.#sending = new AccountSending(runtime));
     const standingBy = sending.standBy(this.#stop.signal);
     await this.#inTurns(async (part, end) => (part === 'rest' ? sending.rest(end) : sending.run(part, end)));
     await standingBy;
     await sending.close();
+  }
+
+  /**
+   * Retries until it succeeds, so one broken journal blocks no other account.
+   * @returns undefined if the process stops first
+   */
+  async #openPatiently(): Promise<SendJournal | undefined> {
+    const { clock } = this.#runtime;
+    const stop = this.#stop.signal;
+    while (!isAborted(stop)) {
+      // One at a time: each hanging call holds one of the process's few threads.
+      const opening = this.#openJournal().catch((error: unknown) => error as Error);
+      let opened = await this.#untilOpened(opening);
+      while (opened === undefined && !isAborted(stop)) {
+        this.#noteJournalTrouble(SLOW_JOURNAL);
+        opened = await this.#untilOpened(opening);
+      }
+      if (opened === undefined) return undefined;
+      if (!(opened instanceof Error)) return opened;
+      this.#noteJournalTrouble(opened.message);
+      await clock.sleep(OPEN_AGAIN_MS, stop);
+    }
+    return undefined;
+  }
+
+  #noteJournalTrouble(message: string): void {
+    const { logger } = this.#runtime;
+    if (message !== this.#journalTrouble) logger.error({ error: message }, 'nothing is sent without the send journal');
+    this.#journalTrouble = message;
+  }
+
+  /** @returns undefined after the time limit, or if the process stops */
+  async #untilOpened<Opened>(opening: Promise<Opened>): Promise<Opened | undefined> {
+    const turn = followSignals(this.#stop.signal);
+    const late = this.#runtime.clock.sleep(OPEN_WITHIN_MS, turn.signal).then(() => undefined);
+    return await Promise.race([opening, late]).finally(turn.end);
   }
 
   /**
@@ -244,63 +255,33 @@ export class AccountWorker {
     await this.#running;
     this.#over.abort();
     await this.#beside;
-    await this.#account.close();
-    this.#options.gateway.close();
+    await this.#close();
+    this.#runtime.gateway.close();
     this.#isStopped = true;
   }
 }
 
-interface OpenJournalOptions {
-  readonly openJournal: () => Promise<SendJournal>;
-  readonly onTrouble: (message: string) => void;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+class CurrentPart {
+  #part: AccountPart;
+  #changed = new AbortController();
 
-const OPEN_AGAIN_MS = 3_000;
-
-/** Reading weeks of sends takes seconds. A hanging disk never answers. */
-const OPEN_WITHIN_MS = 30_000;
-
-/**
- * Retries until it succeeds, so one broken journal blocks no other account.
- * @returns undefined if the signal was aborted first
- */
-async function openJournalPatiently(
-  { openJournal, onTrouble, clock, logger }: OpenJournalOptions,
-  stop: AbortSignal,
-): Promise<SendJournal | undefined> {
-  let trouble: string | undefined;
-  const note = (message: string): void => {
-    if (message !== trouble) logger.error({ error: message }, 'nothing is sent without the send journal');
-    onTrouble((trouble = message));
-  };
-  while (!isAborted(stop)) {
-    // One at a time: each hanging call holds one of the process's few threads.
-    const opening = openJournal().catch((error: unknown) => error as Error);
-    let opened = await untilOpened(opening, { clock, stop });
-    while (opened === undefined && !isAborted(stop)) {
-      note(
-        `The send journal could not be opened within ${OPEN_WITHIN_MS / 1_000} s: its disk does not answer, or is slow.`,
-      );
-      opened = await untilOpened(opening, { clock, stop });
-    }
-    if (opened === undefined) return undefined;
-    if (!(opened instanceof Error)) return opened;
-    note(opened.message);
-    await clock.sleep(OPEN_AGAIN_MS, stop);
+  constructor(part: AccountPart) {
+    this.#part = part;
   }
-  return undefined;
-}
 
-async function untilOpened<Opened>(
-  opening: Promise<Opened>,
-  { clock, stop }: { readonly clock: Clock; readonly stop: AbortSignal },
-): Promise<Opened | undefined> {
-  const turn = followSignals(stop);
-  try {
-    return await Promise.race([opening, clock.sleep(OPEN_WITHIN_MS, turn.signal).then(() => undefined)]);
-  } finally {
-    turn.end();
+  get part(): AccountPart {
+    return this.#part;
+  }
+
+  get changed(): AbortSignal {
+    return this.#changed.signal;
+  }
+
+  assign(part: AccountPart): void {
+    if (part === this.#part) return;
+    this.#part = part;
+    const before = this.#changed;
+    this.#changed = new AbortController();
+    before.abort();
   }
 }

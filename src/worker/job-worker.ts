@@ -1,11 +1,9 @@
-import { type Job, type Telemetry, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from 'bullmq';
-import { type Clock, every, isAborted, within } from '../base/clock.js';
-import type { LedgerConnection } from '../ledger/ledger-connection.js';
-import type { Logger } from '../base/logger.js';
+import { type Job, UnrecoverableError, WaitingError, Worker, type WorkerOptions } from 'bullmq';
+import { every, isAborted, within } from '../base/clock.js';
+import { ask } from '../ledger/ledger-connection.js';
 import { countDueJobs } from '../queues/job-balance.js';
-import type { PayoutJobData, PayoutQueues, QUEUE_NAMES } from '../queues/payout-queues.js';
-import type { RedisClient } from '../base/redis.js';
-import type { WorkerObserver } from './sender/worker-observer.js';
+import type { PayoutJobData, QUEUE_NAMES } from '../queues/payout-queues.js';
+import type { AccountRuntime } from './account-runtime.js';
 
 /** In ms; also the longest wait for the limiter after a jump of a wall clock. */
 export const LIMITER_MS = 1_000;
@@ -32,110 +30,58 @@ const KEPT_JOBS: Record<QueueName, Pick<WorkerOptions, 'removeOnComplete' | 'rem
   transactionstatus: { removeOnComplete: { count: 0 }, removeOnFail: { count: 1_000 } },
 };
 
+const CHECK_EVERY_MS = 15_000;
+
+/** A healthy BullMQ worker asks Redis for a job within twenty seconds. */
+const HUNG_AFTER_MS = 30_000;
+
 /** To complete a job, BullMQ waits forever for an unavailable Redis. The ledger already has the outcome. */
 const CLOSE_WITHIN_MS = 5_000;
 
-export interface JobWorkerContext {
-  /** BullMQ's own: commands may wait without limit. */
-  readonly redis: RedisClient;
-  readonly prefix: string;
-  readonly connection: LedgerConnection;
-  readonly queues: PayoutQueues;
-  readonly clock: Clock;
-  readonly observer: WorkerObserver;
-  readonly logger: Logger;
-  readonly telemetry?: Telemetry;
-}
+export type JobRuntime = Pick<
+  AccountRuntime,
+  'queueRedis' | 'ledger' | 'queues' | 'clock' | 'observer' | 'logger' | 'telemetry'
+>;
 
 type QueueName = (typeof QUEUE_NAMES)[keyof typeof QUEUE_NAMES];
 
 /** @returns the dashboard's text for the completed job */
-type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
+export type RunJob = (job: Job<PayoutJobData, string>, token: string | undefined) => Promise<string>;
 
-interface JobWorkerOptions extends JobWorkerContext {
-  readonly queue: QueueName;
-  readonly run: RunJob;
+interface JobLimits {
   readonly concurrency: number;
   /** Over all processes. */
   readonly ratePerSecond: number;
 }
 
-export interface JobWorker {
+/** Runs the jobs of a queue by BullMQ, and replaces a BullMQ worker that hangs. */
+export class JobWorker {
+  readonly #runtime: JobRuntime;
+  readonly #queue: QueueName;
+  readonly #run: RunJob;
+  readonly #limits: JobLimits;
+  readonly #stop = new AbortController();
+  #worker: Worker<PayoutJobData, string>;
+  #running = 0;
+  #ranAt: number;
+  #closing: Promise<void> | undefined;
+
+  constructor(runtime: JobRuntime, queue: QueueName, run: RunJob, limits: JobLimits) {
+    this.#runtime = runtime;
+    this.#queue = queue;
+    this.#run = run;
+    this.#limits = limits;
+    this.#ranAt = runtime.clock.now();
+    this.#worker = this.#open();
+    void this.#replaceWhenHung();
+  }
+
   /**
    * Takes no new job and waits for running ones, but not for an unavailable Redis. The connection's end drops the rest.
    * Safe to call twice.
    */
-  close(): Promise<void>;
-}
-
-export function startJobWorker(options: JobWorkerOptions): JobWorker {
-  const { queue, queues, connection, ratePerSecond, clock, observer } = options;
-  const logger = options.logger.child({ queue });
-  const stop = new AbortController();
-  let worker = new ReplaceableWorker(options);
-  const watching = {
-    ...{ clock, logger },
-    idleMs: () => worker.idleMs,
-    countDue: async () => {
-      const due = await countDueJobs(connection, queues[queue]);
-      // Another process may use up the rate.
-      return due > 0 && (await queues[queue].getRateLimitTtl(ratePerSecond)) > 0 ? 0 : due;
-    },
-    replace: () => {
-      worker.abandon();
-      worker = new ReplaceableWorker(options);
-      observer.jobWorkerReplaced(queue);
-    },
-  };
-  void replaceWhenHung(watching, stop.signal);
-  return {
-    close: async () => {
-      stop.abort();
-      await worker.close();
-    },
-  };
-}
-
-class ReplaceableWorker {
-  readonly #worker: Worker<PayoutJobData, string>;
-  readonly #clock: Clock;
-  #running = 0;
-  #ranAt: number;
-  #isAbandoned = false;
-  #closing: Promise<void> | undefined;
-
-  constructor({ queue, run, redis, prefix, concurrency, ratePerSecond, clock, logger, telemetry }: JobWorkerOptions) {
-    this.#clock = clock;
-    this.#ranAt = clock.now();
-    this.#worker = new Worker(queue, async (job, token) => this.#run(run, job, token), {
-      connection: redis,
-      prefix,
-      concurrency,
-      limiter: { max: ratePerSecond, duration: LIMITER_MS },
-      maximumRateLimitDelay: LIMITER_MS,
-      drainDelay: DRAIN_DELAY_S,
-      ...STALLED_JOBS,
-      ...KEPT_JOBS[queue],
-      ...(telemetry === undefined ? {} : { telemetry }),
-    });
-    this.#worker.on('error', (error) => {
-      logger.debug({ error: error.message }, `${queue} queue error`);
-    });
-  }
-
-  /** Time since the last job, in ms; 0 during a job. */
-  get idleMs(): number {
-    return this.#running > 0 ? 0 : this.#clock.now() - this.#ranAt;
-  }
-
-  /** Ends it without waiting, because a hung worker may never end. It has no running job. */
-  abandon(): void {
-    this.#isAbandoned = true;
-    // The error listener already got this error.
-    void this.#worker.close(true).catch(() => undefined);
-  }
-
   async close(): Promise<void> {
+    this.#stop.abort();
     await (this.#closing ??= this.#close());
   }
 
@@ -147,15 +93,88 @@ class ReplaceableWorker {
     await within(CLOSE_WITHIN_MS, this.#worker.close(true));
   }
 
-  async #run(run: RunJob, job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
-    if (this.#isAbandoned) return putBack(job, token);
-    this.#running += 1;
-    try {
-      return await run(job, token);
-    } finally {
-      this.#running -= 1;
-      this.#ranAt = this.#clock.now();
-    }
+  #open(): Worker<PayoutJobData, string> {
+    const { queueRedis, ledger, clock, logger, telemetry } = this.#runtime;
+    const { concurrency, ratePerSecond } = this.#limits;
+    const queue = this.#queue;
+    const runJob: RunJob = async (job, token) => {
+      if (worker !== this.#worker) return putBack(job, token);
+      this.#running += 1;
+      try {
+        return await this.#run(job, token);
+      } finally {
+        this.#running -= 1;
+        this.#ranAt = clock.now();
+      }
+    };
+    const worker = new Worker(queue, runJob, {
+      connection: queueRedis,
+      prefix: ledger.connection.keys.prefix,
+      concurrency,
+      limiter: { max: ratePerSecond, duration: LIMITER_MS },
+      maximumRateLimitDelay: LIMITER_MS,
+      drainDelay: DRAIN_DELAY_S,
+      ...STALLED_JOBS,
+      ...KEPT_JOBS[queue],
+      ...(telemetry === undefined ? {} : { telemetry }),
+    });
+    worker.on('error', (error) => {
+      logger.debug({ error: error.message }, `${queue} queue error`);
+    });
+    return worker;
+  }
+
+  /**
+   * Replaces a hung BullMQ worker, until the end. After a failover of a Redis Cluster, one waited forever for its
+   * connection. A worker hangs if every check for half a minute finds due jobs and it runs none.
+   */
+  async #replaceWhenHung(): Promise<void> {
+    const { signal } = this.#stop;
+    const { clock } = this.#runtime;
+    const logger = this.#runtime.logger.child({ queue: this.#queue });
+    let dueSince: number | undefined;
+    const check = async (): Promise<void> => {
+      const due = this.#idleMs < CHECK_EVERY_MS ? 0 : await this.#countDue();
+      // The worker may have run a job during the query.
+      const isSuspected = due > 0 && this.#idleMs >= CHECK_EVERY_MS && !isAborted(signal);
+      dueSince = isSuspected ? (dueSince ?? clock.now()) : undefined;
+      if (dueSince === undefined || clock.now() - dueSince < HUNG_AFTER_MS) return;
+      const idleMs = Math.round(this.#idleMs);
+      logger.warn({ due, idleMs }, 'the BullMQ worker hangs with jobs to run; replaced it');
+      this.#replace();
+      dueSince = undefined;
+    };
+    const onError = ({ message }: Error): void => {
+      // While Redis is unavailable, the worker's state is unknown.
+      dueSince = undefined;
+      logger.debug({ error: message }, 'jobs could not be counted');
+    };
+    await every(CHECK_EVERY_MS, check, { clock, signal, onError, waitsFirst: true });
+  }
+
+  /** Time since the last job, in ms; 0 during a job. */
+  get #idleMs(): number {
+    return this.#running > 0 ? 0 : this.#runtime.clock.now() - this.#ranAt;
+  }
+
+  async #countDue(): Promise<number> {
+    const { connection } = this.#runtime.ledger;
+    const queue = this.#runtime.queues[this.#queue];
+    // One command while the queue is empty, as it mostly is; counting takes five.
+    const keys = ['wait', 'prioritized', 'delayed'].map((place) => queue.toKey(place));
+    if ((await ask(connection.redis.exists(...keys))) === 0) return 0;
+    const due = await countDueJobs(connection, queue);
+    // Another process may use up the rate.
+    return due > 0 && (await queue.getRateLimitTtl(this.#limits.ratePerSecond)) > 0 ? 0 : due;
+  }
+
+  /** Ends the hung worker without waiting, because it may never end. It has no running job. */
+  #replace(): void {
+    // The error listener already got this error.
+    void this.#worker.close(true).catch(() => undefined);
+    this.#ranAt = this.#runtime.clock.now();
+    this.#worker = this.#open();
+    this.#runtime.observer.jobWorkerReplaced(this.#queue);
   }
 }
 
@@ -164,44 +183,6 @@ async function putBack(job: Job, token: string | undefined): Promise<never> {
   // If this fails, BullMQ takes the job for stalled and runs it again.
   await job.moveToWait(token).catch(() => undefined);
   throw new WaitingError();
-}
-
-interface HungWorkerOptions {
-  readonly clock: Clock;
-  readonly idleMs: () => number;
-  readonly countDue: () => Promise<number>;
-  readonly replace: () => void;
-  readonly logger: Logger;
-}
-
-const CHECK_EVERY_MS = 15_000;
-
-/** A healthy BullMQ worker asks Redis for a job within twenty seconds. */
-const HUNG_AFTER_MS = 30_000;
-
-/**
- * Replaces a hung BullMQ worker, until the signal is aborted. After a failover of a Redis Cluster, one waited forever
- * for its connection. A worker hangs if every check for half a minute finds due jobs and it runs none.
- */
-async function replaceWhenHung(options: HungWorkerOptions, signal: AbortSignal): Promise<void> {
-  const { clock, idleMs, countDue, replace, logger } = options;
-  let dueSince: number | undefined;
-  const check = async (): Promise<void> => {
-    const due = idleMs() < CHECK_EVERY_MS ? 0 : await countDue();
-    // The worker may have run a job during the query.
-    const isSuspected = due > 0 && idleMs() >= CHECK_EVERY_MS && !isAborted(signal);
-    dueSince = isSuspected ? (dueSince ?? clock.now()) : undefined;
-    if (dueSince === undefined || clock.now() - dueSince < HUNG_AFTER_MS) return;
-    logger.warn({ due, idleMs: Math.round(idleMs()) }, 'the BullMQ worker hangs with jobs to run; replaced it');
-    replace();
-    dueSince = undefined;
-  };
-  const onError = ({ message }: Error): void => {
-    // While Redis is unavailable, the worker's state is unknown.
-    dueSince = undefined;
-    logger.debug({ error: message }, 'jobs could not be counted');
-  };
-  await every(CHECK_EVERY_MS, check, { clock, signal, onError, waitsFirst: true });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { every, followSignals, untilAborted } from '../base/clock.js';
 import { errorCode } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
+import type { AccountSettings } from '../base/settings.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import { parseDecimal } from '../gateway/responses.js';
 import {
@@ -15,13 +16,10 @@ import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { toLine } from '../ledger/payout.js';
 import type { Reconciler } from './reconciliation/reconciler.js';
 
-interface KeepGatewayFactsOptions {
+/** The intervals are 0 for never. */
+interface KeepGatewayFactsOptions extends Pick<AccountSettings, 'balanceEveryMs' | 'currenciesEveryMs'> {
   readonly gateway: Pick<GatewayClient, 'currencies' | 'balance'>;
   readonly connection: LedgerConnection;
-  /** In ms; 0 for never. */
-  readonly balanceEveryMs: number;
-  /** In ms; 0 for never. */
-  readonly currenciesEveryMs: number;
   /** Currency ids of waiting payouts. An unknown id is worth a query. */
   readonly queuedPaymentIds: () => readonly number[];
   readonly reconciler?: Pick<Reconciler, 'compare'>;

@@ -1,3 +1,5 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Telemetry } from 'bullmq';
 import {
@@ -5,6 +7,7 @@ import {
   ACCOUNT_SETTINGS,
   audienceOf,
   completeSettings,
+  GUARD_MS,
   type PartialAccountSettings,
   WORKER_SETTINGS,
 } from '../base/settings.js';
@@ -14,19 +17,24 @@ import { systemClock, type Clock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
-import { WriteConfirmer } from '../ledger/confirm-write.js';
+import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
+import { connectLedger } from '../ledger/ledger-connection.js';
+import { PayoutLedger } from '../ledger/payout-ledger.js';
+import { RedisSenderLedger, WatchedLedger } from '../ledger/redis-sender-ledger.js';
 import { KnownReplicas } from '../ledger/redis-durability.js';
 import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
 import { failsafeTelemetry } from '../queues/account-queues.js';
-import { closeRedis, connectRedis } from '../base/redis.js';
+import { openAccount } from '../queues/open-account.js';
+import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
 import type { OpenControl, WorkerControl } from './account-control.js';
 import { AccountWorker } from './account-worker.js';
-import type { WorkerConfirmations, WorkerConnections } from './account-worker-options.js';
+import type { OpeningRuntime } from './account-runtime.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { RedisClocks } from './redis-clocks.js';
 import { ACCEPTED_REDIS, type RedisCheck, RedisMonitor, requireDurableRedis } from './redis-monitor.js';
 import type { AccountSharing } from './sharing/account-sharing.js';
 import { isShared, openSharing } from './sharing/open-sharing.js';
+import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
 /** One merchant account to work for. */
@@ -47,6 +55,22 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
   /** Passed to BullMQ, for example from `bullmq-otel`. */
   readonly telemetry?: Telemetry;
 }
+
+interface WorkerConnections {
+  readonly commands: RedisClient;
+  readonly sender: RedisClient;
+  readonly queue: RedisClient;
+}
+
+interface WorkerConfirmations {
+  readonly commands: Confirmation;
+  readonly sender: Confirmation;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** 48 bits: tokens must differ among the attempts of one payout. */
+const TOKEN_BYTES = 6;
 
 /** Sends and follows the payouts of accounts. The public class of this name adds control of money. */
 export class PayoutWorker {
@@ -98,20 +122,10 @@ export class PayoutWorker {
       const confirmations: WorkerConfirmations = watch
         ? { sender: watch.writes, commands: new WriteConfirmer({ redis: connections.commands, known }) }
         : { sender: 'reply', commands: 'reply' };
-      const judgement = watch ?? ACCEPTED_REDIS;
+      const redisState = watch ?? ACCEPTED_REDIS;
       const redisClocks = new RedisClocks(connections.commands, clock, logger);
-      const accounts = options.accounts.map((account) =>
-        openAccount(account, {
-          options,
-          control,
-          connections,
-          confirmations,
-          judgement,
-          redisClocks,
-          logger,
-          clock,
-        }),
-      );
+      const shared: Shared = { control, connections, confirmations, redisState, redisClocks, logger, clock };
+      const accounts = options.accounts.map((account) => openWorker(account, options, shared));
       watch?.start();
       redisClocks.start();
       const sharing = openSharing(accounts, connections.commands, options.journalDir, { clock, logger });
@@ -175,29 +189,72 @@ function requireValid(options: PayoutWorkerOptions): void {
   if (problems.length > 0) throw new InvalidConfigError(problems);
 }
 
-interface OpenAccountContext {
-  readonly options: PayoutWorkerOptions;
+interface Shared {
   readonly control: WorkerControl | undefined;
   readonly connections: WorkerConnections;
   readonly confirmations: WorkerConfirmations;
-  readonly judgement: RedisCheck;
+  readonly redisState: RedisCheck;
   readonly redisClocks: RedisClocks;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-function openAccount(account: AccountOptions, context: OpenAccountContext): AccountWorker {
-  const { options, connections, confirmations, judgement, redisClocks, clock } = context;
-  const { journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
+function openWorker(account: AccountOptions, options: PayoutWorkerOptions, shared: Shared): AccountWorker {
+  const { connections, confirmations, redisState, redisClocks, clock } = shared;
+  const { journalDir, journalDays = WORKER_SETTINGS.journalDays.default, archiveDir } = options;
   const { platformId, baseUrl, secretKey, ...given } = account;
-  const settings = completeSettings(given);
+  const completed = completeSettings(given);
+  const { timeoutMs, withdrawTimeoutMs } = completed;
   const audience = audienceOf(account);
-  const logger = context.logger.child({ platformId });
-  const control = context.control?.of({ platformId, audience, logger });
+  const logger = shared.logger.child({ platformId });
+  const control = shared.control?.of({ platformId, audience, logger });
   const work = new RecentWork(clock, openObserver(platformId, options.observe));
+  const access = { baseUrl, platformId, secretKey };
+  const gateway = createGatewayClient({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
+  const intervalMs = keptIntervalMs(completed.intervalMs, gateway.capabilities.minWithdrawGapMs);
+  const settings = { ...completed, intervalMs };
+  const telemetry = options.telemetry && failsafeTelemetry(options.telemetry);
+  const { ledger, queues, relay, close } = openAccount({
+    ...{ platformId, clock, logger, connection: connections.commands, confirmation: confirmations.commands },
+    firstPollAfterMs: settings.pollMinMs,
+    ...(telemetry && { telemetry }),
+  });
+  const connection = connectLedger(connections.sender, platformId, clock);
+  const senderLedger = new RedisSenderLedger(connection, confirmations.sender);
+  const runtime: OpeningRuntime = {
+    platformId,
+    settings,
+    audience,
+    clock,
+    logger,
+    observer: work.observer,
+    work,
+    gateway,
+    pacer: new Pacer(clock, settings),
+    guardMs: GUARD_MS,
+    ledger,
+    polledLedger: new PayoutLedger(ledger.connection),
+    senderLedger,
+    watchedLedger: new WatchedLedger(connection, confirmations.sender),
+    queues,
+    queueRedis: connections.queue,
+    telemetry,
+    relay,
+    relayOutbox: async (changedBefore, signal) =>
+      senderLedger.isOutboxEmpty ? 0 : relay.relayOutbox(changedBefore, signal),
+    redisState,
+    redisClocks,
+    hindrance: () => redisState.hindrance(ledger.connection.keys.ledger),
+    journalPlace: { host: hostname(), dir: resolve(journalDir) },
+    journalKeptMs: journalDays * DAY_MS,
+    makeOwner: () => `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+    makeToken: () => randomBytes(TOKEN_BYTES).toString('base64url'),
+    control,
+    archive: archiveDir === undefined ? undefined : new PayoutArchive({ dir: archiveDir, platformId }),
+  };
   const openJournal = async (): Promise<FileSendJournal> =>
     FileSendJournal.open({
-      dir: options.journalDir,
+      dir: journalDir,
       platformId,
       keepDays: journalDays,
       holdsUnsigned: control?.heldLines.unsigned === true,
@@ -209,35 +266,7 @@ function openAccount(account: AccountOptions, context: OpenAccountContext): Acco
         logger.warn({ error: error.message }, 'the outcome of a send could not be journaled');
       },
     });
-  const gateway = createGatewayClient({
-    baseUrl,
-    platformId,
-    secretKey,
-    logger,
-    clock,
-    timeoutMs: settings.timeoutMs,
-    withdrawTimeoutMs: settings.withdrawTimeoutMs,
-  });
-  return new AccountWorker({
-    platformId,
-    settings,
-    part: isShared(options.accounts) ? 'rest' : 'send',
-    audience,
-    control,
-    connections,
-    confirmations,
-    judgement,
-    redisClocks,
-    gateway,
-    openJournal,
-    journalDir: resolve(options.journalDir),
-    journalDays,
-    archive: archiveDir === undefined ? undefined : new PayoutArchive({ dir: archiveDir, platformId }),
-    clock,
-    work,
-    logger,
-    ...(options.telemetry === undefined ? {} : { telemetry: failsafeTelemetry(options.telemetry) }),
-  });
+  return new AccountWorker(runtime, isShared(options.accounts) ? 'rest' : 'send', openJournal, close);
 }
 
 async function closeAll({ commands, sender, queue }: WorkerConnections): Promise<void> {

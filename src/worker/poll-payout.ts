@@ -9,12 +9,7 @@ import type { PayoutState } from '../ledger/states.js';
 import type { Logger } from '../base/logger.js';
 import type { ReceiptSigner } from './account-control.js';
 
-interface PollOptions {
-  readonly ledger: Pick<PayoutLedger, 'get' | 'change'>;
-  readonly gateway: StatusGateway;
-  readonly logger: Logger;
-  readonly receipts?: ReceiptSigner | undefined;
-}
+type PolledLedger = Pick<PayoutLedger, 'get' | 'change'>;
 
 type Verdict =
   | { readonly state: 'in_progress' }
@@ -42,8 +37,13 @@ const FINAL_STATE = { paid: 'completed', failed: 'failed' } as const;
  * once: the ledger takes the first result. An error changes nothing.
  * @throws GatewayUnavailableError, GatewayInvalidResponseError, GatewayRejectedError, RedisUnavailableError
  */
-export async function pollPayout(payoutId: string, options: PollOptions): Promise<PollReport> {
-  const { ledger, gateway, logger } = options;
+export async function pollPayout(
+  payoutId: string,
+  ledger: PolledLedger,
+  gateway: StatusGateway,
+  logger: Logger,
+  receipts?: ReceiptSigner,
+): Promise<PollReport> {
   const payout = await ledger.get(payoutId);
   if (payout?.state !== 'in_progress' || payout.txhash === undefined) {
     if (payout?.state === 'completed' || payout?.state === 'failed') await complete(payoutId, payout.state, ledger);
@@ -51,18 +51,19 @@ export async function pollPayout(payoutId: string, options: PollOptions): Promis
   }
   const { txhash } = payout;
   const verdict = txhashField.safeParse(txhash).success
-    ? judge(await gateway.getStatus(txhash), payout)
+    ? check(await gateway.getStatus(txhash), payout)
     : // An earlier version accepted it and trusted the gateway.
       ({ state: 'unknown', reason: `its txhash names no transaction: ${txhash}` } as const);
-  if (verdict.state !== 'in_progress' && (await record({ ...payout, txhash }, verdict, options)))
-    log(payout, verdict, logger);
+  if (verdict.state === 'in_progress') return { kind: 'polled', ...verdict };
+  const receipt = receipts && verdict.state !== 'unknown' ? sign(payout, verdict, receipts, logger) : undefined;
+  if (await record({ ...payout, txhash }, verdict, receipt, ledger)) log(payout, verdict, logger);
   return { kind: 'polled', ...verdict };
 }
 
 /**
  * A status that lacks a field is trusted. One that contradicts the payout is not, unless an operator gave the txhash.
  */
-function judge(status: PaymentStatus, payout: Payout): Verdict {
+function check(status: PaymentStatus, payout: Payout): Verdict {
   const differences = comparePayment(status, payout);
   const contradictions = differences.filter(({ actual }) => actual !== undefined);
   const isVouchedFor = isSameTxhash(payout.vouchedTxhash, payout.txhash);
@@ -80,7 +81,7 @@ function judge(status: PaymentStatus, payout: Payout): Verdict {
  * An earlier poll's script may have ended before index and event. The script completes them first, then refuses. A
  * payout never leaves a final state, so nothing else can happen.
  */
-async function complete(payoutId: string, to: FinalVerdict['state'], ledger: PollOptions['ledger']): Promise<void> {
+async function complete(payoutId: string, to: FinalVerdict['state'], ledger: PolledLedger): Promise<void> {
   try {
     await ledger.change({ payoutId, from: 'in_progress', to });
   } catch (error) {
@@ -92,14 +93,15 @@ async function complete(payoutId: string, to: FinalVerdict['state'], ledger: Pol
 async function record(
   payout: Payout & { readonly txhash: string },
   verdict: LastVerdict,
-  { ledger, receipts, logger }: PollOptions,
+  receipt: StoredReceipt | undefined,
+  ledger: PolledLedger,
 ): Promise<boolean> {
   const { payoutId, txhash, attempt } = payout;
   const details =
     verdict.state === 'unknown'
       ? { to: verdict.state, reason: verdict.reason, message: verdict.reason, txhash }
       : // Of this very attempt, which the receipt names.
-        { to: verdict.state, ...feeOf(verdict), attempt, receipt: receipts && sign(payout, verdict, receipts, logger) };
+        { to: verdict.state, ...feeOf(verdict), attempt, receipt };
   try {
     await ledger.change({ payoutId, from: 'in_progress', ...details });
     return true;

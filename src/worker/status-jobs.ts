@@ -1,26 +1,12 @@
 import { DelayedError, type Job } from 'bullmq';
 import { errorCode } from '../base/errors.js';
-import type { StatusGateway } from '../gateway/gateway.js';
-import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
-import type { ReceiptSigner } from './account-control.js';
-import { ExpectedEndError, type JobWorker, type JobWorkerContext, startJobWorker } from './job-worker.js';
+import type { AccountRuntime } from './account-runtime.js';
+import { ExpectedEndError, type JobRuntime, JobWorker } from './job-worker.js';
 import { pollPayout } from './poll-payout.js';
 import { describeOtherGateway } from './sender/journal-audit.js';
 
-interface StatusJobsOptions extends JobWorkerContext {
-  readonly ledger: PayoutLedger;
-  readonly gateway: StatusGateway;
-  /** Names the gateway: it knows nothing of another gateway's transactions. */
-  readonly audience: string;
-  readonly receipts?: ReceiptSigner | undefined;
-  /** First delay between two polls of a payout, in ms. */
-  readonly pollMinMs: number;
-  /** The longest delay, in ms. */
-  readonly pollMaxMs: number;
-  /** Per second, over all processes. */
-  readonly pollRate: number;
-}
+type Needed = JobRuntime & Pick<AccountRuntime, 'polledLedger' | 'gateway' | 'audience' | 'settings' | 'control'>;
 
 const CONCURRENCY = 20;
 const GROWTH = 1.5;
@@ -36,18 +22,13 @@ export function longestPollDelayMs(pollMaxMs: number): number {
  * in progress and is delayed between polls. A failed poll changes only the time of the next.
  */
 export class StatusJobs {
-  readonly #options: StatusJobsOptions;
+  readonly #runtime: Needed;
   readonly #worker: JobWorker;
 
-  constructor(options: StatusJobsOptions) {
-    this.#options = options;
-    this.#worker = startJobWorker({
-      ...options,
-      queue: QUEUE_NAMES.transactionstatus,
-      run: async (job, token) => this.#process(job, token),
-      concurrency: CONCURRENCY,
-      ratePerSecond: options.pollRate,
-    });
+  constructor(runtime: Needed) {
+    this.#runtime = runtime;
+    const limits = { concurrency: CONCURRENCY, ratePerSecond: runtime.settings.pollRate };
+    this.#worker = new JobWorker(runtime, QUEUE_NAMES.transactionstatus, this.#run.bind(this), limits);
   }
 
   /** Resolves after the running polls. Safe to call twice. */
@@ -55,13 +36,14 @@ export class StatusJobs {
     await this.#worker.close();
   }
 
-  async #process(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
-    const { ledger, audience, observer, logger, clock } = this.#options;
+  async #run(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
+    const { polledLedger, gateway, control, audience, observer, logger, clock } = this.#runtime;
     const { payoutId } = job.data;
     try {
-      const bound = (await ledger.readAudience()) ?? audience;
+      // A gateway knows nothing of another gateway's transactions.
+      const bound = (await polledLedger.readAudience()) ?? audience;
       if (bound !== audience) throw new Error(describeOtherGateway(bound, audience));
-      const report = await pollPayout(payoutId, this.#options);
+      const report = await pollPayout(payoutId, polledLedger, gateway, logger, control?.receipts);
       const { state } = report;
       if (report.kind === 'skipped') return `nothing to do: the payout is ${state ?? 'not in the ledger'}`;
       observer.polled(report.state);
@@ -79,7 +61,7 @@ export class StatusJobs {
   }
 
   #nextDelayMs(polls: number): number {
-    const { pollMinMs, pollMaxMs } = this.#options;
+    const { pollMinMs, pollMaxMs } = this.#runtime.settings;
     const delayMs = Math.min(pollMinMs * GROWTH ** Math.max(0, polls - 1), pollMaxMs);
     return Math.round(delayMs * (1 - JITTER / 2 + JITTER * Math.random()));
   }

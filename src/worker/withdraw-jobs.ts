@@ -1,36 +1,25 @@
 import { DelayedError, WaitingError, type Job } from 'bullmq';
-import type { OutboxRelay } from '../queues/outbox-relay.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import { removeNextCancelledJobs } from '../queues/remove-cancelled-jobs.js';
-import { ExpectedEndError } from './job-worker.js';
-import { startJobWorker, type JobWorker, type JobWorkerContext } from './job-worker.js';
+import type { AccountRuntime } from './account-runtime.js';
+import { ExpectedEndError, JobWorker } from './job-worker.js';
 import { sendUntilDecided, type ActiveSender, type SendDecision } from './sender/send-until-decided.js';
-
-interface WithdrawJobsOptions extends JobWorkerContext {
-  readonly active: ActiveSender;
-  readonly relay: Pick<OutboxRelay, 'tryDeliverSent'>;
-}
 
 /**
  * Runs the `withdraw` queue's jobs one at a time, at most one a second, while the lease is held. The limiter only
  * shapes the queue. The sender guarantees the distance between sends.
  */
 export class WithdrawJobs {
-  readonly #options: WithdrawJobsOptions;
+  readonly #active: ActiveSender<AccountRuntime>;
   readonly #worker: JobWorker;
   readonly #stop = new AbortController();
   /** The send in progress; close waits for its response. */
   #sending: Promise<unknown> | undefined;
 
-  constructor(options: WithdrawJobsOptions) {
-    this.#options = options;
-    this.#worker = startJobWorker({
-      ...options,
-      queue: QUEUE_NAMES.withdraw,
-      run: async (job, token) => this.#run(job, token),
-      concurrency: 1,
-      ratePerSecond: 1,
-    });
+  constructor(active: ActiveSender<AccountRuntime>) {
+    this.#active = active;
+    const limits = { concurrency: 1, ratePerSecond: 1 };
+    this.#worker = new JobWorker(active.runtime, QUEUE_NAMES.withdraw, this.#run.bind(this), limits);
   }
 
   /** Starts no new send, waits for the response of the one in progress, and ends. Safe to call twice. */
@@ -43,7 +32,7 @@ export class WithdrawJobs {
   /** After a written send, its job never runs again: BullMQ retries nothing, and the ledger would refuse. */
   async #run(job: Job<PayoutJobData, string>, token: string | undefined): Promise<string> {
     const { payoutId } = job.data;
-    const sending = sendUntilDecided(payoutId, this.#options.active, this.#stop.signal);
+    const sending = sendUntilDecided(payoutId, this.#active, this.#stop.signal);
     this.#sending = sending;
     const decision = await sending;
     switch (decision.kind) {
@@ -67,7 +56,7 @@ export class WithdrawJobs {
    * Nothing was sent, so the next payout need not wait a second. The sender's own pace does not depend on the limiter.
    */
   async #giveBackSlot(): Promise<void> {
-    const { queues, logger } = this.#options;
+    const { queues, logger } = this.#active.runtime;
     try {
       await queues.withdraw.removeRateLimitKey();
     } catch (error) {
@@ -77,9 +66,9 @@ export class WithdrawJobs {
 
   /** Payouts cancelled together are adjacent in the queue. Removing them at once is much faster than job by job. */
   async #removeNext(): Promise<void> {
-    const { connection, queues, logger } = this.#options;
+    const { ledger, queues, logger } = this.#active.runtime;
     try {
-      const removed = await removeNextCancelledJobs(connection, queues.withdraw, this.#stop.signal);
+      const removed = await removeNextCancelledJobs(ledger.connection, queues.withdraw, this.#stop.signal);
       if (removed > 0) logger.info({ removed }, 'removed the jobs of cancelled payouts that came next');
     } catch (error) {
       logger.debug({ reason: (error as Error).message }, 'the jobs of cancelled payouts stay');
@@ -90,7 +79,7 @@ export class WithdrawJobs {
   async #conclude(payoutId: string, outcome: Extract<SendDecision, { kind: 'sent' }>['outcome']): Promise<string> {
     switch (outcome.kind) {
       case 'accepted':
-        await this.#options.relay.tryDeliverSent(payoutId);
+        await this.#active.runtime.relay.tryDeliverSent(payoutId);
         return `accepted: ${outcome.txhash}`;
       case 'rejected':
         throw new ExpectedEndError(`rejected: ${outcome.message}`);

@@ -97,6 +97,28 @@ describe('a decision about many payouts', () => {
     expect(await account.dump()).toEqual(before);
   });
 
+  it('queues again none whose request may be on its way, or that was paid late', async () => {
+    const { ledger, sender, redis, connection } = account;
+    await ledger.enqueue([aPayout('doubted')]);
+    const attempt = await begin(sender, await takeLease(sender, 'one'), 'doubted');
+    await sender.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, NO_BREAKER, 60_000);
+    await enter('unknown', 'late', 'p');
+    await redis.hset(connection.keys.payout('late'), 'lateTxhash', 'hash-1');
+    const payouts = ['doubted', 'late', 'p'].map((payoutId) => ({ payoutId }));
+    const errors = await ledger.changeMany({ from: 'unknown', to: 'queued', payouts, ...DECIDED });
+    expect(errors.map((error) => error?.message)).toEqual([
+      expect.stringMatching(/^The request of payout doubted may still be on its way to the gateway for (59|60) s/),
+      expect.stringMatching(/^Payout late was paid as hash-1/),
+      undefined,
+    ]);
+    // Not to be sent again is possible at any time.
+    const left = payouts.slice(0, 2);
+    expect(await ledger.changeMany({ from: 'unknown', to: 'cancelled', payouts: left, ...DECIDED })).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
   it('is an act for each payout if it is not one act', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     const payouts = [{ payoutId: 'p' }, { payoutId: 'q' }];

@@ -3,7 +3,7 @@ import { Worker } from 'bullmq';
 import { systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
-import { startJobWorker, type JobWorker } from '../../src/worker/job-worker.js';
+import { JobWorker, type RunJob } from '../../src/worker/job-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
 import { testRedisUrl } from '../support/account.js';
@@ -39,21 +39,18 @@ afterEach(async () => {
 });
 
 function start(concurrency: number, ratePerSecond = 1_000): void {
-  const { connection } = rig.account;
-  worker = startJobWorker({
-    ...{ redis, connection, queues: rig.queues, clock: systemClock, logger: silentLogger },
-    prefix: connection.keys.prefix,
-    queue: 'withdraw',
-    observer: noObserver,
-    ...{ concurrency, ratePerSecond },
-    run: async ({ data: { payoutId } }) => {
-      running.add(payoutId);
-      while (held.has(payoutId)) await systemClock.sleep(20);
-      running.delete(payoutId);
-      ran.push(payoutId);
-      return 'done';
-    },
-  });
+  const runtime = {
+    ...{ queueRedis: redis, ledger: rig.account.ledger, queues: rig.queues },
+    ...{ clock: systemClock, observer: noObserver, logger: silentLogger },
+  };
+  const run: RunJob = async ({ data: { payoutId } }) => {
+    running.add(payoutId);
+    while (held.has(payoutId)) await systemClock.sleep(20);
+    running.delete(payoutId);
+    ran.push(payoutId);
+    return 'done';
+  };
+  worker = new JobWorker(runtime, 'withdraw', run, { concurrency, ratePerSecond });
 }
 
 it('takes every job that is due at once, up to as many as may run together', async () => {

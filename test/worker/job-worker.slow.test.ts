@@ -3,7 +3,7 @@ import { Worker } from 'bullmq';
 import { systemClock, type Clock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
-import { startJobWorker, type JobWorker } from '../../src/worker/job-worker.js';
+import { JobWorker, type RunJob } from '../../src/worker/job-worker.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
 import { testRedisUrl } from '../support/account.js';
@@ -48,22 +48,18 @@ afterEach(async () => {
 });
 
 function start(): void {
-  const { connection } = rig.account;
-  worker = startJobWorker({
-    ...{ redis, connection, queues: rig.queues, clock: fastClock, logger: silentLogger },
-    prefix: connection.keys.prefix,
-    queue: 'withdraw',
-    observer: { ...noObserver, jobWorkerReplaced: (queue) => void replaced.push(queue) },
-    concurrency: 1,
-    ratePerSecond: 100,
-    run: async ({ data }) => {
-      mostRunning = Math.max(mostRunning, (running += 1));
-      await systemClock.sleep(50);
-      running -= 1;
-      ran.push(data.payoutId);
-      return 'done';
-    },
-  });
+  const runtime = {
+    ...{ queueRedis: redis, ledger: rig.account.ledger, queues: rig.queues, clock: fastClock, logger: silentLogger },
+    observer: { ...noObserver, jobWorkerReplaced: (queue: string) => void replaced.push(queue) },
+  };
+  const run: RunJob = async ({ data }) => {
+    mostRunning = Math.max(mostRunning, (running += 1));
+    await systemClock.sleep(50);
+    running -= 1;
+    ran.push(data.payoutId);
+    return 'done';
+  };
+  worker = new JobWorker(runtime, 'withdraw', run, { concurrency: 1, ratePerSecond: 100 });
 }
 
 /** The first worker that calls it hangs in it until it is told to go on (`goOn`); those after it do not. */
@@ -130,6 +126,17 @@ it.each<[string, () => Promise<unknown>]>([
   if (await rig.queues.withdraw.isPaused()) await rig.enqueue(['p']);
   await systemClock.sleep(5_500);
   expect(replaced).toEqual([]);
+});
+
+it('asks one command at a time while its queue is empty', async () => {
+  const { redis: own } = rig.account.connection;
+  const [asked, counted] = [jest.spyOn(own, 'exists'), jest.spyOn(own, 'pipeline')];
+  start();
+  await until('it has asked twice', () => asked.mock.calls.length === 2);
+  expect(counted).not.toHaveBeenCalled();
+  await rig.queues.withdraw.pause();
+  await rig.enqueue(['p']);
+  await until('it counts what may be due', () => counted.mock.calls.length > 0);
 });
 
 it('leaves a worker alone that looks for jobs, though it gets none for a long time', async () => {

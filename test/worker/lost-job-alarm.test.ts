@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LostJobAlarm } from '../../src/worker/watch-jobs.js';
+import { LostJobAlarm } from '../../src/worker/restore-lost-jobs.js';
 
 describe('LostJobAlarm', () => {
   it('takes two looks in a row', () => {

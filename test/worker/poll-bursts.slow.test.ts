@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import type { PaymentStatus } from '../../src/gateway/gateway.js';
+import { completeSettings } from '../../src/base/settings.js';
+import type { GatewayClient } from '../../src/gateway/gateway-client.js';
+import type { StatusGateway } from '../../src/gateway/gateway.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
@@ -27,22 +29,22 @@ afterEach(async () => {
   await rig.close();
 });
 
+const getStatus: StatusGateway['getStatus'] = async () => {
+  polledAt.push(performance.now());
+  return Promise.resolve({ kind: 'pending' });
+};
+
 /** A process that polls. */
 function start(): void {
-  const { connection, ledger } = rig.account;
+  const { ledger } = rig.account;
   const client = connectRedis(testRedisUrl(), 'queue');
   redis.push(client);
   workers.push(
     new StatusJobs({
-      ...{ redis: client, connection, queues: rig.queues, ledger, audience: 'test', prefix: connection.keys.prefix },
-      ...{ clock: systemClock, observer: noObserver, logger: silentLogger },
-      gateway: {
-        async getStatus(): Promise<PaymentStatus> {
-          polledAt.push(performance.now());
-          return Promise.resolve({ kind: 'pending' });
-        },
-      },
-      ...{ pollMinMs: 600_000, pollMaxMs: 600_000, pollRate: RATE },
+      ...{ queueRedis: client, queues: rig.queues, ledger, polledLedger: ledger, audience: 'test' },
+      ...{ clock: systemClock, observer: noObserver, logger: silentLogger, control: undefined },
+      gateway: { getStatus } as unknown as GatewayClient,
+      settings: completeSettings({ pollMinMs: 600_000, pollMaxMs: 600_000, pollRate: RATE }),
     }),
   );
 }

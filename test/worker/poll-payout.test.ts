@@ -50,7 +50,7 @@ async function poll(said: object, logger = silentLogger, payoutId = 'p'): Promis
   status = said;
   const gateway = clientOf(server);
   try {
-    return await pollPayout(payoutId, { ledger: account.ledger, gateway, logger, receipts });
+    return await pollPayout(payoutId, account.ledger, gateway, logger, receipts);
   } finally {
     gateway.close();
   }

@@ -176,7 +176,6 @@ async function uploadApprovals(context: CliContext, path: string): Promise<void>
   });
 }
 
-/** @throws InvalidInputError after reporting all bad lines */
 async function readApprovals(context: CliContext, path: string, signal: AbortSignal): Promise<UploadedApproval[]> {
   const source = await openSource(path, signal);
   const messages = new RowMessages(context);

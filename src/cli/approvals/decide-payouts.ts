@@ -211,7 +211,6 @@ export function addApprovalOptions(command: Command): Command {
     .option('--offline', 'write nothing to Redis: print what is signed as JSON lines');
 }
 
-/** Returns ms. */
 function parseLifetime(given: string | undefined): number {
   if (given === undefined) return APPROVAL_LIFETIME_MS;
   const lifetimeMs = parseInput(z.object({ '--expires-in': durationField }), { '--expires-in': given })['--expires-in'];

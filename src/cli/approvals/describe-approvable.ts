@@ -32,7 +32,6 @@ function describeDecision({ decision, by }: SignedApproval): string {
   return `${decision === 'approve' ? 'approved' : 'rejected'} by key ${by}`;
 }
 
-/** Time on hold, ms. */
 export function waitedMs({ updatedAt }: Payout, now: number): number {
   return Math.max(0, now - Date.parse(updatedAt));
 }
@@ -88,7 +87,6 @@ function describeMany(shown: readonly ShownPayout[], currencies: readonly Curren
   ].join('');
 }
 
-/** @param now - wall clock, ms */
 export function describeApprovable(
   shown: readonly ShownPayout[],
   currencies: readonly Currency[],

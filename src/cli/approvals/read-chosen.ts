@@ -16,7 +16,6 @@ function waitsForApproval({ held }: Payout): boolean {
   return held?.needs !== undefined;
 }
 
-/** @throws NotFoundError naming all missing payouts */
 export async function readNamed(connection: LedgerConnection, payoutIds: readonly string[]): Promise<ChosenPayouts> {
   const payouts: Payout[] = [];
   const unreadable = new Map<string, NotVerifiedError>();
@@ -30,7 +29,6 @@ export async function readNamed(connection: LedgerConnection, payoutIds: readonl
   return { payouts, unreadable: [...unreadable.values()] };
 }
 
-/** @throws NotFoundError if a batch is empty */
 export async function readWaiting(
   connection: LedgerConnection,
   index: { readonly state: 'held' } | { readonly batch: string },

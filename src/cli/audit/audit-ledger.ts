@@ -14,20 +14,16 @@ import { keysOfThen, verifyApprovals, verifySend } from './verify-send.js';
 
 export interface LedgerAudit {
   readonly compared: number;
-  /** Sends whose payout retention removed. */
   readonly removed: number;
-  /** Signed sends with a verified signature and verified approvals. */
   readonly verified: number;
   /** Signed sends without a finding that could not be verified in full. */
   readonly notVerifiable: number;
   readonly unsigned: number;
   /** Payouts that Redis lost and the application enqueued again with another signature. */
   readonly signedAgain: number;
-  /** Payouts sent before the journals begin. */
   readonly before: number;
   /** Payouts whose state rests on an operator's statement. */
   readonly onWord: number;
-  /** Sends and receipts by revoked key. */
   readonly revokedKeys: Readonly<Record<string, number>>;
   readonly findings: readonly Finding[];
 }

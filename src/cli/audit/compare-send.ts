@@ -21,11 +21,9 @@ const LOOK = 'Ask the gateway what was paid; `payouts get` and `payouts activity
 
 export interface Removal {
   readonly hasLater: boolean;
-  /** Undefined if nothing is removed. */
   readonly retentionDays: number | undefined;
   /** This host's archive has it in this state. */
   readonly isArchived: boolean;
-  /** Wall clock, ms. */
   readonly now: number;
 }
 

@@ -11,7 +11,6 @@ export interface AuditContext {
   readonly policy: Pick<LoadedPolicy, 'policy' | 'hash' | 'isListed'> | undefined;
   /** Without it, only the keys of the sends are checked. */
   readonly connection: LedgerConnection | undefined;
-  /** Undefined if nothing is removed. */
   readonly retentionDays: number | undefined;
   /** Asks this host's archive. */
   readonly isArchived: (payoutId: string, state: string) => Promise<boolean>;

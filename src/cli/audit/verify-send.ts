@@ -93,7 +93,6 @@ function findKeyFault(
   return undefined;
 }
 
-/** Undefined if a value cannot be part of a signed line. */
 function hashOf(intent: Intent): string | undefined {
   try {
     return hashIntent(intent);

@@ -37,9 +37,7 @@ export interface Change {
     signer: ActSigner | undefined,
     flags: ChangeFlags,
   ) => Promise<Payout>;
-  /** `is cancelled` */
   readonly done: string;
-  /** What follows for one payout. */
   readonly then: string;
   /** Question without its mark: `Cancel 3 payouts`. */
   readonly describe: (payouts: string, signing: string) => string;
@@ -127,7 +125,6 @@ async function changeByState(
   return errors;
 }
 
-/** Compares actor, state and reason. */
 function wasSentAgainBy({ by, reason }: Actor, { state, history }: Payout): boolean {
   return history.some(
     (entry) =>

@@ -12,7 +12,6 @@ import type { CsvTable } from '../import/read-csv-rows.js';
 export interface SelectedPayout {
   readonly payoutId: string;
   readonly txhash?: string;
-  /** Line in the operator's file. */
   readonly line?: number;
 }
 

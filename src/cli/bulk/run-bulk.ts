@@ -12,7 +12,6 @@ import { RowMessages, startProgress } from '../import/progress.js';
 import { type Choice, surveyPayouts, type ChosenPayout, type Selection, type Survey } from './survey-payouts.js';
 
 export interface BulkSteps extends Pick<Choice, 'wasChanged'> {
-  /** Payouts in one step. */
   readonly atOnce: number;
   /** From one step's start to the next, ms. `rest` pauses as long as the step took: Redis can serve others. */
   readonly everyMs: number | 'rest';
@@ -34,7 +33,6 @@ export interface BulkChange extends BulkSteps, Choice {
 export interface BulkFlags {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
-  /** The operator's count. */
   readonly expectCount?: number;
   readonly json?: boolean;
 }

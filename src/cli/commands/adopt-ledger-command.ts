@@ -90,7 +90,6 @@ async function adoptGateway(
   else context.write(`The ledger is bound to "${audience}" already.\n`);
 }
 
-/** Leaves out SEND_JOURNAL_DIR if all its journals are given up. */
 async function defaultDirs(context: CliContext, giveUp: readonly string[]): Promise<string[]> {
   const { dir, platformId } = readJournalFolder(context);
   if (giveUp.length === 0) return [dir];

@@ -21,7 +21,6 @@ export function defineCompletionCommand(command: Command, context: CliContext): 
     });
 }
 
-/** Words that may follow a command or an option. */
 type Words = readonly { readonly after: string; readonly words: readonly string[] }[];
 
 function readWords(command: Command, after: string): Words {

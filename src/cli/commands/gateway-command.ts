@@ -18,7 +18,6 @@ interface WalletFlags extends JsonFlag {
 
 const APPROVE_MEANING: Readonly<Record<Approve, string>> = { 0: 'in progress', 1: 'completed', 2: 'error' };
 
-/** Only the endpoints that read. */
 export function defineGatewayCommand(command: Command, context: CliContext): void {
   command.addHelpText(
     'after',

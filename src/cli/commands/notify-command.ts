@@ -68,7 +68,6 @@ say whether a final state is verified. docs/notifications.md has the format, and
     });
 }
 
-/** Empty without a keyring. */
 function openVerifiers(environment: Environment): ReadonlyMap<number, ReceiptVerifier> {
   if (!hasKeyring(environment)) return new Map();
   const keyring = requireKeys(environment);

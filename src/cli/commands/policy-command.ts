@@ -222,7 +222,6 @@ const BAR_WIDTH = 20;
 /** An older report comes from a stopped worker. */
 const CURRENT_FOR_MS = 60_000;
 
-/** @param now - wall clock, ms */
 function formatUsage(report: PolicyReport, now: number, colours: CliContext['colours']): string {
   const { hash, at, rules, held } = report;
   const rates = describeRates(report, now);
@@ -261,7 +260,6 @@ function toBar(ratio: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(BAR_WIDTH - full)}`;
 }
 
-/** Times are ISO 8601, UTC. */
 function toUsageJson({ hash, at, rules, held, ratesAt }: PolicyReport): object {
   const toTime = (ms: number): string => new Date(ms).toISOString();
   return { hash, at: toTime(at), rules, held, ratesAt: ratesAt === null ? null : toTime(ratesAt) };

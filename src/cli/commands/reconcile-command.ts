@@ -73,45 +73,20 @@ async function readView(connection: LedgerConnection): Promise<ReconciliationVie
   );
 }
 
+type ReconciliationView = NonNullable<ReturnType<typeof toReconciliationView>>;
+
 /** Times are ISO 8601, UTC; amounts are decimal strings. */
-interface ReconciliationView {
-  readonly platformId: number;
-  /** False after a reported drop that no operator has accepted. */
-  readonly ok: boolean;
-  readonly comparedAt: string;
-  /** No ledger event was missed since. */
-  readonly followedSince: string;
-  /** Last drop that no operator has accepted. */
-  readonly lastDropAt: string | null;
-  readonly balances: readonly BalanceView[];
-}
-
-interface BalanceView {
-  readonly currency: string;
-  readonly balance: string;
-  readonly baseline: { readonly amount: string; readonly at: string } | null;
-  /** Sends ended since the baseline, with the most they can have taken. */
-  readonly sent: SendSum;
-  readonly open: SendSum;
-  /** Null while unknown; `doubt` says why. */
-  readonly unexplained: string | null;
-  readonly doubt: string | null;
-  /** Too low in the last reading: the next one decides. */
-  readonly isSuspected: boolean;
-  /** The drop that was reported and not accepted. */
-  readonly drop: { readonly amount: string; readonly since: string; readonly at: string } | null;
-}
-
 function toReconciliationView(
   platformId: number,
   { reconciliation, acceptedDrops }: StoredReconciliation,
   currencies: readonly Currency[],
-): ReconciliationView | undefined {
+) {
   if (reconciliation === undefined) return undefined;
   const drops = reconciliation.balances.map((balance) => pendingDrop(balance, acceptedDrops?.upTo));
   const dropTimes = drops.flatMap((drop) => (drop === undefined ? [] : [drop.at]));
   return {
     platformId,
+    /** False after a reported drop that no operator has accepted. */
     ok: dropTimes.length === 0,
     comparedAt: toTime(reconciliation.comparedAt),
     followedSince: toTime(reconciliation.followedSince),
@@ -120,20 +95,19 @@ function toReconciliationView(
   };
 }
 
-function viewBalance(
-  balance: ReconciledBalance,
-  drop: ReportedDrop | undefined,
-  currencies: readonly Currency[],
-): BalanceView {
+function viewBalance(balance: ReconciledBalance, drop: ReportedDrop | undefined, currencies: readonly Currency[]) {
   const { amount, baseline, settled, recent, open, unexplained, doubt, isSuspected } = balance;
   return {
     currency: nameBalance(balance, currencies),
     balance: amount,
     baseline: baseline === undefined ? null : { ...baseline, at: toTime(baseline.at) },
+    /** Sends ended since the baseline, with the most they can have taken. */
     sent: addSums([settled, ...[recent].flat()]),
     open,
+    /** Null while unknown; `doubt` says why. */
     unexplained: unexplained ?? null,
     doubt: doubt ?? null,
+    /** Too low in the last reading: the next one decides. */
     isSuspected,
     drop: drop === undefined ? null : { amount: drop.amount, since: toTime(drop.since), at: toTime(drop.at) },
   };
@@ -153,7 +127,7 @@ function describeReconciliation(
   return `Account ${platformId}, compared ${age} ago\n${formatTable(rows)}`;
 }
 
-function describeBalance(view: BalanceView, colours: CliContext['colours']): string[][] {
+function describeBalance(view: ReconciliationView['balances'][number], colours: CliContext['colours']): string[][] {
   const { currency, balance, baseline, sent, open, drop } = view;
   return [
     ['', currency, 'balance', balance],
@@ -171,7 +145,7 @@ function describeSum({ count, high }: SendSum): string {
   return count === 0 ? 'nothing' : `${high === undefined ? 'more than can be said' : `up to ${high}`} (${count})`;
 }
 
-function describeUnexplained({ unexplained, doubt, isSuspected }: BalanceView): string {
+function describeUnexplained({ unexplained, doubt, isSuspected }: ReconciliationView['balances'][number]): string {
   if (unexplained === null) return `cannot be judged: ${doubt ?? ''}`;
   return isSuspected ? `${unexplained}, the next reading decides` : unexplained;
 }

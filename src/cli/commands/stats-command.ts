@@ -31,7 +31,7 @@ type Colours = CliContext['colours'];
 type Counts = Readonly<Record<PayoutState, number>>;
 
 /** A live sender shows up within a second. */
-const WATCH_MS = 2_500;
+const LISTEN_MS = 2_500;
 
 export function defineStatsCommand(command: Command, context: CliContext): void {
   command
@@ -57,7 +57,7 @@ async function showAccount(context: CliContext, json: true | undefined): Promise
     const money: MoneyFacts = { stats, statistics, facts, wallNow: systemClock.wallNow() };
     if (json) context.writeJson({ ...stats, ...toJsonFields(money) });
     else {
-      const life = await awaitHeartbeat(connection, systemClock, WATCH_MS);
+      const life = await awaitHeartbeat(connection, systemClock, LISTEN_MS);
       const isSending = life.kind === 'alive' || life.kind === 'changing';
       const refused = isSending ? undefined : findRefused(await readWorkers(connection), systemClock.wallNow());
       const { colours } = context;
@@ -147,7 +147,6 @@ interface MoneyFacts {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
   readonly facts: GatewayFacts;
-  /** Wall clock, ms. */
   readonly wallNow: number;
 }
 

@@ -23,7 +23,6 @@ function readAccountOptions({ environment, logger }: CliContext): AccountConnect
   };
 }
 
-/** Closes the ledger after `use`, also if it fails. */
 export async function withAccount<Result>(
   context: CliContext,
   use: (account: LedgerAccess) => Promise<Result>,
@@ -72,7 +71,6 @@ export async function withProducer<Result>(
   }
 }
 
-/** Closes the client after `use`, also if it fails. */
 export async function withGateway<Result>(
   { environment }: CliContext,
   use: (gateway: GatewayClient) => Promise<Result>,
@@ -143,14 +141,12 @@ export function noJournal({ dir, platformId }: JournalFolder): NotFoundError {
   );
 }
 
-/** Undefined if none is set. */
 export function readArchiveFolder({ environment }: Pick<CliContext, 'environment'>): ArchiveFolder | undefined {
   const config = readConfig(['PAYOUT_ARCHIVE_DIR', 'GATEWAY_PLATFORM_ID'], environment);
   const dir = config.PAYOUT_ARCHIVE_DIR;
   return dir === undefined ? undefined : { dir, platformId: config.GATEWAY_PLATFORM_ID };
 }
 
-/** @throws InvalidConfigError if none is set */
 export function requireArchiveFolder(context: Pick<CliContext, 'environment'>): ArchiveFolder {
   const folder = readArchiveFolder(context);
   if (folder !== undefined) return folder;

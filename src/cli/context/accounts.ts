@@ -139,7 +139,6 @@ export function readWorkerAccounts(environment: Environment): AccountOptions[] {
   return readAccountsFile(file, mayReadOpenSecrets(environment)).map((account) => ({ ...settings, ...account }));
 }
 
-/** Reads no secrets. */
 export function readPlatformIds(environment: Environment): number[] {
   const { PAYOUT_ACCOUNTS_FILE: file } = readConfig(['PAYOUT_ACCOUNTS_FILE'], environment);
   if (file === undefined) return [readConfig(['GATEWAY_PLATFORM_ID'], environment).GATEWAY_PLATFORM_ID];

@@ -6,15 +6,12 @@ import { toJsonLine, toPlainLines, toPlainText } from '../../base/plain-text.js'
 import type { Terminal } from './confirm.js';
 
 export interface CliContext {
-  /** For `readConfig` only. */
   readonly environment: Environment;
   /** None without a terminal or with NO_COLOR. */
   readonly colours: ReturnType<typeof picocolors.createColors>;
-  /** Warnings as plain lines on stderr. */
   readonly logger: Logger;
   /** Result as plain text, with its line breaks. */
   readonly write: (text: string) => void;
-  /** Result as one line of JSON. */
   readonly writeJson: (value: unknown) => void;
   /** Unchanged to a file or pipe, as plain text to a terminal. */
   readonly writeCsv: (text: string) => void;

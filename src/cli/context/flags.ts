@@ -15,7 +15,6 @@ export function help(about: string, ...examples: readonly string[]): string {
   return `${about === '' ? '' : `\n${about}\n`}\nExamples:\n${lines}`;
 }
 
-/** @throws InvalidConfigError naming the variable */
 export function readVariable<Name extends VariableName>(
   name: Name,
   environment: Environment,

@@ -125,7 +125,6 @@ function findAccount(environment: Environment): number | undefined {
 /** Whether each approval of a payout counts. */
 export type ApprovalCheck = (payout: Payout) => readonly CheckedApproval[];
 
-/** Undefined without a keyring. */
 export async function openApprovalCheck(environment: Environment): Promise<ApprovalCheck | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;
@@ -134,7 +133,6 @@ export async function openApprovalCheck(environment: Environment): Promise<Appro
   return (payout) => verifyApprovals(payout, { platformId, keyring, now: Date.now() });
 }
 
-/** Undefined without a keyring. */
 export async function openReceiptVerifier(environment: Environment): Promise<ReceiptVerifier | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;

@@ -13,7 +13,6 @@ export interface CommandEntry {
   readonly description: string;
   /** @defaultValue `one` */
   readonly accounts?: AccountScope;
-  /** Subcommands that need no account. */
   readonly withoutAccount?: readonly string[];
   /** Imported late, so that other commands start faster. */
   readonly load: () => Promise<DefineCommand>;

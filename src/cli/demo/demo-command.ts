@@ -96,7 +96,6 @@ function parseCount(text: string): number {
   refuse('--payouts', message);
 }
 
-/** Progress goes to stderr. */
 function createView({ environment, writeError }: CliContext): DemoView {
   const { stderr } = process;
   if (!stderr.isTTY || environment['TERM'] === 'dumb') return createLineView(writeError);

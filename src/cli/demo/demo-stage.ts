@@ -22,7 +22,6 @@ export interface DemoStage {
   /** Lets other commands work on the same account. */
   readonly environment: Readonly<Record<string, string>>;
   readonly healthUrl: string;
-  /** Also removes its files. */
   close(): Promise<void>;
 }
 
@@ -160,7 +159,6 @@ export class DemoWorker {
     });
   }
 
-  /** Resolves after the exit. */
   async kill(): Promise<void> {
     this.#kills += 1;
     this.killNow();

@@ -16,7 +16,6 @@ export interface DemoSummary {
   readonly states: Readonly<Record<PayoutState, number>>;
   /** Smallest time between two withdrawals at the sandbox; null for fewer than two. */
   readonly smallestGapMs: number | null;
-  /** Mean of these times. */
   readonly meanPeriodMs: number | null;
   readonly payoutsPerSecond: number | null;
   /** Payments beyond one a payout. */
@@ -182,13 +181,11 @@ again automatically: an operator checks the gateway and decides. The demo checke
 ${explained.join('')}`;
 }
 
-/** How the user calls this program: through npm in a clone, or by name. */
 interface Callers {
   readonly demo: string;
   readonly payouts: string;
 }
 
-/** @param npmScript - the running npm script, if any */
 export function callersOf(npmScript: string | undefined): Callers {
   return npmScript === 'demo'
     ? { demo: 'npm run demo --', payouts: 'npx payouts' }

@@ -18,7 +18,6 @@ export interface DemoMoment {
 export interface DemoView {
   note(text: string): void;
   change(change: BoardChange, elapsedMs: number): void;
-  /** Called about ten times a second. */
   draw(moment: DemoMoment): void;
   /** Keeps the last picture. Safe to call twice. */
   close(): void;
@@ -106,7 +105,6 @@ const BAR_WIDTH = 40;
 /** Sent payouts shown above the first unsent one. */
 const ROWS_OF_CONTEXT = 4;
 
-/** @param height - in lines */
 export function formatMoment(moment: DemoMoment, height: number, colours: Colours): string[] {
   const { rows, elapsedMs } = moment;
   const window = Math.max(FEWEST_ROWS, height - OTHER_LINES);

@@ -22,7 +22,6 @@ export class PayoutBoard {
   readonly #listArrivals: () => readonly Arrival[];
   #pausedReason: string | undefined;
 
-  /** @param listArrivals - requests received so far */
   constructor(payouts: readonly ValidPayout[], listArrivals: () => readonly Arrival[]) {
     this.#rows = new Map(
       payouts.map(({ payoutId, amount, addressTo }) => [

@@ -11,7 +11,6 @@ import { PayoutBoard } from './payout-board.js';
 export interface Demo {
   readonly payouts: readonly ValidPayout[];
   readonly chaos: boolean;
-  /** Keep everything running until `stop`. */
   readonly keep: boolean;
   readonly view: DemoView;
   /** Called while everything still runs. */

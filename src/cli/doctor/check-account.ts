@@ -69,7 +69,7 @@ async function checkPolls(connection: LedgerConnection, queues: PayoutQueues, po
 }
 
 /** The sender sends a heartbeat every second. */
-const WATCH_MS = 2_500;
+const LISTEN_MS = 2_500;
 
 /**
  * Having no sender is normal before the first start and after an orderly stop. A sender that vanished while payouts
@@ -80,7 +80,7 @@ async function checkSender(
   { platformId, queued, sends }: AccountStats,
 ): Promise<Finding> {
   const { clock } = connection;
-  const life = await awaitHeartbeat(connection, clock, WATCH_MS);
+  const life = await awaitHeartbeat(connection, clock, LISTEN_MS);
   if (life.kind === 'changing') return ok('the sender is changing right now');
   const refused = life.kind === 'alive' ? undefined : findRefused(await readWorkers(connection), clock.wallNow());
   if (refused !== undefined) {
@@ -129,7 +129,6 @@ function checkUnknown({ platformId, unknown, oldestAgeMs }: AccountStats): Findi
   );
 }
 
-/** Whether the outbox has an entry that no worker of this version can process. */
 function checkOutbox({ platformId, withoutJob, outboxUnreadable }: AccountStats): Finding {
   if (outboxUnreadable === 0) return ok(`${formatCount(withoutJob, 'payout')} waiting for a job`);
   return warning(
@@ -179,7 +178,6 @@ async function checkNotifications(connection: LedgerConnection): Promise<Finding
   return [warning(detail, fix)];
 }
 
-/** In the order an operator reads them. */
 export function accountChecks(
   connection: LedgerConnection,
   queues: PayoutQueues,

@@ -117,7 +117,6 @@ export async function checkArchiveFolder(
 
 const WITHOUT_SENDS = 'A worker on this host would start a journal without the earlier sends.';
 
-/** Reads only. */
 async function checkJournalAgreement(
   journalDir: string,
   connection: LedgerConnection,
@@ -201,10 +200,10 @@ async function checkSignedJournal(
   if (complete !== undefined) return ok(`stated to be complete by ${complete.by} (${complete.reason})`);
   if (now - bornAt >= INTENT_LIFETIME_MS) return ok('begun before any payout was signed that has not expired');
   const since = bornAt === now ? "the worker's first start" : showTime(bornAt);
-  const ledger = new RedisSenderLedger(connection, 'reply');
+  const senderLedger = new RedisSenderLedger(connection, 'reply');
   const { journals } = await peekSenderView(connection);
   const fix = `Compare what waits with the gateway's records, then run \`payouts audit adopt-journal --account ${platformId} --reason WHY\` on this host.`;
-  if (!(await cannotKnow({ ledger, journal, authority }, journals))) {
+  if (!(await cannotKnow({ senderLedger, journal, authority }, journals))) {
     const detail = `this host sends no payout that was signed before ${since}: the journal cannot know whether it was sent`;
     return warning(detail, fix);
   }

@@ -118,7 +118,6 @@ async function checkRedisMemory(redis: RedisClient): Promise<Finding> {
   );
 }
 
-/** Every send waits for several round trips. */
 export async function checkRedisLatency(redis: RedisClient, clock: Clock): Promise<Finding> {
   const times: number[] = [];
   for (let trip = 0; trip < ROUND_TRIPS; trip += 1) {

@@ -5,7 +5,6 @@ export interface Finding {
   readonly status: 'ok' | 'warning' | 'problem';
   readonly detail: string;
   readonly fix?: string;
-  /** Set if it is about one account. */
   readonly platformId?: number;
 }
 

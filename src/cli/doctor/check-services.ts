@@ -8,7 +8,6 @@ import { silentLogger } from '../../base/logger.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 import { ok, problem, warning, type CheckResult, type Finding } from './check-result.js';
 
-/** Short: an operator waits for the result. */
 const GATEWAY_TIMEOUT_MS = 10_000;
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -22,9 +22,7 @@ export interface CheckedPayout {
 
 export interface FileCheck {
   readonly rows: number;
-  /** Different payouts that can be enqueued. */
   readonly payouts: number;
-  /** Rows that repeat an earlier row. */
   readonly repeated: number;
   readonly invalid: number;
   readonly totals: readonly CurrencyTotal[];
@@ -35,13 +33,11 @@ export interface RowRules {
   readonly batch?: string | undefined;
   readonly checksums: boolean;
   readonly currencies?: () => Promise<readonly Currency[]>;
-  /** @throws InvalidInputError */
   readonly check?: (payout: NewPayout) => void;
 }
 
 interface CheckedFile {
   readonly check: FileCheck;
-  /** The different payouts in order. */
   readonly checked: readonly CheckedPayout[];
 }
 

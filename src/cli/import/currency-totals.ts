@@ -31,7 +31,6 @@ export class CurrencyTotals {
     this.#sums.set(key, sum);
   }
 
-  /** Sorted by currency id, then symbol. */
   list(): CurrencyTotal[] {
     return [...this.#sums.values()]
       .map(({ first: { paymentId, symbol }, payouts, units }) => ({

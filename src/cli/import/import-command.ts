@@ -80,13 +80,10 @@ interface ImportRun {
   readonly flags: Flags;
   /** Between two sends of the account, ms. */
   readonly intervalMs: number;
-  /** Undefined if payouts are not signed. */
   readonly key: SigningKey | undefined;
-  /** The environment that the key signs for. */
   readonly audience: string | undefined;
   readonly signal: AbortSignal;
   readonly counts: EnqueueCounts;
-  /** Read once. */
   readonly currencies: () => Promise<readonly Currency[]>;
 }
 

@@ -11,7 +11,6 @@ import { PAYOUT_TABLE, readCsvRows, type CsvTable } from './read-csv-rows.js';
 import { readLines, unreadableRow, type Delimiter, type Row } from './read-records.js';
 
 export interface ImportSource {
-  /** The given path, or `stdin`. */
   readonly name: string;
   /** Undefined for a pipe. */
   readonly sizeBytes: number | undefined;

@@ -8,20 +8,10 @@ const EXPIRES_SOON_MS = 14 * DAY_MS;
 /** Whether a signature made now counts. */
 type KeyStatus = 'valid' | 'expires soon' | 'expired' | 'not valid yet' | 'revoked';
 
-export interface KeyView {
-  readonly name: string;
-  readonly role: string;
-  /** An id. */
-  readonly person: string;
-  readonly displayName?: string | undefined;
-  /** ISO 8601, UTC; absent for no bound. */
-  readonly notBefore?: string | undefined;
-  readonly notAfter?: string | undefined;
-  readonly status: KeyStatus;
-}
+export type KeyView = ReturnType<typeof toKeyViews>[number];
 
-/** @param now - wall clock, ms */
-export function toKeyViews(keyring: Pick<Keyring, 'keys' | 'displayNameOf'>, now: number): KeyView[] {
+/** Times are ISO 8601, UTC; absent for no bound. @param now - wall clock, ms */
+export function toKeyViews(keyring: Pick<Keyring, 'keys' | 'displayNameOf'>, now: number) {
   return keyring.keys.map((key) => {
     const { name, role, person, notBefore, notAfter } = key;
     const about = { name, role, person, displayName: keyring.displayNameOf(person) };
@@ -36,7 +26,6 @@ function statusOf({ notBefore = -Infinity, notAfter = Infinity, revoked }: Keyri
   return notAfter - now <= EXPIRES_SOON_MS ? 'expires soon' : 'valid';
 }
 
-/** @param now - wall clock, ms */
 export function warnOfKeys(keys: readonly KeyView[], now: number): string {
   const lines = keys
     .filter(({ status }) => status === 'expires soon')

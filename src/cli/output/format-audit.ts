@@ -13,49 +13,6 @@ import type { AuditResult } from '../audit/run-audit.js';
 import { approvalsOf } from '../audit/verify-send.js';
 import { formatResponse } from './format-response.js';
 
-/** A journaled send, flat. Undefined fields do not apply. Times are ISO 8601, UTC. */
-export interface AuditRow {
-  readonly sent_at: string;
-  readonly payout_id: string;
-  readonly attempt: number;
-  readonly payment_id: number;
-  readonly amount: string;
-  readonly address_to: string;
-  readonly symbol: string | undefined;
-  /** Undefined if the sender ended before journaling one. */
-  readonly outcome: string | undefined;
-  readonly txhash: string | undefined;
-  /** The gateway's or sender's message for an outcome without a txhash. */
-  readonly message: string | undefined;
-  readonly signer: string | undefined;
-  readonly intent: string | undefined;
-  readonly issued_at: string | undefined;
-  readonly expires_at: string | undefined;
-  readonly act: string | undefined;
-  /** Value at that moment, if the worker knew it. */
-  readonly usd: string | undefined;
-  /** Hash of the policy that approved the send. */
-  readonly policy: string | undefined;
-  /** Hashes of the counted approvals, separated by spaces. */
-  readonly approvals: string | undefined;
-  /** Name, if the worker has read it from the gateway. */
-  readonly currency: string | undefined;
-  /** The gateway's fee for the paid attempt. */
-  readonly fee: string | undefined;
-  /** Owner of the key. */
-  readonly signer_person: string | undefined;
-  /** People whose approvals counted, separated by "; ". The key's name if the keyring lacks the key. */
-  readonly approved_by: string | undefined;
-  readonly requested_by: string | undefined;
-  /** When the sender journaled the outcome. */
-  readonly answered_at: string | undefined;
-  /** The payout's state in the ledger, if this is its last attempt. */
-  readonly state: string | undefined;
-  /** Start of this state. */
-  readonly state_at: string | undefined;
-  readonly reference: string | undefined;
-}
-
 interface AuditRowFacts {
   readonly platformId: number;
   readonly payout: Payout | undefined;
@@ -63,6 +20,7 @@ interface AuditRowFacts {
   readonly keyring: Keyring | undefined;
 }
 
+/** A journaled send, flat. Undefined values do not apply. Times are ISO 8601, UTC. */
 const COLUMNS = [
   'sent_at',
   'payout_id',
@@ -71,27 +29,37 @@ const COLUMNS = [
   'amount',
   'address_to',
   'symbol',
+  // Undefined if the sender ended before journaling one.
   'outcome',
   'txhash',
+  // The gateway's or sender's, for an outcome without a txhash.
   'message',
   'signer',
   'intent',
   'issued_at',
   'expires_at',
   'act',
+  // Value at that moment, if the worker knew it.
   'usd',
   'policy',
+  // Hashes of the counted approvals, separated by spaces.
   'approvals',
   'currency',
+  // The gateway's, for the paid attempt.
   'fee',
   'signer_person',
+  // Separated by "; ". The key's name if the keyring lacks the key.
   'approved_by',
   'requested_by',
+  // When the sender journaled the outcome.
   'answered_at',
+  // In the ledger, if this is the payout's last attempt.
   'state',
   'state_at',
   'reference',
-] as const satisfies readonly (keyof AuditRow)[];
+] as const;
+
+export type AuditRow = { readonly [Column in (typeof COLUMNS)[number]]: string | number | undefined };
 
 export const AUDIT_CSV_HEADER = stringify([COLUMNS]);
 
@@ -100,10 +68,7 @@ export function toAuditRow(send: JournalEntry, facts: AuditRowFacts): AuditRow {
   return { ...toJournalColumns(send), ...toLedgerColumns(send, facts) };
 }
 
-type LedgerColumn =
-  'currency' | 'fee' | 'signer_person' | 'approved_by' | 'requested_by' | 'state' | 'state_at' | 'reference';
-
-function toLedgerColumns(send: JournalEntry, facts: AuditRowFacts): Pick<AuditRow, LedgerColumn> {
+function toLedgerColumns(send: JournalEntry, facts: AuditRowFacts) {
   const { attempt, request, signed } = send;
   const { payout, currencies, keyring } = facts;
   const last = payout?.attempt === attempt ? payout : undefined;
@@ -129,7 +94,7 @@ function namePersons({ judged }: JournalEntry, { platformId, payout, keyring }: 
   return names.length === 0 ? undefined : [...new Set(names)].join('; ');
 }
 
-function toJournalColumns(send: JournalEntry): Omit<AuditRow, LedgerColumn> {
+function toJournalColumns(send: JournalEntry) {
   const { at, payoutId, attempt, request, outcome, outcomeAt, signed, judged } = send;
   return {
     sent_at: toIso(at),

@@ -90,7 +90,6 @@ function signerView(signer: SignerView): Html | undefined {
 
 export interface AuditRow {
   readonly payoutId: string;
-  /** When it began, ISO 8601, UTC. */
   readonly at: string;
   /** Undefined if retention removed the payout or its record is unreadable. */
   readonly sent: SentPayout | undefined;
@@ -100,7 +99,6 @@ interface SentPayout {
   readonly payout: Payout;
   readonly signer: SignerView;
   readonly said: WhoSaid;
-  /** Dollars at the begin, if a policy counted it. */
   readonly usd: string | undefined;
   /** Undefined if the attempt was taken back, so nothing was sent. */
   readonly outcome: PayoutState | undefined;

@@ -46,7 +46,6 @@ function matchesHeld(held: HeldFor | undefined, filter: HeldFilter): boolean {
   return FIELDS.every((field) => filter[field] === undefined || held?.[field] === filter[field]);
 }
 
-/** One page of held payouts, the earliest hold first. */
 export interface HeldPage {
   readonly payouts: readonly Payout[];
   readonly unreadable: readonly string[];

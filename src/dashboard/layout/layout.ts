@@ -119,14 +119,11 @@ function accountSwitch(site: Site | DashboardSite): Html {
   </details>`;
 }
 
-/** Where the dashboard is mounted, and its accounts. */
 export interface DashboardSite {
-  /** The mount path; empty at the top. */
   readonly root: string;
   readonly platformIds: readonly number[];
 }
 
-/** The pages of one account. */
 export interface Site extends DashboardSite {
   /** The path before the account's `/payouts` and `/board`; `root` with one account. */
   readonly base: string;
@@ -137,7 +134,6 @@ export interface Site extends DashboardSite {
   readonly alarm?: string | undefined;
 }
 
-/** An account's path below the mount path. */
 export function accountPath(platformIds: readonly number[], platformId: number): string {
   return platformIds.length === 1 ? '' : `/accounts/${platformId}`;
 }

@@ -8,9 +8,7 @@ import { Html, html, type HtmlValue } from './html.js';
 
 export interface Shown {
   readonly currencies: readonly Currency[];
-  /** By payment_id: `https://…/{txhash}`. */
   readonly explorers: ReadonlyMap<number, string>;
-  /** Wall clock, ms. */
   readonly wallNow: number;
 }
 

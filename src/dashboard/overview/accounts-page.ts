@@ -9,7 +9,7 @@ import { html, type Html } from '../layout/html.js';
 import { accountPath, type DashboardSite, layout, PULSE_PAGE } from '../layout/layout.js';
 import { tableCell, table } from '../layout/pieces.js';
 import { messagePage, respondToError } from '../respond.js';
-import { judgePulse, type Pulse } from './judge-pulse.js';
+import { checkPulse, type Pulse } from './check-pulse.js';
 import { countNeeds } from './needs-section.js';
 import type { Overview } from './overview.js';
 
@@ -41,7 +41,7 @@ async function glance({ platformId, watch, reader }: ShownAccount): Promise<Acco
   const overview = isUp
     ? await within(Math.max(leftMs, RESPOND_WITHIN_MS / 2), readOrNothing(reader.read()))
     : undefined;
-  return { platformId, pulse: judgePulse(watch.observation, overview?.gateway), overview };
+  return { platformId, pulse: checkPulse(watch.observation, overview?.gateway), overview };
 }
 
 async function readOrNothing(reading: Promise<Overview>): Promise<Overview | undefined> {
@@ -56,7 +56,6 @@ async function readOrNothing(reading: Promise<Overview>): Promise<Overview | und
 interface AccountAtAGlance {
   readonly platformId: number;
   readonly pulse: Pulse;
-  /** Undefined if Redis does not respond. */
   readonly overview: Overview | undefined;
 }
 

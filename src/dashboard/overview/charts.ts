@@ -173,9 +173,7 @@ function formatMinute(at: number): string {
 interface Plot {
   readonly id: string;
   readonly title: string;
-  /** Text for screen readers. */
   readonly description: string;
-  /** The most important current figure, beside the title. */
   readonly current: string;
   readonly range: Range;
   /** Labels of the vertical axis at equal distances, from the top. */
@@ -262,7 +260,6 @@ const TABLE_SLOTS = { hour: { count: 12, minutes: 5 }, day: { count: 24, minutes
 
 interface Slots {
   readonly count: number;
-  /** Of each slot. */
   readonly minutes: number;
 }
 

@@ -9,9 +9,7 @@ interface FiguresFacts {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
   readonly gateway: GatewayFacts;
-  /** Wall clock, ms. */
   readonly wallNow: number;
-  /** Whether money moves; otherwise no end can be estimated. */
   readonly isMoving: boolean;
 }
 
@@ -93,7 +91,6 @@ function todayCard({ statistics, gateway }: FiguresFacts): Html {
   </div>`;
 }
 
-/** Sums of each currency, largest count first. */
 function sumsList(sums: readonly CurrencySum[], { currencies }: GatewayFacts): Html | undefined {
   if (sums.length === 0) return undefined;
   const sorted = sums.toSorted((one, other) => other.count - one.count);

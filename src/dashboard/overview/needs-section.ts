@@ -19,7 +19,6 @@ interface NeedsFacts {
   readonly stuck: number;
   /** The first payouts of each urgent state: the oldest, or the newest of a final state. */
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
-  /** Wall clock, ms. */
   readonly wallNow: number;
 }
 

@@ -10,11 +10,8 @@ export interface Overview {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
   readonly gateway: GatewayFacts;
-  /** Payouts in progress for longer than `stuckAfterMs`. */
   readonly stuck: number;
-  /** The first payouts of each urgent state. */
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
-  /** Wall clock, ms. */
   readonly wallNow: number;
 }
 

@@ -9,13 +9,12 @@ import {
   type ObservedWorker,
   type RedisLife,
   WORKER_SILENT_AFTER_MS,
-} from './account-watch.js';
-import { findSender, type Pulse } from './judge-pulse.js';
+} from './account-poller.js';
+import { findSender, type Pulse } from './check-pulse.js';
 
 interface PulseFacts {
   readonly stats: AccountStats;
   readonly isSigned: boolean;
-  /** Undefined if no send is known. */
   readonly lastSendAgoMs: number | undefined;
   readonly pace: readonly string[];
 }
@@ -36,7 +35,6 @@ export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: P
   </section>`;
 }
 
-/** What stops the account, with the command that ends it. */
 function adviceView({ kind, problem, first, command }: AccountAdvice, stats: AccountStats): Html {
   const isPause = kind === 'pause';
   return html`<div class="advice" role="alert">
@@ -63,7 +61,7 @@ function vitals(
 ): Html {
   const sinceSendMs = ledger.sinceSendMs ?? lastSendAgoMs;
   const { lastError } = findSender(ledger) ?? {};
-  const isTold = lastError !== undefined && pulse.detail?.includes(lastError) === true;
+  const isShown = lastError !== undefined && pulse.detail?.includes(lastError) === true;
   const isCurrent = redis.kind === 'up';
   const rows: Parameters<typeof dataList>[0] = [
     ['Last reply of Redis', isCurrent ? undefined : `${formatDuration(ledger.ageMs)} ago; this was known then:`],
@@ -72,7 +70,7 @@ function vitals(
       'Last send',
       sinceSendMs === undefined ? 'none is known' : `${formatDuration(sinceSendMs)} ${isCurrent ? 'ago' : 'before'}`,
     ],
-    ['Last attempt', isTold ? undefined : describeAttempt(ledger)],
+    ['Last attempt', isShown ? undefined : describeAttempt(ledger)],
   ];
   return dataList(rows, 'vitals');
 }

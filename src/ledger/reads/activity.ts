@@ -1,5 +1,6 @@
 import { ask, type LedgerConnection } from '../ledger-connection.js';
-import { pairsToRecord } from '../payout-record.js';
+import { pairsToRecord, type PayoutRecord } from '../payout-record.js';
+import { searchEvents } from './state-events.js';
 
 /** An act of an operator, or an automatic stop of the account. */
 export interface Activity {
@@ -36,10 +37,6 @@ export const ACTIVITIES = {
 } as const;
 type ActivityKind = keyof typeof ACTIVITIES;
 
-/** Events searched in one call for acts older than the record; further ones are on the next page. */
-const SEARCHED_EVENTS = 5_000;
-const EVENTS_PER_READ = 1_000;
-
 /**
  * Reads about the last 10,000 acts, newest first. Older ones come from the event stream while it keeps them: a page
  * there may be short or empty and still have a next one.
@@ -55,7 +52,7 @@ export async function readActivity(
   const entries = await ask(
     redis.xrevrange(keys.activity, before === undefined ? '+' : `(${before}`, '-', 'COUNT', limit),
   );
-  const activities = entries.map(([, pairs]) => parseAct(pairs));
+  const activities = entries.map(([, pairs]) => parseAct(pairsToRecord(pairs)));
   if (entries.length === limit) return { activities, next: entries.at(-1)?.[0] };
   const start = await findStart(connection);
   const older = await readFromEvents(connection, start, limit - activities.length);
@@ -75,28 +72,18 @@ async function findStart({ redis, keys }: LedgerConnection): Promise<string | un
 const EVENT = 'event ';
 
 async function readFromEvents(
-  { redis, keys }: LedgerConnection,
+  connection: LedgerConnection,
   olderThan: string | undefined,
   limit: number,
-): Promise<{ activities: Activity[]; next: string | undefined }> {
-  const activities: Activity[] = [];
-  let place = olderThan;
-  for (let searched = 0; searched < SEARCHED_EVENTS; searched += EVENTS_PER_READ) {
-    const start = place === undefined ? '+' : `(${place}`;
-    const events = await ask(redis.xrevrange(keys.events, start, '-', 'COUNT', EVENTS_PER_READ));
-    for (const [eventId, pairs] of events) {
-      place = eventId;
-      if (pairsToRecord(pairs)['by'] === '') continue;
-      activities.push(parseAct(pairs));
-      if (activities.length === limit) return { activities, next: `${EVENT}${place}` };
-    }
-    if (events.length < EVENTS_PER_READ) return { activities, next: undefined };
-  }
-  return { activities, next: `${EVENT}${place ?? ''}` };
+): Promise<{ readonly activities: readonly Activity[]; readonly next: string | undefined }> {
+  const toAct = (_: string, fields: PayoutRecord): Activity | undefined =>
+    fields['by'] === '' ? undefined : parseAct(fields);
+  const { found, next } = await searchEvents(connection, olderThan, limit, toAct);
+  return { activities: found, next: next === undefined ? undefined : `${EVENT}${next}` };
 }
 
-function parseAct(pairs: readonly string[]): Activity {
-  const { type, payoutId = '', from = '', to = '', at = '', by = '', reason = '', count } = pairsToRecord(pairs);
+function parseAct(fields: PayoutRecord): Activity {
+  const { type, payoutId = '', from = '', to = '', at = '', by = '', reason = '', count } = fields;
   return {
     at: new Date(Number(at)).toISOString(),
     by,

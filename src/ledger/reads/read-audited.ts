@@ -1,8 +1,9 @@
 import { Cluster, type Redis } from 'ioredis';
 import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
-import { pairsToRecord, parseRecord, type PayoutRecord } from '../payout-record.js';
+import { parseRecord, type PayoutRecord } from '../payout-record.js';
 import { type Payout, UnreadableRecordError } from '../payout.js';
 import type { SendAttempt } from '../sender-ledger.js';
+import { searchEvents, timeOfEvent } from './state-events.js';
 
 export type AuditedRecord =
   | { readonly kind: 'payout'; readonly payout: Payout; readonly attempts: KnownAttempts }
@@ -111,31 +112,17 @@ export interface BegunSend {
   readonly storedAt: number;
 }
 
-/** A page may be short or empty and still have a next one. */
-const SEARCHED_EVENTS = 5_000;
-const EVENTS_PER_READ = 1_000;
-
 /** The newest sends first, as far as events are kept. For people: someone who can write to Redis can alter it. */
 export async function readSends(
-  { redis, keys }: LedgerConnection,
+  connection: LedgerConnection,
   limit: number,
   before?: string,
 ): Promise<{ readonly sends: readonly BegunSend[]; readonly next: string | undefined }> {
-  const sends: BegunSend[] = [];
-  let place = before;
-  for (let searched = 0; searched < SEARCHED_EVENTS; searched += EVENTS_PER_READ) {
-    const start = place === undefined ? '+' : `(${place}`;
-    const events = await ask(redis.xrevrange(keys.events, start, '-', 'COUNT', EVENTS_PER_READ));
-    for (const [eventId, pairs] of events) {
-      place = eventId;
-      const { type, to, payoutId = '', at } = pairsToRecord(pairs);
-      // Adoptions move payouts too; only a begin leads to this state.
-      const isBegin = type === 'state' && to === 'sending' && !Number.isNaN(new Date(Number(at)).getTime());
-      if (!isBegin) continue;
-      sends.push({ payoutId, at: Number(at), storedAt: Number(eventId.split('-')[0]) });
-      if (sends.length === limit) return { sends, next: place };
-    }
-    if (events.length < EVENTS_PER_READ) return { sends, next: undefined };
-  }
-  return { sends, next: place };
+  // Adoptions move payouts too; only a begin leads to this state.
+  const toSend = (eventId: string, { type, to, payoutId = '', at }: PayoutRecord): BegunSend | undefined =>
+    type === 'state' && to === 'sending' && !Number.isNaN(new Date(Number(at)).getTime())
+      ? { payoutId, at: Number(at), storedAt: timeOfEvent(eventId) }
+      : undefined;
+  const { found, next } = await searchEvents(connection, before, limit, toSend);
+  return { sends: found, next };
 }

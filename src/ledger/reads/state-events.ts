@@ -1,6 +1,6 @@
 import { replyCode } from '../../base/redis.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
-import { pairsToRecord } from '../payout-record.js';
+import { pairsToRecord, type PayoutRecord } from '../payout-record.js';
 import { isPayoutState, PAYOUT_STATES, type PayoutState } from '../states.js';
 
 export interface StateEvent {
@@ -58,6 +58,38 @@ export async function readEventsAfter(
   if (after === STREAM_BEGINNING) return readStateEvents(connection, '-', limit);
   const [first, ...events] = await readStateEvents(connection, after, limit + 1);
   return first?.eventId === after ? events : undefined;
+}
+
+const SEARCHED_EVENTS = 5_000;
+const EVENTS_PER_READ = 1_000;
+
+/**
+ * Searches events backwards. A page may be short or empty and still have a next one.
+ * @param before - the event to begin behind; undefined for the newest
+ * @param parse - returns undefined for an event that is not wanted
+ * @returns `next` is the next page's `before`; undefined at the end
+ */
+export async function searchEvents<Found>(
+  { redis, keys }: LedgerConnection,
+  before: string | undefined,
+  limit: number,
+  parse: (eventId: string, fields: PayoutRecord) => Found | undefined,
+): Promise<{ readonly found: readonly Found[]; readonly next: string | undefined }> {
+  const found: Found[] = [];
+  let place = before;
+  for (let searched = 0; searched < SEARCHED_EVENTS; searched += EVENTS_PER_READ) {
+    const start = place === undefined ? '+' : `(${place}`;
+    const events = await ask(redis.xrevrange(keys.events, start, '-', 'COUNT', EVENTS_PER_READ));
+    for (const [eventId, pairs] of events) {
+      place = eventId;
+      const each = parse(eventId, pairsToRecord(pairs));
+      if (each === undefined) continue;
+      found.push(each);
+      if (found.length === limit) return { found, next: place };
+    }
+    if (events.length < EVENTS_PER_READ) return { found, next: undefined };
+  }
+  return { found, next: place };
 }
 
 /** Negative if the first is older, 0 if they are the same. */

@@ -14,7 +14,7 @@ import { readQueuedSums, type CurrencySum } from '../../ledger/reads/statistics.
 import { countDueJobs, countDuePayouts } from '../../queues/job-balance.js';
 import { findForeignSettings, type ForeignSetting, type PayoutQueues } from '../../queues/payout-queues.js';
 import { toRedisError } from '../../base/redis.js';
-import type { AccountStatus } from '../account-worker-options.js';
+import type { AccountStatus } from '../account-runtime.js';
 import type { AccountWorker } from '../account-worker.js';
 
 export type MonitoredAccount = Pick<

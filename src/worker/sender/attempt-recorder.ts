@@ -1,35 +1,38 @@
 import type { Clock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
-import type { Logger } from '../../base/logger.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
-import type { SendJournal } from '../../journal/send-journal.js';
-import type { SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
+import type { SendAttempt } from '../../ledger/sender-ledger.js';
 import { blockedReasonOf } from './kept-pause.js';
-import type { LedgerCheck, OwnAttempts } from './ledger-check.js';
+import type { LedgerCheck } from './ledger-check.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
+import type { SenderRuntime } from './sender-runtime.js';
 
-interface AttemptRecorderOptions {
-  readonly clock: Clock;
-  readonly ledger: Pick<SenderLedger, 'revertSend'>;
-  readonly journal: Pick<SendJournal, 'noteOutcome'>;
-  readonly ownAttempts: OwnAttempts;
-  readonly check: Pick<LedgerCheck, 'mayAnotherHaveSent'>;
-  readonly outcomes: OutcomeRecorder;
-  readonly stopGrace: StopGrace;
-  /** Called with the reason while Redis rejects an outcome, then with undefined. */
-  readonly onUnrecordable: (reason: string | undefined) => void;
-  readonly logger: Logger;
-}
+/** Called with the reason while Redis rejects an outcome, then with undefined. */
+export type OnUnrecordable = (reason: string | undefined) => void;
 
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 2_000;
 
 export class AttemptRecorder {
-  readonly #options: AttemptRecorderOptions;
+  readonly outcomes: OutcomeRecorder;
+  readonly #runtime: SenderRuntime;
+  readonly #check: LedgerCheck;
+  readonly #stopGrace: StopGrace;
+  readonly #onUnrecordable: OnUnrecordable;
   #lastFinished: { attempt: SendAttempt; outcome: SentOutcome } | undefined;
 
-  constructor(options: AttemptRecorderOptions) {
-    this.#options = options;
+  constructor(
+    runtime: SenderRuntime,
+    check: LedgerCheck,
+    outcomes: OutcomeRecorder,
+    stopGrace: StopGrace,
+    onUnrecordable: OnUnrecordable,
+  ) {
+    this.#runtime = runtime;
+    this.#check = check;
+    this.outcomes = outcomes;
+    this.#stopGrace = stopGrace;
+    this.#onUnrecordable = onUnrecordable;
   }
 
   /**
@@ -37,18 +40,20 @@ export class AttemptRecorder {
    * apart. It stays tracked, because its begin may still take effect.
    */
   async revert(attempt: SendAttempt, reason: string): Promise<void> {
-    const { journal, ledger, clock, ownAttempts, check } = this.#options;
+    const { journal, senderLedger, clock } = this.#runtime;
+    const { ownAttempts } = this.#check;
     journal.noteOutcome(attempt, { kind: 'not_sent', reason }, clock.wallNow());
-    if (await check.mayAnotherHaveSent(attempt)) {
+    if (await this.#check.mayAnotherHaveSent(attempt)) {
       ownAttempts.release(attempt);
       return;
     }
     ownAttempts.trackUnwritten(attempt);
-    await this.#untilRecorded('put back', attempt, async () => ledger.revertSend(attempt, reason));
+    await this.#untilRecorded('put back', attempt, async () => senderLedger.revertSend(attempt, reason));
   }
 
   async finish(attempt: SendAttempt, outcome: SentOutcome): Promise<void> {
-    const { journal, clock, outcomes } = this.#options;
+    const { journal, clock } = this.#runtime;
+    const { outcomes } = this;
     this.#lastFinished = { attempt, outcome };
     journal.noteOutcome(attempt, toResult(outcome), clock.wallNow());
     const result = await this.#untilRecorded('record the outcome', attempt, async () =>
@@ -64,7 +69,7 @@ export class AttemptRecorder {
    */
   async confirmLast(): Promise<void> {
     if (this.#lastFinished === undefined) return;
-    const { outcomes } = this.#options;
+    const { outcomes } = this;
     const { attempt, outcome } = this.#lastFinished;
     const result = await outcomes.record(attempt, toResult(outcome), blockedReasonOf(outcome));
     if (result.recorded) outcomes.report(attempt, toResult(outcome), result);
@@ -76,13 +81,13 @@ export class AttemptRecorder {
     { payoutId }: SendAttempt,
     call: () => Promise<Reply>,
   ): Promise<Reply | undefined> {
-    const { clock, stopGrace, onUnrecordable, logger } = this.#options;
-    const isOver = stopGrace.start();
+    const { clock, logger } = this.#runtime;
+    const isOver = this.#stopGrace.start();
     let isUnrecordable = false;
     for (let delayMs = RETRY_MIN_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
       try {
         const reply = await call();
-        if (isUnrecordable) onUnrecordable(undefined);
+        if (isUnrecordable) this.#onUnrecordable(undefined);
         return reply;
       } catch (error) {
         const { message } = error as Error;
@@ -90,7 +95,7 @@ export class AttemptRecorder {
           logger.warn({ payoutId, error: message, retryInMs: delayMs }, `cannot ${what}: Redis unavailable`);
         } else {
           isUnrecordable = true;
-          onUnrecordable(`cannot ${what}, payout ${payoutId}: ${message}`);
+          this.#onUnrecordable(`cannot ${what}, payout ${payoutId}: ${message}`);
           logger.error({ payoutId, error: message, retryInMs: delayMs }, `cannot ${what}: Redis refuses it`);
         }
         if (isOver()) return undefined;
@@ -111,28 +116,25 @@ function toResult(outcome: SentOutcome): SentOutcome {
   }
 }
 
-interface StopGraceOptions {
-  readonly clock: Clock;
-  readonly stop: AbortSignal;
-  readonly graceMs: number;
-}
-
 /** Decides when a stopping process no longer waits for Redis. */
 export class StopGrace {
-  readonly #options: StopGraceOptions;
+  readonly #clock: Clock;
+  readonly #stop: AbortSignal;
+  readonly #graceMs: number;
 
-  constructor(options: StopGraceOptions) {
-    this.#options = options;
+  constructor(clock: Clock, stop: AbortSignal, graceMs: number) {
+    this.#clock = clock;
+    this.#stop = stop;
+    this.#graceMs = graceMs;
   }
 
   /** The grace begins at the stop or now, whichever is later. @returns whether it is over, when called */
   start(): () => boolean {
-    const { clock, stop, graceMs } = this.#options;
     let stoppedAt: number | undefined;
     return () => {
-      if (!stop.aborted) return false;
-      stoppedAt ??= clock.now();
-      return clock.now() - stoppedAt >= graceMs;
+      if (!this.#stop.aborted) return false;
+      stoppedAt ??= this.#clock.now();
+      return this.#clock.now() - stoppedAt >= this.#graceMs;
     };
   }
 }

@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import {
   describeLostJournal,
@@ -9,34 +8,15 @@ import {
 } from '../../journal/find-mismatch.js';
 import type { SendJournal } from '../../journal/send-journal.js';
 import { UnreadableRecordError, type Payout } from '../../ledger/payout.js';
-import type { JournalPlace, KnownJournal, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../base/logger.js';
+import type { KnownJournal, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
 import type { OutcomeRecorder } from './outcome-recorder.js';
-import type { SendAuthority } from './send-authority.js';
 import type { StatusTracker } from './send-report.js';
-
-interface JournalAuditOptions {
-  readonly clock: Clock;
-  readonly ledger: Pick<
-    SenderLedger,
-    'readSender' | 'readPayout' | 'findForgottenSends' | 'findSignedBefore' | 'object'
-  >;
-  readonly journal: SendJournal;
-  readonly journalPlace: JournalPlace;
-  readonly audience: string;
-  /** Payouts must be signed. Their signatures then show whether they are older than the journal. */
-  readonly isSigned: boolean;
-  readonly authority?: SendAuthority | undefined;
-  readonly outcomes: OutcomeRecorder;
-  readonly status: StatusTracker;
-  readonly logger: Logger;
-}
+import type { SenderRuntime } from './sender-runtime.js';
 
 export const ADOPT_HINT =
   'nothing is sent: journal and ledger contradict each other. Restore the newest copy of the Redis data if there is one; ' +
   'else `payouts stats` shows the `payouts adopt-ledger` command that ends this';
-const JOURNAL_HINT =
-  'this process sends nothing: its send journal cannot be trusted. See docs/runbooks/journal.md';
+const JOURNAL_HINT = 'this process sends nothing: its send journal cannot be trusted. See docs/runbooks/journal.md';
 
 export const UNKNOWING_HINT =
   'this process sends nothing: its send journal cannot know what was sent before it began. See docs/runbooks/journal.md';
@@ -46,8 +26,7 @@ export function describeUnadopted(bornAt: number): string {
   return `Payouts wait that were signed before the send journal of this host began (${new Date(bornAt).toISOString()}), so it cannot know whether they were sent. A host whose journal knows may send them. Otherwise compare them with the gateway's records and run \`payouts audit adopt-journal --reason WHY\` on this host.`;
 }
 
-const GATEWAY_HINT =
-  'this process sends nothing: the ledger is of another gateway. See docs/runbooks/other-gateway.md';
+const GATEWAY_HINT = 'this process sends nothing: the ledger is of another gateway. See docs/runbooks/other-gateway.md';
 
 export function describeOtherGateway(ledger: string, own: string): string {
   return `This Redis has the payouts of "${ledger}", and this worker pays at "${own}". Correct REDIS_URL or GATEWAY_BASE_URL. If it is the same gateway under another name, set PAYOUT_AUDIENCE to the former, or run \`payouts adopt-ledger --gateway --reason WHY\`.`;
@@ -55,12 +34,6 @@ export function describeOtherGateway(ledger: string, own: string): string {
 
 const STALLED =
   'The disk of the send journal does not answer: nothing is sent until it does. Check the disk or its mount.';
-
-interface CannotKnowOptions {
-  readonly ledger: Pick<SenderLedger, 'findSignedBefore' | 'readPayout'>;
-  readonly journal: Pick<SendJournal, 'bornAt' | 'journalId'>;
-  readonly authority?: SendAuthority | undefined;
-}
 
 /**
  * Whether payouts wait that were signed before this journal began, so that it must be adopted first.
@@ -70,16 +43,23 @@ interface CannotKnowOptions {
  * @throws RedisUnavailableError
  */
 export async function cannotKnow(
-  { ledger, journal, authority }: CannotKnowOptions,
+  {
+    senderLedger,
+    journal,
+    authority,
+  }: Pick<SenderRuntime, 'authority'> & {
+    readonly senderLedger: Pick<SenderLedger, 'findSignedBefore' | 'readPayout'>;
+    readonly journal: Pick<SendJournal, 'bornAt' | 'journalId'>;
+  },
   journals: readonly KnownJournal[],
   atTurn?: string,
 ): Promise<boolean> {
   const enough = journals.some(({ journalId }) => journalId !== journal.journalId) ? 1 : 2;
   let found = atTurn === undefined ? 0 : 1;
   if (found >= enough) return true;
-  for (const payoutId of await ledger.findSignedBefore(journal.bornAt)) {
+  for (const payoutId of await senderLedger.findSignedBefore(journal.bornAt)) {
     if (payoutId === atTurn) continue;
-    const payout = await readReadable(ledger, payoutId);
+    const payout = await readReadable(senderLedger, payoutId);
     const permit = payout && authority?.permit(payout);
     if (permit?.kind === 'refused' && permit.hold.reason === 'before_birth') found += 1;
     if (found >= enough) return true;
@@ -102,12 +82,19 @@ async function readReadable(ledger: Pick<SenderLedger, 'readPayout'>, payoutId: 
  * writing the ledger throws RedisUnavailableError.
  */
 export class JournalAudit {
-  readonly #options: JournalAuditOptions;
+  readonly #runtime: SenderRuntime;
+  readonly #outcomes: OutcomeRecorder;
+  readonly #status: StatusTracker;
+  readonly #isSigned: boolean;
   /** The ledger has all the journal's outcomes since this process was last the sender. */
   #hasReplayed = false;
 
-  constructor(options: JournalAuditOptions) {
-    this.#options = options;
+  /** @param isSigned - payouts must be signed: their signatures then show whether they are older than the journal */
+  constructor(runtime: SenderRuntime, outcomes: OutcomeRecorder, status: StatusTracker, isSigned: boolean) {
+    this.#runtime = runtime;
+    this.#outcomes = outcomes;
+    this.#status = status;
+    this.#isSigned = isSigned;
   }
 
   /**
@@ -116,57 +103,64 @@ export class JournalAudit {
    * @returns why nothing may be sent
    */
   async findMismatch(): Promise<string | undefined> {
-    const { journal, ledger, status } = this.#options;
+    const { journal, senderLedger } = this.#runtime;
     let unread: string | undefined;
     try {
       await journal.reload();
     } catch (error) {
       unread = (error as Error).message;
-      status.refuse(unread, JOURNAL_HINT);
+      this.#status.refuse(unread, JOURNAL_HINT);
       // What was read and written before the disk hung is in memory. If Redis forgets it now, no other process may know
       // it.
       if (!journal.isStalled) return unread;
     }
     const read = snapshotJournal(journal);
-    const view = await ledger.readSender();
+    const view = await senderLedger.readSender();
     // Nothing is exchanged with the ledger of another gateway.
-    if (view.audience !== undefined && view.audience !== this.#options.audience) {
+    if (view.audience !== undefined && view.audience !== this.#runtime.audience) {
       return this.refuseGateway(view.audience);
     }
-    const mismatch = await findMismatch(read, view, ledger);
+    const mismatch = await findMismatch(read, view, senderLedger);
     if (unread !== undefined && mismatch?.kind !== 'ledger') return unread;
     if (mismatch === undefined) {
       await this.#notePeers(view);
       await this.#replayOutcomes();
       const unknowing = await this.#findUnknowing(view);
-      if (unknowing === undefined) status.endRefusal();
-      else status.refuse(unknowing, UNKNOWING_HINT);
+      if (unknowing === undefined) this.#status.endRefusal();
+      else this.#status.refuse(unknowing, UNKNOWING_HINT);
       return unknowing;
     }
-    status.refuse(mismatch.reason, mismatch.kind === 'ledger' ? ADOPT_HINT : JOURNAL_HINT);
+    this.#status.refuse(mismatch.reason, mismatch.kind === 'ledger' ? ADOPT_HINT : JOURNAL_HINT);
     const isNoted = view.objections.some(({ journalId }) => journalId === journal.journalId);
     if (mismatch.kind === 'ledger' && !isNoted) await this.object(mismatch);
     return mismatch.reason;
   }
 
   refuseGateway(audience: string): string {
-    const reason = describeOtherGateway(audience, this.#options.audience);
-    this.#options.status.refuse(reason, GATEWAY_HINT);
+    const reason = describeOtherGateway(audience, this.#runtime.audience);
+    this.#status.refuse(reason, GATEWAY_HINT);
     return reason;
   }
 
   /** Sets a refusal if the journal's disk hangs. @returns whether it does */
   refuseStalled(): boolean {
-    const { journal, status } = this.#options;
-    if (journal.isStalled) status.refuse(STALLED, JOURNAL_HINT);
+    const { journal } = this.#runtime;
+    if (journal.isStalled) this.#status.refuse(STALLED, JOURNAL_HINT);
     return journal.isStalled;
   }
 
   /** From then on no process begins a send. */
   async object({ kind, reason }: LedgerMismatch): Promise<void> {
-    const { journal, journalPlace, ledger, clock } = this.#options;
+    const { journal, journalPlace, senderLedger, clock } = this.#runtime;
     const { journalId, ledger: known } = journal;
-    await ledger.object({ journalId, kind, reason, ...journalPlace, sends: known?.sends ?? 0, at: clock.wallNow() });
+    await senderLedger.object({
+      journalId,
+      kind,
+      reason,
+      ...journalPlace,
+      sends: known?.sends ?? 0,
+      at: clock.wallNow(),
+    });
   }
 
   /** This process was the sender: its last outcomes may be in the journal only. */
@@ -176,17 +170,17 @@ export class JournalAudit {
 
   /** Whether the journal has all sends of the account. The ledger may have come back older and lack later senders. */
   hasAllSends({ sendCount, lastJournalId, journals }: SenderView): boolean {
-    const { journalId, peers } = this.#options.journal;
+    const { journalId, peers } = this.#runtime.journal;
     if (sendCount > 0 && lastJournalId !== journalId) return false;
     return [...journals, ...peers].every((known) => known.journalId === journalId);
   }
 
   /** Whether this journal may lack earlier sends and no operator adopted it. Stops this process only. */
   async #findUnknowing(view: SenderView): Promise<string | undefined> {
-    const { journal, journalPlace, isSigned } = this.#options;
+    const { journal, journalPlace } = this.#runtime;
     const { bornAt } = journal;
     if (bornAt === 0) return undefined;
-    if (isSigned) return (await cannotKnow(this.#options, view.journals)) ? describeUnadopted(bornAt) : undefined;
+    if (this.#isSigned) return (await cannotKnow(this.#runtime, view.journals)) ? describeUnadopted(bornAt) : undefined;
     if (journal.ledger !== undefined) return undefined;
     const own = findOwnJournals(view, journalPlace.host);
     if (own.length === 0) return undefined;
@@ -195,7 +189,7 @@ export class JournalAudit {
 
   /** Binds a journal that is new on this host, or whose ledger was adopted elsewhere. */
   async bind(view: SenderView, epoch: number): Promise<void> {
-    const { journal, logger } = this.#options;
+    const { journal, logger } = this.#runtime;
     if (journal.ledger?.ledgerId === view.ledgerId) return;
     if (journal.ledger === undefined && view.sendCount > 0) {
       logger.warn(
@@ -210,20 +204,19 @@ export class JournalAudit {
   /** Runs even while another process sends: only this journal may know the outcome of an `unknown` payout. */
   async #replayOutcomes(): Promise<void> {
     if (this.#hasReplayed) return;
-    const { outcomes, logger } = this.#options;
     try {
-      this.#hasReplayed = await outcomes.replayAll();
+      this.#hasReplayed = await this.#outcomes.replayAll();
     } catch (error) {
       if (error instanceof RedisUnavailableError) throw error;
       // An outcome that Redis rejects must not stop the account, but operators must see it.
-      logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
+      this.#runtime.logger.error({ error: (error as Error).message }, 'cannot record an outcome of the send journal');
       this.#hasReplayed = true;
     }
   }
 
   /** This journal then knows what else must be read if Redis forgets it. */
   async #notePeers({ journals }: SenderView): Promise<void> {
-    const { journal } = this.#options;
+    const { journal } = this.#runtime;
     const known = [journal.journalId, ...journal.peers.map(({ journalId }) => journalId)];
     const unknown = journals.filter(({ journalId }) => !known.includes(journalId));
     if (unknown.length > 0) await journal.notePeers(unknown);

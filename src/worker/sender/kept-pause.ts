@@ -1,44 +1,32 @@
-import type { Clock } from '../../base/clock.js';
-import type { Logger } from '../../base/logger.js';
 import type { SentOutcome, WithdrawOutcome } from '../../gateway/gateway.js';
 import { findStopSign } from '../../gateway/stop-sign.js';
-import type { SendJournal } from '../../journal/send-journal.js';
-import type { SenderLedger } from '../../ledger/sender-ledger.js';
 import type { ResumeAuthority } from './send-authority.js';
-import type { WorkerObserver } from './worker-observer.js';
-
-interface KeptPauseOptions {
-  readonly clock: Clock;
-  readonly ledger: Pick<SenderLedger, 'readSender'>;
-  readonly journal: SendJournal;
-  readonly authority: ResumeAuthority;
-  readonly settings: { readonly maxRejectionsInARow: number; readonly maxUnknownsInARow: number };
-  readonly observer: Pick<WorkerObserver, 'signatureRefused'>;
-  readonly logger: Logger;
-}
+import type { SenderRuntime } from './sender-runtime.js';
 
 /**
  * Keeps each pause in the journal, so that deleting it from Redis does not end it. Only an unused act that an operator
  * signed later does.
  */
 export class KeptPause {
-  readonly #options: KeptPauseOptions;
+  readonly #runtime: SenderRuntime;
+  readonly #authority: ResumeAuthority;
   #noting: Promise<void> = Promise.resolve();
   #reported: string | undefined;
   #inARow: { readonly kind: WithdrawOutcome['kind']; readonly count: number } | undefined;
 
-  constructor(options: KeptPauseOptions) {
-    this.#options = options;
+  constructor(runtime: SenderRuntime, authority: ResumeAuthority) {
+    this.#runtime = runtime;
+    this.#authority = authority;
   }
 
   /** Never throws: if this fails, the next try to send repeats it. */
   note(reason: string): void {
     // An act signed before this moment does not end the pause, however late the journal is written.
-    const at = this.#options.clock.wallNow();
+    const at = this.#runtime.clock.wallNow();
     this.#noting = this.#noting
       .then(async () => this.#write({ at, reason }))
       .catch((error: unknown) => {
-        this.#options.logger.error({ error: (error as Error).message }, 'the pause could not be journaled');
+        this.#runtime.logger.error({ error: (error as Error).message }, 'the pause could not be journaled');
       });
   }
 
@@ -50,7 +38,7 @@ export class KeptPause {
     const { kind } = outcome;
     const count = this.#inARow?.kind === kind ? this.#inARow.count + 1 : 1;
     this.#inARow = { kind, count };
-    const { maxRejectionsInARow, maxUnknownsInARow } = this.#options.settings;
+    const { maxRejectionsInARow, maxUnknownsInARow } = this.#runtime.settings;
     const limit = kind === 'rejected' ? maxRejectionsInARow : kind === 'unknown' ? maxUnknownsInARow : Infinity;
     const reason = blockedReasonOf(outcome) ?? (count < limit ? undefined : `${count} ${kind} in a row`);
     if (reason !== undefined) this.note(reason);
@@ -58,11 +46,11 @@ export class KeptPause {
 
   /** Why this worker keeps the account paused, whatever Redis says. */
   get reason(): string | undefined {
-    return this.#options.journal.pausedReason;
+    return this.#runtime.journal.pausedReason;
   }
 
   async #write(paused: { readonly at: number; readonly reason: string }): Promise<void> {
-    const { journal } = this.#options;
+    const { journal } = this.#runtime;
     if (journal.pausedAt === undefined) await journal.notePaused(paused);
   }
 
@@ -72,15 +60,15 @@ export class KeptPause {
    * @throws RedisUnavailableError; Error if the journal cannot be written
    */
   async find(): Promise<string | undefined> {
-    const { authority, journal, ledger } = this.#options;
+    const { journal, senderLedger } = this.#runtime;
     await this.#noting;
     const { pausedAt } = journal;
     if (pausedAt === undefined) return undefined;
-    const { pausedReason, resumeAct } = await ledger.readSender();
+    const { pausedReason, resumeAct } = await senderLedger.readSender();
     if (pausedReason !== undefined) return pausedReason;
-    const verdict = authority.judgeResume(resumeAct, pausedAt);
+    const verdict = this.#authority.judgeResume(resumeAct, pausedAt);
     if (verdict.kind === 'refused') return this.#refuse(verdict.message);
-    await journal.noteResumed({ at: this.#options.clock.wallNow(), act: verdict.actHash });
+    await journal.noteResumed({ at: this.#runtime.clock.wallNow(), act: verdict.actHash });
     this.#reported = undefined;
     this.#inARow = undefined;
     return undefined;
@@ -89,8 +77,8 @@ export class KeptPause {
   #refuse(message: string): string {
     const reason = `The pause in the send journal of this worker was not ended by a signed act: ${message}. Run \`payouts resume --key FILE\`.`;
     if (reason !== this.#reported) {
-      this.#options.logger.error({ reason }, 'a pause in the send journal was not ended by a signed act');
-      this.#options.observer.signatureRefused('resume', true);
+      this.#runtime.logger.error({ reason }, 'a pause in the send journal was not ended by a signed act');
+      this.#runtime.observer.signatureRefused('resume', true);
     }
     this.#reported = reason;
     return reason;

@@ -1,36 +1,9 @@
-import { isAborted, type Clock } from '../../base/clock.js';
+import { isAborted, onAnyClock } from '../../base/clock.js';
 import { UnsupportedFormatError } from '../../base/errors.js';
-import type { Logger } from '../../base/logger.js';
-import {
-  isSameLease,
-  type KnownJournal,
-  type Lease,
-  type SenderLedger,
-  type SenderView,
-} from '../../ledger/sender-ledger.js';
+import { describeJournal } from '../../journal/send-journal.js';
+import { isSameLease, type Lease, type SenderView } from '../../ledger/sender-ledger.js';
 import type { JournalAudit } from './journal-audit.js';
-
-export interface LeaseKeeperOptions {
-  readonly clock: Clock;
-  readonly ledger: SenderLedger;
-  /** Unique for every start of a process: a restarted process is another sender. */
-  readonly owner: string;
-  readonly describeJournal: () => KnownJournal;
-  /** Journals unused for longer are forgotten: their files are gone. */
-  readonly journalKeptMs: number;
-  /** Without a heartbeat for this long, the lease may be taken over. */
-  readonly leaseMs: number;
-  /** Silence after a take-over, before the first send. */
-  readonly quarantineMs: number;
-  /** Silence before the first send in any case. */
-  readonly intervalMs: number;
-  /** How long an unanswered request may still be written and in flight. */
-  readonly awaitingAnswerMs: (inFlightMs: number) => number;
-  /** A ledger that contradicts the journal gets no new epoch, which would hide that it is an older copy. */
-  readonly audit: Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>;
-  readonly onUnsupported: (reason: string) => void;
-  readonly logger: Logger;
-}
+import type { SenderRuntime } from './sender-runtime.js';
 
 /** The ledger as read, and since when its lease has shown no heartbeat. */
 interface LeaseObservation {
@@ -72,36 +45,47 @@ const COMPARE_EVERY_MS = 10_000;
  * Key expiry and the clock of Redis are not used, because they jump.
  */
 export class LeaseKeeper {
-  readonly #options: LeaseKeeperOptions;
+  readonly #runtime: SenderRuntime;
+  readonly #audit: Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>;
+  readonly #onUnsupported: (reason: string) => void;
 
-  constructor(options: LeaseKeeperOptions) {
-    this.#options = options;
+  /** @param audit - a ledger that contradicts the journal gets no new epoch, which would hide that it is an older copy */
+  constructor(
+    runtime: SenderRuntime,
+    audit: Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>,
+    onUnsupported: (reason: string) => void,
+  ) {
+    this.#runtime = runtime;
+    this.#audit = audit;
+    this.#onUnsupported = onUnsupported;
   }
 
   /** @returns undefined if the signal was aborted first */
   async acquire(signal: AbortSignal): Promise<HeldLease | undefined> {
-    const { clock, ledger, owner, leaseMs, describeJournal, journalKeptMs } = this.#options;
+    const { clock, senderLedger, journal, journalPlace, journalKeptMs, settings, logger } = this.#runtime;
+    const owner = this.#runtime.makeOwner();
     let observed: LeaseObservation | undefined;
     let comparedAt = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
       try {
         const askedAt = clock.now();
-        const view = await ledger.readSender();
+        const view = await senderLedger.readSender();
         // A ledger that came back older, or empty, concerns standby processes too.
         const mustCompare = !isLater(view, observed?.view) || askedAt - comparedAt >= COMPARE_EVERY_MS;
         observed = {
           view,
           since: observed !== undefined && isSameLease(observed.view.lease, view.lease) ? observed.since : clock.now(),
         };
-        const isFree = view.lease?.released === true || askedAt - observed.since >= leaseMs;
+        const isFree = view.lease?.released === true || askedAt - observed.since >= settings.leaseMs;
         if (mustCompare || isFree) {
           comparedAt = askedAt;
-          if ((await this.#options.audit.findMismatch()) !== undefined) {
+          if ((await this.#audit.findMismatch()) !== undefined) {
             observed = undefined;
             await clock.sleep(COMPARE_AGAIN_MS, signal);
           } else if (isFree) {
             const forgetBefore = clock.wallNow() - journalKeptMs;
-            const epoch = await ledger.acquireLease(owner, view, describeJournal(), forgetBefore);
+            const own = describeJournal(journal, journalPlace, clock.wallNow());
+            const epoch = await senderLedger.acquireLease(owner, view, own, forgetBefore);
             if (epoch !== undefined) return await this.#begin({ owner, epoch }, view);
             observed = undefined;
           }
@@ -109,20 +93,20 @@ export class LeaseKeeper {
       } catch (error) {
         // The holder cannot reach an unavailable Redis either, so the silence so far proves nothing.
         observed = undefined;
-        if (error instanceof UnsupportedFormatError) this.#options.onUnsupported(error.message);
-        this.#options.logger.debug({ error: (error as Error).message }, 'cannot watch the lease');
+        if (error instanceof UnsupportedFormatError) this.#onUnsupported(error.message);
+        logger.debug({ error: (error as Error).message }, 'cannot watch the lease');
       }
-      await clock.sleep(this.#watchEveryMs, signal);
+      await clock.sleep(this.#lookEveryMs, signal);
     }
     return undefined;
   }
 
-  get #watchEveryMs(): number {
-    return Math.min(HEARTBEAT_EVERY_MS, this.#options.leaseMs / 5);
+  get #lookEveryMs(): number {
+    return Math.min(HEARTBEAT_EVERY_MS, this.#runtime.settings.leaseMs / 5);
   }
 
   async #begin(lease: Lease, { lease: before }: SenderView): Promise<HeldLease> {
-    const { clock, ledger, logger } = this.#options;
+    const { clock, senderLedger, logger } = this.#runtime;
     const lost = new AbortController();
     const stop = new AbortController();
     const wonAt = clock.now();
@@ -130,7 +114,7 @@ export class LeaseKeeper {
     const acknowledged = { heartbeat: 0 };
     void this.#keepAlive(lease, acknowledged, lost, stop.signal);
     try {
-      const view = await ledger.readSender();
+      const view = await senderLedger.readSender();
       const holdOffMs = this.#holdOffMs(view, before?.released === true);
       logger.info({ epoch: lease.epoch, holdOffMs, unanswered: view.awaitingAnswer }, 'acquired sender lease');
       return {
@@ -141,7 +125,7 @@ export class LeaseKeeper {
         lost: lost.signal,
         release: async () => {
           stop.abort();
-          if (!lost.signal.aborted) await ledger.releaseLease(lease);
+          if (!lost.signal.aborted) await senderLedger.releaseLease(lease);
         },
         stopHeartbeat: () => {
           stop.abort();
@@ -154,12 +138,15 @@ export class LeaseKeeper {
   }
 
   #holdOffMs(view: SenderView, wasReleased: boolean): number {
-    const { intervalMs, quarantineMs, awaitingAnswerMs, audit } = this.#options;
-    const { awaitingAnswer, inFlightMs } = view;
+    const { settings, guardMs } = this.#runtime;
+    const { intervalMs, inFlightMaxMs, quarantineMs } = settings;
+    const { awaitingAnswer } = view;
+    const inFlightMs = Math.max(inFlightMaxMs, view.inFlightMs);
     // A Redis that came back older may show an old release. The worker whose journal has the sends since then needs the
     // quarantine to object.
-    const isHandedOver = wasReleased && audit.hasAllSends(view);
-    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, awaitingAnswer ? awaitingAnswerMs(inFlightMs) : 0);
+    const isHandedOver = wasReleased && this.#audit.hasAllSends(view);
+    const answerMs = awaitingAnswer ? onAnyClock(guardMs + inFlightMs) + intervalMs : 0;
+    return Math.max(intervalMs, isHandedOver ? 0 : quarantineMs, answerMs);
   }
 
   async #keepAlive(
@@ -168,16 +155,16 @@ export class LeaseKeeper {
     lost: AbortController,
     stop: AbortSignal,
   ): Promise<void> {
-    const { clock, ledger, logger } = this.#options;
+    const { clock, senderLedger, logger } = this.#runtime;
     while (!stop.aborted) {
       // Not given back: others take over as from a process that died.
-      if (this.#options.audit.refuseStalled()) {
+      if (this.#audit.refuseStalled()) {
         logger.error({ epoch: lease.epoch }, LOST_MESSAGES.stalled);
         lost.abort();
         return;
       }
       try {
-        const heartbeat = await ledger.renewLease(lease);
+        const heartbeat = await senderLedger.renewLease(lease);
         if (heartbeat === undefined || heartbeat <= acknowledged.heartbeat) {
           // This process's own release ends the lease too.
           if (!isAborted(stop))
@@ -190,7 +177,7 @@ export class LeaseKeeper {
         // begin-send checks the lease before every send.
         logger.debug({ error: (error as Error).message }, 'heartbeat failed');
       }
-      await clock.sleep(this.#watchEveryMs, stop);
+      await clock.sleep(this.#lookEveryMs, stop);
     }
   }
 }

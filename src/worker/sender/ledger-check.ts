@@ -1,15 +1,9 @@
 import { findMismatch, type LedgerMismatch, snapshotJournal } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
-import { JournalDamagedError, type ReadableJournal, type SendJournal } from '../../journal/send-journal.js';
-import type { SendAttempt, SenderLedger, SenderView } from '../../ledger/sender-ledger.js';
+import { JournalDamagedError, type ReadableJournal } from '../../journal/send-journal.js';
+import type { SendAttempt, SenderView } from '../../ledger/sender-ledger.js';
 import type { HeldLease } from './lease-keeper.js';
-
-interface LedgerCheckOptions {
-  readonly ledger: SenderLedger;
-  readonly journal: SendJournal;
-  readonly heldLease: HeldLease;
-  readonly ownAttempts: OwnAttempts;
-}
+import type { SenderRuntime } from './sender-runtime.js';
 
 /** The number of sends that a ledger has seen, and the last one's token. */
 interface LineOfSends {
@@ -35,16 +29,19 @@ const OTHER_SENDS: LedgerMismatch = {
  * RedisUnavailableError.
  */
 export class LedgerCheck {
-  readonly #options: LedgerCheckOptions;
+  readonly heldLease: HeldLease;
+  readonly ownAttempts = new OwnAttempts();
+  readonly #runtime: SenderRuntime;
   #line: LineOfSends;
   /** How often another process was found to have written to the journal. */
   #distrusts = 0;
   /** The value of `#distrusts` up to which the journal was compared. */
-  #judged = 0;
+  #compared = 0;
 
-  constructor(options: LedgerCheckOptions) {
-    this.#options = options;
-    const { sendCount, last } = options.heldLease.view;
+  constructor(runtime: SenderRuntime, heldLease: HeldLease) {
+    this.#runtime = runtime;
+    this.heldLease = heldLease;
+    const { sendCount, last } = heldLease.view;
     this.#line = { sendCount, last };
   }
 
@@ -59,7 +56,7 @@ export class LedgerCheck {
   /** @returns undefined if an earlier begin of this process took effect after its reply was lost */
   explainDifference(found: LineOfSends): LedgerMismatch | undefined {
     if (found.sendCount < this.#line.sendCount) return describeLoss(found.sendCount, this.#line.sendCount);
-    if (!this.#options.ownAttempts.hasUnwrittenToken(found.last)) return OTHER_SENDS;
+    if (!this.ownAttempts.hasUnwrittenToken(found.last)) return OTHER_SENDS;
     this.#line = found;
     return undefined;
   }
@@ -70,26 +67,26 @@ export class LedgerCheck {
 
   async findMismatch(): Promise<LedgerMismatch | undefined> {
     const known = this.#line;
-    return this.#compare(await this.#options.ledger.readSender(), known);
+    return this.#compare(await this.#runtime.senderLedger.readSender(), known);
   }
 
   /** @param known - the line of sends before the ledger was read */
   #compare(view: SenderView, known: LineOfSends): LedgerMismatch | undefined {
-    if (view.ledgerId !== this.#options.heldLease.view.ledgerId) return OTHER_LEDGER;
+    if (view.ledgerId !== this.heldLease.view.ledgerId) return OTHER_LEDGER;
     if (view.sendCount < known.sendCount) return describeLoss(view.sendCount, known.sendCount);
     if (!this.#isHolder(view)) return undefined;
     // This process began sends while the ledger was read; the last send seen may be any of them.
     if (this.#line !== known) return undefined;
-    return view.last === known.last || this.#options.ownAttempts.hasUnwrittenToken(view.last) ? undefined : OTHER_SENDS;
+    return view.last === known.last || this.ownAttempts.hasUnwrittenToken(view.last) ? undefined : OTHER_SENDS;
   }
 
   #isHolder({ lease }: SenderView): boolean {
-    const { owner, epoch } = this.#options.heldLease.lease;
+    const { owner, epoch } = this.heldLease.lease;
     return lease?.owner === owner && lease.epoch === epoch;
   }
 
-  get hasUnjudged(): boolean {
-    return this.#judged !== this.#distrusts;
+  get hasUncompared(): boolean {
+    return this.#compared !== this.#distrusts;
   }
 
   /** Blocks every begin until another process's entries in the journal are compared. */
@@ -103,7 +100,7 @@ export class LedgerCheck {
    * If it has this attempt last, and every heartbeat of this process, it is unchanged since the begin.
    */
   async mayAnotherHaveSent(attempt: SendAttempt): Promise<boolean> {
-    const { journal } = this.#options;
+    const { journal } = this.#runtime;
     try {
       if (await journal.changedByOthers()) {
         this.distrustJournal();
@@ -117,9 +114,9 @@ export class LedgerCheck {
   }
 
   async #isLastOf({ token }: SendAttempt): Promise<boolean> {
-    const { ledger, heldLease } = this.#options;
+    const { heldLease } = this;
     const known = this.#line;
-    const view = await ledger.readSender();
+    const view = await this.#runtime.senderLedger.readSender();
     const heartbeat = view.lease?.heartbeat ?? 0;
     const isSame = view.last === token && known.last === token && view.sendCount === known.sendCount;
     return (
@@ -134,27 +131,27 @@ export class LedgerCheck {
    * @returns why nothing may be sent now
    * @throws Error if the journal cannot be read
    */
-  async judgeJournal(): Promise<LedgerConflict | undefined> {
-    const { ledger, journal } = this.#options;
-    if (!this.hasUnjudged && !(await journal.changedByOthers())) return undefined;
+  async compareJournal(): Promise<LedgerConflict | undefined> {
+    const { senderLedger, journal } = this.#runtime;
+    if (!this.hasUncompared && !(await journal.changedByOthers())) return undefined;
     this.distrustJournal();
     // The recovery may read further entries meanwhile; the next call compares them.
     const distrusts = this.#distrusts;
     const read = await this.#readJournal();
-    const view = await ledger.readSender();
+    const view = await senderLedger.readSender();
     const rollback = this.#compare(view, this.#line);
     if (rollback !== undefined) return refuse(rollback);
     // Another process, such as `adopt-ledger`, took the lease; this one has not noticed yet.
     if (!this.#isHolder(view)) return { kind: 'lease_lost' };
     if (read instanceof JournalDamagedError) return refuse({ kind: 'journal', reason: read.message });
-    const mismatch = await findMismatch(read, view, ledger);
+    const mismatch = await findMismatch(read, view, senderLedger);
     if (mismatch !== undefined) return refuse(mismatch);
-    this.#judged = distrusts;
+    this.#compared = distrusts;
     return undefined;
   }
 
   async #readJournal(): Promise<ReadableJournal | JournalDamagedError> {
-    const { journal } = this.#options;
+    const { journal } = this.#runtime;
     try {
       await journal.reload();
       return snapshotJournal(journal);

@@ -1,42 +1,37 @@
 import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
-import type { SendJournal } from '../../journal/send-journal.js';
-import type { FinishResult, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../base/logger.js';
+import type { FinishResult, SendAttempt } from '../../ledger/sender-ledger.js';
 import { findBlockedReason, type KeptPause } from './kept-pause.js';
-
-interface OutcomeRecorderOptions {
-  readonly ledger: SenderLedger;
-  readonly journal: SendJournal;
-  readonly doubtMs: number;
-  readonly maxRejectionsInARow: number;
-  readonly maxUnknownsInARow: number;
-  /** Undefined if pauses are not kept in the journal. */
-  readonly pause?: Pick<KeptPause, 'note'> | undefined;
-  readonly logger: Logger;
-}
+import type { SenderRuntime } from './sender-runtime.js';
 
 /** Journaled outcomes that a process could not record are among the newest. */
 const REPLAYED_SENDS = 10;
 
 /** Records outcomes in the ledger. It needs no lease: an outcome is a fact. Its methods throw RedisUnavailableError. */
 export class OutcomeRecorder {
-  readonly #options: OutcomeRecorderOptions;
+  /** How long a request without a response may be on its way. */
+  readonly doubtMs: number;
+  readonly #runtime: SenderRuntime;
+  readonly #pause: KeptPause | undefined;
 
-  constructor(options: OutcomeRecorderOptions) {
-    this.#options = options;
+  /** @param pause - undefined if pauses are not kept in the journal */
+  constructor(runtime: SenderRuntime, doubtMs: number, pause: KeptPause | undefined) {
+    this.#runtime = runtime;
+    this.doubtMs = doubtMs;
+    this.#pause = pause;
   }
 
   /** @param blockedReason - why the response is about the account rather than the payout */
   async record(attempt: SendAttempt, result: SentOutcome, blockedReason: string | undefined): Promise<FinishResult> {
-    const { ledger, maxRejectionsInARow, maxUnknownsInARow, doubtMs } = this.#options;
+    const { senderLedger, settings } = this.#runtime;
+    const { maxRejectionsInARow, maxUnknownsInARow } = settings;
     const rule = { maxRejectionsInARow, maxUnknownsInARow, ...(blockedReason === undefined ? {} : { blockedReason }) };
-    return ledger.finishSend(attempt, result, rule, doubtMs);
+    return senderLedger.finishSend(attempt, result, rule, this.doubtMs);
   }
 
   report({ payoutId }: SendAttempt, outcome: SentOutcome, { recorded, pausedReason, latePayment }: FinishResult): void {
-    const { logger, pause } = this.#options;
-    if (pausedReason !== undefined) pause?.note(pausedReason);
+    const { logger } = this.#runtime;
+    if (pausedReason !== undefined) this.#pause?.note(pausedReason);
     if (latePayment) {
       logger.error({ payoutId, outcome }, 'payout was paid after it was written off or put back: it may be paid twice');
       return;
@@ -53,12 +48,12 @@ export class OutcomeRecorder {
    * @returns false if the ledger still has one of these payouts as `sending`
    */
   async replayAll(): Promise<boolean> {
-    const { journal, ledger } = this.#options;
+    const { journal, senderLedger } = this.#runtime;
     let isComplete = true;
     for (const { outcome, ...send } of journal.lastSends(REPLAYED_SENDS)) {
       const result = toRecordable(outcome);
       if (result === undefined) continue;
-      const payout = await ledger.readPayout(send.payoutId);
+      const payout = await senderLedger.readPayout(send.payoutId);
       if (payout?.state === 'unknown') await this.replay(send, result);
       if (payout?.state === 'sending') isComplete = false;
     }
@@ -69,7 +64,7 @@ export class OutcomeRecorder {
     const blockedReason = result.kind === 'rejected' ? findBlockedReason(result.message) : undefined;
     const finished = await this.record(attempt, result, blockedReason);
     if (!finished.recorded) return;
-    this.#options.logger.info({ payoutId: attempt.payoutId, outcome: result }, 'recorded the outcome from the journal');
+    this.#runtime.logger.info({ payoutId: attempt.payoutId, outcome: result }, 'recorded the outcome from the journal');
     this.report(attempt, result, finished);
   }
 }

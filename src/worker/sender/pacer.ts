@@ -1,6 +1,7 @@
 import { type Clock, isAborted, onAnyClock } from '../../base/clock.js';
 import { errorCode } from '../../base/errors.js';
-import type { WithdrawConnection, WithdrawGateway } from '../../gateway/gateway.js';
+import type { AccountSettings } from '../../base/settings.js';
+import type { WithdrawConnection } from '../../gateway/gateway.js';
 import type { SendReport } from './send-report.js';
 
 /**
@@ -11,13 +12,8 @@ export function keptIntervalMs(intervalMs: number, minWithdrawGapMs: number): nu
   return Math.max(intervalMs, Math.ceil(onAnyClock(minWithdrawGapMs)));
 }
 
-export interface PacerOptions {
-  readonly clock: Clock;
-  /** Between a response and the next send. */
-  readonly intervalMs: number;
-  /** How long an unanswered request may still be on its way to the gateway. */
-  readonly inFlightMaxMs: number;
-}
+/** `intervalMs` from a response to the next send; an unanswered request may be on its way for `inFlightMaxMs`. */
+export type Pace = Pick<AccountSettings, 'intervalMs' | 'inFlightMaxMs'>;
 
 /**
  * Says when the next withdraw may be written. Uses a monotonic clock only, and never moves the time back.
@@ -26,14 +22,12 @@ export interface PacerOptions {
  */
 export class Pacer {
   readonly #clock: Clock;
-  readonly #intervalMs: number;
-  readonly #inFlightMaxMs: number;
+  readonly #pace: Pace;
   #openAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ clock, intervalMs, inFlightMaxMs }: PacerOptions) {
+  constructor(clock: Clock, pace: Pace) {
     this.#clock = clock;
-    this.#intervalMs = intervalMs;
-    this.#inFlightMaxMs = inFlightMaxMs;
+    this.#pace = pace;
   }
 
   /** On the clock's own scale. */
@@ -52,12 +46,13 @@ export class Pacer {
 
   /** Call it after the complete response: the request has arrived. */
   afterResponse(): void {
-    this.holdUntil(this.#clock.now() + this.#intervalMs);
+    this.holdUntil(this.#clock.now() + this.#pace.intervalMs);
   }
 
   /** The request may still arrive. */
   afterNoResponse(): void {
-    this.holdUntil(this.#clock.now() + onAnyClock(this.#inFlightMaxMs) + this.#intervalMs);
+    const { intervalMs, inFlightMaxMs } = this.#pace;
+    this.holdUntil(this.#clock.now() + onAnyClock(inFlightMaxMs) + intervalMs);
   }
 
   /** Resolves `leadMs` before the slot opens, or on abort. Timers may fire early, hence the loop. */
@@ -78,7 +73,7 @@ const BEGIN_LEAD_MS = 30;
 
 export async function connectInTime(
   pacer: Pacer,
-  gateway: Pick<WithdrawGateway, 'openConnection'>,
+  open: (signal: AbortSignal) => Promise<WithdrawConnection>,
   stop: AbortSignal,
 ): Promise<WithdrawConnection | Extract<SendReport, { kind: 'stopped' | 'not_sent' }>> {
   for (;;) {
@@ -86,7 +81,7 @@ export async function connectInTime(
     if (isAborted(stop)) return { kind: 'stopped' };
     let connection: WithdrawConnection;
     try {
-      connection = await gateway.openConnection(stop);
+      connection = await open(stop);
     } catch (error) {
       if (isAborted(stop)) return { kind: 'stopped' };
       return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };

@@ -1,26 +1,12 @@
-import { type Clock, every } from '../../base/clock.js';
-import type { Logger } from '../../base/logger.js';
+import { every } from '../../base/clock.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
 import { identify } from '../../journal/journal-line.js';
-import type { SendJournal } from '../../journal/send-journal.js';
-import type { ScriptRejection, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
+import type { ScriptRejection, SendAttempt } from '../../ledger/sender-ledger.js';
 import type { AttemptRecorder } from './attempt-recorder.js';
-import type { HeldLease } from './lease-keeper.js';
-import type { LedgerCheck, OwnAttempts } from './ledger-check.js';
-import { type OutcomeRecorder, toRecordable } from './outcome-recorder.js';
+import type { LedgerCheck } from './ledger-check.js';
+import { toRecordable } from './outcome-recorder.js';
 import type { SendReport } from './send-report.js';
-
-interface SendRecoveryOptions {
-  readonly ledger: Pick<SenderLedger, 'readSending' | 'revertSend' | 'markSendsUnknown'>;
-  readonly journal: Pick<SendJournal, 'lastSends'>;
-  readonly heldLease: HeldLease;
-  readonly ownAttempts: OwnAttempts;
-  readonly check: LedgerCheck;
-  readonly attempts: AttemptRecorder;
-  readonly outcomes: OutcomeRecorder;
-  readonly doubtMs: number;
-  readonly logger: Logger;
-}
+import type { SenderRuntime } from './sender-runtime.js';
 
 const LEFT_BEHIND = 'its sender ended before the response came; it may have been sent';
 
@@ -28,10 +14,14 @@ const LEFT_BEHIND = 'its sender ended before the response came; it may have been
  * Repairs sends after a crash, a lost reply or a Redis that came back older. Its methods throw RedisUnavailableError.
  */
 export class SendRecovery {
-  readonly #options: SendRecoveryOptions;
+  readonly #runtime: SenderRuntime;
+  readonly #check: LedgerCheck;
+  readonly #attempts: AttemptRecorder;
 
-  constructor(options: SendRecoveryOptions) {
-    this.#options = options;
+  constructor(runtime: SenderRuntime, check: LedgerCheck, attempts: AttemptRecorder) {
+    this.#runtime = runtime;
+    this.#check = check;
+    this.#attempts = attempts;
   }
 
   /**
@@ -39,16 +29,18 @@ export class SendRecovery {
    * confirmed. Those of earlier senders get the journaled outcome or become `unknown`.
    */
   async resolveLeftovers(): Promise<void> {
-    const { ledger, heldLease, ownAttempts, attempts, doubtMs, logger } = this.#options;
+    const { senderLedger, logger } = this.#runtime;
+    const { heldLease, ownAttempts } = this.#check;
     const left: SendAttempt[] = [];
-    for (const attempt of await ledger.readSending()) {
+    for (const attempt of await senderLedger.readSending()) {
       if (ownAttempts.isCurrent(attempt)) continue;
       if (ownAttempts.isUnwritten(attempt)) await this.#putBackUnwritten(attempt);
       else if (!(await this.#resolveByJournal(attempt))) left.push(attempt);
     }
     if (left.length === 0) return;
-    await attempts.confirmLast();
-    for (const payoutId of (await ledger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, doubtMs)) ?? []) {
+    await this.#attempts.confirmLast();
+    const { doubtMs } = this.#attempts.outcomes;
+    for (const payoutId of (await senderLedger.markSendsUnknown(heldLease.lease, left, LEFT_BEHIND, doubtMs)) ?? []) {
       logger.error(
         { payoutId },
         'payout is unknown: its sender ended before the response came; `payouts resolve` decides',
@@ -61,43 +53,27 @@ export class SendRecovery {
    * @returns why nothing may be sent from this ledger any more
    */
   async checkLedger(): Promise<LedgerMismatch | undefined> {
-    const mismatch = await this.#options.check.findMismatch();
-    if (mismatch === undefined) await this.#options.attempts.confirmLast();
+    const mismatch = await this.#check.findMismatch();
+    if (mismatch === undefined) await this.#attempts.confirmLast();
     return mismatch;
   }
 
   async #putBackUnwritten(attempt: SendAttempt): Promise<void> {
-    const { ledger, ownAttempts, check } = this.#options;
-    if (await check.mayAnotherHaveSent(attempt)) ownAttempts.release(attempt);
-    else await ledger.revertSend(attempt, 'its begin took effect late; it was not sent');
+    if (await this.#check.mayAnotherHaveSent(attempt)) this.#check.ownAttempts.release(attempt);
+    else await this.#runtime.senderLedger.revertSend(attempt, 'its begin took effect late; it was not sent');
   }
 
   /** @returns whether the journal knows the outcome */
   async #resolveByJournal(attempt: SendAttempt): Promise<boolean> {
-    const { journal, ledger, outcomes, check } = this.#options;
+    const { journal, senderLedger } = this.#runtime;
     const entry = journal.lastSends(Infinity).find((known) => identify(known) === identify(attempt));
     const result = toRecordable(entry?.outcome);
-    if (result !== undefined) await outcomes.replay(attempt, result);
-    else if (entry?.outcome?.kind === 'not_sent' && !(await check.mayAnotherHaveSent(attempt))) {
-      await ledger.revertSend(attempt, entry.outcome.reason);
+    if (result !== undefined) await this.#attempts.outcomes.replay(attempt, result);
+    else if (entry?.outcome?.kind === 'not_sent' && !(await this.#check.mayAnotherHaveSent(attempt))) {
+      await senderLedger.revertSend(attempt, entry.outcome.reason);
     } else return false;
     return true;
   }
-}
-
-/**
- * Adds the missing jobs of payouts that changed.
- * @param changedBefore - wall clock, ms
- * @returns the number of payouts that were checked
- */
-export type RelayOutbox = (changedBefore: number, signal: AbortSignal) => Promise<number>;
-
-interface RecoveryLoopOptions {
-  readonly clock: Clock;
-  readonly relayOutbox: RelayOutbox;
-  readonly recovery: Pick<SendRecovery, 'checkLedger' | 'resolveLeftovers'>;
-  readonly onMismatch: (mismatch: LedgerMismatch) => void;
-  readonly logger: Logger;
 }
 
 const RECOVER_EVERY_MS = 2_000;
@@ -105,8 +81,12 @@ const RECOVER_EVERY_MS = 2_000;
 const OUTBOX_AGE_MS = 2_000;
 
 /** Repairs attempts without an outcome and payouts without a job, beside the sends, until the signal is aborted. */
-export async function recoverRegularly(options: RecoveryLoopOptions, signal: AbortSignal): Promise<void> {
-  const { clock, relayOutbox, recovery, onMismatch, logger } = options;
+export async function recoverRegularly(
+  { clock, relayOutbox, logger }: Pick<SenderRuntime, 'clock' | 'relayOutbox' | 'logger'>,
+  recovery: SendRecovery,
+  onMismatch: (mismatch: LedgerMismatch) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const recover = async (): Promise<void> => {
     await recovery.resolveLeftovers();
     const mismatch = await recovery.checkLedger();
@@ -123,7 +103,8 @@ export async function recoverRegularly(options: RecoveryLoopOptions, signal: Abo
 /** Reports a rejected begin, and resolves leftovers that block it. */
 export async function reportRefusedBegin(
   rejection: ScriptRejection,
-  { check, recovery }: { readonly check: LedgerCheck; readonly recovery: SendRecovery },
+  check: LedgerCheck,
+  recovery: SendRecovery,
 ): Promise<SendReport> {
   switch (rejection.kind) {
     case 'lease_lost':

@@ -1,22 +1,19 @@
-import { isAborted, type Clock } from '../../base/clock.js';
+import { isAborted } from '../../base/clock.js';
 import { errorCode } from '../../base/errors.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import type { SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../base/logger.js';
 import type { SendReport } from './send-report.js';
+import type { SenderRuntime } from './sender-runtime.js';
 import type { Sender } from './sender.js';
-import type { WorkerObserver } from './worker-observer.js';
 
-export interface ActiveSender {
+/** The sender of a held lease. */
+export interface ActiveSender<Runtime extends SenderRuntime = SenderRuntime> {
+  /** Its log lines name the lease's epoch. */
+  readonly runtime: Runtime;
   readonly sender: Pick<Sender, 'send'>;
-  readonly ledger: Pick<SenderLedger, 'readSender'>;
-  readonly clock: Clock;
   readonly onMismatch: (mismatch: LedgerMismatch) => void;
   /** Called with the reason why this process must not send although another may. */
   readonly onUnadopted: (reason: string) => void;
   readonly onOtherGateway: (audience: string) => void;
-  readonly observer: Pick<WorkerObserver, 'notSent'>;
-  readonly logger: Logger;
 }
 
 /** What becomes of a payout's job. */
@@ -38,10 +35,10 @@ export async function sendUntilDecided(
   active: ActiveSender,
   stop: AbortSignal,
 ): Promise<SendDecision> {
-  const { clock, onMismatch, observer, logger } = active;
-  let toldReason: string | undefined;
+  const { clock, observer, logger } = active.runtime;
+  let loggedReason: string | undefined;
   for (let delayMs = RETRY_MIN_MS; !isAborted(stop); delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
-    const report = await trySend(payoutId, active, stop);
+    const report = await active.sender.send(payoutId, stop).catch(toNotSent);
     switch (report.kind) {
       case 'sent':
       case 'skipped':
@@ -55,12 +52,12 @@ export async function sendUntilDecided(
       case 'paused':
       case 'objected':
         // A pause that is only in the send journal is found again at each try.
-        if (report.reason !== toldReason) logger.warn({ payoutId, reason: report.reason }, WAITS[report.kind]);
-        toldReason = report.reason;
-        await waitUntilResumed(active, stop);
+        if (report.reason !== loggedReason) logger.warn({ payoutId, reason: report.reason }, WAITS[report.kind]);
+        loggedReason = report.reason;
+        await waitUntilResumed(active.runtime, stop);
         break;
       case 'ledger_mismatch':
-        onMismatch(report.mismatch);
+        active.onMismatch(report.mismatch);
         return { kind: 'put_back' };
       case 'unadopted':
         active.onUnadopted(report.reason);
@@ -81,19 +78,15 @@ const WAITS = {
   objected: 'a send journal contradicts the ledger, payouts wait; `payouts stats` shows the command that ends this',
 };
 
-async function trySend(payoutId: string, { sender }: ActiveSender, stop: AbortSignal): Promise<SendReport> {
-  try {
-    return await sender.send(payoutId, stop);
-  } catch (error) {
-    return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
-  }
+function toNotSent(error: unknown): SendReport {
+  return { kind: 'not_sent', reason: (error as Error).message, code: errorCode(error) };
 }
 
-async function waitUntilResumed({ clock, ledger }: ActiveSender, stop: AbortSignal): Promise<void> {
+async function waitUntilResumed({ clock, senderLedger }: SenderRuntime, stop: AbortSignal): Promise<void> {
   while (!isAborted(stop)) {
     await clock.sleep(PAUSED_POLL_MS, stop);
     try {
-      const { pausedReason, objections } = await ledger.readSender();
+      const { pausedReason, objections } = await senderLedger.readSender();
       if (pausedReason === undefined && objections.length === 0) return;
     } catch {
       // Redis is unavailable. begin-send checks the pause in any case.

@@ -3,62 +3,20 @@
  * sends, on ports for clock, ledger, journal and gateway.
  */
 
-import type { AccountSettings } from '../../base/settings.js';
-import { followSignals, isAborted, onAnyClock, untilAborted, type Clock } from '../../base/clock.js';
-import type { WithdrawGateway } from '../../gateway/gateway.js';
+import { followSignals, isAborted, onAnyClock, untilAborted } from '../../base/clock.js';
 import type { LedgerMismatch } from '../../journal/find-mismatch.js';
-import { describeJournal, type SendJournal } from '../../journal/send-journal.js';
-import type { JournalPlace, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../base/logger.js';
 import { ADOPT_HINT, JournalAudit, UNKNOWING_HINT } from './journal-audit.js';
 import { LeaseKeeper, type HeldLease } from './lease-keeper.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
-import type { Pacer } from './pacer.js';
-import { recoverRegularly, type RelayOutbox } from './recover-sends.js';
+import { recoverRegularly } from './recover-sends.js';
 import type { ActiveSender } from './send-until-decided.js';
-import { KeptPause } from './kept-pause.js';
-import type { ResumeAuthority, SendAuthority } from './send-authority.js';
+import type { KeptPause } from './kept-pause.js';
 import { StatusTracker, type SenderStatus } from './send-report.js';
+import type { SenderRuntime } from './sender-runtime.js';
 import { Sender } from './sender.js';
 import { StopGrace } from './attempt-recorder.js';
-import type { WorkerObserver } from './worker-observer.js';
 
-type SendingSettings = Pick<
-  AccountSettings,
-  'intervalMs' | 'inFlightMaxMs' | 'leaseMs' | 'quarantineMs' | 'maxRejectionsInARow' | 'maxUnknownsInARow'
->;
-
-export interface SenderLoopOptions {
-  readonly clock: Clock;
-  readonly ledger: SenderLedger;
-  readonly relayOutbox: RelayOutbox;
-  readonly journal: SendJournal;
-  readonly gateway: WithdrawGateway;
-  readonly pacer: Pacer;
-  readonly settings: SendingSettings;
-  /** See {@link GUARD_MS}; a simulation may plant another. */
-  readonly guardMs: number;
-  readonly hindrance: () => string | undefined;
-  /** No other start of any process has the same name. */
-  readonly makeOwner: () => string;
-  readonly makeToken: () => string;
-  /** See `PAYOUT_AUDIENCE`. */
-  readonly audience: string;
-  readonly journalPlace: JournalPlace;
-  /** How long the journal's files are kept. */
-  readonly journalKeptMs: number;
-  /** Aborted when the process must stop; the send in progress gets its response. */
-  readonly stop: AbortSignal;
-  /** Runs while the lease is held, and resolves after the send in progress. */
-  readonly work: (active: ActiveSender, end: AbortSignal) => Promise<void>;
-  readonly authority?: SendAuthority;
-  /** Decides about kept pauses; undefined if the ledger alone does. */
-  readonly resumeAuthority?: ResumeAuthority;
-  /** @defaultValue one of this loop's own, if there is a `resumeAuthority` */
-  readonly pause?: KeptPause;
-  readonly observer: WorkerObserver;
-  readonly logger: Logger;
-}
+type Work<Runtime extends SenderRuntime> = (active: ActiveSender<Runtime>, end: AbortSignal) => Promise<void>;
 
 interface SenderEnd {
   readonly end: AbortSignal;
@@ -74,22 +32,30 @@ const RESTART_AFTER_MS = 1_000;
 const FORMAT_HINT = 'this process sends nothing: the ledger was written by a newer version';
 
 /** The one sender of an account: waits for the lease, then works while it is held. */
-export class SenderLoop {
-  readonly #options: SenderLoopOptions;
+export class SenderLoop<Runtime extends SenderRuntime = SenderRuntime> {
+  readonly #runtime: Runtime;
+  readonly #stop: AbortSignal;
+  readonly #work: Work<Runtime>;
+  readonly #pause: KeptPause | undefined;
   readonly #stopGrace: StopGrace;
   readonly #status: StatusTracker;
   readonly #audit: JournalAudit;
-  readonly #pause: KeptPause | undefined;
 
-  constructor(options: SenderLoopOptions) {
-    this.#options = options;
-    const { clock, stop, settings, guardMs, resumeAuthority: authority, logger } = options;
-    const pause = (this.#pause = options.pause ?? (authority && new KeptPause({ ...options, authority })));
-    this.#stopGrace = new StopGrace({ clock, stop, graceMs: STOP_GRACE_MS });
+  /**
+   * @param stop - aborted when the process must stop; the send in progress gets its response
+   * @param work - runs while the lease is held, and resolves after the send in progress
+   * @param pause - undefined if payouts need no signature
+   */
+  constructor(runtime: Runtime, stop: AbortSignal, work: Work<Runtime>, pause: KeptPause | undefined) {
+    this.#runtime = runtime;
+    this.#stop = stop;
+    this.#work = work;
+    this.#pause = pause;
+    const { clock, settings, guardMs, logger } = runtime;
+    this.#stopGrace = new StopGrace(clock, stop, STOP_GRACE_MS);
     this.#status = new StatusTracker(logger);
-    const doubtMs = onAnyClock(guardMs + settings.inFlightMaxMs);
-    const outcomes = new OutcomeRecorder({ ...options, ...settings, doubtMs, pause });
-    this.#audit = new JournalAudit({ ...options, isSigned: pause !== undefined, outcomes, status: this.#status });
+    const outcomes = new OutcomeRecorder(runtime, onAnyClock(guardMs + settings.inFlightMaxMs), pause);
+    this.#audit = new JournalAudit(runtime, outcomes, this.#status, pause !== undefined);
   }
 
   get status(): SenderStatus {
@@ -97,9 +63,13 @@ export class SenderLoop {
   }
 
   async run(): Promise<void> {
-    const { clock, stop, logger } = this.#options;
+    const { clock, logger } = this.#runtime;
+    const stop = this.#stop;
+    const keeper = new LeaseKeeper(this.#runtime, this.#audit, (reason) => {
+      this.#status.refuse(reason, FORMAT_HINT);
+    });
     while (!isAborted(stop)) {
-      const heldLease = await this.#makeKeeper().acquire(stop);
+      const heldLease = await keeper.acquire(stop);
       if (heldLease === undefined) return;
       try {
         await this.#sendWhileHeld(heldLease);
@@ -113,34 +83,18 @@ export class SenderLoop {
     }
   }
 
-  #makeKeeper(): LeaseKeeper {
-    const { clock, ledger, journal, journalPlace, journalKeptMs, settings, guardMs, makeOwner, logger } = this.#options;
-    const { intervalMs, inFlightMaxMs } = settings;
-    return new LeaseKeeper({
-      ...settings,
-      clock,
-      ledger,
-      owner: makeOwner(),
-      describeJournal: () => describeJournal(journal, journalPlace, clock.wallNow()),
-      journalKeptMs,
-      awaitingAnswerMs: (inFlightMs) => onAnyClock(guardMs + Math.max(inFlightMaxMs, inFlightMs)) + intervalMs,
-      audit: this.#audit,
-      onUnsupported: (reason) => {
-        this.#status.refuse(reason, FORMAT_HINT);
-      },
-      logger,
-    });
-  }
-
   async #sendWhileHeld(heldLease: HeldLease): Promise<void> {
-    const { clock, ledger, relayOutbox, observer, stop, work } = this.#options;
     const { lease, view } = heldLease;
-    const logger = this.#options.logger.child({ epoch: lease.epoch });
+    const runtime = { ...this.#runtime, logger: this.#runtime.logger.child({ epoch: lease.epoch }) };
     await this.#audit.bind(view, lease.epoch);
-    const sender = this.#makeSender(heldLease, logger);
+    const onUnrecordable = (reason: string | undefined): void => {
+      if (reason === undefined) this.#status.becomeSender(lease.epoch);
+      else this.#status.refuse(reason);
+    };
+    const sender = new Sender(runtime, heldLease, this.#stopGrace, onUnrecordable, this.#pause);
     const { recovery } = sender;
     await recovery.resolveLeftovers();
-    const turn = followSignals(stop, heldLease.lost);
+    const turn = followSignals(this.#stop, heldLease.lost);
     const end = turn.signal;
     let mismatch: LedgerMismatch | undefined;
     const onMismatch = (found: LedgerMismatch): void => {
@@ -159,8 +113,8 @@ export class SenderLoop {
     this.#status.becomeSender(lease.epoch);
     const over = new AbortController();
     const sending = [
-      work({ sender, clock, ledger, onMismatch, onUnadopted, onOtherGateway, observer, logger }, end),
-      recoverRegularly({ clock, relayOutbox, recovery, onMismatch, logger }, end),
+      this.#work({ runtime, sender, onMismatch, onUnadopted, onOtherGateway }, end),
+      recoverRegularly(runtime, recovery, onMismatch, end),
     ];
     void Promise.allSettled(sending).then(() => {
       over.abort();
@@ -179,21 +133,6 @@ export class SenderLoop {
     else await heldLease.release();
   }
 
-  #makeSender(heldLease: HeldLease, logger: Logger): Sender {
-    return new Sender({
-      ...this.#options,
-      ...this.#options.settings,
-      heldLease,
-      stopGrace: this.#stopGrace,
-      pause: this.#pause,
-      onUnrecordable: (reason) => {
-        if (reason === undefined) this.#status.becomeSender(heldLease.lease.epoch);
-        else this.#status.refuse(reason);
-      },
-      logger,
-    });
-  }
-
   /**
    * Stops the whole account if journal and ledger contradict each other: a worker on another host, whose journal lacks
    * these entries, would continue to send. The lease is kept until the objection is recorded.
@@ -202,7 +141,7 @@ export class SenderLoop {
    * objection
    */
   async #objectUntil(over: AbortSignal, { end, lost, findMismatch }: SenderEnd): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, logger } = this.#runtime;
     await untilAborted(end);
     if (findMismatch() === undefined) await Promise.race([untilAborted(lost), untilAborted(over)]);
     const isTooLate = this.#stopGrace.start();

@@ -1,51 +1,29 @@
-import { followSignals, onAnyClock, type Clock } from '../../base/clock.js';
-import type { WithdrawConnection, WithdrawGateway, WithdrawRequest } from '../../gateway/gateway.js';
+import { followSignals, onAnyClock } from '../../base/clock.js';
+import type { WithdrawConnection, WithdrawRequest } from '../../gateway/gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
-import { describeJournal, JournalDamagedError, type SendJournal } from '../../journal/send-journal.js';
+import { describeJournal, JournalDamagedError } from '../../journal/send-journal.js';
 import { RedisUnavailableError } from '../../base/errors.js';
 import { findFault, type Hold, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
-import type { CountedSpend, JournalPlace, SendAttempt, SenderLedger } from '../../ledger/sender-ledger.js';
-import type { Logger } from '../../base/logger.js';
-import { AttemptRecorder, type StopGrace } from './attempt-recorder.js';
-import { connectInTime, type Pacer } from './pacer.js';
+import type { CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
+import { AttemptRecorder, type OnUnrecordable, type StopGrace } from './attempt-recorder.js';
+import { connectInTime } from './pacer.js';
 import { cannotKnow, describeUnadopted } from './journal-audit.js';
 import type { HeldLease } from './lease-keeper.js';
-import { LedgerCheck, OwnAttempts } from './ledger-check.js';
+import { LedgerCheck, type OwnAttempts } from './ledger-check.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
 import { reportMismatch, reportRefusedBegin, SendRecovery } from './recover-sends.js';
 import type { KeptPause } from './kept-pause.js';
-import type { GrantedSend, SendAuthority } from './send-authority.js';
+import type { GrantedSend } from './send-authority.js';
 import type { SendReport } from './send-report.js';
-import type { WorkerObserver } from './worker-observer.js';
+import type { SenderRuntime } from './sender-runtime.js';
 
-export interface SenderOptions {
-  readonly clock: Clock;
-  readonly ledger: SenderLedger;
-  readonly journal: SendJournal;
-  readonly gateway: WithdrawGateway;
-  readonly pacer: Pacer;
-  readonly heldLease: HeldLease;
-  readonly stopGrace: StopGrace;
-  /** Undefined if the ledger alone decides. */
-  readonly authority?: SendAuthority | undefined;
-  /** Present if pauses are kept in the journal. */
-  readonly pause?: KeptPause | undefined;
-  readonly audience: string;
-  readonly journalPlace: JournalPlace;
-  /** No other attempt of any process has the same token. */
-  readonly makeToken: () => string;
-  /** Why Redis may not be trusted with a send now. Called without giving up the event loop. */
-  readonly hindrance: () => string | undefined;
-  /** The longest time from asking the ledger to begin until the first byte is written. */
-  readonly guardMs: number;
-  /** How long a written request may be on its way. */
-  readonly inFlightMaxMs: number;
-  readonly maxRejectionsInARow: number;
-  readonly maxUnknownsInARow: number;
-  readonly onUnrecordable: (reason: string | undefined) => void;
-  readonly observer: WorkerObserver;
-  readonly logger: Logger;
+interface BegunSend {
+  readonly attempt: SendAttempt;
+  readonly request: WithdrawRequest;
+  /** When the ledger was asked, monotonic and by wall clock, ms. */
+  readonly beganAt: number;
+  readonly beganOn: number;
 }
 
 /**
@@ -56,30 +34,41 @@ export interface SenderOptions {
 export class Sender {
   /** The recovery loop runs it too, beside the sends. */
   readonly recovery: SendRecovery;
-  readonly #options: SenderOptions;
-  readonly #ownAttempts = new OwnAttempts();
+  readonly #runtime: SenderRuntime;
+  readonly #heldLease: HeldLease;
+  readonly #pause: KeptPause | undefined;
   readonly #check: LedgerCheck;
+  readonly #ownAttempts: OwnAttempts;
   readonly #attempts: AttemptRecorder;
   #after: SendLine['after'];
   #lastWriteAt: number | undefined;
   /** After an untrustworthy response the gateway must answer a harmless request before the next payout. */
   #doubtsGateway: boolean;
 
-  constructor(options: SenderOptions) {
-    this.#options = options;
-    const { heldLease, journal, pacer, guardMs, inFlightMaxMs } = options;
+  /** @param pause - undefined if pauses are not kept in the journal */
+  constructor(
+    runtime: SenderRuntime,
+    heldLease: HeldLease,
+    stopGrace: StopGrace,
+    onUnrecordable: OnUnrecordable,
+    pause: KeptPause | undefined,
+  ) {
+    this.#runtime = runtime;
+    this.#heldLease = heldLease;
+    this.#pause = pause;
+    const { journal, pacer, guardMs, settings } = runtime;
     const { sendCount, last, lastJournalId, inFlightMs, awaitingAnswer } = heldLease.view;
     this.#doubtsGateway = awaitingAnswer;
     this.#after =
       lastJournalId === journal.journalId && journal.ledger !== undefined
         ? { sends: journal.ledger.sends, token: journal.ledger.token }
         : { sends: sendCount, token: last };
-    const doubtMs = onAnyClock(guardMs + Math.max(inFlightMaxMs, inFlightMs));
-    const ownAttempts = this.#ownAttempts;
-    const check = (this.#check = new LedgerCheck({ ...options, ownAttempts }));
-    const outcomes = new OutcomeRecorder({ ...options, doubtMs });
-    const attempts = (this.#attempts = new AttemptRecorder({ ...options, ownAttempts, check, outcomes }));
-    this.recovery = new SendRecovery({ ...options, ownAttempts, check, attempts, outcomes, doubtMs });
+    const doubtMs = onAnyClock(guardMs + Math.max(settings.inFlightMaxMs, inFlightMs));
+    const check = (this.#check = new LedgerCheck(runtime, heldLease));
+    this.#ownAttempts = check.ownAttempts;
+    const outcomes = new OutcomeRecorder(runtime, doubtMs, pause);
+    this.#attempts = new AttemptRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
+    this.recovery = new SendRecovery(runtime, check, this.#attempts);
     pacer.holdUntil(heldLease.firstSendAt);
   }
 
@@ -89,7 +78,8 @@ export class Sender {
    * @throws RedisUnavailableError if the ledger cannot be read; Error if the journal cannot be read again
    */
   async send(payoutId: string, stop: AbortSignal): Promise<SendReport> {
-    const { heldLease, clock, journal, pacer, observer, authority, pause } = this.#options;
+    const { clock, journal, pacer, observer, authority } = this.#runtime;
+    const { lost } = this.#heldLease;
     try {
       await journal.ensureWritable();
     } catch (error) {
@@ -99,10 +89,10 @@ export class Sender {
         : { kind: 'not_sent', reason };
     }
     // Without this, an operator's `payouts audit adopt-journal` would take effect after a restart only.
-    const conflict = authority && (await this.#check.judgeJournal());
+    const conflict = authority && (await this.#check.compareJournal());
     if (conflict !== undefined) return conflict;
-    if (pause !== undefined) {
-      const reason = await pause.find();
+    if (this.#pause !== undefined) {
+      const reason = await this.#pause.find();
       if (reason !== undefined) return { kind: 'paused', reason };
     }
     const payout = await this.#readQueued(payoutId);
@@ -124,13 +114,14 @@ export class Sender {
     if (permit?.kind === 'refused') return await this.#hold(payoutId, payout.attempt, permit.hold);
 
     const startedAt = clock.now();
-    const turn = followSignals(stop, heldLease.lost);
+    const turn = followSignals(stop, lost);
     const open = async (signal: AbortSignal): Promise<WithdrawConnection> => this.#openConnection(signal);
-    const connection = await connectInTime(pacer, { openConnection: open }, turn.signal).finally(turn.end);
-    if ('kind' in connection) return heldLease.lost.aborted ? { kind: 'lease_lost' } : connection;
+    const connection = await connectInTime(pacer, open, turn.signal).finally(turn.end);
+    if ('kind' in connection) return lost.aborted ? { kind: 'lease_lost' } : connection;
     observer.pacerWaited(clock.now() - startedAt);
     try {
-      return await this.#beginAndWrite(payout, connection);
+      const begun = await this.#begin(payout);
+      return 'kind' in begun ? begun : await this.#write(begun, connection);
     } finally {
       this.#ownAttempts.clearCurrent();
       connection.close();
@@ -138,7 +129,7 @@ export class Sender {
   }
 
   async #openConnection(signal: AbortSignal): Promise<WithdrawConnection> {
-    const { gateway } = this.#options;
+    const { gateway } = this.#runtime;
     if (this.#doubtsGateway) await gateway.probe(signal);
     this.#doubtsGateway = false;
     return gateway.openConnection(signal);
@@ -157,28 +148,28 @@ export class Sender {
 
   async #read(payoutId: string): Promise<Payout | UnreadableRecordError | undefined> {
     try {
-      return await this.#options.ledger.readPayout(payoutId);
+      return await this.#runtime.senderLedger.readPayout(payoutId);
     } catch (error) {
       if (error instanceof UnreadableRecordError) return error;
       throw error;
     }
   }
 
-  async #beginAndWrite(payout: Payout, connection: WithdrawConnection): Promise<SendReport> {
-    const { clock, journal, heldLease, pacer, makeToken, authority } = this.#options;
+  /** Begins an attempt in the ledger, and writes it to the journal. */
+  async #begin(payout: Payout): Promise<BegunSend | SendReport> {
+    const { clock, journal, makeToken, authority } = this.#runtime;
     const attempt: SendAttempt = { payoutId: payout.payoutId, attempt: payout.attempt + 1, token: makeToken() };
     const request = toRequest(payout);
     // Check before the ledger is touched: a begin that is put back would raise the attempt number and hide the fault.
-    const conflict = await this.#check.judgeJournal();
+    const conflict = await this.#check.compareJournal();
     if (conflict !== undefined) return conflict;
-    const { pause } = this.#options;
-    if (pause?.reason !== undefined) return { kind: 'paused', reason: pause.reason };
+    if (this.#pause?.reason !== undefined) return { kind: 'paused', reason: this.#pause.reason };
     // Time has passed, and the journal may have been read again.
     const permit = authority?.permit(payout);
     if (permit?.kind === 'refused') return await this.#hold(payout.payoutId, payout.attempt, permit.hold);
 
     // Once begun, the send is as durable as it can be; a later hindrance concerns the next one.
-    const hindrance = this.#options.hindrance();
+    const hindrance = this.#runtime.hindrance();
     if (hindrance !== undefined) return { kind: 'not_sent', reason: hindrance };
     const beganAt = clock.now();
     const beganOn = clock.wallNow();
@@ -186,36 +177,31 @@ export class Sender {
     let hasOthers: boolean;
     try {
       const spend = toCountedSpend(attempt, request, permit, beganOn);
-      const begun = await this.#begin(attempt, spend, payout.decisions ?? 0);
-      if (begun !== undefined) return begun;
+      const refusal = await this.#beginInLedger(attempt, spend, payout.decisions ?? 0);
+      if (refusal !== undefined) return refusal;
       const { sendCount: sends } = this.#check.line;
       const at = clock.wallNow();
       const allowed = noteOf(permit);
-      const { epoch } = heldLease.lease;
+      const { epoch } = this.#heldLease.lease;
       await journal.append({ ...attempt, epoch, sends, after: this.#after, request, at, ...allowed });
       this.#after = { sends, token: attempt.token };
       // The recovery, which runs beside this, may have read another process's entries.
-      hasOthers = (await journal.changedByOthers()) || this.#check.hasUnjudged;
+      hasOthers = (await journal.changedByOthers()) || this.#check.hasUncompared;
     } catch (error) {
       return await this.#notSent(attempt, (error as Error).message);
     }
-    if (hasOthers) return await this.#standBack(attempt);
-    await pacer.waitUntilOpen(heldLease.lost);
-    // A suspended machine's monotonic clock may stand still. The wall clock may only forbid, never permit.
-    const isFresh = (): boolean =>
-      clock.now() - beganAt < this.#options.guardMs && Math.abs(clock.wallNow() - beganOn) < this.#options.guardMs;
-    const mayWrite = (): boolean => pacer.isOpen && isFresh() && !heldLease.lost.aborted;
-    return await this.#write(attempt, request, connection, mayWrite);
+    return hasOthers ? await this.#standBack(attempt) : { attempt, request, beganAt, beganOn };
   }
 
   /** @returns undefined if the ledger let the attempt begin */
-  async #begin(
+  async #beginInLedger(
     attempt: SendAttempt,
     spend: CountedSpend | undefined,
     decisions: number,
   ): Promise<SendReport | undefined> {
-    const { ledger, audience, heldLease, journal, journalPlace, inFlightMaxMs, clock } = this.#options;
-    const begun = await ledger.beginSend({
+    const { senderLedger, audience, journal, journalPlace, settings, clock } = this.#runtime;
+    const heldLease = this.#heldLease;
+    const begun = await senderLedger.beginSend({
       ...attempt,
       ...this.#check.line,
       lease: heldLease.lease,
@@ -223,12 +209,12 @@ export class Sender {
       heartbeat: heldLease.heartbeat(),
       ledgerId: heldLease.view.ledgerId,
       journal: describeJournal(journal, journalPlace, clock.wallNow()),
-      inFlightMs: inFlightMaxMs,
+      inFlightMs: settings.inFlightMaxMs,
       spend,
       decisions,
     });
-    if (begun.kind === 'paused') this.#options.pause?.note(begun.reason);
-    if (begun.kind !== 'begun') return await reportRefusedBegin(begun, { check: this.#check, recovery: this.recovery });
+    if (begun.kind === 'paused') this.#pause?.note(begun.reason);
+    if (begun.kind !== 'begun') return await reportRefusedBegin(begun, this.#check, this.recovery);
     this.#ownAttempts.confirmBegin(attempt);
     this.#check.noteBegun({ sendCount: begun.sendCount, last: attempt.token });
     return undefined;
@@ -236,9 +222,9 @@ export class Sender {
 
   /** The queue goes on. @param attempt - undefined for any */
   async #hold(payoutId: string, attempt: number | undefined, hold: Hold): Promise<SendReport> {
-    const { ledger, journal, observer, logger, authority } = this.#options;
-    const { journals } = this.#options.heldLease.view;
-    if (hold.reason === 'before_birth' && (await cannotKnow(this.#options, journals, payoutId))) {
+    const { senderLedger, journal, observer, logger, authority } = this.#runtime;
+    const { journals } = this.#heldLease.view;
+    if (hold.reason === 'before_birth' && (await cannotKnow(this.#runtime, journals, payoutId))) {
       return { kind: 'unadopted', reason: describeUnadopted(journal.bornAt) };
     }
     try {
@@ -246,7 +232,8 @@ export class Sender {
     } catch (error) {
       return { kind: 'not_sent', reason: (error as Error).message };
     }
-    if (!(await ledger.holdPayout(payoutId, attempt, hold))) return { kind: 'not_sent', reason: 'the payout changed' };
+    if (!(await senderLedger.holdPayout(payoutId, attempt, hold)))
+      return { kind: 'not_sent', reason: 'the payout changed' };
     const { kind, reason, message, isTampering } = hold;
     if (kind === 'policy') {
       logger.info({ payoutId, rule: hold.rule, reason: message }, 'payout held by the policy');
@@ -260,7 +247,7 @@ export class Sender {
 
   /** No `enqueue` accepts such a payout, so someone has altered the record. */
   async #holdForGood(payoutId: string, message: string): Promise<SendReport> {
-    const { observer, logger } = this.#options;
+    const { observer, logger } = this.#runtime;
     const hold: Hold = { kind: 'signature', reason: 'fields', message, isTampering: true };
     try {
       const report = await this.#hold(payoutId, undefined, hold);
@@ -281,19 +268,21 @@ export class Sender {
     this.#check.distrustJournal();
     const report = await this.#notSent(attempt, 'another process has written to the send journal');
     try {
-      return (await this.#check.judgeJournal()) ?? report;
+      return (await this.#check.compareJournal()) ?? report;
     } catch {
       return report;
     }
   }
 
-  async #write(
-    attempt: SendAttempt,
-    request: WithdrawRequest,
-    connection: WithdrawConnection,
-    mayWrite: () => boolean,
-  ): Promise<SendReport> {
-    const { pacer, clock, observer, logger } = this.#options;
+  /** Waits for the slot, writes the request, and records the outcome. */
+  async #write(begun: BegunSend, connection: WithdrawConnection): Promise<SendReport> {
+    const { pacer, clock, guardMs, observer, logger } = this.#runtime;
+    const { attempt, request, beganAt, beganOn } = begun;
+    const { lost } = this.#heldLease;
+    await pacer.waitUntilOpen(lost);
+    // A suspended machine's monotonic clock may stand still. The wall clock may only forbid, never permit.
+    const isFresh = (): boolean => clock.now() - beganAt < guardMs && Math.abs(clock.wallNow() - beganOn) < guardMs;
+    const mayWrite = (): boolean => pacer.isOpen && isFresh() && !lost.aborted;
     const writtenAt = clock.now();
     this.#ownAttempts.release(attempt);
     const outcome = await connection.withdraw(request, { mayWrite });
@@ -302,7 +291,7 @@ export class Sender {
     this.#doubtsGateway = outcome.kind === 'unknown';
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
-    this.#options.pause?.noteOutcome(outcome);
+    this.#pause?.noteOutcome(outcome);
     // Record first: a logger or an observer that throws must not cost the response.
     await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');

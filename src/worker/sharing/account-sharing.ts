@@ -1,7 +1,7 @@
 import { type Clock, every, within } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
 import { type MemberRegistry, type MemberReport, versionOf } from '../../ledger/member-registry.js';
-import type { AccountPart } from '../account-worker-options.js';
+import type { AccountPart } from '../account-runtime.js';
 import { assignAccounts, type Member } from './assign-accounts.js';
 import { type AccountFitness, HoldDown, OwnReport } from './own-report.js';
 

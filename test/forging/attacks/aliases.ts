@@ -5,17 +5,9 @@ export interface AliasAttack {
   readonly name: string;
   readonly paymentId: number;
   readonly addressTo: string;
-  /** The rule that holds it. */
-  readonly rule: keyof typeof ALIAS_RULES;
+  /** The rule that holds it: a list that denies the wallet, one that does not have it, the wallet's own cap, a new address, one that cannot be read. */
+  readonly rule: 'denied' | 'default' | 'per-address' | 'cool-down' | 'unparsed';
 }
-
-export const ALIAS_RULES = {
-  denied: 'held: the list denies the wallet in any spelling, with any tag',
-  default: 'held: it is not on the list of what the cap lets pass',
-  'per-address': "waits: it counts to the wallet's own cap",
-  'cool-down': 'waits: its address is new',
-  unparsed: 'held: its address cannot be read',
-} as const;
 
 export const TON = {
   raw: '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E',

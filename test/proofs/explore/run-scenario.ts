@@ -155,7 +155,7 @@ class ScenarioRun {
     if (account === undefined) throw new Error('no such account');
     const world = this.#world;
     const pieces = this.#pieces;
-    const pacer = pieces.makePacer({ clock: process, ...settings });
+    const pacer = pieces.makePacer(process, settings);
     const context = { clock: process, pacer, settings, ledgerOfRun: account.ledger };
     const gateway = new ExploredGateway({
       world,

@@ -130,8 +130,8 @@ export const groups = {
     ],
   },
   watch: {
-    mutate: ['src/worker/watch-jobs.ts'],
-    tests: ['test/worker/watch-jobs.test.ts', 'test/worker/lost-job-alarm.test.ts'],
+    mutate: ['src/worker/restore-lost-jobs.ts'],
+    tests: ['test/worker/restore-lost-jobs.test.ts', 'test/worker/lost-job-alarm.test.ts'],
   },
   journal: {
     mutate: [

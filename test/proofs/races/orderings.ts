@@ -8,7 +8,7 @@ export interface OrderingsOptions {
   /** Makes an empty ledger for each ordering. */
   readonly makeRig: () => LedgerRig;
   /** For a planted mistake. */
-  readonly makeSender?: RaceWorkerOptions['makeSender'];
+  readonly alterRuntime?: RaceWorkerOptions['alterRuntime'];
 }
 
 /** What all orderings came to: orderings in which next to nothing is sent would prove nothing. */
@@ -20,12 +20,12 @@ export interface OrderingsCounts {
 /** One ordering a run: a plan, and the order in which everything in it happens. */
 export function orderings(
   counts: OrderingsCounts,
-  { makeRig, makeSender }: OrderingsOptions,
+  { makeRig, alterRuntime }: OrderingsOptions,
 ): fc.IAsyncProperty<[unknown, unknown]> {
   return fc.asyncProperty(racePlans, fc.scheduler(), async (plan, scheduler) => {
     const rig = makeRig();
     try {
-      const { begun, paid } = await runOrdering(scheduler, plan, { rig, makeSender });
+      const { begun, paid } = await runOrdering(scheduler, plan, { rig, alterRuntime });
       counts.begun += begun;
       counts.paid += paid;
     } finally {

@@ -8,7 +8,8 @@ import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import { pollPayout } from '../../../src/worker/poll-payout.js';
 import { recoverRegularly } from '../../../src/worker/sender/recover-sends.js';
-import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js';
+import { Sender } from '../../../src/worker/sender/sender.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { IN_FLIGHT_MAX_MS, type RaceGateway } from './race-gateway.js';
@@ -23,6 +24,15 @@ const ITERATIONS = 8;
 
 const PLACE: JournalPlace = { host: 'host-1', dir: '/journal' };
 
+const SETTINGS: SenderRuntime['settings'] = {
+  intervalMs: 1_000,
+  inFlightMaxMs: IN_FLIGHT_MAX_MS,
+  leaseMs: 0,
+  quarantineMs: 0,
+  maxRejectionsInARow: 2,
+  maxUnknownsInARow: 2,
+};
+
 export interface RaceWorkerOptions {
   readonly world: RaceWorld;
   readonly name: string;
@@ -31,7 +41,8 @@ export interface RaceWorkerOptions {
   readonly lines: JournalLine[];
   /** The number of the command to the ledger at which it is killed. */
   readonly killedAt?: number | undefined;
-  readonly makeSender?: ((options: SenderOptions) => Sender) | undefined;
+  /** Plants a mistake. */
+  readonly alterRuntime?: ((runtime: SenderRuntime) => SenderRuntime) | undefined;
 }
 
 /**
@@ -52,7 +63,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
   const ledger = options.ledger.linkOf(name, isDead);
   const clock = world.clockOf(name);
   const journal = new RaceJournal(world, name, lines);
-  const makeSender = options.makeSender ?? ((given: SenderOptions) => new Sender(given));
+  const { alterRuntime = (sound: SenderRuntime) => sound } = options;
 
   const object = async (mismatch: LedgerMismatch): Promise<void> => {
     await ledger.object({ ...mismatch, ...describeJournal(journal, PLACE, clock.wallNow()) });
@@ -81,28 +92,29 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     if (journal.ledger === undefined) await journal.bind({ ledgerId, epoch, sends: sendCount, token: last });
     let tokens = 0;
     const stop = new AbortController();
-    const sender = makeSender({
+    const runtime = alterRuntime({
       clock,
-      ledger,
+      senderLedger: ledger,
       journal,
       gateway: gateway.linkOf(name),
-      pacer: new Pacer({ clock, intervalMs: 1_000, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
-      heldLease,
+      pacer: new Pacer(clock, SETTINGS),
+      settings: SETTINGS,
       hindrance: () => undefined,
-      stopGrace: new StopGrace({ clock, stop: new AbortController().signal, graceMs: 0 }),
       audience: 'test',
       journalPlace: PLACE,
+      journalKeptMs: Infinity,
+      makeOwner: () => name,
       makeToken: () => `${name}.${epoch}.${(tokens += 1)}`,
       guardMs: GUARD_MS,
-      inFlightMaxMs: IN_FLIGHT_MAX_MS,
-      maxRejectionsInARow: 2,
-      maxUnknownsInARow: 2,
-      onUnrecordable: (reason) => {
-        if (reason !== undefined) world.breaks(`not recorded: ${reason}`);
-      },
+      relayOutbox: async () => Promise.resolve(0),
       observer: noObserver,
       logger: silentLogger,
     });
+    const stopGrace = new StopGrace(clock, new AbortController().signal, 0);
+    const onUnrecordable = (reason: string | undefined): void => {
+      if (reason !== undefined) world.breaks(`not recorded: ${reason}`);
+    };
+    const sender = new Sender(runtime, heldLease, stopGrace, onUnrecordable, undefined);
     const { recovery } = sender;
     await recovery.resolveLeftovers();
     let firstMismatch: LedgerMismatch | undefined;
@@ -110,16 +122,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
       firstMismatch ??= mismatch;
       stop.abort();
     };
-    const recovering = recoverRegularly(
-      {
-        clock,
-        recovery,
-        onMismatch,
-        relayOutbox: async () => Promise.resolve(0),
-        logger: silentLogger,
-      },
-      stop.signal,
-    );
+    const recovering = recoverRegularly(runtime, recovery, onMismatch, stop.signal);
     for (let iteration = 0; iteration < ITERATIONS && !isAborted(stop.signal); iteration += 1) {
       for (const payoutId of await ledger.idsIn('queued').catch(() => [])) {
         const report = await sender.send(payoutId, stop.signal).catch((error: unknown) => ({
@@ -142,7 +145,7 @@ export async function runWorker(options: RaceWorkerOptions): Promise<void> {
     for (let iteration = 0; iteration < ITERATIONS; iteration += 1) {
       for (const payoutId of await ledger.idsIn('in_progress').catch(() => [])) {
         // A poll that fails changes nothing.
-        await pollPayout(payoutId, { ledger, gateway, logger: silentLogger }).catch(() => undefined);
+        await pollPayout(payoutId, ledger, gateway, silentLogger).catch(() => undefined);
       }
       await clock.sleep(1_000);
     }

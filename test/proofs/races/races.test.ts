@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
@@ -27,7 +27,7 @@ describe('whatever the order of sender, polls, recovery, operators and the gatew
       'a payout without a response that is sent again',
       // What comes before or instead of the second payment shows it too: paid, and yet queued or rejected.
       /twice:|, but was paid/,
-      { makeRig: () => makeMemoryRig(), makeSender: makeHastySender },
+      { makeRig: () => makeMemoryRig(), alterRuntime: makeHasty },
     ],
   ])('notices a planted mistake: %s', async (_, broken, options) => {
     const property = orderings({ begun: 0, paid: 0 }, options);
@@ -50,17 +50,17 @@ function makeRigThatIgnoresPauses(): ReturnType<typeof makeMemoryRig> {
   return rig;
 }
 
-function makeHastySender(options: SenderOptions): Sender {
-  const { ledger } = options;
-  return new Sender({
-    ...options,
-    ledger: {
-      ...ledger,
+function makeHasty(runtime: SenderRuntime): SenderRuntime {
+  const { senderLedger } = runtime;
+  return {
+    ...runtime,
+    senderLedger: {
+      ...senderLedger,
       finishSend: async (attempt, result, ...rest) => {
-        if (result.kind !== 'unknown') return ledger.finishSend(attempt, result, ...rest);
-        await ledger.revertSend(attempt, 'no response');
+        if (result.kind !== 'unknown') return senderLedger.finishSend(attempt, result, ...rest);
+        await senderLedger.revertSend(attempt, 'no response');
         return { recorded: true };
       },
     },
-  });
+  };
 }

@@ -20,7 +20,7 @@ export interface OrderingOptions {
   /** A ledger in which nothing is. */
   readonly rig: LedgerRig;
   /** For a planted mistake. */
-  readonly makeSender?: RaceWorkerOptions['makeSender'];
+  readonly alterRuntime?: RaceWorkerOptions['alterRuntime'];
 }
 
 /**
@@ -30,7 +30,7 @@ export interface OrderingOptions {
 export async function runOrdering(
   scheduler: Scheduler,
   plan: RacePlan,
-  { rig, makeSender }: OrderingOptions,
+  { rig, alterRuntime }: OrderingOptions,
 ): Promise<OrderingCounts> {
   const world = new RaceWorld(scheduler);
   const ledger = new RaceLedger(world, plan, rig);
@@ -39,7 +39,7 @@ export async function runOrdering(
   const lines: JournalLine[] = [];
   for (const payoutId of ledger.payoutIds) await rig.enqueue(payoutId);
 
-  const shared = { world, ledger, gateway, lines, makeSender };
+  const shared = { world, ledger, gateway, lines, alterRuntime };
   const second = async (): Promise<void> => {
     if (plan.secondWorkerAfter === undefined) return;
     for (let turn = 0; turn < plan.secondWorkerAfter; turn += 1) await world.turn('time passes');

@@ -1,7 +1,7 @@
 import { AccountPolicy } from '../../../src/control/worker/account-policy.js';
 import type { Clock } from '../../../src/base/clock.js';
 import type { WithdrawGateway } from '../../../src/gateway/gateway.js';
-import { Pacer, type PacerOptions } from '../../../src/worker/sender/pacer.js';
+import { Pacer, type Pace } from '../../../src/worker/sender/pacer.js';
 import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SignedAuthority, type SignedRuntime } from '../../../src/control/worker/signed-authority.js';
@@ -35,7 +35,7 @@ export interface Pieces {
   /** @param next - a token that no other attempt has. @param epoch - of the sender's lease */
   readonly makeToken: (next: string, epoch: number) => string;
   readonly makeLedger: (options: MemoryLedgerOptions) => MemoryLedger;
-  readonly makePacer: (options: PacerOptions) => Pacer;
+  readonly makePacer: (clock: Clock, pace: Pace) => Pacer;
   readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
@@ -52,7 +52,7 @@ export interface Pieces {
 export const soundPieces: Pieces = {
   makeToken: (next) => next,
   makeLedger: (options) => new MemoryLedger(options),
-  makePacer: (options) => new Pacer(options),
+  makePacer: (clock, pace) => new Pacer(clock, pace),
   wrapLedger: (ledger) => ledger,
   wrapGateway: (gateway) => gateway,
   wrapJournal: (journal) => journal,

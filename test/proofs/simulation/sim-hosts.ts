@@ -153,11 +153,10 @@ export class SimHosts {
       if (world.fault(0.2)) this.onBegin(process);
     };
     const link = { process, plan, injector, onBegin, control, attacker, policy, book: control?.book };
-    const { intervalMs, inFlightMaxMs } = settings;
-    const pacer = pieces.makePacer({ clock: process, intervalMs, inFlightMaxMs });
+    const pacer = pieces.makePacer(process, settings);
     const context = { clock: process, pacer, settings, ledgerOfRun: redis.ledger };
     const journal = pieces.wrapJournal(new SimJournal({ ...link, file: host.file, ledger: redis.ledger }), context);
-    const doubtMs = settings.guardMs + inFlightMaxMs;
+    const doubtMs = settings.guardMs + settings.inFlightMaxMs;
     const signing = { platformId: PLATFORM_ID, keyring: KEYRING, journal, clock: process, doubtMs };
     const connect = (): WorkerLedger => linkLedger({ ...link, redis });
     const ledger = pieces.wrapLedger(policy?.watchReads(process, connect()) ?? connect(), context);

@@ -8,6 +8,8 @@ import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { JournalPlace } from '../../../src/ledger/sender-ledger.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
+import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import type { WorkerLedger } from './ledger-link.js';
 import type { Settings } from './plan.js';
@@ -48,28 +50,28 @@ export class SimWorker {
   constructor(options: SimWorkerOptions) {
     this.#options = options;
     const { process, ledger, journal, journalPlace, makeToken, gateway, pacer, settings, guardMs, logger } = options;
-    this.#loop = new SenderLoop({
+    const { authority, policy } = options;
+    const runtime: SenderRuntime = {
       clock: process,
-      ledger,
+      senderLedger: ledger,
       relayOutbox: nothingToRelay,
       journal,
       audience: 'test',
       journalPlace,
       journalKeptMs: Infinity,
       makeToken: () => makeToken(this.#epoch),
-      stop: this.#stop.signal,
       gateway,
       pacer,
       settings: { ...settings, maxRejectionsInARow: 4, maxUnknownsInARow: 2 },
       guardMs,
       hindrance: () => undefined,
       makeOwner: () => `${process.name}.${(this.#owners += 1)}`,
-      work: async (active, end) => this.#work(active, end),
+      authority: policy?.authority ?? authority,
       observer: noObserver,
       logger,
-      ...(options.authority === undefined ? {} : { authority: options.authority, resumeAuthority: options.authority }),
-      ...(options.policy === undefined ? {} : { authority: options.policy.authority }),
-    });
+    };
+    const pause = authority && new KeptPause(runtime, authority);
+    this.#loop = new SenderLoop(runtime, this.#stop.signal, async (active, end) => this.#work(active, end), pause);
   }
 
   /** Why it must not send, where that is so. */

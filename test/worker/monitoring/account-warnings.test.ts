@@ -1,4 +1,4 @@
-import type { AccountStatus } from '../../../src/worker/account-worker-options.js';
+import type { AccountStatus } from '../../../src/worker/account-runtime.js';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
 import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';

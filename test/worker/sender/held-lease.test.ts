@@ -91,8 +91,9 @@ describe('an objection of the journal', () => {
     const startedAt = rig.clock.now();
     const comparedAt: number[] = [];
     rig.watch(
-      rig.makeKeeper({
-        audit: {
+      rig.makeKeeper(
+        {},
+        {
           hasAllSends: () => true,
           refuseStalled: () => false,
           findMismatch: async () => {
@@ -100,7 +101,7 @@ describe('an objection of the journal', () => {
             return Promise.resolve(undefined);
           },
         },
-      }),
+      ),
     );
     for (let second = 0; second < 25; second += 1) {
       await rig.ledger.renewLease(lease);

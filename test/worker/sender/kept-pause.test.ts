@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
-import { silentLogger } from '../../../src/base/logger.js';
+import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import type { ResumeVerdict } from '../../../src/worker/sender/send-authority.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { makeRuntime } from '../support/sender-runtime.js';
 
 /** The pause that a worker keeps in its journal, whatever Redis says. */
 
@@ -26,19 +28,18 @@ beforeEach(() => {
   journal = new MemoryJournal();
   verdict = { kind: 'refused', message: 'there is no signed act' };
   [asked, reported, inRedis] = [[], 0, {}];
-  pause = new KeptPause({
+  const runtime = makeRuntime({
     clock,
     journal,
-    ledger: { readSender: async () => Promise.resolve(inRedis as never) },
-    authority: {
-      judgeResume: (act, pausedAt) => {
-        asked.push({ act, pausedAt });
-        return verdict;
-      },
+    senderLedger: { readSender: async () => Promise.resolve(inRedis) } as unknown as SenderLedger,
+    settings: { maxRejectionsInARow: 3 },
+    observer: { ...noObserver, signatureRefused: () => (reported += 1) },
+  });
+  pause = new KeptPause(runtime, {
+    judgeResume: (act, pausedAt) => {
+      asked.push({ act, pausedAt });
+      return verdict;
     },
-    settings: { maxRejectionsInARow: 3, maxUnknownsInARow: 2 },
-    observer: { signatureRefused: () => (reported += 1) },
-    logger: silentLogger,
   });
 });
 

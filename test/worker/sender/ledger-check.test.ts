@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
-import { LedgerCheck, OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
+import { LedgerCheck, type OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
 import { journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
 
 const OTHER_LEDGER = {
@@ -21,13 +21,8 @@ let check: LedgerCheck;
 
 beforeEach(async () => {
   rig = await makeSendRig();
-  ownAttempts = new OwnAttempts();
-  check = new LedgerCheck({
-    ledger: rig.port,
-    journal: rig.journal,
-    heldLease: rig.heldLease,
-    ownAttempts,
-  });
+  check = new LedgerCheck(rig.runtime, rig.heldLease);
+  ({ ownAttempts } = check);
 });
 
 /** This process begins a send, and hears of it. */
@@ -137,20 +132,20 @@ describe('findMismatch', () => {
   });
 });
 
-describe('judgeJournal', () => {
+describe('compareJournal', () => {
   it('asks nobody while only this process writes to the journal', async () => {
     rig.before.readSender = () => {
       throw new Error('it should not be asked');
     };
-    expect(await check.judgeJournal()).toBeUndefined();
+    expect(await check.compareJournal()).toBeUndefined();
   });
 
   it('judges once what another has written', async () => {
     let asked = 0;
     rig.before.readSender = () => void (asked += 1);
     rig.journal.othersWrite(STILL_TRUE);
-    expect(await check.judgeJournal()).toBeUndefined();
-    expect(await check.judgeJournal()).toBeUndefined();
+    expect(await check.compareJournal()).toBeUndefined();
+    expect(await check.compareJournal()).toBeUndefined();
     expect(asked).toBe(1);
   });
 
@@ -162,8 +157,8 @@ describe('judgeJournal', () => {
       kind: 'ledger_mismatch',
       mismatch: { kind: 'ledger', reason: expect.stringContaining('payout q') },
     };
-    expect(await check.judgeJournal()).toEqual(refused);
-    expect(await check.judgeJournal()).toEqual(refused);
+    expect(await check.compareJournal()).toEqual(refused);
+    expect(await check.compareJournal()).toEqual(refused);
   });
 
   it('compares the ledger with what the journal said before it, and judges the rest the next time', async () => {
@@ -174,8 +169,8 @@ describe('judgeJournal', () => {
       rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
       await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
     };
-    expect(await check.judgeJournal()).toBeUndefined();
-    expect(await check.judgeJournal()).toMatchObject({ kind: 'ledger_mismatch', mismatch: { kind: 'ledger' } });
+    expect(await check.compareJournal()).toBeUndefined();
+    expect(await check.compareJournal()).toMatchObject({ kind: 'ledger_mismatch', mismatch: { kind: 'ledger' } });
   });
 
   it('says that another has the lease, not that the ledger is older, where that one has sent meanwhile', async () => {
@@ -185,14 +180,14 @@ describe('judgeJournal', () => {
       rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
       void takeLease(rig.ledger, 'two');
     };
-    expect(await check.judgeJournal()).toEqual({ kind: 'lease_lost' });
+    expect(await check.compareJournal()).toEqual({ kind: 'lease_lost' });
   });
 
   it('judges again when it was told to', async () => {
     let asked = 0;
     rig.before.readSender = () => void (asked += 1);
     check.distrustJournal();
-    expect(await check.judgeJournal()).toBeUndefined();
+    expect(await check.compareJournal()).toBeUndefined();
     expect(asked).toBe(1);
   });
 
@@ -201,14 +196,14 @@ describe('judgeJournal', () => {
     await begin();
     rig.journal.othersWrite(STILL_TRUE);
     await takeLease(rig.ledger, 'two');
-    expect(await check.judgeJournal()).toEqual({ kind: 'lease_lost' });
+    expect(await check.compareJournal()).toEqual({ kind: 'lease_lost' });
     rig.ledger.restore({ ...older, lease: undefined });
-    expect(await check.judgeJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: MISMATCH });
+    expect(await check.compareJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: MISMATCH });
   });
 
   it('says that the journal was damaged', async () => {
     rig.journal.damage();
-    expect(await check.judgeJournal()).toEqual({
+    expect(await check.compareJournal()).toEqual({
       kind: 'ledger_mismatch',
       mismatch: { kind: 'journal', reason: 'The send journal was damaged while it was in use.' },
     });
@@ -219,8 +214,8 @@ describe('judgeJournal', () => {
     rig.journal.onReload = () => {
       throw new Error('EACCES');
     };
-    await expect(check.judgeJournal()).rejects.toThrow('EACCES');
+    await expect(check.compareJournal()).rejects.toThrow('EACCES');
     rig.journal.onReload = () => undefined;
-    expect(await check.judgeJournal()).toBeUndefined();
+    expect(await check.compareJournal()).toBeUndefined();
   });
 });

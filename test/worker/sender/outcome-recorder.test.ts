@@ -2,21 +2,14 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
-import { DOUBT_MS, journaled, listeningLogger, makeSendRig, type SendRig } from '../support/send-rig.js';
+import { DOUBT_MS, journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
 
 let rig: SendRig;
 let recorder: OutcomeRecorder;
 beforeEach(async () => {
   rig = await makeSendRig();
-  const { port, journal, said } = rig;
-  recorder = new OutcomeRecorder({
-    ledger: port,
-    journal,
-    doubtMs: DOUBT_MS,
-    maxRejectionsInARow: 2,
-    maxUnknownsInARow: 2,
-    logger: listeningLogger(said),
-  });
+  const settings = { ...rig.runtime.settings, maxRejectionsInARow: 2 };
+  recorder = new OutcomeRecorder({ ...rig.runtime, settings }, DOUBT_MS, undefined);
 });
 
 /** `p` is being sent, and the journal knows what came of it. */

@@ -7,7 +7,7 @@ let clock: ManualClock;
 let pacer: Pacer;
 beforeEach(() => {
   clock = new ManualClock();
-  pacer = new Pacer({ clock, intervalMs: 1_010, inFlightMaxMs: 30_000 });
+  pacer = new Pacer(clock, { intervalMs: 1_010, inFlightMaxMs: 30_000 });
 });
 
 const never = new AbortController().signal;
@@ -71,7 +71,7 @@ describe('Pacer', () => {
       wallNow: () => clock.wallNow(),
       sleep: async (ms: number) => clock.sleep(ms > 10 ? ms - 5 : ms),
     };
-    const early = new Pacer({ clock: earlyClock, intervalMs: 1_010, inFlightMaxMs: 0 });
+    const early = new Pacer(earlyClock, { intervalMs: 1_010, inFlightMaxMs: 0 });
     early.holdUntil(7_000);
     const waiting = early.waitUntilOpen(never);
     await clock.advance(500);

@@ -5,16 +5,7 @@ import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { HOLD, JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import {
-  GUARD_MS,
-  IN_FLIGHT_MAX_MS,
-  INTERVAL_MS,
-  makeSendRig,
-  PLACE,
-  HOLD_OFF_MS,
-  refused,
-  type SendRig,
-} from '../support/send-rig.js';
+import { GUARD_MS, makeSendRig, PLACE, HOLD_OFF_MS, refused, type SendRig } from '../support/send-rig.js';
 
 let rig: SendRig;
 beforeEach(async () => {
@@ -178,7 +169,7 @@ describe('a begin whose reply is lost', () => {
       lease: { owner: 'two', epoch: epoch ?? 0 },
       view: await rig.ledger.readSender(),
     };
-    const next = await makeSendRig({ ledger: rig.ledger, heldLease });
+    const next = await makeSendRig({ senderLedger: rig.ledger, heldLease });
     expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
     expect(next.gateway.arrivals).toEqual([]);
   });
@@ -237,7 +228,7 @@ describe('the last checks before the write', () => {
   });
 
   it('find a slot that was closed again since', async () => {
-    const pacer = new Pacer({ clock: rig.clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS });
+    const pacer = new Pacer(rig.clock, rig.runtime.settings);
     const other = await makeSendRig({ pacer });
     other.gateway.beforeWrite = () => {
       pacer.holdUntil(rig.clock.now() + 1_000_000);

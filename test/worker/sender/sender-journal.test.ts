@@ -68,7 +68,7 @@ describe('the journal', () => {
     journal.given({ ledgerId: rig.heldLease.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
     const view = { ...rig.heldLease.view, lastJournalId, sendCount: 6, last: 'sixth' };
     rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 6, last: 'sixth' });
-    const next = await makeSendRig({ ledger: rig.ledger, journal, heldLease: { ...rig.heldLease, view } });
+    const next = await makeSendRig({ senderLedger: rig.ledger, journal, heldLease: { ...rig.heldLease, view } });
     await next.send('p');
     expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
   });

@@ -5,10 +5,9 @@ import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { silentLogger } from '../../../src/base/logger.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
-import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopWorld } from '../support/loop-rig.js';
+import { makeRuntime } from '../support/sender-runtime.js';
 
 let world: LoopWorld;
 
@@ -25,9 +24,7 @@ const resumeAuthority: ResumeAuthority = {
 
 function makePause({ clock, ledger }: LoopWorld): { journal: MemoryJournal; pause: KeptPause } {
   const journal = new MemoryJournal('j-one');
-  const settings = { maxRejectionsInARow: 5, maxUnknownsInARow: 2 };
-  const options = { clock, ledger, journal, authority: resumeAuthority, settings, observer: noObserver };
-  return { journal, pause: new KeptPause({ ...options, logger: silentLogger }) };
+  return { journal, pause: new KeptPause(makeRuntime({ clock, senderLedger: ledger, journal }), resumeAuthority) };
 }
 
 it('keeps a pause that its own worker makes: one that is missing in Redis holds all the same', async () => {

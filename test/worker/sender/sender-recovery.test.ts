@@ -47,7 +47,7 @@ describe('resolveLeftovers', () => {
 
   it('says until when the requests of the longest known time may be on their way', async () => {
     const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
-    const patient = await makeSendRig({ ledger: rig.ledger, heldLease: { ...rig.heldLease, view } });
+    const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
     await rig.begin('p');
     await patient.sender.recovery.resolveLeftovers();
     const resolve = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;

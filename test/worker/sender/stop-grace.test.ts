@@ -11,7 +11,7 @@ let grace: StopGrace;
 beforeEach(() => {
   clock = new ManualClock();
   stop = new AbortController();
-  grace = new StopGrace({ clock, stop: stop.signal, graceMs: GRACE_MS });
+  grace = new StopGrace(clock, stop.signal, GRACE_MS);
 });
 
 describe('the grace of a process that is to stop', () => {

@@ -1,21 +1,26 @@
+import { onAnyClock } from '../../../src/base/clock.js';
 import type { BeginSend, KnownJournal, Lease } from '../../../src/ledger/sender-ledger.js';
-import { LeaseKeeper, type HeldLease, type LeaseKeeperOptions } from '../../../src/worker/sender/lease-keeper.js';
+import type { JournalAudit } from '../../../src/worker/sender/journal-audit.js';
+import { LeaseKeeper, type HeldLease } from '../../../src/worker/sender/lease-keeper.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { JOURNAL, nextBegin, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import { countLedgers } from '../../doubles/ledger/memory-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { hooked, listeningLogger, type SendRig } from './send-rig.js';
+import { DAY_MS, GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, makeRuntime } from './sender-runtime.js';
 
-export const LEASE_MS = 10_000;
-export const INTERVAL_MS = 1_010;
-export const QUARANTINE_MS = 2_000;
+export { DAY_MS as JOURNAL_KEPT_MS, INTERVAL_MS, LEASE_MS } from './sender-runtime.js';
 /** For how long a request may be on its way, as this process reckons. */
-export const IN_FLIGHT_MS = 30_000;
-export const JOURNAL_KEPT_MS = 24 * 60 * 60 * 1_000;
-const AFTER_IN_FLIGHT_MS = 2_000;
-export const AWAITING_ANSWER_MS = IN_FLIGHT_MS + AFTER_IN_FLIGHT_MS;
+export const IN_FLIGHT_MS = IN_FLIGHT_MAX_MS;
+export const QUARANTINE_MS = 2_000;
+export const holdOffMs = (inFlightMs: number): number => onAnyClock(GUARD_MS + inFlightMs) + INTERVAL_MS;
+export const AWAITING_ANSWER_MS = holdOffMs(IN_FLIGHT_MS);
 const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
+
+type Audit = Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>;
 
 type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
 
@@ -38,29 +43,27 @@ export class LeaseRig {
   /** When the ledger was compared with the journal. */
   readonly comparedAt: number[] = [];
 
-  makeKeeper(given: Partial<LeaseKeeperOptions> = {}): LeaseKeeper {
-    return new LeaseKeeper({
+  readonly #audit: Audit = {
+    refuseStalled: () => this.isStalled,
+    hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
+    findMismatch: async () => {
+      this.comparedAt.push(this.clock.now());
+      return Promise.resolve(this.mismatch);
+    },
+  };
+
+  makeKeeper(settings: Partial<SenderRuntime['settings']> = {}, audit = this.#audit): LeaseKeeper {
+    const runtime = makeRuntime({
       clock: this.clock,
-      ledger: hooked(this.ledger, this.before, this.after),
-      owner: 'me',
-      leaseMs: LEASE_MS,
-      quarantineMs: QUARANTINE_MS,
-      intervalMs: INTERVAL_MS,
-      describeJournal: () => ({ ...MINE, at: this.clock.wallNow() }),
-      journalKeptMs: JOURNAL_KEPT_MS,
-      awaitingAnswerMs: (inFlightMs) => Math.max(IN_FLIGHT_MS, inFlightMs) + AFTER_IN_FLIGHT_MS,
-      audit: {
-        refuseStalled: () => this.isStalled,
-        hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
-        findMismatch: async () => {
-          this.comparedAt.push(this.clock.now());
-          return Promise.resolve(this.mismatch);
-        },
-      },
-      onUnsupported: () => undefined,
+      senderLedger: hooked(this.ledger, this.before, this.after),
+      settings: { quarantineMs: QUARANTINE_MS, ...settings },
+      journal: new MemoryJournal(MINE.journalId),
+      journalPlace: MINE,
+      journalKeptMs: DAY_MS,
+      makeOwner: () => 'me',
       logger: listeningLogger(this.logged),
-      ...given,
     });
+    return new LeaseKeeper(runtime, audit, () => undefined);
   }
 
   /** Acquires, with all the time that it takes. */

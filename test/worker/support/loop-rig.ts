@@ -1,21 +1,19 @@
 import { untilAborted } from '../../../src/base/clock.js';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import type { KeptPause } from '../../../src/worker/sender/kept-pause.js';
-import { Pacer } from '../../../src/worker/sender/pacer.js';
+import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
-import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import { countLedgers } from '../../doubles/ledger/memory-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
-import { GUARD_MS, hooked, IN_FLIGHT_MAX_MS, INTERVAL_MS, listeningLogger, type SendRig } from './send-rig.js';
+import { hooked, listeningLogger, type SendRig } from './send-rig.js';
+import { makeRuntime } from './sender-runtime.js';
 
-export const LEASE_MS = 10_000;
-export const DAY_MS = 24 * 60 * 60 * 1_000;
+export { DAY_MS, LEASE_MS } from './sender-runtime.js';
 
 /** One worker process of an account. */
 export interface LoopRig {
@@ -68,36 +66,21 @@ export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRi
   const port: SenderLedger = hooked(ledger, before, after);
   let owners = 0;
   let tokens = 0;
-  const loop = new SenderLoop({
+  const runtime = makeRuntime({
     clock,
-    ledger: port,
-    relayOutbox: async () => Promise.resolve(0),
+    senderLedger: port,
     journal,
     gateway,
-    pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
-    settings: {
-      intervalMs: INTERVAL_MS,
-      inFlightMaxMs: IN_FLIGHT_MAX_MS,
-      leaseMs: LEASE_MS,
-      quarantineMs,
-      maxRejectionsInARow: 5,
-      maxUnknownsInARow: 2,
-    },
-    guardMs: GUARD_MS,
-    hindrance: () => undefined,
+    settings: { quarantineMs },
+    authority: options.authority,
     makeOwner: () => `${name}.${(owners += 1)}`,
     makeToken: () => `${name}-t${(tokens += 1)}`,
-    audience: 'test',
     journalPlace: { host: `host-${name}`, dir: `/${name}` },
-    journalKeptMs: DAY_MS,
-    stop: stop.signal,
-    work,
-    ...(options.authority && { authority: options.authority }),
-    ...(options.resumeAuthority && { resumeAuthority: options.resumeAuthority }),
-    ...(options.pause && { pause: options.pause }),
-    observer: noObserver,
     logger: listeningLogger(said),
   });
+  const { resumeAuthority } = options;
+  const pause = options.pause ?? (resumeAuthority && new KeptPause(runtime, resumeAuthority));
+  const loop = new SenderLoop(runtime, stop.signal, work, pause);
   let running = Promise.resolve();
   const rig: LoopRig = {
     loop,

@@ -1,10 +1,10 @@
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import { AttemptRecorder } from '../../../src/worker/sender/attempt-recorder.js';
-import { LedgerCheck, OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
+import { LedgerCheck, type OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import { DOUBT_MS, listeningLogger, makeSendRig, type SendRig } from './send-rig.js';
+import { DOUBT_MS, makeSendRig, type SendRig } from './send-rig.js';
 
 /** The parts of a sender that record and recover attempts, without the one that sends. */
 export interface Recorders {
@@ -21,17 +21,14 @@ export async function makeRecorderRig(): Promise<RecorderRig> {
 }
 
 function makeRecorders(rig: SendRig, heldLease: HeldLease = rig.heldLease): Recorders {
-  const { clock, port: ledger, journal, stopGrace, unrecordable, said } = rig;
-  const logger = listeningLogger(said);
-  const ownAttempts = new OwnAttempts();
-  const check = new LedgerCheck({ ledger, journal, heldLease, ownAttempts });
-  const limits = { maxRejectionsInARow: 2, maxUnknownsInARow: 2 };
-  const outcomes = new OutcomeRecorder({ ledger, journal, doubtMs: DOUBT_MS, ...limits, logger });
+  const { stopGrace, unrecordable } = rig;
+  const runtime = { ...rig.runtime, settings: { ...rig.runtime.settings, maxRejectionsInARow: 2 } };
+  const check = new LedgerCheck(runtime, heldLease);
+  const outcomes = new OutcomeRecorder(runtime, DOUBT_MS, undefined);
   const onUnrecordable = (reason: string | undefined): void => void unrecordable.push(reason);
-  const parts = { clock, ledger, journal, ownAttempts, check, outcomes, logger };
-  const attempts = new AttemptRecorder({ ...parts, stopGrace, onUnrecordable });
-  const recovery = new SendRecovery({ ...parts, heldLease, attempts, doubtMs: DOUBT_MS });
-  return { ownAttempts, attempts, recovery };
+  const attempts = new AttemptRecorder(runtime, check, outcomes, stopGrace, onUnrecordable);
+  const recovery = new SendRecovery(runtime, check, attempts);
+  return { ownAttempts: check.ownAttempts, attempts, recovery };
 }
 
 /** The lease goes to another process, which knows nothing of what was begun before. */

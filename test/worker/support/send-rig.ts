@@ -6,9 +6,9 @@ import type { HistoryEntry } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import type { Logger } from '../../../src/base/logger.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
-import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
-import { Sender, type SenderOptions } from '../../../src/worker/sender/sender.js';
+import { Sender } from '../../../src/worker/sender/sender.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -17,14 +17,13 @@ import { countLedgers } from '../../doubles/ledger/memory-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
+import { IN_FLIGHT_MAX_MS, makeRuntime, PLACE } from './sender-runtime.js';
 
-export const INTERVAL_MS = 1_010;
-export const IN_FLIGHT_MAX_MS = 30_000;
-export const GUARD_MS = 1_000;
+export { GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, PLACE } from './sender-runtime.js';
+
 export const HOLD_OFF_MS = 3_000;
 /** For how long Redis is waited for once the process is to end. */
 export const GRACE_MS = 10_000;
-export const PLACE = { host: 'host-1', dir: '/journal' };
 /** For how long a request without a response may be on its way, in a test that asks nothing else of it. */
 export const DOUBT_MS = 31_000;
 
@@ -34,6 +33,7 @@ type Call = keyof SenderLedger;
 export interface SendRig {
   readonly clock: ManualClock;
   readonly ledger: MemoryLedger;
+  readonly runtime: SenderRuntime;
   /** The ledger as the sender has it: goes through `before` and `after`. */
   readonly port: SenderLedger;
   readonly journal: MemoryJournal;
@@ -64,7 +64,10 @@ export interface SendRig {
 }
 
 export async function makeSendRig(
-  given: Partial<SenderOptions> & { readonly journal?: MemoryJournal } = {},
+  given: Partial<Omit<SenderRuntime, 'clock' | 'settings'>> & {
+    readonly journal?: MemoryJournal;
+    readonly heldLease?: HeldLease;
+  } = {},
 ): Promise<SendRig> {
   const clock = new ManualClock();
   const ledger = new MemoryLedger({ clock, nextLedgerId: countLedgers() });
@@ -72,9 +75,8 @@ export async function makeSendRig(
   const gateway = new ScriptedGateway(clock);
   const lost = new AbortController();
   const ending = new AbortController();
-  const stopGrace = new StopGrace({ clock, stop: ending.signal, graceMs: GRACE_MS });
+  const stopGrace = new StopGrace(clock, ending.signal, GRACE_MS);
   const unrecordable: SendRig['unrecordable'] = [];
-  let tokens = 0;
   const seen: SendRig['seen'] = { sent: [], gaps: [], waits: [] };
   const said: string[] = [];
   const before: SendRig['before'] = {};
@@ -86,23 +88,11 @@ export async function makeSendRig(
   if (journal.ledger === undefined) {
     await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
   }
-  const sender = new Sender({
+  const runtime = makeRuntime({
     clock,
-    ledger: port,
+    senderLedger: port,
     journal,
     gateway,
-    heldLease,
-    hindrance: () => undefined,
-    pacer: new Pacer({ clock, intervalMs: INTERVAL_MS, inFlightMaxMs: IN_FLIGHT_MAX_MS }),
-    stopGrace,
-    audience: 'test',
-    journalPlace: PLACE,
-    makeToken: () => `t-${(tokens += 1)}`,
-    guardMs: GUARD_MS,
-    inFlightMaxMs: IN_FLIGHT_MAX_MS,
-    maxRejectionsInARow: 5,
-    maxUnknownsInARow: 2,
-    onUnrecordable: (reason) => void unrecordable.push(reason),
     observer: {
       sent: (kind, durationMs) => void seen.sent.push([kind, durationMs]),
       notSent: () => undefined,
@@ -117,6 +107,8 @@ export async function makeSendRig(
     logger: listeningLogger(said),
     ...given,
   });
+  const onUnrecordable = (reason: string | undefined): void => void unrecordable.push(reason);
+  const sender = new Sender(runtime, heldLease, stopGrace, onUnrecordable, undefined);
   const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
     clock.until(sender.send(payoutId, stop));
   const begin: SendRig['begin'] = async (payoutId, change = {}) => {
@@ -129,7 +121,7 @@ export async function makeSendRig(
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
-  const hands = { clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace };
+  const hands = { runtime, clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace };
   return {
     ...hands,
     unrecordable,

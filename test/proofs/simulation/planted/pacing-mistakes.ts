@@ -1,17 +1,18 @@
+import type { Clock } from '../../../../src/base/clock.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
-import { Pacer, type PacerOptions } from '../../../../src/worker/sender/pacer.js';
+import { Pacer, type Pace } from '../../../../src/worker/sender/pacer.js';
 import type { Mistake } from './mistake.js';
 
 /** Counts from the write of the request, as limiters on the caller's side do. */
 class PacerFromTheSend extends Pacer {
-  readonly #clock: PacerOptions['clock'];
+  readonly #clock: Clock;
   readonly #intervalMs: number;
   writtenAt = 0;
 
-  constructor(options: PacerOptions) {
-    super(options);
-    this.#clock = options.clock;
-    this.#intervalMs = options.intervalMs;
+  constructor(clock: Clock, pace: Pace) {
+    super(clock, pace);
+    this.#clock = clock;
+    this.#intervalMs = pace.intervalMs;
   }
 
   written(): void {
@@ -30,16 +31,18 @@ class PacerThatTakesSilenceForAResponse extends Pacer {
 }
 
 class PacerThatTrustsOtherClocks extends Pacer {
-  readonly #options: PacerOptions;
+  readonly #clock: Clock;
+  readonly #pace: Pace;
 
-  constructor(options: PacerOptions) {
-    super(options);
-    this.#options = options;
+  constructor(clock: Clock, pace: Pace) {
+    super(clock, pace);
+    this.#clock = clock;
+    this.#pace = pace;
   }
 
   override afterNoResponse(): void {
-    const { clock, inFlightMaxMs, intervalMs } = this.#options;
-    this.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
+    const { inFlightMaxMs, intervalMs } = this.#pace;
+    this.holdUntil(this.#clock.now() + inFlightMaxMs + intervalMs);
   }
 }
 
@@ -47,7 +50,7 @@ export const pacingMistakes: readonly Mistake[] = [
   {
     name: 'pacing from the send instead of the response',
     pieces: {
-      makePacer: (options) => new PacerFromTheSend(options),
+      makePacer: (clock, pace) => new PacerFromTheSend(clock, pace),
       wrapGateway: (gateway, { pacer }) =>
         onWrite(gateway, () => {
           if (pacer instanceof PacerFromTheSend) pacer.written();
@@ -56,11 +59,11 @@ export const pacingMistakes: readonly Mistake[] = [
   },
   {
     name: 'pacer not told of sends without a response',
-    pieces: { makePacer: (options) => new PacerThatTakesSilenceForAResponse(options) },
+    pieces: { makePacer: (clock, pace) => new PacerThatTakesSilenceForAResponse(clock, pace) },
   },
   {
     name: 'no allowance for clocks that run faster',
-    pieces: { makePacer: (options) => new PacerThatTrustsOtherClocks(options) },
+    pieces: { makePacer: (clock, pace) => new PacerThatTrustsOtherClocks(clock, pace) },
   },
   {
     name: 'awaitingAnswer flag ignored on take-over',

@@ -1,6 +1,6 @@
 import { silentLogger } from '../../../../src/base/logger.js';
 import type { MemberRegistry, MemberReport } from '../../../../src/ledger/member-registry.js';
-import type { AccountPart } from '../../../../src/worker/account-worker-options.js';
+import type { AccountPart } from '../../../../src/worker/account-runtime.js';
 import { AccountSharing, type SharedAccount } from '../../../../src/worker/sharing/account-sharing.js';
 import type { AccountFitness } from '../../../../src/worker/sharing/own-report.js';
 import { ManualClock } from '../../../doubles/manual-clock.js';

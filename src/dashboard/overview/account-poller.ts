@@ -60,12 +60,12 @@ const WATCH_FOR_MS = 30_000;
  * Watches an account while a reader has its pages open: one round trip to Redis, twice a second. What changed since the
  * last look is alive.
  */
-export class AccountWatch {
+export class AccountPoller {
   readonly #connection: LedgerConnection;
   readonly #queues: PayoutQueues;
   readonly #clock: Pick<Clock, 'now' | 'sleep'>;
   readonly #stop = new AbortController();
-  readonly #senderLife = new SenderLifeWatch();
+  readonly #senderLife = new SenderLifeTracker();
   readonly #workers = new WorkerLives();
   #visitedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
@@ -107,7 +107,6 @@ export class AccountWatch {
     return { redis: this.#redisLife(now), ledger: this.#last && this.#observeLedger(this.#last, now) };
   }
 
-  /** Safe to call twice. */
   close(): void {
     this.#stop.abort();
   }
@@ -226,7 +225,7 @@ const HEARTBEAT_GAP_MAX_MS = 1_500;
  * Decides whether a sender is alive. Only a rising heartbeat counts, because a dead process keeps its lease. It
  * compares no clocks of two machines.
  */
-export class SenderLifeWatch {
+export class SenderLifeTracker {
   #holder: LeaseHolder | null = null;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #watchedSince = 0;
@@ -259,7 +258,6 @@ export class SenderLifeWatch {
   }
 }
 
-/** A worker process and the time since its last report. */
 export interface ObservedWorker extends KnownWorker {
   readonly silentMs: number;
 }

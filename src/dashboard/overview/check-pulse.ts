@@ -6,7 +6,7 @@ import {
   type Observation,
   type ObservedWorker,
   WORKER_SILENT_AFTER_MS,
-} from './account-watch.js';
+} from './account-poller.js';
 
 export interface Pulse {
   /** `bad`: nothing is sent, and an operator must know; `warn`: nothing is sent just now. */
@@ -30,13 +30,13 @@ const WORKER_COMMAND = 'payouts worker';
 /** An unreachable gateway. Any other failed attempt has its cause on this side. */
 const GATEWAY_DOWN = 'GATEWAY_UNAVAILABLE';
 
-type Judge = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Pulse | undefined;
+type PulseCheck = (ledger: LedgerObservation, sender: ObservedWorker | undefined) => Pulse | undefined;
 
 /**
  * Decides whether money moves. Of several obstacles, the first that an operator must resolve counts.
  * @param gateway - its last response: without sends there is no other sign of it
  */
-export function judgePulse(
+export function checkPulse(
   { redis, ledger }: Observation,
   gateway?: Pick<GatewayFacts, 'failure' | 'failureCode'>,
 ): Pulse {
@@ -46,11 +46,11 @@ export function judgePulse(
   }
   if (ledger === undefined) return { tone: 'warn', headline: 'Checking', detail: undefined };
   const sender = findSender(ledger);
-  for (const judge of JUDGES) {
-    const pulse = judge(ledger, sender);
+  for (const check of PULSE_CHECKS) {
+    const pulse = check(ledger, sender);
     if (pulse !== undefined) return pulse;
   }
-  const pulse = judgeSends(ledger);
+  const pulse = checkSends(ledger);
   if (pulse.headline !== IDLE) return pulse;
   if (sender?.pollError !== undefined)
     return describeFailedQuery('status poll', sender.pollError, sender.pollErrorCode);
@@ -68,7 +68,7 @@ export function findSender({ life, workers }: LedgerObservation): ObservedWorker
   return life.kind === 'none' ? undefined : senderOf(life.owner, workers);
 }
 
-const JUDGES: readonly Judge[] = [
+const PULSE_CHECKS: readonly PulseCheck[] = [
   function objections({ objections }) {
     if (objections === 0) return undefined;
     return { tone: 'bad', headline: 'Stopped: ledger mismatch', detail: undefined };
@@ -141,7 +141,7 @@ function refusedBy({ name, reason = '' }: ObservedWorker): Pulse {
   return { tone: 'bad', headline: 'The worker refuses to send', detail: `${name}: ${reason}` };
 }
 
-function judgeSends({ life, due, sending, sinceSendMs, watchedMs, readyMs }: LedgerObservation): Pulse {
+function checkSends({ life, due, sending, sinceSendMs, watchedMs, readyMs }: LedgerObservation): Pulse {
   if (life.kind === 'checking')
     return { tone: 'warn', headline: 'Checking', detail: 'Waiting for the next heartbeat.' };
   const idleMs = Math.min(sinceSendMs ?? watchedMs, readyMs);

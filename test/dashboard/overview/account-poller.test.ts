@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
-import { AccountWatch, type LedgerObservation } from '../../../src/dashboard/overview/account-watch.js';
+import { AccountPoller, type LedgerObservation } from '../../../src/dashboard/overview/account-poller.js';
 import { until } from '../../support/until.js';
 import { keepAlive, SENDER, writeSampleWorker } from '../support/live-account.js';
 import { openSampleAccount, type SampleAccount } from '../support/sample-account.js';
 
 let account: SampleAccount;
-let watch: AccountWatch;
+let watch: AccountPoller;
 let end: () => void;
 
 beforeEach(async () => {
@@ -14,7 +14,7 @@ beforeEach(async () => {
   await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
   await writeSampleWorker(account, SENDER, { role: 'sender' });
   end = keepAlive(account, { sends: false });
-  watch = new AccountWatch(account, systemClock);
+  watch = new AccountPoller(account, systemClock);
 });
 
 afterEach(async () => {

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock, type Clock } from '../../src/base/clock.js';
 import { silentLogger, type Logger } from '../../src/base/logger.js';
-import { watchJobs } from '../../src/worker/watch-jobs.js';
+import { restoreLostJobs } from '../../src/worker/restore-lost-jobs.js';
+import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { openQueueRig, type QueueRig } from '../queues/support/queue-rig.js';
 import { until } from '../support/until.js';
 
@@ -39,20 +40,20 @@ afterEach(async () => {
 function start(speed = QUICK): void {
   const { account, queues, reconciler } = rig;
   const logger: Logger = { ...silentLogger, warn: (fields, text) => void warnings.push([fields, text]) };
-  watching = watchJobs(
+  watching = restoreLostJobs(
     {
       clock: fastClock(speed),
-      connection: account.connection,
+      ledger: account.ledger,
       queues,
-      reconciler: {
-        reconcile: async (state, signal) => {
-          const count = await reconciler.reconcile(state, signal);
-          checks.push(state);
-          return count;
-        },
-      },
-      observer: { jobsRecreated: (state, count) => void recreated.push([state, count]) },
+      observer: { ...noObserver, jobsRecreated: (state, count) => void recreated.push([state, count]) },
       logger,
+    },
+    {
+      reconcile: async (state, signal) => {
+        const count = await reconciler.reconcile(state, signal);
+        checks.push(state);
+        return count;
+      },
     },
     stop.signal,
   );

@@ -1,20 +1,11 @@
-import { type Clock, every } from '../base/clock.js';
-import type { LedgerConnection } from '../ledger/ledger-connection.js';
+import { every } from '../base/clock.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../ledger/states.js';
-import type { Logger } from '../base/logger.js';
 import { readJobBalance } from '../queues/job-balance.js';
 import type { JobReconciler } from '../queues/job-reconciler.js';
-import type { PayoutQueues } from '../queues/payout-queues.js';
-import type { WorkerObserver } from './sender/worker-observer.js';
+import type { AccountRuntime } from './account-runtime.js';
 
-interface WatchJobsOptions {
-  readonly clock: Clock;
-  readonly connection: LedgerConnection;
-  readonly queues: PayoutQueues;
-  readonly reconciler: Pick<JobReconciler, 'reconcile'>;
-  readonly observer: Pick<WorkerObserver, 'jobsRecreated'>;
-  readonly logger: Logger;
-}
+type Needed = Pick<AccountRuntime, 'clock' | 'ledger' | 'queues' | 'observer' | 'logger'>;
+type Jobs = Pick<JobReconciler, 'reconcile'>;
 
 /** Two looks and a check end within a minute of any damage. */
 const LOOK_EVERY_MS = 20_000;
@@ -24,20 +15,30 @@ const CHECK_EVERY_MS = 60 * 60 * 1_000;
  * Keeps a queue job for every payout that waits for one. It checks all payouts at the start, every hour, and after
  * their count differs from the jobs'. Runs until the signal is aborted.
  */
-export async function watchJobs(options: WatchJobsOptions, signal: AbortSignal): Promise<void> {
+export async function restoreLostJobs(runtime: Needed, reconciler: Jobs, signal: AbortSignal): Promise<void> {
   // Separate, because a check of a long queue is slow.
-  await Promise.all(STATES_WITH_JOB.map(async (state) => watchState(state, options, signal)));
+  await Promise.all(STATES_WITH_JOB.map(async (state) => restoreJobs(state, runtime, reconciler, signal)));
 }
 
-async function watchState(state: StateWithJob, options: WatchJobsOptions, signal: AbortSignal): Promise<void> {
-  const { clock, connection, queues, logger } = options;
+async function restoreJobs(
+  state: StateWithJob,
+  runtime: Needed,
+  reconciler: Jobs,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, ledger, queues, observer, logger } = runtime;
+  const { connection } = ledger;
   const alarm = new LostJobAlarm();
   let checkedAt: number | undefined;
   const look = async (): Promise<void> => {
     const { lost } = await readJobBalance(connection, queues, state);
     const isOverdue = checkedAt === undefined || clock.now() - checkedAt >= CHECK_EVERY_MS;
     if (!alarm.isDue(lost) && !isOverdue) return;
-    const recreated = await checkJobs(state, options, signal);
+    const recreated = await reconciler.reconcile(state, signal);
+    if (recreated > 0) {
+      logger.warn({ state, count: recreated }, 're-created missing jobs');
+      observer.jobsRecreated(state, recreated);
+    }
     alarm.noteCheck(recreated, (await readJobBalance(connection, queues, state)).lost);
     checkedAt = clock.now();
   };
@@ -45,19 +46,6 @@ async function watchState(state: StateWithJob, options: WatchJobsOptions, signal
     logger.warn({ state, error: message }, 'the check for missing jobs failed, will try again');
   };
   await every(LOOK_EVERY_MS, look, { clock, signal, onError });
-}
-
-async function checkJobs(
-  state: StateWithJob,
-  { reconciler, observer, logger }: WatchJobsOptions,
-  signal: AbortSignal,
-): Promise<number> {
-  const count = await reconciler.reconcile(state, signal);
-  if (count > 0) {
-    logger.warn({ state, count }, 're-created missing jobs');
-    observer.jobsRecreated(state, count);
-  }
-  return count;
 }
 
 /**

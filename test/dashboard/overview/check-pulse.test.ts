@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type LedgerObservation, SenderLifeWatch } from '../../../src/dashboard/overview/account-watch.js';
-import { judgePulse, type Pulse } from '../../../src/dashboard/overview/judge-pulse.js';
+import { type LedgerObservation, SenderLifeTracker } from '../../../src/dashboard/overview/account-poller.js';
+import { checkPulse, type Pulse } from '../../../src/dashboard/overview/check-pulse.js';
 
 const NOW = 1_000_000;
 const HOLDER = { owner: 'host:1:abc', epoch: 2, heartbeat: 9 };
@@ -20,7 +20,7 @@ const LEDGER: LedgerObservation = {
 };
 
 function judge(change: Partial<LedgerObservation>): Pulse {
-  return judgePulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } });
+  return checkPulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } });
 }
 
 describe('the pulse', () => {
@@ -57,8 +57,8 @@ describe('the pulse', () => {
 
   it('says only that Redis does not respond, whatever was known before', () => {
     const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
-    expect(judgePulse({ redis, ledger: LEDGER })).toMatchObject({ tone: 'bad', headline: 'Redis does not respond' });
-    expect(judgePulse({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
+    expect(checkPulse({ redis, ledger: LEDGER })).toMatchObject({ tone: 'bad', headline: 'Redis does not respond' });
+    expect(checkPulse({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
   });
 
   it('tells the error, how often, and when the next try is due', () => {
@@ -71,8 +71,8 @@ describe('the pulse', () => {
   it('believes the last query to the gateway where nothing else tells of it', () => {
     const observation = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
     const failure = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE' };
-    expect(judgePulse(observation, failure)).toMatchObject({ tone: 'bad', headline: 'Gateway does not respond' });
-    expect(judgePulse({ ...observation, ledger: LEDGER }, failure)).toMatchObject({ tone: 'good' });
+    expect(checkPulse(observation, failure)).toMatchObject({ tone: 'bad', headline: 'Gateway does not respond' });
+    expect(checkPulse({ ...observation, ledger: LEDGER }, failure)).toMatchObject({ tone: 'good' });
   });
 
   it('says that payouts are sent, also where a poll of one fails', () => {
@@ -83,13 +83,13 @@ describe('the pulse', () => {
 
   it('does not say that a gateway is gone which responded in another form', () => {
     const failure = '/balance: it has a form that is not understood';
-    const pulse = judgePulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } }, { failure });
+    const pulse = checkPulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } }, { failure });
     expect(pulse).toMatchObject({ tone: 'warn', headline: 'Gateway query fails' });
   });
 
   it('does not say what workers do behind a Redis that it cannot reach', () => {
     const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
-    expect(judgePulse({ redis, ledger: LEDGER }).detail).toContain('Workers that cannot reach it either');
+    expect(checkPulse({ redis, ledger: LEDGER }).detail).toContain('Workers that cannot reach it either');
   });
 
   it('names the standby that takes over, and else the command that starts a worker', () => {
@@ -112,7 +112,7 @@ describe('the pulse', () => {
 
 describe('the life of a sender', () => {
   it('is known only from a heartbeat that rose while it was watched', () => {
-    const watch = new SenderLifeWatch();
+    const watch = new SenderLifeTracker();
     watch.note(HOLDER, 0);
     expect(watch.life(400).kind).toBe('checking');
     watch.note({ ...HOLDER, heartbeat: 10 }, 400);
@@ -122,7 +122,7 @@ describe('the life of a sender', () => {
   });
 
   it('is unknown again after a pause of the watch, and is that of the process that took the lease', () => {
-    const watch = new SenderLifeWatch();
+    const watch = new SenderLifeTracker();
     watch.note(HOLDER, 0);
     watch.note({ ...HOLDER, heartbeat: 50 }, 60_000);
     expect(watch.life(60_100).kind).toBe('checking');
