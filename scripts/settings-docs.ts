@@ -22,10 +22,11 @@ export function renderSettingsDoc(): string {
 
 The \`payouts\` command takes every setting from the environment. Every problem is reported at once, with the variable, the
 rule and the value (never a secret). An empty variable counts as not set. Of a secret, \`…_FILE\` names a file that holds
-the value; such variables are marked with an asterisk. \`payouts doctor\` checks the settings of a worker.
+the value; such variables are marked with an asterisk. \`payouts doctor\` checks the settings of a worker. It and the worker warn of
+a variable that is probably misspelt.
 
 A program passes the same settings as options: \`AccountOptions\` and \`PayoutWorkerOptions\` have the names of the column
-"option", the same rules and the same defaults (\`journalDir\` has none there). Keys have options of their own, named in their rows.
+"option", the same rules and the same defaults (\`journalDir\` has none there). An unknown option is refused, and a wrong one. Keys have options of their own, named in their rows.
 
 ${sections.join('\n\n')}
 

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { readConfig, readSettings, type Environment, type VariableName } from '../src/base/config.js';
+import { findMisspelt, readConfig, readSettings, type Environment, type VariableName } from '../src/base/config.js';
 import { InvalidConfigError } from '../src/base/errors.js';
 import { ACCOUNT_SETTINGS, WORKER_SETTINGS } from '../src/base/settings.js';
 
@@ -267,5 +267,45 @@ describe('secrets', () => {
       }
     }
     expect(problemsOf([name], { [name]: value })).toHaveProperty(name);
+  });
+});
+
+describe('findMisspelt', () => {
+  it.each([
+    ['WITHDRAW_INTERVALL_MS', 'WITHDRAW_INTERVAL_MS'],
+    ['PAYOUT_KEY_FILE', 'PAYOUT_KEYS_FILE'],
+    ['GATEWAY_SECRET_KEY_FIEL', 'GATEWAY_SECRET_KEY_FILE'],
+    ['ALLOW_VOLATIL_REDIS', 'ALLOW_VOLATILE_REDIS'],
+  ])('takes %s for %s', (variable, meant) => {
+    expect(findMisspelt({ [variable]: 'k-secret' })).toEqual([{ variable, meant }]);
+  });
+
+  it('explains a required variable that is missing', () => {
+    expect(
+      problemsOf(['GATEWAY_PLATFORM_ID', 'GATEWAY_SECRET_KEY'], { GATEWAY_PLATFROM_ID: '7', GATEWAY_SECRET_KEYS: 'k' }),
+    ).toEqual({
+      GATEWAY_PLATFORM_ID: 'is required: is GATEWAY_PLATFROM_ID misspelt?',
+      GATEWAY_SECRET_KEY:
+        'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it): is GATEWAY_SECRET_KEYS misspelt?',
+    });
+  });
+
+  it('leaves known, empty and unrelated variables alone', () => {
+    const unrelated = [
+      'PATH',
+      'HOME',
+      '_',
+      'REDIS_PORT',
+      'REDIS_URI',
+      'REDIS_SERVICE_HOST',
+      'HEALTH_PATH',
+      'LOG_FILE',
+      'LOG_DIR',
+    ];
+    const others = ['MAX_MEMORY', 'IN_DOCKER', 'NOTIFY_SOCKET', 'STATUS_URL', 'GATEWAY_INTERFACE', 'SEND_MAIL'];
+    const known = ['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE'];
+    const names = [...unrelated, ...others, ...known];
+    const environment = Object.fromEntries(names.map((name) => [name, 'x']));
+    expect(findMisspelt({ ...environment, WITHDRAW_INTERVALL_MS: '' })).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { ConflictError, RedisUnavailableError } from '../src/base/errors.js';
 import { silentLogger } from '../src/base/logger.js';
 import { closeRedis, connectRedis, replyCode, toRedisError, type RedisClient } from '../src/base/redis.js';
+import { checkDurability } from '../src/ledger/redis-durability.js';
 import { throwingLogger } from './support/throwing-watchers.js';
 import { startOwnRedis } from './worker/support/own-redis.js';
 
@@ -139,6 +140,27 @@ describe('the log of a connection', () => {
         'info Redis reconnected {"role":"commands"}',
       ]);
     } finally {
+      await closeRedis(client);
+      await server.close();
+    }
+  });
+
+  it('leaves a refused login to the error of each command, in one sentence', async () => {
+    const server = await startOwnRedis();
+    const owner = connectRedis(server.url, 'commands');
+    await owner.config('SET', 'requirepass', 'right-word');
+    const said: string[] = [];
+    const logger = { ...silentLogger, warn: (_: object, message: string) => void said.push(message) };
+    const client = connectRedis(server.url, 'commands', logger);
+    try {
+      const error = (await client.get('key').catch(toRedisError)) as Error;
+      expect(error.message).toBe(
+        'Redis unavailable (it asks for a password, and there is none in the address (NOAUTH)): check that it runs, and the address, user and password in REDIS_URL; asking again is safe',
+      );
+      expect(said).toEqual([]);
+      await expect(checkDurability(client)).rejects.toThrow('NOAUTH');
+    } finally {
+      await closeRedis(owner);
       await closeRedis(client);
       await server.close();
     }

@@ -1,6 +1,6 @@
-import { constants, mkdir, open, readdir } from 'node:fs/promises';
+import { constants, open, readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { isMissing, syncFolder } from '../journal/journal-files.js';
+import { isMissing, makeFolder as makeFolders, syncFolder } from '../journal/journal-files.js';
 
 /**
  * The archive of final payouts that retention removed from Redis. `<dir>/<platformId>/2030-01-31.jsonl.gz` has those
@@ -20,8 +20,7 @@ export interface ArchiveDay {
   readonly paths: readonly string[];
 }
 
-/** The folder holds addresses and amounts. */
-const FOLDER_MODE = 0o700;
+/** The files hold addresses and amounts. */
 const FILE_MODE = 0o600;
 
 const ENDING = '.jsonl.gz';
@@ -71,7 +70,7 @@ async function readNames(path: string): Promise<string[]> {
 /** Makes the account's folder and its parents, and syncs each name to disk. */
 export async function makeFolder(folder: ArchiveFolder): Promise<void> {
   const path = folderPath(folder);
-  const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+  const first = await makeFolders(path);
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(made);
 }

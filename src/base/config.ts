@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { findContradictions } from './setting.js';
 import { InvalidConfigError, type Problem } from './errors.js';
+import { closestName } from './fields.js';
 import { readSecretFile } from './trusted-file.js';
 import type { Setting, SettingTable, SettingValue } from './setting.js';
 import { SETTINGS } from './settings.js';
@@ -76,7 +77,9 @@ function readRow(row: Setting, environment: Environment): RowResult {
   if (text === undefined) {
     if (!('required' in row)) return { value: 'default' in row ? row.default : undefined };
     const message = secret ? `is required (or ${variable}_FILE, a file that holds it)` : 'is required';
-    return { problem: { field: variable, message } };
+    const misspelt = findMisspelt(environment).find(({ meant }) => meant === variable || meant === `${variable}_FILE`);
+    const hint = misspelt === undefined ? '' : `: is ${misspelt.variable} misspelt?`;
+    return { problem: { field: variable, message: `${message}${hint}` } };
   }
   const parsed = rule.safeParse(toValue(rule, text));
   if (parsed.success) return { value: parsed.data };
@@ -99,6 +102,25 @@ function readText(
   } catch (error) {
     return { problem: { field, message: (error as Error).message } };
   }
+}
+
+/** Stricter than for options: systemd's NOTIFY_SOCKET is no NOTIFY_SECRET. */
+const LETTERS_PER_TYPO = 4;
+
+const VARIABLES = ROWS.flatMap(({ variable, secret }) => (secret ? [variable, `${variable}_FILE`] : [variable]));
+
+/**
+ * Set variables that are probably misspelt, each with the known one. They begin with the same word, so that variables of
+ * other programs are left alone.
+ */
+export function findMisspelt(environment: Environment): { readonly variable: string; readonly meant: string }[] {
+  return Object.entries(environment).flatMap(([variable, value]) => {
+    if (value === undefined || value === '' || VARIABLES.includes(variable)) return [];
+    const family = variable.slice(0, variable.indexOf('_') + 1);
+    const rests = VARIABLES.filter((known) => known.startsWith(family)).map((known) => known.slice(family.length));
+    const rest = family === '' ? undefined : closestName(variable.slice(family.length), rests, LETTERS_PER_TYPO);
+    return rest === undefined ? [] : [{ variable, meant: family + rest }];
+  });
 }
 
 /** Whether every user of the machine may read a secret's file. Anything but `true` forbids it. */

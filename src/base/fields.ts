@@ -180,7 +180,65 @@ const SHOWN_VALUE_LENGTH = 80;
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(parsed.error.issues.map(toProblem));
+  throw new InvalidInputError(toProblems(parsed.error.issues, schema));
+}
+
+/** Zod issues as problems, see {@link toProblem}. For an unknown name, the schema shows which one was meant. */
+export function toProblems(issues: readonly z.core.$ZodIssue[], schema: z.ZodType): Problem[] {
+  return issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => unknownName(key, namesAt(schema, issue.path)))
+      : [toProblem(issue)],
+  );
+}
+
+function namesAt(schema: unknown, path: readonly PropertyKey[]): string[] {
+  if (schema instanceof z.ZodPipe) return namesAt(schema.in, path);
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return namesAt(schema.unwrap(), path);
+  const [name, ...rest] = path;
+  if (schema instanceof z.ZodArray) return namesAt(schema.element, rest);
+  if (!(schema instanceof z.ZodObject)) return [];
+  const shape = schema.shape as Record<PropertyKey, unknown>;
+  return name === undefined ? Object.keys(shape) : namesAt(shape[name], rest);
+}
+
+/** The value of an unknown name may be a secret under a misspelt name, so it is not shown. */
+export function unknownName(name: string, known: readonly string[]): Problem {
+  const meant = closestName(name, known);
+  return { field: name, message: `is not a known field${meant === undefined ? '' : `, did you mean ${meant}?`}` };
+}
+
+const MAX_TYPOS = 3;
+
+/**
+ * The known name that a misspelt one means. Case does not count.
+ * @param lettersPerTypo - of so many letters one may be wrong, of all together three
+ */
+export function closestName(name: string, known: readonly string[], lettersPerTypo = 3): string | undefined {
+  let limit = Math.min(MAX_TYPOS, Math.floor(name.length / lettersPerTypo));
+  let closest: string | undefined;
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) > limit) continue;
+    const typos = countTypos(name.toLowerCase(), candidate.toLowerCase());
+    if (typos > limit) continue;
+    closest = candidate;
+    limit = typos - 1;
+  }
+  return closest;
+}
+
+/** Levenshtein's distance: letters to add, drop or replace. */
+function countTypos(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, place) => place);
+  for (const [line, letter] of Array.from(one).entries()) {
+    const next = [line + 1];
+    for (const [place, above] of row.slice(1).entries()) {
+      const replaced = (row[place] ?? 0) + (letter === other[place] ? 0 : 1);
+      next.push(Math.min(replaced, above + 1, (next[place] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
 
 /** A zod issue as a field and a sentence. It shows values: never use it for data that may contain a secret. */

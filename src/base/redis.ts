@@ -1,4 +1,4 @@
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Cluster, Redis, type RedisOptions, SentinelConnector } from 'ioredis';
 import { LONGEST_TIMER_MS, within } from './clock.js';
@@ -225,7 +225,9 @@ function reconnectDelay(attempt: number): number {
 function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logger): void {
   let unavailable = false;
   client.on('error', (error: Error) => {
-    if (!unavailable) logger.warn({ role, error: error.message }, 'Redis unavailable, reconnecting');
+    // Every command fails with the same words, and its caller has them.
+    if (role === 'commands' && describeLogin(error) !== undefined) return;
+    if (!unavailable) logger.warn({ role, error: describeTrouble(error) }, 'Redis unavailable, reconnecting');
     unavailable = true;
   });
   client.on('ready', () => {
@@ -287,10 +289,28 @@ function isUnavailable(error: Error): boolean {
 /** Why a call failed, without advice. ioredis speaks of its own options if a command found no connection. */
 export function describeTrouble(error: Error): string {
   if (error instanceof RedisUnavailableError && error.cause instanceof Error) return describeTrouble(error.cause);
+  const known = describeLogin(error) ?? (NOT_TLS.test(error.message) ? WITHOUT_TLS : undefined);
+  if (known !== undefined) return known;
   const isUnconnected =
     error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
   return isUnconnected ? 'no connection' : error.message;
 }
+
+function describeLogin(error: Error): string | undefined {
+  switch (replyCode(error)) {
+    case 'NOAUTH':
+      return 'it asks for a password, and there is none in the address (NOAUTH)';
+    case 'WRONGPASS':
+      return 'it knows no such user and password (WRONGPASS)';
+    default:
+      return undefined;
+  }
+}
+
+const WITHOUT_TLS = 'the port is open, but does not speak TLS: give its TLS port, or redis:// in place of rediss://';
+
+/** OpenSSL's words for a reply that is not TLS. */
+const NOT_TLS = /wrong version number|packet length too long/;
 
 /** Closed connections. BullMQ's copies share their options, and end with them. */
 const closed = new WeakSet<RedisClient>();
@@ -329,8 +349,23 @@ class NamedConnector extends AbstractConnector {
     stream.once('error', (error: Error) => {
       this.firstError = error;
     });
+    if (tls !== undefined) endWithoutTls(stream, this.#options.connectTimeout);
     return Promise.resolve(stream);
   }
+}
+
+/** Shortly before ioredis gives up. */
+const BEFORE_TIMEOUT_MS = 100;
+
+/** A plain Redis takes the beginning of TLS for the beginning of a command, and waits for the rest. */
+function endWithoutTls(stream: Socket, timeoutMs = SOCKET_TIMEOUT_MS): void {
+  const timer = setTimeout(() => {
+    if (!stream.connecting) stream.destroy(Object.assign(new Error(WITHOUT_TLS), { code: 'EPROTO' }));
+  }, timeoutMs - BEFORE_TIMEOUT_MS);
+  const end = (): void => {
+    clearTimeout(timer);
+  };
+  stream.once('secureConnect', end).once('close', end);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Problem } from './errors.js';
-import { toProblem, wholeNumberField } from './fields.js';
+import { InvalidConfigError, type Problem } from './errors.js';
+import { toProblem, unknownName, wholeNumberField } from './fields.js';
 
 /** The type of a row in `settings/`, and the option types that follow from a table of rows. */
 
@@ -56,21 +56,46 @@ export type PartialSettings<Table extends SettingTable> = {
   readonly [Name in keyof Table]?: z.output<Table[Name]['rule']> | undefined;
 };
 
+/** What an option of a public class or function must be. Rows of a {@link SettingTable} are such rules. */
+export type OptionRule = Pick<Setting, 'rule' | 'secret' | 'hidden' | 'atMost'> & { readonly required?: true };
+
+/** A rule for each option of a type. */
+export type OptionRules<Options> = { readonly [Name in keyof Required<Options>]: OptionRule };
+
 /**
- * The invalid options, by their names in code. Possible secrets are not shown.
- * @param options - unknown options are ignored; undefined counts as absent
+ * The problems of options, by their names in code. Possible secrets are not shown.
+ * @param options - undefined values count as absent
+ * @param field - names the options themselves
  */
-export function checkSettings(table: SettingTable, options: object): Problem[] {
-  const values: Readonly<Record<string, unknown>> = { ...options };
-  const problems = Object.entries(table).flatMap(([name, row]) =>
-    values[name] === undefined ? [] : checkSetting(name, row, values[name]),
-  );
-  return [...problems, ...findContradictions(table, (name) => values[name])];
+export function checkOptions(
+  rules: Readonly<Record<string, OptionRule>>,
+  options: unknown,
+  field = 'options',
+): Problem[] {
+  if (typeof options !== 'object' || options === null) {
+    const type = options === undefined || options === null ? String(options) : `a ${typeof options}`;
+    return [{ field, message: `must be an object (got ${type})` }];
+  }
+  const values = options as Readonly<Record<string, unknown>>;
+  const names = Object.keys(rules);
+  return [
+    ...Object.keys(values)
+      .filter((name) => values[name] !== undefined && !names.includes(name))
+      .map((name) => unknownName(name, names)),
+    ...Object.entries(rules).flatMap(([name, rule]) => checkOption(name, rule, values[name])),
+    ...findContradictions(rules, (name) => values[name]),
+  ];
 }
 
-function checkSetting(name: string, { rule, secret, hidden = secret }: Setting, value: unknown): Problem[] {
+function checkOption(name: string, { rule, secret, hidden = secret, required }: OptionRule, value: unknown): Problem[] {
+  if (value === undefined) return required === true ? [{ field: name, message: 'is missing' }] : [];
   const { error } = rule.safeParse(value, { reportInput: hidden !== true });
   return (error?.issues ?? []).map((issue) => ({ ...toProblem(issue), field: name }));
+}
+
+/** @throws InvalidConfigError with all problems, if there are any */
+export function requireNone(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new InvalidConfigError(problems);
 }
 
 /**
@@ -79,7 +104,7 @@ function checkSetting(name: string, { rule, secret, hidden = secret }: Setting, 
  * @param nameOf - what the user calls a setting
  */
 export function findContradictions(
-  table: SettingTable,
+  table: Readonly<Record<string, Pick<Setting, 'rule' | 'atMost'>>>,
   valueOf: (name: string) => unknown,
   nameOf: (name: string) => string = (name) => name,
 ): Problem[] {
@@ -97,6 +122,25 @@ const HIGHEST_PORT = 65_535;
 
 export const port = wholeNumberField(0, HIGHEST_PORT);
 
-export const text = z.string().min(1, 'must not be empty');
+export const text = z.string('must be a string').min(1, 'must not be empty');
 
 export const flag = z.boolean({ error: 'must be true or false' });
+
+/** An object of the application. It may hold a secret, so it is not shown. */
+export function objectWith(...methods: readonly string[]): OptionRule {
+  const isUsable = (value: unknown): boolean =>
+    Object(value) === value &&
+    methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
+  return { rule: z.custom(isUsable, `must be an object with ${methods.join(', ')}`), hidden: true };
+}
+
+export const functionRule: OptionRule = {
+  rule: z.custom((value) => typeof value === 'function', 'must be a function'),
+  hidden: true,
+};
+
+/** Options that nearly every public class takes. */
+export const WATCHING_RULES = {
+  logger: objectWith('debug', 'info', 'warn', 'error', 'child'),
+  clock: objectWith('now', 'wallNow', 'sleep'),
+} as const;

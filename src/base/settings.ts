@@ -13,7 +13,7 @@ import {
 import { parseRedisUrl } from './redis.js';
 import { flag, type PartialSettings, port, type Setting, type Settings, type SettingTable, text } from './setting.js';
 
-const redisUrl = z.string().superRefine((url, context) => {
+const redisUrl = z.string('must be a string').superRefine((url, context) => {
   try {
     parseRedisUrl(url);
   } catch (error) {
@@ -323,7 +323,7 @@ export const DEFAULT_ACCOUNT_SETTINGS = Object.fromEntries(
 
 type Rules = { readonly [Name in keyof Table]: Table[Name]['rule'] };
 
-/** Checks each setting alone; `checkSettings` also finds contradictions. */
+/** Checks each setting alone; `checkOptions` also finds contradictions. */
 export const partialAccountSettingsSchema = z
   .object(Object.fromEntries(ROWS.map(([name, { rule }]) => [name, rule])) as unknown as Rules)
   .partial();

@@ -1,8 +1,10 @@
+import { objectWith, type OptionRules } from '../base/setting.js';
 import {
   PayoutOperator as Operator,
   type PayoutOperatorOptions as OperatorOptions,
   type SharedAccount,
 } from '../operator/payout-operator.js';
+import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import type { ActSigner } from './approvals/act-signer.js';
 import { SignedDecisions } from './operator/sign-decision.js';
 
@@ -14,6 +16,14 @@ export interface PayoutOperatorOptions extends OperatorOptions {
    */
   readonly signer?: ActSigner | undefined;
 }
+
+const RULES = {
+  ...CONNECTION_RULES,
+  gateway: objectWith('getStatus'),
+  signer: objectWith('sign'),
+} as const satisfies OptionRules<PayoutOperatorOptions>;
+
+type AnyOptions = PayoutOperatorOptions | (SharedAccount & Pick<PayoutOperatorOptions, 'signer'>);
 
 /**
  * Lets an operator decide about payouts that are `unknown`, `rejected` or `held`, cancel, pause, resume, and adopt a
@@ -27,7 +37,13 @@ export interface PayoutOperatorOptions extends OperatorOptions {
  */
 export class PayoutOperator extends Operator {
   /** @throws InvalidConfigError if an option is invalid */
-  constructor(options: PayoutOperatorOptions | (SharedAccount & Pick<PayoutOperatorOptions, 'signer'>)) {
-    super(options, options.signer && new SignedDecisions(options.signer));
+  constructor(options: AnyOptions) {
+    const { signer } = requireValid(options);
+    super(options, signer && new SignedDecisions(signer));
   }
+}
+
+function requireValid(options: AnyOptions): AnyOptions {
+  if (Object(options) !== options || !('account' in options)) requireAccountOptions(RULES, options);
+  return options;
 }

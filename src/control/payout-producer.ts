@@ -1,11 +1,13 @@
-import { audienceOf } from '../base/settings.js';
+import { audienceOf, ACCOUNT_SETTINGS, CONTROL_SETTINGS } from '../base/settings.js';
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
+import { objectWith, type OptionRules } from '../base/setting.js';
 import {
   PayoutProducer as Producer,
   type PayoutProducerOptions as ProducerOptions,
 } from '../producer/payout-producer.js';
 import type { ProducerControl } from '../producer/producer-control.js';
+import { CONNECTION_RULES, requireAccountOptions } from '../queues/open-ledger.js';
 import { PayoutSigner } from './intents/intent-signer.js';
 import { ReceiptVerifier } from './intents/receipt.js';
 import { openAudience } from './keys/audience.js';
@@ -37,6 +39,15 @@ export interface PayoutProducerOptions extends ProducerOptions {
   readonly keysFile?: string | undefined;
 }
 
+const RULES = {
+  ...CONNECTION_RULES,
+  checkAddresses: CONTROL_SETTINGS.checkAddresses,
+  signingKey: objectWith(),
+  audience: ACCOUNT_SETTINGS.audience,
+  acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
+  keysFile: CONTROL_SETTINGS.keysFile,
+} as const satisfies OptionRules<PayoutProducerOptions>;
+
 /**
  * Enqueues, looks up, awaits and cancels payouts for an application. It needs Redis and no secret key: the worker signs
  * and sends. Every call fails within seconds if Redis is unavailable, and works again once Redis is back.
@@ -50,6 +61,7 @@ export class PayoutProducer extends Producer {
 }
 
 function openControl(options: PayoutProducerOptions): ProducerControl | undefined {
+  requireAccountOptions(RULES, options);
   const { signingKey, keysFile, acceptUnboundUntil, platformId, clock = systemClock } = options;
   const key = signingKey && parseSigningKey(signingKey, 'signingKey');
   const keyring = keysFile === undefined ? undefined : readKeyringFile(keysFile, 'keysFile');

@@ -1,5 +1,12 @@
+import { objectWith, type OptionRules } from '../base/setting.js';
+import { CONTROL_SETTINGS } from '../base/settings.js';
 import type { OpenControl } from '../worker/account-control.js';
-import { PayoutWorker as Worker, type PayoutWorkerOptions as WorkerOptions } from '../worker/payout-worker.js';
+import {
+  PayoutWorker as Worker,
+  type PayoutWorkerOptions as WorkerOptions,
+  requireWorkerOptions,
+  WORKER_RULES,
+} from '../worker/payout-worker.js';
 import { openAudience } from './keys/audience.js';
 import { CurrentKeyring } from './keys/current-keyring.js';
 import { openReceiptKey } from './keys/receipt-key.js';
@@ -27,6 +34,13 @@ export interface PayoutWorkerOptions extends WorkerOptions {
   readonly receiptKey?: SigningKeyOption | undefined;
 }
 
+const RULES = {
+  ...WORKER_RULES,
+  keysFile: CONTROL_SETTINGS.keysFile,
+  acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,
+  receiptKey: objectWith(),
+} as const satisfies OptionRules<PayoutWorkerOptions>;
+
 /** Sends and follows the payouts of one or several independent accounts in one process. */
 export class PayoutWorker extends Worker {
   /**
@@ -36,6 +50,7 @@ export class PayoutWorker extends Worker {
    * @throws StoppedError if the signal ended the wait
    */
   static override async create(options: PayoutWorkerOptions, signal: AbortSignal): Promise<PayoutWorker> {
+    requireWorkerOptions(RULES, options);
     return super.create(options, signal, controlOf(options));
   }
 }

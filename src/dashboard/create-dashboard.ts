@@ -1,4 +1,5 @@
-import { Router } from 'express';
+import express, { Router } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
@@ -9,7 +10,7 @@ import { WORKER_COMMAND_SETTINGS } from '../base/settings.js';
 import { showAccount } from './account-routes.js';
 import { acceptApprovals } from './control/accept-approvals.js';
 import { ControlFiles } from './control/control-files.js';
-import type { DashboardOptions } from './dashboard-options.js';
+import { DASHBOARD_RULES, type DashboardOptions, requireDashboardOptions } from './dashboard-options.js';
 import { accountPath } from './layout/layout.js';
 import { createLoginMetrics, type Login, requireLogin } from './login.js';
 import { OverviewReader } from './overview/overview.js';
@@ -20,6 +21,11 @@ import { noStore, pageHeaders, refuseWrites } from './security-headers.js';
 export interface Dashboard {
   /** Mount it under any path: `app.use('/admin', dashboard.router)`. */
   readonly router: Router;
+  /**
+   * The same for any server: `createServer(dashboard.handler)`, or Fastify's `request.raw` and `reply.raw` after
+   * `reply.hijack()`. See `publicPath`.
+   */
+  readonly handler: (request: IncomingMessage, response: ServerResponse) => void;
   /** Closes the connection to Redis without waiting for an unavailable one. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -36,6 +42,12 @@ const DEFAULT_USER = 'payouts';
  * @throws InvalidConfigError if the options are unusable
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
+  requireDashboardOptions(DASHBOARD_RULES, options);
+  return openDashboard(options);
+}
+
+/** The same for options that are checked already. */
+export function openDashboard(options: DashboardOptions): Dashboard {
   const { stuckAfterMs = WORKER_COMMAND_SETTINGS.stuckAfterMs.default, explorers = new Map() } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
   const login = toLogin(options);
@@ -45,7 +57,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 
   const router = Router();
   router.use(pageHeaders, noStore);
-  const metrics = createLoginMetrics();
+  const metrics = createLoginMetrics(options.registry);
   if (login !== undefined) router.use(requireLogin(login, metrics.failures, logger));
   for (const { ledger } of openForApprovals(accounts, options)) {
     const path = accountPath(platformIds, ledger.connection.platformId) || '/';
@@ -73,23 +85,35 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     await closeAccounts(accounts);
   };
   let closed: Promise<void> | undefined;
-  return { router, close: () => (closed ??= close()) };
+  return {
+    router,
+    handler: atPublicPath(express().disable('x-powered-by').use(router), options.publicPath),
+    close: () => (closed ??= close()),
+  };
+}
+
+/** Serves under a public path, which the URL of a request begins with, or a proxy has stripped. */
+export function atPublicPath(app: Dashboard['handler'], publicPath = ''): Dashboard['handler'] {
+  return (request, response) => {
+    const { url = '/' } = request;
+    const rest = url.startsWith(publicPath) ? url.slice(publicPath.length) : undefined;
+    if (publicPath !== '' && rest !== undefined && /^([/?]|$)/.test(rest)) request.url = rest.replace(/^(?!\/)/, '/');
+    // Express makes links from it, as if the dashboard were mounted there.
+    if (publicPath !== '') Object.assign(request, { baseUrl: publicPath });
+    app(request, response);
+  };
 }
 
 function openAccounts(options: DashboardOptions, logger: Logger): AccountAccess[] {
   const { redisUrl, clock = systemClock } = options;
   const platformIds = [options.platformId].flat();
-  if (platformIds.length === 0 || new Set(platformIds).size < platformIds.length) {
-    throw new InvalidConfigError([{ field: 'platformId', message: 'must name at least one account, and each once' }]);
-  }
   const accounts: AccountAccess[] = [];
   try {
     for (const platformId of platformIds) {
-      const connection = accounts[0]?.ledger.connection.redis;
+      const connection = options.connection ?? accounts[0]?.ledger.connection.redis;
       const common = { platformId, readOnly: true, clock, logger };
-      accounts.push(
-        openAccount(connection === undefined ? { ...common, redisUrl } : { ...common, connection }, 'reply'),
-      );
+      const target = connection === undefined ? { ...(redisUrl && { redisUrl }) } : { connection };
+      accounts.push(openAccount({ ...common, ...target }, 'reply'));
     }
   } catch (error) {
     void closeAccounts(accounts);
@@ -120,10 +144,6 @@ async function closeAccounts(accounts: readonly AccountAccess[]): Promise<void> 
 }
 
 function toLogin({ user, password }: DashboardOptions): Login | undefined {
-  if (password === '') throw new InvalidConfigError([{ field: 'password', message: 'must not be empty' }]);
-  if (user?.includes(':')) {
-    throw new InvalidConfigError([{ field: 'user', message: 'must not contain a colon (RFC 7617)' }]);
-  }
   if (password !== undefined) return { user: user ?? DEFAULT_USER, password };
   if (user === undefined) return undefined;
   throw new InvalidConfigError([{ field: 'password', message: 'is missing, but a user is given' }]);

@@ -17,8 +17,10 @@ const LIMIT = { points: 10, duration: 15 * 60 };
 const MAX_CLIENTS = 10_000;
 
 /** The count of wrong passwords, for Prometheus at the dashboard's `/metrics`, behind the password. */
-export function createLoginMetrics(): { readonly registry: Registry; readonly failures: Counter } {
-  const registry = new Registry();
+export function createLoginMetrics(registry = new Registry()): {
+  readonly registry: Registry;
+  readonly failures: Counter;
+} {
   const failures = new Counter({
     name: 'payouts_dashboard_login_failures_total',
     help: 'Requests to the dashboard with a wrong user or password.',

@@ -1,9 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { type RequestHandler } from 'express';
+import { z } from 'zod';
 import { ConflictError, InvalidConfigError } from '../base/errors.js';
-import { createDashboard } from './create-dashboard.js';
-import type { DashboardOptions } from './dashboard-options.js';
+import type { OptionRules } from '../base/setting.js';
+import { DASHBOARD_SETTINGS } from '../base/settings.js';
+import { atPublicPath, openDashboard } from './create-dashboard.js';
+import { DASHBOARD_RULES, type DashboardOptions, requireDashboardOptions } from './dashboard-options.js';
 
 /** Which accounts are shown, and where the dashboard listens. */
 export interface DashboardServerOptions extends DashboardOptions {
@@ -18,8 +21,15 @@ export interface DashboardServerOptions extends DashboardOptions {
   readonly trustedProxies?: readonly string[] | undefined;
 }
 
+const RULES = {
+  ...DASHBOARD_RULES,
+  host: { ...DASHBOARD_SETTINGS.dashboardHost, required: true },
+  port: { ...DASHBOARD_SETTINGS.dashboardPort, required: true },
+  trustedProxies: { rule: z.array(z.string(), 'must be a list') },
+} as const satisfies OptionRules<DashboardServerOptions>;
+
 /** A running dashboard server. */
-export interface DashboardServer {
+export interface DashboardServer extends AsyncDisposable {
   /** The URL to open. */
   readonly url: string;
   /** Closes every connection. Safe to call twice. */
@@ -32,16 +42,17 @@ export interface DashboardServer {
  * @throws ConflictError if the address is taken
  */
 export async function startDashboard(options: DashboardServerOptions): Promise<DashboardServer> {
+  requireDashboardOptions(RULES, options);
   const { host, port, password, trustedProxies = [] } = options;
   checkPassword(host, password);
-  const dashboard = createDashboard(options);
+  const dashboard = openDashboard(options);
   const app = express()
     .disable('x-powered-by')
     .set('trust proxy', [...trustedProxies]);
   if (password === undefined) app.use(refuseForeignNames);
   app.use(dashboard.router);
 
-  const server = createServer(app);
+  const server = createServer(atPublicPath(app, options.publicPath));
   try {
     await listen(server, host, port);
   } catch (error) {
@@ -49,13 +60,15 @@ export async function startDashboard(options: DashboardServerOptions): Promise<D
     throw error;
   }
   let closed: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
+  const closeBoth = async (): Promise<void> => {
     await closeServer(server);
     await dashboard.close();
   };
+  const close = async (): Promise<void> => (closed ??= closeBoth());
   return {
     url: `http://${toUrlHost(host)}:${(server.address() as AddressInfo).port}/`,
-    close: () => (closed ??= close()),
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

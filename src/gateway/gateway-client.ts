@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
-import { z } from 'zod';
-import { type Clock, untilAborted } from '../base/clock.js';
-import { baseUrlField, millisecondsField, parseInput, platformIdField } from '../base/fields.js';
-import { failsafeLogger, type Logger } from '../base/logger.js';
+import type { z } from 'zod';
+import { type Clock, systemClock, untilAborted } from '../base/clock.js';
+import { InvalidInputError } from '../base/errors.js';
+import { baseUrlField, millisecondsField, parseInput } from '../base/fields.js';
+import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
 import { lookUpGateway } from '../base/look-up.js';
+import { checkOptions, type OptionRules, text, WATCHING_RULES } from '../base/setting.js';
+import { ACCOUNT_IDENTITY } from '../base/settings.js';
 import {
   type Approve,
   type Currency,
@@ -45,15 +48,17 @@ export interface GatewayClientOptions {
   readonly platformId: number;
   readonly secretKey: string;
   /** For a whole query. @defaultValue 30000 */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** For a response to `/withdraw`, from the first byte written. @defaultValue 60000 */
-  readonly withdrawTimeoutMs?: number;
+  readonly withdrawTimeoutMs?: number | undefined;
   /** For DNS, TCP and TLS of a withdrawal together. @defaultValue 10000 */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /** PEM certificates to trust instead of the system's. */
-  readonly ca?: string;
-  readonly logger: Logger;
-  readonly clock: Clock;
+  readonly ca?: string | undefined;
+  /** @defaultValue a silent logger */
+  readonly logger?: Logger | undefined;
+  /** @defaultValue the machine's clock */
+  readonly clock?: Clock | undefined;
 }
 
 /**
@@ -83,26 +88,33 @@ const STATUS_KIND: Readonly<Record<Approve, PaymentStatus['kind']>> = { 0: 'pend
 /** docs/gateway-api.md#limits */
 const MIN_WITHDRAW_GAP_MS = 1_000;
 
-const optionsSchema = z.object({
-  baseUrl: baseUrlField,
-  platformId: platformIdField,
-  timeoutMs: millisecondsField(1).default(30_000),
-  withdrawTimeoutMs: millisecondsField(1).default(60_000),
-  connectTimeoutMs: millisecondsField(1).default(10_000),
-});
+const time = { rule: millisecondsField(1) };
+
+const RULES = {
+  ...ACCOUNT_IDENTITY,
+  timeoutMs: time,
+  withdrawTimeoutMs: time,
+  connectTimeoutMs: time,
+  ca: { rule: text },
+  ...WATCHING_RULES,
+} as const satisfies OptionRules<GatewayClientOptions>;
 
 /**
  * Makes a client of the gateway for one account.
- * @throws InvalidInputError if the base URL, the platform id or a time is not usable
+ * @throws InvalidInputError if an option is unknown or not usable
  */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
-  const { platformId, ...settings } = parseInput(optionsSchema, options);
+  const problems = checkOptions(RULES, options);
+  if (problems.length > 0) throw new InvalidInputError(problems);
   const access: GatewayAccess = {
-    ...settings,
-    sign: createRequestSigner(platformId, options.secretKey),
+    baseUrl: baseUrlField.parse(options.baseUrl),
+    timeoutMs: options.timeoutMs ?? 30_000,
+    withdrawTimeoutMs: options.withdrawTimeoutMs ?? 60_000,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    sign: createRequestSigner(options.platformId, options.secretKey),
     ca: options.ca,
-    logger: failsafeLogger(options.logger),
-    clock: options.clock,
+    logger: failsafeLogger(options.logger ?? silentLogger),
+    clock: options.clock ?? systemClock,
   };
   const queries = createQueryClient(access);
 

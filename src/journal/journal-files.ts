@@ -26,8 +26,36 @@ export function journalPath(dir: string, platformId: number): string {
   return join(dir, `${platformId}.journal`);
 }
 
-export async function makeFolder(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: FOLDER_MODE });
+/** The folder or its nearest existing parent. @throws Error if it is behind a link that leads nowhere */
+export async function findExisting(dir: string): Promise<string> {
+  try {
+    await stat(dir);
+    return dir;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(dir) === dir) throw error;
+  }
+  if (await isLink(dir)) throw new Error(`${dir} is a symbolic link to nothing: make what it names, or another link`);
+  return findExisting(dirname(dir));
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+}
+
+/**
+ * Makes a folder and its parents. Node's own recursive mkdir never ends if a file system denies that a parent exists.
+ * @returns the first of them that was made; undefined if all exist
+ */
+export async function makeFolder(dir: string): Promise<string | undefined> {
+  if ((await findExisting(dir)) === dir) return undefined;
+  const first = await makeFolder(dirname(dir));
+  await mkdir(dir, FOLDER_MODE).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  });
+  return first ?? dir;
 }
 
 /**

@@ -334,6 +334,13 @@ const reasonField = lineField.refine((text) => !/^\W*why\W*$/i.test(text), {
 
 const actorSchema = z.object({ by: lineField, reason: reasonField });
 
+const askedSchema = z.object({ payoutId: z.string({ error: 'must be a string' }) });
+
+/** Any string may be asked for: an impossible id names no payout. @throws InvalidInputError */
+export function requirePayoutId(payoutId: string): string {
+  return parseInput(askedSchema, { payoutId }).payoutId;
+}
+
 /** @throws InvalidInputError */
 export function parseActor({ by, reason }: Actor): Actor {
   return parseInput(actorSchema, { by, reason });

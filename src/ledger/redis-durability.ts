@@ -298,7 +298,7 @@ async function unlessForbidden<Reply>(asked: Promise<Reply>): Promise<Reply | un
     return await asked;
   } catch (error) {
     const code = replyCode(error);
-    if (code === undefined || code === 'LOADING') throw error;
+    if (code === undefined || ['LOADING', 'NOAUTH', 'WRONGPASS'].includes(code)) throw error;
     return undefined;
   }
 }

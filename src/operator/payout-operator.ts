@@ -3,7 +3,7 @@ import { audienceOf } from '../base/settings.js';
 import type { StatusGateway } from '../gateway/gateway.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
-import { type Actor, parseActor, type Payout } from '../ledger/payout.js';
+import { type Actor, parseActor, type Payout, requirePayoutId } from '../ledger/payout.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { type AdoptLedgerOptions, type AdoptLedgerResult, runAdoption } from './adopt-ledger.js';
 import { changeOnePayout } from './change-payouts.js';
@@ -54,6 +54,7 @@ export class PayoutOperator {
    * signed it
    */
   async retry(payoutId: string, actor: Actor): Promise<Payout> {
+    requirePayoutId(payoutId);
     return changeOnePayout(this.#use(), { payoutId, from: 'rejected', to: 'queued' }, parseActor(actor), this.#signer);
   }
 
@@ -71,6 +72,7 @@ export class PayoutOperator {
     actor: Actor,
     { unpaidAttempt }: { readonly unpaidAttempt?: number | undefined } = {},
   ): Promise<Payout> {
+    requirePayoutId(payoutId);
     if (unpaidAttempt !== undefined) this.#checkUnpaidAttempt(unpaidAttempt);
     const change = { payoutId, from: 'held', to: 'queued', unpaidAttempt } as const;
     return changeOnePayout(this.#use(), change, parseActor(actor), this.#signer);
@@ -90,7 +92,8 @@ export class PayoutOperator {
    * @throws GatewayUnavailableError, GatewayInvalidResponseError
    */
   async resolve(payout: string | DecidedPayout, resolution: Resolution, actor: Actor): Promise<Payout> {
-    const decided = typeof payout === 'string' ? { payoutId: payout } : payout;
+    const decided = Object(payout) === payout ? (payout as DecidedPayout) : { payoutId: payout as string };
+    requirePayoutId(decided.payoutId);
     const [gateway, signer] = [this.#gateway, this.#signer];
     return resolvePayout(this.#use(), { gateway, signer }, decided, resolution, parseActor(actor));
   }
@@ -102,7 +105,7 @@ export class PayoutOperator {
    * names `cancelled` means success
    */
   async cancel(payoutId: string, actor: Actor): Promise<Payout> {
-    return cancelPayout(this.#use(), payoutId, parseActor(actor));
+    return cancelPayout(this.#use(), requirePayoutId(payoutId), parseActor(actor));
   }
 
   /**
@@ -169,6 +172,11 @@ export class PayoutOperator {
   async close(): Promise<void> {
     this.#closing ??= this.#closeAccount();
     await this.#closing;
+  }
+
+  /** {@link close}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   #checkUnpaidAttempt(unpaidAttempt: number): void {

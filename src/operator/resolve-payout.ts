@@ -30,6 +30,10 @@ export interface DecidedPayout {
   readonly attempt?: number;
 }
 
+const KINDS = ['sent', 'not_sent', 'write_off'] as const;
+
+const resolutionSchema = z.object({ kind: z.enum(KINDS, { error: `must be one of ${KINDS.join(', ')}` }) });
+
 /**
  * Carries out an operator's decision about an `unknown` payout.
  * @param gateway - asked whether a transaction is the payout's
@@ -43,6 +47,7 @@ export async function resolvePayout(
   resolution: Resolution,
   actor: Actor,
 ): Promise<Payout> {
+  parseInput(resolutionSchema, resolution);
   switch (resolution.kind) {
     case 'sent':
       return resolveSent(account, gateway, decided, resolution, actor);

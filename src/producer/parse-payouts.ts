@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { InvalidInputError, type Problem } from '../base/errors.js';
 import { isNothing, parseInput } from '../base/fields.js';
 import { friendlyTon, parseWallet, splitTag, type Wallet } from '../gateway/wallet.js';
@@ -12,12 +13,15 @@ export function parsePayout(input: unknown, rule: RecipientRule): NewPayout {
   return asItIsNow(payout);
 }
 
+const listSchema = z.object({ payouts: z.array(z.unknown(), 'must be a list') });
+
 /** @throws InvalidInputError naming every problem with the payout's index, such as `[3].amount` */
 export function parsePayouts(
   inputs: readonly PayoutInput[],
   rule: RecipientRule,
   signer: Pick<PayoutSigner, 'check'> | undefined,
 ): NewPayout[] {
+  parseInput(listSchema, { payouts: inputs });
   return checkEach(inputs, (input) => {
     const payout = parsePayout(input, rule);
     signer?.check(payout);

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, within } from '../base/clock.js';
-import { RedisUnavailableError } from '../base/errors.js';
+import { RedisUnavailableError, StoppedError } from '../base/errors.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import type { NewPayout } from '../ledger/payout.js';
 import type { AccountQueues } from '../queues/account-queues.js';
@@ -36,9 +36,13 @@ export class PayoutIntake {
     return new PayoutIntake(account, new JobLane(await account.openQueues(), account.clock));
   }
 
-  /** @throws RedisUnavailableError if the ledger cannot be written */
-  async enqueue(payout: NewPayout): Promise<EnqueueResult> {
-    const result = await this.#groups.enqueue(payout);
+  /**
+   * @param signal - counts until the payout is sent to Redis
+   * @throws RedisUnavailableError if the ledger cannot be written
+   * @throws StoppedError if the signal came first
+   */
+  async enqueue(payout: NewPayout, signal?: AbortSignal): Promise<EnqueueResult> {
+    const result = await this.#groups.enqueue(payout, signal);
     const jobless = findJobless([payout], [result]);
     if (jobless === undefined) return result;
     const delivered = this.#lane.deliver(jobless, { isAwaited: false });
@@ -131,6 +135,7 @@ const AT_A_TIME = 2;
 
 interface Call {
   readonly payout: NewPayout;
+  readonly signal: AbortSignal | undefined;
   readonly resolve: (result: EnqueueResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -154,9 +159,9 @@ class EnqueueGroups {
    * @throws RedisUnavailableError also if an earlier group found Redis unavailable, so that a call waits for one time
    * limit only
    */
-  async enqueue(payout: NewPayout): Promise<EnqueueResult> {
+  async enqueue(payout: NewPayout, signal: AbortSignal | undefined): Promise<EnqueueResult> {
     return new Promise((resolve, reject) => {
-      const call = { payout, resolve, reject };
+      const call = { payout, signal, resolve, reject };
       this.#open.add(call);
       this.#waiting.push(call);
       if (this.#running < AT_A_TIME) this.#start();
@@ -183,7 +188,7 @@ class EnqueueGroups {
     // Callers that got results together call again together, a few microtasks apart.
     await nextTurn();
     while (this.#waiting.length > 0) {
-      const asking = this.#ask(this.#waiting.splice(0, MAX_GROUP));
+      const asking = this.#ask(this.#takeGroup());
       this.#asking.add(asking);
       await asking;
       this.#asking.delete(asking);
@@ -192,7 +197,18 @@ class EnqueueGroups {
     this.#running -= 1;
   }
 
+  /** An aborted call ends here, unsent. A later abort changes nothing: the payout may be in the ledger. */
+  #takeGroup(): Call[] {
+    const group = this.#waiting.splice(0, MAX_GROUP);
+    const isAborted = ({ signal }: Call): boolean => signal?.aborted === true;
+    for (const call of group.filter(isAborted)) {
+      this.#reject(call, new StoppedError(`Payout ${call.payout.payoutId} was not enqueued: the call was aborted`));
+    }
+    return group.filter((call) => !isAborted(call));
+  }
+
   async #ask(group: readonly Call[]): Promise<void> {
+    if (group.length === 0) return;
     try {
       const results = await this.#ledger.enqueue(group.map(({ payout }) => payout));
       for (const [index, call] of group.entries()) {

@@ -1,12 +1,20 @@
 import { z } from 'zod';
-import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../base/errors.js';
-import { parseInput, txhashField } from '../base/fields.js';
+import { followSignals } from '../base/clock.js';
+import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
+import { closestName, parseInput, txhashField } from '../base/fields.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { type Currency, readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/reads/payout-queries.js';
-import { batchField, lineField, type NewPayout, type Payout, type PayoutInput } from '../ledger/payout.js';
+import {
+  batchField,
+  lineField,
+  type NewPayout,
+  type Payout,
+  type PayoutInput,
+  requirePayoutId,
+} from '../ledger/payout.js';
 import { PAYOUT_STATES, SETTLED_STATES } from '../ledger/states.js';
 import { type AccountConnectionOptions, cancelPayout, type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import {
@@ -24,7 +32,7 @@ import {
   type PayoutEventListener,
   readGroupEvents,
 } from './events/event-group.js';
-import type { PayoutEvent, PayoutEventName } from './events/payout-events.js';
+import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
 import { checkEach, checkRecipient, needsCurrencies, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
@@ -61,7 +69,23 @@ const cancelSchema = z.strictObject({
   reason: lineField.default('no reason given'),
 });
 
-const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at least 0') });
+const signalField = z.instanceof(AbortSignal, { error: 'must be an AbortSignal' }).optional();
+
+const enqueueSchema = z.strictObject({ signal: signalField });
+
+const waitSchema = z.strictObject({ timeoutMs: z.number().min(0, 'must be at least 0'), signal: signalField });
+
+const EVENT_NAMES: readonly string[] = [...PAYOUT_STATES, ...ACCOUNT_EVENTS];
+
+const listenerSchema = z.object({
+  name: z.unknown().refine((name) => EVENT_NAMES.includes(name as string), {
+    error: ({ input }) => {
+      const meant = typeof input === 'string' ? closestName(input, EVENT_NAMES) : undefined;
+      return `must be the name of an event${meant === undefined ? '' : `, did you mean ${meant}?`}`;
+    },
+  }),
+  listener: z.custom<PayoutEventListener>((listener) => typeof listener === 'function', 'must be a function'),
+});
 
 /** Enqueues, looks up, waits and cancels. The public class of this name adds control of money. */
 export class PayoutProducer {
@@ -90,16 +114,23 @@ export class PayoutProducer {
    * Returns once the ledger has the payout. The job follows within tens of milliseconds, in call order. If the process
    * ends first, the worker that holds the lease finds the payout in the outbox. It adds the job about four seconds
    * after the call at the latest.
+   * @param options - `signal`: an abort before the payout is written to Redis enqueues nothing. A later one changes
+   * nothing: the call returns or throws as if there were no signal
    * @throws InvalidInputError naming field, rule and value
+   * @throws StoppedError if the signal came first: nothing was enqueued
    * @throws ConflictError if the payoutId exists with other data, naming the fields
    * @throws RedisUnavailableError, ClosedError
    */
-  async enqueue(input: PayoutInput): Promise<EnqueuedPayout> {
+  async enqueue(
+    input: PayoutInput,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<EnqueuedPayout> {
     this.#use();
+    const { signal } = parseInput(enqueueSchema, options);
     const payout = parsePayout(input, { checksums: this.#checksums });
     const intake = await this.#openIntake();
     this.#checkCurrency(payout);
-    return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout));
+    return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout, signal));
   }
 
   /**
@@ -121,9 +152,9 @@ export class PayoutProducer {
     return toBulkEnqueue(results);
   }
 
-  /** One payout with its history, or undefined. */
+  /** One payout with its history, or undefined. @throws InvalidInputError if the payoutId is no string */
   async get(payoutId: string): Promise<Payout | undefined> {
-    return this.#read(payoutId);
+    return this.#read(requirePayoutId(payoutId));
   }
 
   /** The payout of this transaction, or undefined. @throws InvalidInputError */
@@ -160,6 +191,7 @@ export class PayoutProducer {
    */
   async cancel(payoutId: string, options: { readonly by?: string; readonly reason?: string } = {}): Promise<Payout> {
     const account = this.#use();
+    requirePayoutId(payoutId);
     const actor = parseInput(cancelSchema, options);
     const intake = await this.#opening;
     return cancelPayout(account, payoutId, actor, async () => intake?.settled());
@@ -168,14 +200,19 @@ export class PayoutProducer {
   /**
    * Waits until a payout is completed, failed, held, rejected, unknown or cancelled: final, or in need of a person. It
    * also waits while a policy holds a payout until a time without an approval, because that is then sent.
-   * @param options - `timeoutMs`: the longest wait
+   * @param options - `timeoutMs`: the longest wait; `signal`: ends it, and changes nothing about the payout
    * @returns the payout in that state
    * @throws WaitTimeoutError naming its state; NotFoundError; ClosedError
+   * @throws StoppedError if the signal ended the wait
    */
-  async waitFor(payoutId: string, options: { readonly timeoutMs: number }): Promise<Payout> {
+  async waitFor(
+    payoutId: string,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<Payout> {
     const { ledger } = this.#use();
-    const { timeoutMs } = parseInput(waitSchema, options);
-    return this.#verified(await waitForPayout(ledger, payoutId, timeoutMs, this.#closed.signal));
+    requirePayoutId(payoutId);
+    const { timeoutMs, signal } = parseInput(waitSchema, options);
+    return this.#verified(await waitForPayout(ledger, payoutId, timeoutMs, this.#closed.signal, signal));
   }
 
   /**
@@ -196,10 +233,12 @@ export class PayoutProducer {
   /**
    * Calls a listener for a payout's new state or an event of the account (see {@link PayoutEventType}), until the
    * producer is closed. For screens and logs: events during downtime are missed.
+   * @throws InvalidInputError if there is no such event
    * @throws ClosedError
    */
   on(name: PayoutEventName, listener: PayoutEventListener): this {
     const { ledger, logger } = this.#use();
+    parseInput(listenerSchema, { name, listener });
     this.#listeners ??= new EventListeners(ledger.connection, logger, this.#closed.signal);
     this.#listeners.on(name, listener);
     return this;
@@ -219,6 +258,11 @@ export class PayoutProducer {
     this.#closed.abort();
     this.#closing ??= this.#close();
     await this.#closing;
+  }
+
+  /** {@link close}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   async #close(): Promise<void> {
@@ -273,26 +317,34 @@ const POLL_MAX_MS = 1_000;
 
 /**
  * Polls a payout at growing intervals until it is settled. Waits for an unavailable Redis too.
- * @throws NotFoundError, WaitTimeoutError, ClosedError
+ * @throws NotFoundError, WaitTimeoutError, ClosedError, StoppedError
  */
 export async function waitForPayout(
   ledger: { readonly get: PayoutLedger['get']; readonly connection: Pick<LedgerConnection, 'clock'> },
   payoutId: string,
   timeoutMs: number,
   closed: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Payout> {
   const { clock } = ledger.connection;
+  const ended = followSignals(closed, ...(signal === undefined ? [] : [signal]));
   const giveUpAt = clock.now() + timeoutMs;
-  for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
-    const seen = await look(ledger, payoutId);
-    if (typeof seen !== 'string' && isSettled(seen)) return seen;
-    const leftMs = giveUpAt - clock.now();
-    if (leftMs <= 0) {
-      const found = typeof seen === 'string' ? seen : `it is ${seen.state}`;
-      throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
+  try {
+    for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
+      const seen = await look(ledger, payoutId);
+      if (typeof seen !== 'string' && isSettled(seen)) return seen;
+      const leftMs = giveUpAt - clock.now();
+      if (leftMs <= 0) {
+        const found = typeof seen === 'string' ? seen : `it is ${seen.state}`;
+        throw new WaitTimeoutError(`Payout ${payoutId} is not settled after ${timeoutMs} ms: ${found}`);
+      }
+      await clock.sleep(Math.min(pauseMs, leftMs), ended.signal);
+      if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
+      if (signal?.aborted === true)
+        throw new StoppedError(`Waiting for payout ${payoutId} was aborted; the payout goes on`);
     }
-    await clock.sleep(Math.min(pauseMs, leftMs), closed);
-    if (closed.aborted) throw new ClosedError(`Producer was closed while waiting for payout ${payoutId}`);
+  } finally {
+    ended.end();
   }
 }
 

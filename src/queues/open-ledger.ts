@@ -1,10 +1,11 @@
 import type { Telemetry } from 'bullmq';
 import { Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
-import { InvalidConfigError } from '../base/errors.js';
-import { platformIdField, toProblem } from '../base/fields.js';
+import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
+import { checkOptions, objectWith, type OptionRules, requireNone, WATCHING_RULES } from '../base/setting.js';
+import { ACCOUNT_IDENTITY, WORKER_SETTINGS } from '../base/settings.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
 import { connectLedger } from '../ledger/ledger-connection.js';
 import { PayoutLedger, wrongStateError } from '../ledger/payout-ledger.js';
@@ -38,6 +39,31 @@ export interface AccountConnectionOptions {
   readonly clock?: Clock;
 }
 
+export const CONNECTION_RULES = {
+  platformId: ACCOUNT_IDENTITY.platformId,
+  redisUrl: WORKER_SETTINGS.redisUrl,
+  connection: objectWith('duplicate', 'disconnect'),
+  redisReplicas: WORKER_SETTINGS.redisReplicas,
+  telemetry: objectWith(),
+  ...WATCHING_RULES,
+} as const satisfies OptionRules<AccountConnectionOptions>;
+
+/** @throws InvalidConfigError with all problems of the options of an account */
+export function requireAccountOptions(rules: Parameters<typeof checkOptions>[0], options: unknown): void {
+  const problems = checkOptions(rules, options);
+  requireNone(problems.length > 0 ? problems : checkTarget(options as AccountConnectionOptions));
+}
+
+/** Whether the options name one Redis. */
+export function checkTarget(options: { readonly redisUrl?: unknown; readonly connection?: unknown }): Problem[] {
+  const { redisUrl, connection } = options;
+  if (connection !== undefined && redisUrl !== undefined)
+    return [{ field: 'connection', message: 'is given, but so is redisUrl: give one of them' }];
+  if (connection === undefined && redisUrl === undefined)
+    return [{ field: 'redisUrl', message: 'is missing (or give a connection)' }];
+  return [];
+}
+
 export interface LedgerAccess {
   readonly ledger: PayoutLedger;
   readonly clock: Clock;
@@ -59,7 +85,6 @@ export interface LedgerAccess {
 export function openLedger(options: AccountConnectionOptions, confirmation?: Confirmation): LedgerAccess {
   const { platformId, connection, telemetry, clock = systemClock } = options;
   const logger = failsafeLogger(options.logger ?? silentLogger);
-  checkPlatformId(platformId);
   const redis = connection === undefined ? connect(options.redisUrl, logger) : checkConnection(connection);
   const confirms = confirmation ?? new WriteConfirmer({ redis, known: knowReplicas(redis, options) });
   const ledger = new PayoutLedger(connectLedger(redis, platformId, clock), confirms);
@@ -80,12 +105,6 @@ export function openLedger(options: AccountConnectionOptions, confirmation?: Con
   };
 }
 
-function checkPlatformId(platformId: number): void {
-  const parsed = platformIdField.safeParse(platformId, { reportInput: true });
-  if (parsed.success) return;
-  throw new InvalidConfigError(parsed.error.issues.map((issue) => ({ ...toProblem(issue), field: 'platformId' })));
-}
-
 function connect(redisUrl: string | undefined, logger: Logger): RedisClient {
   if (redisUrl === undefined) throw invalid('redisUrl', 'is missing (or give a connection)');
   try {
@@ -97,6 +116,11 @@ function connect(redisUrl: string | undefined, logger: Logger): RedisClient {
 
 function checkConnection(connection: RedisClient): RedisClient {
   const options = connection instanceof Cluster ? connection.options.redisOptions : connection.options;
+  // ioredis takes a cluster's prefix at its top.
+  const prefix = connection.options.keyPrefix ?? options?.keyPrefix ?? '';
+  if (prefix !== '') {
+    throw invalid('connection', `must have no keyPrefix, under which no worker looks (got ${JSON.stringify(prefix)})`);
+  }
   if (options?.commandTimeout !== undefined) return connection;
   throw invalid('connection', "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')");
 }

@@ -33,7 +33,7 @@ export interface SandboxControls {
 }
 
 /** A running sandbox. */
-export interface Sandbox extends SandboxControls {
+export interface Sandbox extends SandboxControls, AsyncDisposable {
   /** The clients' `GATEWAY_BASE_URL`, without a slash at the end. */
   readonly url: string;
   readonly port: number;

@@ -2,9 +2,10 @@ import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../base/clock.js';
 import { InvalidInputError, type Problem } from '../base/errors.js';
-import { amountField, platformIdField, toProblem } from '../base/fields.js';
+import { amountField, platformIdField, toProblems } from '../base/fields.js';
 import { addressToField } from '../gateway/payment-fields.js';
 import type { Logger } from '../base/logger.js';
+import { WATCHING_RULES } from '../base/setting.js';
 import { delayRangeField, type DelayRange } from './latency.js';
 import { faultRuleField, type FaultRule } from './fault-rule.js';
 
@@ -50,7 +51,7 @@ export interface SandboxOptions {
 }
 
 const PLENTY_OF_USD = '1000000000000';
-const SECRET_PATHS: readonly PropertyKey[] = ['accounts', 'tls'];
+const HIDDEN_PATHS: readonly PropertyKey[] = ['accounts', 'tls', 'clock', 'logger'];
 const milliseconds = z.number({ error: 'must be milliseconds' }).min(0, 'must be 0 or more');
 const text = z.string({ error: 'must be a text' }).min(1, 'must not be empty');
 
@@ -62,7 +63,7 @@ const accountField = z.strictObject({
     .default(PLENTY_OF_USD),
 });
 
-const optionsField = z.strictObject({
+const optionsFields = {
   accounts: z
     .array(accountField, { error: 'must be a list of accounts' })
     .min(1, 'must name at least one account')
@@ -83,25 +84,29 @@ const optionsField = z.strictObject({
     .min(0, 'must be 0 or more')
     .default(() => randomInt(2 ** 32)),
   minGapMs: milliseconds.default(1000),
-});
+  clock: (WATCHING_RULES.clock.rule as z.ZodType<Clock>).optional(),
+  logger: (WATCHING_RULES.logger.rule as z.ZodType<Logger>).optional(),
+};
 
-/** Checked data options with their defaults. The objects `clock` and `logger` are not checked. */
+const optionsField = z.strictObject(optionsFields, { error: 'must be an object' });
+
+/** Checked options with their defaults. */
 export type SandboxSettings = z.output<typeof optionsField>;
 
 /**
  * Checks the options of a sandbox.
  * @throws InvalidInputError naming every unknown option and broken rule, never with a secret's value
  */
-export function parseSandboxOptions(options: Omit<SandboxOptions, 'clock' | 'logger'>): SandboxSettings {
+export function parseSandboxOptions(options: SandboxOptions): SandboxSettings {
   const parsed = optionsField.safeParse(options, { reportInput: true });
   if (parsed.success) return parsed.data;
-  throw new InvalidInputError(parsed.error.issues.map(toSafeProblem));
+  throw new InvalidInputError(parsed.error.issues.flatMap(toSafeProblems));
 }
 
 /** Omits values, because a problem may be near a secret. A list of unknown names contains no values. */
-function toSafeProblem(issue: z.core.$ZodIssue): Problem {
+function toSafeProblems(issue: z.core.$ZodIssue): Problem | Problem[] {
   const [option] = issue.path;
-  const mayShowSecret = option === undefined || SECRET_PATHS.includes(option);
-  if (!mayShowSecret || issue.code === 'unrecognized_keys') return toProblem(issue);
+  const mayShowSecret = option === undefined || HIDDEN_PATHS.includes(option);
+  if (!mayShowSecret || issue.code === 'unrecognized_keys') return toProblems([issue], optionsField);
   return { field: option === undefined ? 'options' : issue.path.join('.'), message: issue.message };
 }

@@ -28,9 +28,9 @@ import { parseSandboxOptions, type SandboxOptions, type SandboxSettings } from '
  * @throws ConflictError if the port is taken
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { clock = systemClock, logger: given = silentLogger, ...data } = options;
-  const logger = failsafeLogger(given);
-  const settings = parseSandboxOptions(data);
+  const settings = parseSandboxOptions(options);
+  const { clock = systemClock } = settings;
+  const logger = failsafeLogger(settings.logger ?? silentLogger);
   const gateway = new GatewayService(settings, clock, logger);
   const controls = createControls(gateway);
   const server = await startSocketServer(settings, (request, response) => {
@@ -39,15 +39,17 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       request.socket.destroy();
     });
   });
+  const close = async (): Promise<void> => {
+    gateway.close();
+    await server.close();
+  };
   return {
     ...controls,
     url: server.url,
     port: server.port,
     seed: settings.seed,
-    close: async () => {
-      gateway.close();
-      await server.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

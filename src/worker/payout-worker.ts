@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { z } from 'zod';
 import type { Telemetry } from 'bullmq';
 import {
-  type ACCOUNT_IDENTITY,
+  ACCOUNT_IDENTITY,
   ACCOUNT_SETTINGS,
   audienceOf,
   completeSettings,
@@ -12,9 +13,19 @@ import {
   WORKER_SETTINGS,
 } from '../base/settings.js';
 import { PayoutArchive } from '../archive/payout-archive.js';
-import { checkSettings, type PartialSettings, type Settings } from '../base/setting.js';
+import {
+  checkOptions,
+  functionRule,
+  objectWith,
+  type OptionRule,
+  type OptionRules,
+  type PartialSettings,
+  requireNone,
+  type Settings,
+  WATCHING_RULES,
+} from '../base/setting.js';
 import { systemClock, type Clock } from '../base/clock.js';
-import { InvalidConfigError, type Problem } from '../base/errors.js';
+import type { Problem } from '../base/errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
@@ -105,7 +116,6 @@ export class PayoutWorker {
     signal: AbortSignal,
     openControl?: OpenControl,
   ): Promise<PayoutWorker> {
-    requireValid(options);
     const { redisUrl = WORKER_SETTINGS.redisUrl.default, clock = systemClock } = options;
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
@@ -163,6 +173,11 @@ export class PayoutWorker {
     await this.#stopping;
   }
 
+  /** {@link stop}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
   async #stop(): Promise<void> {
     // Publish the end first, so that others stand by while sends in progress get their responses.
     await Promise.all([this.#sharing?.stop(), ...this.accounts.map(async (account) => account.stop())]);
@@ -172,21 +187,43 @@ export class PayoutWorker {
   }
 }
 
-function requireValid(options: PayoutWorkerOptions): void {
-  const { accounts } = options;
-  const problems = accounts.flatMap(({ platformId, ...account }, index) => {
-    // Two workers of one account would each write its journal and take the lease from each other.
-    if (accounts.findIndex((other) => other.platformId === platformId) < index) {
-      return [{ field: 'accounts', message: `must name each platformId once (${platformId} is there twice)` }];
-    }
-    return checkSettings(ACCOUNT_SETTINGS, completeSettings(account)).map(({ field, message }): Problem => ({
-      field: `${field} of account ${platformId}`,
-      message,
-    }));
-  });
-  problems.push(...checkSettings(WORKER_SETTINGS, options));
-  if (accounts.length === 0) problems.push({ field: 'accounts', message: 'must name at least one account' });
-  if (problems.length > 0) throw new InvalidConfigError(problems);
+export const WORKER_RULES = {
+  ...WORKER_SETTINGS,
+  journalDir: { ...WORKER_SETTINGS.journalDir, required: true },
+  accounts: {
+    rule: z.array(z.unknown(), 'must be a list of accounts').min(1, 'must name at least one account'),
+    hidden: true,
+    required: true,
+  },
+  observe: functionRule,
+  telemetry: objectWith(),
+  ...WATCHING_RULES,
+} as const satisfies OptionRules<PayoutWorkerOptions>;
+
+const ACCOUNT_RULES = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS } as const satisfies OptionRules<AccountOptions>;
+
+/** @throws InvalidConfigError with all problems of a worker's options */
+export function requireWorkerOptions(rules: Readonly<Record<string, OptionRule>>, options: PayoutWorkerOptions): void {
+  const problems = checkOptions(rules, options);
+  // The list itself may be what is wrong.
+  const { accounts } = Object(options) as { readonly accounts?: unknown };
+  if (Array.isArray(accounts)) problems.push(...accounts.flatMap(checkAccount));
+  requireNone(problems);
+}
+
+function checkAccount(
+  account: AccountOptions | null | undefined,
+  index: number,
+  all: readonly (AccountOptions | null | undefined)[],
+): Problem[] {
+  if (Object(account) !== account) return checkOptions(ACCOUNT_RULES, account, `accounts[${index}]`);
+  const { platformId } = account as AccountOptions;
+  // Two workers of one account would each write its journal and take the lease from each other.
+  if (all.findIndex((other) => other?.platformId === platformId) < index) {
+    return [{ field: 'accounts', message: `must name each platformId once (${platformId} is there twice)` }];
+  }
+  const problems = checkOptions(ACCOUNT_RULES, completeSettings(account as AccountOptions));
+  return problems.map(({ field, message }) => ({ field: `${field} of account ${platformId}`, message }));
 }
 
 interface Shared {

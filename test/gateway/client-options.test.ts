@@ -15,6 +15,6 @@ it.each(['timeoutMs', 'withdrawTimeoutMs', 'connectTimeoutMs'])('%s must be a ti
 
 it('an error does not show the secret key', () => {
   const make = (): unknown => clientOf({ baseUrl: 'http://gateway.example' }, { platformId: 0, timeoutMs: 0 });
-  expect(make).toThrow(/baseUrl: .*; platformId: .*; timeoutMs: /);
+  expect(make).toThrow(/platformId: .*; baseUrl: .*; timeoutMs: /);
   expect(make).not.toThrow(new RegExp(SECRET_KEY));
 });

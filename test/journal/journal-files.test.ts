@@ -56,6 +56,19 @@ describe('the folder and its files', () => {
     expect([await modeOf(shared), await modeOf(journalPath(shared, 1))]).toEqual(['770', '660']);
   });
 
+  it.each([
+    ['behind a link to nothing', async () => symlink(join(dir, 'nowhere'), join(dir, 'link')), 'link/a/journal'],
+    ['that is a link to nothing', async () => symlink(join(dir, 'nowhere'), join(dir, 'link')), 'link'],
+  ])('are in no folder %s', async (_, prepare, folder) => {
+    await prepare();
+    await expect(makeFolder(join(dir, folder))).rejects.toThrow(`${join(dir, 'link')} is a symbolic link to nothing`);
+    expect(await readdir(dir)).toEqual(['link']);
+  });
+
+  it('are in no folder that the file system does not take, and nothing repeats itself for ever', async () => {
+    await expect(makeFolder('/proc/none/journal')).rejects.toThrow('ENOENT');
+  });
+
   it('may not be a symbolic link to a file: the link would be replaced, and the file forgotten', async () => {
     const target = join(dir, 'elsewhere');
     await writeFile(target, '');

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { ConflictError, RedisUnavailableError } from '../../src/base/errors.js';
+import { ConflictError, RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
@@ -22,14 +22,16 @@ afterEach(async () => {
   await closeRedis(connection);
 });
 
-/** Counts the calls of the script on this connection. */
-function countScripts(): () => number {
+/** Counts the calls of the script on this connection. @param onSent - called behind each */
+function countScripts(onSent: () => void = () => undefined): () => number {
   const commands = connection as unknown as Record<string, (...args: unknown[]) => unknown>;
   const script = commands['payouts:enqueue-payouts'];
   let calls = 0;
   commands['payouts:enqueue-payouts'] = (...args) => {
     calls += 1;
-    return script?.apply(connection, args);
+    const reply = script?.apply(connection, args);
+    onSent();
+    return reply;
   };
   return () => calls;
 }
@@ -96,6 +98,31 @@ describe('calls at the same time', () => {
     metadata.invoice = 2;
     await accepted;
     expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
+  });
+});
+
+describe('an aborted call', () => {
+  it('enqueues nothing if the signal comes before the script, whatever is enqueued beside it', async () => {
+    const stop = new AbortController();
+    const aborted = producer.enqueue(payoutInput({ payoutId: 'aborted' }), { signal: stop.signal });
+    const other = producer.enqueue(payoutInput({ payoutId: 'other' }), { signal: new AbortController().signal });
+    stop.abort();
+    const late = producer.enqueue(payoutInput({ payoutId: 'late' }), { signal: stop.signal });
+    for (const call of [aborted, late]) await expect(call).rejects.toThrow(StoppedError);
+    await expect(aborted).rejects.toThrow('Payout aborted was not enqueued: the call was aborted');
+    expect(await other).toMatchObject({ created: true });
+    expect(await producer.stats()).toMatchObject({ queued: 1 });
+  });
+
+  it('returns the payout as accepted if the signal comes after the script was sent', async () => {
+    await producer.enqueue(payoutInput({ payoutId: 'before' }));
+    const stop = new AbortController();
+    const scripts = countScripts(() => {
+      stop.abort();
+    });
+    const accepted = await producer.enqueue(payoutInput(), { signal: stop.signal });
+    expect([scripts(), stop.signal.aborted, accepted]).toMatchObject([1, true, { payoutId: 'p-1', created: true }]);
+    expect(await producer.get('p-1')).toMatchObject({ state: 'queued' });
   });
 });
 

@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { ClosedError, NotFoundError, RedisUnavailableError, WaitTimeoutError } from '../../src/base/errors.js';
+import {
+  ClosedError,
+  NotFoundError,
+  RedisUnavailableError,
+  StoppedError,
+  WaitTimeoutError,
+} from '../../src/base/errors.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
@@ -58,6 +64,21 @@ describe('waitFor', () => {
     const waiting = expect(producer.waitFor('p-1', { timeoutMs: 60_000 })).rejects.toBeInstanceOf(ClosedError);
     await producer.close();
     await waiting;
+  });
+
+  it('ends at once when it is aborted, and changes nothing about the payout', async () => {
+    await producer.enqueue(payoutInput());
+    const stop = new AbortController();
+    const waiting = producer.waitFor('p-1', { timeoutMs: 60_000, signal: stop.signal });
+    const startedAt = performance.now();
+    setTimeout(() => {
+      stop.abort();
+    }, 200);
+    await expect(waiting).rejects.toThrow(new StoppedError('Waiting for payout p-1 was aborted; the payout goes on'));
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    const late = producer.waitFor('p-1', { timeoutMs: 60_000, signal: stop.signal });
+    await expect(late).rejects.toBeInstanceOf(StoppedError);
+    expect(await producer.get('p-1')).toMatchObject({ state: 'queued' });
   });
 
   it('outlasts a Redis that is unavailable for a while', async () => {

@@ -17,7 +17,7 @@ describe('startSandbox', () => {
     ['an account twice', { accounts: [...accounts, ...accounts] }, 'accounts: must not name a platformId twice'],
     ['an unknown account setting', { accounts: [{ ...accounts[0], key: SECRET_KEY }] }, 'key: is not a known field'],
     ['an account as a text', { accounts: [`1001:${SECRET_KEY}`] }, 'accounts.0: '],
-    ['a list for options', accounts, 'accounts: must be a list of accounts'],
+    ['a list for options', accounts, 'options: must be an object'],
     ['a share above 1', { accounts, failShare: 2 }, 'failShare: must be 0 to 1 (got 2)'],
     ['a range upside down', { accounts, latencyBeforeMs: { min: 2, max: 1 } }, 'latencyBeforeMs: must be milliseconds'],
     ['a negative delay', { accounts, latencyAfterMs: -1 }, 'latencyAfterMs: must be milliseconds'],

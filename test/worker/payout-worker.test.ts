@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,6 +60,17 @@ describe('a worker that waits for Redis at the start', () => {
     expect(await worker.ended).toBe(0);
   });
 
+  it('ends with 2 if its health port is taken: nothing could probe it', async () => {
+    const port = new URL(await startSilentServer()).port;
+    const { platformId, baseUrl, secretKey } = ACCOUNT;
+    const options = { redisUrl: NOBODY_THERE, platformId, baseUrl, secretKey, journalDir };
+    const worker = startWorkerProcess({ ...options, environment: { HEALTH_PORT: port } });
+    expect(await worker.ended).toBe(2);
+    expect(worker.log()).toMatch(
+      /^payouts: HEALTH_PORT: the health server cannot listen on .*EADDRINUSE.* a port of its own$/m,
+    );
+  });
+
   it('rejects with StoppedError inside an application, and leaves no journal', async () => {
     const stop = new AbortController();
     const starting = createPayoutWorker({ redisUrl: NOBODY_THERE, accounts: [ACCOUNT], journalDir }, stop.signal);
@@ -70,6 +81,31 @@ describe('a worker that waits for Redis at the start', () => {
     expect(await readdir(journalDir)).toEqual([]);
   });
 });
+
+it('ends soon after SIGTERM if its journal folder cannot be made, and does not burn a core', async () => {
+  const { platformId, baseUrl, secretKey } = ACCOUNT;
+  const worker = startWorkerProcess({
+    ...{ redisUrl: testRedisUrl(), platformId, baseUrl, secretKey, journalDir: '/proc/none/journal' },
+    environment: { ALLOW_VOLATILE_REDIS: 'true', WITHDRAW_INTERVALL_MS: '98765' },
+  });
+  await until('it says why', () => worker.log().includes('nothing is sent without the send journal'));
+  const before = await cpuTicks(worker.pid);
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  // A tick is 10 ms. Node's own recursive mkdir takes more than a core.
+  expect((await cpuTicks(worker.pid)) - before).toBeLessThan(100);
+  const stoppedAt = performance.now();
+  worker.kill('SIGTERM');
+  expect(await worker.ended).toBe(0);
+  expect(performance.now() - stoppedAt).toBeLessThan(5_000);
+  expect(worker.log()).toMatch(/"variable":"WITHDRAW_INTERVALL_MS".*did you mean WITHDRAW_INTERVAL_MS\?/);
+  expect(worker.log()).not.toContain('98765');
+});
+
+async function cpuTicks(pid: number): Promise<number> {
+  const [, fields = ''] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ');
+  const [user, system] = fields.split(' ').slice(11, 13).map(Number);
+  return (user ?? 0) + (system ?? 0);
+}
 
 it('refuses the same platformId twice, before it does anything', async () => {
   const others = [{ ...ACCOUNT, platformId: 4243 }, ACCOUNT];

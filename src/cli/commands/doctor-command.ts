@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { findMisspelt } from '../../base/config.js';
 import { toPlainText } from '../../base/plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
-import type { CheckResult } from '../doctor/check-result.js';
+import { type CheckResult, warning } from '../doctor/check-result.js';
 import { runChecks } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { formatCount } from '../../base/format.js';
@@ -31,10 +32,14 @@ asks the worker that serves there. Exit code 1: a line begins with ✗, so payou
 async function runDoctor(context: CliContext, json: boolean): Promise<void> {
   const accounts = readWorkerAccounts(context.environment);
   const checks: CheckResult[] = [];
-  for await (const check of runChecks(context.environment, accounts)) {
+  const note = (check: CheckResult): void => {
     checks.push(check);
     if (!json) context.write(formatCheck(check, context.colours, accounts.length > 1));
+  };
+  for (const { variable, meant } of findMisspelt(context.environment)) {
+    note({ name: 'environment', ...warning(`${variable} is not known and has no effect`, `Did you mean ${meant}?`) });
   }
+  for await (const check of runChecks(context.environment, accounts)) note(check);
   const problems = checks.filter(({ status }) => status === 'problem').length;
   const warnings = checks.filter(({ status }) => status === 'warning').length;
   if (json) context.writeJson({ ok: problems === 0, problems, warnings, checks });

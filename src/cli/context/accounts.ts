@@ -9,7 +9,7 @@ import {
 } from '../../base/settings.js';
 import { type Environment, mayReadOpenSecrets, readConfig, readSettings } from '../../base/config.js';
 import { InvalidConfigError, InvalidInputError } from '../../base/errors.js';
-import { parseInput, platformIdField, toProblem } from '../../base/fields.js';
+import { parseInput, platformIdField, toProblems } from '../../base/fields.js';
 import { readSecretFile } from '../../base/trusted-file.js';
 import type { AccountOptions } from '../../worker/payout-worker.js';
 
@@ -163,6 +163,8 @@ function readAccountsFile(file: string, mayBeReadable: boolean): AccountOptions[
   // A worker signs no payouts: it ignores the signing key.
   return parseAccountsFile(file).map(({ secretKeyFile, ...account }) => ({
     ...account,
+    signingKeyFile: undefined,
+    signingKeyName: undefined,
     secretKey: readSecretKey(resolve(dirname(file), secretKeyFile), account.platformId, mayBeReadable),
   }));
 }
@@ -172,9 +174,10 @@ export function parseAccountsFile(file: string): z.output<typeof accountsFileSch
   const parsed = accountsFileSchema.safeParse(readJsonFile(file), { reportInput: true });
   if (!parsed.success) {
     throw new InvalidConfigError(
-      parsed.error.issues
-        .map(toProblem)
-        .map(({ field, message }) => ({ field: `PAYOUT_ACCOUNTS_FILE ${field}`, message })),
+      toProblems(parsed.error.issues, accountsFileSchema).map(({ field, message }) => ({
+        field: `PAYOUT_ACCOUNTS_FILE ${field}`,
+        message,
+      })),
     );
   }
   return parsed.data.map(({ policyFile, ...account }) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { open, rm, stat } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { GUARD_MS } from '../../base/settings.js';
 import { folderPath, type ArchiveFolder } from '../../archive/archive-files.js';
 import { within, type Clock } from '../../base/clock.js';
@@ -9,7 +9,7 @@ import { INTENT_LIFETIME_MS } from '../../control/intents/intent-signer.js';
 import type { KeyFinder } from '../../control/keys/keyring.js';
 import { formatCount, formatTime } from '../../base/format.js';
 import { describeLostJournal, findMismatch, findOwnJournals } from '../../journal/find-mismatch.js';
-import { journalPath } from '../../journal/journal-files.js';
+import { findExisting, journalPath } from '../../journal/journal-files.js';
 import { JournalReader, readJournal } from '../../journal/journal-reader.js';
 import { type JournalView, ViewedJournal } from '../../journal/journal-view.js';
 import type { ReadableJournal } from '../../journal/send-journal.js';
@@ -56,19 +56,9 @@ export async function checkJournalFolder(journalDir: string, clock: Clock): Prom
 }
 
 async function timeFolder(wanted: string, clock: Clock): Promise<{ dir: string; syncMs: number }> {
+  // Creating it would give it the wrong owner.
   const dir = await findExisting(wanted);
   return { dir, syncMs: await timeSync(dir, clock) };
-}
-
-/** The folder or its nearest existing parent. Creating it would give it the wrong owner. */
-async function findExisting(dir: string): Promise<string> {
-  try {
-    await stat(dir);
-    return dir;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(dir) === dir) throw error;
-    return findExisting(dirname(dir));
-  }
 }
 
 /** Time until a write is on disk, ms. @throws Error if the folder cannot be written */

@@ -11,7 +11,7 @@ import {
   readSettings,
 } from '../../ledger/redis-durability.js';
 import { WriteConfirmer } from '../../ledger/confirm-write.js';
-import type { RedisClient } from '../../base/redis.js';
+import { describeTrouble, type RedisClient } from '../../base/redis.js';
 import { ok, problem, warning, type Check, type Finding } from './check-result.js';
 
 /** The ledger uses ZRANGE … BYSCORE, new in this version. */
@@ -34,7 +34,7 @@ export async function checkRedis(redis: RedisClient, connectionTrouble: () => st
     return ok(`reachable, version ${[...new Set(versions)].join(', ')}`);
   } catch (error) {
     return problem(
-      `not reachable: ${connectionTrouble() ?? (error as Error).message}`,
+      `not reachable: ${connectionTrouble() ?? describeTrouble(error as Error)}`,
       'Check that Redis is running, and host, port, user and password in REDIS_URL.',
     );
   }

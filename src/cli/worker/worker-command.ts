@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { followSignals, systemClock, untilAborted } from '../../base/clock.js';
 import { createLogger } from '../../base/create-logger.js';
-import { type Environment, readSettings } from '../../base/config.js';
+import { type Environment, findMisspelt, readSettings } from '../../base/config.js';
 import { InvalidConfigError, StoppedError } from '../../base/errors.js';
 import { parseInput } from '../../base/fields.js';
 import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../base/settings.js';
@@ -13,11 +13,7 @@ import { readWorkerKey } from '../context/keys.js';
 import type { Logger } from '../../base/logger.js';
 import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
-import {
-  type HealthServer,
-  type HealthServerOptions,
-  startHealthServer,
-} from '../../worker/monitoring/health-server.js';
+import { startHealthServer } from '../../worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../worker/monitoring/worker-metrics.js';
 import { createPayoutWorker, type PayoutWorker } from '../../control/payout-worker.js';
 import { type CliContext, exitNow, outliveHangup } from '../context/cli-context.js';
@@ -62,8 +58,11 @@ send without its response then becomes unknown. SIGHUP reads PAYOUT_KEYS_FILE an
 
 async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: readonly AbortSignal[]): Promise<void> {
   const { settings: all, accounts, receiptKey } = readWorkerSetup(environment);
-  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = all;
+  const { stuckAfterMs, healthHost, healthPort, logLevel, ...settings } = { ...all, accountsFile: undefined };
   const logger = createLogger(logLevel);
+  for (const { variable, meant } of findMisspelt(environment)) {
+    logger.warn({ variable }, `this variable is not known and has no effect: did you mean ${meant}?`);
+  }
   const { signal: stop } = followSignals(stopSignal(), ...stoppedBy);
   const metrics = createWorkerMetrics({ version: readVersion(), stuckAfterMs });
   let worker: PayoutWorker | undefined;
@@ -76,7 +75,8 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
   };
   outliveHangup(reload);
   const accountsOf = (): readonly AccountWorker[] => worker?.accounts ?? [];
-  const health = await serveHealth({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
+  const health = await startHealthServer({ host: healthHost, port: healthPort, metrics, accounts: accountsOf, logger });
+  logger.info({ url: health.url }, 'serving /healthz, /readyz and /metrics');
   try {
     worker = await createPayoutWorker({ ...settings, accounts, receiptKey, observe: metrics.observe, logger }, stop);
     if (early.isReloadDue) reload();
@@ -90,7 +90,7 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
     if (!(error instanceof StoppedError)) throw error;
     logger.info({ reason: error.message }, 'worker stopped');
   } finally {
-    await health?.close();
+    await health.close();
     exitDespiteTimers();
   }
 }
@@ -98,24 +98,6 @@ async function runWorker({ environment, stopSignal }: CliContext, stoppedBy: rea
 /** If Redis is unavailable at the end, BullMQ leaves timers that keep the process alive. */
 function exitDespiteTimers(): void {
   setTimeout(exitNow, EXIT_WITHIN_MS).unref();
-}
-
-/** Payouts matter more than metrics: if the port is in use, as by a second worker, this one runs without. */
-async function serveHealth(
-  options: HealthServerOptions & { readonly logger: Logger },
-): Promise<HealthServer | undefined> {
-  const { logger } = options;
-  try {
-    const server = await startHealthServer(options);
-    logger.info({ url: server.url }, 'serving /healthz, /readyz and /metrics');
-    return server;
-  } catch (error) {
-    logger.error(
-      { error: (error as Error).message },
-      'health and metrics are not served: give each worker its own HEALTH_PORT',
-    );
-    return undefined;
-  }
 }
 
 const PROCESSES_MAX = 64;

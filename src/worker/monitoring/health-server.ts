@@ -159,7 +159,9 @@ async function listen(server: Server, host: string, port: number): Promise<void>
       server.once('error', reject).listen(port, host, resolve);
     });
   } catch (error) {
-    const message = `the health server cannot listen on ${host} port ${port}: ${(error as Error).message}`;
+    const { code, message: cause } = error as NodeJS.ErrnoException;
+    const advice = code === 'EADDRINUSE' ? '; give each process on a host a port of its own' : '';
+    const message = `the health server cannot listen on ${host} port ${port}: ${cause}${advice}`;
     throw new InvalidConfigError([{ field: 'HEALTH_PORT', message }]);
   }
 }

@@ -11,11 +11,13 @@ export interface WorkerMetricsOptions {
   readonly version: string;
   /** A payout in progress for longer than this is stuck, in ms. @defaultValue 86400000 */
   readonly stuckAfterMs?: number;
+  /** Takes the metrics, once for each registry. @defaultValue a registry of its own */
+  readonly registry?: Registry | undefined;
 }
 
 /** Prometheus metrics of a worker process. `docs/alerts.yml` defines the alerts on them. */
 export interface WorkerMetrics {
-  /** A registry of its own: an application keeps its metrics apart or merges the two. */
+  /** That of the options, or one of its own, so that an application keeps its metrics apart. */
   readonly registry: Registry;
   /** Pass it to `createPayoutWorker` as `observe`. */
   readonly observe: (platformId: number) => WorkerObserver;
@@ -34,8 +36,11 @@ const DAY_MS = 24 * 60 * 60 * MS_PER_S;
  * const worker = await createPayoutWorker({ accounts, journalDir, observe: metrics.observe });
  * const text = await metrics.collect(worker.accounts);
  */
-export function createWorkerMetrics({ version, stuckAfterMs = DAY_MS }: WorkerMetricsOptions): WorkerMetrics {
-  const registry = new Registry();
+export function createWorkerMetrics({
+  version,
+  stuckAfterMs = DAY_MS,
+  registry = new Registry(),
+}: WorkerMetricsOptions): WorkerMetrics {
   new Gauge({
     name: 'payouts_build_info',
     help: 'Always 1; the labels say what runs.',

@@ -83,6 +83,18 @@ describe('payouts doctor', () => {
     }
   });
 
+  it('warns of a variable that is probably misspelt, and does not show its value', async () => {
+    const { code, found } = await doctor.findings({ WITHDRAW_INTERVALL_MS: '98765', WITHDRAWALS_URL: 'x' });
+    expect(code).toBe(0);
+    expect(found[0]).toEqual({
+      name: 'environment',
+      status: 'warning',
+      detail: 'WITHDRAW_INTERVALL_MS is not known and has no effect',
+      fix: 'Did you mean WITHDRAW_INTERVAL_MS?',
+    });
+    expect(JSON.stringify(found)).not.toMatch(/98765|WITHDRAWALS_URL/);
+  });
+
   it('checks nothing without the environment of a worker', async () => {
     doctor.environment = { REDIS_URL: doctor.redis.url };
     const { code, out, err } = await doctor.run();

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { NO_SENDER, problemOf, useDoctor } from '../support/doctor-rig.js';
@@ -11,6 +11,14 @@ describe('payouts doctor finds, in the journal:', () => {
     const { code, found } = await doctor.findings({ SEND_JOURNAL_DIR: join(doctor.dir, 'a-file', 'journal') });
     expect(code).toBe(1);
     expect(found[0]).toEqual(problemOf('journal folder', 'ENOTDIR'));
+  });
+
+  it('a journal folder behind a link that leads nowhere', async () => {
+    const link = join(doctor.dir, 'link');
+    await symlink(join(doctor.dir, 'nowhere'), link);
+    const { code, found } = await doctor.findings({ SEND_JOURNAL_DIR: join(link, 'journal') });
+    expect(code).toBe(1);
+    expect(found[0]).toEqual(problemOf('journal folder', `${link} is a symbolic link to nothing`));
   });
 
   it('a journal of another ledger, and an unreadable one', async () => {

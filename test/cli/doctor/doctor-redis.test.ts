@@ -76,4 +76,13 @@ describe('payouts doctor finds, in Redis:', () => {
     expect([code, found]).toEqual([1, [problemOf('Redis', 'WRONGPASS')]]);
     expect(JSON.stringify(found)).not.toContain('wrong-word');
   });
+
+  it('a missing Redis password, and TLS with a port that speaks none', async () => {
+    await doctor.client.config('SET', 'requirepass', 'right-word');
+    const missing = await doctor.findings();
+    await doctor.client.config('SET', 'requirepass', '');
+    expect(missing.found).toEqual([problemOf('Redis', 'it asks for a password, and there is none in the address')]);
+    const { found } = await doctor.findings({ REDIS_URL: doctor.redis.url.replace('redis:', 'rediss:') });
+    expect(found).toEqual([problemOf('Redis', 'the port is open, but does not speak TLS')]);
+  });
 });
