@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist', 'coverage', 'data', 'reports', '**/node_modules', '.stryker-tmp'] },
+  { ignores: ['dist', 'test/package', 'coverage', 'data', 'reports', '**/node_modules', '.stryker-tmp'] },
   ...tseslint.configs.strictTypeChecked.map((config) => ({ ...config, files: ['**/*.ts'] })),
   {
     files: ['**/*.ts'],

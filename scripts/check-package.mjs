@@ -1,33 +1,66 @@
-// `npm run check:package`: packs the package as it would be published, installs the tarball into an empty folder, imports
-// every export there and runs the command. Before a release; it needs the npm registry.
+// `npm run check:package`: packs the package as it would be published, installs the tarball beside the applications of
+// test/package in a folder outside the repository, and runs them. It needs the npm registry and a redis-server.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+const entryPoints = Object.keys(manifest.exports).map((path) => manifest.name + path.slice(1));
 const folder = mkdtempSync(join(tmpdir(), 'payout-queue-package-'));
+let passed = 0;
+let failed = 0;
 try {
-  const [{ filename }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], '.'));
-  const tarball = join(folder, filename);
-  run('npx', ['publint', 'run', '--strict', tarball], '.');
-  // Only ES modules: `require` of older Node versions is the resolution that it may report.
-  run('npx', ['--yes', '@arethetypeswrong/cli@0.18.5', tarball, '--profile', 'esm-only'], '.');
+  cpSync('test/package', folder, { recursive: true });
+  const [{ filename, size }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], '.'));
+  process.stdout.write(`${filename}: ${Math.round(size / 1000)} KB\n`);
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', `./${filename}`]);
 
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-  run('npm', ['install', '--no-audit', '--no-fund', tarball], folder);
-  const names = Object.keys(manifest.exports).map((path) => manifest.name + path.slice(1));
-  const imports = names.map((name) => `console.log(Object.keys(await import('${name}')).length, '${name}')`).join('\n');
-  process.stdout.write(run('node', ['--input-type=module', '--eval', imports], folder));
-  run('npx', ['payouts', '--help'], folder);
-  const printed = run('npx', ['payouts', '--version'], folder).trim();
-  if (printed !== manifest.version) throw new Error(`payouts --version prints ${printed}, not ${manifest.version}`);
-  process.stdout.write(`${filename} is complete\n`);
+  check('publint', () => run('npx', ['publint', 'run', '--strict', filename]));
+  check('attw', () => run('npx', ['attw', filename]));
+  check('import and require', () => entryPoints.forEach(compareModuleSystems));
+  check('payouts', checkCommand);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory() || entry.name === 'node_modules') continue;
+    const application = join(folder, entry.name);
+    copyFileSync(join(folder, 'pay-one.ts'), join(application, 'pay-one.ts'));
+    check(entry.name, () => run('npm', ['test'], application));
+  }
 } finally {
   rmSync(folder, { recursive: true });
 }
+process.stdout.write(`${passed} passed, ${failed} failed\n`);
+process.exitCode = failed === 0 ? 0 : 1;
 
-function run(program, args, cwd) {
+function check(name, work) {
+  const startedAt = performance.now();
+  try {
+    work();
+    passed += 1;
+    process.stdout.write(`ok      ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)\n`);
+  } catch (error) {
+    failed += 1;
+    process.stdout.write(`FAILED  ${name}\n${error.message}\n`);
+  }
+}
+
+/** Node finds the names of a CommonJS module for `import` by reading its text, and misses what it does not understand. */
+function compareModuleSystems(name) {
+  const script = `
+    const required = require('${name}');
+    import('${name}').then((imported) => {
+      for (const key of Object.keys(required)) require('node:assert').equal(imported[key], required[key], key);
+    });`;
+  run('node', ['--input-type=commonjs', '--eval', script]);
+}
+
+function checkCommand() {
+  run('npx', ['payouts', '--help']);
+  const printed = run('npx', ['payouts', '--version']).trim();
+  if (printed !== manifest.version) throw new Error(`payouts --version prints ${printed}, not ${manifest.version}`);
+}
+
+function run(program, args, cwd = folder) {
   const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8' });
   if (status === 0) return stdout;
   throw new Error(`${[program, ...args].join(' ')} failed: ${error?.message ?? ''}\n${stdout}${stderr}`);

@@ -1,13 +1,14 @@
-// `npm run test:node -- 22` runs `npm test` on another version of Node; what follows the version goes to jest. That Node is
-// the npm registry's own package, kept in a cache folder outside the repository.
+// `npm run test:node -- 22` runs `npm test` on another version of Node; what follows the version goes to jest. With
+// `--package` it runs `npm run check:package`. That Node is the npm registry's own package, kept in a cache folder outside
+// the repository.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-const [version, ...jestArguments] = process.argv.slice(2);
+const [version, ...rest] = process.argv.slice(2);
 if (!/^\d+(\.\d+){0,2}$/.test(version ?? '')) {
-  process.stderr.write('usage: npm run test:node -- VERSION [FILE …], such as 22 or 24.1.0\n');
+  process.stderr.write('usage: npm run test:node -- VERSION [--package | FILE …], such as 22 or 24.1.0\n');
   process.exit(2);
 }
 const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'payout-queue', `node-${version}`);
@@ -20,7 +21,7 @@ if (!existsSync(bin)) {
 }
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
 run(join(bin, 'node'), ['--version'], env);
-run('npm', ['test', '--', ...jestArguments], env);
+run('npm', rest[0] === '--package' ? ['run', 'check:package'] : ['test', '--', ...rest], env);
 
 function run(program, args, environment = process.env) {
   const { status, error } = spawnSync(program, args, { stdio: 'inherit', env: environment });

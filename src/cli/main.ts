@@ -2,15 +2,25 @@
 // Comes first: SIGUSR1 would open Node's inspector, and with it the process, its keys and its queue.
 process.on('SIGUSR1', () => undefined);
 
-const [{ COMMAND_GROUPS }, { createProcessContext }, { runProgram }, { endDespiteHang }] = await Promise.all([
-  import('./command-groups.js'),
-  import('./context/cli-context.js'),
-  import('./context/run-program.js'),
-  import('./context/cli-context.js'),
-]);
+async function main(): Promise<void> {
+  process.once('beforeExit', endUnfinished);
+  const [{ COMMAND_GROUPS }, { createProcessContext, endDespiteHang }, { runProgram }] = await Promise.all([
+    import('./command-groups.js'),
+    import('./context/cli-context.js'),
+    import('./context/run-program.js'),
+  ]);
+  // process.exit() would lose output still in a pipe's buffer.
+  process.exitCode = await runProgram(COMMAND_GROUPS, process.argv.slice(2), createProcessContext());
+  process.off('beforeExit', endUnfinished);
+  endDespiteHang();
+}
 
-// process.exit() would lose output still in a pipe's buffer.
-process.exitCode = await runProgram(COMMAND_GROUPS, process.argv.slice(2), createProcessContext());
-endDespiteHang();
+/** With the code that Node gives an ES module of which an `await` never ends. */
+function endUnfinished(): void {
+  process.stderr.write('payouts: ended before the command was finished\n');
+  process.exitCode = 13;
+}
+
+void main();
 
 export {};

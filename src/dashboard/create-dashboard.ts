@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
+import { sourcePath } from '../base/source-path.cjs';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import { type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { WORKER_COMMAND_SETTINGS } from '../base/settings.js';
@@ -154,7 +155,7 @@ const ASSETS = ['style.css', 'page.js', 'live.js'];
 function createAssets(): Router {
   const router = Router();
   for (const name of ASSETS) {
-    const text = readFileSync(new URL(name, import.meta.url), 'utf8');
+    const text = readFileSync(sourcePath(`dashboard/${name}`), 'utf8');
     router.get(`/${name}`, (_, response) => {
       response.type(name).send(text);
     });

@@ -3,6 +3,7 @@ import { type ChainableCommander, Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
 import { UnsupportedFormatError } from '../base/errors.js';
 import { type RedisClient, toRedisError } from '../base/redis.js';
+import { sourcePath } from '../base/source-path.cjs';
 import { KEY_CONSTANTS, LedgerKeys } from './keys.js';
 import {
   ENDED_STATES,
@@ -151,7 +152,7 @@ export const PRELUDE_PARTS = [
 const PRELUDE = [constants(), ...PRELUDE_PARTS.map((part) => readScript(`prelude/${part}`))].join('\n');
 
 function readScript(name: string): string {
-  return readFileSync(new URL(`lua/${name}.lua`, import.meta.url), 'utf8');
+  return readFileSync(sourcePath(`ledger/lua/${name}.lua`), 'utf8');
 }
 
 /** Scripts that `payouts doctor` runs too, which leaves Redis as it is. */

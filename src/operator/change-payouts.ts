@@ -1,10 +1,10 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
 import type { Actor, Payout } from '../ledger/payout.js';
-import type { PayoutChange, PayoutChanges, PayoutLedger } from '../ledger/payout-ledger.js';
+import type { PayoutChange, PayoutChanges } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/reads/payout-queries.js';
 import type { PayoutState } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
-import type { DecisionSigner, ResendDecision } from './decision-signer.js';
+import type { DecisionSigner } from './decision-signer.js';
 
 /** One decision of an operator about payouts. */
 interface Decision extends Pick<PayoutChanges, 'from' | 'to'> {
@@ -67,50 +67,42 @@ export async function changeOnePayout(
   return account.ledger.require(payout.payoutId);
 }
 
-/** Only what the decision is about: what an operator's file says besides must not reach the ledger. */
+/** What an operator's file says besides must not reach the ledger. */
 function toChange({ payoutId, attempt, txhash }: DecidedChange, to: PayoutState): PayoutChange {
   return { payoutId, attempt, ...(to === 'in_progress' && txhash !== undefined && { txhash }) };
 }
 
 /** @returns for each payout the change with its signed act, or why it cannot have one */
 async function signEach(
-  { ledger }: LedgerAccess,
+  { ledger: { connection } }: LedgerAccess,
   { from, payouts }: Decision,
   actor: Actor,
   signer: DecisionSigner,
 ): Promise<(PayoutChange | Error)[]> {
   const read = await readPayouts(
-    ledger.connection,
+    connection,
     payouts.map(({ payoutId }) => payoutId),
   );
   const found = new Map(read.map((payout) => [payout.payoutId, payout]));
   const signed: (PayoutChange | Error)[] = [];
   // One by one: a hardware key is touched for each.
-  for (const { payoutId, attempt, unpaidAttempt } of payouts) {
+  for (const { payoutId, attempt: decided, unpaidAttempt } of payouts) {
     const payout = found.get(payoutId);
-    if (payout === undefined) signed.push(new NotFoundError(`Payout ${payoutId} not found`));
-    // A payout without an attempt, held or made unknown by an adoption, needs no statement.
-    else if (payout.attempt === 0 && unpaidAttempt === undefined) signed.push({ payoutId, attempt: attempt ?? 0 });
-    else signed.push(await signOne(ledger, payout, { from, attempt, unpaidAttempt }, actor, signer));
+    const attempt = payout?.attempt;
+    try {
+      if (payout === undefined) throw new NotFoundError(`Payout ${payoutId} not found`);
+      // A payout without an attempt, held or made unknown by an adoption, needs no statement.
+      const isStated = attempt !== 0 || unpaidAttempt !== undefined;
+      const decision = { from, attempt: decided, unpaidAttempt };
+      const act = isStated ? await signer.signResend(connection, payout, decision, actor) : undefined;
+      // Of this attempt: the act must not be stored with a later one.
+      signed.push({ payoutId, attempt: isStated ? attempt : (decided ?? attempt), act });
+    } catch (error) {
+      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
+      signed.push(error);
+    }
   }
   return signed;
-}
-
-/** The change names the payout's last attempt: the act must not be stored with a later one. */
-async function signOne(
-  { connection }: PayoutLedger,
-  payout: Payout,
-  decision: ResendDecision,
-  actor: Actor,
-  signer: DecisionSigner,
-): Promise<PayoutChange | Error> {
-  const { payoutId, attempt } = payout;
-  try {
-    return { payoutId, attempt, act: await signer.signResend(connection, payout, decision, actor) };
-  } catch (error) {
-    if (error instanceof ConflictError) return error;
-    throw error;
-  }
 }
 
 /**

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
+import { sourcePath } from '../base/source-path.cjs';
 import { ask, type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
 import { parseOutboxMember, statesInQueueOf, type StateWithJob } from '../ledger/states.js';
-import { JOB_STRUCTURES } from './job-records.js';
+import { JOB_STRUCTURES, runQueueScript } from './job-records.js';
 import { delayedScore, type PayoutQueues } from './payout-queues.js';
 
 export interface JobBalance {
@@ -18,9 +18,6 @@ export interface JobBalance {
 
 /** Outbox members read to separate the states. The rest count for each state. */
 const OUTBOX_READ = 1_000;
-
-const COUNT_JOBS = 'payouts:count-jobs';
-const SCRIPT = readFileSync(new URL('count-jobs.lua', import.meta.url), 'utf8');
 
 /** Counts payouts and jobs in one command, whatever the backlog. A long outbox with invalid members takes more. */
 export async function readJobBalance(
@@ -51,11 +48,8 @@ async function count(
   sets: readonly string[],
   lists: readonly string[],
 ): Promise<{ readonly members: string[]; readonly outboxSize: number; readonly counts: number[] }> {
-  // Once per connection: a command that is defined again is sent with its whole text.
-  if (!(COUNT_JOBS in redis)) redis.defineCommand(COUNT_JOBS, { lua: SCRIPT });
-  const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
-  const args = [1 + sets.length + lists.length, keys.outbox, ...sets, ...lists, OUTBOX_READ, sets.length];
-  const reply = await ask(commands[COUNT_JOBS]?.(...args) ?? Promise.reject(new Error(`${COUNT_JOBS} is not defined`)));
+  const args = [OUTBOX_READ, sets.length];
+  const reply = await runQueueScript(redis, 'count-jobs', [keys.outbox, ...sets, ...lists], args);
   const [members, outboxSize, ...counts] = reply as [string[], number, ...number[]];
   return { members, outboxSize, counts };
 }

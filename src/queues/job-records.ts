@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
 import { isAborted } from '../base/clock.js';
 import type { RedisClient } from '../base/redis.js';
+import { sourcePath } from '../base/source-path.cjs';
 import type { LedgerKeys } from '../ledger/keys.js';
 import { ask } from '../ledger/ledger-connection.js';
 import type { PayoutState } from '../ledger/states.js';
@@ -27,9 +28,6 @@ type SuspectOutcome = (typeof OUTCOMES)[number];
 const RECORD_KINDS = ['live', 'dead', 'none'] as const;
 const OUTCOMES = ['kept', 'cleared', 'put_back'] as const;
 
-const READ_REQUEUE_COUNTS = 'payouts:read-requeue-counts';
-const FIND_DEAD_JOBS = 'payouts:find-dead-jobs';
-const CLEAR_ORPHAN_JOB = 'payouts:clear-orphan-job';
 const STRUCTURES = ['wait', 'paused', 'active', 'prioritized', 'delayed', 'completed', 'failed'] as const;
 
 /** Entries of a waiting list searched from either end: 1,000 take 0.05 ms, all of 100,000 would take 4 ms. */
@@ -42,10 +40,6 @@ export class JobRecords {
 
   constructor(redis: RedisClient) {
     this.#redis = redis;
-    if (READ_REQUEUE_COUNTS in redis) return;
-    redis.defineCommand(READ_REQUEUE_COUNTS, { lua: readScript('read-requeue-counts') });
-    redis.defineCommand(FIND_DEAD_JOBS, { lua: readScript('find-dead-jobs') });
-    redis.defineCommand(CLEAR_ORPHAN_JOB, { numberOfKeys: STRUCTURES.length + 2, lua: readScript('clear-orphan-job') });
   }
 
   /**
@@ -59,7 +53,7 @@ export class JobRecords {
   ): Promise<(string | undefined)[]> {
     if (payoutIds.length === 0) return [];
     const records = payoutIds.map((payoutId) => keys.payout(payoutId));
-    const counts = (await this.#run(READ_REQUEUE_COUNTS, [records.length, ...records, state])) as number[];
+    const counts = (await runQueueScript(this.#redis, 'read-requeue-counts', records, [state])) as number[];
     return payoutIds.map((payoutId, index) => {
       const requeueCount = counts[index] ?? -1;
       return requeueCount < 0 ? undefined : toJobId({ payoutId, requeueCount });
@@ -70,7 +64,7 @@ export class JobRecords {
   async readKinds(queue: Queue, jobIds: readonly string[]): Promise<JobRecordKind[]> {
     if (jobIds.length === 0) return [];
     const keys = jobIds.map((jobId) => queue.toKey(jobId));
-    const kinds = (await this.#run(FIND_DEAD_JOBS, [keys.length, ...keys])) as number[];
+    const kinds = (await runQueueScript(this.#redis, 'find-dead-jobs', keys)) as number[];
     return kinds.map((kind) => pick(RECORD_KINDS, kind));
   }
 
@@ -90,12 +84,8 @@ export class JobRecords {
   async #clearOrphan(queue: Queue, { jobId, place }: JobSuspect): Promise<SuspectOutcome> {
     const keys = [jobId, `${jobId}:lock`, ...STRUCTURES].map((name) => queue.toKey(name));
     const seen = [place?.structure ?? '', place?.near === 'tail' ? -1 : 1];
-    return pick(OUTCOMES, (await this.#run(CLEAR_ORPHAN_JOB, [...keys, jobId, SEARCHED_ENTRIES, ...seen])) as number);
-  }
-
-  async #run(script: string, args: readonly (string | number)[]): Promise<unknown> {
-    const commands = this.#redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
-    return ask(commands[script]?.(...args) ?? Promise.reject(new Error(`${script} is not defined`)));
+    const args = [jobId, SEARCHED_ENTRIES, ...seen];
+    return pick(OUTCOMES, (await runQueueScript(this.#redis, 'clear-orphan-job', keys, args)) as number);
   }
 }
 
@@ -105,8 +95,29 @@ function pick<Meaning>(meanings: readonly Meaning[], code: number): Meaning {
   return meaning;
 }
 
+const SCRIPTS = {
+  'count-jobs': readScript('count-jobs'),
+  'read-requeue-counts': readScript('read-requeue-counts'),
+  'find-dead-jobs': readScript('find-dead-jobs'),
+  'clear-orphan-job': readScript('clear-orphan-job'),
+  'remove-cancelled-jobs': readScript('remove-cancelled-jobs'),
+};
+
 function readScript(name: string): string {
-  return readFileSync(new URL(`${name}.lua`, import.meta.url), 'utf8');
+  return readFileSync(sourcePath(`queues/${name}.lua`), 'utf8');
+}
+
+export async function runQueueScript(
+  redis: RedisClient,
+  name: keyof typeof SCRIPTS,
+  keys: readonly string[],
+  args: readonly (string | number)[] = [],
+): Promise<unknown> {
+  const command = `payouts:${name}` as const;
+  // Once per connection: a command that is defined again is sent with its whole text.
+  if (!(command in redis)) redis.defineCommand(command, { lua: SCRIPTS[name] });
+  const commands = redis as unknown as Record<typeof command, (...args: (string | number)[]) => Promise<unknown>>;
+  return ask(commands[command](keys.length, ...keys, ...args));
 }
 
 /** BullMQ's structures of jobs to run, in the order in which a job passes them. `paused` is from older versions. */

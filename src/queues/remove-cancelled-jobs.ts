@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Queue } from 'bullmq';
 import { isAborted } from '../base/clock.js';
 import { ask, type LedgerConnection } from '../ledger/ledger-connection.js';
-import { JOB_STRUCTURES, JobRecords } from './job-records.js';
+import { JOB_STRUCTURES, JobRecords, runQueueScript } from './job-records.js';
 import { LIST_REACH, toPayoutId } from './payout-queues.js';
 
 /** Jobs per step. Removing all of them takes Redis 1.5 ms, plus up to 2 ms for the walk. */
@@ -15,8 +14,6 @@ const OVERLAP = 10;
 const LOOKED_AHEAD = 1_000;
 /** Redis serves others between two removals, for about the duration of one. */
 const REST_MS = 3;
-const COMMAND = 'payouts:remove-cancelled-jobs';
-const SCRIPT = readFileSync(new URL('remove-cancelled-jobs.lua', import.meta.url), 'utf8');
 
 interface Part {
   readonly first: number;
@@ -73,7 +70,6 @@ class Sweep {
     this.#key = key;
     this.#type = type;
     this.#records = new JobRecords(connection.redis);
-    if (!(COMMAND in connection.redis)) connection.redis.defineCommand(COMMAND, { lua: SCRIPT });
   }
 
   /** From where jobs are added. New jobs move the others towards it. */
@@ -130,8 +126,6 @@ class Sweep {
     // Added jobs move a part away from the head, and taken jobs move it to the tail.
     const until = first < 0 ? Math.min(-1, last + MARGIN) : last + MARGIN;
     const args = [this.#type, first, until, '~removed~', ...jobIds];
-    const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>;
-    const reply = commands[COMMAND]?.(1 + ofJobs.length, this.#key, ...ofJobs, ...args);
-    return Number(await ask(reply ?? Promise.resolve(0)));
+    return Number(await runQueueScript(redis, 'remove-cancelled-jobs', [this.#key, ...ofJobs], args));
   }
 }

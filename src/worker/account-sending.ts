@@ -121,18 +121,20 @@ async function doActiveWork(active: ActiveSender<AccountRuntime>, end: AbortSign
       },
       end,
     ),
-    sendControl?.keep(end),
-    retentionDays === undefined
-      ? undefined
-      : applyRetention(
-          {
-            ...{ connection, retentionDays, archive, statistics, logger },
-            onArchiveTrouble: (trouble) => {
-              work.noteArchive(trouble);
+    ...(sendControl === undefined ? [] : [sendControl.keep(end)]),
+    ...(retentionDays === undefined
+      ? []
+      : [
+          applyRetention(
+            {
+              ...{ connection, retentionDays, archive, statistics, logger },
+              onArchiveTrouble: (trouble) => {
+                work.noteArchive(trouble);
+              },
             },
-          },
-          end,
-        ),
+            end,
+          ),
+        ]),
   ];
   await untilAborted(end);
   await jobs.close();

@@ -251,11 +251,12 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const intervalMs = keptIntervalMs(completed.intervalMs, gateway.capabilities.minWithdrawGapMs);
   const settings = { ...completed, intervalMs };
   const telemetry = options.telemetry && failsafeTelemetry(options.telemetry);
-  const { ledger, queues, relay, close } = openAccount({
+  const opened = openAccount({
     ...{ platformId, clock, logger, connection: connections.commands, confirmation: confirmations.commands },
     firstPollAfterMs: settings.pollMinMs,
     ...(telemetry && { telemetry }),
   });
+  const { ledger, queues, relay } = opened;
   const connection = connectLedger(connections.sender, platformId, clock);
   const senderLedger = new RedisSenderLedger(connection, confirmations.sender);
   const runtime: OpeningRuntime = {
@@ -303,7 +304,9 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
         logger.warn({ error: error.message }, 'the outcome of a send could not be journaled');
       },
     });
-  return new AccountWorker(runtime, isShared(options.accounts) ? 'rest' : 'send', openJournal, close);
+  return new AccountWorker(runtime, isShared(options.accounts) ? 'rest' : 'send', openJournal, async () =>
+    opened.close(),
+  );
 }
 
 async function closeAll({ commands, sender, queue }: WorkerConnections): Promise<void> {

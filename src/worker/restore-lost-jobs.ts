@@ -20,12 +20,7 @@ export async function restoreLostJobs(runtime: Needed, reconciler: Jobs, signal:
   await Promise.all(STATES_WITH_JOB.map(async (state) => restoreJobs(state, runtime, reconciler, signal)));
 }
 
-async function restoreJobs(
-  state: StateWithJob,
-  runtime: Needed,
-  reconciler: Jobs,
-  signal: AbortSignal,
-): Promise<void> {
+async function restoreJobs(state: StateWithJob, runtime: Needed, reconciler: Jobs, signal: AbortSignal): Promise<void> {
   const { clock, ledger, queues, observer, logger } = runtime;
   const { connection } = ledger;
   const alarm = new LostJobAlarm();

@@ -19,13 +19,12 @@ describe('the table of commands', () => {
   });
 });
 
-/** Prints the address of every module that is imported. */
-const PRINTING_HOOKS = `
+/** Prints the path of every module that was loaded. */
+const PRINTING_HOOK = `
   import { writeSync } from 'node:fs';
-  export async function load(url, context, nextLoad) {
-    writeSync(2, 'imports ' + url + '\\n');
-    return nextLoad(url, context);
-  }`;
+  import { createRequire } from 'node:module';
+  const { cache } = createRequire('/');
+  process.on('exit', () => writeSync(2, Object.keys(cache).map((path) => 'loads ' + path + '\\n').join('')));`;
 
 function toDataUrl(source: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`;
@@ -33,17 +32,20 @@ function toDataUrl(source: string): string {
 
 /** What `payouts` imports for a command: packages, and modules of its own. */
 async function importsOf(...args: string[]): Promise<{ packages: Set<string>; modules: Set<string> }> {
-  const register = `import { register } from 'node:module'; register(${JSON.stringify(toDataUrl(PRINTING_HOOKS))});`;
   const { PATH = '', REDIS_URL = '' } = process.env;
-  const run = promisify(execFile)(process.execPath, ['--import', toDataUrl(register), findBuiltProgram(), ...args], {
-    env: { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) },
-  });
+  const run = promisify(execFile)(
+    process.execPath,
+    ['--import', toDataUrl(PRINTING_HOOK), findBuiltProgram(), ...args],
+    {
+      env: { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) },
+    },
+  );
   // A command that does not find its payout has imported as much.
   const { stderr } = await run.catch((error: unknown) => error as { readonly stderr: string });
   const found = (pattern: RegExp): Set<string> => new Set([...stderr.matchAll(pattern)].map(([, name = '']) => name));
   return {
-    packages: found(/^imports .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm),
-    modules: found(/^imports .*\/dist\/(.+)$/gm),
+    packages: found(/^loads .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm),
+    modules: found(/^loads .*\/dist\/(.+)$/gm),
   };
 }
 

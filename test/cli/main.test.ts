@@ -116,6 +116,18 @@ describe('payouts', () => {
     }
   });
 
+  it('exits 13 if it ends before the command is finished', () => {
+    const program = findBuiltProgram();
+    const neverFinish = `
+      import { createRequire } from 'node:module';
+      createRequire(${JSON.stringify(program)})('./context/run-program.js').runProgram = () => new Promise(() => {});`;
+    const preload = `data:text/javascript,${encodeURIComponent(neverFinish)}`;
+    const { status, stderr } = spawnSync(process.execPath, ['--import', preload, program, 'stats'], {
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 13, stderr: 'payouts: ended before the command was finished\n' });
+  });
+
   it('exits 2 for an invalid environment, naming every problem', async () => {
     const result = await runCli(['stats'], { env: { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' } });
     expect(result.code).toBe(2);

@@ -95,6 +95,8 @@ describe('a decision about many payouts', () => {
     const before = await account.dump();
     expect(await account.ledger.changeMany({ ...change, ...DECIDED })).toEqual([undefined, undefined]);
     expect(await account.dump()).toEqual(before);
+    const { activities } = await readActivity(account.connection, 9);
+    expect(activities).toMatchObject([{ payoutId: undefined, count: 2 }]);
   });
 
   it('queues again none whose request may be on its way, or that was paid late', async () => {
@@ -199,11 +201,16 @@ describe('the transactions of many payouts', () => {
   it('that prove wrong are free again, unless they are of another payout', async () => {
     await enter('unknown', 'p', 'q');
     await follow({ payoutId: 'p', txhash: 'h' }, { payoutId: 'q', txhash: 'i' });
-    const wrong = [
-      { payoutId: 'p', txhash: 'h' },
-      { payoutId: 'q', txhash: 'h' },
-    ];
-    await account.ledger.changeMany({ from: 'in_progress', to: 'unknown', payouts: wrong, isOneAct: false });
+    const proveWrong = async (payoutId: string): Promise<unknown> =>
+      account.ledger.changeMany({
+        from: 'in_progress',
+        to: 'unknown',
+        payouts: [{ payoutId, txhash: 'h' }],
+        isOneAct: false,
+      });
+    expect(await proveWrong('q')).toEqual([undefined]);
+    expect(await account.ledger.findByTxhash('h')).toBe('p');
+    expect(await proveWrong('p')).toEqual([undefined]);
     expect([await stateOf('p'), await stateOf('q')]).toEqual(['unknown', 'unknown']);
     await enter('unknown', 'r', 's');
     const [freed, kept] = await follow({ payoutId: 'r', txhash: 'h' }, { payoutId: 's', txhash: 'i' });

@@ -12,14 +12,7 @@ import {
 } from '../../control/approvals/approval.js';
 import type { BoundKeyring } from '../../control/keys/keyring.js';
 import { durationField } from '../../control/policy/values.js';
-import {
-  ConflictError,
-  InvalidInputError,
-  NotFoundError,
-  NotVerifiedError,
-  type PayoutError,
-  StoppedError,
-} from '../../base/errors.js';
+import { ConflictError, NotFoundError, NotVerifiedError, type PayoutError, StoppedError } from '../../base/errors.js';
 import { parseInput } from '../../base/fields.js';
 import { formatCount, formatTimeUtc } from '../../base/format.js';
 import { parseActor } from '../../ledger/payout.js';

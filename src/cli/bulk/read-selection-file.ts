@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isAborted } from '../../base/clock.js';
 import { INPUT_COLUMN_NAMES, RESULT_CSV_COLUMNS } from '../../ledger/payout-csv.js';
-import { InvalidInputError, StoppedError } from '../../base/errors.js';
+import { StoppedError } from '../../base/errors.js';
 import { isSameTxhash, parseInput, payoutIdField, txhashField, txhashKey } from '../../base/fields.js';
 import type { CliContext } from '../context/cli-context.js';
 import { openSource, readEachRow } from '../import/open-source.js';

@@ -1,5 +1,5 @@
 import { isAborted, systemClock } from '../../base/clock.js';
-import { ConflictError, InvalidInputError, NotFoundError, StoppedError } from '../../base/errors.js';
+import { ConflictError, NotFoundError, StoppedError } from '../../base/errors.js';
 import { formatAlternatives, formatCount } from '../../base/format.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { PayoutState } from '../../ledger/states.js';

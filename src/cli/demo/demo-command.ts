@@ -1,7 +1,7 @@
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import picocolors from 'picocolors';
 import { InvalidInputError, type Problem } from '../../base/errors.js';
+import { sourcePath } from '../../base/source-path.cjs';
 import type { ValidPayout } from '../../ledger/payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError, EXIT_CODES } from '../context/exit-code.js';
@@ -13,7 +13,7 @@ import { callersOf, formatHints, formatKept, formatSummary } from './demo-summar
 import { type Demo, runDemo } from './run-demo.js';
 
 /** Next to `dist` or `src`, in a clone and in an installed package. */
-export const DEMO_FILE = fileURLToPath(new URL('../../../examples/payouts.csv', import.meta.url));
+export const DEMO_FILE = sourcePath('../examples/payouts.csv');
 
 /**
  * Users edit the file, so every problem names its line.

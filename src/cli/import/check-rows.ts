@@ -1,6 +1,6 @@
 import { isAborted } from '../../base/clock.js';
 import { formatCount } from '../../base/format.js';
-import { InvalidInputError, StoppedError, type Problem } from '../../base/errors.js';
+import { StoppedError, type Problem } from '../../base/errors.js';
 import { checkRecipient, needsCurrencies, parsePayout } from '../../producer/parse-payouts.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NewPayout } from '../../ledger/payout.js';

@@ -11,7 +11,7 @@ import { systemClock } from '../../base/clock.js';
 import { intentOf } from '../../control/intents/intent.js';
 import { formatPublicKey } from '../../control/keys/signing-key.js';
 import { type IntentVerdict, verifyIntent } from '../../control/intents/verify-intent.js';
-import { InvalidInputError, NotVerifiedError } from '../../base/errors.js';
+import { NotVerifiedError } from '../../base/errors.js';
 import { keyNameField, parseInput } from '../../base/fields.js';
 import type { NewPayout, Payout } from '../../ledger/payout.js';
 import { toJsonLine } from '../../base/plain-text.js';

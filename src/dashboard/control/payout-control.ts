@@ -1,5 +1,4 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
-import type { LoadedPolicy } from '../../control/policy/policy-file.js';
 import { intentOf } from '../../control/intents/intent.js';
 import { verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../base/errors.js';

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { UsdRates } from '../../../src/control/policy/usd-rates.js';
 import { DEFAULT_USD, parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
-import { keepRates } from '../../../src/control/worker/keep-rates.js';
+import { keepRates } from '../../../src/control/worker/account-policy.js';
 import { TestPolicy } from './support.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { silentLogger } from '../../../src/base/logger.js';

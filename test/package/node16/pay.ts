@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { InvalidInputError, PayoutProducer } from 'payout-queue';
+import { PAID, payOne } from './pay-one';
+
+async function main(): Promise<void> {
+  assert.deepEqual(await payOne(), PAID);
+  // Both module systems load one copy: `instanceof` holds whoever threw.
+  const imported = await import('payout-queue');
+  assert.equal(imported.InvalidInputError, InvalidInputError);
+  assert.equal(imported.PayoutProducer, PayoutProducer);
+}
+
+void main();
