@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'GATEWAY_UNAVAILABLE'
   | 'GATEWAY_INVALID_RESPONSE'
   | 'UNSUPPORTED_FORMAT'
+  | 'JOURNAL_UNAVAILABLE'
   | 'TIMEOUT'
   | 'CLOSED'
   | 'STOPPED';
@@ -99,6 +100,13 @@ export class RedisUnavailableError extends PayoutError {
 export class UnsupportedFormatError extends PayoutError {
   constructor(message: string) {
     super('UNSUPPORTED_FORMAT', message);
+  }
+}
+
+/** The send journal cannot be written, or its disk does not answer. Only a worker meets it. */
+export class JournalUnavailableError extends PayoutError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('JOURNAL_UNAVAILABLE', message, options);
   }
 }
 

@@ -71,6 +71,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Account:',
     commands: [
       {
+        usage: 'status [options]',
+        description: 'say in one line whether money moves, and what to do if not',
+        load: async () => (await import('./commands/status-command.js')).defineStatusCommand,
+      },
+      {
         usage: 'stats [options]',
         description: 'count payouts by state; show the sender, and what stops the account',
         load: async () => (await import('./commands/stats-command.js')).defineStatsCommand,

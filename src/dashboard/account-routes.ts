@@ -16,8 +16,8 @@ import {
 } from './respond.js';
 import type { OverviewReader } from './overview/overview.js';
 import { createOverview } from './overview/overview-page.js';
-import { AccountPoller } from './overview/account-poller.js';
-import { checkPulse } from './overview/check-pulse.js';
+import { AccountPoller } from '../operator/account-poller.js';
+import { accountHeadline } from '../operator/account-headline.js';
 import { boardHeaders } from './security-headers.js';
 import { toSite, type Site } from './layout/layout.js';
 
@@ -41,7 +41,7 @@ export function showAccount(
   const { connection } = ledger;
   const watch = new AccountPoller(account, systemClock);
   const site = (request: Request): Site => {
-    const { tone, headline } = checkPulse(watch.observation);
+    const { tone, headline } = accountHeadline(watch.observation);
     return {
       ...toSite(request, connection.platformId, platformIds),
       isSigned: files.keyringOf(connection.platformId) !== undefined,

@@ -3,8 +3,8 @@ import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js
 import type { Logger } from '../base/logger.js';
 import { html } from './layout/html.js';
 import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layout.js';
-import type { AccountPoller, Observation } from './overview/account-poller.js';
-import { checkPulse } from './overview/check-pulse.js';
+import type { AccountPoller, Observation } from '../operator/account-poller.js';
+import { accountHeadline } from '../operator/account-headline.js';
 import { pulseCard } from './overview/pulse-card.js';
 
 /** The longest time of a page without Redis. */
@@ -106,7 +106,7 @@ export function messagePage(site: Site | DashboardSite, { title, text, search }:
 
 /** The page of an account while Redis does not respond: only what is known. */
 export function unavailablePage(site: Site, observation: Observation): string {
-  const pulse = checkPulse(observation);
+  const pulse = accountHeadline(observation);
   return layout(
     site,
     { title: pulse.headline, ...PULSE_PAGE },

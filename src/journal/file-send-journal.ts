@@ -1,3 +1,4 @@
+import { JournalUnavailableError } from '../base/errors.js';
 import type { FileHandle } from 'node:fs/promises';
 import { within } from '../base/clock.js';
 import type { JournalHead, SendAttempt } from '../ledger/sender-ledger.js';
@@ -253,7 +254,7 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
 
   #stalled(): Error {
     const seconds = (STALL_LOOKS * STALL_LOOK_MS) / 1_000;
-    return new Error(
+    return new JournalUnavailableError(
       `The disk of the send journal ${this.#path} has not answered for ${seconds} s: nothing is sent until it does. Check the disk or its mount; then sending goes on by itself.`,
     );
   }
@@ -325,9 +326,10 @@ export class FileSendJournal extends ViewedJournal implements SendJournal {
       this.#reader.noteSynced({ line, prev }, text, size);
     } catch (error) {
       this.#mustReopen = true;
-      throw new Error(`The send journal ${this.#path} cannot be written: ${(error as Error).message}`, {
-        cause: error,
-      });
+      throw new JournalUnavailableError(
+        `The send journal ${this.#path} cannot be written: ${(error as Error).message}`,
+        { cause: error },
+      );
     }
   }
 

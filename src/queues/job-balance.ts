@@ -1,5 +1,4 @@
 import type { Queue } from 'bullmq';
-import { sourcePath } from '../base/source-path.cjs';
 import { ask, type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
 import { parseOutboxMember, statesInQueueOf, type StateWithJob } from '../ledger/states.js';
 import { JOB_STRUCTURES, runQueueScript } from './job-records.js';

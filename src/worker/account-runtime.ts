@@ -59,16 +59,16 @@ export type OpeningRuntime = Omit<AccountRuntime, 'journal' | 'authority' | 'sen
 export type AccountPart = 'send' | 'watch' | 'rest';
 
 /** What an account's worker is doing. */
-export type AccountStatus = SenderStatus | RefusedRedis | { readonly role: 'stopped' };
+export type AccountStatus = SenderStatus | Refused | { readonly role: 'stopped' };
 
 /**
- * Redis may lose writes or refuses them, so nothing is sent. The lease stays, since no other process has a better
- * Redis.
+ * Redis may lose writes or refuses them, so nothing is sent: the lease stays, since no other process has a better
+ * Redis. Or the journal's disk does not answer.
  */
-interface RefusedRedis {
+interface Refused {
   readonly role: 'refused';
   readonly reason: string;
-  readonly cause: 'redis';
+  readonly cause: 'redis' | 'disk';
   /** Of the lease, if held. */
   readonly epoch?: number;
 }

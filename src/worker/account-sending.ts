@@ -104,7 +104,7 @@ const SETTLE_READINGS = 10;
  */
 async function doActiveWork(active: ActiveSender<AccountRuntime>, end: AbortSignal): Promise<void> {
   const { runtime } = active;
-  const { ledger, queues, relay, gateway, settings, sendControl, work, archive, logger } = runtime;
+  const { ledger, gateway, settings, sendControl, work, archive, logger } = runtime;
   const { balanceEveryMs, currenciesEveryMs, retentionDays } = settings;
   const { connection } = ledger;
   const jobs = new WithdrawJobs(active);

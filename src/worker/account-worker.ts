@@ -32,7 +32,7 @@ export class AccountWorker {
   readonly #close: () => Promise<void>;
   readonly #stop = new AbortController();
   #sending: AccountSending | undefined;
-  #journalTrouble: string | undefined;
+  #journalTrouble: { readonly reason: string; readonly cause?: 'disk' } | undefined;
   #isStopped = false;
   #running: Promise<void> | undefined;
   #polling: Promise<void> | undefined;
@@ -72,7 +72,7 @@ export class AccountWorker {
 
   get status(): AccountStatus {
     if (this.#isStopped) return { role: 'stopped' };
-    if (this.#journalTrouble !== undefined) return { role: 'refused', reason: this.#journalTrouble };
+    if (this.#journalTrouble !== undefined) return { role: 'refused', ...this.#journalTrouble };
     const status = this.#sending?.status ?? { role: 'standby' };
     const reason = this.#runtime.redisState.refusal(this.ledger.connection.keys.ledger);
     if (reason === undefined || status.role === 'refused') return status;
@@ -221,21 +221,22 @@ export class AccountWorker {
       const opening = this.#openJournal().catch((error: unknown) => error as Error);
       let opened = await this.#untilOpened(opening);
       while (opened === undefined && !isAborted(stop)) {
-        this.#noteJournalTrouble(SLOW_JOURNAL);
+        this.#noteJournalTrouble(SLOW_JOURNAL, true);
         opened = await this.#untilOpened(opening);
       }
       if (opened === undefined) return undefined;
       if (!(opened instanceof Error)) return opened;
-      this.#noteJournalTrouble(opened.message);
+      this.#noteJournalTrouble(opened.message, (opened as NodeJS.ErrnoException).code !== undefined);
       await clock.sleep(OPEN_AGAIN_MS, stop);
     }
     return undefined;
   }
 
-  #noteJournalTrouble(message: string): void {
+  #noteJournalTrouble(message: string, isDisk: boolean): void {
     const { logger } = this.#runtime;
-    if (message !== this.#journalTrouble) logger.error({ error: message }, 'nothing is sent without the send journal');
-    this.#journalTrouble = message;
+    if (message !== this.#journalTrouble?.reason)
+      logger.error({ error: message }, 'nothing is sent without the send journal');
+    this.#journalTrouble = { reason: message, ...(isDisk && { cause: 'disk' }) };
   }
 
   /** @returns undefined after the time limit, or if the process stops */

@@ -1,6 +1,7 @@
 import { type Clock, every, within } from '../base/clock.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import {
+  COUNTED_POLLS,
   readWorkers,
   removeWorkers,
   type PublishedHead,
@@ -81,7 +82,7 @@ const HOLD_OFF_FROM_MS = 2_000;
 const VERSION = readVersion();
 
 interface WorkerFacts {
-  readonly status: { readonly role: string; readonly reason?: string };
+  readonly status: { readonly role: string; readonly reason?: string; readonly cause?: string };
   readonly work: Pick<RecentWork, 'notSent' | 'failedPolls' | 'wasUnanswered'>;
   /** When the next send is allowed, on the clock's scale. Undefined before the first lease. */
   readonly opensAt: number | undefined;
@@ -99,10 +100,12 @@ export function describeWorker(facts: WorkerFacts): Omit<WorkerReport, 'at'> {
   const report = {
     role: status.role,
     reason: status.reason,
+    cause: status.cause,
     startedAt: Math.round(startedAt),
     version: VERSION,
     pollError: failedPolls?.reason,
     pollErrorCode: failedPolls?.code,
+    failedPolls: failedPolls && Math.min(failedPolls.count, COUNTED_POLLS),
   };
   if (!isSender) return report;
   const isHeldOff = opensAt !== undefined && opensAt - clock.now() > HOLD_OFF_FROM_MS;

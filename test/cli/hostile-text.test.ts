@@ -131,6 +131,7 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   reject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
   resolve: [[HOSTILE, '--sent', '--txhash', HOSTILE, '--reason', HOSTILE]],
+  status: [[], ['--json']],
   stats: [[], ['--json']],
   events: [['--json'], []],
   activity: [[], ['--json']],
@@ -189,7 +190,19 @@ describe('what reaches a terminal', () => {
   );
 
   it('was shown in plain by what shows it', () => {
-    const shows = ['get', 'list', 'stats', 'events', 'activity', 'doctor', 'policy', 'import', 'keys', 'approvals'];
+    const shows = [
+      'get',
+      'list',
+      'status',
+      'stats',
+      'events',
+      'activity',
+      'doctor',
+      'policy',
+      'import',
+      'keys',
+      'approvals',
+    ];
     expect([...shownBy].sort()).toEqual(expect.arrayContaining(shows.sort()));
   });
 

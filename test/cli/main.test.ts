@@ -18,6 +18,7 @@ const COMMANDS = [
     'release',
     'resolve',
     'stats',
+    'status',
     'events',
     'pause',
     'resume',

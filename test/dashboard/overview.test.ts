@@ -88,7 +88,7 @@ describe('the overview', () => {
     const beating = setInterval(() => void account.redis.hincrby(account.connection.keys.sender, 'beat', 1), 300);
     try {
       await until('alive', async () => /class="pulse (good|warn)"/.test(await dashboard.read('/payouts')), 5_000);
-      expect(await readText()).toContain('heartbeat rising');
+      expect(await readText()).toContain(', alive (epoch 1)');
     } finally {
       clearInterval(beating);
     }
@@ -139,8 +139,7 @@ describe('the overview', () => {
     const text = await readText();
     expect(text).toContain('worker-b:5 Role refused Why its journal is damaged');
     expect(text).toMatch(/worker-c:6 Role silent Why no sign of life for 10 min/);
-    const headline =
-      'Gateway unreachable The last 3 attempts ended before anything was sent: No connection to the gateway.';
+    const headline = 'Gateway down The last 3 attempts ended before anything was sent: No connection to the gateway.';
     const beating = setInterval(() => void redis.hincrby(connection.keys.sender, 'beat', 1), 300);
     try {
       await until('the pulse names the cause', async () => (await readText()).includes(headline), 5_000);

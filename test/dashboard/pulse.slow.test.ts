@@ -113,7 +113,7 @@ it('turns red within 5 s of SIGKILL of the worker, and green again', async () =>
 it('turns red within 5 s of the gateway going down, and green again', async () => {
   await gateway.close();
   await untilShown('bad', /gateway/i, RED_WITHIN_MS);
-  await untilShown('bad', /Gateway unreachable/);
+  await untilShown('bad', /Gateway down/);
   await gateway.reopen();
   await untilShown('good', /^Sending$/);
 });

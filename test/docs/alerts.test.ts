@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
+import { HEADLINES } from '../../src/operator/account-headline.js';
 import { createLoginMetrics } from '../../src/dashboard/login.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 
@@ -43,6 +44,16 @@ describe.each(rules)('$alert', ({ expr, labels, annotations }) => {
       expect(command).toMatch(/ --account \{\{ \$labels\.platform_id \}\}/);
     }
   });
+});
+
+it('has an index of runbooks in the words of the headlines', () => {
+  const rows = readFileSync(new URL('../../docs/runbooks/README.md', import.meta.url), 'utf8').split('\n');
+  const pages: [words: string, runbook?: string][] = Object.values(HEADLINES).map((row) => [...row]);
+  const missing = pages.filter(
+    ([words, runbook]) =>
+      runbook !== undefined && !rows.some((row) => row.includes(`\`${words}\``) && row.includes(`(${runbook}.md)`)),
+  );
+  expect(missing).toEqual([]);
 });
 
 it('leads to runbooks that the index links, as it does every page', () => {

@@ -12,7 +12,7 @@ import { describeNeeds, waitedMs } from './describe-approvable.js';
 import { readNamed, readWaiting } from './read-chosen.js';
 import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { type ApprovalCheck, openApprovalCheck, requireKeyring } from '../context/keys.js';
+import { type CheckApprovals, openApprovalCheck, requireKeyring } from '../context/keys.js';
 import { checkBatch, help, refuse } from '../context/flags.js';
 import { toApprovalsJson } from '../output/payout-json.js';
 import { formatTable } from '../output/format-table.js';
@@ -43,7 +43,7 @@ export function defineApprovalsCommand(command: Command, context: CliContext): v
     });
 }
 
-function toJson(payout: Payout, check: ApprovalCheck | undefined, now: number): object {
+function toJson(payout: Payout, check: CheckApprovals | undefined, now: number): object {
   const { payoutId, paymentId, amount, symbol, addressTo, batch, requestedBy, signed, held, updatedAt } = payout;
   return {
     ...{ payoutId, paymentId, amount, symbol, addressTo, batch, requestedBy, signedBy: signed?.key },
@@ -54,7 +54,7 @@ function toJson(payout: Payout, check: ApprovalCheck | undefined, now: number): 
 
 function describeAll(
   payouts: readonly Payout[],
-  check: ApprovalCheck | undefined,
+  check: CheckApprovals | undefined,
   currencies: readonly Currency[],
   colours: CliContext['colours'],
   now: number,
@@ -70,7 +70,7 @@ function describeAll(
   return formatTable([head.map((text) => colours.dim(text)), ...rows], [1]);
 }
 
-function describeMissing(payout: Payout, check: ApprovalCheck | undefined): string {
+function describeMissing(payout: Payout, check: CheckApprovals | undefined): string {
   const needs = payout.held?.needs;
   const counting = check?.(payout).filter(({ person }) => person !== undefined) ?? [];
   const persons = new Set(counting.map(({ approval, person = '' }) => `${approval.decision} ${person}`));

@@ -2,13 +2,13 @@ import type { SignedApproval } from '../../ledger/control-record.js';
 import { formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
-import type { ApprovablePayout, CheckedApproval } from '../../control/approvals/approvable-payout.js';
+import type { ApprovablePayout, ApprovalCheck } from '../../control/approvals/approvable-payout.js';
 import type { CliContext } from '../context/cli-context.js';
 import { CurrencyTotals, formatTotals } from '../import/currency-totals.js';
 import { type Fact, formatFacts, formatTable } from '../output/format-table.js';
 
 export interface ShownPayout extends ApprovablePayout {
-  readonly approvals: readonly CheckedApproval[];
+  readonly approvals: readonly ApprovalCheck[];
 }
 
 type Colours = CliContext['colours'];
@@ -18,7 +18,7 @@ export function describeNeeds({ by, persons }: MissingApprovals): string {
   return `${persons} more ${persons === 1 ? 'person' : 'people'} of ${by}`;
 }
 
-export function describeApproval({ approval, person, message }: CheckedApproval): string {
+export function describeApproval({ approval, person, message }: ApprovalCheck): string {
   const said = describeDecision(approval);
   if (message !== undefined) return `${said}: does not count, ${message}`;
   return `${said} (${person ?? ''}) at ${formatTimeUtc(approval.at)}`;

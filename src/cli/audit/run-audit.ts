@@ -4,7 +4,7 @@ import { journalPath } from '../../journal/journal-files.js';
 import { readItems } from '../../journal/journal-reader.js';
 import { verifyJournal, type JournalReport } from '../../control/audit/verify-journal.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
-import { readPublishedHeads, type HeadEvent } from '../../control/audit/read-published-heads.js';
+import { readHeads, type HeadEvent } from '../../control/audit/read-heads.js';
 import { noJournal } from '../context/account.js';
 import { type AuditedJournal, auditLedger, coveredFrom, type LedgerAudit } from './audit-ledger.js';
 import { type AuditContext, type Finding, findingOf } from './finding.js';
@@ -60,7 +60,7 @@ async function readSeen(connection: LedgerConnection): Promise<SeenLedger> {
   // Fails for a ledger of a newer version.
   await connection.run('find-forgotten-sends', []);
   const [heads, journalIds] = await Promise.all([
-    readPublishedHeads(connection),
+    readHeads(connection),
     ask(connection.redis.hkeys(connection.keys.journals)),
   ]);
   return { heads, journalIds };
@@ -100,8 +100,7 @@ async function openJournals(
 function findLostHead(journal: AuditedJournal, heads: ReadonlyMap<string, HeadEvent>): Finding | undefined {
   const { report } = journal;
   const head = heads.get(report.journalId);
-  if (head === undefined || report.foundPublished.includes(head.hash) || head.at < coveredFrom([journal]))
-    return undefined;
+  if (head === undefined || report.foundHeads.includes(head.hash) || head.at < coveredFrom([journal])) return undefined;
   const at = formatTimeUtc(new Date(head.at).toISOString());
   const message = `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`;
   const action =

@@ -1,13 +1,19 @@
 import type { Command } from 'commander';
-import { findMisspelt } from '../../base/config.js';
+import { findMisspelt, readConfig } from '../../base/config.js';
+import { silentLogger } from '../../base/logger.js';
+import { closeRedis, connectRedis } from '../../base/redis.js';
 import { toPlainText } from '../../base/plain-text.js';
 import type { CliContext } from '../context/cli-context.js';
+import { type AccountSummary, readAccountSummary } from '../../operator/account-summary.js';
+import { openAccount } from '../../queues/open-account.js';
 import { type CheckResult, warning } from '../doctor/check-result.js';
 import { runChecks } from '../doctor/run-checks.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { formatCount } from '../../base/format.js';
 import { readWorkerAccounts } from '../context/accounts.js';
 import { help } from '../context/flags.js';
+import { hasKeyring } from '../context/keys.js';
+import { formatHeadline } from './status-command.js';
 
 const SIGNS = { ok: ['green', '✓'], warning: ['yellow', '!'], problem: ['red', '✗'] } as const;
 const NAME_WIDTH = 25;
@@ -18,7 +24,7 @@ export function defineDoctorCommand(command: Command, context: CliContext): void
     .addHelpText(
       'after',
       help(
-        `Changes nothing, and can run beside a worker at any time, with the environment of \`payouts worker\`. If HEALTH_PORT is set, it also
+        `The first line is the headline of the dashboard. Changes nothing, and can run beside a worker at any time, with the environment of \`payouts worker\`. If HEALTH_PORT is set, it also
 asks the worker that serves there. Exit code 1: a line begins with ✗, so payouts cannot be sent or a safeguard is missing.`,
         'payouts doctor',
         `payouts doctor --json | jq '.checks[] | select(.status != "ok")'`,
@@ -31,6 +37,8 @@ asks the worker that serves there. Exit code 1: a line begins with ✗, so payou
 
 async function runDoctor(context: CliContext, json: boolean): Promise<void> {
   const accounts = readWorkerAccounts(context.environment);
+  const headlines = await readSummaries(context, accounts);
+  if (!json) context.write(`${headlines.map((one) => formatHeadline(one, context.colours)).join('\n')}\n\n`);
   const checks: CheckResult[] = [];
   const note = (check: CheckResult): void => {
     checks.push(check);
@@ -42,9 +50,36 @@ async function runDoctor(context: CliContext, json: boolean): Promise<void> {
   for await (const check of runChecks(context.environment, accounts)) note(check);
   const problems = checks.filter(({ status }) => status === 'problem').length;
   const warnings = checks.filter(({ status }) => status === 'warning').length;
-  if (json) context.writeJson({ ok: problems === 0, problems, warnings, checks });
-  else context.write(`\n${summarise(problems, warnings)}\n`);
+  if (json) {
+    const shown = headlines.map(({ platformId, tone, headline, detail, command, runbook }) => ({
+      ...{ platformId, tone, headline, detail, command, runbook },
+    }));
+    context.writeJson({ ok: problems === 0, problems, warnings, headlines: shown, checks });
+  } else context.write(`\n${summarise(problems, warnings)}\n`);
   if (problems > 0) throw new CommandFailedError('The checks found problems');
+}
+
+async function readSummaries(
+  { environment }: CliContext,
+  accounts: readonly { readonly platformId: number }[],
+): Promise<AccountSummary[]> {
+  const isSigned = hasKeyring(environment);
+  const connection = connectRedis(readConfig(['REDIS_URL'], environment).REDIS_URL, 'commands', silentLogger);
+  try {
+    const reading = accounts.map(async ({ platformId }) => {
+      const account = openAccount({ platformId, connection, readOnly: true }, 'reply');
+      // The checks look for the cause.
+      const unknown = ({ message }: Error): AccountSummary => ({
+        ...{ platformId, tone: 'warn', headline: 'Not known', detail: message, advice: [], ledger: undefined },
+      });
+      return readAccountSummary(account, { isSigned })
+        .catch(unknown)
+        .finally(async () => account.close());
+    });
+    return await Promise.all(reading);
+  } finally {
+    await closeRedis(connection);
+  }
 }
 
 function formatCheck(

@@ -171,8 +171,7 @@ function describeBacklog(
   if (queued === 0) return 'nothing is queued';
   if (objections.length > 0 || paused) return `${queued} queued; it waits until the account is no longer stopped`;
   if (!isSending) return `${queued} queued; it waits until a worker sends`;
-  if (endsAt === undefined)
-    return `${queued} queued; no end can be told, because nothing was measured in the last minutes`;
+  if (endsAt === undefined) return `${queued} queued; its end is unknown: nothing was sent in the last minutes`;
   const at = `${formatTime(new Date(endsAt).toISOString())} UTC`;
   return `${queued} queued, sent in about ${formatDuration(endsAt - wallNow)} (${at}), without those that are scheduled later`;
 }

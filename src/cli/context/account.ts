@@ -13,7 +13,7 @@ import { type AccountConnectionOptions, type LedgerAccess, openLedger } from '..
 import type { CliContext } from './cli-context.js';
 import { nameFlags } from './flags.js';
 
-function readAccountOptions({ environment, logger }: CliContext): AccountConnectionOptions {
+export function readAccountOptions({ environment, logger }: CliContext): AccountConnectionOptions {
   const config = readConfig(['REDIS_URL', 'REDIS_REPLICAS', 'GATEWAY_PLATFORM_ID'], environment);
   return {
     redisUrl: config.REDIS_URL,

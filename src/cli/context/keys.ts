@@ -2,7 +2,7 @@ import { type Environment, mayReadOpenSecrets, readConfig } from '../../base/con
 import { systemClock } from '../../base/clock.js';
 import { InvalidConfigError } from '../../base/errors.js';
 import { audienceOf } from '../../base/settings.js';
-import type { CheckedApproval } from '../../control/approvals/approvable-payout.js';
+import type { ApprovalCheck } from '../../control/approvals/approvable-payout.js';
 import type { ReceiptVerdict, ReceiptVerifier } from '../../control/intents/receipt.js';
 import { openAudience } from '../../control/keys/audience.js';
 import { type BoundKeyring, type Keyring, readKeyringFile } from '../../control/keys/keyring.js';
@@ -123,9 +123,9 @@ function findAccount(environment: Environment): number | undefined {
 }
 
 /** Whether each approval of a payout counts. */
-export type ApprovalCheck = (payout: Payout) => readonly CheckedApproval[];
+export type CheckApprovals = (payout: Payout) => readonly ApprovalCheck[];
 
-export async function openApprovalCheck(environment: Environment): Promise<ApprovalCheck | undefined> {
+export async function openApprovalCheck(environment: Environment): Promise<CheckApprovals | undefined> {
   const keyring = findKeyring(environment);
   if (keyring === undefined) return undefined;
   const { verifyApprovals } = await import('../../control/approvals/approvable-payout.js');

@@ -1,12 +1,12 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
 import type { Payout } from '../../ledger/payout.js';
-import type { CheckedApproval } from '../../control/approvals/approvable-payout.js';
+import type { ApprovalCheck } from '../../control/approvals/approvable-payout.js';
 
 /**
  * Leaves out the signatures.
  * @param judged - whether each approval counts, if verified
  */
-export function toPayoutJson({ signed, approvals, ...payout }: Payout, judged?: readonly CheckedApproval[]): object {
+export function toPayoutJson({ signed, approvals, ...payout }: Payout, judged?: readonly ApprovalCheck[]): object {
   const approved = approvals === undefined ? payout : { ...payout, approvals: toApprovalsJson({ approvals }, judged) };
   if (signed === undefined) return approved;
   const { key: signedBy, issuedAt, expiresAt, audience } = signed;
@@ -22,7 +22,7 @@ interface ApprovalJson extends Pick<SignedApproval, 'by' | 'decision' | 'at' | '
 
 export function toApprovalsJson(
   { approvals = [] }: Pick<Payout, 'approvals'>,
-  judged?: readonly CheckedApproval[],
+  judged?: readonly ApprovalCheck[],
 ): readonly ApprovalJson[] | undefined {
   if (approvals.length === 0) return undefined;
   if (judged === undefined) return approvals.map(pick);

@@ -10,7 +10,6 @@ import { CONTROL_SETTINGS, WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../.
 import { readWorkerAccounts } from '../context/accounts.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { readWorkerKey } from '../context/keys.js';
-import type { Logger } from '../../base/logger.js';
 import { readVersion } from '../../base/version.js';
 import type { AccountWorker } from '../../worker/account-worker.js';
 import { startHealthServer } from '../../worker/monitoring/health-server.js';

@@ -19,7 +19,7 @@ export interface ApprovalView {
 }
 
 /** A stored approval, with `person` if it counts, or `message` if it does not. */
-export interface CheckedApproval {
+export interface ApprovalCheck {
   readonly approval: SignedApproval;
   readonly person: string | undefined;
   readonly message: string | undefined;
@@ -72,7 +72,7 @@ export function verifyApproval(
   { about }: ApprovablePayout,
   approval: SignedApproval,
   { keyring, now }: ApprovalView,
-): CheckedApproval {
+): ApprovalCheck {
   const { approvedBy, rejectedBy, refused } = countApprovals(about, [approval], {
     ...{ keyring, lifetimeMs: LONGEST_APPROVAL_MS, now },
   });
@@ -80,7 +80,7 @@ export function verifyApproval(
 }
 
 /** As {@link verifyApproval}, for all approvals of a payout. Without a verified payout, none counts. */
-export function verifyApprovals(payout: Payout, view: ApprovalView): readonly CheckedApproval[] {
+export function verifyApprovals(payout: Payout, view: ApprovalView): readonly ApprovalCheck[] {
   const { approvals = [] } = payout;
   if (approvals.length === 0) return [];
   const found = identify(payout, view);

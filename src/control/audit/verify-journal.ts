@@ -21,7 +21,7 @@ export interface JournalReport {
   readonly firstSendAt: number | undefined;
   readonly head: string | undefined;
   readonly found: Pick<JournalFault, 'file' | 'line'> | undefined;
-  readonly foundPublished: readonly string[];
+  readonly foundHeads: readonly string[];
   readonly isReadable: boolean;
   readonly faults: readonly JournalFault[];
 }
@@ -64,7 +64,7 @@ class JournalCheck {
   readonly #faults: JournalFault[] = [];
   #places = new Map<string, number>();
   #found: JournalReport['found'];
-  readonly #foundPublished: string[] = [];
+  readonly #foundHeads: string[] = [];
   #isReadable = true;
   #firstSendAt: number | undefined;
   #head: string | undefined;
@@ -85,7 +85,7 @@ class JournalCheck {
       firstSendAt: this.#firstSendAt,
       head: this.#head,
       found: this.#found,
-      foundPublished: this.#foundPublished,
+      foundHeads: this.#foundHeads,
       isReadable: this.#isReadable,
       faults: this.#faults,
     };
@@ -111,7 +111,7 @@ class JournalCheck {
   #check(text: string, place: Pick<JournalFault, 'file' | 'line'>): void {
     const lineHash = hashLine(text);
     if (lineHash === this.#wanted) this.#found = place;
-    if (this.#published.has(lineHash)) this.#foundPublished.push(lineHash);
+    if (this.#published.has(lineHash)) this.#foundHeads.push(lineHash);
     this.#head = lineHash;
     this.#counts.lines += 1;
     const stored = this.#parse(text, place);

@@ -7,6 +7,8 @@ import { formatIntent, type Intent } from './intent.js';
 import { hashText, parseStatementTime, StatementError, tryFormat } from './statement.js';
 import { checkSignature, checkTimes, type SignatureFault } from './verify-signature.js';
 
+export { CLOCK_TOLERANCE_MS } from './verify-signature.js';
+
 type IntentFault = SignatureFault['fault'] | 'unsigned' | 'fields';
 
 export type IntentVerdict =

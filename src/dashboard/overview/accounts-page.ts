@@ -9,9 +9,9 @@ import { html, type Html } from '../layout/html.js';
 import { accountPath, type DashboardSite, layout, PULSE_PAGE } from '../layout/layout.js';
 import { tableCell, table } from '../layout/pieces.js';
 import { messagePage, respondToError } from '../respond.js';
-import { checkPulse, type Pulse } from './check-pulse.js';
+import { accountHeadline, type Headline } from '../../operator/account-headline.js';
 import { countNeeds } from './needs-section.js';
-import type { Overview } from './overview.js';
+import { headlineFacts, type Overview } from './overview.js';
 
 /** A page must respond within a second. */
 const RESPOND_WITHIN_MS = 900;
@@ -41,7 +41,7 @@ async function glance({ platformId, watch, reader }: ShownAccount): Promise<Acco
   const overview = isUp
     ? await within(Math.max(leftMs, RESPOND_WITHIN_MS / 2), readOrNothing(reader.read()))
     : undefined;
-  return { platformId, pulse: checkPulse(watch.observation, overview?.gateway), overview };
+  return { platformId, pulse: accountHeadline(watch.observation, overview && headlineFacts(overview)), overview };
 }
 
 async function readOrNothing(reading: Promise<Overview>): Promise<Overview | undefined> {
@@ -55,7 +55,7 @@ async function readOrNothing(reading: Promise<Overview>): Promise<Overview | und
 
 interface AccountAtAGlance {
   readonly platformId: number;
-  readonly pulse: Pulse;
+  readonly pulse: Headline;
   readonly overview: Overview | undefined;
 }
 
@@ -92,7 +92,7 @@ function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, o
   </tr>`;
 }
 
-function pulseView({ tone, headline, detail }: Pulse): Html {
+function pulseView({ tone, headline, detail }: Headline): Html {
   return html`<strong class="${tone} ${tone === 'good' ? '' : 'trouble'}"
       ><span class="dot" aria-hidden="true"></span>${headline}</strong
     >

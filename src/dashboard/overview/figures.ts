@@ -26,7 +26,7 @@ function backlogCard(facts: FiguresFacts): Html {
     <h2>Backlog</h2>
     <p class="figure"><b>${stats.queued}</b> queued</p>
     <p>
-      ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? 'Its end cannot be told: nothing is sent now.')}
+      ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? 'Its end is unknown: nothing is sent now.')}
     </p>
     <p class="quiet">${pace.rate} over the last 10 minutes</p>
     ${sumsList(statistics.sums.queued, gateway)}

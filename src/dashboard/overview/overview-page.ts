@@ -15,12 +15,12 @@ import { layout, PULSE_PAGE, type Site } from '../layout/layout.js';
 import { payoutTable } from '../layout/payout-table.js';
 import { type Shown, utcTime } from '../layout/pieces.js';
 import type { PageContext } from '../page-context.js';
-import type { AccountPoller, Observation } from './account-poller.js';
+import type { AccountPoller, Observation } from '../../operator/account-poller.js';
 import { picturesSection, type Range } from './charts.js';
 import { describePace, figuresSection } from './figures.js';
-import { checkPulse } from './check-pulse.js';
+import { accountHeadline } from '../../operator/account-headline.js';
 import { needsSection } from './needs-section.js';
-import type { Overview, OverviewReader } from './overview.js';
+import { headlineFacts, type Overview, type OverviewReader } from './overview.js';
 import { pulseCard, workersSection } from './pulse-card.js';
 
 export function createOverview(watch: AccountPoller, reader: OverviewReader, context: PageContext): RequestHandler {
@@ -40,7 +40,7 @@ function overviewPage(
 ): string {
   const { stats, statistics, gateway, listed, wallNow } = overview;
   const lastSendAgoMs = statistics.lastSendAt === undefined ? undefined : Math.max(0, wallNow - statistics.lastSendAt);
-  const pulse = checkPulse(observation, gateway);
+  const pulse = accountHeadline(observation, headlineFacts(overview));
   const isMoving = pulse.tone !== 'bad';
   const { rate, end } = describePace({ ...overview, isMoving });
   const shown = { currencies: gateway.currencies, explorers, wallNow };

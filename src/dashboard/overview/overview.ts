@@ -1,6 +1,7 @@
 import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
 import { countStuck, listPayouts } from '../../ledger/reads/payout-queries.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/reads/gateway-facts.js';
+import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
@@ -13,6 +14,11 @@ export interface Overview {
   readonly stuck: number;
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   readonly wallNow: number;
+}
+
+/** What the overview knows beyond the watch of the account. */
+export function headlineFacts({ gateway, statistics, listed }: Overview): HeadlineFacts {
+  return { gateway, heldSums: statistics.sums.held, firstHeld: listed.get('held')?.[0] };
 }
 
 const LISTED = 10;

@@ -9,8 +9,8 @@ import {
   type ObservedWorker,
   type RedisLife,
   WORKER_SILENT_AFTER_MS,
-} from './account-poller.js';
-import { findSender, type Pulse } from './check-pulse.js';
+} from '../../operator/account-poller.js';
+import { findSender, type Headline } from '../../operator/account-headline.js';
 
 interface PulseFacts {
   readonly stats: AccountStats;
@@ -23,13 +23,14 @@ interface PulseFacts {
  * Whether money moves, the evidence, and what stops it until an operator acts.
  * @param facts - undefined if Redis does not respond
  */
-export function pulseCard(pulse: Pulse, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
+export function pulseCard(pulse: Headline, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
   const detail = pulse.detail ?? (pulse.tone === 'good' ? facts?.pace.join(' · ') : undefined);
   const trouble = pulse.tone === 'good' ? undefined : html`class="trouble"`;
   return html`<section class="pulse ${pulse.tone}" aria-label="Pulse">
     <h1 ${trouble} aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
     ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
+    ${pulse.runbook !== undefined && html`<p class="quiet">Runbook: ${pulse.runbook}</p>`}
     ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats))}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
   </section>`;
@@ -55,7 +56,7 @@ function pausedBy({ pausedBy: by, pausedAt }: AccountStats): Html {
 
 /** The known facts; without Redis, those of its last reply. */
 function vitals(
-  pulse: Pulse,
+  pulse: Headline,
   ledger: LedgerObservation,
   { lastSendAgoMs, redis }: { readonly lastSendAgoMs: number | undefined; readonly redis: RedisLife },
 ): Html {
@@ -63,6 +64,8 @@ function vitals(
   const { lastError } = findSender(ledger) ?? {};
   const isShown = lastError !== undefined && pulse.detail?.includes(lastError) === true;
   const isCurrent = redis.kind === 'up';
+  // "No error" would sound well under a block.
+  const isStopped = ledger.pausedReason !== undefined || ledger.objections > 0;
   const rows: Parameters<typeof dataList>[0] = [
     ['Last reply of Redis', isCurrent ? undefined : `${formatDuration(ledger.ageMs)} ago; this was known then:`],
     ['Sender', describeSender(ledger)],
@@ -70,7 +73,7 @@ function vitals(
       'Last send',
       sinceSendMs === undefined ? 'none is known' : `${formatDuration(sinceSendMs)} ${isCurrent ? 'ago' : 'before'}`,
     ],
-    ['Last attempt', isShown ? undefined : describeAttempt(ledger)],
+    ['Last attempt', isShown || isStopped ? undefined : describeAttempt(ledger)],
   ];
   return dataList(rows, 'vitals');
 }
@@ -79,7 +82,7 @@ function describeSender({ life }: LedgerObservation): Html | string {
   if (life.kind === 'none') return 'no process holds the lease';
   const heartbeat = {
     checking: 'waiting for a heartbeat',
-    alive: 'heartbeat rising',
+    alive: 'alive',
     silent: `no heartbeat for ${formatDuration(life.kind === 'silent' ? life.silentMs : 0)}`,
   }[life.kind];
   return html`<bdi

@@ -10,6 +10,7 @@ const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z
 const reportSchema = z.object({
   role: z.string(),
   reason: z.string().optional(),
+  cause: z.string().optional().catch(undefined),
   at: z.number(),
   startedAt: z.number(),
   version: z.string().catch('unknown'),
@@ -21,14 +22,20 @@ const reportSchema = z.object({
   nextRetryAt: z.number().optional(),
   pollError: z.string().optional(),
   pollErrorCode: z.string().optional().catch(undefined),
+  failedPolls: z.number().optional().catch(undefined),
   journalHead: journalHead.optional().catch(undefined),
 });
+
+/** More say nothing new, and each change of a report is a write. */
+export const COUNTED_POLLS = 3;
 
 /** A worker process's report. Times are of its own wall clock, ms. */
 export interface WorkerReport {
   /** `sender`, `standby` or `refused`; a newer version may have others. */
   readonly role: string;
   readonly reason?: string | undefined;
+  /** `redis` or `disk`, if that is why it refuses; earlier versions write none. */
+  readonly cause?: string | undefined;
   /** When this was written. It changes with every report; otherwise the process is gone or hangs. */
   readonly at: number;
   readonly startedAt: number;
@@ -48,6 +55,8 @@ export interface WorkerReport {
   /** Why the last status poll failed; undefined after a success. */
   readonly pollError?: string | undefined;
   readonly pollErrorCode?: string | undefined;
+  /** How many polls have failed since the last success, up to {@link COUNTED_POLLS}; earlier versions write none. */
+  readonly failedPolls?: number | undefined;
   /** Where the send journal of the process that sends ended when it told that last: at its start, and every ten minutes. */
   readonly journalHead?: PublishedHead | undefined;
 }

@@ -11,6 +11,7 @@ import { readPolicyReport, type PolicyReport } from '../../ledger/reads/policy-r
 import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
 import { readNotificationLag } from '../../ledger/reads/state-events.js';
 import { readQueuedSums, type CurrencySum } from '../../ledger/reads/statistics.js';
+import { type KnownWorker, readWorkers } from '../../ledger/reads/workers.js';
 import { countDueJobs, countDuePayouts } from '../../queues/job-balance.js';
 import { findForeignSettings, type ForeignSetting, type PayoutQueues } from '../../queues/payout-queues.js';
 import { toRedisError } from '../../base/redis.js';
@@ -39,6 +40,8 @@ export interface AccountView extends Pick<
 
 export interface AccountDetails {
   readonly stats: AccountStats;
+  /** Every process that reported. */
+  readonly workers: readonly KnownWorker[];
   /** Their `notBefore` has passed. */
   readonly due: number;
   readonly pollsDue: number;
@@ -127,8 +130,9 @@ async function readDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, due, pollsDue, notificationLagMs, withdraw, polls, money, policyReport] = await Promise.all([
+  const [stats, workers, due, pollsDue, notificationLagMs, withdraw, polls, money, policyReport] = await Promise.all([
     readAccountStats(connection),
+    readWorkers(connection),
     countDuePayouts(connection, queues),
     countDueJobs(connection, queues.transactionstatus),
     readNotificationLag(connection),
@@ -140,7 +144,7 @@ async function readDetails(
   // The age of the oldest almost always shows that no payout is stuck.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
   return {
-    ...{ stats, due, pollsDue, notificationLagMs, money, policyReport },
+    ...{ stats, workers, due, pollsDue, notificationLagMs, money, policyReport },
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),

@@ -2,6 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { InvalidConfigError } from '../../base/errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../../base/logger.js';
+import { systemClock } from '../../base/clock.js';
+import { accountHeadline, type Headline } from '../../operator/account-headline.js';
+import type { LedgerObservation } from '../../operator/account-poller.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type MonitoredAccount } from './account-snapshot.js';
 import { warnAbout } from './account-warnings.js';
@@ -34,13 +37,15 @@ interface Readiness {
 
 interface AccountReadiness {
   readonly platformId: number;
+  /** As on the dashboard and in `payouts status`. Undefined if another process works for the account. */
+  readonly headline: string | undefined;
   readonly role: AccountView['status']['role'];
   /** Of the lease; only in the sender. */
   readonly epoch?: number;
   /** Why a refused account must not send. */
   readonly reason?: string;
-  /** Set if Redis itself, not the ledger's content, is the reason. */
-  readonly cause?: 'redis';
+  /** Set if Redis itself, not the ledger's content, is the reason, or the disk of the journal. */
+  readonly cause?: 'redis' | 'disk';
   /**
    * Null while Redis is unavailable, or if another process works for the account and reports it. A paused account is
    * ready: it waits for an operator, not for another process.
@@ -104,12 +109,44 @@ function describeAccount(view: AccountView): AccountReadiness {
   const advice = stats === undefined ? [] : adviseAccount(stats, { isSigned: keyring !== undefined });
   return {
     platformId,
+    headline: headlineOf(view)?.headline,
     ...status,
     paused: stats?.paused ?? null,
     pausedReason: stats?.pausedReason ?? null,
     stopped: advice.map(({ problem, command }) => ({ problem, command })),
     warnings: warnAbout(view),
   };
+}
+
+/** Of what this process knows now. It does not watch the heartbeat: a standby takes over from a sender without one. */
+function headlineOf({ platformId, status, work, details, redisIsUp }: AccountView): Headline | undefined {
+  if (!redisIsUp) {
+    return accountHeadline({
+      redis: { kind: 'unavailable', sinceMs: 0, reason: 'it does not reply' },
+      ledger: undefined,
+    });
+  }
+  if (details === undefined) return undefined;
+  const { stats, workers, due } = details;
+  const wallNow = systemClock.wallNow();
+  const isSender = status.role === 'sender';
+  const sinceSendMs = isSender ? work.sinceLastSendMs : 0;
+  const ledger: LedgerObservation = {
+    platformId,
+    ageMs: 0,
+    wallNow,
+    life: stats.sender === null ? { kind: 'none' } : { ...stats.sender, kind: 'alive', silentMs: 0 },
+    workers: workers.map((worker) => ({ ...worker, silentMs: Math.max(0, wallNow - worker.at) })),
+    pausedReason: stats.pausedReason ?? undefined,
+    objections: stats.objections.length,
+    due,
+    sending: stats.sending,
+    held: stats.held,
+    sinceSendMs,
+    watchedMs: sinceSendMs,
+    readyMs: isSender ? Math.min(stats.oldestAgeMs.queued ?? 0, sinceSendMs) : 0,
+  };
+  return accountHeadline({ redis: { kind: 'up' }, ledger }, { heldSums: [] });
 }
 
 async function serve(

@@ -2,7 +2,7 @@ import { followSignals, onAnyClock } from '../../base/clock.js';
 import type { WithdrawConnection, WithdrawRequest } from '../../gateway/gateway.js';
 import { identify, type SendLine } from '../../journal/journal-line.js';
 import { describeJournal, JournalDamagedError } from '../../journal/send-journal.js';
-import { RedisUnavailableError } from '../../base/errors.js';
+import { errorCode, type ErrorCode, RedisUnavailableError } from '../../base/errors.js';
 import { findFault, type Hold, type Payout, UnreadableRecordError } from '../../ledger/payout.js';
 import type { PayoutState } from '../../ledger/states.js';
 import type { CountedSpend, SendAttempt } from '../../ledger/sender-ledger.js';
@@ -188,7 +188,7 @@ export class Sender {
       // The recovery, which runs beside this, may have read another process's entries.
       hasOthers = (await journal.changedByOthers()) || this.#check.hasUncompared;
     } catch (error) {
-      return await this.#notSent(attempt, (error as Error).message);
+      return await this.#notSent(attempt, (error as Error).message, errorCode(error));
     }
     return hasOthers ? await this.#standBack(attempt) : { attempt, request, beganAt, beganOn };
   }
@@ -301,9 +301,9 @@ export class Sender {
     return { kind: 'sent', outcome };
   }
 
-  async #notSent(attempt: SendAttempt, reason: string): Promise<SendReport> {
+  async #notSent(attempt: SendAttempt, reason: string, code?: ErrorCode): Promise<SendReport> {
     await this.#attempts.revert(attempt, reason);
-    return { kind: 'not_sent', reason };
+    return { kind: 'not_sent', reason, code };
   }
 }
 

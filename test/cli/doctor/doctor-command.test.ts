@@ -13,6 +13,7 @@ describe('payouts doctor', () => {
     const { code, out, err } = await doctor.run();
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n').filter((line) => line !== '');
+    expect(lines[0]).toBe(`Account ${doctor.platformId}: No worker`);
     expect(lines.filter((line) => line.startsWith('✓')).map((line) => line.slice(2, 27).trim())).toEqual([
       'Redis',
       'Redis writes',

@@ -26,6 +26,7 @@ const MONEY = { queued: [], currencies: [], covers: [], balanceAgeMs: undefined,
 
 const WELL: AccountDetails = {
   ...{
+    workers: [],
     stats: QUIET,
     due: 0,
     pollsDue: 0,

@@ -22,12 +22,20 @@ describe('/readyz', () => {
     const notPaused = { paused: false, pausedReason: null, stopped: [], warnings: [] };
     expect(await readyz()).toEqual([
       200,
-      { ready: true, redis: 'up', accounts: [{ platformId, role: 'standby', ...notPaused }] },
+      {
+        ready: true,
+        redis: 'up',
+        accounts: [{ platformId, headline: 'Waiting for a sender', role: 'standby', ...notPaused }],
+      },
     ]);
     await until('the lease', () => worker.accounts[0]?.status.role === 'sender');
     expect(await readyz()).toEqual([
       200,
-      { ready: true, redis: 'up', accounts: [{ platformId, role: 'sender', epoch: 1, ...notPaused }] },
+      {
+        ready: true,
+        redis: 'up',
+        accounts: [{ platformId, headline: 'Idle', role: 'sender', epoch: 1, ...notPaused }],
+      },
     ]);
     await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
     expect(await readyz()).toEqual([
@@ -38,6 +46,7 @@ describe('/readyz', () => {
         accounts: [
           {
             platformId,
+            headline: 'Paused',
             role: 'sender',
             epoch: 1,
             paused: true,
@@ -87,7 +96,14 @@ describe('/readyz', () => {
       {
         ready: false,
         redis: 'unavailable',
-        accounts: [{ role: expect.any(String), paused: null, pausedReason: null }],
+        accounts: [
+          {
+            headline: 'Redis does not respond',
+            role: expect.any(String),
+            paused: null,
+            pausedReason: null,
+          },
+        ],
       },
     ]);
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { type LedgerObservation, SenderLifeTracker } from '../../../src/dashboard/overview/account-poller.js';
-import { checkPulse, type Pulse } from '../../../src/dashboard/overview/check-pulse.js';
+import { type LedgerObservation, type ObservedWorker, SenderLifeTracker } from '../../src/operator/account-poller.js';
+import { accountHeadline, type Headline } from '../../src/operator/account-headline.js';
 
 const NOW = 1_000_000;
 const HOLDER = { owner: 'host:1:abc', epoch: 2, heartbeat: 9 };
 const WORKER = { name: 'host:1', role: 'sender', at: NOW, startedAt: 0, version: '1', silentMs: 0 };
 const LEDGER: LedgerObservation = {
+  platformId: 7,
   ageMs: 0,
   wallNow: NOW,
   life: { ...HOLDER, kind: 'alive', silentMs: 300 },
@@ -14,13 +15,22 @@ const LEDGER: LedgerObservation = {
   objections: 0,
   due: 5,
   sending: 0,
+  held: 0,
   sinceSendMs: 900,
   watchedMs: 60_000,
   readyMs: 60_000,
 };
 
-function judge(change: Partial<LedgerObservation>): Pulse {
-  return checkPulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } });
+function failed(failedAttempts: number): ObservedWorker {
+  return { ...WORKER, lastError: 'No connection', lastErrorCode: 'GATEWAY_UNAVAILABLE', failedAttempts };
+}
+
+function unpolled(failedPolls: number): ObservedWorker {
+  return { ...WORKER, pollError: 'No response', pollErrorCode: 'GATEWAY_UNAVAILABLE', failedPolls };
+}
+
+function judge(change: Partial<LedgerObservation>): Headline {
+  return accountHeadline({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } });
 }
 
 describe('the pulse', () => {
@@ -34,31 +44,35 @@ describe('the pulse', () => {
     ['bad', 'Sender without heartbeat', { life: { ...HOLDER, kind: 'silent', silentMs: 3_000 } }],
     ['warn', 'Checking', { life: { ...HOLDER, kind: 'checking' } }],
     ['bad', 'The worker refuses to send', { workers: [{ ...WORKER, role: 'refused', reason: 'its journal' }] }],
-    [
-      'bad',
-      'Gateway unreachable',
-      { workers: [{ ...WORKER, lastError: 'No connection', lastErrorCode: 'GATEWAY_UNAVAILABLE' }] },
-    ],
+    ['warn', 'Gateway down', { workers: [failed(1)] }],
+    ['bad', 'Gateway down', { workers: [failed(2)] }],
     ['bad', 'Sending fails', { workers: [{ ...WORKER, lastError: 'ENOSPC' }] }],
+    ['bad', 'Journal disk', { workers: [{ ...WORKER, lastError: 'ENOSPC', lastErrorCode: 'JOURNAL_UNAVAILABLE' }] }],
+    ['bad', 'Journal disk', { workers: [{ ...WORKER, role: 'refused', reason: 'no answer', cause: 'disk' }] }],
+    ['bad', 'Redis cannot be used', { workers: [{ ...WORKER, role: 'refused', reason: 'OOM', cause: 'redis' }] }],
     ['bad', 'Sending fails', { workers: [{ ...WORKER, lastError: 'No connection to the gateway at x' }] }],
-    [
-      'bad',
-      'Gateway does not respond',
-      { workers: [{ ...WORKER, pollError: 'No response', pollErrorCode: 'GATEWAY_UNAVAILABLE' }] },
-    ],
+    ['good', 'Sending', { workers: [unpolled(1)] }],
+    ['bad', 'Gateway down', { workers: [unpolled(2)] }],
+    ['warn', 'Gateway down', { due: 0, workers: [unpolled(1)] }],
     ['bad', 'No response from the gateway', { workers: [{ ...WORKER, noResponse: true }] }],
     ['warn', 'First send in 7 s', { workers: [{ ...WORKER, holdOffUntil: NOW + 7_500 }] }],
-    ['warn', 'Waiting for the gateway', { sending: 1, sinceSendMs: 8_000 }],
+    ['warn', 'Gateway slow', { sending: 1, sinceSendMs: 8_000 }],
     ['bad', 'Nothing is sent', { sinceSendMs: undefined, watchedMs: 20_000 }],
     ['good', 'Sending', { sinceSendMs: 3_600_000, readyMs: 800 }],
+    ['warn', 'Holds payouts', { due: 0, held: 2 }],
+    ['good', 'Sending', { held: 2 }],
+    ['bad', 'Paused', { due: 0, held: 2, pausedReason: 'maintenance' }],
   ])('is %s: %s', (tone, headline, change) => {
     expect(judge(change)).toMatchObject({ tone, headline });
   });
 
   it('says only that Redis does not respond, whatever was known before', () => {
     const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
-    expect(checkPulse({ redis, ledger: LEDGER })).toMatchObject({ tone: 'bad', headline: 'Redis does not respond' });
-    expect(checkPulse({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
+    expect(accountHeadline({ redis, ledger: LEDGER })).toMatchObject({
+      tone: 'bad',
+      headline: 'Redis does not respond',
+    });
+    expect(accountHeadline({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
   });
 
   it('tells the error, how often, and when the next try is due', () => {
@@ -70,9 +84,21 @@ describe('the pulse', () => {
 
   it('believes the last query to the gateway where nothing else tells of it', () => {
     const observation = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
-    const failure = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE' };
-    expect(checkPulse(observation, failure)).toMatchObject({ tone: 'bad', headline: 'Gateway does not respond' });
-    expect(checkPulse({ ...observation, ledger: LEDGER }, failure)).toMatchObject({ tone: 'good' });
+    const gateway = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE', currencies: [] };
+    expect(accountHeadline(observation, { gateway })).toMatchObject({ tone: 'warn', headline: 'Gateway down' });
+    expect(accountHeadline({ ...observation, ledger: LEDGER }, { gateway })).toMatchObject({ tone: 'good' });
+  });
+
+  it('says how many payouts are held, their sums, and what holds the first', () => {
+    const held = { kind: 'policy', reason: 'refuse', rule: 'perDay', message: 'over 500 a day' } as const;
+    const heldSums = [{ paymentId: 6, symbol: undefined, count: 2, amount: '77.5' }];
+    const gateway = { failure: undefined, currencies: [{ paymentId: 6, name: 'USDT', usdRate: undefined }] };
+    const ledger = { ...LEDGER, due: 0, held: 2 };
+    const found = accountHeadline({ redis: { kind: 'up' }, ledger }, { gateway, heldSums, firstHeld: { held } });
+    expect(found.detail).toBe(
+      '2 payouts (77.5 USDT), and nothing else waits to be sent. The first, by the rule perDay, because: over 500 a day',
+    );
+    expect(found.command).toBe('payouts list --account 7 --state held');
   });
 
   it('says that payouts are sent, also where a poll of one fails', () => {
@@ -83,13 +109,16 @@ describe('the pulse', () => {
 
   it('does not say that a gateway is gone which responded in another form', () => {
     const failure = '/balance: it has a form that is not understood';
-    const pulse = checkPulse({ redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } }, { failure });
+    const pulse = accountHeadline(
+      { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } },
+      { gateway: { failure, currencies: [] } },
+    );
     expect(pulse).toMatchObject({ tone: 'warn', headline: 'Gateway query fails' });
   });
 
   it('does not say what workers do behind a Redis that it cannot reach', () => {
     const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
-    expect(checkPulse({ redis, ledger: LEDGER }).detail).toContain('Workers that cannot reach it either');
+    expect(accountHeadline({ redis, ledger: LEDGER }).detail).toContain('Workers that cannot reach it either');
   });
 
   it('names the standby that takes over, and else the command that starts a worker', () => {
@@ -106,6 +135,7 @@ describe('the pulse', () => {
     const refusing = { ...WORKER, name: 'host:2', role: 'refused', reason: 'its journal was not adopted' };
     expect(judge({ life, workers: [WORKER, refusing] })).toEqual({
       ...{ tone: 'bad', headline: 'The worker refuses to send', detail: 'host:2: its journal was not adopted' },
+      runbook: 'docs/runbooks/journal.md',
     });
   });
 });

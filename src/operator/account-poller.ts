@@ -1,11 +1,11 @@
-import type { Clock } from '../../base/clock.js';
-import { type LedgerConnection, pipelined } from '../../ledger/ledger-connection.js';
-import { holderOf, type LeaseHolder, parseLease } from '../../ledger/sender-view.js';
-import { type KnownWorker, parseWorkers, senderOf } from '../../ledger/reads/workers.js';
-import { countDuePayouts } from '../../queues/job-balance.js';
-import type { AccountAccess } from '../../queues/open-account.js';
-import type { PayoutQueues } from '../../queues/payout-queues.js';
-import { describeTrouble } from '../../base/redis.js';
+import type { Clock } from '../base/clock.js';
+import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js';
+import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';
+import { countDuePayouts } from '../queues/job-balance.js';
+import type { AccountAccess } from '../queues/open-account.js';
+import type { PayoutQueues } from '../queues/payout-queues.js';
+import { describeTrouble } from '../base/redis.js';
 
 export type RedisLife =
   { readonly kind: 'up' } | { readonly kind: 'unavailable'; readonly sinceMs: number; readonly reason: string };
@@ -17,6 +17,7 @@ export interface Observation {
 }
 
 export interface LedgerObservation {
+  readonly platformId: number;
   /** Age of the look; all other times are as of then. */
   readonly ageMs: number;
   /** The clock of Redis now, ms: its time at the look, plus the time since. */
@@ -27,6 +28,7 @@ export interface LedgerObservation {
   readonly objections: number;
   readonly due: number;
   readonly sending: number;
+  readonly held: number;
   /** Since the last begin of a send; undefined if none was seen during the watch. */
   readonly sinceSendMs: number | undefined;
   /** Since when the account is watched without a pause. */
@@ -41,7 +43,7 @@ interface Look {
   readonly facts: LookFacts;
 }
 
-type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending'>;
+type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending' | 'held'>;
 
 const LOOK_EVERY_MS = 400;
 
@@ -124,6 +126,7 @@ export class AccountPoller {
     const { since = at, roseAt } = this.#sends ?? {};
     return {
       ...facts,
+      platformId: this.#connection.platformId,
       ageMs: now - at,
       wallNow: redisNow + now - at,
       life: this.#senderLife.life(at),
@@ -160,19 +163,20 @@ export class AccountPoller {
         .hget(keys.ledger, 'pausedReason')
         .hlen(keys.objections)
         .zcard(keys.state('sending'))
+        .zcard(keys.state('held'))
         .time(),
     );
     const [replies, due] = await Promise.all([reading, countDuePayouts(this.#connection, this.#queues)]);
-    const [sender, workers, paused, objections, sending, time] = replies as [
+    const [sender, workers, paused, objections, sending, held, time] = replies as [
       ...[Record<string, string>, Record<string, string>, string | null],
-      ...[number, number, [string | number, string | number]],
+      ...[number, number, number, [string | number, string | number]],
     ];
     const at = this.#clock.now();
     const redisNow = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
     this.#noteSends(Number(sender['sends'] ?? 0), at);
     this.#senderLife.note(holderOf(parseLease(sender)), at);
     this.#workers.note(parseWorkers(workers), at, redisNow);
-    const facts = { pausedReason: paused ?? undefined, objections, due, sending };
+    const facts = { pausedReason: paused ?? undefined, objections, due, sending, held };
     this.#noteReady(facts, at, redisNow);
     this.#last = { at, redisNow, facts };
   }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../../src/base/clock.js';
-import { AccountPoller, type LedgerObservation } from '../../../src/dashboard/overview/account-poller.js';
-import { until } from '../../support/until.js';
-import { keepAlive, SENDER, writeSampleWorker } from '../support/live-account.js';
-import { openSampleAccount, type SampleAccount } from '../support/sample-account.js';
+import { systemClock } from '../../src/base/clock.js';
+import { AccountPoller, type LedgerObservation } from '../../src/operator/account-poller.js';
+import { until } from '../support/until.js';
+import { keepAlive, SENDER, writeSampleWorker } from '../dashboard/support/live-account.js';
+import { openSampleAccount, type SampleAccount } from '../dashboard/support/sample-account.js';
 
 let account: SampleAccount;
 let watch: AccountPoller;

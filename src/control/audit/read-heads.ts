@@ -12,7 +12,7 @@ const SEARCHED_EVENTS = 20_000;
 const PAGE = 1_000;
 
 /** The newest head of each journal, by journalId, if the newest events have one. */
-export async function readPublishedHeads({ redis, keys }: LedgerConnection): Promise<ReadonlyMap<string, HeadEvent>> {
+export async function readHeads({ redis, keys }: LedgerConnection): Promise<ReadonlyMap<string, HeadEvent>> {
   const heads = new Map<string, HeadEvent>();
   let end = '+';
   for (let searched = 0; searched < SEARCHED_EVENTS; searched += PAGE) {

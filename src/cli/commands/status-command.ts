@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import { formatDuration } from '../../base/format.js';
+import { toPlainText } from '../../base/plain-text.js';
+import { type AccountSummary, readAccountSummary } from '../../operator/account-summary.js';
+import { openAccount } from '../../queues/open-account.js';
+import { readAccountOptions } from '../context/account.js';
+import type { CliContext } from '../context/cli-context.js';
+import { CommandFailedError } from '../context/exit-code.js';
+import { help } from '../context/flags.js';
+import { hasKeyring } from '../context/keys.js';
+import { formatTable } from '../output/format-table.js';
+
+export function defineStatusCommand(command: Command, context: CliContext): void {
+  command
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      help(
+        `The first line is the headline of the dashboard. It takes a second or two, because only a heartbeat shows that a sender lives.
+Exit code 1: nothing is sent, and an operator must act.`,
+        'payouts status',
+        'payouts status --json | jq -r .headline',
+      ),
+    )
+    .action(async ({ json }: { readonly json?: true }) => {
+      const account = openAccount({ ...readAccountOptions(context), readOnly: true });
+      try {
+        const status = await readAccountSummary(account, { isSigned: hasKeyring(context.environment) });
+        if (json) context.writeJson(status);
+        else context.write(formatStatus(status, context.colours));
+        if (status.tone === 'bad') throw new CommandFailedError(status.headline);
+      } finally {
+        await account.close();
+      }
+    });
+}
+
+function formatStatus(status: AccountSummary, colours: CliContext['colours']): string {
+  const { detail, advice, command, runbook, ledger } = status;
+  const commands = [...advice.map((one) => one.command), ...(command === undefined ? [] : [command])];
+  const sentences = [...advice.map(({ problem, first }) => `${problem.replace(/\.?$/, '.')} ${first}`)];
+  if (advice.length === 0 && detail !== undefined) sentences.push(detail);
+  return [
+    `${formatHeadline(status, colours)}\n`,
+    ...sentences.map((sentence) => `${toPlainText(sentence)}\n`),
+    ...commands.map((line) => `  ${toPlainText(line)}\n`),
+    runbook === undefined ? '' : `Runbook: ${runbook}\n`,
+    ledger === undefined ? '' : `\n${formatTable(factRows(ledger))}`,
+  ].join('');
+}
+
+/** The first line of `payouts status` and `payouts doctor`. */
+export function formatHeadline(
+  { platformId, tone, headline }: Pick<AccountSummary, 'platformId' | 'tone' | 'headline'>,
+  colours: CliContext['colours'],
+): string {
+  const colour = { good: colours.green, warn: colours.yellow, bad: colours.red }[tone];
+  return `Account ${platformId}: ${colour(headline)}`;
+}
+
+function factRows({ sender, lastSendAgoMs, due, sending, held }: NonNullable<AccountSummary['ledger']>): string[][] {
+  return [
+    ['', 'sender', sender ?? 'none: no process holds the lease'],
+    ['', 'last send', lastSendAgoMs === null ? 'none yet' : `${formatDuration(lastSendAgoMs)} ago`],
+    ['', 'waiting', `${due} due now, ${sending} being sent, ${held} held`],
+  ];
+}
