@@ -49,7 +49,7 @@ function isStream(path: string): boolean {
  */
 function readStream(path: string): Buffer {
   const target = findTarget(path);
-  for (const folder of new Set([...foldersOf(path), ...foldersOf(target ?? path)])) checkFolder(folder);
+  checkFolders(path, target ?? path);
   const stats = statSync(path);
   if (target !== undefined && stats.isFIFO()) checkOwner(target, stats, WRITE_BY_OTHERS);
   return readFileSync(path);
@@ -71,8 +71,7 @@ function findTarget(path: string): string | undefined {
 export function readTrustedBytes(path: string, forbidden = 0): Buffer {
   try {
     const target = realpathSync(path);
-    // Includes a link's folders and those above: who can write one can replace what is in it.
-    for (const folder of new Set([...foldersOf(path), ...foldersOf(target)])) checkFolder(folder);
+    checkFolders(path, target);
     const stats = statSync(target);
     checkOpen(target, stats, forbidden);
     checkOwner(target, stats, WRITE_BY_OTHERS);
@@ -81,6 +80,20 @@ export function readTrustedBytes(path: string, forbidden = 0): Buffer {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
   }
+}
+
+/**
+ * Checks a folder for files that must be trusted later.
+ * @param dir - it must exist
+ * @throws Error if others can write it, or a folder above it
+ */
+export function checkTrustedFolder(dir: string): void {
+  checkFolders(resolve(dir, 'file'), resolve(realpathSync(dir), 'file'));
+}
+
+/** Includes a link's folders and those above: who can write one can replace what is in it. */
+function checkFolders(path: string, target: string): void {
+  for (const folder of new Set([...foldersOf(path), ...foldersOf(target)])) checkFolder(folder);
 }
 
 function foldersOf(path: string): string[] {

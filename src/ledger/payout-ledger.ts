@@ -161,13 +161,14 @@ export class PayoutLedger {
   async declareNew({ by, reason }: Actor): Promise<boolean> {
     const { run, clock, platformId } = this.connection;
     const reply = await this.confirmed(async () => run('declare-new', [clock.wallNow(), toLine(by), toLine(reason)]));
-    const rejection = parseRejection(reply);
-    if (rejection?.kind === 'not_new') {
-      throw new ConflictError(`Account ${platformId} is not new: ${rejection.trace}. A worker waits by itself`, [
-        'sender',
-      ]);
-    }
-    return reply === 1;
+    const trace = parseTrace(reply);
+    if (trace === undefined) return reply === 1;
+    throw new ConflictError(`Account ${platformId} is not new: ${trace}. A worker waits by itself`, ['sender']);
+  }
+
+  /** Why {@link declareNew} would be refused, such as a send; undefined for a new account. Records nothing. */
+  async findSenderTrace(): Promise<string | undefined> {
+    return parseTrace(await this.connection.run('declare-new', []));
   }
 
   /**
@@ -194,6 +195,11 @@ export class PayoutLedger {
     if (payoutIds.length === 0) return;
     await ask(redis.zrem(keys.outbox, ...payoutIds.map((payoutId) => `${state} ${payoutId}`)));
   }
+}
+
+function parseTrace(reply: unknown): string | undefined {
+  const rejection = parseRejection(reply);
+  return rejection?.kind === 'not_new' ? rejection.trace : undefined;
 }
 
 function toArguments(payout: NewPayout): (string | number)[] {

@@ -40,7 +40,7 @@ const COMMANDS = [
 ];
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
 const AUDIT_COMMANDS = ['verify', 'export', 'adopt-journal', 'upgrade-journal'].map((name) => `audit ${name}`);
-const KEYS_COMMANDS = ['generate', 'check', 'sign', 'verify'].map((name) => `keys ${name}`);
+const KEYS_COMMANDS = ['init', 'generate', 'check', 'sign', 'verify'].map((name) => `keys ${name}`);
 
 /** The commands that a help text lists; the lines of its examples begin with the program's name. */
 function listedIn(help: string): string[] {

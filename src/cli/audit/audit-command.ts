@@ -242,7 +242,7 @@ function addUpgrade(parent: Command, context: CliContext): void {
     });
 }
 
-async function withJournal<Result>(
+export async function withJournal<Result>(
   { dir, platformId }: JournalFolder,
   use: (journal: FileSendJournal) => Result | Promise<Result>,
 ): Promise<Result> {

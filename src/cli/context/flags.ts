@@ -36,7 +36,7 @@ export async function readActor(flags: Actor): Promise<Actor> {
 }
 
 /** The caller of `sudo`, if any. In a container the user may have only a number. */
-function systemUser(): string {
+export function systemUser(): string {
   try {
     return process.env['SUDO_USER'] ?? userInfo().username;
   } catch {

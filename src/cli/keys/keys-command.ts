@@ -1,102 +1,39 @@
 import type { StoredSignature } from '../../ledger/control-record.js';
-import { generateKeyPairSync } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { writeFileSync } from 'node:fs';
-import { type Command, Option } from 'commander';
-import { z } from 'zod';
-import { KEY_ROLES, type KeyFinder, type KeyRole, readKeyringFile } from '../../control/keys/keyring.js';
-import { personIdField } from '../../control/keys/person.js';
+import type { Command } from 'commander';
+import { type KeyFinder, readKeyringFile } from '../../control/keys/keyring.js';
 import { PayoutSigner } from '../../control/intents/intent-signer.js';
 import { systemClock } from '../../base/clock.js';
 import { intentOf } from '../../control/intents/intent.js';
-import { formatPublicKey } from '../../control/keys/signing-key.js';
 import { type IntentVerdict, verifyIntent } from '../../control/intents/verify-intent.js';
 import { NotVerifiedError } from '../../base/errors.js';
-import { keyNameField, parseInput } from '../../base/fields.js';
 import type { NewPayout, Payout } from '../../ledger/payout.js';
-import { toJsonLine } from '../../base/plain-text.js';
 import { readPayout, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { readAudience, requireKeyring, requireKeys, requireSigningKey } from '../context/keys.js';
-import { help, readVariable, refuse } from '../context/flags.js';
+import { help, readVariable } from '../context/flags.js';
 import { checkFile, refuseUnusable } from '../import/check-rows.js';
 import { openSource } from '../import/open-source.js';
 import { formatTable } from '../output/format-table.js';
 import { type KeyView, toKeyViews, warnOfKeys } from './describe-keys.js';
-
-interface GenerateFlags {
-  readonly role: KeyRole;
-  readonly person: string;
-  readonly out: string;
-  readonly json?: true;
-}
+import { addGenerate, addInit } from './make-keys.js';
 
 export function defineKeysCommand(command: Command, context: CliContext): void {
   command.addHelpText(
     'after',
     help(
       'The keyring is a YAML or JSON file with the public keys of those whose signatures count (docs/control.md).',
+      'payouts keys init ./keys > payouts.env',
       'payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem',
       'payouts keys check',
       'payouts keys verify invoice-77',
     ),
   );
+  addInit(command, context);
   addGenerate(command, context);
   addCheck(command, context);
   addSign(command, context);
   addVerify(command, context);
-}
-
-function addGenerate(parent: Command, context: CliContext): void {
-  parent
-    .command('generate')
-    .description('make a signing key, and the entry of the keyring for it')
-    .argument('<name>', 'the name of the key: 1 to 32 of A-Z a-z 0-9 . _ -')
-    .addOption(new Option('--role <role>', 'what it may sign (required)').choices(KEY_ROLES).makeOptionMandatory())
-    .requiredOption(
-      '--person <person>',
-      'whose key it is, as an id of a-z 0-9 . _ -; a person with several keys has one id (required)',
-    )
-    .requiredOption('--out <file>', 'where the private key is written (required)')
-    .option('--json', 'print {name, role, person, public} as JSON')
-    .addHelpText(
-      'after',
-      help(
-        `Makes an Ed25519 key pair: the private key goes into the file (PKCS#8 PEM, mode 0600), which must not exist; the entry of the
-keyring is printed. A producer signs payouts, an approver that one may be paid or not, an operator what became of a send, a worker
-what became of a payout.`,
-        'payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem',
-        "(echo 'version: 1'; echo 'keys:'; payouts keys generate shop --role producer --person shop --out shop.pem) > keys.yaml",
-      ),
-    )
-    .action((name: string, { role, out, json, ...given }: GenerateFlags) => {
-      const schema = z.object({ name: keyNameField, '--person': personIdField });
-      const { '--person': person } = parseInput(schema, { name, '--person': given.person });
-      const { privateKey } = generateKeyPairSync('ed25519');
-      writeKey(out, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
-      const entry = { name, role, person, public: formatPublicKey(privateKey) };
-      if (json) context.writeJson(entry);
-      else context.write(formatEntry(entry));
-    });
-}
-
-function writeKey(path: string, pem: string): void {
-  try {
-    writeFileSync(path, pem, { flag: 'wx', mode: 0o600, flush: true });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const problem =
-      code === 'EEXIST'
-        ? 'exists already, and a key is never overwritten: name another file'
-        : `cannot be written: ${message}`;
-    refuse('--out', `${problem} (got "${path}")`);
-  }
-}
-
-/** Every JSON string is a YAML string. */
-function formatEntry(entry: Readonly<Record<string, string>>): string {
-  const fields = Object.entries(entry).map(([field, value]) => `${field}: ${toJsonLine(value).trimEnd()}`);
-  return `  - { ${fields.join(', ')} }\n`;
 }
 
 function addCheck(parent: Command, context: CliContext): void {
