@@ -254,8 +254,8 @@ const JOBS_PER_BATCH = 250;
 const REST_MS = 50;
 /** From this number of waiting jobs on, callers wait for theirs, to bound memory. */
 const FULL = 1_000;
-/** Payouts that waited longer, in ms, are left to the outbox: the worker has them by now. */
-const TOO_LATE_MS = 5_000;
+/** From this wait on, in ms, the worker may have added the job and sent the payout. */
+const LATE_MS = 5_000;
 
 interface Entry extends AcceptedPayouts {
   readonly addedAt: number;
@@ -314,48 +314,50 @@ export class JobLane {
     while (this.#waiting.length > 0) {
       const startedAt = this.#clock.now();
       const batch = this.#take();
-      const isAdded = await this.#account.relay.tryAddAccepted(batch.flatMap(toJobSources));
+      const isUncleared = await this.#add(batch);
       // The outbox is cleared while the next batch is added. Only the order of jobs matters.
       await clearing;
-      clearing = this.#finish(batch, isAdded);
+      clearing = this.#finish(batch, isUncleared);
       await this.#rest(startedAt);
       if (this.#waiting.length === 0) await clearing;
     }
     this.#isRunning = false;
   }
 
+  /** A batch, or all that is late: so a slow Redis gets one more chance for these, and callers do not wait for many. */
   #take(): Entry[] {
-    this.#leaveLate();
     const batch: Entry[] = [];
-    for (let jobs = 0; jobs < JOBS_PER_BATCH;) {
-      const entry = this.#waiting.shift();
-      if (entry === undefined) break;
+    let jobs = 0;
+    for (const entry of this.#waiting) {
+      if (jobs >= JOBS_PER_BATCH && !this.#isLate(entry)) break;
       batch.push(entry);
       jobs += countJobs(entry);
+      if (entry.isAwaited) this.#awaited -= 1;
     }
-    this.#noteGone(batch);
+    this.#waiting.splice(0, batch.length);
+    this.#waitingJobs -= jobs;
     return batch;
   }
 
-  #noteGone(entries: readonly Entry[]): void {
-    for (const entry of entries) {
-      this.#waitingJobs -= countJobs(entry);
-      if (entry.isAwaited) this.#awaited -= 1;
-    }
+  /**
+   * A job added after its payout was sent would cost the queue a second, so late payouts are read first. They are not
+   * simply left to the outbox: if this process was busy and no worker runs, later calls would overtake them.
+   * @returns whether jobs were added whose outbox entries remain
+   */
+  async #add(batch: readonly Entry[]): Promise<boolean> {
+    const { relay } = this.#account;
+    const jobs = batch.flatMap(toJobSources);
+    if (!batch.some((entry) => this.#isLate(entry))) return relay.tryAddAccepted(jobs);
+    await relay.tryAddLate(jobs);
+    return false;
   }
 
-  /** A job added after its payout was sent would cost the queue a second. */
-  #leaveLate(): void {
-    const oldest = this.#clock.now() - TOO_LATE_MS;
-    const inTime = this.#waiting.findIndex(({ addedAt }) => addedAt >= oldest);
-    const late = this.#waiting.splice(0, inTime === -1 ? this.#waiting.length : inTime);
-    this.#noteGone(late);
-    this.#account.relay.leave(late.flatMap(toJobSources), `Redis took more than ${TOO_LATE_MS} ms for the jobs before`);
-    settleAll(late);
+  #isLate({ addedAt }: Entry): boolean {
+    return this.#clock.now() - addedAt > LATE_MS;
   }
 
-  async #finish(batch: readonly Entry[], isAdded: boolean): Promise<void> {
-    if (isAdded) await this.#account.relay.tryClearAccepted(batch.flatMap(({ fresh }) => fresh));
+  async #finish(batch: readonly Entry[], isUncleared: boolean): Promise<void> {
+    if (isUncleared) await this.#account.relay.tryClearAccepted(batch.flatMap(({ fresh }) => fresh));
     settleAll(batch);
   }
 

@@ -133,26 +133,31 @@ export class OutboxRelay {
     return payouts.length === 0 || this.#try(toIds(payouts), async () => this.#queues.addWithdrawJobs(payouts));
   }
 
+  /**
+   * As {@link tryAddAccepted}, for payouts that the worker may have sent by now: adds only jobs that are missing, and
+   * clears the outbox.
+   */
+  async tryAddLate(payouts: readonly JobSource[]): Promise<void> {
+    const payoutIds = toIds(payouts);
+    await this.#try(payoutIds, async () => {
+      for (let start = 0; start < payoutIds.length; start += STEP) {
+        await this.deliver('queued', payoutIds.slice(start, start + STEP));
+      }
+    });
+  }
+
   /** Never throws, and takes 5 s at most. */
   async tryClearAccepted(payouts: readonly JobSource[]): Promise<void> {
     const payoutIds = toIds(payouts);
     if (payoutIds.length > 0) await this.#try(payoutIds, async () => this.#ledger.clearOutbox('queued', payoutIds));
   }
 
-  leave(payouts: readonly JobSource[], reason: string): void {
-    if (payouts.length > 0) this.#logLeft(toIds(payouts), reason);
-  }
-
   async #try(payoutIds: readonly string[], work: () => Promise<unknown>): Promise<boolean> {
     const reason = await this.#failureOf(work);
     if (reason === undefined) return true;
-    this.#logLeft(payoutIds, reason);
-    return false;
-  }
-
-  #logLeft(payoutIds: readonly string[], reason: string): void {
     const fields = { payoutId: payoutIds[0], payouts: payoutIds.length, reason };
     this.#logger.warn(fields, 'job not added yet; the worker will add it');
+    return false;
   }
 
   async #failureOf(work: () => Promise<unknown>): Promise<string | undefined> {

@@ -87,3 +87,15 @@ describe.each(documents)('%s', (document) => {
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 });
+
+it('the sources name pages and anchors that exist', () => {
+  const named = sources
+    .filter((path) => /^src\/.*\.(ts|lua|js|css)$/.test(path))
+    .flatMap((path) => [...readDocument(path).matchAll(/\b(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)]);
+  expect(named.length).toBeGreaterThan(20);
+  const missing = named.filter(
+    ([, page = '', anchor]) =>
+      !existsSync(join(root, page)) || (anchor !== undefined && !anchorsOf(page).includes(anchor)),
+  );
+  expect(missing.map(([reference]) => reference)).toEqual([]);
+});

@@ -128,6 +128,13 @@ const withoutLimits: Clock = {
   sleep: async (ms, signal) => systemClock.sleep(ms < 1_000 ? ms : 3_600_000, signal),
 };
 
+interface BlockedLane {
+  now: number;
+  readonly release: () => void;
+  readonly deliver: (payoutIds: readonly string[]) => Promise<void>;
+  readonly delivered: readonly Promise<void>[];
+}
+
 describe('a queue that is slower than the calls', () => {
   it('makes callers wait once a thousand jobs wait, and no order is lost', async () => {
     let release: () => void = () => undefined;
@@ -157,34 +164,72 @@ describe('a queue that is slower than the calls', () => {
     expect(await waiting()).toEqual(ids(1_300));
   });
 
-  it('leaves to the worker what has waited for more than five seconds, and says so', async () => {
-    let now = 0;
-    const clock = { ...systemClock, now: () => now };
-    const warnings: object[] = [];
-    const added: string[] = [];
+  /** A lane whose first batch waits for `release`, and whose clock is `lane.now`. Later batches are added by `add`. */
+  async function blockedLane(add: PayoutQueues['addWithdrawJobs'], warnings: object[] = []): Promise<BlockedLane> {
+    const delivered: Promise<void>[] = [];
+    const { ledger } = account;
+    const { queues } = await account.openQueues();
     let release: () => void = () => undefined;
-    const queues = addingBy((await account.openQueues()).queues, async (payouts) => {
-      added.push(...payouts.map(({ payoutId }) => payoutId));
-      await new Promise<void>((resolve) => (release = resolve));
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let isFirst = true;
+    const slow = addingBy(queues, async (payouts) => {
+      if (!isFirst) return add(payouts);
+      isFirst = false;
+      await released;
+      await queues.addWithdrawJobs(payouts);
     });
     const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
-    const lane = new JobLane({ queues, relay: new OutboxRelay(account.ledger, queues, { logger }) }, clock);
-    const deliver = async (payoutId: string): Promise<void> =>
-      lane.deliver(
-        { fresh: [parsePayout(payoutInput({ payoutId }), { checksums: false })], waiting: [] },
-        { isAwaited: true },
+    const rig = { now: 0, release, deliver, delivered };
+    const lane = new JobLane(
+      { queues: slow, relay: new OutboxRelay(ledger, slow, { logger }) },
+      { ...systemClock, now: () => rig.now },
+    );
+    async function deliver(payoutIds: readonly string[]): Promise<void> {
+      const fresh = payoutIds.map((payoutId) => parsePayout(payoutInput({ payoutId }), { checksums: false }));
+      await ledger.enqueue(fresh);
+      // Not awaited: the caller waits for the script alone.
+      delivered.push(
+        ...fresh.map(async (payout) => lane.deliver({ fresh: [payout], waiting: [] }, { isAwaited: true })),
       );
-    const first = deliver('first');
-    const late = deliver('late');
-    now = 5_001;
-    const inTime = deliver('in-time');
-    release();
-    await Promise.all([first, late]);
-    await until('the next is added', () => added.length === 2);
-    release();
-    await inTime;
-    expect(added).toEqual(['first', 'in-time']);
-    expect(warnings).toMatchObject([{ payoutId: 'late', payouts: 1 }]);
+    }
+    return rig;
+  }
+
+  it('adds what has waited for more than five seconds in its order, but no job of a payout that was sent', async () => {
+    const { queues } = await account.openQueues();
+    const added: string[] = [];
+    const lane = await blockedLane(async (payouts) => {
+      added.push(...payouts.map(({ payoutId }) => payoutId));
+      await queues.addWithdrawJobs(payouts);
+    });
+    await lane.deliver(['first']);
+    await lane.deliver([...ids(600, 'late'), 'sent']);
+    lane.now = 5_001;
+    await lane.deliver(ids(300, 'in-time'));
+    await account.ledger.change({ payoutId: 'sent', from: 'queued', to: 'sending' });
+    lane.release();
+    await Promise.all(lane.delivered);
+    expect(added).not.toContain('sent');
+    expect(await waiting()).toEqual(['first', ...ids(600, 'late'), ...ids(300, 'in-time')]);
+    expect(await outbox()).toEqual([]);
+  });
+
+  it('leaves what is late to the worker if that fails too, and says so', async () => {
+    const { queues } = await account.openQueues();
+    const warnings: object[] = [];
+    const lane = await blockedLane(async (payouts) => {
+      if (payouts.some(({ payoutId }) => payoutId.startsWith('late'))) throw new Error('Redis is slow');
+      await queues.addWithdrawJobs(payouts);
+    }, warnings);
+    await lane.deliver(['first']);
+    await lane.deliver(ids(600, 'late'));
+    lane.now = 5_001;
+    await lane.deliver(['in-time']);
+    lane.release();
+    await Promise.all(lane.delivered);
+    expect(await waiting()).toEqual(['first', 'in-time']);
+    expect((await outbox()).sort()).toEqual(ids(600, 'queued late').sort());
+    expect(warnings).toEqual([{ payoutId: 'late-0', payouts: 600, reason: 'Redis is slow' }]);
   });
 });
 

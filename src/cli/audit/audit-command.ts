@@ -192,7 +192,7 @@ function addAdopt(parent: Command, context: CliContext): void {
       'after',
       help(
         `You state that Redis is right about what was sent before now, if this journal does not know it. If that is wrong, a payout is paid
-twice: docs/operations.md#the-send-journal says what to compare before. A running worker continues by itself.`,
+twice: docs/runbooks/journal.md says what to compare before. A running worker continues by itself.`,
         'payouts audit adopt-journal --reason "new account, nothing was sent yet"',
         `payouts audit adopt-journal --yes --reason "host a is lost, compared with the gateway's records, ticket 812"`,
       ),

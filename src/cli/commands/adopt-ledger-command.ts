@@ -36,7 +36,7 @@ export function defineAdoptLedgerCommand(command: Command, context: CliContext):
         `For a Redis that was flushed, exchanged, or put back to an older copy. Every send that a journal has and the ledger does not know
 is taken over. Name the folder of every journal of the account, those of other hosts too; \`payouts stats\` prints the whole command.
 If a journal is lost for good, --give-up its id: every payout that is queued, held or rejected then becomes unknown. Let the
-application enqueue again what it misses before that. docs/operations.md has the procedure.
+application enqueue again what it misses before that. docs/runbooks/ledger-mismatch.md has the procedure.
 --gateway adopts nothing: the gateway of this environment pays what waits from now on. ${SIGNING_HELP}`,
         'payouts adopt-ledger --yes --reason "disk failure, backup of 03:00 restored"',
         'payouts adopt-ledger --journal /mnt/host-a/journal --journal /mnt/host-b/journal --reason "ticket 812"',

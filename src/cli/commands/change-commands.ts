@@ -46,7 +46,7 @@ const RELEASE: Change = {
 
 const MANY_HELP = `
 Many at once: the options choose; a payout must meet all of them. They are counted and added up before anything is changed. The
-same command continues after a stop, and leaves a payout that it changed before for the same reason (docs/operations.md).`;
+same command continues after a stop, and leaves a payout that it changed before for the same reason (docs/runbooks).`;
 
 const NO_REASON = 'no reason given';
 

@@ -81,7 +81,7 @@ export function defineNewAccountCommand(command: Command, context: CliContext): 
       help(
         `You state that nothing was ever sent for the account, and that no process sends for it, here or with another Redis. The first worker
 then begins at once, without the 20 s in which a journal could object. Not for a Redis that was emptied, exchanged or restored: two
-workers may then send at the same time, and payouts may be paid twice (docs/operations.md#setting-it-up).`,
+workers may then send at the same time, and payouts may be paid twice (docs/deploy.md).`,
         'payouts new-account --reason "first deployment"',
         'payouts new-account --yes --reason "first deployment"',
       ),

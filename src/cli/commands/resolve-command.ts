@@ -23,7 +23,7 @@ was paid after all it is paid twice. It refuses for as long as a request may sti
 Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, as \`payouts list --csv\` writes it, or JSON lines;
 --state unknown takes all, for --write-off. --not-sent of many needs --file, with the rows alone that the gateway confirmed as not
 paid; it asks how many they are, or --expect-count says it. The same command continues after a stop.
---not-sent is signed. ${SIGNING_HELP} docs/operations.md has the whole procedure.`,
+--not-sent is signed. ${SIGNING_HELP} docs/runbooks/unknown.md has the whole procedure.`,
   'payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"',
   'payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"',
   'payouts resolve invoice-77 --write-off --reason "paid by bank transfer"',
