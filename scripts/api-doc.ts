@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
+import { FieldLists, findUnexported, firstSentence, isPublic } from './api-fields.js';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 /** Where the declarations would be written; they stay in memory, at a path from where node_modules is found. */
@@ -21,8 +22,10 @@ export interface Export {
   readonly name: string;
   /** Its doc comment in Markdown; empty where there is none. */
   readonly comment: string;
-  /** Its declaration with the comments of its members. */
-  readonly declaration: string;
+  /** Its fields, or else its declaration, in Markdown. */
+  readonly body: string;
+  /** Types of ours that its signatures name and no entry point exports. */
+  readonly unexported: readonly string[];
 }
 
 /** Reads what package.json exports. */
@@ -41,13 +44,24 @@ export function readApi(): EntryPoint[] {
     sources,
     entries.map(({ module }) => `${DECLARATIONS}${module}.d.ts`),
   );
-  return entries.map(({ name, module }) => {
-    const inSource = new Map(exportsOf(sources, `${root}src/${module}.ts`).map((symbol) => [symbol.name, symbol]));
+  const checker = sources.getTypeChecker();
+  const found = entries.map(({ module }) => exportsOf(sources, `${root}src/${module}.ts`));
+  const names = new Set(found.flat().map((symbol) => symbol.name));
+  const fields = new FieldLists(checker);
+  return entries.map(({ name, module }, index) => {
+    const inSource = new Map(found[index]?.map((symbol) => [symbol.name, symbol]));
     return {
       name,
-      exports: exportsOf(declarations, `${DECLARATIONS}${module}.d.ts`).map((symbol) =>
-        describe(symbol, declarations.getTypeChecker(), inSource.get(symbol.name), sources.getTypeChecker()),
-      ),
+      exports: exportsOf(declarations, `${DECLARATIONS}${module}.d.ts`).map((declared) => {
+        const symbol = inSource.get(declared.name);
+        if (symbol === undefined) throw new Error(`${declared.name} is not in the source of ${name}`);
+        return {
+          name: symbol.name,
+          comment: firstSentence(ts.displayPartsToString(declared.getDocumentationComment(undefined))),
+          body: fields.render(symbol) ?? renderDeclaration(declared, declarations.getTypeChecker()),
+          unexported: findUnexported(symbol, checker, names),
+        };
+      }),
     };
   });
 }
@@ -60,16 +74,12 @@ export async function renderApiDoc(entries: readonly EntryPoint[]): Promise<stri
   );
   const parts = entries.flatMap(({ name, exports }) => [
     `## ${name}`,
-    ...exports.flatMap((each) => [
-      `### ${each.name}`,
-      ...(each.comment === '' ? [] : [each.comment]),
-      `\`\`\`ts\n${each.declaration}\n\`\`\``,
-    ]),
+    ...exports.flatMap((each) => [`### ${each.name}`, ...(each.comment === '' ? [] : [each.comment]), each.body]),
   ]);
   const text = [
     '<!-- Made by `npm run docs` from the doc comments in src: change them there. -->',
     '# API reference',
-    'Every exported name with its declaration. Comments are cut to their first sentence; your editor shows them whole.',
+    'Every exported name. A type has its fields, one a line (`?`: optional; all are read-only); anything else its declaration. Comments are cut to their first sentence; your editor shows them whole.',
     ...contents,
     ...parts,
   ].join('\n\n');
@@ -114,79 +124,34 @@ function exportsOf(program: ts.Program, path: string): ts.Symbol[] {
     .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol));
 }
 
-function describe(
-  symbol: ts.Symbol,
-  checker: ts.TypeChecker,
-  inSource: ts.Symbol | undefined,
-  sourceChecker: ts.TypeChecker,
-): Export {
+function renderDeclaration(symbol: ts.Symbol, checker: ts.TypeChecker): string {
   const [found] = symbol.declarations ?? [];
   if (found === undefined) throw new Error(`${symbol.name} has no declaration`);
   const node = ts.isVariableDeclaration(found) ? found.parent.parent : found;
-  const text = shortenComments(withoutPrivate(declare(node, checker)));
-  const alias = ts.isTypeAliasDeclaration(node) ? inSource : undefined;
-  return {
-    name: symbol.name,
-    comment: firstSentence(ts.displayPartsToString(symbol.getDocumentationComment(checker))),
-    declaration: alias === undefined ? text : (expandAlias(alias, text, sourceChecker) ?? text),
-  };
+  return `\`\`\`ts\n${shortenComments(withoutPrivate(declare(node, checker)))}\n\`\`\``;
 }
 
-/** The text of a declaration. One that extends another of the same name, which users do not get, is shown with its members. */
+/** The text of a declaration. A class that extends one of the same name, which users do not get, is shown with its members. */
 function declare(node: ts.Node, checker: ts.TypeChecker): string {
-  const base = ts.isClassDeclaration(node) || ts.isInterfaceDeclaration(node) ? findNamesake(node, checker) : undefined;
-  if (base === undefined) return node.getText();
-  const { heritageClauses: [clause] = [], members } = node as typeof base;
+  if (!ts.isClassDeclaration(node)) return node.getText();
+  const base = findNamesake(node, checker);
+  const { heritageClauses: [clause] = [], members } = node;
   const own = new Set(members.map(nameOf));
-  const inherited = [...base.members].filter((member) => !own.has(nameOf(member)));
-  const all = [...members, ...inherited]
-    .map((member) => member.getFullText())
-    .filter((text) => !/^\s*protected /.test(text));
-  const above = base.heritageClauses?.map((each) => ` ${each.getText()}`).join('') ?? '';
+  const inherited = [...(base?.members ?? [])].filter((member) => !own.has(nameOf(member)));
+  const all = [...members, ...inherited].filter(isPublic).map((member) => member.getFullText());
   const head = node.getText().split('{', 1)[0] ?? '';
-  return `${head.replace(` ${clause?.getText() ?? ''}`, above)}{${all.join('')}\n}`;
+  const above = base?.heritageClauses?.map((each) => ` ${each.getText()}`).join('') ?? '';
+  return `${base ? head.replace(` ${clause?.getText() ?? ''}`, above) : head}{${all.join('')}\n}`;
 }
 
-function findNamesake(
-  node: ts.ClassDeclaration | ts.InterfaceDeclaration,
-  checker: ts.TypeChecker,
-): ts.ClassDeclaration | ts.InterfaceDeclaration | undefined {
+function findNamesake(node: ts.ClassDeclaration, checker: ts.TypeChecker): ts.ClassDeclaration | undefined {
   const extended = node.heritageClauses?.[0]?.types[0];
   const found = extended && checker.getTypeAtLocation(extended).symbol.declarations?.[0];
-  const isKnown = found !== undefined && (ts.isClassDeclaration(found) || ts.isInterfaceDeclaration(found));
-  return isKnown && found.name?.text === node.name?.text ? found : undefined;
+  return found && ts.isClassDeclaration(found) && found.name?.text === node.name?.text ? found : undefined;
 }
 
-function nameOf(member: ts.ClassElement | ts.TypeElement): string {
+function nameOf(member: ts.ClassElement): string {
   return member.name?.getText() ?? ts.SyntaxKind[member.kind];
-}
-
-/** A type that is derived from a schema or a constant, as what it comes to. @returns undefined where it is no such type */
-function expandAlias(alias: ts.Symbol, text: string, checker: ts.TypeChecker): string | undefined {
-  const type = checker.getDeclaredTypeOfSymbol(alias);
-  if (/\bz\.(input|output|infer)</.test(text)) return `type ${alias.name} = {\n${renderFields(type, checker)}\n};`;
-  if (!/\btypeof\b/.test(text)) return undefined;
-  return `type ${alias.name} = ${checker.typeToString(type, undefined, ts.TypeFormatFlags.InTypeAlias)};`;
-}
-
-function renderFields(type: ts.Type, checker: ts.TypeChecker): string {
-  const fields = type.getProperties().map((field) => {
-    const comment = firstSentence(ts.displayPartsToString(field.getDocumentationComment(checker)));
-    const optional = (field.flags & ts.SymbolFlags.Optional) === 0 ? '' : '?';
-    const given = checker.getNonNullableType(checker.getTypeOfSymbol(field));
-    const text = checker.typeToString(given);
-    return `${comment === '' ? '' : `    /** ${comment} */\n`}    ${field.name}${optional}: ${text};`;
-  });
-  return fields.join('\n');
-}
-
-/** The whole comment is in the declarations that the package ships, where an editor shows it. */
-function firstSentence(comment: string): string {
-  const text = comment
-    .replace(/\{@link ([^}]+)\}/g, '`$1`')
-    .replace(/\s+/g, ' ')
-    .trim();
-  return /^.+?[.:?](?=\s+[A-Z`]|$)/.exec(text)?.[0] ?? text;
 }
 
 /** Each comment of a member becomes one line: its first sentence, its default, and the errors thrown. */

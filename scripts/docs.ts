@@ -14,7 +14,10 @@ const documents = {
   '.env.example': renderEnvExample(),
 };
 const problems = api.flatMap(({ name, exports }) =>
-  exports.filter(({ comment }) => comment === '').map((each) => `${each.name} of ${name} has no doc comment`),
+  exports.flatMap((each) => [
+    ...(each.comment === '' ? [`${each.name} of ${name} has no doc comment`] : []),
+    ...each.unexported.map((type) => `${each.name} of ${name} names ${type}, which no entry point exports`),
+  ]),
 );
 for (const [path, text] of Object.entries(documents)) {
   if (!process.argv.includes('--check')) writeFileSync(urlOf(path), text);

@@ -14,18 +14,22 @@ export type {
 export { PayoutOperator, type PayoutOperatorOptions } from './control/payout-operator.js';
 export type { DecidedPayout, Resolution } from './operator/resolve-payout.js';
 export type { PauseState } from './operator/payout-operator.js';
+export type { AdoptedPayout } from './ledger/adopt-ledger.js';
 export type { AdoptLedgerOptions, AdoptLedgerResult } from './operator/adopt-ledger.js';
-export type { Adoption, AdoptionPlan } from './operator/adoption.js';
-export type { Actor, HeldFor, HistoryEntry, Payout, PayoutInput } from './ledger/payout.js';
+export type { Adoption, AdoptionPlan, UnreadJournal } from './operator/adoption.js';
+export type { NumberRange } from './operator/survey-sends.js';
+export type { JournalPeer } from './journal/journal-line.js';
+export type { Actor, HeldFor, HistoryEntry, MissingApprovals, Payout, PayoutInput } from './ledger/payout.js';
 export type { ActSigner } from './control/approvals/act-signer.js';
 export { openActSigner, type ActSignerOptions } from './control/keys/open-act-signer.js';
-export { type Keyring, readKeyringFile } from './control/keys/keyring.js';
+export { type Keyring, type KeyringKey, readKeyringFile } from './control/keys/keyring.js';
+export type { SshKey } from './control/keys/ssh.js';
 export type { EventsOptions, PayoutEventListener } from './producer/events/event-group.js';
 export type { PayoutEvent, PayoutEventName, PayoutEventType } from './producer/events/payout-events.js';
 export type { AccountStats } from './ledger/reads/account-stats.js';
 export type { KnownJournal, Objection } from './ledger/sender-ledger.js';
 export type { ListOptions, PayoutPage } from './ledger/reads/payout-queries.js';
-export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState } from './ledger/states.js';
+export { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, type PayoutState, type WatchedState } from './ledger/states.js';
 export {
   ClosedError,
   ConflictError,
@@ -50,6 +54,8 @@ export { createPayoutWorker, PayoutWorker, type PayoutWorkerOptions } from './co
 export type { AccountOptions } from './worker/payout-worker.js';
 export { DEFAULT_ACCOUNT_SETTINGS, type AccountSettings } from './base/settings.js';
 export type { AccountStatus } from './worker/account-runtime.js';
+export type { KeyringFacts, PolicyFacts } from './worker/account-control.js';
+export type { MonitoredAccount } from './worker/monitoring/account-snapshot.js';
 export type { AccountWorker } from './worker/account-worker.js';
 export type { WorkerObserver } from './worker/sender/worker-observer.js';
 export {
@@ -72,4 +78,4 @@ export {
   GatewayRejectedError,
   GatewayUnavailableError,
 } from './gateway/gateway.js';
-export type { Currency, PaymentWallet, TransactionStatus } from './gateway/endpoints.js';
+export type { Approve, Currency, PaymentWallet, TransactionStatus } from './gateway/endpoints.js';

@@ -37,6 +37,10 @@ type AnyOptions = PayoutOperatorOptions | (SharedAccount & Pick<PayoutOperatorOp
  */
 export class PayoutOperator extends Operator {
   /** @throws InvalidConfigError if an option is invalid */
+  constructor(options: PayoutOperatorOptions);
+  /** @internal */
+  // eslint-disable-next-line @typescript-eslint/unified-signatures -- only the first is public
+  constructor(options: AnyOptions);
   constructor(options: AnyOptions) {
     const { signer } = requireValid(options);
     super(options, signer && new SignedDecisions(signer));

@@ -14,7 +14,7 @@ import type { SigningKeyOption } from './keys/signing-key.js';
 import { openPolicies } from './policy/current-policy.js';
 import { MoneyControl } from './worker/money-control.js';
 
-/** The accounts of a worker, and the options that they share. */
+/** The accounts of a worker, and the options that they share; docs/configuration.md has the rules and defaults. */
 export interface PayoutWorkerOptions extends WorkerOptions {
   /**
    * The keyring's file: with it, the worker sends only what a producer of the keyring signed (docs/control.md).

@@ -183,6 +183,7 @@ interface PeersLine {
   readonly peers: readonly JournalPeer[];
 }
 
+/** Another journal of the account, as a journal names it. */
 export interface JournalPeer extends JournalPlace {
   readonly journalId: string;
 }

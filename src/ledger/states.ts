@@ -162,6 +162,7 @@ export type StateWithJob = StatesWith<'needsJob', true>;
 
 /** No payout should stay long in these states. */
 export const WATCHED_STATES = statesWith('isAgeWatched', true);
+/** A state in which no payout should stay long. */
 export type WatchedState = StatesWith<'isAgeWatched', true>;
 
 /** The states in which nothing was paid, and nothing is on its way. */

@@ -47,7 +47,7 @@ interface AdoptionContext {
 }
 
 /** A journal that may have forgotten sends, and was not read completely. */
-interface UnreadJournal extends KnownJournal {
+export interface UnreadJournal extends KnownJournal {
   /** The last send in the copy that was read; undefined if none was. */
   readonly readTo?: number | undefined;
 }

@@ -6,20 +6,24 @@ export interface JournalItems {
   items(): AsyncIterable<JournalItem>;
 }
 
-interface NumberRange {
+/** Numbers of sends, both ends included. */
+export interface NumberRange {
   readonly first: number;
   readonly last: number;
 }
 
 /** What the journals have and the ledger lacks. */
 export interface SendSurvey {
+  /** How many sends the journals have and the ledger does not. */
   readonly forgotten: number;
+  /** @internal */
   readonly firstForgotten: readonly ForgottenSend<JournalEntry>[];
   /**
    * Sends that neither the journals nor the ledger have. Includes sends that an adoption gave up and the ledger has
    * forgotten.
    */
   readonly unwitnessed: readonly NumberRange[];
+  /** Journals that the journals read name. */
   readonly peers: readonly JournalPeer[];
 }
 

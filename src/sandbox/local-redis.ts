@@ -23,7 +23,7 @@ export interface LocalRedisOptions {
   readonly dir?: string;
   /** @defaultValue a free port */
   readonly port?: number;
-  /** More command-line settings, e.g. `['--maxmemory', '100mb']`. They override the settings for safe payouts. */
+  /** More command-line settings, for example `['--maxmemory', '100mb']`. They override the settings for safe payouts. */
   readonly args?: readonly string[];
   /** @defaultValue this process's environment */
   readonly environment?: Readonly<Record<string, string>>;

@@ -68,6 +68,7 @@ export interface ReceiptSigner {
     | { readonly kind: 'refused'; readonly message: string };
 }
 
+/** The keys of the keyring in force. */
 export interface KeyringFacts {
   readonly keys: readonly {
     readonly name: string;
@@ -78,6 +79,7 @@ export interface KeyringFacts {
   readonly reloadTrouble?: string | undefined;
 }
 
+/** The policy in force. */
 export interface PolicyFacts {
   readonly hash: string;
   readonly reloadTrouble: string | undefined;

@@ -40,7 +40,7 @@ export class AccountWorker {
   /** Aborted after the send in progress has ended too. */
   readonly #over = new AbortController();
 
-  /** @param close - of the account's own connections; never waits for Redis */
+  /** @internal @param close - of the account's own connections; never waits for Redis */
   constructor(
     runtime: OpeningRuntime,
     part: AccountPart,
@@ -57,19 +57,22 @@ export class AccountWorker {
     return this.#runtime.platformId;
   }
 
+  /** @internal */
   get ledger(): PayoutLedger {
     return this.#runtime.ledger;
   }
 
+  /** @internal */
   get queues(): PayoutQueues {
     return this.#runtime.queues;
   }
 
-  /** Results of the last sends and polls. */
+  /** Results of the last sends and polls. @internal */
   get work(): RecentWork {
     return this.#runtime.work;
   }
 
+  /** Whether this process sends for the account, stands by, or refuses to send, and why. */
   get status(): AccountStatus {
     if (this.#isStopped) return { role: 'stopped' };
     if (this.#journalTrouble !== undefined) return { role: 'refused', ...this.#journalTrouble };
@@ -79,12 +82,12 @@ export class AccountWorker {
     return { role: 'refused', reason, cause: 'redis', ...(status.role === 'sender' && { epoch: status.epoch }) };
   }
 
-  /** What this process does for the account. */
+  /** What this process does for the account. @internal */
   get part(): AccountPart {
     return this.#part.part;
   }
 
-  /** Redis trouble affects every process, so only the journal decides. */
+  /** Redis trouble affects every process, so only the journal decides. @internal */
   get fitness(): AccountFitness {
     if (this.#journalTrouble !== undefined) return 'refused';
     if (this.#sending === undefined) return 'opening';
@@ -96,7 +99,7 @@ export class AccountWorker {
     return this.#sending?.holdsLease ?? false;
   }
 
-  /** Facts about Redis, the same for all accounts. */
+  /** Facts about Redis, the same for all accounts. @internal */
   get redis(): Pick<RedisCheck, 'mayForget' | 'missingReplicas'> {
     return this.#runtime.redisState;
   }
@@ -111,7 +114,7 @@ export class AccountWorker {
     return this.#runtime.control?.policy;
   }
 
-  /** The last published end of the journal; undefined while this process does not send. */
+  /** The last published end of the journal; undefined while this process does not send. @internal */
   get journalHead(): PublishedHead | undefined {
     return this.#sending?.journalHead;
   }
@@ -127,7 +130,10 @@ export class AccountWorker {
     this.#beside = Promise.all([this.#report(), this.#repairClockJumps()]);
   }
 
-  /** Gives this process another part. It records the response of a send in progress before it gives up the account. */
+  /**
+   * Gives this process another part. It records the response of a send in progress before it gives up the account.
+   * @internal
+   */
   assign(part: AccountPart): void {
     this.#part.assign(part);
   }

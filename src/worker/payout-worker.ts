@@ -48,7 +48,7 @@ import { isShared, openSharing } from './sharing/open-sharing.js';
 import { keptIntervalMs, Pacer } from './sender/pacer.js';
 import { openObserver, type WorkerObserver } from './sender/worker-observer.js';
 
-/** One merchant account to work for. */
+/** One merchant account to work for; docs/configuration.md has the rules and defaults. */
 export interface AccountOptions extends PartialAccountSettings, Settings<typeof ACCOUNT_IDENTITY> {}
 
 /** The accounts of a worker and their shared options. */

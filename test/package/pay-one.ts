@@ -25,7 +25,12 @@ export async function payOne(): Promise<Paid> {
   const redis = await startLocalRedis();
   const sandbox = await startSandbox({ accounts: [account], settleAfterMs: 50 });
   const journalDir = await mkdtemp(join(tmpdir(), 'journal-'));
-  const dashboard = await startDashboard({ ...account, redisUrl: redis.url, host: '127.0.0.1', port: 0 });
+  const dashboard = await startDashboard({
+    platformId: account.platformId,
+    redisUrl: redis.url,
+    host: '127.0.0.1',
+    port: 0,
+  });
   const producer = new PayoutProducer({ redisUrl: redis.url, platformId: account.platformId });
   const timing = { leaseMs: 500, quarantineMs: 0, pollMinMs: 50, withdrawTimeoutMs: 500 };
   const accounts = [{ ...account, ...timing, baseUrl: sandbox.url }];

@@ -108,6 +108,7 @@ export class Keyring {
     return new Keyring(parsed.data);
   }
 
+  /** @internal */
   for({ audience, acceptsUnbound }: Audience): BoundKeyring {
     return Object.assign(new Keyring(this.#content), { audience, acceptsUnbound });
   }

@@ -18,6 +18,7 @@ import { toRedisError } from '../../base/redis.js';
 import type { AccountStatus } from '../account-runtime.js';
 import type { AccountWorker } from '../account-worker.js';
 
+/** An {@link AccountWorker} as metrics and health read it. */
 export type MonitoredAccount = Pick<
   AccountWorker,
   'platformId' | 'status' | 'part' | 'redis' | 'keyring' | 'policy' | 'journalHead' | 'ledger' | 'queues' | 'work'

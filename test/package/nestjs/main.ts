@@ -1,24 +1,21 @@
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
-import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { PayoutProducer } from 'payout-queue';
 import { createDashboard } from 'payout-queue/dashboard';
 import { startLocalRedis } from 'payout-queue/local-redis';
 import { PAID, payOne } from './pay-one';
+import { PayoutsModule } from './payouts.module';
 
 @Injectable()
-class Invoices implements OnApplicationShutdown {
+class Invoices {
   // Nest finds what to inject by the class.
   constructor(private readonly producer: PayoutProducer) {}
 
   async settle(payoutId: string): Promise<string> {
     const addressTo = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
     return (await this.producer.enqueue({ payoutId, paymentId: 6, amount: '3', addressTo })).payoutId;
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.producer.close();
   }
 }
 
@@ -27,9 +24,9 @@ async function main(): Promise<void> {
 
   const redis = await startLocalRedis();
   const account = { redisUrl: redis.url, platformId: 4242 };
-  const producer = { provide: PayoutProducer, useFactory: () => new PayoutProducer(account) };
+  process.env['REDIS_URL'] = redis.url;
   class Application {}
-  Module({ providers: [Invoices, producer] })(Application);
+  Module({ imports: [PayoutsModule], providers: [Invoices] })(Application);
 
   const dashboard = createDashboard(account);
   const app = await NestFactory.create(Application, { logger: ['error'] });
@@ -37,7 +34,9 @@ async function main(): Promise<void> {
   await app.listen(0, '127.0.0.1');
   assert.equal(await app.get(Invoices).settle('invoice-1'), 'invoice-1');
   assert.equal((await fetch(`${await app.getUrl()}/admin/payouts/invoice-1`)).status, 200);
+  const producer = app.get(PayoutProducer);
   await app.close();
+  await assert.rejects(producer.get('invoice-1'), { code: 'CLOSED' });
   await dashboard.close();
   await redis.stop();
 }

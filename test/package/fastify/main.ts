@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import fastify from 'fastify';
+import { startLocalRedis } from 'payout-queue/local-redis';
+import { addDashboard } from './dashboard.js';
+import { PAID, payOne } from './pay-one.js';
+
+async function main(): Promise<void> {
+  assert.deepEqual(await payOne(), PAID);
+
+  const redis = await startLocalRedis();
+  const app = fastify();
+  addDashboard(app, redis.url, 'hunter2-0123456789');
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const authorization = `Basic ${btoa('payouts:hunter2-0123456789')}`;
+  assert.equal((await fetch(`${url}/admin/payouts`)).status, 401);
+  assert.equal((await fetch(`${url}/admin/payouts`, { headers: { authorization } })).status, 200);
+  assert.equal((await fetch(`${url}/admin/style.css`, { headers: { authorization } })).status, 200);
+  await app.close();
+  await redis.stop();
+}
+
+void main();
