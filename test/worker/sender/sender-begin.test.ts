@@ -149,7 +149,7 @@ describe('a begin whose reply is lost', () => {
       delete rig.after.beginSend;
       throw UNAVAILABLE;
     };
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable' });
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
     expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
     rig.expectNothingSent();
   });
