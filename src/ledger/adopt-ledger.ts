@@ -14,7 +14,7 @@ export interface SendToAdopt extends SendAttempt {
   readonly outcome?: Exclude<SentOutcome, { kind: 'unknown' }> | undefined;
 }
 
-/** A payout whose forgotten send an adoption told the ledger. */
+/** A payout whose forgotten send an adoption added to the ledger. */
 export interface AdoptedPayout {
   readonly payoutId: string;
   readonly state: PayoutState;

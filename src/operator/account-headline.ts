@@ -18,7 +18,7 @@ export interface Headline {
   readonly headline: string;
   readonly detail: string | undefined;
   readonly command?: string;
-  /** The page that says what to do, such as `docs/runbooks/paused.md`. Undefined if nothing is to be done. */
+  /** The page that says what to do, such as `docs/runbooks/paused.md`. Undefined if there is nothing to do. */
   readonly runbook?: string;
 }
 

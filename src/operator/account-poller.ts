@@ -29,9 +29,9 @@ export interface LedgerObservation {
   readonly due: number;
   readonly sending: number;
   readonly held: number;
-  /** Since the last begin of a send; undefined if none was seen during the watch. */
+  /** Since the last begin of a send; undefined if none was seen while the account was polled. */
   readonly sinceSendMs: number | undefined;
-  /** Since when the account is watched without a pause. */
+  /** Since when the account is polled without a pause. */
   readonly watchedMs: number;
   /** How long payouts have waited for a live sender that nothing holds off; otherwise 0. */
   readonly readyMs: number;
@@ -59,7 +59,7 @@ const LOOK_GAP_MAX_MS = 10_000;
 const WATCH_FOR_MS = 30_000;
 
 /**
- * Watches an account while a reader has its pages open: one round trip to Redis, twice a second. What changed since the
+ * Polls an account while a reader has its pages open: one round trip to Redis, twice a second. What changed since the
  * last look is alive.
  */
 export class AccountPoller {

@@ -157,7 +157,7 @@ export class RedisMonitor implements RedisCheck {
     const allChecked = verdicts.length === listServers(this.#redis).length;
     if (reason === this.#said || (reason === undefined && !allChecked)) return;
     this.#said = reason;
-    if (reason === undefined) this.#logger.info({}, 'Redis keeps what it is told again; sends may begin');
+    if (reason === undefined) this.#logger.info({}, 'Redis keeps its writes again; sends may begin');
     else this.#logger.error({ reason }, 'nothing is sent, because Redis may lose it');
   }
 }

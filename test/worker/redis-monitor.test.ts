@@ -81,7 +81,7 @@ describe('settings that change while the worker runs', () => {
     expect(watch.mayForget).toBe(false);
     // With appendonly the reason changes on the way, because its first file has to be written.
     expect(new Set(shown().slice(0, -1))).toEqual(new Set(['error nothing is sent, because Redis may lose it']));
-    expect(shown().at(-1)).toBe('info Redis keeps what it is told again; sends may begin');
+    expect(shown().at(-1)).toBe('info Redis keeps its writes again; sends may begin');
   });
 
   it('are looked at every minute, however long they have been right', async () => {

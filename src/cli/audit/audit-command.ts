@@ -154,7 +154,7 @@ function addExport(parent: Command, context: CliContext): void {
     .addHelpText(
       'after',
       help(
-        `Every send that the journal has, the oldest first. State, fee, currency and approvals come from Redis, and persons from
+        `Every send that the journal has, the oldest first. State, fee, currency and approvals come from Redis, and people from
 PAYOUT_KEYS_FILE: nothing of that is verified here. Files older than SEND_JOURNAL_DAYS are gone.`,
         'payouts audit export --csv > sends.csv',
         'payouts audit export --since 2030-01-01 --until 2030-02-01 --json | jq -r .txhash',

@@ -102,7 +102,7 @@ function findLostHead(journal: AuditedJournal, heads: ReadonlyMap<string, HeadEv
   const head = heads.get(report.journalId);
   if (head === undefined || report.foundHeads.includes(head.hash) || head.at < coveredFrom([journal])) return undefined;
   const at = formatTimeUtc(new Date(head.at).toISOString());
-  const message = `a worker told at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`;
+  const message = `a worker published at ${at} that the journal ends with ${head.hash}, and that line is not there: its end was cut off`;
   const action =
     'Put the files back, from the disk\'s backup. If the worker\'s log names another head at that time ("head of the send journal"), someone has written the event into Redis.';
   return findingOf({ payoutId: '' }, 'head', message, action);

@@ -23,7 +23,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
     .option('--not-before <time>', 'do not send before this time, such as 2030-01-31T09:00:00Z')
     .option('--metadata <json>', 'JSON of your own, at most 4096 bytes')
     .option('--batch <name>', 'put it into a group that list and stats can follow')
-    .option('--requested-by <person>', 'the person on whose request you enqueue it, as the keyring names persons')
+    .option('--requested-by <person>', 'the person on whose request you enqueue it, an id of the keyring')
     .option('--json', 'print {payoutId, state, created} as JSON')
     .addHelpText(
       'after',

@@ -97,7 +97,9 @@ knows; the answer says if that matters. Exit code 5: the record was altered, and
     .action(async ({ json }: Flags) => {
       const report = await withAccount(context, async ({ ledger }) => readPolicyReport(ledger.connection));
       if (report === undefined) {
-        throw new NotFoundError('No worker with a policy has told anything: set PAYOUT_POLICY_FILE, and start one');
+        throw new NotFoundError(
+          'No worker with a policy has published anything: set PAYOUT_POLICY_FILE, and start one',
+        );
       }
       if (json) context.writeJson(toUsageJson(report));
       else context.write(formatUsage(report, Date.now(), context.colours));
@@ -229,7 +231,7 @@ function formatUsage(report: PolicyReport, now: number, colours: CliContext['col
   const age = `${formatDuration(ageMs)} ago`;
   const facts: readonly Fact[] = [
     ['policy', hash],
-    ['told', ageMs > CURRENT_FOR_MS ? colours.red(`${age}: no worker with a policy sends now`) : age],
+    ['published', ageMs > CURRENT_FOR_MS ? colours.red(`${age}: no worker with a policy sends now`) : age],
     ['rates', rates],
     ...held.map(({ rule, reason, count }): Fact => ['held', `${formatCount(count, 'payout')} by ${rule} (${reason})`]),
   ];

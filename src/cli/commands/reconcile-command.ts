@@ -146,6 +146,6 @@ function describeSum({ count, high }: SendSum): string {
 }
 
 function describeUnexplained({ unexplained, doubt, isSuspected }: ReconciliationView['balances'][number]): string {
-  if (unexplained === null) return `cannot be judged: ${doubt ?? ''}`;
+  if (unexplained === null) return `cannot be compared: ${doubt ?? ''}`;
   return isSuspected ? `${unexplained}, the next reading decides` : unexplained;
 }

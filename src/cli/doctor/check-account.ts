@@ -162,7 +162,7 @@ export async function checkReconciliation(connection: LedgerConnection): Promise
   }
   const doubtful = reconciliation.balances.filter(({ unexplained }) => unexplained === undefined).length;
   if (doubtful > 0)
-    return ok(`${doubtful} of ${reconciliation.balances.length} balances cannot be judged now (${age})`);
+    return ok(`${doubtful} of ${reconciliation.balances.length} balances cannot be compared now (${age})`);
   return ok(`nothing is missing (${age})`);
 }
 

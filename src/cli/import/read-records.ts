@@ -161,7 +161,7 @@ function unclosed(line: number, error?: CsvError): InvalidInputError {
   const message =
     error?.code === 'CSV_MAX_RECORD_SIZE'
       ? `has no end within ${MAX_ROW_BYTES} bytes: is a quote not closed?`
-      : 'opens a quote that is not closed correctly, so the rows after it cannot be told apart';
+      : 'opens a quote that is not closed correctly, so the rows after it cannot be separated';
   return new InvalidInputError([{ field: `line ${line}`, message }]);
 }
 

@@ -104,7 +104,7 @@ function* findUnknown(
   if (asked.some(({ cap }) => cap?.withinMs !== undefined)) {
     yield report === undefined
       ? 'what was spent: every window counts as empty here'
-      : `what was spent since the worker told it at ${new Date(report.at).toISOString()}, and who waits before it`;
+      : `what was spent since the worker published it at ${new Date(report.at).toISOString()}, and who waits before it`;
   }
   if (asked.some(({ over }) => over.kind === 'cool_down')) {
     yield 'when its address was first seen: it counts as seen now';

@@ -26,8 +26,8 @@ export function policyPage(site: Site, report: PolicyReport | undefined, now: nu
     ${
       report === undefined
         ? html`<p class="card quiet">
-            No worker with a policy has told anything. <code>PAYOUT_POLICY_FILE</code> names one; until then nothing
-            bounds what leaves the account.
+            No worker with a policy has published anything. <code>PAYOUT_POLICY_FILE</code> names one; until then
+            nothing bounds what leaves the account.
           </p>`
         : reportView(site, report, now)
     }`,
@@ -39,7 +39,7 @@ function reportView({ base }: Site, report: PolicyReport, now: number): Html {
   const ageMs = Math.max(0, now - at);
   const rates = describeRates(report, now);
   return html`<p class="${ageMs > CURRENT_FOR_MS ? 'trouble' : 'quiet'}">
-      told ${formatDuration(ageMs)} ago${ageMs > CURRENT_FOR_MS ? ': no worker with a policy sends now' : ''}
+      published ${formatDuration(ageMs)} ago${ageMs > CURRENT_FOR_MS ? ': no worker with a policy sends now' : ''}
       ${rates && html`· rates ${rates}`} · hash <span class="mono">${hash}</span>
     </p>
     <section class="list" aria-labelledby="held-title">

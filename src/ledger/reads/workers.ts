@@ -57,7 +57,7 @@ export interface WorkerReport {
   readonly pollErrorCode?: string | undefined;
   /** How many polls have failed since the last success, up to {@link COUNTED_POLLS}; earlier versions write none. */
   readonly failedPolls?: number | undefined;
-  /** Where the send journal of the process that sends ended when it told that last: at its start, and every ten minutes. */
+  /** Where the send journal ended when this process last published it: at its start, and every ten minutes. */
   readonly journalHead?: PublishedHead | undefined;
 }
 

@@ -225,7 +225,7 @@ export function createPolicyGauges(registry: Registry) {
     }),
     policyInfo: new Gauge({
       name: 'payouts_policy_info',
-      help: '1 for the hash of the policy by which this process judges.',
+      help: '1 for the hash of the policy that this process applies.',
       labelNames: ['platform_id', 'hash'],
       registers,
     }),
@@ -267,7 +267,7 @@ export function createJournalGauges(registry: Registry) {
   return {
     journalHead: new Gauge({
       name: 'payouts_journal_head_info',
-      help: '1 for the hash with which the send journal ended when the process that sends told it last, every ten minutes.',
+      help: '1 for the hash with which the send journal ended when the process that sends last published it, every ten minutes.',
       labelNames: ['platform_id', 'journal_id', 'head'],
       registers: [registry],
     }),

@@ -200,7 +200,7 @@ describe('a journal', () => {
     const { stdout } = await run('audit', 'verify');
     expect(stdout).toMatch(
       new RegExp(
-        `journal: a worker told at .* that the journal ends with ${head}, .* its end was cut off\\. Put the files back`,
+        `journal: a worker published at .* that the journal ends with ${head}, .* its end was cut off\\. Put the files back`,
       ),
     );
   });

@@ -247,10 +247,10 @@ describe('payouts policy usage', () => {
     await closeRedis(redis);
   }
 
-  it('says so where no worker has told anything', async () => {
+  it('says so if no worker has published anything', async () => {
     const { code, stderr } = await policy(['usage']);
     expect(code).toBe(3);
-    expect(stderr).toContain('No worker with a policy has told anything');
+    expect(stderr).toContain('No worker with a policy has published anything');
   });
 
   it('shows each window, and what is held', async () => {

@@ -75,16 +75,16 @@ it('shows baseline, the most that was sent, and what is not explained', async ()
   });
 });
 
-it('says why a balance cannot be judged', async () => {
+it('says why a balance cannot be compared', async () => {
   await store({ ...FINE, unexplained: undefined, doubt: 'this reading is the first to compare with' });
   const { code, stdout } = await account.run('reconcile');
   expect({ code, stdout }).toEqual({
     code: 0,
-    stdout: expect.stringMatching(/cannot be judged: this reading is the first/),
+    stdout: expect.stringMatching(/cannot be compared: this reading is the first/),
   });
   expect(await checkReconciliation(account.ledger.connection)).toMatchObject({
     status: 'ok',
-    detail: expect.stringContaining('1 of 1 balances cannot be judged'),
+    detail: expect.stringContaining('1 of 1 balances cannot be compared'),
   });
 });
 

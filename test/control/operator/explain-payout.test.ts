@@ -142,7 +142,7 @@ describe('with what the worker told', () => {
   it('says that more may have been spent since', () => {
     const { unknown } = explain({ paymentId: 7, addressTo: 'txyz9' }, 'none', told('1.00'));
     expect(unknown).toContain(
-      'what was spent since the worker told it at 2026-11-21T19:59:55.000Z, and who waits before it',
+      'what was spent since the worker published it at 2026-11-21T19:59:55.000Z, and who waits before it',
     );
   });
 

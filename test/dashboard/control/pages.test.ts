@@ -128,7 +128,7 @@ describe('the page of a payout', () => {
     expect(page).toMatch(/hour .*The payout waits: 95 of 100 are spent, and it is 12\.5/);
     expect(page).toMatch(/btc .*The payout is not about it/);
     expect(page).toContain('another policy: abababababab');
-    expect(page).toMatch(/Not known to this dashboard: what was spent since the worker told it/);
+    expect(page).toMatch(/Not known to this dashboard: what was spent since the worker published it/);
   });
 
   it('says that it cannot tell what rules say without the policy, nor who signed without the keyring', async () => {

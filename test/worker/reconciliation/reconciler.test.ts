@@ -301,7 +301,7 @@ describe('what does not add up', () => {
   });
 });
 
-describe('what cannot be judged', () => {
+describe('what cannot be compared', () => {
   it('is a balance from which a currency may be taken that has no known rate or fee', async () => {
     await send('new', '1', 9);
     set('5000');
