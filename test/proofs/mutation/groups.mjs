@@ -16,7 +16,6 @@ export const groups = {
       'src/ledger/payout-record.ts',
       'src/ledger/control-record.ts',
       'src/ledger/payout-ledger.ts',
-      'src/ledger/payout-ledger.ts',
     ],
     tests: [
       'test/ledger/payout.test.ts',
@@ -35,8 +34,6 @@ export const groups = {
       'src/ledger/sender-ledger.ts',
       'src/ledger/ledger-connection.ts',
       'src/ledger/sender-view.ts',
-      'src/ledger/sender-view.ts',
-      'src/ledger/ledger-connection.ts',
       'src/ledger/adopt-ledger.ts',
       'src/ledger/remove-payouts.ts',
     ],
@@ -49,14 +46,7 @@ export const groups = {
     ],
   },
   durability: {
-    mutate: [
-      'src/ledger/redis-durability.ts',
-      'src/ledger/redis-durability.ts',
-      'src/ledger/confirm-write.ts',
-      'src/ledger/redis-durability.ts',
-      'src/ledger/redis-durability.ts',
-      'src/ledger/confirm-write.ts',
-    ],
+    mutate: ['src/ledger/redis-durability.ts', 'src/ledger/confirm-write.ts'],
     tests: [
       'test/ledger/redis-durability.test.ts',
       'test/ledger/durability.test.ts',
@@ -66,16 +56,11 @@ export const groups = {
     ],
   },
   signing: {
-    mutate: ['src/gateway/signing.ts', 'src/gateway/signing.ts', 'src/gateway/endpoints.ts'],
+    mutate: ['src/gateway/signing.ts', 'src/gateway/endpoints.ts'],
     tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/endpoints.test.ts'],
   },
   responses: {
-    mutate: [
-      'src/gateway/responses.ts',
-      'src/gateway/endpoints.ts',
-      'src/gateway/responses.ts',
-      'src/gateway/compare-payment.ts',
-    ],
+    mutate: ['src/gateway/responses.ts', 'src/gateway/endpoints.ts', 'src/gateway/compare-payment.ts'],
     tests: [
       'test/gateway/response.test.ts',
       'test/gateway/classify-withdraw-response.test.ts',
@@ -88,15 +73,10 @@ export const groups = {
       'src/worker/sender/sender.ts',
       'src/worker/sender/pacer.ts',
       'src/worker/sender/recover-sends.ts',
-      'src/worker/sender/pacer.ts',
       'src/worker/sender/lease-keeper.ts',
       'src/worker/sender/ledger-check.ts',
       'src/worker/sender/attempt-recorder.ts',
-      'src/worker/sender/recover-sends.ts',
-      'src/worker/sender/ledger-check.ts',
-      'src/worker/sender/attempt-recorder.ts',
       'src/worker/sender/kept-pause.ts',
-      'src/gateway/stop-sign.ts',
       'src/gateway/stop-sign.ts',
     ],
     tests: [
@@ -137,13 +117,10 @@ export const groups = {
     mutate: [
       'src/journal/file-send-journal.ts',
       'src/journal/journal-reader.ts',
-      'src/journal/journal-reader.ts',
-      'src/journal/journal-files.ts',
       'src/journal/journal-files.ts',
       'src/journal/line-chain.ts',
       'src/journal/journal-retention.ts',
       'src/journal/control-view.ts',
-      'src/journal/journal-retention.ts',
       'src/control/audit/verify-journal.ts',
       'src/journal/journal-line.ts',
       'src/journal/parse-line.ts',
