@@ -55,13 +55,17 @@ export const groups = {
       'test/ledger/shared-wait.test.ts',
     ],
   },
-  signing: {
-    mutate: ['src/gateway/signing.ts', 'src/gateway/endpoints.ts'],
-    tests: ['test/gateway/signing.test.ts', 'test/gateway/request-signer.test.ts', 'test/gateway/endpoints.test.ts'],
-  },
-  responses: {
-    mutate: ['src/gateway/responses.ts', 'src/gateway/endpoints.ts', 'src/gateway/compare-payment.ts'],
+  gateway: {
+    mutate: [
+      'src/gateway/signing.ts',
+      'src/gateway/endpoints.ts',
+      'src/gateway/responses.ts',
+      'src/gateway/compare-payment.ts',
+    ],
     tests: [
+      'test/gateway/signing.test.ts',
+      'test/gateway/request-signer.test.ts',
+      'test/gateway/endpoints.test.ts',
       'test/gateway/response.test.ts',
       'test/gateway/classify-withdraw-response.test.ts',
       'test/gateway/plain-decimal.test.ts',
