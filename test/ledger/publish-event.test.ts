@@ -39,6 +39,14 @@ it('tells once what is told again, and each head', async () => {
   expect((await events()).map(({ hash }) => hash)).toEqual([HEAD.hash, POLICY]);
 });
 
+it('first appends the event that an interrupted script left out', async () => {
+  const { redis, keys } = account.connection;
+  await redis.hset(keys.ledger, 'untold', ['paused', '1000', 'ann', 'maintenance'].join('\t'));
+  await publishJournalHead(account.connection, HEAD);
+  expect((await events()).map(({ type }) => type)).toEqual(['paused', 'journal_head']);
+  expect(await redis.hget(keys.ledger, 'untold')).toBeNull();
+});
+
 it('names the journal in its reason', async () => {
   await publishJournalHead(account.connection, HEAD);
   expect(parseHeadReason((await events())[0]?.reason ?? '')).toBe('abcdef012345');
