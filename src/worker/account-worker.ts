@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { followSignals, isAborted, untilAborted } from '../base/clock.js';
+import { JournalUnavailableError } from '../base/errors.js';
 import type { SendJournal } from '../journal/send-journal.js';
 import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import type { PublishedHead } from '../ledger/reads/workers.js';
@@ -224,15 +225,18 @@ export class AccountWorker {
     const stop = this.#stop.signal;
     while (!isAborted(stop)) {
       // One at a time: each hanging call holds one of the process's few threads.
-      const opening = this.#openJournal().catch((error: unknown) => error as Error);
+      const opening = this.#openJournal().then(
+        (journal) => ({ journal }),
+        (error: unknown) => ({ error: error as NodeJS.ErrnoException }),
+      );
       let opened = await this.#untilOpened(opening);
       while (opened === undefined && !isAborted(stop)) {
         this.#noteJournalTrouble(SLOW_JOURNAL, true);
         opened = await this.#untilOpened(opening);
       }
       if (opened === undefined) return undefined;
-      if (!(opened instanceof Error)) return opened;
-      this.#noteJournalTrouble(opened.message, (opened as NodeJS.ErrnoException).code !== undefined);
+      if ('journal' in opened) return opened.journal;
+      this.#noteJournalTrouble(opened.error.message, isOfDisk(opened.error));
       await clock.sleep(OPEN_AGAIN_MS, stop);
     }
     return undefined;
@@ -266,6 +270,11 @@ export class AccountWorker {
     this.#runtime.gateway.close();
     this.#isStopped = true;
   }
+}
+
+/** Errors of Node's file system name the call that failed. A damaged or newer journal is no trouble of its disk. */
+function isOfDisk(error: NodeJS.ErrnoException): boolean {
+  return error.syscall !== undefined || error instanceof JournalUnavailableError;
 }
 
 class CurrentPart {

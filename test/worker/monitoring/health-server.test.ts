@@ -9,6 +9,9 @@ import { startOwnRedis } from '../support/own-redis.js';
 import { closeAfterTest, startWatchedWorker } from '../support/watched-worker.js';
 import { until } from '../../support/until.js';
 
+/** The first line of a journal that a later version wrote. */
+const NEWER = JSON.stringify({ v: 99 });
+
 /** @returns the status and the body of the response */
 async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(5_000) });
@@ -84,6 +87,21 @@ describe('/readyz', () => {
     expect(await metric('payouts_sending_refused')).toBe(1);
     expect(await metric('payouts_lease_held')).toBe(0);
     expect(await metric('payouts_lease_epoch')).toBe(0);
+  });
+
+  it.each<[string, string | undefined, (path: string) => Promise<unknown>]>([
+    ['its disk, if it cannot be read', 'disk', async (path) => mkdir(path)],
+    ['nothing of the disk, if its format is newer', undefined, async (path) => writeFile(path, `${NEWER}\n`)],
+  ])('says of a journal that stops the account: %s', async (_, cause, make) => {
+    const { url, worker } = await startWatchedWorker({
+      prepare: async (journalDir, platformId) => {
+        await mkdir(journalDir, { recursive: true });
+        await make(join(journalDir, `${platformId}.journal`));
+      },
+    });
+    await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
+    const { accounts } = (await (await fetch(`${url}/readyz`)).json()) as { accounts: { cause?: string }[] };
+    expect(accounts[0]?.cause).toBe(cause);
   });
 
   it('is not ready while Redis is unavailable, and is again when it is back', async () => {
