@@ -65,7 +65,7 @@ describe('the folder and its files', () => {
     expect(await readdir(dir)).toEqual(['link']);
   });
 
-  it('are in no folder that the file system does not take, and nothing repeats itself for ever', async () => {
+  it('are in no folder that the file system does not take, and no call repeats itself without end', async () => {
     await expect(makeFolder('/proc/none/journal')).rejects.toThrow('ENOENT');
   });
 

@@ -333,7 +333,7 @@ function describeFiles(
   const key = keys.find(({ role }) => role === 'operator')?.file ?? '';
   const unknown = `# PAYOUT_AUDIENCE is missing here: \`payouts doctor\` on the worker's host shows it.\n`;
   return `# Signed payouts of account ${platformId}.
-# In production, keep producer.pem and operator.pem off the worker's host: with them, whoever takes it over can pay himself.
+# In production, keep producer.pem and operator.pem off the worker's host: with them, someone who takes it over can pay himself.
 
 # The producer's host
 ${toLines(producer)}${producer.PAYOUT_AUDIENCE === undefined ? unknown : ''}

@@ -4,7 +4,7 @@ import { PAID, payOne } from './pay-one';
 
 async function main(): Promise<void> {
   assert.deepEqual(await payOne(), PAID);
-  // Both module systems load one copy: `instanceof` holds whoever threw.
+  // Both module systems load one copy: `instanceof` holds for both.
   const imported = await import('payout-queue');
   assert.equal(imported.InvalidInputError, InvalidInputError);
   assert.equal(imported.PayoutProducer, PayoutProducer);
