@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { amountField } from '../src/base/fields.js';
 import {
   formatAlternatives,
+  formatAmount,
   formatCount,
   formatCurrency,
   formatDuration,
@@ -71,6 +73,27 @@ it('writes counts, milliseconds, states and currencies', () => {
 
 it('an amount has its currency by name where that is known, else by its id', () => {
   const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
-  expect(formatMoney('77', 6, currencies)).toBe('77 USDT (TRC-20)');
+  expect(formatMoney('1077', 6, currencies)).toBe('1,077 USDT (TRC-20)');
   expect(formatMoney('0.5', 7, currencies)).toBe('0.5 (payment_id 7)');
+});
+
+describe('formatAmount', () => {
+  it.each([
+    ['0', '0'],
+    ['999', '999'],
+    ['1000', '1,000'],
+    ['-1234567.5', '-1,234,567.5'],
+    ['123456.123456789012345678', '123,456.123456789012345678'],
+    ['0.1234567890123456789', '0.123456789012345678…'],
+    ['0.1234567890123456780', '0.123456789012345678'],
+    ['0.0000000000000000001', '0.000000000000000000…'],
+  ])('%s as %s: no digit is rounded, and a cut one is told', (amount, text) => {
+    expect(formatAmount(amount)).toBe(text);
+    expect(formatAmount(amount, 'USD')).toBe(`${text} USD`);
+  });
+
+  it('a copied amount is refused where it would be paid, not read as another', () => {
+    expect(amountField.safeParse(formatAmount('1234')).success).toBe(false);
+    expect(amountField.safeParse(formatAmount('1234567.5')).success).toBe(false);
+  });
 });

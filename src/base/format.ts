@@ -63,12 +63,28 @@ export function formatSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** `77 USDT (TRC-20)`, or `77 (payment_id 6)` for an unknown name. */
+const SHOWN_PLACES = 18;
+
+/**
+ * `12,345.5 USD`: digits in groups, and `…` after 18 places if more follow, because a cut amount must not pass for the
+ * exact one. The comma is plain text: copied into a command it stays one word, and where one pays, it is refused rather
+ * than read as a decimal point.
+ *
+ * @param amount - a decimal string
+ */
+export function formatAmount(amount: string, unit?: string): string {
+  const [whole = '', places = ''] = amount.split('.');
+  const shown = places.slice(0, SHOWN_PLACES) + (/[1-9]/.test(places.slice(SHOWN_PLACES)) ? '…' : '');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return [shown === '' ? grouped : `${grouped}.${shown}`, ...(unit === undefined ? [] : [unit])].join(' ');
+}
+
+/** `1,077 USDT (TRC-20)`, or `1,077 (payment_id 6)` for an unknown name. */
 export function formatMoney(
   amount: string,
   paymentId: number,
   currencies: readonly { readonly paymentId: number; readonly name: string }[],
 ): string {
   const currency = currencies.find((known) => known.paymentId === paymentId);
-  return currency === undefined ? `${amount} (payment_id ${paymentId})` : `${amount} ${currency.name}`;
+  return formatAmount(amount, currency?.name ?? `(payment_id ${paymentId})`);
 }

@@ -17,7 +17,7 @@ describe('a balance', () => {
     ['of a currency, exactly enough', of('0.002', { paymentId: 1 }), 'BTC', '0.002', true],
     ['of a currency that nobody is paid in', of('0', { paymentId: 9 }), 'TRX', '0', true],
     ['of a code of several currencies', of('150', { symbol: 'USDT' }), 'USDT', '150.000000000000000001', false],
-    ['of the account', of('1000'), 'account', '278.501000000000000001', true],
+    ['of the account', of('1000'), 'USD', '278.501000000000000001', true],
     ['in USD', of('278.501', { symbol: 'USD' }), 'USD', '278.501000000000000001', false],
     ['in a symbol that is not known', of('0', { symbol: 'EUR' }), 'EUR', undefined, true],
   ])('%s is compared with what is queued', (_, balance, currency, queued, isEnough) => {

@@ -5,7 +5,7 @@ import { DEFAULT_USD, type UsdSettings } from '../../control/policy/policy.js';
 import { describeRule, type Verdict } from '../../control/policy/rule.js';
 import { formatSpan } from '../../control/policy/values.js';
 import { NotFoundError } from '../../base/errors.js';
-import { formatCount, formatDuration } from '../../base/format.js';
+import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import {
   type BucketUsage,
@@ -157,7 +157,7 @@ function formatExplanation(
   ];
   return [
     `${colours.bold(payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n`,
-    `  ${payout.amount} (payment_id ${payout.paymentId}) to ${payout.addressTo}\n\n`,
+    `  ${formatMoney(payout.amount, payout.paymentId, [])} to ${payout.addressTo}\n\n`,
     held === undefined ? '' : `Held now: ${describeHold(held)}\n\n`,
     `Policy ${file}, ${hash}\n`,
     `With what this host knows, the payout ${describeVerdict(decision.verdict)}\n`,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
 import { ConflictError, NotFoundError } from '../../base/errors.js';
-import { formatDuration, formatTime } from '../../base/format.js';
+import { formatAmount, formatDuration, formatTime } from '../../base/format.js';
 import { type Actor, parseActor } from '../../ledger/payout.js';
 import { nameBalance } from '../../ledger/reads/balance-cover.js';
 import { type Currency, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
@@ -130,22 +130,36 @@ function describeReconciliation(
 function describeBalance(view: ReconciliationView['balances'][number], colours: CliContext['colours']): string[][] {
   const { currency, balance, baseline, sent, open, drop } = view;
   return [
-    ['', currency, 'balance', balance],
-    ['', '', 'baseline', baseline === null ? 'none yet' : `${baseline.amount} (${formatTime(baseline.at)} UTC)`],
+    ['', currency, 'balance', formatAmount(balance)],
+    [
+      '',
+      '',
+      'baseline',
+      baseline === null ? 'none yet' : `${formatAmount(baseline.amount)} (${formatTime(baseline.at)} UTC)`,
+    ],
     ['', '', 'sent since', describeSum(sent)],
     ['', '', 'not ended', describeSum(open)],
     ['', '', 'unexplained', describeUnexplained(view)],
     ...(drop === null
       ? []
-      : [['', '', 'REPORTED', colours.red(`${drop.amount} missing, since ${formatTime(drop.since)} UTC`)]]),
+      : [
+          [
+            '',
+            '',
+            'REPORTED',
+            colours.red(`${formatAmount(drop.amount)} missing, since ${formatTime(drop.since)} UTC`),
+          ],
+        ]),
   ];
 }
 
 function describeSum({ count, high }: SendSum): string {
-  return count === 0 ? 'nothing' : `${high === undefined ? 'more than can be said' : `up to ${high}`} (${count})`;
+  return count === 0
+    ? 'nothing'
+    : `${high === undefined ? 'more than can be said' : `up to ${formatAmount(high)}`} (${count})`;
 }
 
 function describeUnexplained({ unexplained, doubt, isSuspected }: ReconciliationView['balances'][number]): string {
   if (unexplained === null) return `cannot be compared: ${doubt ?? ''}`;
-  return isSuspected ? `${unexplained}, the next reading decides` : unexplained;
+  return `${formatAmount(unexplained)}${isSuspected ? ', the next reading decides' : ''}`;
 }

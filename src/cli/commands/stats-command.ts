@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
-import { formatDuration, formatMoney, formatSeconds, formatTime, formatTimeUtc } from '../../base/format.js';
+import {
+  formatAmount,
+  formatDuration,
+  formatMoney,
+  formatSeconds,
+  formatTime,
+  formatTimeUtc,
+} from '../../base/format.js';
 import { type AccountStats, readAccountStats } from '../../ledger/reads/account-stats.js';
 import { compareBalance } from '../../ledger/reads/balance-cover.js';
 import { type GatewayFacts, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
@@ -182,8 +189,8 @@ function describeBalance(facts: GatewayFacts, queued: readonly CurrencySum[], wa
     failure === undefined ? [] : [['', '', `query failed ${ago(failureAt ?? wallNow, wallNow)}: ${failure}`]];
   if (balanceAt === undefined) return [['', 'balance', 'not known'], ...failed];
   const rows = compareBalance(facts, queued).map(({ currency, balance, queued: needed, isEnough }) => {
-    const against = needed === undefined ? '' : `, ${needed} queued${isEnough ? '' : ': NOT ENOUGH'}`;
-    return ['', 'balance', `${balance} ${currency}${against} (${ago(balanceAt, wallNow)})`];
+    const against = needed === undefined ? '' : `, ${formatAmount(needed)} queued${isEnough ? '' : ': NOT ENOUGH'}`;
+    return ['', 'balance', `${formatAmount(balance, currency)}${against} (${ago(balanceAt, wallNow)})`];
   });
   return [...rows, ...failed];
 }

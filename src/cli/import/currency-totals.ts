@@ -1,5 +1,5 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
-import { formatMoney } from '../../base/format.js';
+import { formatAmount } from '../../base/format.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { ValidPayout } from '../../ledger/payout.js';
 import { formatTable } from '../output/format-table.js';
@@ -50,7 +50,7 @@ export function formatTotals(totals: readonly CurrencyTotal[], currencies: reado
     symbol ?? '',
     String(payouts),
     // The id has its own column.
-    currencies.some((known) => known.paymentId === paymentId) ? formatMoney(amount, paymentId, currencies) : amount,
+    formatAmount(amount, currencies.find((known) => known.paymentId === paymentId)?.name),
   ]);
   return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);
 }

@@ -5,7 +5,7 @@ import { findArchived } from '../../archive/find-archived.js';
 import type { ArchivedPayout } from '../../archive/read-archive.js';
 import { NotFoundError } from '../../base/errors.js';
 import { isSameTxhash } from '../../base/fields.js';
-import { formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
+import { formatAmount, formatMoney, formatTime, formatTimeUtc } from '../../base/format.js';
 import { journalPath } from '../../journal/journal-files.js';
 import type { JournalEntry } from '../../journal/journal-line.js';
 import { readItems } from '../../journal/journal-reader.js';
@@ -110,7 +110,7 @@ async function describeSends(context: CliContext, isWanted: (send: JournalEntry)
     if (!('payoutId' in item) || !isWanted(item)) continue;
     const { paymentId, amount, addressTo } = item.request;
     const at = formatTimeUtc(new Date(item.at).toISOString());
-    const what = `attempt ${item.attempt} of ${item.payoutId}: ${amount} of payment_id ${paymentId} to ${addressTo} at ${at}`;
+    const what = `attempt ${item.attempt} of ${item.payoutId}: ${formatAmount(amount)} of payment_id ${paymentId} to ${addressTo} at ${at}`;
     sends.push(`The send journal has ${what}, ${describeOutcome(item)}. `);
   }
   return sends.join('');

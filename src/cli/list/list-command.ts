@@ -233,7 +233,9 @@ const schema = z.object({
 
 /** @throws InvalidInputError naming every unusable flag */
 function readFilter({ state, batch, address, reference, amount, since, until }: Flags): PayoutFilter {
-  const given = { '--batch': batch, '--address': address, '--reference': reference, '--amount': amount };
+  // As tables show it. Nothing is paid here, so the groups cannot be read as another amount.
+  const plain = /^\d{1,3}(,\d{3})+(\.\d+)?$/.test(amount ?? '') ? amount?.replaceAll(',', '') : amount;
+  const given = { '--batch': batch, '--address': address, '--reference': reference, '--amount': plain };
   const parsed = parseInput(schema, given);
   const filter: PayoutFilter = {
     state,

@@ -3,7 +3,7 @@ import type { Balance, Currency, GatewayFacts } from './gateway-facts.js';
 import type { CurrencySum } from './statistics.js';
 
 export interface BalanceCover {
-  /** The currency's name, or the account's symbol; `account` if the gateway names neither. */
+  /** The currency's name, or the account's symbol; `USD` if the gateway names neither. */
   readonly currency: string;
   /** Decimal strings of one unit. `queued` is undefined if it cannot be expressed in the balance's unit. */
   readonly balance: string;
@@ -12,8 +12,8 @@ export interface BalanceCover {
   readonly isEnough: boolean;
 }
 
-/** The assumed unit of a balance whose currency is absent or unknown. */
-const ACCOUNT_SYMBOL = 'USD';
+/** The unit of the account, and so of a balance whose currency is absent or unknown. */
+export const ACCOUNT_SYMBOL = 'USD';
 
 /**
  * A balance without a currency, or in `USD`, must cover the worth of everything queued, at the gateway's own rates. If
@@ -38,7 +38,7 @@ export function nameBalance(
   { paymentId, symbol }: Pick<Balance, 'paymentId' | 'symbol'>,
   currencies: readonly Currency[],
 ): string {
-  if (paymentId === undefined) return symbol ?? 'account';
+  if (paymentId === undefined) return symbol ?? ACCOUNT_SYMBOL;
   return currencies.find((known) => known.paymentId === paymentId)?.name ?? `payment_id ${paymentId}`;
 }
 

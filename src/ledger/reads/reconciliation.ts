@@ -1,4 +1,5 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
+import { formatAmount } from '../../base/format.js';
 import { type Actor, toLine } from '../payout.js';
 import { nameBalance } from './balance-cover.js';
 import type { Balance, Currency } from './gateway-facts.js';
@@ -129,7 +130,7 @@ export async function acceptDrops(
 
 /** A balance's decrease that no payout explains and no operator has accepted. */
 export interface UnexplainedDrop {
-  /** The currency's name, or the account's symbol; `account` if the gateway names neither. */
+  /** The currency's name, or the account's symbol; `USD` if the gateway names neither. */
   readonly currency: string;
   /** A decimal string; `0` if nothing is missing. */
   readonly amount: string;
@@ -146,5 +147,5 @@ export function summariseDrops(
 }
 
 export function listDrops(drops: readonly UnexplainedDrop[]): string {
-  return drops.map(({ currency, amount }) => `${amount} ${currency}`).join(', ');
+  return drops.map(({ currency, amount }) => formatAmount(amount, currency)).join(', ');
 }

@@ -1,4 +1,5 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
+import { ACCOUNT_SYMBOL } from '../../ledger/reads/balance-cover.js';
 import type { Balance, Currency } from '../../ledger/reads/gateway-facts.js';
 import type { SendFacts } from '../../ledger/reads/payment-facts.js';
 import type { SendSum } from '../../ledger/reads/reconciliation.js';
@@ -79,9 +80,6 @@ function add(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
 
 /** The gateway converts at its own rate, of another time than the rate read. */
 const RATE_MARGIN_PERCENT = 10n;
-
-/** The currency of a balance that names none, or has an unknown symbol. */
-const ACCOUNT_SYMBOL = 'USD';
 
 type BalanceName = Pick<Balance, 'paymentId' | 'symbol'>;
 

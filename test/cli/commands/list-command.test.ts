@@ -49,7 +49,7 @@ describe('payouts list', () => {
 
   it('finds by address, reference, amount and time, the newest first', async () => {
     await account.enqueue('p-1', '--reference', 'Invoice 77');
-    await account.enqueue('p-2', '--amount', '3.50', '--batch', 'May');
+    await account.enqueue('p-2', '--amount', '3500.50', '--batch', 'May');
     await account.enqueue('p-3', '--address-to', 'TOTHER', '--batch', 'May');
     const find = async (...args: string[]): Promise<string[]> => {
       const { stdout } = await account.run('list', ...args, '--json');
@@ -59,7 +59,8 @@ describe('payouts list', () => {
     };
     expect(await find('--address', 'TXYZ9')).toEqual(['p-2', 'p-1']);
     expect(await find('--reference', 'invoice')).toEqual(['p-1']);
-    expect(await find('--amount', '3.5')).toEqual(['p-2']);
+    expect(await find('--amount', '3500.5')).toEqual(['p-2']);
+    expect(await find('--amount', '3,500.5')).toEqual(['p-2']);
     expect(await find('--since', '2020-01-01')).toEqual(['p-3', 'p-2', 'p-1']);
     expect(await find('--until', '2020-01-01T00:00:00Z')).toEqual([]);
     expect(await find('--state', 'queued', '--batch', 'May')).toEqual(['p-3', 'p-2']);

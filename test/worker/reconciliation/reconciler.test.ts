@@ -214,7 +214,7 @@ describe('what does not add up', () => {
     expect(await stored()).toMatchObject({ unexplained: '1000', isSuspected: true });
     expect(await drops()).toBe(0);
     await read();
-    const reason = 'the balance fell by 1000 USDT (TRC-20) more than the payouts explain';
+    const reason = 'the balance fell by 1,000 USDT (TRC-20) more than the payouts explain';
     expect(await missing()).toEqual({ 'USDT (TRC-20)': '1000' });
     const events = await readEvents(account.connection, { sinceMs: 0 }, 1_000);
     expect(events.at(-1)).toMatchObject({ type: 'balance_dropped', by: 'worker', reason });

@@ -74,7 +74,7 @@ describe('a worker that compares the balance', () => {
     await untilJudged(read);
     await delay(3_000);
     expect(await read()).toMatchObject({ unexplained: '0', isSuspected: false });
-    expect(await world.metric('payouts_balance_unexplained', { currency: 'account' })).toBe(0);
+    expect(await world.metric('payouts_balance_unexplained', { currency: 'USD' })).toBe(0);
     expect(await world.producer.stats()).toMatchObject({ paused: false });
 
     await steal(world);
@@ -86,7 +86,7 @@ describe('a worker that compares the balance', () => {
     const found = Number((await read())?.drop?.amount);
     expect(found).toBeGreaterThan(100_000 * 64_250.5 - 5_000);
     expect(found).toBeLessThanOrEqual(100_000 * 64_250.5);
-    expect(await world.metric('payouts_balance_unexplained', { currency: 'account' })).toBe(found);
+    expect(await world.metric('payouts_balance_unexplained', { currency: 'USD' })).toBe(found);
     const activity = await activities(world);
     expect(activity[0]?.reason).toMatch(/^the balance fell by 64250\S+ account more than the payouts explain$/);
     expect(await world.producer.stats()).toMatchObject({ paused: false });
