@@ -20,7 +20,6 @@ export interface PayoutIndex {
  * | `state:<state>` | sorted set | payoutIds in the order in which they entered the state |
  * | `ended:<state>` | stream | the same for states that are never left, since format 4: a quarter of a sorted set's size |
  * | `batch:<batch>` | sorted set | payoutIds in the order of acceptance |
- * | `batch-counts:<batch>` | string | payouts of a large batch by state, with the last event counted (JSON); expires in a day, may be deleted at any time |
  * | `txhash:<bucket>` | hash | {@link shortTxhash} of the txhash's key → payoutId, spread over small hashes, which Redis stores compactly; the whole key before format 4 |
  * | `removed:<bucket>` | hash | payoutId → the final state of a payout that retention removed, spread the same way |
  * | `outbox` | sorted set | `<state> <payoutId>` of payouts whose BullMQ job has yet to be added, by the time of the change |
@@ -32,6 +31,7 @@ export interface PayoutIndex {
  * | `late` | sorted set | payoutIds whose payment was proved too late, by the time of the proof |
  * | `recheck` | set | payoutIds with a new approval or rejection, whose hold the worker must check again |
  * | `statistics` | hash | counters derived from the events, with the last event counted; may be deleted at any time |
+ * | `batches` | hash | batch → its sums by state (JSON), up to the same event, which the field '' names; may be deleted at any time |
  * | `gateway` | hash | the gateway's last data on currencies and balance, and how the balance compares with the payouts; may be deleted at any time |
  * | `policy` | string | the sending worker's report of its policy: windows, and what it holds (JSON); may be deleted at any time |
  * | `workers` | hash | worker process → its status (JSON), written every few seconds; may be deleted at any time |
@@ -90,6 +90,10 @@ export class LedgerKeys {
     return `${this.prefix}:statistics`;
   }
 
+  get batches(): string {
+    return `${this.prefix}:batches`;
+  }
+
   get gateway(): string {
     return `${this.prefix}:gateway`;
   }
@@ -127,10 +131,6 @@ export class LedgerKeys {
 
   batch(batch: string): string {
     return `${this.prefix}:batch:${batch}`;
-  }
-
-  batchCounts(batch: string): string {
-    return `${this.prefix}:batch-counts:${batch}`;
   }
 
   /** The small hashes that may have a transaction: one for each of {@link txhashSpellings}. */

@@ -113,7 +113,6 @@ export const SCRIPT_NAMES = [
   'remove-payouts',
   'trim-events',
   'count-payouts',
-  'count-states',
   'write-statistics',
 ] as const;
 
@@ -156,7 +155,7 @@ function readScript(name: string): string {
 }
 
 /** Scripts that `payouts doctor` runs too, which leaves Redis as it is. */
-const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends', 'count-states']);
+const LEAVES_UNMARKED: ReadonlySet<ScriptName> = new Set(['find-forgotten-sends']);
 
 export function scriptSource(name: ScriptName): string {
   return `local MARKS_FORMAT = ${!LEAVES_UNMARKED.has(name)}\n${PRELUDE}\n${readScript(name)}`;

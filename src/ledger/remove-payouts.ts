@@ -87,8 +87,8 @@ async function removeTogether(
   const removed = (await run('remove-payouts', [state, before, ...args], touched)) as number[];
   return removed.flatMap((place) => {
     const { payoutId = '', record = {} } = old[place - 1] ?? {};
-    const { paymentId, symbol, amount } = record as Partial<PayoutRecord>;
-    const facts = toPaymentFacts([paymentId ?? null, symbol ?? null, amount ?? null]);
+    const { paymentId, symbol, amount, batch } = record as Partial<PayoutRecord>;
+    const facts = toPaymentFacts([paymentId ?? null, symbol ?? null, amount ?? null, batch ?? null]);
     return facts === undefined ? [] : [{ payoutId, ...facts }];
   });
 }

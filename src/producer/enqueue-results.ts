@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '../base/errors.js';
-import { readBatchCounts } from '../ledger/reads/batches.js';
+import { readBatchSums } from '../ledger/reads/batches.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult } from '../ledger/payout-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../ledger/states.js';
@@ -81,8 +81,11 @@ export interface BatchStats extends Readonly<Record<PayoutState, number>> {
 
 /** @throws NotFoundError if the batch has no payouts; RedisUnavailableError */
 export async function readBatchStats(connection: LedgerConnection, batch: string): Promise<BatchStats> {
-  const { total, counts } = await readBatchCounts(connection, batch);
+  const sums = await readBatchSums(connection, batch);
+  const counts = PAYOUT_STATES.map(
+    (state) => [state, sums[state].reduce((total, { count }) => total + count, 0)] as const,
+  );
+  const total = counts.reduce((all, [, count]) => all + count, 0);
   if (total === 0) throw new NotFoundError(`Batch ${batch} not found`);
-  const byState = Object.fromEntries(PAYOUT_STATES.map((state) => [state, counts.get(state) ?? 0]));
-  return { batch, total, ...(byState as Record<PayoutState, number>) };
+  return { batch, total, ...(Object.fromEntries(counts) as Record<PayoutState, number>) };
 }

@@ -89,7 +89,7 @@ describe('one payout', () => {
     );
     const page = (await dashboard.read('/payouts/rich')).replace(/<\/?span>/g, '');
     for (const text of [
-      '9000',
+      '9,000',
       'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
       'Affiliates',
       'september',

@@ -93,7 +93,11 @@ describe('payouts that ended before and after the ledger became compact', () => 
   it('are read up to the moment at which they were counted', async () => {
     const read = async (after: string, upTo?: string) => {
       const range = { after, limit: 9, ...(upTo === undefined ? {} : { upTo }) };
-      const { payouts } = await readIndexPage(account.connection, 'completed', range);
+      const { payouts } = await readIndexPage(
+        account.connection,
+        account.connection.keys.stateIndex('completed'),
+        range,
+      );
       return payouts.map(({ payoutId }) => payoutId);
     };
     const { next } = await listPayoutIds(account.connection, { state: 'completed', limit: 4 });

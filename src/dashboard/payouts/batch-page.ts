@@ -10,7 +10,6 @@ import { heading, nextStepsSection, type Shown, table, tableCell } from '../layo
 import { csvPath, listPath } from './list-query.js';
 
 interface BatchView {
-  readonly batch: string;
   readonly summary: BatchSummary;
   /** The first payouts that need an operator, or failed. */
   readonly urgent: readonly Payout[];
@@ -20,16 +19,13 @@ interface BatchView {
 const REFRESH_MS = 5_000;
 const REFRESH_MS_PER_PAYOUT = 1;
 
-export function batchPage(site: Site, { batch, summary, urgent }: BatchView, shown: Shown): string {
-  const { total, isWhole, messages } = summary;
+export function batchPage(site: Site, { summary, urgent }: BatchView, shown: Shown): string {
+  const { name: batch, total, messages } = summary;
   const counts = countsOf(summary);
   return layout(
     site,
     { title: `Batch ${batch}`, current: 'list', refreshMs: Math.max(REFRESH_MS, total * REFRESH_MS_PER_PAYOUT) },
-    html`${heading(
-        html`Batch <bdi class="mono">${batch}</bdi>`,
-        `${formatCount(total, 'payout')}${isWhole ? '' : ' counted; the batch is larger'}`,
-      )}
+    html`${heading(html`Batch <bdi class="mono">${batch}</bdi>`, formatCount(total, 'payout'))}
       ${progressCard(counts, total)} ${sumsTable(site, batch, summary, shown)}
       ${messages.length > 0 && messagesTable(site, batch, messages)}
       ${nextStepsSection(batchSteps(batch, counts, site.platformId, site))}

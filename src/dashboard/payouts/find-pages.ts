@@ -5,13 +5,12 @@ import { formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
 import { readAccountStats } from '../../ledger/reads/account-stats.js';
 import { readActivity } from '../../ledger/reads/activity.js';
 import { readBatchSummary } from '../../ledger/reads/batches.js';
-import { findPayouts, listPayoutIds } from '../../ledger/reads/payout-queries.js';
+import { listPayoutIds, readPayouts } from '../../ledger/reads/payout-queries.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { batchField, type Payout } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
-import { URGENT_STATES } from '../../ledger/states.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import { readPayoutControl } from '../control/payout-control.js';
 import { batchPath, payoutPath } from '../layout/payout-table.js';
@@ -29,8 +28,6 @@ import {
   understandSearch,
 } from './list-query.js';
 import { payoutPage } from './payout-page.js';
-
-const URGENT_ON_BATCH = 5;
 
 /** Pages to find payouts: search, lists, payout, batch, activity. The next router gets unknown paths. */
 export function createFindPages(context: PageContext): Router {
@@ -98,17 +95,12 @@ class FindPages {
     const { connection } = this.#ledger;
     const batch = batchField.safeParse(name);
     const summary = batch.success ? await readBatchSummary(connection, batch.data) : undefined;
-    if (!batch.success || summary === undefined || summary.total === 0) {
+    if (summary === undefined) {
       this.#context.notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
       return;
     }
-    const states = URGENT_STATES.filter((state) => summary.sums[state].length > 0);
-    const [shown, ...found] = await Promise.all([
-      this.#context.shown(),
-      ...states.map((state) => findPayouts(connection, { batch: batch.data, state }, URGENT_ON_BATCH)),
-    ]);
-    const urgent = found.flatMap(({ payouts }) => payouts);
-    response.send(batchPage(this.#context.site(request), { batch: batch.data, summary, urgent }, shown));
+    const [shown, urgent] = await Promise.all([this.#context.shown(), readPayouts(connection, summary.urgent)]);
+    response.send(batchPage(this.#context.site(request), { summary, urgent }, shown));
   }
 
   async showActivity(request: Request, response: Response): Promise<void> {

@@ -1,3 +1,4 @@
+import type { PayoutIndex } from '../keys.js';
 import { pipelined, type LedgerConnection } from '../ledger-connection.js';
 import { nextPlace, readIndex } from './payout-queries.js';
 import { isPayoutState, type PayoutState } from '../states.js';
@@ -7,14 +8,17 @@ export interface PaymentFacts {
   readonly symbol: string | undefined;
   /** A decimal string. */
   readonly amount: string;
+  readonly batch?: string | undefined;
 }
+
+const FACTS = ['paymentId', 'symbol', 'amount', 'batch'] as const;
 
 /** @returns in the order asked for; undefined if there is no such payout (any more) */
 export async function readPaymentFacts(
   connection: LedgerConnection,
   payoutIds: readonly string[],
 ): Promise<(PaymentFacts | undefined)[]> {
-  const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount']);
+  const rows = await readFields(connection, payoutIds, FACTS);
   return rows.map(toPaymentFacts);
 }
 
@@ -28,10 +32,10 @@ export async function readSendFacts(
   connection: LedgerConnection,
   payoutIds: readonly string[],
 ): Promise<(SendFacts | undefined)[]> {
-  const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount', 'fee']);
+  const rows = await readFields(connection, payoutIds, [...FACTS, 'fee']);
   return rows.map((row) => {
     const facts = toPaymentFacts(row);
-    return facts && { ...facts, fee: row[3] ?? undefined };
+    return facts && { ...facts, fee: row[4] ?? undefined };
   });
 }
 
@@ -52,21 +56,21 @@ interface IndexPage {
  */
 export async function readIndexPage(
   connection: LedgerConnection,
-  state: PayoutState,
+  index: PayoutIndex,
   { after, upTo, limit }: { readonly after: string; readonly upTo?: string; readonly limit: number },
 ): Promise<IndexPage> {
   const range = { after: after === '' ? undefined : after, upTo, limit };
-  const entries = await readIndex(connection, connection.keys.stateIndex(state), range);
+  const entries = await readIndex(connection, index, range);
   const payoutIds = entries.map(({ payoutId }) => payoutId);
-  const rows = await readFields(connection, payoutIds, ['paymentId', 'symbol', 'amount', 'state', 'pending']);
+  const rows = await readFields(connection, payoutIds, [...FACTS, 'state', 'pending']);
   return {
-    payouts: rows.flatMap((row, index) => {
+    payouts: rows.flatMap((row, place) => {
       const facts = toPaymentFacts(row);
       // An interrupted change has no event yet: `pending` is the state before it.
-      const stored = row[4] ?? row[3] ?? '';
+      const stored = row[5] ?? row[4] ?? '';
       return facts === undefined
         ? []
-        : [{ payoutId: payoutIds[index] ?? '', state: isPayoutState(stored) ? stored : undefined, facts }];
+        : [{ payoutId: payoutIds[place] ?? '', state: isPayoutState(stored) ? stored : undefined, facts }];
     }),
     next: nextPlace(entries, limit),
   };
@@ -86,7 +90,8 @@ async function readFields(
   return rows as Row[];
 }
 
-export function toPaymentFacts([paymentId, symbol, amount]: Row): PaymentFacts | undefined {
+export function toPaymentFacts([paymentId, symbol, amount, batch]: Row): PaymentFacts | undefined {
   if (paymentId == null || amount == null) return undefined;
-  return { paymentId: Number(paymentId), symbol: symbol ?? undefined, amount };
+  const of = batch == null ? {} : { batch };
+  return { paymentId: Number(paymentId), symbol: symbol ?? undefined, amount, ...of };
 }

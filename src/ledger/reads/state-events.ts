@@ -92,13 +92,6 @@ export async function searchEvents<Found>(
   return { found, next: place };
 }
 
-/** Negative if the first is older, 0 if they are the same. */
-export function compareEventIds(one: string, other: string): number {
-  const [oneMs, oneSeq] = one.split('-').map(Number);
-  const [otherMs, otherSeq] = other.split('-').map(Number);
-  return (oneMs ?? 0) - (otherMs ?? 0) || (oneSeq ?? 0) - (otherSeq ?? 0);
-}
-
 export interface LedgerCounts {
   /** {@link STREAM_BEGINNING} without an event. */
   readonly newestEventId: string;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AccountStats } from './account-stats.js';
-import { ask, type LedgerConnection } from '../ledger-connection.js';
+import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
 import { STREAM_BEGINNING, timeOfEvent } from './state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../states.js';
 
@@ -176,33 +176,52 @@ function measure(
   return { sent, lastedMs };
 }
 
-/** The revision shows whether another process wrote since. */
-interface StoredStatistics {
-  /** '' if there are none. */
-  readonly revision: string;
-  readonly fields: Readonly<Record<string, string>>;
+/** The two hashes that the sender writes together. The sums of the batches are up to the same event. */
+export interface StatisticsFields {
+  readonly statistics: Readonly<Record<string, string>>;
+  readonly batches: Readonly<Record<string, string>>;
 }
 
-export async function loadStatistics({ redis, keys }: LedgerConnection): Promise<StoredStatistics> {
-  const { revision = '', ...fields } = await ask(redis.hgetall(keys.statistics));
-  return { revision, fields };
+/** The revision shows whether another process wrote since. */
+export interface StoredStatistics extends StatisticsFields {
+  /** '' if there are none. */
+  readonly revision: string;
+}
+
+export async function loadStatistics(connection: LedgerConnection): Promise<StoredStatistics> {
+  const { keys } = connection;
+  // In this order: batches that are newer than the revision are never written upon.
+  const replies = await pipelined(connection, (pipeline) => pipeline.hgetall(keys.statistics).hgetall(keys.batches));
+  const [{ revision = '', ...statistics } = {}, batches = {}] = replies as Record<string, string>[];
+  return { revision, statistics, batches };
 }
 
 /**
  * Writes all changes or none.
- * @param fields - those to set
- * @param dropped - names of those to remove
- * @returns the new revision; undefined if another process wrote since, or the statistics are gone: load them again
+ * @returns what is stored now; undefined if another process wrote since, or the statistics are gone: load them again
  * @throws RedisUnavailableError if it may or may not have happened: load them again
  */
 export async function saveStatistics(
   { run, keys }: LedgerConnection,
-  revision: string,
-  fields: Readonly<Record<string, string>>,
-  dropped: readonly string[],
-): Promise<string | undefined> {
-  const next = randomUUID();
-  const written = Object.entries({ ...fields, revision: next }).flat();
-  const reply = await run('write-statistics', [revision, dropped.length, ...dropped, ...written], [keys.statistics]);
-  return reply === 1 ? next : undefined;
+  { revision, ...stored }: StoredStatistics,
+  next: StatisticsFields,
+): Promise<StoredStatistics | undefined> {
+  const nextRevision = randomUUID();
+  const args = [
+    ...listChanges(stored.statistics, { ...next.statistics, revision: nextRevision }),
+    ...listChanges(stored.batches, next.batches),
+  ];
+  const reply = await run('write-statistics', [revision, ...args], [keys.statistics, keys.batches]);
+  return reply === 1 ? { revision: nextRevision, ...next } : undefined;
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Fields to set with their values, then fields to remove: before each list its length. */
+function listChanges(before: Fields, next: Fields): (string | number)[] {
+  const set = Object.entries(next)
+    .filter(([field, value]) => before[field] !== value)
+    .flat();
+  const removed = Object.keys(before).filter((field) => next[field] === undefined);
+  return [set.length, ...set, removed.length, ...removed];
 }

@@ -76,7 +76,7 @@ export class OpenSends {
   async addOpen(connection: LedgerConnection): Promise<void> {
     for (const state of OPEN_STATES) {
       for (let after: string | undefined = ''; after !== undefined;) {
-        const page = await readIndexPage(connection, state, { after, limit: PAGE });
+        const page = await readIndexPage(connection, connection.keys.stateIndex(state), { after, limit: PAGE });
         for (const { payoutId, facts } of page.payouts) this.#add(payoutId, facts);
         after = page.next;
       }

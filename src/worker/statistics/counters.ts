@@ -1,7 +1,14 @@
-import { fromUnits, toUnits } from '../../base/decimal.js';
+import { POSITION } from '../../ledger/reads/batches.js';
+import {
+  CurrencyTallies,
+  listStates,
+  type StateSums,
+  type StateTallies,
+  tallyStates,
+} from '../../ledger/reads/currency-tallies.js';
 import type { PaymentFacts } from '../../ledger/reads/payment-facts.js';
 import { type StateChange, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
-import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
+import type { PayoutState } from '../../ledger/states.js';
 import {
   COUNTED_TODAY,
   type CountedToday,
@@ -12,6 +19,7 @@ import {
   type MinuteStatistics,
   parseField,
   parseHourFields,
+  type StatisticsFields,
   toHourFields,
 } from '../../ledger/reads/statistics.js';
 
@@ -20,7 +28,8 @@ type MinuteCounters = { -readonly [Field in keyof MinuteStatistics]: MinuteStati
 export interface Counters {
   position: string;
   readonly minutes: Map<number, MinuteCounters>;
-  sums: Record<PayoutState, CurrencyTallies>;
+  sums: StateTallies;
+  batches: Map<string, StateTallies>;
   /** Separate from the sums: backlogs are counted without amounts. */
   queued: number;
   today: { readonly day: number; readonly tallies: Record<CountedToday, CurrencyTallies> };
@@ -43,16 +52,13 @@ export function emptyCounters(): Counters {
   return {
     position: STREAM_BEGINNING,
     minutes: new Map(),
-    sums: tallyEach(PAYOUT_STATES),
+    sums: tallyStates(),
+    batches: new Map(),
     queued: 0,
-    today: { day: 0, tallies: tallyEach(COUNTED_TODAY) },
+    today: { day: 0, tallies: tallyToday() },
     lastSendAt: undefined,
     begun: undefined,
   };
-}
-
-export function tallyEach<Name extends string>(names: readonly Name[]): Record<Name, CurrencyTallies> {
-  return Object.fromEntries(names.map((name) => [name, new CurrencyTallies()])) as Record<Name, CurrencyTallies>;
 }
 
 /**
@@ -73,9 +79,26 @@ export function countEvent(
   if (to === 'completed' || to === 'rejected' || to === 'unknown') minute[to] += 1;
   const isSent = followSend(counters, change, at);
   if (facts === undefined) return;
-  if (from !== undefined) counters.sums[from].add(facts, -1);
-  counters.sums[to].add(facts, 1);
+  if (from !== undefined) tally(counters, from, facts, -1);
+  tally(counters, to, facts, 1);
   countToday(counters, at, facts, isSent ? ['sent', to] : [to]);
+}
+
+export type Tallies = Pick<Counters, 'sums' | 'batches'>;
+
+/** More would make each write of the statistics slow. Others are counted for each reader. */
+const KEPT_BATCHES = 500;
+
+export function tally({ sums, batches }: Tallies, state: PayoutState, facts: PaymentFacts, times: 1 | -1): void {
+  sums[state].add(facts, times);
+  if (facts.batch === undefined) return;
+  const tallies = batches.get(facts.batch) ?? tallyStates();
+  tallies[state].add(facts, times);
+  // The last changed is the last to go.
+  batches.delete(facts.batch);
+  if (Object.values(tallies).some(({ count }) => count !== 0)) batches.set(facts.batch, tallies);
+  const [oldest = ''] = batches.keys();
+  if (batches.size > KEPT_BATCHES) batches.delete(oldest);
 }
 
 /** Whether an event needs its amount for the day's sums. */
@@ -125,7 +148,7 @@ function openMinute({ minutes, queued }: Counters, at: number): MinuteCounters {
 /** A send counts on the day of its outcome, so each counts on exactly one day. */
 function countToday(counters: Counters, at: number, facts: PaymentFacts, kinds: readonly string[]): void {
   const day = Math.floor(at / DAY_MS);
-  if (day > counters.today.day) counters.today = { day, tallies: tallyEach(COUNTED_TODAY) };
+  if (day > counters.today.day) counters.today = { day, tallies: tallyToday() };
   for (const kind of COUNTED_TODAY) if (kinds.includes(kind)) counters.today.tallies[kind].add(facts, 1);
 }
 
@@ -136,107 +159,64 @@ export function dropOldMinutes({ minutes }: Counters): void {
   for (const [number, { at }] of minutes) if (at < oldestHour * HOUR_MS) minutes.delete(number);
 }
 
-interface Tally {
-  readonly paymentId: number;
-  readonly symbol: string | undefined;
-  count: number;
-  units: bigint;
-}
-
-/** Exact sums for each currency id and symbol. */
-export class CurrencyTallies {
-  readonly #tallies = new Map<string, Tally>();
-
-  constructor(sums: readonly CurrencySum[] = []) {
-    for (const { paymentId, symbol, count, amount } of sums) {
-      this.#tallies.set(keyOf(paymentId, symbol), { paymentId, symbol, count, units: toUnits(amount) });
-    }
-  }
-
-  /** @param times - -1 takes the payout out */
-  add({ paymentId, symbol, amount }: PaymentFacts, times: 1 | -1): void {
-    const key = keyOf(paymentId, symbol);
-    const tally = this.#tallies.get(key) ?? { paymentId, symbol, count: 0, units: 0n };
-    tally.count += times;
-    tally.units += BigInt(times) * toUnits(amount);
-    if (tally.count === 0 && tally.units === 0n) this.#tallies.delete(key);
-    else this.#tallies.set(key, tally);
-  }
-
-  get count(): number {
-    return [...this.#tallies.values()].reduce((sum, { count }) => sum + count, 0);
-  }
-
-  /** By currency id, then by symbol. */
-  list(): CurrencySum[] {
-    return [...this.#tallies.values()]
-      .map(({ paymentId, symbol, count, units }) => ({ paymentId, symbol, count, amount: fromUnits(units) }))
-      .sort((one, other) => one.paymentId - other.paymentId || (one.symbol ?? '').localeCompare(other.symbol ?? ''));
-  }
-}
-
-function keyOf(paymentId: number, symbol: string | undefined): string {
-  return `${paymentId} ${symbol ?? ''}`;
-}
-
-/** The counters' Redis hash. Each field is JSON. */
-export type CounterFields = Readonly<Record<string, string>>;
-
 /** Counters of another version are not read; events and ledger are counted again. */
 const VERSION = 1;
 
-export function toFields(counters: Counters): CounterFields {
-  const { position, sums, today, lastSendAt, begun, minutes } = counters;
+/** Each field is JSON. */
+export function toFields(counters: Counters): StatisticsFields {
+  const { position, sums, batches, today, lastSendAt, begun, minutes } = counters;
   const single = stringify({
     version: VERSION,
     position,
-    sums: listEach(PAYOUT_STATES, sums),
-    today: { day: today.day, ...listEach(COUNTED_TODAY, today.tallies) },
+    sums: listStates(sums),
+    today: { day: today.day, ...listEach(today.tallies) },
     lastSendAt,
     begun,
   });
-  return { ...single, ...toHourFields(minutes.values()) };
+  const kept = [...batches].map(([batch, tallies]) => [batch, listStates(tallies)] as const);
+  return {
+    statistics: { ...single, ...toHourFields(minutes.values()) },
+    batches: stringify({ [POSITION]: position, ...Object.fromEntries(kept) }),
+  };
 }
 
 /** @returns undefined if there are none, or their version differs */
-export function parseFields(fields: CounterFields): Counters | undefined {
+export function parseFields({ statistics: fields, batches }: StatisticsFields): Counters | undefined {
   const position = parseField(fields['position']) as string | undefined;
-  const sums = parseField(fields['sums']) as Record<PayoutState, CurrencySum[]> | undefined;
+  const sums = parseField(fields['sums']) as Partial<StateSums> | undefined;
   const today = parseField(fields['today']) as (Record<CountedToday, CurrencySum[]> & { day: number }) | undefined;
   const isKnown = parseField(fields['version']) === VERSION;
   if (!isKnown || position === undefined || sums === undefined || today === undefined) return undefined;
-  const tallied = tallyListed(PAYOUT_STATES, sums);
+  const tallied = tallyStates(sums);
   return {
     ...emptyCounters(),
     position,
     sums: tallied,
+    batches: new Map(
+      Object.entries(batches)
+        .filter(([batch]) => batch !== POSITION)
+        .map(([batch, text]) => [batch, tallyStates(JSON.parse(text) as StateSums)]),
+    ),
     queued: tallied.queued.count,
-    today: { day: today.day, tallies: tallyListed(COUNTED_TODAY, today) },
+    today: { day: today.day, tallies: tallyToday(today) },
     lastSendAt: parseField(fields['lastSendAt']) as Counters['lastSendAt'],
     begun: parseField(fields['begun']) as Counters['begun'],
     minutes: new Map(parseHourFields(fields).map((minute) => [minute.at / MINUTE_MS, { ...minute }])),
   };
 }
 
-function stringify(values: Readonly<Record<string, unknown>>): CounterFields {
+function stringify(values: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).flatMap(([field, value]) => (value === undefined ? [] : [[field, JSON.stringify(value)]])),
   );
 }
 
-function listEach<Name extends string>(
-  names: readonly Name[],
-  tallies: Readonly<Record<Name, CurrencyTallies>>,
-): Record<string, CurrencySum[]> {
-  return Object.fromEntries(names.map((name) => [name, tallies[name].list()]));
+type TodayTallies = Counters['today']['tallies'];
+
+function tallyToday(sums: Partial<Record<CountedToday, readonly CurrencySum[]>> = {}): TodayTallies {
+  return Object.fromEntries(COUNTED_TODAY.map((kind) => [kind, new CurrencyTallies(sums[kind])])) as TodayTallies;
 }
 
-function tallyListed<Name extends string>(
-  names: readonly Name[],
-  sums: Readonly<Partial<Record<Name, CurrencySum[]>>>,
-): Record<Name, CurrencyTallies> {
-  return Object.fromEntries(names.map((name) => [name, new CurrencyTallies(sums[name] ?? [])])) as Record<
-    Name,
-    CurrencyTallies
-  >;
+function listEach(tallies: TodayTallies): object {
+  return Object.fromEntries(COUNTED_TODAY.map((kind) => [kind, tallies[kind].list()]));
 }

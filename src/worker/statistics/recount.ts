@@ -12,20 +12,12 @@ import {
 } from '../../ledger/reads/state-events.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
 import { DAY_MS } from '../../ledger/reads/statistics.js';
-import {
-  type Counters,
-  countEvent,
-  type CurrencyTallies,
-  emptyCounters,
-  isCountedByDay,
-  tallyEach,
-} from './counters.js';
+import { tallyStates } from '../../ledger/reads/currency-tallies.js';
+import { type Counters, countEvent, emptyCounters, isCountedByDay, tally, type Tallies } from './counters.js';
 
 /** Small steps, so that counting a large ledger does not delay the sender. */
 const PAGE = 500;
 const PAUSE_MS = 50;
-
-type Sums = Record<PayoutState, CurrencyTallies>;
 
 /**
  * Counts the ledger and the last day's events afresh.
@@ -41,15 +33,16 @@ export async function recount(
   signal: AbortSignal,
 ): Promise<Counters | undefined> {
   const target = await countPayouts(connection);
-  const sums = await sumStates(connection, target, signal);
-  if (sums === undefined) return undefined;
+  const tallies = await sumStates(connection, target, signal);
+  if (tallies === undefined) return undefined;
+  const { sums } = tallies;
   if (mustFit && PAYOUT_STATES.some((state) => sums[state].count !== target.counts[state])) return undefined;
   const counters = await replay(connection, former, target.newestEventId, signal);
   if (counters === undefined) return undefined;
   const queued = sums.queued.count;
   // Without a former count, the day's first backlog was unknown.
   if (former === undefined) for (const minute of counters.minutes.values()) minute.backlog += queued - counters.queued;
-  return { ...counters, position: target.newestEventId, sums, queued };
+  return { ...counters, ...tallies, position: target.newestEventId, queued };
 }
 
 /** Sums the states as of the target's event, while payouts continue to change. */
@@ -57,17 +50,21 @@ async function sumStates(
   connection: LedgerConnection,
   { newestEventId, seq }: LedgerCounts,
   signal: AbortSignal,
-): Promise<Sums | undefined> {
-  const sums = tallyEach(PAYOUT_STATES);
+): Promise<Tallies | undefined> {
+  const tallies = { sums: tallyStates(), batches: new Map() };
   // Final states may have millions of payouts. These stay, so none needs to be remembered.
   const counted = new Map<string, PayoutState>();
   for (const state of PAYOUT_STATES) {
     let after: string | undefined = '';
     while (after !== undefined) {
-      const page = await readIndexPage(connection, state, { after, upTo: seq, limit: PAGE });
+      const page = await readIndexPage(connection, connection.keys.stateIndex(state), {
+        after,
+        upTo: seq,
+        limit: PAGE,
+      });
       for (const { payoutId, state: actual, facts } of page.payouts) {
         if (actual !== state) continue;
-        sums[state].add(facts, 1);
+        tally(tallies, state, facts, 1);
         if (!FINAL_STATES.includes(state)) counted.set(payoutId, state);
       }
       after = page.next;
@@ -75,14 +72,14 @@ async function sumStates(
       if (isAborted(signal)) return undefined;
     }
   }
-  const isFollowed = await takeBack(connection, { sums, counted, since: newestEventId }, signal);
-  return isFollowed ? sums : undefined;
+  const isFollowed = await takeBack(connection, { tallies, counted, since: newestEventId }, signal);
+  return isFollowed ? tallies : undefined;
 }
 
 /** Puts payouts that changed since the event back into their former state. */
 async function takeBack(
   connection: LedgerConnection,
-  { sums, counted, since }: { sums: Sums; counted: ReadonlyMap<string, PayoutState>; since: string },
+  { tallies, counted, since }: { tallies: Tallies; counted: ReadonlyMap<string, PayoutState>; since: string },
   signal: AbortSignal,
 ): Promise<boolean> {
   const before = new Map<string, PayoutState | undefined>();
@@ -104,8 +101,8 @@ async function takeBack(
       const known = facts[index];
       if (known === undefined || (from !== undefined && FINAL_STATES.includes(from))) return false;
       const as = counted.get(payoutId);
-      if (as !== undefined) sums[as].add(known, -1);
-      if (from !== undefined) sums[from].add(known, 1);
+      if (as !== undefined) tally(tallies, as, known, -1);
+      if (from !== undefined) tally(tallies, from, known, 1);
     }
   }
   return true;

@@ -4,16 +4,17 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type PaymentFacts, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
 import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { loadStatistics, saveStatistics } from '../../ledger/reads/statistics.js';
+import { POSITION } from '../../ledger/reads/batches.js';
+import { loadStatistics, parseField, saveStatistics, type StoredStatistics } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import {
-  type CounterFields,
   type Counters,
   countEvent,
   countGap,
   dropOldMinutes,
   parseFields,
   type SendGap,
+  tally,
   toFields,
 } from './counters.js';
 import { recount } from './recount.js';
@@ -32,11 +33,6 @@ const RECOUNT_MAX_MS = 24 * 60 * 60_000;
 /** Failed counts repeated at once. Then the count need not match any more. */
 const STRICT_RECOUNTS = 3;
 
-interface Stored {
-  readonly revision: string;
-  readonly fields: CounterFields;
-}
-
 /**
  * Keeps an account's statistics. One step writes counts and position, and only on top of what this keeper read. So
  * crashes and concurrent keepers neither repeat nor skip an event.
@@ -45,7 +41,7 @@ export class StatisticsKeeper {
   readonly #connection: LedgerConnection;
   readonly #logger: Logger;
   readonly #takeGaps: () => readonly SendGap[];
-  #stored: Stored = { revision: '', fields: {} };
+  #stored: StoredStatistics = { revision: '', statistics: {}, batches: {} };
   #counters: Counters | undefined;
   #checkedAt: number;
   #recountAfter = -Infinity;
@@ -109,7 +105,7 @@ export class StatisticsKeeper {
   /** A removal stands even if it cannot be counted. The next comparison with the ledger finds the difference. */
   async #takeOut(state: PayoutState, removed: readonly PaymentFacts[]): Promise<void> {
     if (this.#counters === undefined) return;
-    for (const facts of removed) this.#counters.sums[state].add(facts, -1);
+    for (const facts of removed) tally(this.#counters, state, facts, -1);
     try {
       await this.#save(this.#counters);
     } catch {
@@ -131,7 +127,10 @@ export class StatisticsKeeper {
 
   async #load(): Promise<Counters | undefined> {
     this.#stored = await loadStatistics(this.#connection);
-    return parseFields(this.#stored.fields);
+    const counters = parseFields(this.#stored);
+    // Written by an earlier version, which counted no batches, or deleted.
+    this.#isWrong ||= counters !== undefined && parseField(this.#stored.batches[POSITION]) !== counters.position;
+    return counters;
   }
 
   async #count(counters: Counters, events: readonly StateEvent[]): Promise<void> {
@@ -149,13 +148,9 @@ export class StatisticsKeeper {
   }
 
   async #save(counters: Counters): Promise<void> {
-    const { revision, fields } = this.#stored;
-    const next = toFields(counters);
-    const changed = Object.entries(next).filter(([field, value]) => fields[field] !== value);
-    const dropped = Object.keys(fields).filter((field) => next[field] === undefined);
-    const written = await saveStatistics(this.#connection, revision, Object.fromEntries(changed), dropped);
+    const written = await saveStatistics(this.#connection, this.#stored, toFields(counters));
     if (written === undefined) this.#counters = undefined;
-    else this.#stored = { revision: written, fields: next };
+    else this.#stored = written;
   }
 
   /** Compares the sums with the ledger, if no event came in between. */

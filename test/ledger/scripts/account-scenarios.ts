@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
-import { countStates } from '../../../src/ledger/reads/batches.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { publishJournalHead } from '../../../src/ledger/reads/workers.js';
@@ -280,23 +279,18 @@ export const accountScenarios: readonly ScriptScenario[] = [
     },
   },
   {
-    name: 'the payouts of a batch are counted',
-    script: 'count-states',
-    prepare: async (stage) => {
-      await finished(stage, UNKNOWN);
-      await stage.account.ledger.enqueue([aPayout('q', { batch: 'b' })]);
-      return { run: async ({ account }) => countStates(account.connection, 'b', ['q', 'p', 'nobody']) };
-    },
-  },
-  {
     name: 'statistics are written',
     script: 'write-statistics',
     prepare: async (stage) => {
       const { connection } = stage.account;
-      await saveStatistics(connection, '', { old: '1', position: '"1-0"' }, []);
+      const none = { revision: '', statistics: {}, batches: {} };
+      await saveStatistics(connection, none, {
+        statistics: { old: '1', position: '"1-0"' },
+        batches: { '': '"1-0"', b: '{}' },
+      });
       const run = async ({ account }: Stage): Promise<unknown> => {
-        const { revision } = await loadStatistics(account.connection);
-        return saveStatistics(account.connection, revision, { position: '"2-0"' }, ['old']);
+        const next = { statistics: { position: '"2-0"' }, batches: { '': '"2-0"' } };
+        return saveStatistics(account.connection, await loadStatistics(account.connection), next);
       };
       return { run };
     },

@@ -22,7 +22,7 @@ describe('a count of the whole ledger', () => {
     });
     const counters = await recount(moving, undefined, true, NEVER);
     if (counters === undefined) throw new Error('it did not fit');
-    await saveStatistics(realTime(account), '', toFields(counters), []);
+    await saveStatistics(realTime(account), { revision: '', statistics: {}, batches: {} }, toFields(counters));
     await catchUp(openKeeper(realTime(account)));
     expect((await readStatistics(realTime(account))).sums).toEqual(await sumPayouts(account));
   });

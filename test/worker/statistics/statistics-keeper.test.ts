@@ -12,6 +12,7 @@ import {
   catchUp,
   compare,
   intercepted,
+  keptBatches,
   losing,
   NEVER,
   openKeeper,
@@ -30,6 +31,15 @@ async function expectTrue(): Promise<void> {
   const statistics = await compare(account);
   expect(statistics.told.sums).toEqual(sums);
   expect(statistics.told).toEqual(statistics.true);
+  await expectBatches();
+}
+
+async function expectBatches(): Promise<void> {
+  const some = (sums: object): object =>
+    Object.fromEntries(Object.entries(sums).filter(([, list]) => (list as unknown[]).length > 0));
+  for (const [batch, sums] of Object.entries(await keptBatches(account))) {
+    expect(some(sums)).toEqual(some(await sumPayouts(account, batch)));
+  }
 }
 
 describe('the statistics of an account', () => {
@@ -52,6 +62,8 @@ describe('the statistics of an account', () => {
         await bustle.run(5);
         await catchUp(keeper);
       }
+      expect(Object.keys(await keptBatches(account)).sort()).toEqual(['b', 'c']);
+      await expectBatches();
       await expectTrue();
     },
   );

@@ -30,7 +30,6 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'begin-send': [CONTRACT],
   'bind-ledger': [CONTRACT, 'worker/other-gateway.test.ts'],
   'count-payouts': STATISTICS,
-  'count-states': ['ledger/batch-counts.test.ts'],
   'change-payouts': [
     'ledger/change-payouts.test.ts',
     PAYOUTS,

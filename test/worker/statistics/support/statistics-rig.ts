@@ -2,6 +2,7 @@ import { systemClock } from '../../../../src/base/clock.js';
 import { fromUnits, toUnits } from '../../../../src/base/decimal.js';
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LedgerConnection } from '../../../../src/ledger/ledger-connection.js';
+import { type Batch, readBatches } from '../../../../src/ledger/reads/batches.js';
 import { listPayouts } from '../../../../src/ledger/reads/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState, TRANSITIONS } from '../../../../src/ledger/states.js';
 import { readStatistics, type AccountStatistics, type CurrencySum } from '../../../../src/ledger/reads/statistics.js';
@@ -26,6 +27,12 @@ export async function catchUp(keeper: StatisticsKeeper): Promise<void> {
   while (await keeper.step(NEVER));
 }
 
+/** What is kept of each batch, as the dashboard lists it. */
+export async function keptBatches(account: TestAccount): Promise<Record<string, Batch['sums']>> {
+  const { batches } = await readBatches(realTime(account), 100);
+  return Object.fromEntries(batches.map(({ name, sums }) => [name, sums]));
+}
+
 /** What the statistics say, and what a count of the ledger and its events from the beginning says. */
 export async function compare(account: TestAccount): Promise<{ told: AccountStatistics; true: AccountStatistics }> {
   const connection = realTime(account);
@@ -37,10 +44,14 @@ export async function compare(account: TestAccount): Promise<{ told: AccountStat
 }
 
 /** What is in each state by the payouts themselves, without any of the code that counts. */
-export async function sumPayouts({ connection }: TestAccount): Promise<Record<PayoutState, CurrencySum[]>> {
+export async function sumPayouts(
+  { connection }: TestAccount,
+  batch?: string,
+): Promise<Record<PayoutState, CurrencySum[]>> {
   const sums: [PayoutState, CurrencySum[]][] = [];
   for (const state of PAYOUT_STATES) {
-    const { payouts } = await listPayouts(connection, { state, limit: 100_000 });
+    const page = await listPayouts(connection, { state, limit: 100_000 });
+    const payouts = page.payouts.filter((payout) => batch === undefined || payout.batch === batch);
     const keys = [...new Set(payouts.map(({ paymentId, symbol }) => `${paymentId} ${symbol ?? ''}`))].sort();
     sums.push([
       state,
@@ -89,7 +100,10 @@ export class Bustle {
       const payoutId = `${this.#name}-${this.#states.size}`;
       const amount = `${this.#random(1_000)}.${String(1 + this.#random(999_999_999)).padStart(18, '0')}`;
       const symbol = ['USD', undefined][this.#random(2)];
-      await this.#account.ledger.enqueue([aPayout(payoutId, { amount, paymentId: 1 + this.#random(3), symbol })]);
+      const batch = ['b', 'c', undefined][this.#random(3)];
+      await this.#account.ledger.enqueue([
+        aPayout(payoutId, { amount, paymentId: 1 + this.#random(3), symbol, batch }),
+      ]);
       this.#states.set(payoutId, 'queued');
       return;
     }
