@@ -12,34 +12,61 @@ function minute(ago: number, sent: number, backlog: number): MinuteStatistics {
 }
 
 describe('the expected end of the backlog', () => {
-  const estimate = (minutes: MinuteStatistics[], stats = {}): ReturnType<typeof estimateEnd> =>
-    estimateEnd({ minutes }, { ...WORKING, ...stats }, NOW);
+  const PACE = Array.from({ length: 20 }, () => 1_100);
+  const estimate = (pace: number[], stats = {}, stoppedBy?: string): ReturnType<typeof estimateEnd> =>
+    estimateEnd({ minutes: [], pace }, { ...WORKING, ...stats }, NOW, stoppedBy);
 
-  it('comes from the minutes that began with a backlog', () => {
-    const minutes = [minute(9, 1, 0), minute(5, 3, 900), minute(4, 50, 850), minute(3, 50, 800), minute(0, 25, 600)];
-    // Two full minutes, two without a send, and a half.
-    expect(estimate(minutes)).toEqual({ ratePerMinute: 125 / 4.5, endsAt: NOW + (600 / (125 / 4.5)) * MINUTE_MS });
-  });
-
-  it('is now where nothing is queued', () => {
-    expect(estimate([minute(5, 3, 0)], { queued: 0 }).endsAt).toBe(NOW);
-  });
-
-  it('cannot be said while nothing was sent, also long after the last event', () => {
-    expect(estimate([minute(2, 0, 600), minute(1, 0, 600)]).endsAt).toBeUndefined();
-    expect(estimate([minute(300, 50, 600)])).toEqual({ ratePerMinute: 0, endsAt: undefined });
-    expect(estimate([minute(0, 2, 600)]).endsAt).toBeUndefined();
-    expect(estimate([])).toEqual({ ratePerMinute: 0, endsAt: undefined });
+  it('comes from the last gaps between writes', () => {
+    expect(estimate(PACE)).toMatchObject({ endsAt: NOW + 600 * 1_100, why: undefined });
+    expect(estimate([1_010])).toMatchObject({ endsAt: NOW + 600 * 1_010 });
   });
 
   it.each([
-    ['paused', { paused: true }],
-    ['stopped by an objection', { objections: [{}] }],
-    ['without a sender', { sender: null }],
-  ])('cannot be said of an account that is %s', (_, stats) => {
-    const minutes = [minute(4, 50, 850), minute(3, 50, 800), minute(2, 50, 750)];
-    expect(estimate(minutes).endsAt).toBeDefined();
-    expect(estimate(minutes, stats)).toMatchObject({ endsAt: undefined });
+    ['a standstill', PACE.with(10, 3_600_000)],
+    ['some standstills', PACE.with(3, 900_000).with(10, 31_000).with(11, 61_000)],
+  ])('does not come from %s in the middle', (_, pace) => {
+    expect(estimate(pace).endsAt).toBe(NOW + 600 * 1_100);
+  });
+
+  it('comes from slow responses where they are many', () => {
+    const slow = PACE.map((gapMs, index) => (index % 2 === 0 ? 5_000 : gapMs));
+    expect(estimate(slow).endsAt).toBe(NOW + 600 * 3_050);
+  });
+
+  it('is never before an interval for each payout', () => {
+    for (const largest of [1_100, 2_000, 60_000]) {
+      const pace = PACE.map((gapMs, index) => gapMs + (largest * index) / 20);
+      expect((estimate(pace).endsAt ?? 0) - NOW).toBeGreaterThanOrEqual(600 * Math.min(...pace));
+    }
+  });
+
+  it('is now where nothing is queued', () => {
+    expect(estimate(PACE, { queued: 0, paused: true })).toMatchObject({ endsAt: NOW, why: undefined });
+  });
+
+  it.each([
+    ['the account is paused', PACE, { paused: true }],
+    ['a send journal contradicts the ledger', PACE, { paused: true, objections: [{}] }],
+    ['no worker sends', PACE, { sender: null }],
+    ['no two payouts were sent one right after the other yet', [], {}],
+  ])('is not known where %s', (why, pace, stats) => {
+    expect(estimate(pace, stats)).toMatchObject({ endsAt: undefined, why });
+  });
+
+  it('is not known while something else stops the account, which it names', () => {
+    expect(estimate(PACE, {}, 'Gateway down')).toMatchObject({ endsAt: undefined, why: 'Gateway down' });
+  });
+});
+
+describe('the rate', () => {
+  const rate = (...minutes: MinuteStatistics[]): number =>
+    estimateEnd({ minutes, pace: [] }, { ...WORKING }, NOW).ratePerMinute;
+
+  it('is that of the last 10 minutes, from the first of them that sent', () => {
+    expect(rate(minute(30, 60, 0), minute(4, 40, 850), minute(3, 50, 800), minute(0, 27, 600))).toBe(117 / 4.5);
+    expect(rate(minute(0, 5, 600))).toBe(5);
+    expect(rate(minute(300, 50, 600))).toBe(0);
+    expect(rate()).toBe(0);
   });
 });
 

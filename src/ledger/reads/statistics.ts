@@ -81,6 +81,8 @@ export interface AccountStatistics {
   readonly today: Readonly<Record<CountedToday, readonly CurrencySum[]>>;
   /** The last begin of a send, by Redis's clock, ms. */
   readonly lastSendAt: number | undefined;
+  /** The last gaps between two writes in which nothing was idle: 20 at most, in ms. */
+  readonly pace: readonly number[];
 }
 
 export interface CurrencySum {
@@ -122,6 +124,7 @@ export function parseStatistics(stored: Readonly<Record<string, string>>, wallNo
       COUNTED_TODAY.map((kind) => [kind, (isToday ? today[kind] : undefined) ?? []]),
     ) as AccountStatistics['today'],
     lastSendAt: parseField(stored['lastSendAt']) as number | undefined,
+    pace: (parseField(stored['pace']) ?? []) as number[],
   };
 }
 
@@ -130,50 +133,47 @@ export function parseField(text: string | undefined): unknown {
 }
 
 export interface BacklogEstimate {
-  /** Sends a minute over those of the last 10 minutes that began with a backlog, or else all 10. */
+  /** Sends a minute over the last 10 minutes, or since the first send among them. */
   readonly ratePerMinute: number;
-  /**
-   * Wall clock, ms; undefined if nothing was sent lately, the account is stopped, or no process sends. Payouts with a
-   * later `notBefore` come on top.
-   */
+  /** Wall clock, ms; undefined if nothing can be said. Payouts with a later `notBefore` come on top. */
   readonly endsAt: number | undefined;
+  /** Why there is no end, as a clause. */
+  readonly why: string | undefined;
 }
 
-/** Estimates the backlog's end at the rate of the last minutes. */
+/**
+ * Estimates the end of a backlog from the account's pace.
+ * @param queued - the payouts that wait, in the order of sending up to the last wanted one
+ * @param stoppedBy - what else stops the account, such as its headline; undefined if nothing
+ */
 export function estimateEnd(
-  { minutes }: Pick<AccountStatistics, 'minutes'>,
+  { minutes, pace }: Pick<AccountStatistics, 'minutes' | 'pace'>,
   { queued, paused, objections, sender }: Pick<AccountStats, 'queued' | 'paused' | 'objections' | 'sender'>,
   wallNow: number,
+  stoppedBy?: string,
 ): BacklogEstimate {
-  const isStopped = paused || objections.length > 0 || sender === null;
-  const busy = measure(minutes, wallNow, (backlogBefore) => backlogBefore > 0);
-  const { sent, lastedMs } = busy.lastedMs > 0 ? busy : measure(minutes, wallNow, () => true);
-  const ratePerMinute = lastedMs === 0 ? 0 : (sent * MINUTE_MS) / lastedMs;
-  if (isStopped) return { ratePerMinute, endsAt: undefined };
-  if (queued === 0) return { ratePerMinute, endsAt: wallNow };
-  const isMeasured = busy.lastedMs > 0 && sent > 0;
-  return { ratePerMinute, endsAt: isMeasured ? wallNow + (queued / ratePerMinute) * MINUTE_MS : undefined };
+  const recent = minutes.filter(({ at, sent }) => sent > 0 && at > wallNow - RATE_MINUTES * MINUTE_MS);
+  const sent = recent.reduce((sum, minute) => sum + minute.sent, 0);
+  const ratePerMinute = sent === 0 ? 0 : (sent * MINUTE_MS) / Math.max(MINUTE_MS, wallNow - (recent[0]?.at ?? 0));
+  const paceMs = paceOf(pace);
+  const why =
+    objections.length > 0
+      ? 'a send journal contradicts the ledger'
+      : paused
+        ? 'the account is paused'
+        : sender === null
+          ? 'no worker sends'
+          : (stoppedBy ??
+            (paceMs === undefined ? 'no two payouts were sent one right after the other yet' : undefined));
+  const endsAt = why === undefined && paceMs !== undefined ? wallNow + queued * paceMs : undefined;
+  return { ratePerMinute, endsAt: queued === 0 ? wallNow : endsAt, why: queued === 0 ? undefined : why };
 }
 
-/** Sends in recent minutes that began with such a backlog, and these minutes' total length. */
-function measure(
-  minutes: AccountStatistics['minutes'],
-  wallNow: number,
-  counts: (backlogBefore: number) => boolean,
-): { sent: number; lastedMs: number } {
-  const current = Math.floor(wallNow / MINUTE_MS) * MINUTE_MS;
-  let backlogBefore = minutes.findLast(({ at }) => at < current - (RATE_MINUTES - 1) * MINUTE_MS)?.backlog ?? 0;
-  let sent = 0;
-  let lastedMs = 0;
-  for (let at = current - (RATE_MINUTES - 1) * MINUTE_MS; at <= current; at += MINUTE_MS) {
-    const minute = minutes.find((other) => other.at === at);
-    if (counts(backlogBefore)) {
-      sent += minute?.sent ?? 0;
-      lastedMs += Math.min(MINUTE_MS, wallNow - at);
-    }
-    backlogBefore = minute?.backlog ?? backlogBefore;
-  }
-  return { sent, lastedMs };
+/** The mean of the middle half: a standstill among the gaps does not count, slow responses do. */
+function paceOf(gaps: readonly number[]): number | undefined {
+  const quarter = Math.floor(gaps.length / 4);
+  const middle = gaps.toSorted((one, other) => one - other).slice(quarter, gaps.length - quarter);
+  return middle.length === 0 ? undefined : middle.reduce((sum, gapMs) => sum + gapMs, 0) / middle.length;
 }
 
 /** The two hashes that the sender writes together. The sums of the batches are up to the same event. */

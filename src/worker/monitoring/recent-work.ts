@@ -35,6 +35,7 @@ export class RecentWork {
   #notSent: NotSent | undefined;
   #failedPolls: Streak | undefined;
   #lastSentAt: number;
+  #lastDurationMs = 0;
   #wasUnanswered = false;
   #syncsMs: readonly number[] = [];
   #gaps: readonly SendGap[] = [];
@@ -50,14 +51,16 @@ export class RecentWork {
       ...observer,
       sent: (outcome, durationMs) => {
         this.#lastSentAt = clock.now();
+        this.#lastDurationMs = durationMs;
         this.#wasUnanswered = outcome === 'unknown';
         this.#notSent = undefined;
         this.#resumeWasRefused = false;
         observer.sent(outcome, durationMs);
       },
-      sendGap: (gapMs) => {
-        this.#gaps = [...this.#gaps, { at: clock.wallNow(), gapMs: Math.round(gapMs) }].slice(-GAPS);
-        observer.sendGap(gapMs);
+      sendGap: (gapMs, hadToWait) => {
+        const at = clock.wallNow() - this.#lastDurationMs;
+        this.#gaps = [...this.#gaps, { at, gapMs: Math.round(gapMs), hadToWait }].slice(-GAPS);
+        observer.sendGap(gapMs, hadToWait);
       },
       notSent: (reason, retryInMs, code) => {
         this.#notSent = { reason, code, count: (this.#notSent?.count ?? 0) + 1, retryAt: clock.now() + retryInMs };

@@ -42,6 +42,8 @@ export class Sender {
   readonly #attempts: AttemptRecorder;
   #after: SendLine['after'];
   #lastWriteAt: number | undefined;
+  /** The payout in hand was there before its slot: the gap before it is the pace of a backlog. */
+  #hadToWait = false;
   /** After an untrustworthy response the gateway must answer a harmless request before the next payout. */
   #doubtsGateway: boolean;
 
@@ -113,12 +115,13 @@ export class Sender {
     const permit = authority?.permit(payout);
     if (permit?.kind === 'refused') return await this.#hold(payoutId, payout.attempt, permit.hold);
 
-    const startedAt = clock.now();
+    const [startedAt, hadToWait] = [clock.now(), !pacer.isOpen];
     const turn = followSignals(stop, lost);
     const open = async (signal: AbortSignal): Promise<WithdrawConnection> => this.#openConnection(signal);
     const connection = await connectInTime(pacer, open, turn.signal).finally(turn.end);
     if ('kind' in connection) return lost.aborted ? { kind: 'lease_lost' } : connection;
     observer.pacerWaited(clock.now() - startedAt);
+    this.#hadToWait = hadToWait;
     try {
       const begun = await this.#begin(payout);
       return 'kind' in begun ? begun : await this.#write(begun, connection);
@@ -282,12 +285,17 @@ export class Sender {
     await pacer.waitUntilOpen(lost);
     // A suspended machine's monotonic clock may stand still. The wall clock may only forbid, never permit.
     const isFresh = (): boolean => clock.now() - beganAt < guardMs && Math.abs(clock.wallNow() - beganOn) < guardMs;
-    const mayWrite = (): boolean => pacer.isOpen && isFresh() && !lost.aborted;
-    const writtenAt = clock.now();
+    let writtenAt = NaN;
+    const mayWrite = (): boolean => {
+      writtenAt = clock.now();
+      return pacer.isOpen && isFresh() && !lost.aborted;
+    };
     this.#ownAttempts.release(attempt);
     const outcome = await connection.withdraw(request, { mayWrite });
     if (outcome.kind === 'not_sent') return await this.#notSent(attempt, outcome.reason);
 
+    const gapMs = writtenAt - (this.#lastWriteAt ?? NaN);
+    this.#lastWriteAt = writtenAt;
     this.#doubtsGateway = outcome.kind === 'unknown';
     if (outcome.kind === 'unknown') pacer.afterNoResponse();
     else pacer.afterResponse();
@@ -296,8 +304,7 @@ export class Sender {
     await this.#attempts.finish(attempt, outcome);
     logger.info({ payoutId: attempt.payoutId, attempt: attempt.attempt, outcome }, 'withdraw sent');
     observer.sent(outcome.kind, outcome.durationMs);
-    if (this.#lastWriteAt !== undefined) observer.sendGap(writtenAt - this.#lastWriteAt);
-    this.#lastWriteAt = writtenAt;
+    if (!Number.isNaN(gapMs)) observer.sendGap(gapMs, this.#hadToWait);
     return { kind: 'sent', outcome };
   }
 

@@ -11,8 +11,11 @@ export interface WorkerObserver {
   sent(outcome: WithdrawOutcome['kind'], durationMs: number): void;
   /** A try to send a payout ended before anything was written: it keeps its place in the queue, and is tried again. */
   notSent(reason: string, retryInMs: number, code?: ErrorCode): void;
-  /** Between two writes of one account, as this process made them. */
-  sendGap(gapMs: number): void;
+  /**
+   * Between two writes of one account, as this process made them.
+   * @param hadToWait - the second payout was there before its slot, so no idle time is in it
+   */
+  sendGap(gapMs: number, hadToWait: boolean): void;
   /** How long a payout waited for its slot. */
   pacerWaited(waitedMs: number): void;
   journalSynced(durationMs: number): void;

@@ -34,6 +34,8 @@ export interface Counters {
   queued: number;
   today: { readonly day: number; readonly tallies: Record<CountedToday, CurrencyTallies> };
   lastSendAt: number | undefined;
+  /** The last {@link PACE_GAPS} gaps without idle time, in ms. */
+  pace: readonly number[];
   /** The send whose outcome is still unknown. */
   begun: { readonly payoutId: string; readonly at: number } | undefined;
 }
@@ -43,7 +45,11 @@ export interface SendGap {
   /** Approximate time of the second write: wall clock, ms. */
   readonly at: number;
   readonly gapMs: number;
+  /** No idle time is in it. */
+  readonly hadToWait: boolean;
 }
+
+const PACE_GAPS = 20;
 
 /** Minutes are kept for 24 hours, by whole hours. */
 const KEPT_HOURS = 24;
@@ -57,6 +63,7 @@ export function emptyCounters(): Counters {
     queued: 0,
     today: { day: 0, tallies: tallyToday() },
     lastSendAt: undefined,
+    pace: [],
     begun: undefined,
   };
 }
@@ -121,7 +128,8 @@ function followSend(counters: Counters, { payoutId, from, to }: StateChange, at:
 }
 
 /** Events cannot give gaps: a begin waits, so wall clocks of begins show less than a second. */
-export function countGap(counters: Counters, { at, gapMs }: SendGap): void {
+export function countGap(counters: Counters, { at, gapMs, hadToWait }: SendGap): void {
+  if (hadToWait) counters.pace = [...counters.pace, gapMs].slice(-PACE_GAPS);
   const minute = openMinute(counters, at);
   minute.smallestGapMs = Math.min(gapMs, minute.smallestGapMs ?? gapMs);
   minute.largestGapMs = Math.max(gapMs, minute.largestGapMs ?? gapMs);
@@ -164,13 +172,14 @@ const VERSION = 1;
 
 /** Each field is JSON. */
 export function toFields(counters: Counters): StatisticsFields {
-  const { position, sums, batches, today, lastSendAt, begun, minutes } = counters;
+  const { position, sums, batches, today, lastSendAt, pace, begun, minutes } = counters;
   const single = stringify({
     version: VERSION,
     position,
     sums: listStates(sums),
     today: { day: today.day, ...listEach(today.tallies) },
     lastSendAt,
+    pace,
     begun,
   });
   const kept = [...batches].map(([batch, tallies]) => [batch, listStates(tallies)] as const);
@@ -200,6 +209,7 @@ export function parseFields({ statistics: fields, batches }: StatisticsFields): 
     queued: tallied.queued.count,
     today: { day: today.day, tallies: tallyToday(today) },
     lastSendAt: parseField(fields['lastSendAt']) as Counters['lastSendAt'],
+    pace: (parseField(fields['pace']) ?? []) as Counters['pace'],
     begun: parseField(fields['begun']) as Counters['begun'],
     minutes: new Map(parseHourFields(fields).map((minute) => [minute.at / MINUTE_MS, { ...minute }])),
   };

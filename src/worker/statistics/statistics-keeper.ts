@@ -177,6 +177,7 @@ export class StatisticsKeeper {
     }
     // The stream may cover fewer hours than the former counts, and has no gaps.
     counters.lastSendAt ??= before?.lastSendAt;
+    counters.pace = before?.pace ?? [];
     for (const [number, minute] of before?.minutes ?? []) {
       const { smallestGapMs, largestGapMs } = minute;
       counters.minutes.set(number, { ...(counters.minutes.get(number) ?? minute), smallestGapMs, largestGapMs });

@@ -132,7 +132,7 @@ it('are in seconds', async () => {
   const metrics = createWorkerMetrics({ version: '1.2.3' });
   const observer = metrics.observe(7);
   observer.sent('accepted', 250);
-  observer.sendGap(1_012);
+  observer.sendGap(1_012, true);
   observer.pacerWaited(760);
   observer.journalSynced(4);
   const text = await metrics.collect([]);

@@ -102,7 +102,34 @@ describe('a send', () => {
     await rig.send('p');
     expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });
     await rig.send('q');
-    expect(rig.seen.gaps).toEqual([INTERVAL_MS + 100]);
+    expect(rig.seen.gaps).toEqual([[INTERVAL_MS + 100, true]]);
+  });
+
+  it('measures from write to write, however long the write waits and whatever Redis says of the outcome', async () => {
+    const sendSoon = async (payoutId: string): Promise<void> => {
+      rig.ledger.enqueue(aPayout(payoutId));
+      await rig.send(payoutId).catch(() => undefined);
+    };
+    await sendSoon('p');
+    rig.gateway.beforeWrite = async () => rig.clock.sleep(40);
+    await sendSoon('q');
+    rig.gateway.beforeWrite = () => undefined;
+    rig.before.finishSend = () => {
+      throw new Error('Redis refuses it');
+    };
+    await sendSoon('r');
+    delete rig.before.finishSend;
+    await sendSoon('s');
+    const written = rig.gateway.arrivals.map(({ at }) => at);
+    const between = written.slice(1).map((at, index) => at - (written[index] ?? 0));
+    expect(rig.seen.gaps.map(([gapMs]) => gapMs)).toEqual([between[0], between[2]]);
+  });
+
+  it('calls the gap after idle time no pace', async () => {
+    await rig.send('p');
+    await rig.clock.until(rig.clock.sleep(60_000));
+    await rig.send('q');
+    expect(rig.seen.gaps).toEqual([[60_100, false]]);
   });
 });
 

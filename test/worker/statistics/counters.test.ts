@@ -62,12 +62,20 @@ describe('the minutes', () => {
 
   it('have the gaps that the sender measured between its writes', () => {
     const counters = count([...send(1_000, 'p', 'in_progress'), ...send(1_998, 'q', 'in_progress')]);
-    for (const gapMs of [1_012, 1_011, 30_000]) countGap(counters, { at: START + 3_000, gapMs });
-    countGap(counters, { at: START + MINUTE_MS, gapMs: 1_020 });
+    for (const gapMs of [1_012, 1_011, 30_000])
+      countGap(counters, { at: START + 3_000, gapMs, hadToWait: gapMs < 30_000 });
+    countGap(counters, { at: START + MINUTE_MS, gapMs: 1_020, hadToWait: true });
     expect([...counters.minutes.values()]).toMatchObject([
       { at: START, sent: 2, smallestGapMs: 1_011, largestGapMs: 30_000 },
       { at: START + MINUTE_MS, sent: 0, smallestGapMs: 1_020, largestGapMs: 1_020 },
     ]);
+    expect(counters.pace).toEqual([1_012, 1_011, 1_020]);
+  });
+
+  it('have the pace of the last 20 gaps without idle time', () => {
+    const counters = emptyCounters();
+    for (let gapMs = 1_001; gapMs <= 1_030; gapMs += 1) countGap(counters, { at: START, gapMs, hadToWait: true });
+    expect(counters.pace).toEqual(Array.from({ length: 20 }, (_, index) => 1_011 + index));
   });
 
   it('do not have what was put back unsent', () => {

@@ -70,11 +70,11 @@ describe('the statistics of an account', () => {
 
   it('have the gaps that this process measured, which a count from the beginning keeps', async () => {
     const connection = realTime(account);
-    const gaps = [{ at: Date.now(), gapMs: 1_011 }];
+    const gaps = [{ at: Date.now(), gapMs: 1_011, hadToWait: true }];
     const keeper = new StatisticsKeeper(connection, silentLogger, () => gaps.splice(0));
     await account.ledger.enqueue([aPayout('p')]);
     await catchUp(keeper);
-    gaps.push({ at: Date.now(), gapMs: 2_500 });
+    gaps.push({ at: Date.now(), gapMs: 2_500, hadToWait: false });
     await catchUp(keeper);
     const told = async () => (await readStatistics(connection)).minutes.map((minute) => minute.smallestGapMs);
     expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
@@ -83,6 +83,7 @@ describe('the statistics of an account', () => {
     await account.ledger.enqueue([aPayout('q')]);
     await catchUp(keeper);
     expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
+    expect((await readStatistics(connection)).pace).toEqual([1_011]);
   });
 
   it('are exact to the last digit', async () => {

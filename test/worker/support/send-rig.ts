@@ -46,7 +46,7 @@ export interface SendRig {
   /** Why outcomes could not be recorded, in order; undefined where they could be again. */
   readonly unrecordable: (string | undefined)[];
   readonly sender: Sender;
-  readonly seen: { sent: [string, number][]; gaps: number[]; waits: number[] };
+  readonly seen: { sent: [string, number][]; gaps: [gapMs: number, hadToWait: boolean][]; waits: number[] };
   /** What was logged, as `level message`. */
   readonly said: string[];
   /** What happens before a call of the ledger takes effect; may throw. */
@@ -96,7 +96,7 @@ export async function makeSendRig(
     observer: {
       sent: (kind, durationMs) => void seen.sent.push([kind, durationMs]),
       notSent: () => undefined,
-      sendGap: (gapMs) => void seen.gaps.push(gapMs),
+      sendGap: (gapMs, hadToWait) => void seen.gaps.push([gapMs, hadToWait]),
       pacerWaited: (waitedMs) => void seen.waits.push(waitedMs),
       journalSynced: () => undefined,
       polled: () => undefined,
