@@ -1,7 +1,7 @@
 /**
  * Takes pictures of every page of the dashboard in every condition, at two widths, light and dark, into `pictures/`, to be
- * looked at; and the README's, docs/dashboard.png. A real dashboard over a real ledger, in a browser:
- * `npm run screenshot [NAME …]` after the pages have changed; with names, of these scenes only.
+ * looked at; and those of the documents into docs/images/. A real dashboard over a real ledger, in a browser:
+ * `npm run screenshot [NAME …]` after the pages have changed; with names, of these scenes only (`docs`: the documents').
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
@@ -13,8 +13,9 @@ import { signSample } from '../test/dashboard/support/sign-sample.js';
 import { SCENES, type Scene } from './pictures/scenes.js';
 
 const FOLDER = new URL('../pictures/', import.meta.url);
-const README_PICTURE = new URL('../docs/dashboard.png', import.meta.url);
-const README_SCREEN = { width: 1120, height: 860 };
+const DOCS_FOLDER = new URL('../docs/images/', import.meta.url);
+const DOCS_SCREEN = { width: 1280, height: 860 };
+const DOCS_QUALITY = 72;
 
 /** Fixed accounts, and the sample's fixed clock: the same pages give much the same picture. */
 const PLATFORM_ID = 4242;
@@ -61,8 +62,8 @@ async function showScene(browser: Browser, scene: Scene): Promise<void> {
       name: `${scene.name}-${page}`,
       url: dashboard.url + path,
     }));
-    await takePictures(browser, pictures);
-    if (scene.name === 'sending') await takeReadmePicture(browser, dashboard.url);
+    if (scene.name === 'docs') await takeDocsPictures(browser, scene, dashboard.url);
+    else await takePictures(browser, pictures);
   } finally {
     end();
     await dashboard.close();
@@ -71,12 +72,23 @@ async function showScene(browser: Browser, scene: Scene): Promise<void> {
   }
 }
 
-async function takeReadmePicture(browser: Browser, url: string): Promise<void> {
-  const page = await browser.newPage({ viewport: README_SCREEN, colorScheme: 'light' });
-  await page.goto(url);
-  await page.waitForLoadState('load');
-  await writeFile(README_PICTURE, await page.screenshot());
-  await page.close();
+/** As WebP, which is a third of a PNG's size: the first screen of each page, and of the overview in the dark too. */
+async function takeDocsPictures(browser: Browser, { pages }: Scene, url: string): Promise<void> {
+  await mkdir(DOCS_FOLDER, { recursive: true });
+  for (const colorScheme of COLOUR_SCHEMES) {
+    const page = await browser.newPage({ viewport: DOCS_SCREEN, colorScheme });
+    const session = await page.context().newCDPSession(page);
+    for (const [name, path] of Object.entries(pages)) {
+      if (colorScheme === 'dark' && name !== 'overview') continue;
+      await page.goto(url + path);
+      await page.waitForLoadState('load');
+      const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: DOCS_QUALITY });
+      const file = colorScheme === 'dark' ? `${name}-dark.webp` : `${name}.webp`;
+      await writeFile(new URL(file, DOCS_FOLDER), Buffer.from(data, 'base64'));
+    }
+    await page.close();
+  }
+  process.stdout.write(`docs/images: ${Object.keys(pages).join(', ')}\n`);
 }
 
 /** The dashboard watches only while someone looks. */

@@ -1,11 +1,13 @@
 import {
   SENDER,
   keepAlive,
+  writeSampleBatches,
   writeSampleFacts,
   writeSampleStatistics,
   writeSampleWorker,
 } from '../../test/dashboard/support/live-account.js';
 import { fillAccount, type SampleAccount } from '../../test/dashboard/support/sample-account.js';
+import { POSITION } from '../../src/ledger/reads/batches.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../test/ledger/support/a-payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
@@ -89,8 +91,81 @@ const PAYOUT_OF_STATE: Readonly<Record<string, string>> = {
   sending: 'order%3A2049',
 };
 
+const SHOPS = ['affiliates-august', 'affiliates-september', 'refunds', 'salaries-september'];
+
+/** Batches of several sizes, which some payouts have left in each way. */
+async function enqueueBatches(account: SampleAccount): Promise<void> {
+  for (const [index, batch] of SHOPS.entries()) {
+    for (let number = 1; number <= 6 + 2 * index; number += 1) {
+      const payoutId = `${batch}:${number}`;
+      const given = {
+        amount: `${1_200 + 37 * number}.5`,
+        paymentId: 6,
+        batch,
+        reference: `Invoice ${2_026_000 + number}`,
+      };
+      if (index === SHOPS.length - 1 && number > 9) await account.enqueue(payoutId, given);
+      else if (number % 5 === 0)
+        await account.sendAs(payoutId, { kind: 'rejected', message: 'Invalid address' }, given);
+      else if (number === 9)
+        await account.sendAs(
+          payoutId,
+          { kind: 'unknown', reason: 'no response within 60000 ms; the request may have been paid' },
+          given,
+        );
+      else {
+        await account.sendAs(payoutId, { kind: 'accepted', txhash: `4f1d${index}e${number}a7c09b52d8830f6e12` }, given);
+        await account.ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '1' });
+      }
+    }
+  }
+  await account.ledger.change({
+    payoutId: 'refunds:5',
+    from: 'rejected',
+    to: 'cancelled',
+    by: 'ann',
+    reason: 'paid by other means',
+  });
+  await account.ledger.change({
+    payoutId: 'affiliates-september:5',
+    from: 'rejected',
+    to: 'queued',
+    by: 'bob',
+    reason: 'the address was corrected at the gateway',
+  });
+  await account.ledger.pause('ann', 'the gateway announced maintenance until 14:00');
+  await account.ledger.resume('ann', 'the gateway is back');
+}
+
 /** Every condition of an account that has a face of its own. */
 export const SCENES: readonly Scene[] = [
+  {
+    name: 'docs',
+    isSigned: true,
+    prepare: async (account) => {
+      await enqueueBatches(account);
+      await sendSome(account);
+      await prepareFull(account);
+      await writeSampleBatches(account, [...SHOPS, BATCH]);
+      // Redis's clock is not the sample's.
+      const countedAt = JSON.stringify(`${account.clock.wallNow() - 2_000}-0`);
+      await account.redis.hset(account.connection.keys.batches, { [POSITION]: countedAt });
+      return keepAlive(account, { sends: true });
+    },
+    pages: {
+      ...OVERVIEW,
+      payouts: 'payouts?state=',
+      selected: 'payouts?state=rejected&all=1',
+      payout: 'payouts/salaries-september:9',
+      held: 'held',
+      batches: 'batches',
+      batch: 'batch?name=affiliates-september',
+      activity: 'activity',
+      policy: 'policy',
+      audit: 'audit',
+      diagnostics: 'diagnostics',
+    },
+  },
   {
     name: 'sending',
     prepare: async (account) => {
@@ -105,8 +180,10 @@ export const SCENES: readonly Scene[] = [
       ...Object.fromEntries(Object.entries(PAYOUT_OF_STATE).map(([name, id]) => [`payout-${name}`, `payouts/${id}`])),
       'list-all': 'payouts?state=',
       batch: 'batch?name=september',
+      batches: 'batches',
       activity: 'activity',
       held: 'held',
+      diagnostics: 'diagnostics',
       policy: 'policy',
       audit: 'audit',
       'nothing-found': 'payouts?q=nothing',

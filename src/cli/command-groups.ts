@@ -31,12 +31,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     heading: 'Operator decisions:',
     commands: [
       {
-        usage: 'cancel [options] [payoutId]',
+        usage: 'cancel [options] [payoutIds...]',
         description: 'cancel payouts that are still queued, are held, or were rejected',
         load: async () => (await import('./commands/change-commands.js')).defineCancelCommand,
       },
       {
-        usage: 'retry [options] [payoutId]',
+        usage: 'retry [options] [payoutIds...]',
         description: 'put rejected payouts back into the queue',
         load: async () => (await import('./commands/change-commands.js')).defineRetryCommand,
       },

@@ -15,6 +15,7 @@ import {
   unavailablePage,
 } from './respond.js';
 import type { OverviewReader } from './overview/overview.js';
+import { createDiagnostics } from './overview/diagnostics-page.js';
 import { createOverview } from './overview/overview-page.js';
 import { AccountPoller } from '../operator/account-poller.js';
 import { accountHeadline } from '../operator/account-headline.js';
@@ -43,7 +44,7 @@ export function showAccount(
   const site = (request: Request): Site => {
     const { tone, headline } = accountHeadline(watch.observation);
     return {
-      ...toSite(request, connection.platformId, platformIds),
+      ...toSite(request, connection.platformId, platformIds, connection.clock.wallNow()),
       isSigned: files.keyringOf(connection.platformId) !== undefined,
       alarm: tone === 'bad' ? headline : undefined,
     };
@@ -62,6 +63,7 @@ export function showAccount(
   router.use(createFindPages(context));
   router.use(createControlPages(context));
   router.get('/payouts', createOverview(watch, reader, context));
+  router.get('/diagnostics', createDiagnostics(watch, context));
   router.use((request, response) => {
     context.notFound(request, response, 'Page not found.');
   });

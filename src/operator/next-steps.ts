@@ -18,24 +18,6 @@ export function nextSteps(
   return stepsOf(payout).map((step) => toText(step, platformId, options));
 }
 
-/** The one thing that lets a held payout go, with the command if an operator has to do it. */
-export function whatFrees(payout: Payout, platformId: number, options: AdviceOptions = {}): NextStep {
-  const { held } = payout;
-  const step = (when: string, name: string): NextStep => {
-    const command = stepsOf(payout).find((known) => known.command?.name === name)?.command;
-    return toText({ when, ...(command && { command }) }, platformId, options);
-  };
-  const byItself = held?.until === undefined ? '' : ', or by itself at that time';
-  if (held?.needs !== undefined) return step(`They approve it${byItself}.`, 'approve');
-  if (held?.kind === 'policy' && held.reason === 'wait') {
-    return { when: 'Nothing to do: it is sent by itself once its rule lets it pass.' };
-  }
-  if (held?.kind === 'policy') {
-    return step(`A change of the policy frees it${byItself}. If it is not to be paid, cancel it.`, 'cancel');
-  }
-  return step('Once the cause is gone, this queues it again; it is checked again before it is sent.', 'release');
-}
-
 interface Step {
   readonly when: string;
   readonly command?: Command;
@@ -183,7 +165,22 @@ export function batchSteps(
       command: { name: 'list', args: ['--batch', batch, '--state', 'unknown', '--all', '--csv'] },
     },
   ];
-  return steps.flatMap(({ state, ...step }) => (counts[state] > 0 ? [toText(step, platformId, options)] : []));
+  return steps.flatMap(({ state, when, command }) => {
+    if (counts[state] === 0) return [];
+    if (command?.name === 'list') return [toText({ when, command }, platformId, options)];
+    const lines =
+      command &&
+      [['--dry-run'], []].map((flags) => {
+        const { name, args } = command;
+        return formatCommand({ name, args: [...args.slice(0, 2), ...flags, ...args.slice(2)] }, platformId, options);
+      });
+    return [{ when, ...(lines && { command: toBlock(lines) }) }];
+  });
+}
+
+/** Commands that stop at the first one that fails, without ending the shell that they are pasted into. */
+export function toBlock(lines: readonly string[]): string {
+  return ['(set -e', ...lines.map((line) => `  ${line}`), ')'].join('\n');
 }
 
 function statusCommand(txhash: string | undefined): Pick<Step, 'command'> {

@@ -12,8 +12,8 @@ jest.setTimeout(120_000);
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const LOOKS = [
-  { width: 1440, height: 900, colorScheme: 'light' },
-  { width: 1440, height: 900, colorScheme: 'dark' },
+  { width: 1280, height: 900, colorScheme: 'light' },
+  { width: 1280, height: 900, colorScheme: 'dark' },
   { width: 390, height: 844, colorScheme: 'light' },
   { width: 390, height: 844, colorScheme: 'dark' },
 ] as const;
@@ -35,6 +35,11 @@ const PAGES = [
   'held',
   'held?kind=policy&rule=day&reason=wait',
   'held?rule=none',
+  'held?all=1',
+  'payouts?state=&all=1',
+  'payouts?range=day',
+  'batches',
+  'diagnostics',
   'activity',
   'policy',
   'audit',

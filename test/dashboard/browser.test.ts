@@ -95,7 +95,9 @@ describe.each(SCREENS)('on $name', (screen) => {
   it('shows the same payouts on the board, with links from a job to its payout', async () => {
     const { page, troubles } = await visit(screen);
     await page.goto(dashboard.url);
-    await page.getByRole('link', { name: 'Queues' }).click();
+    await page.getByRole('link', { name: 'Diagnostics' }).click();
+    await page.getByRole('link', { name: 'Bull Board' }).click();
+    await page.waitForURL('**/board/**');
     await page.goto(`${dashboard.url}board/queue/withdraw`);
     await page.getByText('order:2042 · 250 of 7/USD · failed').first().waitFor();
     await page.getByText('order/2044+a=b · 12.5 of 7/USD · unknown').first().waitFor();
@@ -111,7 +113,7 @@ describe.each(SCREENS)('on $name', (screen) => {
       await payout.locator('.history').waitFor();
       expect(await payout.getByRole('heading', { level: 1 }).innerText()).toBe(payoutId);
     }
-    await page.getByRole('link', { name: 'To the payouts' }).click();
+    await page.getByRole('link', { name: 'Back to the payouts', exact: true }).click();
     await page.waitForURL(`${dashboard.url}payouts`);
     expect(troubles).toEqual([]);
     await page.context().close();

@@ -136,9 +136,9 @@ describe('the overview', () => {
       await redis.hset(connection.keys.workers, name, JSON.stringify(report));
     }
     await redis.hset(connection.keys.sender, 'owner', 'worker-a:4711:abc');
-    const text = await readText();
-    expect(text).toContain('worker-b:5 Role refused Why its journal is damaged');
-    expect(text).toMatch(/worker-c:6 Role silent Why no sign of life for 10 min/);
+    const text = await readText('/diagnostics');
+    expect(text).toContain('worker-b:5 refused its journal is damaged');
+    expect(text).toMatch(/worker-c:6 silent no sign of life for 10 min/);
     const headline = 'Gateway down The last 3 attempts ended before anything was sent: No connection to the gateway.';
     const beating = setInterval(() => void redis.hincrby(connection.keys.sender, 'beat', 1), 300);
     try {

@@ -78,6 +78,12 @@ it('is paid only where it was: rejected, cancelled and unknown payouts are not d
   expect({ left, amount: sums[0]?.amount }).toEqual({ left: 1, amount: '3' });
 });
 
+it('adds up the states of a part in one currency', async () => {
+  await account.sendAs('u', { kind: 'unknown', reason: 'empty' }, { batch: 'b', amount: '3' });
+  await account.enqueue('q', { batch: 'b', amount: '4' });
+  expect(progressOf(await summary()).left).toMatchObject({ count: 2, sums: [{ count: 2, amount: '7' }] });
+});
+
 it('says who enqueued it, when, and how many payouts are before it', async () => {
   await enqueue(3, 'before');
   await account.ledger.enqueue([

@@ -30,7 +30,10 @@ describe('with a keyring', () => {
     const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, 1])) as Record<PayoutState, number>;
     const commands = batchSteps('a --reason b', counts, 7, SIGNED).map(({ command }) => command);
     expect(commands.filter((command) => command?.includes('--key'))).toEqual([
-      "payouts retry --account 7 --batch 'a --reason b' --key FILE --reason WHY",
+      `(set -e
+  payouts retry --account 7 --batch 'a --reason b' --dry-run --key FILE --reason WHY
+  payouts retry --account 7 --batch 'a --reason b' --key FILE --reason WHY
+)`,
     ]);
   });
 

@@ -51,13 +51,16 @@ same command continues after a stop, and leaves a payout that it changed before 
 const NO_REASON = 'no reason given';
 
 export function defineCancelCommand(command: Command, context: CliContext): void {
-  addChoiceOptions(command.argument('[payoutId]', 'the payout; without it those that the options choose'), CANCEL);
+  addChoiceOptions(
+    command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'),
+    CANCEL,
+  );
   addActorOptions(command, NO_REASON);
   addChange(command, context, CANCEL).addHelpText(
     'after',
     help(
       `Cancels only what may not have been paid: queued, held or rejected (otherwise exit code 4).${MANY_HELP}`,
-      'payouts cancel invoice-77 --reason "paid by other means"',
+      'payouts cancel invoice-77 invoice-78 --reason "paid by other means"',
       'payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"',
       'payouts cancel --state rejected --message "wrong address" --reason "the recipients know"',
     ),
@@ -65,7 +68,10 @@ export function defineCancelCommand(command: Command, context: CliContext): void
 }
 
 export function defineRetryCommand(command: Command, context: CliContext): void {
-  addChoiceOptions(command.argument('[payoutId]', 'the payout; without it those that the options choose'), RETRY);
+  addChoiceOptions(
+    command.argument('[payoutIds...]', 'the payouts; without them those that the options choose'),
+    RETRY,
+  );
   addActorOptions(addSigningOptions(command));
   addChange(command, context, RETRY).addHelpText(
     'after',

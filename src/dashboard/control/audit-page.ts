@@ -1,5 +1,5 @@
 import { formatMicros } from '../../control/policy/values.js';
-import { formatMoney } from '../../base/format.js';
+import { formatAmount, formatMoney } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { PayoutState } from '../../ledger/states.js';
@@ -7,7 +7,7 @@ import type { ApprovalView } from '../../control/approvals/approvable-payout.js'
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutPath, stateBadge } from '../layout/payout-table.js';
-import { heading, pager, type Shown, table, tableCell, txhashView, utcTime } from '../layout/pieces.js';
+import { heading, pager, type Shown, table, tableCell, textCell, txhashView, utcTime } from '../layout/pieces.js';
 import { checkSigner, type SignerView, whoSaid, type WhoSaid } from './payout-control.js';
 
 interface AuditList {
@@ -28,12 +28,12 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
     html`${heading('Audit', 'sends, who signed and approved them, their outcomes · newest first')}
       <section class="card" aria-label="What this page is worth">
         <p>
-          All of this is what Redis says, and who can write to Redis can alter it. The proof is the send journal:
+          This is what Redis says, and someone who can write to Redis can alter it. The proof is the send journal:
           <code>payouts audit verify</code> on the worker’s host checks every line,
           <code>payouts audit export</code> prints each send with its policy’s hash.
           ${hasKeyring ? 'Signatures and approvals were verified with the keyring of this dashboard, as of the begin of each send.' : 'This dashboard has no keyring (PAYOUT_KEYS_FILE): nothing is verified.'}
         </p>
-        ${report !== undefined && html`<p>The policy that counts now, says the worker: <span class="mono">${report.hash.slice(0, 12)}</span></p>`}
+        ${report !== undefined && html`<p>The policy in use, as the worker reports it: <span class="mono">${report.hash.slice(0, 12)}</span></p>`}
       </section>
       ${
         rows.length > 0
@@ -46,7 +46,7 @@ export function auditPage(site: Site, list: AuditList, shown: Shown): string {
   );
 }
 
-const COLUMNS = ['Sent', 'Payout', 'Amount', 'Signed by', 'Approved by', 'Outcome', 'txhash'];
+const COLUMNS = ['Sent', 'Payout', '#Amount', 'Signed by', 'Approved by', 'Outcome', 'txhash'];
 
 function sendsTable(site: Site, rows: readonly AuditRow[], shown: Shown): Html {
   return table(
@@ -59,32 +59,32 @@ function sendsTable(site: Site, rows: readonly AuditRow[], shown: Shown): Html {
 function sendRow({ base }: Site, { payoutId, at, sent }: AuditRow, shown: Shown): Html {
   const link = html`<a href="${base}${payoutPath(payoutId)}">${payoutId}</a>`;
   return html`<tr>
-    ${tableCell('Sent', 'time', utcTime(at))} ${tableCell('Payout', 'id', link)}
-    ${sent === undefined ? tableCell('Outcome', '', 'no longer in the ledger') : sentCells(sent, shown)}
+    ${tableCell('', utcTime(at))} ${tableCell('id', link)}
+    ${sent === undefined ? tableCell('', 'no longer in the ledger') : sentCells(sent, shown)}
   </tr>`;
 }
 
 function sentCells({ payout, signer, said, usd, outcome, txhash }: SentPayout, { currencies, explorers }: Shown): Html {
   const { amount, paymentId } = payout;
   const money = html`<strong>${formatMoney(amount, paymentId, currencies)}</strong>
-    ${usd !== undefined && html`<span class="quiet line">${usd} USD at its begin</span>`}`;
+    ${usd !== undefined && html`<span class="quiet" title="when its send began">${formatAmount(usd, 'USD')}</span>`}`;
   const approvers = [...said.approvedBy, ...said.unverified.map((key) => `key ${key}, not verified`)];
-  return html`${tableCell('Amount', 'money', money)} ${tableCell('Signed by', 'who', signerView(signer))}
-  ${tableCell('Approved by', 'who', approvers.length === 0 ? undefined : html`<bdi>${approvers.join(', ')}</bdi>`)}
-  ${tableCell('Outcome', '', outcome === undefined ? 'taken back, not sent' : stateBadge(outcome))}
-  ${tableCell('txhash', 'code', txhash && txhashView(txhash, payout, explorers, true))}`;
+  return html`${tableCell('number', money)} ${textCell(signerText(signer))}
+  ${textCell(approvers.length === 0 ? undefined : approvers.join(', '))}
+  ${tableCell('', outcome === undefined ? 'taken back, not sent' : stateBadge(outcome))}
+  ${tableCell('', txhash && txhashView(txhash, payout, explorers, true))}`;
 }
 
-function signerView(signer: SignerView): Html | undefined {
+function signerText(signer: SignerView): string | undefined {
   switch (signer.kind) {
     case 'unsigned':
       return undefined;
     case 'unjudged':
-      return html`<bdi>key ${signer.key}, not verified</bdi>`;
+      return `key ${signer.key}, not verified`;
     case 'verified':
-      return html`<bdi>${signer.person} (${signer.key})</bdi>`;
+      return `${signer.person} (${signer.key})`;
     case 'refused':
-      return html`<bdi>key ${signer.key} does not count: ${signer.message}</bdi>`;
+      return `key ${signer.key} does not count: ${signer.message}`;
   }
 }
 

@@ -8,6 +8,7 @@ import { type BegunSend, readSends } from '../../ledger/reads/read-audited.js';
 import { readBegunSpends } from '../../ledger/reads/read-spends.js';
 import { heldPage } from '../held/held-page.js';
 import { findHeld, readHeldQuery } from '../held/held-query.js';
+import { readPicked } from '../layout/selection.js';
 import type { PageContext } from '../page-context.js';
 import { auditPage, type AuditRow, toAuditRow } from './audit-page.js';
 import { whoSaid } from './payout-control.js';
@@ -43,7 +44,10 @@ async function showHeld(context: PageContext, request: Request, response: Respon
     context.shown(),
   ]);
   const view = context.viewAt(shown.wallNow);
-  const list = { query, page, total: stats.held, report, whoSaid: (payout: Payout) => whoSaid(payout, view) };
+  const list = {
+    ...{ query, page, total: stats.held, report, picked: readPicked(request.query) },
+    whoSaid: (payout: Payout) => whoSaid(payout, view),
+  };
   response.send(heldPage(context.site(request), list, shown));
 }
 

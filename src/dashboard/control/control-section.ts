@@ -9,7 +9,7 @@ export function controlSection(payout: Payout, { signer, asOf, approvals, rules 
   return html`<section class="card control">
     <h2>Signed and approved</h2>
     <p>${signerText(payout, signer)}</p>
-    ${asOf !== undefined && html`<p class="quiet">Judged as of the begin of its last send, ${utcTime(asOf)}.</p>`}
+    ${asOf !== undefined && html`<p class="quiet">Checked as of the begin of its last send, ${utcTime(asOf)}.</p>`}
     ${
       approvals.length > 0 &&
       html`<ul class="approvals">
@@ -52,15 +52,15 @@ function approvalItem({ approval, person, message, reason }: ShownApproval): Htm
 function rulesView(rules: RulesView): Html {
   if (rules.kind === 'no_file') {
     return html`<p>
-      This dashboard has no policy (<code>PAYOUT_POLICY_FILE</code>), so it cannot say what each rule says. Why the
-      payout is held now, if it is, is what the worker found last.
+      This dashboard has no policy (<code>PAYOUT_POLICY_FILE</code>), so it cannot check the rules. If the payout is
+      held, the reason shown is what the worker found last.
     </p>`;
   }
   if (rules.kind === 'unusable') return html`<p><bdi>${rules.message}</bdi></p>`;
   const { decision, verdicts, unverified, unknown, hash, otherHash } = rules;
   return html`<p>By the rules, the payout ${describeVerdict(decision.verdict)}.</p>
     ${unverified !== undefined && html`<p><strong>Its signature does not count, so it is held whatever the rules say.</strong></p>`}
-    ${otherHash !== undefined && html`<p class="trouble">The worker that sends says that it has another policy: <bdi class="mono">${otherHash.slice(0, 12)}</bdi>.</p>`}
+    ${otherHash !== undefined && html`<p class="trouble">The sending worker reports another policy: <bdi class="mono">${otherHash.slice(0, 12)}</bdi>.</p>`}
     ${table(
       'What each rule says of the payout',
       ['Rule', 'What it means', 'The payout'],
@@ -68,8 +68,7 @@ function rulesView(rules: RulesView): Html {
         ({ rule, meaning, text, verdict }) =>
           html`<tr class="${verdict === undefined || verdict.kind === 'send' ? 'passes' : 'holding'}">
             <th scope="row"><bdi>${rule}</bdi></th>
-            ${tableCell('Means', '', html`<bdi>${meaning}</bdi>`)}
-            ${tableCell('The payout', '', html`<bdi>${text}</bdi>`)}
+            ${tableCell('wraps', html`<bdi>${meaning}</bdi>`)} ${tableCell('wraps', html`<bdi>${text}</bdi>`)}
           </tr>`,
       ),
     )}

@@ -1,5 +1,5 @@
 import { formatSpan } from '../../control/policy/values.js';
-import { formatCount, formatDuration } from '../../base/format.js';
+import { formatAmount, formatCount, formatDuration } from '../../base/format.js';
 import {
   type BucketUsage,
   describeRates,
@@ -74,7 +74,7 @@ const MEANING: Readonly<Record<string, string>> = {
 function windowsTable(rules: readonly RuleUsage[]): Html {
   return table(
     'How much of each window is used',
-    ['Rule', 'Counted for', 'Used', 'Spent', 'Wanted by what waits'],
+    ['Rule', 'Counted for', 'Used', '#Spent', '#Wanted by what waits'],
     rules.flatMap((rule) => rule.buckets.map((bucket) => windowRow(rule, bucket))),
   );
 }
@@ -86,9 +86,9 @@ function windowRow({ rule, unit, limit, withinMs, unknown }: RuleUsage, usage: B
   const label = `${rule}${bucket === '' ? '' : ` for ${bucket}`}: ${percent} used`;
   return html`<tr data-key="${rule} ${bucket}">
     <th scope="row">${rule}</th>
-    ${tableCell('Counted for', 'mono', bucket === '' ? 'everything' : bucket)}
-    ${tableCell('Used', '', html`<meter min="0" max="1" high="0.8" optimum="0" value="${ratio}" aria-label="${label}"></meter> ${percent}`)}
-    ${tableCell('Spent', 'number', unknown ?? `${spent} of ${limit}${name} in ${formatSpan(withinMs)}`)}
-    ${tableCell('Wanted', 'number', Number(wanted) === 0 ? undefined : `${wanted}${name}`)}
+    ${tableCell('mono', bucket === '' ? 'everything' : bucket)}
+    ${tableCell('', html`<meter min="0" max="1" high="0.8" optimum="0" value="${ratio}" aria-label="${label}"></meter> ${percent}`)}
+    ${tableCell('number', unknown ?? `${formatAmount(spent)} of ${formatAmount(limit)}${name} in ${formatSpan(withinMs)}`)}
+    ${tableCell('number', Number(wanted) === 0 ? undefined : `${formatAmount(wanted)}${name}`)}
   </tr>`;
 }

@@ -1,22 +1,12 @@
-import { formatCount, formatMoney } from '../../base/format.js';
+import { formatCount } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
-import { whatFrees } from '../../operator/next-steps.js';
 import type { WhoSaid } from '../control/payout-control.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
-import { payoutPath } from '../layout/payout-table.js';
-import {
-  commandLine,
-  copyButton,
-  dataList,
-  heading,
-  pager,
-  relativeTime,
-  type Shown,
-  usdWorth,
-  utcTime,
-} from '../layout/pieces.js';
+import { ADDRESS, AGE, AMOUNT, type Column, payoutTable, REFERENCE } from '../layout/payout-table.js';
+import { heading, pager, type Shown, storedTime, usdWorth } from '../layout/pieces.js';
+import { type Picked, selectable } from '../layout/selection.js';
 import { type HeldFilter, type HeldPage, heldPath, type HeldQuery, isFiltered } from './held-query.js';
 
 interface HeldList {
@@ -25,27 +15,64 @@ interface HeldList {
   readonly total: number;
   readonly report: PolicyReport | undefined;
   readonly whoSaid: (payout: Payout) => WhoSaid;
+  readonly picked: Picked | undefined;
 }
 
 export function heldPage(site: Site, list: HeldList, shown: Shown): string {
-  const { query, page, total, whoSaid } = list;
+  const { query, page, total, whoSaid, picked } = list;
+  const { payouts, unreadable } = page;
   return layout(
     site,
     { title: 'Held payouts', current: 'held' },
     html`${heading('Held', `${formatCount(total, 'payout')} not sent, and why · the first one held at the top`)}
-      ${total === 0 ? undefined : groups(site, list)}
-      <section class="list" aria-label="Held payouts">
-        ${page.unreadable.map((message) => html`<p class="card bad"><bdi>${message}</bdi></p>`)}
-        ${
-          page.payouts.length === 0
-            ? html`<p class="card quiet">${nothingText(query, page, total)}</p>`
-            : html`<ol class="holds">
-                ${page.payouts.map((payout) => heldItem(site, payout, whoSaid(payout), shown))}
-              </ol>`
-        }
-        ${pagerOf(site, query, page)}
-      </section>`,
+    ${total === 0 ? undefined : groups(site, list)}
+    ${unreadable.map((message) => html`<p class="card bad"><bdi>${message}</bdi></p>`)}
+    ${
+      payouts.length === 0
+        ? html`<p class="card quiet">${nothingText(query, page, total)}</p>`
+        : selectable(site, heldPath(query.filter, query.after), payouts, picked, (ids) =>
+            payoutTable(site, payouts, shown, { caption: 'Held payouts', columns: columnsOf(whoSaid), picked: ids }),
+          )
+    }
+    ${pagerOf(site, query, page)}`,
   );
+}
+
+function columnsOf(whoSaid: HeldList['whoSaid']): readonly Column[] {
+  return [
+    AMOUNT,
+    { title: 'Held by', cell: ({ held }) => holdName(held) },
+    { title: 'Why', cell: ({ held }) => held?.message ?? 'not known' },
+    { title: 'To be sent, it needs', cell: neededFor },
+    { title: 'Who said what', cell: (payout) => describeSaid(whoSaid(payout)) },
+    { title: 'Until', cell: ({ held }) => held?.until && storedTime(held.until) },
+    ADDRESS,
+    REFERENCE,
+    { title: 'Worth', className: 'number', cell: worthOf },
+    AGE,
+  ];
+}
+
+const worthOf: Column['cell'] = ({ amount, paymentId }, { currencies }) => {
+  const worth = usdWorth(amount, paymentId, currencies);
+  return worth === undefined ? undefined : html`<span class="quiet">${worth}</span>`;
+};
+
+function neededFor({ held }: Payout): Html {
+  const { needs, kind, reason } = held ?? {};
+  if (needs !== undefined) return html`<bdi>${needs.persons} more of ${needs.by} to approve it</bdi>`;
+  if (kind !== 'policy') return html`its cause removed, then a release`;
+  return reason === 'wait' ? html`nothing: it is sent when there is room` : html`a change of the policy`;
+}
+
+function describeSaid({ approvedBy, rejectedBy, refused, unverified }: WhoSaid): string | undefined {
+  const said = [
+    ...approvedBy.map((person) => `${person} approved`),
+    ...rejectedBy.map((person) => `${person} rejected`),
+    ...refused.map(({ by, message }) => `key ${by} does not count: ${message}`),
+    ...unverified.map((key) => `key ${key}: not verified, this dashboard has no keyring`),
+  ];
+  return said.length === 0 ? undefined : said.join(' · ');
 }
 
 /** Each kind of hold, as a link. Counts exist only for the policy's holds, from the worker. */
@@ -92,59 +119,10 @@ function pagerOf({ base }: Site, { filter, after }: HeldQuery, { payouts, next, 
   return pager(first, next && `${base}${heldPath(filter, next)}`, 'Next page', before);
 }
 
-function heldItem(site: Site, payout: Payout, said: WhoSaid, { currencies, wallNow }: Shown): Html {
-  const { payoutId, amount, paymentId, addressTo, reference, held, updatedAt } = payout;
-  const { when, command } = whatFrees(payout, site.platformId, site);
-  const worth = usdWorth(amount, paymentId, currencies);
-  const until = held?.until;
-  const rows: Parameters<typeof dataList>[0] = [
-    [
-      'Amount',
-      html`<strong>${formatMoney(amount, paymentId, currencies)}</strong> <span class="quiet">${worth}</span>`,
-    ],
-    ['To', html`<bdi class="mono">${addressTo}</bdi>${copyButton(addressTo, `address of ${payoutId}`)}`],
-    ['Reference', reference],
-    ['Why', held?.message ?? 'not known'],
-    [
-      'Until',
-      isTime(until) ? html`${utcTime(until)} <span class="quiet">(${relativeTime(until, wallNow)})</span>` : undefined,
-    ],
-    ['Held for', relativeTime(updatedAt, wallNow)],
-    ['Approved by', approvedBy(payout, said)],
-    ['Rejected by', said.rejectedBy.join(', ') || undefined],
-    ['Does not count', doesNotCount(said)],
-    ['What frees it', html`${when}${command && commandLine(command)}`],
-  ];
-  return html`<li class="card" data-key="${payoutId}">
-    <h2><a class="mono" href="${site.base}${payoutPath(payoutId)}">${payoutId}</a></h2>
-    <p class="quiet"><bdi>${holdName(held)}</bdi></p>
-    ${dataList(rows)}
-  </li>`;
-}
-
-/** Redis may hold any text in place of a time. */
-function isTime(text: string | undefined): text is string {
-  return text !== undefined && !Number.isNaN(Date.parse(text));
-}
-
-function approvedBy({ held }: Payout, { approvedBy: persons, unverified }: WhoSaid): Html | undefined {
-  const needs = held?.needs;
-  if (needs === undefined && persons.length === 0 && unverified.length === 0) return undefined;
-  const missing = needs && `${needs.persons} more ${needs.persons === 1 ? 'person' : 'people'} of ${needs.by} needed`;
-  const keys = unverified.length === 0 ? undefined : `said by ${unverified.join(', ')}, not verified: no keyring here`;
-  return html`<bdi>${persons.length === 0 ? 'nobody so far' : persons.join(', ')}</bdi>
-    <span class="quiet"><bdi>${[missing, keys].filter((part) => part !== undefined).join(' · ')}</bdi></span>`;
-}
-
-function doesNotCount({ refused }: WhoSaid): Html | undefined {
-  if (refused.length === 0) return undefined;
-  return html`${refused.map(({ by, message }) => html`<span class="line"><bdi>key ${by}: ${message}</bdi></span>`)}`;
-}
-
 const VERDICTS: Readonly<Record<string, string>> = {
   approve: 'needs approval',
   wait: 'waits',
-  refuse: 'held until the policy changes',
+  refuse: 'refuses',
 };
 
 const KINDS: Readonly<Record<string, string>> = {

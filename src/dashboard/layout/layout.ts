@@ -1,11 +1,12 @@
 import type { Request } from 'express';
 import { html, type Html } from './html.js';
+import { utcTime } from './pieces.js';
 
 interface PageOptions {
   readonly title: string;
   readonly search?: string;
   /** The navigation's current page. @defaultValue none */
-  readonly current?: 'overview' | 'list' | 'held' | 'activity' | 'policy' | 'audit';
+  readonly current?: 'overview' | 'list' | 'held' | 'batches' | 'activity' | 'policy' | 'audit' | 'diagnostics';
   /** How often the page updates itself, in ms. @defaultValue never */
   readonly refreshMs?: number;
   /** Whether the page itself shows why the account does not send. @defaultValue false */
@@ -48,7 +49,7 @@ export function layout(
         <div id="alarm">${account !== undefined && alarm !== undefined ? alarmView(account, alarm) : undefined}</div>
         <p id="stale" class="stale-notice" role="alert" hidden></p>
         <main class="wrap" id="content" tabindex="-1" ${refreshMs !== undefined && html`data-live="${refreshMs}"`}>
-          ${content}
+          ${asOf(site, refreshMs)} ${content}
         </main>
         <footer class="wrap foot">
           Times are in <span data-zone>UTC</span>. <button type="button" data-times></button>
@@ -56,6 +57,14 @@ export function layout(
       </body>
     </html>`;
   return page.text;
+}
+
+/** Says of each page how old it is: at night nobody should trust a page that was opened in the evening. */
+function asOf({ now }: DashboardSite, refreshMs: number | undefined): Html {
+  const time = utcTime(new Date(now).toISOString());
+  return refreshMs === undefined
+    ? html`<p class="as-of">as of ${time} · <a href="">Reload</a></p>`
+    : html`<p class="as-of">live · as of ${time}</p>`;
 }
 
 function alarmView({ base }: Site, alarm: string): Html {
@@ -76,16 +85,16 @@ function navigation({ base }: Site, { search, current }: { search: string; curre
     html`<a href="${base}${path}" ${page === current ? html`aria-current="page"` : undefined}>${text}</a>`;
   return html`<nav aria-label="Account">
       ${link('overview', '/payouts', 'Overview')} ${link('list', '/payouts?state=', 'Payouts')}
-      ${link('held', '/held', 'Held')} ${link('activity', '/activity', 'Activity')}
-      ${link('policy', '/policy', 'Policy')} ${link('audit', '/audit', 'Audit')}
-      <a href="${base}/board/">Queues</a>
+      ${link('held', '/held', 'Held')} ${link('batches', '/batches', 'Batches')}
+      ${link('activity', '/activity', 'Activity')} ${link('policy', '/policy', 'Policy')}
+      ${link('audit', '/audit', 'Audit')} ${link('diagnostics', '/diagnostics', 'Diagnostics')}
     </nav>
     <form class="search" action="${base}/payouts" role="search">
       <input
         type="search"
         name="q"
         value="${search}"
-        placeholder="payoutId, txhash, address, amount …"
+        placeholder="payoutId, txhash …"
         aria-label="Find by payoutId, txhash, batch, address, amount, day or reference"
         maxlength="256"
         autocomplete="off"
@@ -122,6 +131,8 @@ function accountSwitch(site: Site | DashboardSite): Html {
 export interface DashboardSite {
   readonly root: string;
   readonly platformIds: readonly number[];
+  /** When the page is made: wall clock, ms. */
+  readonly now: number;
 }
 
 export interface Site extends DashboardSite {
@@ -142,7 +153,8 @@ export function toSite(
   { baseUrl }: Pick<Request, 'baseUrl'>,
   platformId: number,
   platformIds: readonly number[],
+  now: number,
 ): Site {
   const path = accountPath(platformIds, platformId);
-  return { root: baseUrl.slice(0, baseUrl.length - path.length), base: baseUrl, platformId, platformIds };
+  return { root: baseUrl.slice(0, baseUrl.length - path.length), base: baseUrl, platformId, platformIds, now };
 }

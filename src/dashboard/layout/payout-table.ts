@@ -3,85 +3,91 @@ import { lastMessage, type Payout } from '../../ledger/payout.js';
 import { type PayoutState, STATE_TONE } from '../../ledger/states.js';
 import { html, type Html } from './html.js';
 import type { Site } from './layout.js';
-import { copyButton, relativeTime, type Shown, tableCell, txhashView, utcTime, table } from './pieces.js';
+import { copyButton, relativeTime, type Shown, table, tableCell, textCell, txhashView, utcTime } from './pieces.js';
+import { pickBox } from './selection.js';
 
-interface Column {
+export interface Column {
   readonly title: string;
-  readonly className: string;
+  readonly className?: string;
+  /** Without it, a column is shown if a payout has a value for it. */
   readonly isShown?: (payouts: readonly Payout[]) => boolean;
+  /** A text is cut to one line. */
   readonly cell: (payout: Payout, shown: Shown) => Html | string | undefined;
 }
 
-/** A column without values is omitted. */
+export const ADDRESS: Column = {
+  title: 'To',
+  cell: ({ payoutId, addressTo }) =>
+    html`<bdi class="mono" title="${addressTo}">${shorten(addressTo)}</bdi
+      >${copyButton(addressTo, `address of ${payoutId}`)}`,
+};
+
+export const AMOUNT: Column = {
+  title: 'Amount',
+  className: 'number',
+  cell: ({ amount, paymentId }, { currencies }) => html`<strong>${formatMoney(amount, paymentId, currencies)}</strong>`,
+};
+
+export const REFERENCE: Column = { title: 'Reference', cell: ({ reference }) => reference };
+
+export const AGE: Column = {
+  title: 'For',
+  className: 'number',
+  cell: ({ updatedAt }, { wallNow }) => relativeTime(updatedAt, wallNow),
+};
+
+export const STATE: Column = { title: 'State', cell: ({ state }) => stateBadge(state) };
+
+export const MESSAGE: Column = { title: 'Last message', cell: lastMessage };
+
 const COLUMNS: readonly Column[] = [
-  {
-    title: 'State',
-    className: 'state',
-    isShown: (payouts) => new Set(payouts.map(({ state }) => state)).size > 1,
-    cell: ({ state }) => stateBadge(state),
-  },
-  {
-    title: 'Amount',
-    className: 'number money',
-    cell: ({ amount, paymentId }, { currencies }) =>
-      html`<strong>${formatMoney(amount, paymentId, currencies)}</strong>`,
-  },
-  {
-    title: 'To',
-    className: 'code',
-    cell: ({ payoutId, addressTo }) =>
-      html`<bdi class="mono" title="${addressTo}">${shorten(addressTo)}</bdi
-        >${copyButton(addressTo, `address of ${payoutId}`)}`,
-  },
+  { ...STATE, isShown: (payouts) => new Set(payouts.map(({ state }) => state)).size > 1 },
+  AMOUNT,
+  ADDRESS,
+  REFERENCE,
   {
     title: 'txhash',
-    className: 'code',
-    isShown: (payouts) => payouts.some(({ txhash }) => txhash !== undefined),
     cell: (payout, { explorers }) => payout.txhash && txhashView(payout.txhash, payout, explorers, true),
   },
-  {
-    title: 'Scheduled for',
-    className: 'time',
-    isShown: (payouts) => payouts.some(({ notBefore }) => notBefore !== undefined),
-    cell: ({ notBefore }) => notBefore && utcTime(notBefore),
-  },
-  {
-    title: 'Last message',
-    className: 'last-message',
-    isShown: (payouts) => payouts.some((payout) => lastMessage(payout) !== undefined),
-    cell: (payout) => {
-      const message = lastMessage(payout);
-      return message && html`<bdi>${message}</bdi>`;
-    },
-  },
-  {
-    title: 'In this state',
-    className: 'number',
-    cell: ({ updatedAt }, { wallNow }) => relativeTime(updatedAt, wallNow),
-  },
+  { title: 'Scheduled for', cell: ({ notBefore }) => notBefore && utcTime(notBefore) },
+  MESSAGE,
+  AGE,
 ];
 
-/** @param caption - what the payouts share, for screen readers */
-export function payoutTable({ base }: Site, payouts: readonly Payout[], shown: Shown, caption: string): Html {
-  const columns = COLUMNS.filter(({ isShown }) => isShown?.(payouts) ?? true);
-  return table(
-    caption,
-    ['Payout', ...columns.map(({ title, className }) => (className.includes('number') ? `#${title}` : title))],
-    payouts.map(
-      (payout) =>
-        html`<tr>
-          ${payoutCell(base, payout)}
-          ${columns.map(({ title, className, cell }) => tableCell(title, className, cell(payout, shown)))}
-        </tr>`,
-    ),
-  );
+interface PayoutTableOptions {
+  /** What the payouts share, for screen readers. */
+  readonly caption: string;
+  readonly columns?: readonly Column[];
+  /** The ids of the payouts that are selected; undefined if none can be. */
+  readonly picked?: ReadonlySet<string>;
 }
 
-function payoutCell(base: string, { payoutId, reference }: Payout): Html {
-  return html`<th scope="row" class="id">
-    <a href="${base}${payoutPath(payoutId)}">${payoutId}</a>
-    ${reference !== undefined && html`<bdi class="quiet line">${reference}</bdi>`}
-  </th>`;
+/** One line a payout. */
+export function payoutTable(
+  { base }: Site,
+  payouts: readonly Payout[],
+  shown: Shown,
+  { caption, columns: all = COLUMNS, picked }: PayoutTableOptions,
+): Html {
+  const columns = all.filter(
+    ({ isShown, cell }) => isShown?.(payouts) ?? payouts.some((payout) => cell(payout, shown) !== undefined),
+  );
+  const heads = columns.map(({ title, className }) => (className === 'number' ? `#${title}` : title));
+  return table(
+    caption,
+    [...(picked === undefined ? [] : ['']), 'Payout', ...heads],
+    payouts.map((payout) => {
+      const { payoutId } = payout;
+      return html`<tr data-key="${payoutId}">
+        ${picked && pickBox(payoutId, picked.has(payoutId))}
+        <th scope="row" class="id"><a href="${base}${payoutPath(payoutId)}">${payoutId}</a></th>
+        ${columns.map(({ className = '', cell }) => {
+          const value = cell(payout, shown);
+          return typeof value === 'string' ? textCell(value) : tableCell(className, value);
+        })}
+      </tr>`;
+    }),
+  );
 }
 
 export function stateBadge(state: PayoutState): Html {

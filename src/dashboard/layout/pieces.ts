@@ -1,6 +1,6 @@
 import { formatMicros, worthInMicros } from '../../control/policy/values.js';
 import { amountField } from '../../base/fields.js';
-import { formatDuration, formatTimeUtc, shorten } from '../../base/format.js';
+import { formatAmount, formatDuration, formatTimeUtc, shorten } from '../../base/format.js';
 import type { Payout } from '../../ledger/payout.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NextStep } from '../../operator/next-steps.js';
@@ -54,37 +54,41 @@ export function pager(
   </nav>`;
 }
 
-/** @param titles - of the columns; `#` before the title of a column of numbers */
+/**
+ * A table of one line a row, which scrolls inside its box.
+ * @param titles - of the columns; `#` before the title of a column of numbers, `` for one of check boxes
+ */
 export function table(caption: string, titles: readonly string[], rows: readonly Html[]): Html {
   const heads = titles.map((title) =>
-    title.startsWith('#')
-      ? html`<th scope="col" class="number">${title.slice(1)}</th>`
-      : html`<th scope="col">${title}</th>`,
+    title === ''
+      ? html`<td class="pick"></td>`
+      : title.startsWith('#')
+        ? html`<th scope="col" class="number">${title.slice(1)}</th>`
+        : html`<th scope="col">${title}</th>`,
   );
-  return html`<table>
-    <caption class="unseen">
-      ${caption}
-    </caption>
-    <thead>
-      <tr>
-        ${heads}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows}
-    </tbody>
-  </table>`;
+  return html`<div class="box" role="region" aria-label="${caption}" tabindex="0">
+    <table>
+      <thead>
+        <tr>
+          ${heads}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
 }
 
-/**
- * A table cell, or on a narrow screen a labelled line of a card.
- * @param content - an empty cell shows a dash, and is left out of a card
- */
-export function tableCell(label: string, className: string, content: Html | string | number | undefined): Html {
-  return html`<td class="${className}${content === undefined ? ' empty' : ''}">
-    <span class="label">${label}</span>
-    <span class="value">${content ?? html`<span class="quiet" aria-hidden="true">–</span>`}</span>
-  </td>`;
+/** @param content - an empty cell shows a dash */
+export function tableCell(className: string, content: Html | string | number | undefined): Html {
+  return html`<td class="${className}">${content ?? html`<span class="quiet" aria-hidden="true">–</span>`}</td>`;
+}
+
+/** A cell of free text, cut to one line; the whole is its title. */
+export function textCell(text: string | undefined): Html {
+  if (text === undefined) return tableCell('', undefined);
+  return html`<td class="text" title="${text}"><bdi>${text}</bdi></td>`;
 }
 
 /** A time in UTC. The script adds the reader's local time, and can show that instead. */
@@ -107,7 +111,7 @@ export function relativeTime(iso: string, wallNow: number): Html {
 const CENT = 10_000n;
 
 /**
- * The worth by the gateway's cached rate, for people: `≈ 2500.00 USD`.
+ * The worth by the gateway's cached rate, for people: `≈ 2,500.00 USD`.
  * @returns undefined if the rate is unknown, or the amount was altered to an invalid one
  */
 export function usdWorth(amount: string, paymentId: number, currencies: readonly Currency[]): string | undefined {
@@ -115,7 +119,7 @@ export function usdWorth(amount: string, paymentId: number, currencies: readonly
   const isUsable = amountField.safeParse(amount).success && amountField.safeParse(usdRate).success;
   if (!isUsable || usdRate === undefined) return undefined;
   const micros = worthInMicros(amount, usdRate);
-  return `≈ ${formatMicros(((micros + CENT - 1n) / CENT) * CENT)} USD`;
+  return `≈ ${formatAmount(formatMicros(((micros + CENT - 1n) / CENT) * CENT), 'USD')}`;
 }
 
 const ICON = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
@@ -138,11 +142,14 @@ export function copyButton(text: string, what: string): Html {
   </button>`;
 }
 
-/** A command; one click selects all of it. */
+/** A command, or a block of several lines; one click selects all of it. */
 export function commandLine(command: string): Html {
-  const words = command.split(' ').map((word, index) => html`${index === 0 ? '' : ' '}<span>${word}</span>`);
+  const lines = command.split('\n').map((line, index) => {
+    const words = line.split(' ').map((word, place) => html`${place === 0 ? '' : ' '}<span>${word}</span>`);
+    return html`${index === 0 ? '' : '\n'}${words}`;
+  });
   return html`<div class="command">
-    <pre><code>${words}</code></pre>
+    <pre><code>${lines}</code></pre>
     ${copyButton(command, `the command ${command}`)}
   </div>`;
 }
@@ -152,17 +159,21 @@ export function nextStepsSection(steps: readonly NextStep[]): Html | undefined {
   const hasCommand = steps.some(({ command }) => command !== undefined);
   return html`<section class="card steps">
     <h2>What you can do</h2>
-    ${hasCommand ? html`<p class="quiet">This page is read-only. Run one of these commands; replace the words in capitals.</p>` : undefined}
-    <dl>
-      ${steps.map(
-        ({ when, command }) =>
-          html`<div>
-            <dt>${when}</dt>
-            ${command !== undefined && html`<dd>${commandLine(command)}</dd>`}
-          </div>`,
-      )}
-    </dl>
+    ${hasCommand ? html`<p class="quiet">This page changes nothing. Run one of these; replace the words in capitals.</p>` : undefined}
+    ${stepList(steps)}
   </section>`;
+}
+
+export function stepList(steps: readonly NextStep[]): Html {
+  return html`<dl>
+    ${steps.map(
+      ({ when, command }) =>
+        html`<div>
+          <dt>${when}</dt>
+          ${command !== undefined && html`<dd>${commandLine(command)}</dd>`}
+        </div>`,
+    )}
+  </dl>`;
 }
 
 const ARROW = html`<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">

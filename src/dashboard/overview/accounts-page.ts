@@ -18,7 +18,7 @@ const RESPOND_WITHIN_MS = 900;
 
 export function createAccountsPages(accounts: readonly ShownAccount[], logger: Logger): Router {
   const platformIds = accounts.map(({ platformId }) => platformId);
-  const site = ({ baseUrl }: Request): DashboardSite => ({ root: baseUrl, platformIds });
+  const site = ({ baseUrl }: Request): DashboardSite => ({ root: baseUrl, platformIds, now: Date.now() });
   const router = Router();
   router.get(['/', '/payouts'], (request, response) => {
     response.redirect(`${request.baseUrl}/accounts`);
@@ -86,8 +86,8 @@ function describeTrouble(accounts: readonly AccountAtAGlance[]): string | undefi
 function accountRow({ root, platformIds }: DashboardSite, { platformId, pulse, overview }: AccountAtAGlance): Html {
   const href = `${root}${accountPath(platformIds, platformId)}/payouts`;
   return html`<tr data-key="${platformId}">
-    <th scope="row" class="code"><a href="${href}">Account ${platformId}</a></th>
-    ${tableCell('Pulse', 'account-pulse', pulseView(pulse))}
+    <th scope="row"><a href="${href}">Account ${platformId}</a></th>
+    ${tableCell('wraps', pulseView(pulse))}
     ${overview === undefined ? html`<td class="quiet" colspan="4">not known</td>` : figures(overview, pulse.tone !== 'bad')}
   </tr>`;
 }
@@ -105,8 +105,7 @@ function figures(overview: Overview, isMoving: boolean): Html {
   const need = countNeeds(overview);
   const end =
     !isMoving || endsAt === undefined || stats.queued === 0 ? undefined : `${formatDuration(endsAt - wallNow)} left`;
-  return html`${tableCell('Queued', 'number', html`<b>${stats.queued}</b> ${end && html`<small class="line">${end}</small>`}`)}
-  ${tableCell('In progress', 'number', stats.in_progress)}
-  ${tableCell('Need an operator', `number ${need > 0 ? 'trouble' : ''}`, need)}
-  ${tableCell('Sends a minute', 'number', ratePerMinute.toFixed(1))}`;
+  return html`${tableCell('number', html`<b>${stats.queued}</b> ${end && html`<small class="line">${end}</small>`}`)}
+  ${tableCell('number', stats.in_progress)} ${tableCell(`number ${need > 0 ? 'trouble' : ''}`, need)}
+  ${tableCell('number', ratePerMinute.toFixed(1))}`;
 }

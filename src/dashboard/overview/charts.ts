@@ -1,17 +1,22 @@
-import { formatDuration } from '../../base/format.js';
+import { formatAmount, formatDuration } from '../../base/format.js';
 import type { AccountStatistics } from '../../ledger/reads/statistics.js';
 import { html, type Html } from '../layout/html.js';
 import { tableCell, table } from '../layout/pieces.js';
 
-/** @param wallNow - wall clock, ms */
+/**
+ * @param queued - now: the statistics follow the ledger by some seconds, and the picture must end at the count that the
+ * page shows elsewhere
+ * @param wallNow - wall clock, ms
+ */
 export function picturesSection(
   { minutes }: Pick<AccountStatistics, 'minutes'>,
+  queued: number,
   range: Range,
   path: string,
   wallNow: number,
 ): Html {
-  const slots = toTimeSlots(minutes, PICTURE_SLOTS[range], wallNow);
-  const rows = toTimeSlots(minutes, TABLE_SLOTS[range], wallNow);
+  const slots = endingAt(queued, toTimeSlots(minutes, PICTURE_SLOTS[range], wallNow));
+  const rows = endingAt(queued, toTimeSlots(minutes, TABLE_SLOTS[range], wallNow));
   const rangeLink = (each: Range, text: string): Html =>
     html`<a href="${path}?range=${each}" ${each === range ? html`aria-current="true"` : undefined}>${text}</a>`;
   return html`<section class="pictures" aria-labelledby="pictures-title">
@@ -29,6 +34,10 @@ export function picturesSection(
   </section>`;
 }
 
+function endingAt(queued: number, slots: readonly TimeSlot[]): readonly TimeSlot[] {
+  return slots.map((slot, index) => (index === slots.length - 1 ? { ...slot, backlog: queued } : slot));
+}
+
 function figuresTable(rows: readonly TimeSlot[]): Html {
   return table(
     'Sends, gaps and backlog',
@@ -37,10 +46,8 @@ function figuresTable(rows: readonly TimeSlot[]): Html {
       ({ at, sent, smallestGapMs, largestGapMs, backlog }) =>
         html`<tr>
           <th scope="row">${new Date(at).toISOString().slice(11, 16)}</th>
-          ${tableCell('Sent', 'number', sent)}
-          ${tableCell('Smallest gap', 'number', smallestGapMs && formatGap(smallestGapMs))}
-          ${tableCell('Largest gap', 'number', largestGapMs && formatGap(largestGapMs))}
-          ${tableCell('Backlog', 'number', backlog)}
+          ${tableCell('number', sent)} ${tableCell('number', smallestGapMs && formatGap(smallestGapMs))}
+          ${tableCell('number', largestGapMs && formatGap(largestGapMs))} ${tableCell('number', backlog)}
         </tr>`,
     ),
   );
@@ -61,7 +68,7 @@ function drawSends(slots: readonly TimeSlot[], range: Range): Html {
   return drawPlot({
     id: 'sends',
     title: 'Sends a minute',
-    current: `${total} sent`,
+    current: `${formatAmount(String(total))} sent`,
     description: `${total} sends in ${RANGE_NAME[range]}, ${Math.max(...rates).toFixed(0)} a minute at most.`,
     range,
     scale: ['60', '30', '0'],
@@ -147,7 +154,7 @@ function drawBacklog(slots: readonly TimeSlot[], range: Range): Html {
   return drawPlot({
     id: 'backlog',
     title: 'Backlog',
-    current: `${last} queued`,
+    current: `${formatAmount(String(last))} queued`,
     description: `Queued payouts over ${RANGE_NAME[range]}: ${highest} at most, ${last} now.`,
     range,
     scale: [String(top), String(top / 2), '0'],

@@ -1,58 +1,100 @@
-import { formatCount, formatDuration, formatMoney } from '../../base/format.js';
+import { formatAmount, formatCount, formatDuration, formatMoney } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { compareBalance, type BalanceCover } from '../../ledger/reads/balance-cover.js';
 import type { GatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import { COUNTED_TODAY, estimateEnd, type AccountStatistics, type CurrencySum } from '../../ledger/reads/statistics.js';
+import {
+  COUNTED_TODAY,
+  DAY_MS,
+  estimateEnd,
+  type AccountStatistics,
+  type CurrencySum,
+} from '../../ledger/reads/statistics.js';
+import { type UnexplainedDrop, listDrops } from '../../ledger/reads/reconciliation.js';
+import { formatCommand } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
+import type { Site } from '../layout/layout.js';
+import { commandLine } from '../layout/pieces.js';
 
 interface FiguresFacts {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
   readonly gateway: GatewayFacts;
+  readonly drops: readonly UnexplainedDrop[];
   readonly wallNow: number;
-  readonly isMoving: boolean;
+  readonly pace: ShownPace;
 }
 
-export function figuresSection(facts: FiguresFacts): Html {
+export function figuresSection(site: Site, facts: FiguresFacts): Html {
   return html`<section class="figures" aria-label="Figures">
-    ${backlogCard(facts)} ${balanceCard(facts)} ${todayCard(facts)}
+    ${backlogCard(facts)} ${balanceCard(site, facts)} ${todayCard(facts)}
   </section>`;
 }
 
 function backlogCard(facts: FiguresFacts): Html {
-  const { stats, statistics, gateway } = facts;
-  const pace = describePace(facts);
+  const { stats, statistics, gateway, pace } = facts;
   return html`<div class="card">
     <h2>Backlog</h2>
-    <p class="figure"><b>${stats.queued}</b> queued</p>
+    <p class="figure"><b>${formatAmount(String(stats.queued))}</b> queued</p>
     <p>
-      ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? 'Its end is unknown: nothing is sent now.')}
+      ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? `No end in sight: ${pace.why ?? 'nothing is sent now'}.`)}
     </p>
-    <p class="quiet">${pace.rate} over the last 10 minutes</p>
-    ${sumsList(statistics.sums.queued, gateway)}
+    <p class="quiet">at ${pace.rate}</p>
+    ${sumsList(statistics.sums.queued, gateway)} ${sumsAge(facts)}
   </div>`;
 }
 
-export function describePace({ stats, statistics, wallNow, isMoving }: Omit<FiguresFacts, 'gateway'>): {
-  readonly rate: string;
-  readonly end: string | undefined;
-} {
-  const { ratePerMinute, endsAt } = estimateEnd(statistics, stats, wallNow);
-  const rate = `${ratePerMinute.toFixed(1)} sends a minute`;
-  if (!isMoving || endsAt === undefined || stats.queued === 0) return { rate, end: undefined };
-  const at = new Date(endsAt).toISOString().slice(11, 16);
-  return { rate, end: `All sent by ${at} UTC, in ${formatDuration(Math.max(0, endsAt - wallNow))}` };
+/** The sums follow the ledger by some seconds, and by more if no sender runs. */
+function sumsAge({ stats, statistics, wallNow }: FiguresFacts): Html | undefined {
+  const counted = statistics.sums.queued.reduce((total, { count }) => total + count, 0);
+  if (counted === stats.queued) return undefined;
+  const { asOf } = statistics;
+  const age = asOf === undefined ? '' : `, as of ${formatDuration(Math.max(0, wallNow - asOf))} ago`;
+  return html`<p class="quiet">the sums are of ${formatCount(counted, 'payout')}${age}</p>`;
 }
 
-function balanceCard({ statistics, gateway, wallNow }: FiguresFacts): Html {
+interface ShownPace {
+  readonly rate: string;
+  readonly end: string | undefined;
+  /** Why there is no end, as a clause. */
+  readonly why: string | undefined;
+}
+
+/** @param stoppedBy - the headline, if nothing is sent */
+export function describePace(
+  { stats, statistics, wallNow }: Pick<FiguresFacts, 'stats' | 'statistics' | 'wallNow'>,
+  stoppedBy: string | undefined,
+): ShownPace {
+  const { ratePerMinute, endsAt, why } = estimateEnd(statistics, stats, wallNow, stoppedBy);
+  const rate = `${ratePerMinute.toFixed(1)} sends a minute`;
+  if (endsAt === undefined || stats.queued === 0) return { rate, end: undefined, why };
+  return { rate, end: `All sent ${formatEnd(endsAt, wallNow)}`, why };
+}
+
+/** `in 21 min, by 01:25 UTC`, with the day if it is another. @param endsAt - wall clock, ms */
+export function formatEnd(endsAt: number, wallNow: number): string {
+  const leftMs = Math.max(0, endsAt - wallNow);
+  const at = new Date(endsAt)
+    .toISOString()
+    .slice(leftMs < DAY_MS ? 11 : 0, 16)
+    .replace('T', ' ');
+  return `in ${formatDuration(leftMs)}, by ${at} UTC`;
+}
+
+function balanceCard({ platformId }: Site, { statistics, gateway, drops, wallNow }: FiguresFacts): Html {
   const { balanceAt, failure } = gateway;
   const covers = compareBalance(gateway, statistics.sums.queued);
   const age = balanceAt === undefined ? undefined : formatDuration(Math.max(0, wallNow - balanceAt));
-  return html`<div class="card ${covers.every(({ isEnough }) => isEnough) ? '' : 'bad'}">
+  return html`<div class="card ${drops.length === 0 && covers.every(({ isEnough }) => isEnough) ? '' : 'bad'}">
     <h2>Balance at the gateway</h2>
     ${covers.length === 0 ? html`<p class="quiet">Not known: no worker has got it from the gateway yet.</p>` : covers.map(balanceLine)}
     ${age !== undefined && html`<p class="quiet">as of ${age} ago</p>`}
     ${failure !== undefined && html`<p class="trouble">The last query failed: <bdi>${failure}</bdi></p>`}
+    ${
+      drops.length > 0 &&
+      html`<p class="trouble">${listDrops(drops)} is missing: the balance fell, and no payout explains it.</p>
+        <p class="quiet">Runbook: docs/runbooks/balance-fell.md</p>
+        ${commandLine(formatCommand({ name: 'reconcile', args: [] }, platformId))}`
+    }
   </div>`;
 }
 
@@ -61,9 +103,9 @@ function balanceLine({ currency, balance, queued, isEnough }: BalanceCover): Htm
     queued === undefined
       ? undefined
       : html`<p class="${isEnough ? 'quiet' : 'trouble'}">
-          ${isEnough ? 'against' : 'too little for'} ${toCents(queued)} ${currency} queued
+          ${isEnough ? 'against' : 'too little for'} ${formatAmount(toCents(queued), currency)} queued
         </p>`;
-  return html`<p class="figure"><b>${balance}</b> ${currency}</p>
+  return html`<p class="figure"><b>${formatAmount(balance)}</b> ${currency}</p>
     ${against}`;
 }
 
@@ -84,7 +126,10 @@ function todayCard({ statistics, gateway }: FiguresFacts): Html {
         const isTrouble = kind === 'rejected' || kind === 'failed';
         return html`<div>
           <dt>${TODAY_NAMES[kind]}</dt>
-          <dd><b class="${count > 0 && isTrouble ? 'trouble' : ''}">${count}</b> ${sumsList(sums, gateway)}</dd>
+          <dd>
+            <b class="${count > 0 && isTrouble ? 'trouble' : ''}">${formatAmount(String(count))}</b>
+            ${sumsList(sums, gateway)}
+          </dd>
         </div>`;
       })}
     </dl>

@@ -1,9 +1,11 @@
-import { formatDuration } from '../../base/format.js';
+import { formatAmount, formatDuration, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import type { Payout } from '../../ledger/payout.js';
 import { URGENT_STATES, type PayoutState, type Tone } from '../../ledger/states.js';
 import { html, type Html } from '../layout/html.js';
 import type { Site } from '../layout/layout.js';
+import { ADDRESS, AGE, AMOUNT, MESSAGE, payoutTable, STATE } from '../layout/payout-table.js';
+import type { Shown } from '../layout/pieces.js';
 
 interface Need {
   readonly tone: Tone;
@@ -23,28 +25,39 @@ interface NeedsFacts {
 }
 
 const NEED_OF_STATE: Partial<Record<PayoutState, Pick<Need, 'tone' | 'action'>>> = {
-  unknown: { tone: 'bad', action: 'check with the gateway, then resolve each' },
+  unknown: { tone: 'bad', action: 'may have been paid: look it up at the gateway, then resolve each' },
   held: { tone: 'warning', action: 'remove the cause, then release or cancel each' },
   rejected: { tone: 'warning', action: 'retry or cancel each' },
   failed: { tone: 'bad', action: 'final: enqueue again under a new payoutId where it is still owed' },
 };
 
-export function needsSection(site: Site, facts: NeedsFacts): Html {
+const LISTED = 5;
+const COLUMNS = [STATE, AMOUNT, ADDRESS, MESSAGE, AGE];
+
+export function needsSection(site: Site, facts: NeedsFacts, shown: Shown): Html {
   const needs = [...findNeeds(site, facts)];
+  const first = [...facts.listed.values()].flat().slice(0, LISTED);
   if (needs.length === 0) return html`<p class="card quiet">No payout needs an operator.</p>`;
-  return html`<section class="card" aria-labelledby="needs-title">
-    <h2 id="needs-title">Needs an operator</h2>
-    <dl class="data">
+  return html`<section aria-labelledby="needs-title">
+    <div class="section-title"><h2 id="needs-title">Need an operator</h2></div>
+    <dl class="card data needs">
       ${needs.map(
         ({ tone, count, what, age, action, href }) =>
           html`<div class="tone-${tone}">
             <dt>
-              <a class="trouble" href="${href}"><b>${count} ${what}</b></a>
+              <a class="trouble" href="${href}"><b>${formatAmount(String(count))} ${what}</b></a>
             </dt>
             <dd>${age} <span class="quiet">${action}</span></dd>
           </div>`,
       )}
     </dl>
+    ${first.length > 0 && payoutTable(site, first, shown, { caption: 'The first payouts that need an operator', columns: COLUMNS })}
+    <p class="more">
+      ${URGENT_STATES.filter((state) => facts.stats[state] > 0).map(
+        (state) =>
+          html`<a href="${site.base}/payouts?state=${state}">all ${facts.stats[state]} ${formatState(state)}</a> `,
+      )}
+    </p>
   </section>`;
 }
 
@@ -93,7 +106,7 @@ function* findNeeds({ base }: Site, { stats, stuck, listed, wallNow }: NeedsFact
       what: 'outbox entries of a newer version',
       age: undefined,
       action: 'a newer version wrote them: see payouts doctor',
-      href: `${base}/board/`,
+      href: `${base}/diagnostics`,
     };
   }
 }

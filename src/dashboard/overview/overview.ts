@@ -5,12 +5,15 @@ import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { Payout } from '../../ledger/payout.js';
 import { FINAL_STATES, URGENT_STATES, type PayoutState } from '../../ledger/states.js';
+import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../../ledger/reads/reconciliation.js';
 import { readStatistics, type AccountStatistics } from '../../ledger/reads/statistics.js';
 
 export interface Overview {
   readonly stats: AccountStats;
   readonly statistics: AccountStatistics;
   readonly gateway: GatewayFacts;
+  /** What is missing of the balance, and no payout explains. */
+  readonly drops: readonly UnexplainedDrop[];
   readonly stuck: number;
   readonly listed: ReadonlyMap<PayoutState, readonly Payout[]>;
   readonly wallNow: number;
@@ -21,7 +24,7 @@ export function headlineFacts({ gateway, statistics, listed }: Overview): Headli
   return { gateway, heldSums: statistics.sums.held, firstHeld: listed.get('held')?.[0] };
 }
 
-const LISTED = 10;
+const LISTED = 5;
 
 /** The statistics hold a day of minutes, and change every few seconds. */
 const STATISTICS_KEPT_MS = 2_000;
@@ -39,10 +42,11 @@ export class OverviewReader {
 
   async read(): Promise<Overview> {
     const connection = this.#connection;
-    const [stats, statistics, gateway, ...lists] = await Promise.all([
+    const [stats, statistics, gateway, reconciliation, ...lists] = await Promise.all([
       readAccountStats(connection),
       this.#readStatistics(),
       readGatewayFacts(connection),
+      readReconciliation(connection),
       ...URGENT_STATES.map((state) =>
         listPayouts(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
       ),
@@ -51,6 +55,7 @@ export class OverviewReader {
     const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > this.#stuckAfterMs;
     return {
       ...{ stats, statistics, gateway },
+      drops: summariseDrops(reconciliation, gateway.currencies).filter(({ amount }) => amount !== '0'),
       stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
       listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []])),
       wallNow: connection.clock.wallNow(),

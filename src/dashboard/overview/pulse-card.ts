@@ -2,14 +2,8 @@ import { formatDuration } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
 import { type AccountAdvice, adviseAccount } from '../../operator/account-advice.js';
 import { html, type Html } from '../layout/html.js';
-import { commandLine, dataList, table, tableCell, utcTime } from '../layout/pieces.js';
-import {
-  type LedgerObservation,
-  type Observation,
-  type ObservedWorker,
-  type RedisLife,
-  WORKER_SILENT_AFTER_MS,
-} from '../../operator/account-poller.js';
+import { commandLine, dataList, utcTime } from '../layout/pieces.js';
+import type { LedgerObservation, Observation, RedisLife } from '../../operator/account-poller.js';
 import { findSender, type Headline } from '../../operator/account-headline.js';
 
 interface PulseFacts {
@@ -26,7 +20,7 @@ interface PulseFacts {
 export function pulseCard(pulse: Headline, { redis, ledger }: Observation, facts: PulseFacts | undefined): Html {
   const detail = pulse.detail ?? (pulse.tone === 'good' ? facts?.pace.join(' · ') : undefined);
   const trouble = pulse.tone === 'good' ? undefined : html`class="trouble"`;
-  return html`<section class="pulse ${pulse.tone}" aria-label="Pulse">
+  return html`<section class="pulse ${pulse.tone}" aria-label="Status">
     <h1 ${trouble} aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
     ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
@@ -99,44 +93,4 @@ function describeAttempt(ledger: LedgerObservation): string | undefined {
   if (lastError === undefined) return 'no error';
   const inMs = (nextRetryAt ?? 0) - ledger.wallNow;
   return `failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
-}
-
-export function workersSection(ledger: LedgerObservation): Html {
-  const { workers, wallNow } = ledger;
-  const sender = findSender(ledger);
-  return html`<section class="list" aria-labelledby="workers-title">
-    <h2 id="workers-title">Workers</h2>
-    ${
-      workers.length === 0
-        ? html`<p class="card quiet">No worker process has reported.</p>`
-        : table(
-            'Worker processes',
-            ['Process', 'Role', 'Why', 'Version', '#Running for'],
-            workers.map((worker) => workerRow(worker, worker === sender, ledger, wallNow)),
-          )
-    }
-  </section>`;
-}
-
-function workerRow(worker: ObservedWorker, holdsLease: boolean, { life }: LedgerObservation, wallNow: number): Html {
-  const isSilent = holdsLease ? life.kind === 'silent' : worker.silentMs > WORKER_SILENT_AFTER_MS;
-  const badge = isSilent ? 'bad' : ROLE_TONES[worker.role];
-  const why = isSilent ? `no sign of life for ${formatDuration(worker.silentMs)}` : describeRole(worker, holdsLease);
-  const role = html`<span class="badge tone-${badge ?? 'muted'}">${isSilent ? 'silent' : worker.role}</span>`;
-  return html`<tr data-key="${worker.name}">
-    <th scope="row" class="code mono">${worker.name}</th>
-    ${tableCell('Role', 'state', role)} ${tableCell('Why', 'last-message', html`<bdi>${why}</bdi>`)}
-    ${tableCell('Version', '', worker.version)}
-    ${tableCell('Running for', 'number', formatDuration(Math.max(0, wallNow - worker.startedAt)))}
-  </tr>`;
-}
-
-const ROLE_TONES: Readonly<Record<string, string>> = { sender: 'good', standby: 'active', refused: 'bad' };
-
-function describeRole({ role, reason, lastError, pollError }: ObservedWorker, holdsLease: boolean): string {
-  if (reason !== undefined) return reason;
-  if (lastError !== undefined) return `its last attempt failed: ${lastError}`;
-  if (pollError !== undefined) return `its last status poll failed: ${pollError}`;
-  if (role === 'standby') return 'takes over when the sender ends';
-  return holdsLease ? 'holds the sender lease' : '–';
 }

@@ -3,7 +3,7 @@ import { ACTIVITIES, type Activity } from '../../ledger/reads/activity.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { payoutPath } from '../layout/payout-table.js';
-import { heading, pager, table, tableCell, utcTime } from '../layout/pieces.js';
+import { heading, pager, table, tableCell, textCell, utcTime } from '../layout/pieces.js';
 
 interface ActivityList {
   readonly activities: readonly Activity[];
@@ -35,10 +35,8 @@ function activityTable({ base }: Site, activities: readonly Activity[]): Html {
     activities.map(
       ({ at, by, what, payoutId, count, reason }) =>
         html`<tr>
-          ${tableCell('Time', 'code', utcTime(at))} ${tableCell('Who', 'who', html`<bdi>${by}</bdi>`)}
-          ${tableCell('What', 'what', ACTIVITIES[what])}
-          ${tableCell('Payout', 'which', aboutWhat(base, payoutId, count))}
-          ${tableCell('Why', 'why', html`<bdi>${reason}</bdi>`)}
+          ${tableCell('', utcTime(at))} ${textCell(by)} ${textCell(ACTIVITIES[what])}
+          ${tableCell('', aboutWhat(base, payoutId, count))} ${textCell(reason)}
         </tr>`,
     ),
   );

@@ -1,108 +1,149 @@
-import { formatCount, formatMoney, formatState } from '../../base/format.js';
-import type { BatchMessage, BatchSummary } from '../../ledger/reads/batches.js';
+import { fromUnits, toUnits } from '../../base/decimal.js';
 import type { Payout } from '../../ledger/payout.js';
-import { PAYOUT_STATES, type PayoutState, SETTLED_STATES, STATE_MEANING, STATE_TONE } from '../../ledger/states.js';
+import { formatAmount, formatMoney, formatState } from '../../base/format.js';
+import type { AccountStats } from '../../ledger/reads/account-stats.js';
+import { type Batch, type BatchMessage, type BatchSummary, progressOf } from '../../ledger/reads/batches.js';
+import { type AccountStatistics, type CurrencySum, estimateEnd } from '../../ledger/reads/statistics.js';
+import { PAYOUT_STATES, type PayoutState, STATE_MEANING } from '../../ledger/states.js';
 import { batchSteps } from '../../operator/next-steps.js';
 import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
-import { payoutTable, stateBadge } from '../layout/payout-table.js';
-import { heading, nextStepsSection, type Shown, table, tableCell } from '../layout/pieces.js';
+import { batchPath, payoutTable, stateBadge } from '../layout/payout-table.js';
+import {
+  dataList,
+  heading,
+  nextStepsSection,
+  type Shown,
+  table,
+  tableCell,
+  textCell,
+  utcTime,
+} from '../layout/pieces.js';
+import { formatEnd } from '../overview/figures.js';
 import { csvPath, listPath } from './list-query.js';
 
-interface BatchView {
+/** What tells when a batch will be sent. */
+export interface Pace {
+  readonly stats: AccountStats;
+  readonly statistics: AccountStatistics;
+}
+
+const REFRESH_MS = 2_000;
+
+interface BatchView extends Pace {
   readonly summary: BatchSummary;
-  /** The first payouts that need an operator, or failed. */
   readonly urgent: readonly Payout[];
 }
 
-/** The page reads all payouts of its batch: the larger, the more seldom. */
-const REFRESH_MS = 5_000;
-const REFRESH_MS_PER_PAYOUT = 1;
-
-export function batchPage(site: Site, { summary, urgent }: BatchView, shown: Shown): string {
-  const { name: batch, total, messages } = summary;
-  const counts = countsOf(summary);
+export function batchPage(site: Site, { summary, urgent, ...pace }: BatchView, shown: Shown): string {
+  const { name, total, messages, enqueuedAt, enqueuedBy } = summary;
   return layout(
     site,
-    { title: `Batch ${batch}`, current: 'list', refreshMs: Math.max(REFRESH_MS, total * REFRESH_MS_PER_PAYOUT) },
-    html`${heading(html`Batch <bdi class="mono">${batch}</bdi>`, formatCount(total, 'payout'))}
-      ${progressCard(counts, total)} ${sumsTable(site, batch, summary, shown)}
-      ${messages.length > 0 && messagesTable(site, batch, messages)}
-      ${nextStepsSection(batchSteps(batch, counts, site.platformId, site))}
-      ${urgent.length > 0 && urgentSection(site, batch, urgent, shown)}
+    { title: `Batch ${name}`, current: 'batches', refreshMs: REFRESH_MS },
+    html`${heading(html`Batch <bdi class="mono">${name}</bdi>`, `${formatAmount(String(total))} payouts`)}
+      <section class="card progress">
+        <h2>${progressText(summary)}</h2>
+        ${progressBar(summary)}
+        ${dataList(
+          [
+            ['Enqueued', html`${utcTime(enqueuedAt)} by <bdi>${enqueuedBy ?? 'a producer without a name'}</bdi>`],
+            ['In the queue', placeText(summary)],
+            ['All of it sent', endText(summary, pace, shown.wallNow)],
+          ],
+          'vitals',
+        )}
+      </section>
+      ${sumsTable(site, summary, shown)} ${messages.length > 0 && messagesTable(site, name, messages)}
+      ${nextStepsSection(batchSteps(name, countsOf(summary), site.platformId, site))}
+      ${urgent.length > 0 && urgentSection(site, name, urgent, shown)}
       <nav class="more" aria-label="Payouts of the batch">
-        <a href="${site.base}${csvPath({ batch })}" download>Download all as CSV</a>
-        <a href="${site.base}${listPath({ batch })}">All payouts of the batch</a>
+        <a href="${site.base}${csvPath({ batch: name })}" download>Download all as CSV</a>
+        <a href="${site.base}${listPath({ batch: name })}">All payouts of the batch</a>
       </nav>`,
   );
 }
 
 type Counts = Readonly<Record<PayoutState, number>>;
 
-function countsOf({ sums }: BatchSummary): Counts {
-  const count = (state: PayoutState): number => sums[state].reduce((sum, each) => sum + each.count, 0);
-  return Object.fromEntries(PAYOUT_STATES.map((state) => [state, count(state)])) as Counts;
+function countsOf({ sums }: Pick<Batch, 'sums'>): Counts {
+  return Object.fromEntries(PAYOUT_STATES.map((state) => [state, countOf(sums[state])])) as Counts;
+}
+
+function countOf(sums: readonly CurrencySum[]): number {
+  return sums.reduce((total, { count }) => total + count, 0);
+}
+
+/** Nothing counts as done that is not paid. */
+function progressText(batch: Batch): string {
+  const { paid, failed, cancelled, left } = progressOf(batch);
+  const percent = Math.floor((paid.count / batch.total) * 100);
+  const others = [
+    ...(failed.count > 0 ? [`${formatAmount(String(failed.count))} failed or rejected`] : []),
+    ...(cancelled.count > 0 ? [`${formatAmount(String(cancelled.count))} cancelled`] : []),
+    `${formatAmount(String(left.count))} left`,
+  ];
+  return `${percent} % paid: ${formatAmount(String(paid.count))} of ${formatAmount(String(batch.total))}, ${others.join(', ')}`;
 }
 
 const BAR_WIDTH = 1_000;
+const BAR_PARTS = [
+  { part: 'paid', tone: 'good', opacity: 1 },
+  { part: 'failed', tone: 'bad', opacity: 1 },
+  { part: 'cancelled', tone: 'muted', opacity: 1 },
+  { part: 'left', tone: 'active', opacity: 0.25 },
+] as const;
 
-/** Finished payouts as a bar in the states' colours. The table below is its legend. */
-function progressCard(counts: Counts, total: number): Html {
-  const ended = SETTLED_STATES.reduce((sum, state) => sum + counts[state], 0);
-  const percent = Math.floor((ended / total) * 100);
+function progressBar(batch: Batch): Html {
+  const progress = progressOf(batch);
   let x = 0;
-  const parts = BAR_ORDER.map((state) => {
-    const width = (counts[state] / total) * BAR_WIDTH;
-    const part = html`<rect
-      class="tone-${STATE_TONE[state]}"
-      opacity="${state === 'queued' ? 0.2 : 1}"
-      x="${x.toFixed(2)}"
+  const parts = BAR_PARTS.map(({ part, tone, opacity }) => {
+    const width = (progress[part].count / batch.total) * BAR_WIDTH;
+    x += width;
+    return html`<rect
+      class="tone-${tone}"
+      opacity="${opacity}"
+      x="${(x - width).toFixed(2)}"
       y="0"
       width="${width.toFixed(2)}"
       height="12"
     />`;
-    x += width;
-    return part;
   });
-  return html`<section class="card progress">
-    <h2>${percent} % done</h2>
-    <p class="quiet">${ended} of ${total} have ended or wait for an operator; ${counts.completed} are completed.</p>
-    <svg
-      viewBox="0 0 ${BAR_WIDTH} 12"
-      width="100%"
-      height="12"
-      preserveAspectRatio="none"
-      aria-hidden="true"
-      focusable="false"
-    >
-      ${parts}
-    </svg>
-  </section>`;
+  return html`<svg
+    class="bar"
+    role="img"
+    aria-label="${progressText(batch)}"
+    viewBox="0 0 ${BAR_WIDTH} 12"
+    height="12"
+    preserveAspectRatio="none"
+  >
+    ${parts}
+  </svg>`;
 }
 
-const BAR_ORDER: readonly PayoutState[] = [
-  'completed',
-  ...SETTLED_STATES.filter((state) => state !== 'completed'),
-  ...PAYOUT_STATES.filter((state) => !SETTLED_STATES.includes(state)).toReversed(),
-];
+function placeText({ ahead }: Batch): string {
+  if (ahead === undefined) return 'nothing waits to be sent';
+  return ahead === 0 ? 'next' : `after ${formatAmount(String(ahead))} earlier payouts`;
+}
 
-function sumsTable({ base }: Site, batch: string, summary: BatchSummary, { currencies }: Shown): Html {
-  const { sums } = summary;
+function endText({ ahead, sums }: Batch, { stats, statistics }: Pace, wallNow: number): string {
+  if (ahead === undefined) return '–';
+  const { endsAt, why = 'nothing is sent now' } = estimateEnd(
+    statistics,
+    { ...stats, queued: ahead + countOf(sums.queued) },
+    wallNow,
+  );
+  return endsAt === undefined ? `no end in sight: ${why}` : formatEnd(endsAt, wallNow);
+}
+
+function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown): Html {
+  const { name, sums } = summary;
   const isOfSeveral = hasSymbols(summary);
   const rows = PAYOUT_STATES.filter((state) => sums[state].length > 0).map(
     (state) =>
       html`<tr>
-        <th scope="row" class="id">
-          <a href="${base}${listPath({ state, batch })}">${stateBadge(state)}</a>
-          <span class="quiet line">${STATE_MEANING[state]}</span>
-        </th>
+        <th scope="row"><a href="${base}${listPath({ state, batch: name })}">${stateBadge(state)}</a></th>
+        ${textCell(STATE_MEANING[state])} ${tableCell('number', formatAmount(String(countOf(sums[state]))))}
         ${tableCell(
-          'Payouts',
-          'number',
-          sums[state].reduce((sum, { count }) => sum + count, 0),
-        )}
-        ${tableCell(
-          'Sum',
           'number',
           html`${sums[state].map(
             ({ amount, paymentId, symbol = '' }) =>
@@ -116,7 +157,7 @@ function sumsTable({ base }: Site, batch: string, summary: BatchSummary, { curre
   );
   return html`<section class="list">
     <h2>Sums</h2>
-    ${table(`Payouts and sums of batch ${batch} by state`, ['State', '#Payouts', '#Sum'], rows)}
+    ${table(`Payouts and sums of batch ${name} by state`, ['State', 'Which means', '#Payouts', '#Sum'], rows)}
   </section>`;
 }
 
@@ -134,13 +175,13 @@ function messagesTable({ base }: Site, batch: string, messages: readonly BatchMe
       messages.map(
         ({ state, message, count }) =>
           html`<tr>
-            <th scope="row" class="message"><bdi>${message}</bdi></th>
+            <th scope="row" class="text long" title="${message}"><bdi>${message}</bdi></th>
             <td>
               <a href="${base}${listPath({ state, batch })}" aria-label="Payouts ${formatState(state)} of the batch"
                 >${stateBadge(state)}</a
               >
             </td>
-            ${tableCell('Payouts', 'number', count)}
+            ${tableCell('number', formatAmount(String(count)))}
           </tr>`,
       ),
     )}
@@ -150,6 +191,65 @@ function messagesTable({ base }: Site, batch: string, messages: readonly BatchMe
 function urgentSection(site: Site, batch: string, urgent: readonly Payout[], shown: Shown): Html {
   return html`<section class="list">
     <h2>These need an operator</h2>
-    ${payoutTable(site, urgent, shown, `Payouts of batch ${batch} that need an operator`)}
+    ${payoutTable(site, urgent, shown, { caption: `Payouts of batch ${batch} that need an operator` })}
   </section>`;
+}
+
+interface BatchList extends Pace {
+  readonly batches: readonly Batch[];
+  /** When the sender counted them, by Redis's clock, ms; undefined before the first sender. */
+  readonly asOf: number | undefined;
+}
+
+export const LISTED_BATCHES = 50;
+const LIST_REFRESH_MS = 5_000;
+
+export function batchesPage(site: Site, { batches, asOf, ...pace }: BatchList, shown: Shown): string {
+  const about = asOf === undefined ? undefined : html`counted by the sender, ${utcTime(new Date(asOf).toISOString())}`;
+  return layout(
+    site,
+    { title: 'Batches', current: 'batches', refreshMs: LIST_REFRESH_MS },
+    html`${heading('Batches', html`the newest first ${about && html`· ${about}`}`)}
+    ${
+      batches.length === 0
+        ? html`<p class="card quiet">
+            ${asOf === undefined ? 'Not counted yet: the sender counts them once a worker runs.' : 'No payout came in a batch.'}
+          </p>`
+        : table(
+            'Batches, the newest first',
+            [
+              'Batch',
+              'Enqueued',
+              'By',
+              '#Payouts',
+              'Paid, failed, cancelled, left',
+              'In the queue',
+              'All of it sent',
+              '#Sum',
+            ],
+            batches.map((batch) => batchRow(site, batch, pace, shown)),
+          )
+    }
+    ${batches.length === LISTED_BATCHES && html`<p class="quiet">Older batches: find them by name.</p>`}`,
+  );
+}
+
+function batchRow({ base }: Site, batch: Batch, pace: Pace, { currencies, wallNow }: Shown): Html {
+  const { name, enqueuedAt, enqueuedBy, total } = batch;
+  const { paid, failed, cancelled, left } = progressOf(batch);
+  const counts = [paid, failed, cancelled, left].map(({ count }) => formatAmount(String(count))).join(' · ');
+  return html`<tr data-key="${name}">
+    <th scope="row" class="id"><a href="${base}${batchPath(name)}">${name}</a></th>
+    ${tableCell('', utcTime(enqueuedAt))} ${tableCell('', enqueuedBy && html`<bdi>${enqueuedBy}</bdi>`)}
+    ${tableCell('number', formatAmount(String(total)))}
+    ${tableCell('progress', html`${progressBar(batch)} <small>${counts}</small>`)} ${tableCell('', placeText(batch))}
+    ${tableCell('', endText(batch, pace, wallNow))} ${tableCell('number', formatTotals(batch, currencies))}
+  </tr>`;
+}
+
+function formatTotals({ sums }: Batch, currencies: Shown['currencies']): string {
+  const totals = new Map<number, bigint>();
+  for (const { paymentId, amount } of Object.values(sums).flat())
+    totals.set(paymentId, (totals.get(paymentId) ?? 0n) + toUnits(amount));
+  return [...totals].map(([paymentId, units]) => formatMoney(fromUnits(units), paymentId, currencies)).join(' + ');
 }

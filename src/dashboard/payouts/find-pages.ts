@@ -4,20 +4,22 @@ import { payoutIdField, txhashField } from '../../base/fields.js';
 import { formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
 import { readAccountStats } from '../../ledger/reads/account-stats.js';
 import { readActivity } from '../../ledger/reads/activity.js';
-import { readBatchSummary } from '../../ledger/reads/batches.js';
-import { listPayoutIds, readPayouts } from '../../ledger/reads/payout-queries.js';
+import { readBatches, readBatchSummary } from '../../ledger/reads/batches.js';
+import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { batchField, type Payout } from '../../ledger/payout.js';
 import { readAudited } from '../../ledger/reads/read-audited.js';
+import { readStatistics } from '../../ledger/reads/statistics.js';
 import { formatCommand } from '../../operator/next-steps.js';
 import { readPayoutControl } from '../control/payout-control.js';
 import { batchPath, payoutPath } from '../layout/payout-table.js';
+import { readPicked } from '../layout/selection.js';
 import type { PageContext } from '../page-context.js';
 import { messagePage } from '../respond.js';
 import { activityPage } from './activity-page.js';
-import { batchPage } from './batch-page.js';
+import { batchesPage, batchPage, LISTED_BATCHES } from './batch-page.js';
 import { listPage } from './list-page.js';
 import {
   findListed,
@@ -42,6 +44,7 @@ export function createFindPages(context: PageContext): Router {
   router.get('/payouts/*payoutId', (request, response) =>
     pages.showPayout(request, response, request.params.payoutId.join('/')),
   );
+  router.get('/batches', (request, response) => pages.showBatches(request, response));
   router.get('/batch', (request, response) => pages.showBatch(request, response));
   router.get('/activity', (request, response) => pages.showActivity(request, response));
   return router;
@@ -99,8 +102,24 @@ class FindPages {
       this.#context.notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
       return;
     }
-    const [shown, urgent] = await Promise.all([this.#context.shown(), readPayouts(connection, summary.urgent)]);
-    response.send(batchPage(this.#context.site(request), { summary, urgent }, shown));
+    const [shown, stats, statistics, urgent] = await Promise.all([
+      this.#context.shown(),
+      readAccountStats(connection),
+      readStatistics(connection),
+      readReadable(connection, summary.urgent, () => undefined),
+    ]);
+    response.send(batchPage(this.#context.site(request), { summary, urgent, stats, statistics }, shown));
+  }
+
+  async showBatches(request: Request, response: Response): Promise<void> {
+    const { connection } = this.#ledger;
+    const [listed, shown, stats, statistics] = await Promise.all([
+      readBatches(connection, LISTED_BATCHES),
+      this.#context.shown(),
+      readAccountStats(connection),
+      readStatistics(connection),
+    ]);
+    response.send(batchesPage(this.#context.site(request), { ...listed, stats, statistics }, shown));
   }
 
   async showActivity(request: Request, response: Response): Promise<void> {
@@ -155,7 +174,9 @@ class FindPages {
     ]);
     const isFound = listed.payouts.length > 0 || search === undefined;
     response.status(!isUsable ? 400 : isFound ? 200 : 404);
-    response.send(listPage(this.#context.site(request), { query, listed, stats, search }, shown));
+    response.send(
+      listPage(this.#context.site(request), { query, listed, stats, search, picked: readPicked(request.query) }, shown),
+    );
   }
 
   async #find(payoutId: string): Promise<Payout | undefined> {

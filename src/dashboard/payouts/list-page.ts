@@ -5,6 +5,7 @@ import { html, type Html } from '../layout/html.js';
 import { layout, type Site } from '../layout/layout.js';
 import { batchPath, payoutTable, stateBadge } from '../layout/payout-table.js';
 import { heading, pager, type Shown } from '../layout/pieces.js';
+import { type Picked, selectable } from '../layout/selection.js';
 import { stateTiles } from '../overview/overview-page.js';
 import {
   csvPath,
@@ -22,10 +23,11 @@ interface PayoutList {
   readonly listed: ListedPayouts;
   readonly stats: AccountStats;
   readonly search?: string | undefined;
+  readonly picked: Picked | undefined;
 }
 
 export function listPage(site: Site, list: PayoutList, shown: Shown): string {
-  const { query, listed, stats, search } = list;
+  const { query, listed, stats, search, picked } = list;
   const { state, batch } = query.filter;
   const title = titleOf(query);
   return layout(
@@ -35,11 +37,13 @@ export function listPage(site: Site, list: PayoutList, shown: Shown): string {
       ${search === undefined ? undefined : otherMeanings(site, query, search)}
       ${Object.keys(query.texts).every((field) => field === 'state') ? html`<div class="listing">${stateTiles(site, stats, state)}</div>` : undefined}
       ${findForm(site, query, search !== undefined)}
-      <section class="list" aria-label="Payouts">
+      <section class="list">
         ${batch !== undefined && html`<p class="above"><a href="${site.base}${batchPath(batch)}">Progress and sums of batch ${batch}</a></p>`}
         ${
           listed.payouts.length > 0
-            ? payoutTable(site, listed.payouts, shown, title)
+            ? selectable(site, listPath(query.texts, query.after), listed.payouts, picked, (ids) =>
+                payoutTable(site, listed.payouts, shown, { caption: title, picked: ids }),
+              )
             : html`<p class="card quiet">${nothingText(query, listed)}</p>`
         }
         ${pagerOf(site, query, listed)}

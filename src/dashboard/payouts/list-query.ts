@@ -29,7 +29,7 @@ const RULES = {
     .trim()
     .regex(/^\S{1,256}$/, 'must be a wallet, without spaces'),
   reference: lineField,
-  amount: amountField,
+  amount: z.string().transform(withoutGroups).pipe(amountField),
   since: dayField,
   until: dayField,
 } as const;
@@ -105,13 +105,19 @@ const SHORTEST_ADDRESS = 20;
  */
 export function understandSearch(text: string, currencies: readonly Currency[]): ListQuery['texts'] {
   const currency = currencies.find(({ name }) => text.endsWith(` ${name}`));
-  const amount = currency === undefined ? text : text.slice(0, -currency.name.length).trim();
+  const shown = currency === undefined ? text : text.slice(0, -currency.name.length).trim();
+  const amount = withoutGroups(shown);
   if (amountField.safeParse(amount).success) return { amount };
   if (isDay(text)) return { since: text, until: text };
   const state = text.toLowerCase().replaceAll(' ', '_');
   if (isPayoutState(state)) return { state };
   if (text.length >= SHORTEST_ADDRESS && !/\s/.test(text)) return { address: text };
   return { reference: text };
+}
+
+/** As pages show an amount: `12,345.5`. */
+function withoutGroups(amount: string): string {
+  return /^\d{1,3}(,\d{3})+(\.\d+)?$/.test(amount) ? amount.replaceAll(',', '') : amount;
 }
 
 export interface ListedPayouts {

@@ -16,7 +16,10 @@ export class CurrencyTallies {
 
   constructor(sums: readonly CurrencySum[] = []) {
     for (const { paymentId, symbol, count, amount } of sums) {
-      this.#tallies.set(keyOf(paymentId, symbol), { paymentId, symbol, count, units: toUnits(amount) });
+      const key = keyOf(paymentId, symbol);
+      const before = this.#tallies.get(key) ?? { count: 0, units: 0n };
+      const units = before.units + toUnits(amount);
+      this.#tallies.set(key, { paymentId, symbol, count: before.count + count, units });
     }
   }
 

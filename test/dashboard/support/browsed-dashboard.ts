@@ -1,6 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { launchChromium } from './launch-chromium.js';
+import { writeSampleBatches } from './live-account.js';
 import { openDashboard, type RunningDashboard } from './running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './sample-account.js';
 import { signSample } from './sign-sample.js';
@@ -23,6 +24,7 @@ export async function browseDashboard(): Promise<BrowsedDashboard> {
   await account.ledger.pause('ann', 'ticket 812');
   const currencies = [{ paymentId: 7, name: 'USDT (TRC-20)', usdRate: '1' }];
   await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
+  await writeSampleBatches(account, ['september']);
   const explorers = new Map([[7, 'https://explorer.example/tx/{txhash}']]);
   const dashboard = await openDashboard(account, { explorers, ...signed.options });
   const browser = await launchChromium();

@@ -1,6 +1,8 @@
 import { Random } from '../../doubles/random.js';
+import { POSITION, readBatchSums } from '../../../src/ledger/reads/batches.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { toHourFields, type MinuteStatistics } from '../../../src/ledger/reads/statistics.js';
+import { STREAM_BEGINNING } from '../../../src/ledger/reads/state-events.js';
 import { readWorkers, writeWorkerReport, type WorkerReport } from '../../../src/ledger/reads/workers.js';
 import type { SampleAccount } from './sample-account.js';
 
@@ -35,6 +37,7 @@ export async function writeSampleStatistics({ redis, connection, clock }: Sample
   await redis.hset(connection.keys.statistics, {
     ...toHourFields(minutes),
     lastSendAt: JSON.stringify(now - 96_000),
+    pace: JSON.stringify(Array.from({ length: 20 }, (_, index) => 1_020 + index)),
     sums: JSON.stringify({
       queued: [
         { ...usdt, count: 1_204, amount: '92710.5' },
@@ -94,4 +97,15 @@ async function reportAgain({ connection }: SampleAccount): Promise<void> {
   for (const { name, ...report } of await readWorkers(connection)) {
     await writeWorkerReport(connection, name, { ...report, at: report.at + REPORT_EVERY_MS });
   }
+}
+
+/** The sums of batches, as the sender would have counted them up to now. */
+export async function writeSampleBatches(
+  { redis, connection }: SampleAccount,
+  names: readonly string[],
+): Promise<void> {
+  const [newest] = await redis.xrevrange(connection.keys.events, '+', '-', 'COUNT', 1);
+  const kept: Record<string, string> = { [POSITION]: JSON.stringify(newest?.[0] ?? STREAM_BEGINNING) };
+  for (const name of names) kept[name] = JSON.stringify(await readBatchSums(connection, name));
+  await redis.hset(connection.keys.batches, kept);
 }

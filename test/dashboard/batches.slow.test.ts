@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { writeSampleBatches } from './support/live-account.js';
+import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
+import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
+
+jest.setTimeout(300_000);
+
+const SIZE = 100_000;
+const LIMIT_MS = 200;
+
+let account: SampleAccount;
+let dashboard: RunningDashboard;
+
+beforeAll(async () => {
+  account = await openSampleAccount();
+  for (let from = 0; from < SIZE; from += 1_000) {
+    const payouts = Array.from({ length: 1_000 }, (_, index) => aPayout(`p-${from + index}`, { batch: 'large' }));
+    await account.ledger.enqueue(payouts);
+  }
+  await writeSampleBatches(account, ['large']);
+  dashboard = await openDashboard(account);
+});
+
+afterAll(async () => {
+  await dashboard.close();
+  await account.close();
+});
+
+it.each(['/batch?name=large', '/batches', '/payouts?batch=large', '/payouts'])(
+  '%s with 100,000 payouts takes 0.2 s',
+  async (path) => {
+    const taken: number[] = [];
+    for (let index = 0; index < 7; index += 1) {
+      const startedAt = performance.now();
+      const response = await dashboard.ask(path);
+      await response.text();
+      expect(response.status).toBe(200);
+      taken.push(performance.now() - startedAt);
+    }
+    const median = taken.sort((one, other) => one - other)[3] ?? Infinity;
+    process.stdout.write(`${path}: ${median.toFixed(0)} ms\n`);
+    expect(median).toBeLessThan(LIMIT_MS);
+  },
+);
+
+it('a batch counts what changed since the sender counted', async () => {
+  await account.ledger.change({ payoutId: 'p-7', from: 'queued', to: 'cancelled', by: 'ann', reason: 'wrong' });
+  expect(await dashboard.read('/batch?name=large')).toContain('1 cancelled, 99,999 left');
+});
