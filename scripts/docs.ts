@@ -4,11 +4,13 @@ import { readApi, renderApiDoc } from './api-doc.js';
 import { renderAttacks } from './attacks-doc.js';
 import { renderEnvExample, renderSettingsDoc } from './settings-docs.js';
 import { renderStatesDoc } from './states-doc.js';
+import { renderTold } from './told-doc.js';
 
 const api = readApi();
 const documents = {
   'docs/api.md': await renderApiDoc(api),
   'docs/configuration.md': renderSettingsDoc(),
+  'docs/monitoring.md': renderTold(read('docs/monitoring.md')),
   'docs/proofs.md': renderAttacks(read('docs/proofs.md')),
   'docs/states.md': renderStatesDoc(),
   '.env.example': renderEnvExample(),

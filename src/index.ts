@@ -57,7 +57,7 @@ export type { AccountStatus } from './worker/account-runtime.js';
 export type { KeyringFacts, PolicyFacts } from './worker/account-control.js';
 export type { MonitoredAccount } from './worker/monitoring/account-snapshot.js';
 export type { AccountWorker } from './worker/account-worker.js';
-export type { WorkerObserver } from './worker/sender/worker-observer.js';
+export type { GatewayCall, WorkerObserver } from './worker/sender/worker-observer.js';
 export {
   createWorkerMetrics,
   type WorkerMetrics,

@@ -5,6 +5,7 @@ import { systemClock } from '../base/clock.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
 import { sourcePath } from '../base/source-path.cjs';
+import { exportAccounts } from '../operator/account-gauges.js';
 import { type AccountAccess, openAccount } from '../queues/open-account.js';
 import { type LedgerAccess, openLedger } from '../queues/open-ledger.js';
 import { WORKER_COMMAND_SETTINGS } from '../base/settings.js';
@@ -59,6 +60,7 @@ export function openDashboard(options: DashboardOptions): Dashboard {
   const router = Router();
   router.use(pageHeaders, noStore);
   const metrics = createLoginMetrics(options.registry);
+  exportAccounts(metrics.registry, 'dashboard', () => accounts, stuckAfterMs);
   if (login !== undefined) router.use(requireLogin(login, metrics.failures, logger));
   for (const { ledger } of openForApprovals(accounts, options)) {
     const path = accountPath(platformIds, ledger.connection.platformId) || '/';

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.js';
 import { html } from './layout/html.js';
 import { type DashboardSite, layout, PULSE_PAGE, type Site } from './layout/layout.js';
 import type { AccountPoller, Observation } from '../operator/account-poller.js';
-import { accountHeadline } from '../operator/account-headline.js';
+import { accountHeadline, otherVersionHeadline } from '../operator/account-headline.js';
 import { pulseCard } from './overview/pulse-card.js';
 
 /** The longest time of a page without Redis. */
@@ -82,7 +82,10 @@ export function respondToError(
 
 /** An operator can resolve different versions of the programs. The log has all else. */
 function describeError(error: Error): Message {
-  if (error instanceof UnsupportedFormatError) return { title: 'Ledger of a newer version', text: error.message };
+  if (error instanceof UnsupportedFormatError) {
+    const { headline, detail = '', runbook = '' } = otherVersionHeadline(error);
+    return { title: headline, text: `${detail} Runbook: ${runbook}` };
+  }
   return { title: 'Internal error', text: 'Internal error; see the log of the dashboard.' };
 }
 

@@ -349,6 +349,12 @@ export async function findWriteRefusal(server: Redis): Promise<WriteRefusal | un
   }
 }
 
+/** The same for the server that has the key; an unknown server also fails the read of the ledger. */
+export async function findRefusalOf(redis: RedisClient, key: string): Promise<WriteRefusal | undefined> {
+  const server = findServer(redis, key);
+  return server && findWriteRefusal(server);
+}
+
 async function findRefusalInInfo(server: Redis): Promise<WriteRefusal | undefined> {
   const info = await readInfo(server);
   if (info?.['role'] === 'slave') return READ_ONLY;

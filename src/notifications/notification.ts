@@ -3,6 +3,7 @@ import { formatMoney } from '../base/format.js';
 import type { Currency } from '../ledger/reads/gateway-facts.js';
 import { lastMessage, type Payout } from '../ledger/payout.js';
 import { PAYOUT_STATES } from '../ledger/states.js';
+import { HEADLINES } from '../operator/account-headline.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from '../producer/events/payout-events.js';
 
 /** The body of an event's post for `NOTIFY_FORMAT` `json`. */
@@ -21,6 +22,8 @@ export interface Notification {
   /** The payout when the notification is sent, possibly in a later state. Absent for events of the account. */
   readonly payout?: NotifiedPayout;
   readonly text: string;
+  /** The page that says what to do, such as `docs/runbooks/paused.md`: as the dashboard and the alert name it. */
+  readonly runbook?: string;
 }
 
 /** Without addresses and metadata, which do not belong in a chat. */
@@ -62,6 +65,7 @@ export function describeEvent(
   currencies: readonly Currency[] = [],
 ): Notification {
   const { eventId, at, by, reason, hash } = event;
+  const runbook = RUNBOOKS[type];
   return {
     id: `${platformId}:${eventId}`,
     type,
@@ -77,6 +81,7 @@ export function describeEvent(
       type,
       payout && { ...payout, money: formatMoney(payout.amount, payout.paymentId, currencies) },
     ),
+    ...(runbook !== undefined && { runbook: `docs/runbooks/${runbook}.md` }),
   };
 }
 
@@ -89,9 +94,9 @@ function pickFields(payout: Payout): NotifiedPayout {
 }
 
 const OF_ACCOUNT: Partial<Record<PayoutEventName, string>> = {
-  paused: 'is paused: nothing is sent until an operator resumes it',
+  paused: `is ${HEADLINES.paused[0]}: nothing is sent until an operator resumes it`,
   resumed: 'was resumed',
-  objection: 'is stopped: a send journal contradicts the ledger',
+  objection: `is ${HEADLINES.mismatch[0]}, and sends nothing`,
   ledger_adopted: 'continues: its ledger was adopted',
   declared_new: 'is new, as an operator states: its first worker begins at once',
   balance_dropped: 'has less money than its payouts explain: someone else may use its secret key',
@@ -107,6 +112,18 @@ const OF_PAYOUT: Partial<Record<PayoutEventName | NonNullable<PayoutEvent['decis
   reject: 'has a rejection',
 };
 
+const RUNBOOKS: Partial<Record<PayoutEventName, string>> = {
+  paused: HEADLINES.paused[1],
+  objection: HEADLINES.mismatch[1],
+  held: HEADLINES.holds[1],
+  balance_dropped: 'balance-fell',
+  late_payment: 'paid-late',
+  tampering: 'tampering',
+  unknown: 'unknown',
+  rejected: 'rejected',
+  failed: 'failed',
+};
+
 function describe(
   platformId: number,
   { payoutId, by, reason, hash, decision }: PayoutEvent,
@@ -120,5 +137,6 @@ function describe(
   const why = reason ?? (payout?.state === type ? lastMessage(payout) : undefined);
   const doubt = payout?.verified === false ? 'NOT VERIFIED: no worker of the keyring signed this state' : undefined;
   const parts = [happened, payout?.money, hash, why, doubt].filter((part) => part !== undefined);
-  return [parts.join(' — '), by && ` (${by})`].join('');
+  const runbook = RUNBOOKS[type];
+  return [parts.join(' — '), by && ` (${by})`, runbook && ` → docs/runbooks/${runbook}.md`].join('');
 }

@@ -1,21 +1,25 @@
+import type { Registry } from 'prom-client';
 import { InvalidConfigError } from '../base/errors.js';
+import { exportAccounts } from '../operator/account-gauges.js';
 import { openLedger } from '../queues/open-ledger.js';
 import { AccountNotifier, type NotifierOptions } from './account-notifier.js';
 import type { Receiver } from './post-request.js';
 
 /**
  * Posts the accounts' events until it is stopped. A failing receiver of one account does not delay the others.
+ * @param options.registry - exports the accounts' gauges, beside their workers
  * @throws InvalidConfigError if the options contradict each other
  */
 export async function runNotifier(
   redisUrl: string,
   platformIds: readonly number[],
-  options: NotifierOptions,
+  options: NotifierOptions & { readonly registry: Registry; readonly stuckAfterMs: number },
   stop: AbortSignal,
 ): Promise<void> {
-  const { receiver, logger } = options;
+  const { receiver, logger, registry, stuckAfterMs } = options;
   checkReceiver(receiver);
   const accounts = platformIds.map((platformId) => openLedger({ redisUrl, platformId, logger }));
+  exportAccounts(registry, 'notify', () => accounts, stuckAfterMs);
   try {
     const notifiers = accounts.map(({ ledger }) => new AccountNotifier(ledger, options, stop));
     await Promise.all(notifiers.map(async (notifier) => notifier.run()));

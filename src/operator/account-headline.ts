@@ -44,6 +44,7 @@ export const HEADLINES = {
   sendsFail: ['Sending fails', 'nothing-is-sent'],
   standsStill: ['Nothing is sent', 'nothing-is-sent'],
   holds: ['Holds payouts', 'held'],
+  otherVersion: ['Ledger of another version', 'journal'],
 } as const satisfies Readonly<Record<string, readonly [words: string, runbook?: string]>>;
 
 function say(name: keyof typeof HEADLINES, tone: Headline['tone'], detail?: string, command?: string): Headline {
@@ -53,6 +54,11 @@ function say(name: keyof typeof HEADLINES, tone: Headline['tone'], detail?: stri
     ...(command !== undefined && { command }),
     ...(runbook !== undefined && { runbook: `docs/runbooks/${runbook}.md` }),
   };
+}
+
+/** The headline of a ledger that this version cannot read. */
+export function otherVersionHeadline({ message }: Error): Headline {
+  return say('otherVersion', 'bad', message);
 }
 
 /** Longer than a slow response of the gateway. */
@@ -135,6 +141,10 @@ export function findSender({ life, workers }: LedgerObservation): ObservedWorker
 }
 
 const OBSTACLES: readonly FindObstacle[] = [
+  function writeRefusal({ writeRefusal }) {
+    if (writeRefusal === undefined) return undefined;
+    return say('redisRefused', 'bad', `Redis refuses writes: ${writeRefusal.reason}. ${writeRefusal.action}`);
+  },
   function objections({ objections }) {
     return objections === 0 ? undefined : say('mismatch', 'bad');
   },
@@ -159,7 +169,7 @@ const OBSTACLES: readonly FindObstacle[] = [
     );
     if (standby !== undefined) return say('silent', 'bad', `${problem} ${standby.name} stands by to take over.`);
     const refusing = workers.find(({ silentMs, reason }) => silentMs < WORKER_SILENT_AFTER_MS && reason !== undefined);
-    if (refusing !== undefined && refusing.name !== sender?.name) return refusedBy(refusing);
+    if (refusing !== undefined) return refusedBy(refusing);
     return say('silent', 'bad', `${problem} No standby is known: start a worker.`, START);
   },
   function refused(_, sender) {

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.js';
 import { type LedgerConnection, pipelined } from '../ledger/ledger-connection.js';
+import { findRefusalOf, type WriteRefusal } from '../ledger/redis-durability.js';
 import { holderOf, type LeaseHolder, parseLease } from '../ledger/sender-view.js';
 import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/workers.js';
 import { countDuePayouts } from '../queues/job-balance.js';
@@ -29,6 +30,8 @@ export interface LedgerObservation {
   readonly due: number;
   readonly sending: number;
   readonly held: number;
+  /** Why Redis refuses writes, and what to do; only known without a live sender. */
+  readonly writeRefusal?: WriteRefusal | undefined;
   /** Since the last begin of a send; undefined if none was seen while the account was polled. */
   readonly sinceSendMs: number | undefined;
   /** Since when the account is polled without a pause. */
@@ -43,7 +46,7 @@ interface Look {
   readonly facts: LookFacts;
 }
 
-type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending' | 'held'>;
+type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending' | 'held' | 'writeRefusal'>;
 
 const LOOK_EVERY_MS = 400;
 
@@ -176,7 +179,10 @@ export class AccountPoller {
     this.#noteSends(Number(sender['sends'] ?? 0), at);
     this.#senderLife.note(holderOf(parseLease(sender)), at);
     this.#workers.note(parseWorkers(workers), at, redisNow);
-    const facts = { pausedReason: paused ?? undefined, objections, due, sending, held };
+    // Workers cannot report to a Redis that refuses writes: only this tells it from dead ones.
+    const isAlive = this.#senderLife.life(at).kind === 'alive';
+    const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection.redis, keys.ledger);
+    const facts = { pausedReason: paused ?? undefined, objections, due, sending, held, writeRefusal };
     this.#noteReady(facts, at, redisNow);
     this.#last = { at, redisNow, facts };
   }

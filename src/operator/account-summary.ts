@@ -2,11 +2,11 @@ import { systemClock, within } from '../base/clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
 import { readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
-import { listPayouts } from '../ledger/reads/payout-queries.js';
+import { listReadable } from '../ledger/reads/payout-queries.js';
 import { readStatistics } from '../ledger/reads/statistics.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { type AccountAdvice, adviseAccount } from './account-advice.js';
-import { accountHeadline, type Headline } from './account-headline.js';
+import { accountHeadline, type Headline, otherVersionHeadline } from './account-headline.js';
 import { AccountPoller, type LedgerObservation } from './account-poller.js';
 import type { AdviceOptions } from './next-steps.js';
 
@@ -52,14 +52,7 @@ export async function readAccountSummary(account: AccountAccess, options: Advice
     };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
-    return {
-      platformId,
-      tone: 'bad',
-      headline: 'Ledger of another version',
-      detail: error.message,
-      advice: [],
-      ledger: undefined,
-    };
+    return { platformId, ...otherVersionHeadline(error), advice: [], ledger: undefined };
   } finally {
     watch.close();
   }
@@ -70,7 +63,7 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
     readAccountStats(connection),
     readStatistics(connection),
     readGatewayFacts(connection),
-    listPayouts(connection, { state: 'held', limit: 1 }),
+    listReadable(connection, { state: 'held', limit: 1 }),
   ]);
   const found = await within(READ_WITHIN_MS, reading).catch((error: unknown) => {
     if (error instanceof RedisUnavailableError) return undefined;
@@ -78,7 +71,7 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
   });
   if (found === undefined) return undefined;
   const [stats, { sums, lastSendAt }, gateway, held] = found;
-  return { stats, lastSendAt, gateway, heldSums: sums.held, firstHeld: held.payouts[0] };
+  return { stats, lastSendAt, gateway, heldSums: sums.held, firstHeld: held[0] };
 }
 
 function describeLedger(

@@ -40,6 +40,7 @@ import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
 import type { OpenControl, WorkerControl } from './account-control.js';
 import { AccountWorker } from './account-worker.js';
 import type { OpeningRuntime } from './account-runtime.js';
+import { observeGateway } from './monitoring/observe-gateway.js';
 import { RecentWork } from './monitoring/recent-work.js';
 import { RedisClocks } from './redis-clocks.js';
 import { ACCEPTED_REDIS, type RedisCheck, RedisMonitor, requireDurableRedis } from './redis-monitor.js';
@@ -247,7 +248,8 @@ function openWorker(account: AccountOptions, options: PayoutWorkerOptions, share
   const control = shared.control?.of({ platformId, audience, logger });
   const work = new RecentWork(clock, openObserver(platformId, options.observe));
   const access = { baseUrl, platformId, secretKey };
-  const gateway = createGatewayClient({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
+  const client = createGatewayClient({ ...access, logger, clock, timeoutMs, withdrawTimeoutMs });
+  const gateway = observeGateway(client, work.observer, clock);
   const intervalMs = keptIntervalMs(completed.intervalMs, gateway.capabilities.minWithdrawGapMs);
   const settings = { ...completed, intervalMs };
   const telemetry = options.telemetry && failsafeTelemetry(options.telemetry);

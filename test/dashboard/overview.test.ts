@@ -164,7 +164,7 @@ describe('a ledger of a newer format', () => {
       const response = await dashboard.ask(path);
       expect(response.status).toBe(500);
       expect(await response.text()).toMatch(
-        /Ledger of a newer version[^]*has format 5; [^]*Run the version that wrote it/,
+        /Ledger of another version[^]*has format 5; [^]*Run the version that wrote it/,
       );
     }
   });

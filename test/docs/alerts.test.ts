@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
 import { HEADLINES } from '../../src/operator/account-headline.js';
+import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { createLoginMetrics } from '../../src/dashboard/login.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 
@@ -10,7 +11,9 @@ import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.
 async function seriesOfWorker(): Promise<string> {
   const metrics = createWorkerMetrics({ version: '1.2.3' });
   metrics.observe(1);
-  return `${await metrics.registry.metrics()}${await createLoginMetrics().registry.metrics()}`;
+  const { registry } = createLoginMetrics();
+  exportAccounts(registry, 'dashboard', () => [], 1);
+  return `${await metrics.registry.metrics()}${await registry.metrics()}`;
 }
 
 function metricsIn(expr: string): string[] {

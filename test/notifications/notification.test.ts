@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { alertRules } from '../docs/support/alert-rules.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import { formatRequest, sign } from '../../src/notifications/post-request.js';
@@ -29,7 +30,8 @@ it('says what happened to a payout, without its address and metadata', () => {
       ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', attempt: 1 },
       ...{ message: 'wallet <closed> & gone', reference: 'order 5' },
     },
-    text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet <closed> & gone',
+    text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet <closed> & gone → docs/runbooks/rejected.md',
+    runbook: 'docs/runbooks/rejected.md',
   });
 });
 
@@ -37,7 +39,8 @@ it('says what happened to the account, who did it and why', () => {
   const event = { eventId: '18-0', type: 'paused', at: AT, by: 'alice', reason: 'ticket 7' } as const;
   expect(describeEvent(4242, event, 'paused', undefined)).toEqual({
     ...{ id: '4242:18-0', type: 'paused', platformId: 4242, at: AT, by: 'alice', reason: 'ticket 7' },
-    text: 'Account 4242 is paused: nothing is sent until an operator resumes it — ticket 7 (alice)',
+    text: 'Account 4242 is Paused: nothing is sent until an operator resumes it — ticket 7 (alice) → docs/runbooks/paused.md',
+    runbook: 'docs/runbooks/paused.md',
   });
 });
 
@@ -57,7 +60,7 @@ it('names the currency where the gateway told its name', () => {
   const { text } = describeEvent(4242, event, 'rejected', PAYOUT, [
     { paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined },
   ]);
-  expect(text).toBe('Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone');
+  expect(text).toBe('Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone → docs/runbooks/rejected.md');
 });
 
 it('says of a payout that is held why, and that someone altered it', () => {
@@ -67,12 +70,28 @@ it('says of a payout that is held why, and that someone altered it', () => {
   const notification = describeEvent(4242, { ...of, type: 'state', from: 'queued' }, 'held', payout);
   expect(notification.payout).toMatchObject({ state: 'held', held });
   expect(notification.text).toBe(
-    'Account 4242: payout invoice-77 is held — 12.5 (payment_id 6) — its amount was altered',
+    'Account 4242: payout invoice-77 is held — 12.5 (payment_id 6) — its amount was altered → docs/runbooks/held.md',
   );
   const reason = 'wrong: its amount was altered';
   expect(describeEvent(4242, { ...of, type: 'tampering', reason }, 'tampering', payout).text).toBe(
-    'Account 4242: payout invoice-77 is held, because someone has altered what is in Redis — 12.5 (payment_id 6) — wrong: its amount was altered',
+    'Account 4242: payout invoice-77 is held, because someone has altered what is in Redis — 12.5 (payment_id 6) — wrong: its amount was altered → docs/runbooks/tampering.md',
   );
+});
+
+it.each([
+  ['paused', 'PayoutsPaused'],
+  ['objection', 'PayoutsObjection'],
+  ['balance_dropped', 'PayoutsBalanceDropped'],
+  ['late_payment', 'PayoutsPaidLate'],
+  ['tampering', 'PayoutsTampering'],
+  ['unknown', 'PayoutsUnknown'],
+  ['rejected', 'PayoutsRejected'],
+  ['failed', 'PayoutsFailed'],
+  ['held', 'PayoutsHeld'],
+] as const)('names for %s the runbook of %s', (type, alert) => {
+  const event = { eventId: '19-0', type: 'paused', at: AT } as const;
+  const rule = alertRules.find((each) => each.alert === alert);
+  expect(describeEvent(4242, event, type, undefined).runbook).toBe(rule?.annotations.runbook);
 });
 
 it('says no message of a later state', () => {
@@ -121,7 +140,7 @@ describe('a request', () => {
 
   it('is a line of text for Slack, in which nothing calls everyone', () => {
     expect(body('slack')).toEqual({
-      text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet &lt;closed&gt; &amp; gone',
+      text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet &lt;closed&gt; &amp; gone → docs/runbooks/rejected.md',
     });
   });
 

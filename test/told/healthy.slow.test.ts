@@ -5,8 +5,10 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { untilSettled } from '../worker/support/payout-world.js';
 import { endAllWorkers } from '../worker/support/worker-process.js';
 import { judgeAlerts } from './support/firing-alerts.js';
+import { until } from '../support/until.js';
 import { Rig } from './support/rig.js';
 import { extrapolate } from './support/series.js';
+import { enqueueAndWait, preparePolicy } from './ways/policy.js';
 
 /** The control of the suite: where all is well, nobody is told anything. */
 
@@ -18,6 +20,10 @@ afterEach(async () => {
 });
 
 const A_DAY_MINUTES = 24 * 60;
+const HALF_A_DAY = A_DAY_MINUTES / 2;
+
+/** Three days from now. */
+const OTHER_DAY = new Date(Date.now() + 3 * A_DAY_MINUTES * 60_000).toLocaleDateString('en', { weekday: 'short' });
 
 it('tells nobody anything about a healthy worker', async () => {
   rig = await Rig.open();
@@ -52,6 +58,24 @@ it('tells nobody anything about a payout that waits for its notBefore', async ()
   expect(now.scrapes[0]?.text).toMatch(/payouts_in_state\{[^}]*state="queued"\} 1\n/);
   expect((await rig.readyz()).body).toContain('"warnings":[]');
   expect(await judgeAlerts(extrapolate({ before, since, now }, A_DAY_MINUTES), A_DAY_MINUTES, [])).toBeUndefined();
+});
+
+it.each([
+  ['in its cool-down', '{ name: cool-down, when: { address: new }, over: { wait: 24h } }'],
+  ['outside of office hours', `{ name: office-hours, window: "${OTHER_DAY} 08:00-18:00 Europe/Berlin", over: wait }`],
+])('tells nobody anything about a payout %s', async (_, rule) => {
+  rig = await Rig.open();
+  await preparePolicy(rig, rule);
+  await rig.startSender();
+  const before = await rig.scrape();
+  await enqueueAndWait(rig);
+  let now = before;
+  await until('the policy reports it', async () => {
+    now = (await rig?.scrape()) ?? before;
+    return /payouts_held\{[^}]*kind="wait"\} 1\n/.test(now.scrapes[0]?.text ?? '');
+  });
+  const since = { ...now, at: now.at - 1 };
+  expect(await judgeAlerts(extrapolate({ before, since, now }, HALF_A_DAY), HALF_A_DAY, [])).toBeUndefined();
 });
 
 /** How fast a busy test machine is decides about two of them; without a keyring every run warns of that. */

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
+import { renderTold } from '../../scripts/told-doc.js';
 import { alertRules } from '../docs/support/alert-rules.js';
 import { WAYS } from './ways/index.js';
 
@@ -6,6 +8,8 @@ import { WAYS } from './ways/index.js';
 const OF_EVENTS = [
   ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
   ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
+  // Payouts go out: timed-alerts.test.ts makes these two.
+  ...['PayoutsExporterMissing', 'PayoutsHeldTooLong'],
   ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsProcessRestarts'],
 ];
 
@@ -15,7 +19,17 @@ it('each alert answers a way to stand still, or tells of an event', () => {
   expect(others.sort()).toEqual([...OF_EVENTS].sort());
 });
 
-it('each way has its three answers, of alerts that exist', () => {
+it.each(WAYS)('the runbook of the first alert answers: $name', ({ told: { alerts, runbook } }) => {
+  const rule = alertRules.find(({ alert }) => alert === alerts[0]);
+  expect(`docs/runbooks/${runbook}.md`).toBe(rule?.annotations.runbook);
+});
+
+it('the document has the table of all ways', () => {
+  const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8');
+  expect(renderTold(page)).toBe(page);
+});
+
+it('each way has its answers, of alerts that exist', () => {
   const known = alertRules.map(({ alert }) => alert);
   for (const { name, told } of WAYS) {
     const { alerts, readyz, doctor } = told;

@@ -1,7 +1,8 @@
+import type { HEADLINES } from '../../src/operator/account-headline.js';
 import type { PayoutWorldOptions } from '../worker/support/payout-world.js';
 import type { Rig } from './support/rig.js';
 
-/** One way in which payouts can stand still, and the three places that show it to an operator. */
+/** One way in which payouts can stand still, and the places that show it to an operator. */
 export interface Way {
   /** What is wrong. */
   readonly name: string;
@@ -25,10 +26,17 @@ export interface Way {
 
 /** Who tells an operator, and how. */
 export interface Told {
+  /**
+   * The first words of the dashboard and of `payouts status`, by their key. `sending` and `idle`: payouts go out, or none
+   * waits, so that only the other places show it.
+   */
+  readonly headline: keyof typeof HEADLINES;
   /** Exactly these rules of docs/alerts.yml fire, the one that answers first. */
   readonly alerts: readonly string[];
   readonly readyz: ReadyzAnswer;
   readonly doctor: DoctorAnswer;
+  /** The page of docs/runbooks that says what to do: that of the first alert, and of the headline unless all goes on. */
+  readonly runbook: string;
 }
 
 /** What `/readyz` of the worker responds; `none` where no process listens. */
@@ -46,6 +54,3 @@ export interface DoctorAnswer {
   /** Part of what the check says. */
   readonly words: string;
 }
-
-/** What a held payout takes to be told, with some to spare: the alert waits for hours. */
-export const HELD_MINUTES = 5 * 60;

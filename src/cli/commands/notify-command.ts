@@ -29,7 +29,7 @@ say whether a final state is verified. docs/notifications.md has the format, and
     .action(async () => {
       const { environment } = context;
       const settings = readSettings(NOTIFY_SETTINGS, environment);
-      const config = readConfig(['REDIS_URL', 'HEALTH_HOST', 'LOG_LEVEL'], environment);
+      const config = readConfig(['REDIS_URL', 'HEALTH_HOST', 'LOG_LEVEL', 'STUCK_AFTER_MS'], environment);
       const platformIds = readPlatformIds(environment);
       const logger = createLogger(config.LOG_LEVEL);
       const stop = context.stopSignal();
@@ -57,6 +57,8 @@ say whether a final state is verified. docs/notifications.md has the format, and
             timeoutMs: settings.notifyTimeoutMs,
             verify: (platformId, payout) => verifiers.get(platformId)?.mark(payout) ?? payout,
             observe: (platformId) => status.observe(platformId),
+            registry: status.registry,
+            stuckAfterMs: config.STUCK_AFTER_MS,
             logger,
           },
           stop,

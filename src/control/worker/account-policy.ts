@@ -77,7 +77,9 @@ export class AccountPolicy {
     const ratesAt = oldestAt === undefined ? null : clock.wallNow() - (clock.now() - oldestAt);
     const isMissing = ratesAt === null && current.policy.rules.some(isInDollars);
     const ratesMissingSince = isMissing ? this.#asksSince : null;
-    return { hash, at: clock.wallNow(), rules: usage, held: this.#releaser.held, ratesAt, ratesMissingSince };
+    const all = this.#releaser.held;
+    const [held, heldWithoutRule] = [all.filter(({ rule }) => rule !== ''), all.filter(({ rule }) => rule === '')];
+    return { hash, at: clock.wallNow(), rules: usage, held, heldWithoutRule, ratesAt, ratesMissingSince };
   }
 
   async standBy(end: AbortSignal): Promise<void> {

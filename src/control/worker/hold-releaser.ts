@@ -1,18 +1,13 @@
 import { every } from '../../base/clock.js';
 import { ConflictError, NotFoundError } from '../../base/errors.js';
 import { ask, type LedgerConnection } from '../../ledger/ledger-connection.js';
+import type { HeldCount } from '../../ledger/reads/policy-report.js';
 import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import { findFault, type HeldFor, type Hold, type Payout } from '../../ledger/payout.js';
 import type { PolicedRuntime } from '../control-runtime.js';
 import type { PolicyAuthority } from './policy-authority.js';
 
 type ReleaseRuntime = Pick<PolicedRuntime, 'ledger' | 'relay' | 'logger'>;
-
-interface HeldCount {
-  readonly rule: string;
-  readonly reason: string;
-  readonly count: number;
-}
 
 const EVERY_MS = 1_000;
 /** Payouts checked at once: about 30 ms. */
@@ -29,7 +24,7 @@ export class HoldReleaser {
   #cursor: string | undefined;
   #heldCursor: string | undefined;
   #hash = '';
-  /** Held payouts by rule and reason in the present round. `#counted` has the last full round. */
+  /** Held payouts by rule and reason in the present round; the rule is empty for other holds. `#counted` has the last full round. */
   #counting = new Map<string, HeldCount>();
   #counted: readonly HeldCount[] = [];
 
@@ -103,8 +98,8 @@ export class HoldReleaser {
   async #findUnknown(): Promise<void> {
     const { payouts, next } = await this.#source.held(this.#heldCursor, BATCH);
     for (const payout of payouts) {
+      this.#countHeld(payout);
       if (payout.held?.kind !== 'policy') continue;
-      this.#countHeld(payout.held);
       if (!this.#authority.knows(payout.payoutId)) await this.#checkHeld(payout);
     }
     this.#heldCursor = next;
@@ -113,10 +108,12 @@ export class HoldReleaser {
     this.#counting = new Map();
   }
 
-  #countHeld({ rule = '', reason }: HeldFor): void {
+  #countHeld({ held, updatedAt }: Payout): void {
+    const { rule = '', reason } = held?.kind === 'policy' ? held : { reason: held?.kind ?? 'signature' };
     const key = `${rule} ${reason}`;
-    const count = (this.#counting.get(key)?.count ?? 0) + 1;
-    this.#counting.set(key, { rule, reason, count });
+    const { count = 0, since = Infinity } = this.#counting.get(key) ?? {};
+    const dueAt = Date.parse(held?.until ?? updatedAt);
+    this.#counting.set(key, { rule, reason, count: count + 1, since: Math.min(since, dueAt) });
   }
 
   /** Releases from the front of a line while there is room. */

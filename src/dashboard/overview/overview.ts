@@ -1,5 +1,5 @@
 import { readAccountStats, type AccountStats } from '../../ledger/reads/account-stats.js';
-import { countStuck, listPayouts } from '../../ledger/reads/payout-queries.js';
+import { countStuck, listReadable } from '../../ledger/reads/payout-queries.js';
 import { readGatewayFacts, type GatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { HeadlineFacts } from '../../operator/account-headline.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -48,7 +48,7 @@ export class OverviewReader {
       readGatewayFacts(connection),
       readReconciliation(connection),
       ...URGENT_STATES.map((state) =>
-        listPayouts(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
+        listReadable(connection, { state, limit: LISTED, newestFirst: FINAL_STATES.includes(state) }),
       ),
     ]);
     // The age of the oldest almost always shows that no payout is stuck.
@@ -57,7 +57,7 @@ export class OverviewReader {
       ...{ stats, statistics, gateway },
       drops: summariseDrops(reconciliation, gateway.currencies).filter(({ amount }) => amount !== '0'),
       stuck: mayBeStuck ? await countStuck(connection, this.#stuckAfterMs) : 0,
-      listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index]?.payouts ?? []])),
+      listed: new Map(URGENT_STATES.map((state, index) => [state, lists[index] ?? []])),
       wallNow: connection.clock.wallNow(),
     };
   }

@@ -38,6 +38,12 @@ export async function listPayouts(connection: LedgerConnection, options: ListOpt
   return { payouts: await readPayouts(connection, payoutIds), next };
 }
 
+/** As {@link listPayouts}, but skips unreadable records: one must not hide what is shown beside it. */
+export async function listReadable(connection: LedgerConnection, options: ListOptions): Promise<readonly Payout[]> {
+  const { payoutIds } = await listPayoutIds(connection, options);
+  return readReadable(connection, payoutIds, () => undefined);
+}
+
 /** As {@link listPayouts}, but the ids only. */
 export async function listPayoutIds(
   connection: LedgerConnection,

@@ -12,11 +12,14 @@ const ruleUsage = z.object({
   unknown: z.string().nullable(),
 });
 
+const heldCount = z.object({ rule: z.string(), reason: z.string(), count: z.number(), since: z.number().optional() });
+
 const policyReport = z.object({
   hash: z.string(),
   at: z.number(),
   rules: z.array(ruleUsage),
-  held: z.array(z.object({ rule: z.string(), reason: z.string(), count: z.number() })),
+  held: z.array(heldCount),
+  heldWithoutRule: z.array(heldCount).default([]),
   ratesAt: z.number().nullable(),
   ratesMissingSince: z.number().nullable().default(null),
 });
@@ -42,6 +45,18 @@ export interface BucketUsage {
   readonly ratio: number;
 }
 
+export interface HeldCount {
+  readonly rule: string;
+  /** The rule's verdict. */
+  readonly reason: string;
+  readonly count: number;
+  /**
+   * When the first of them should have been released by its rule, or since when it is held if that is not known; wall
+   * clock, ms. Earlier versions write none.
+   */
+  readonly since?: number | undefined;
+}
+
 /**
  * The sending worker's report on its policy, for people. It decides nothing: someone who can write to Redis can alter
  * it.
@@ -53,7 +68,9 @@ export interface PolicyReport {
   readonly at: number;
   readonly rules: readonly RuleUsage[];
   /** By rule and verdict. */
-  readonly held: readonly { readonly rule: string; readonly reason: string; readonly count: number }[];
+  readonly held: readonly HeldCount[];
+  /** What a signature or the send journal holds: the rule is empty, the reason is `signature` or `journal`. */
+  readonly heldWithoutRule?: readonly HeldCount[];
   /** When the oldest rate in use was fetched, wall clock, ms; null if none was, or no rule needs dollars. */
   readonly ratesAt: number | null;
   /** Since when rates are missing, wall clock, ms; null if they are not. */

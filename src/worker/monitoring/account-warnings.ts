@@ -5,7 +5,8 @@ import { NOTIFICATIONS_LATE_MS } from '../../ledger/reads/state-events.js';
 import { describeRates } from '../../ledger/reads/policy-report.js';
 import { listDrops } from '../../ledger/reads/reconciliation.js';
 import { formatCommand } from '../../operator/next-steps.js';
-import type { AccountDetails, AccountView } from './account-snapshot.js';
+import type { AccountDetails } from '../../operator/account-details.js';
+import type { AccountView } from './account-snapshot.js';
 
 const MINUTE_MS = 60_000;
 
@@ -27,6 +28,9 @@ const FAILED_POLLS = 3;
 /** As the alert PayoutsJournalSlow. */
 const SYNC_SLOW_MS = 100;
 
+/** As the alert PayoutsGatewaySlow. */
+const ANSWER_SLOW_MS = 5_000;
+
 /** @returns one line for each thing that needs an operator although this process could send */
 export function warnAbout({ status, details, work, keyring, policy, clockOffsetMs }: AccountView): string[] {
   const found = details === undefined ? [] : LEDGER_WARNINGS.map((warn) => warn(details, work, status));
@@ -34,6 +38,7 @@ export function warnAbout({ status, details, work, keyring, policy, clockOffsetM
     warnOfKeyring(keyring),
     warnOfPolicy(policy),
     warnOfPolls(work),
+    warnOfAnswers(work),
     warnOfJournal(work),
     warnOfArchive(work),
     warnOfRecreated(work),
@@ -97,7 +102,7 @@ const LEDGER_WARNINGS: readonly LedgerWarning[] = [
   },
   function outbox({ stats }) {
     if (stats.outboxUnreadable === 0) return undefined;
-    return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/runbooks/other-alerts.md.`;
+    return `The outbox holds ${formatCount(stats.outboxUnreadable, 'member')} that this version does not understand: start the version that wrote them, see docs/runbooks/redis-altered.md.`;
   },
   function foreignSettings({ stats, foreignSettings }) {
     if (foreignSettings.length === 0) return undefined;
@@ -128,6 +133,11 @@ function warnOfPolls({ failedPolls }: Work): string | undefined {
 function warnOfJournal({ shortestSyncMs = 0 }: Work): string | undefined {
   if (shortestSyncMs <= SYNC_SLOW_MS) return undefined;
   return `Each entry of the send journal takes over ${formatMs(shortestSyncMs)} to be on disk: take load off this disk. To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR to the copy.`;
+}
+
+function warnOfAnswers({ shortestAnswerMs = 0 }: Work): string | undefined {
+  if (shortestAnswerMs <= ANSWER_SLOW_MS) return undefined;
+  return `The gateway is slow: each of the last answers took over ${formatMs(shortestAnswerMs)}. Ask the gateway; do not raise the time limits.`;
 }
 
 function warnOfArchive({ archiveTrouble }: Work): string | undefined {

@@ -16,6 +16,8 @@ interface NotSent extends Streak {
 
 const SYNCS = 5;
 
+const ANSWERS = 3;
+
 /** Some minutes of gaps, for the time when Redis takes none. */
 const GAPS = 500;
 
@@ -38,6 +40,7 @@ export class RecentWork {
   #lastDurationMs = 0;
   #wasUnanswered = false;
   #syncsMs: readonly number[] = [];
+  #answersMs: readonly number[] = [];
   #gaps: readonly SendGap[] = [];
   #jobsRecreated: Repair | undefined;
   #workersReplaced: Repair | undefined;
@@ -64,7 +67,7 @@ export class RecentWork {
       },
       notSent: (reason, retryInMs, code) => {
         this.#notSent = { reason, code, count: (this.#notSent?.count ?? 0) + 1, retryAt: clock.now() + retryInMs };
-        observer.notSent(reason, retryInMs);
+        observer.notSent(reason, retryInMs, code);
       },
       polled: (result, error, code) => {
         const count = (this.#failedPolls?.count ?? 0) + 1;
@@ -74,6 +77,11 @@ export class RecentWork {
       journalSynced: (durationMs) => {
         this.#syncsMs = [...this.#syncsMs, durationMs].slice(-SYNCS);
         observer.journalSynced(durationMs);
+      },
+      gatewayCalled: (call) => {
+        const { end } = call;
+        if (end !== undefined) this.#answersMs = [...this.#answersMs, end.durationMs].slice(-ANSWERS);
+        observer.gatewayCalled?.(call);
       },
       signatureRefused: (reason, isTampering) => {
         if (reason === 'resume') this.#resumeWasRefused = true;
@@ -161,5 +169,10 @@ export class RecentWork {
   /** The shortest recent sync of the journal, in ms. Undefined until there are {@link SYNCS}. */
   get shortestSyncMs(): number | undefined {
     return this.#syncsMs.length < SYNCS ? undefined : Math.min(...this.#syncsMs);
+  }
+
+  /** The shortest of the gateway's last answers, in ms. Undefined until there are {@link ANSWERS}. */
+  get shortestAnswerMs(): number | undefined {
+    return this.#answersMs.length < ANSWERS ? undefined : Math.min(...this.#answersMs);
   }
 }

@@ -1,18 +1,21 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { TAMPERING_FAULTS } from '../../ledger/control-record.js';
 import { STATES_WITH_JOB } from '../../ledger/states.js';
 import { QUEUE_NAMES } from '../../queues/payout-queues.js';
-import type { WorkerObserver } from '../sender/worker-observer.js';
+import type { GatewayCall, WorkerObserver } from '../sender/worker-observer.js';
 
 /** In seconds. The first bucket must stay empty: it counts gaps of a second or less between two sends. */
 const GAP_BUCKETS = [1, 1.01, 1.015, 1.02, 1.03, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 30, 60, 300];
 const SEND_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120];
 const WAIT_BUCKETS = [0.01, 0.1, 0.25, 0.5, 0.75, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5, 10, 30, 60];
+const ANSWER_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const SYNC_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 const SEND_OUTCOMES = ['accepted', 'rejected', 'unknown'] as const;
 /** Besides faults of a signature: an earlier attempt and a resume that no operator signed. */
 const TAMPERING_REASONS = [...TAMPERING_FAULTS, 'sent_before', 'resume'];
+/** Why nothing was sent, by the code of the error: as the headline tells them apart. */
+const CAUSES: Readonly<Record<string, string>> = { GATEWAY_UNAVAILABLE: 'gateway', JOURNAL_UNAVAILABLE: 'disk' };
 const POLL_RESULTS = ['in_progress', 'completed', 'failed', 'unknown', 'error'] as const;
 
 /** @returns a function that makes an account's observer */
@@ -28,8 +31,8 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
   });
   const notSent = new Counter({
     name: 'payouts_not_sent_total',
-    help: 'Tries to send a payout that ended before anything was written; the payout keeps its place and is tried again.',
-    labelNames: ['platform_id'],
+    help: 'Tries to send a payout that ended before anything was written, by cause (gateway, disk, other); it is tried again.',
+    labelNames: ['platform_id', 'cause'],
     registers,
   });
   const polls = new Counter({
@@ -76,24 +79,29 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
     'How long a line of the send journal took to be on disk.',
     SYNC_BUCKETS,
   );
+  const gateway = createGatewayMetrics(registry);
 
   return (platformId) => {
     const account = { platform_id: String(platformId) };
     // Prometheus sees no increase in a series that begins at 1, so every series starts at 0.
     for (const outcome of SEND_OUTCOMES) sends.inc({ ...account, outcome }, 0);
-    notSent.inc(account, 0);
+    for (const cause of ['gateway', 'disk', 'other']) notSent.inc({ ...account, cause }, 0);
     for (const result of POLL_RESULTS) polls.inc({ ...account, result }, 0);
     for (const reason of TAMPERING_REASONS) refusals.inc({ ...account, reason, tampering: 'true' }, 0);
     for (const state of STATES_WITH_JOB) recreatedJobs.inc({ ...account, state }, 0);
     for (const queue of Object.values(QUEUE_NAMES)) replacedWorkers.inc({ ...account, queue }, 0);
+    gateway.begin(account.platform_id);
     for (const each of [sendDuration, sendGap, pacerWait, journalSync]) each.zero(account);
     return {
+      gatewayCalled: (call) => {
+        gateway.called(account.platform_id, call);
+      },
       sent(outcome, durationMs) {
         sends.inc({ ...account, outcome });
         sendDuration.observe(account, durationMs / 1_000);
       },
-      notSent() {
-        notSent.inc(account);
+      notSent(_reason, _retryInMs, code) {
+        notSent.inc({ ...account, cause: CAUSES[code ?? ''] ?? 'other' });
       },
       sendGap(gapMs) {
         sendGap.observe(account, gapMs / 1_000);
@@ -117,5 +125,58 @@ export function createObserverMetrics(registry: Registry): (platformId: number) 
         replacedWorkers.inc({ ...account, queue });
       },
     };
+  };
+}
+
+const ENDPOINTS = ['withdraw', 'transactionstatus', 'currencies', 'balance'] as const;
+const OUTCOMES = ['answered', 'rejected', 'unavailable', 'invalid', 'not_sent'] as const;
+
+/** By endpoint, each with few outcomes. A failed request is observed too: a time-out is a slow answer. */
+function createGatewayMetrics(registry: Registry) {
+  const registers = [registry];
+  const labelNames = ['platform_id', 'endpoint'] as const;
+  const open = new Map<GatewayCall, { readonly labels: Record<(typeof labelNames)[number], string>; at: number }>();
+  const requests = new Counter({
+    name: 'payouts_gateway_requests_total',
+    help: 'Requests to the gateway that ended: answered, rejected, unavailable (no response to trust), invalid or not_sent.',
+    labelNames: [...labelNames, 'outcome'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'payouts_gateway_request_seconds',
+    help: 'From the begin of a request to the gateway to its end, also if no response came.',
+    buckets: ANSWER_BUCKETS,
+    labelNames,
+    registers,
+  });
+  new Gauge({
+    name: 'payouts_gateway_oldest_open_seconds',
+    help: 'For how long the oldest open request has waited for the gateway; absent where none is open.',
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      // The oldest of an endpoint is set last.
+      for (const { labels, at } of [...open.values()].reverse()) this.set(labels, (performance.now() - at) / 1_000);
+    },
+  });
+  return {
+    /** Each series starts at 0. */
+    begin(platformId: string): void {
+      for (const endpoint of ENDPOINTS) {
+        duration.zero({ platform_id: platformId, endpoint });
+        for (const outcome of OUTCOMES) requests.inc({ platform_id: platformId, endpoint, outcome }, 0);
+      }
+    },
+    called(platformId: string, call: GatewayCall): void {
+      const labels = { platform_id: platformId, endpoint: call.endpoint };
+      if (call.end === undefined) {
+        open.set(call, { labels, at: performance.now() });
+        return;
+      }
+      open.delete(call);
+      requests.inc({ ...labels, outcome: call.end.outcome });
+      if (call.end.outcome !== 'not_sent') duration.observe(labels, call.end.durationMs / 1_000);
+    },
   };
 }

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { watcherFailures } from '../../base/logger.js';
 import type { WorkerObserver } from '../sender/worker-observer.js';
 import { createAccountGauges } from './account-gauges.js';
@@ -11,7 +11,7 @@ export interface WorkerMetricsOptions {
   readonly version: string;
   /** A payout in progress for longer than this is stuck, in ms. @defaultValue 86400000 */
   readonly stuckAfterMs?: number;
-  /** Takes the metrics, once for each registry. @defaultValue a registry of its own */
+  /** Takes the metrics, once for each registry. @defaultValue one of its own, with the metrics of the process */
   readonly registry?: Registry | undefined;
 }
 
@@ -39,7 +39,7 @@ const DAY_MS = 24 * 60 * 60 * MS_PER_S;
 export function createWorkerMetrics({
   version,
   stuckAfterMs = DAY_MS,
-  registry = new Registry(),
+  registry = ofProcess(),
 }: WorkerMetricsOptions): WorkerMetrics {
   new Gauge({
     name: 'payouts_build_info',
@@ -64,6 +64,13 @@ export function createWorkerMetrics({
       return registry.metrics();
     },
   };
+}
+
+/** An application's registry has its own metrics of the process. */
+function ofProcess(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry;
 }
 
 function createWatcherMetrics(registry: Registry): void {

@@ -3,6 +3,16 @@ import { callWatcher, failsafeMethods } from '../../base/logger.js';
 import type { WithdrawOutcome } from '../../gateway/gateway.js';
 import type { PayoutState } from '../../ledger/states.js';
 
+/** A request to the gateway. */
+export interface GatewayCall {
+  readonly endpoint: 'withdraw' | 'transactionstatus' | 'currencies' | 'balance';
+  /** Undefined while it is open. `unavailable`: no trustworthy response came. `not_sent`: nothing was written. */
+  end?: {
+    readonly outcome: 'answered' | 'rejected' | 'unavailable' | 'invalid' | 'not_sent';
+    readonly durationMs: number;
+  };
+}
+
 /**
  * Receives the worker's measurements; times are in ms. Every method must return at once; what it throws is only
  * counted.
@@ -31,6 +41,8 @@ export interface WorkerObserver {
   jobsRecreated(state: Extract<PayoutState, 'queued' | 'in_progress'>, count: number): void;
   /** The BullMQ worker of this queue hung, and another one replaced it. */
   jobWorkerReplaced(queue: 'withdraw' | 'transactionstatus'): void;
+  /** A request to the gateway begins, and, with the same object, has ended. */
+  gatewayCalled?(call: GatewayCall): void;
 }
 
 export const noObserver: WorkerObserver = {
@@ -56,7 +68,7 @@ export function openObserver(
 
 /** Its methods never throw. */
 function failsafeObserver(observer: WorkerObserver): WorkerObserver {
-  return failsafeMethods('observer', observer, [
+  const methods = failsafeMethods('observer', observer, [
     'sent',
     'notSent',
     'sendGap',
@@ -67,4 +79,7 @@ function failsafeObserver(observer: WorkerObserver): WorkerObserver {
     'jobsRecreated',
     'jobWorkerReplaced',
   ]);
+  return observer.gatewayCalled === undefined
+    ? methods
+    : { ...methods, ...failsafeMethods('observer', observer, ['gatewayCalled']) };
 }

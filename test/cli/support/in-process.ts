@@ -6,10 +6,14 @@ import type { CliResult } from '../../support/cli.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** What a test finds out without starting a process, which takes longer than most commands. */
-export async function runInProcess(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CliResult> {
+export async function runInProcess(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  groups = COMMAND_GROUPS,
+): Promise<CliResult> {
   const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
   let [stdout, stderr] = ['', ''];
-  const code = await runProgram(COMMAND_GROUPS, args, {
+  const code = await runProgram(groups, args, {
     environment: { PATH, HOME, REDIS_URL, PAYOUT_AUDIENCE: TEST_AUDIENCE, ...env },
     ...createOutput({
       writeOut: (text) => void (stdout += text),

@@ -19,32 +19,46 @@ export async function judgeAlerts(
   ignored: readonly string[] = [],
   fromMinute = 0,
 ): Promise<string | undefined> {
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
-  const path = join(dir, 'test.yml');
   const total = MINUTES_BEFORE + minutes;
   const unexpected = ignored.filter((alertname) => !expected.includes(alertname)).join('|');
+  const expr = `max by (alertname) (max_over_time(ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${total + 1 - fromMinute}m]))`;
+  return evaluate(series, total, [[expr, expected.map((alertname) => [`{alertname="${alertname}"}`, 1])]]);
+}
+
+/**
+ * @returns undefined when each of these alerts, with the same labels, fires in every minute of the time, from a minute
+ * before it
+ */
+export async function firesThroughout(
+  series: readonly InputSeries[],
+  minutes: number,
+  alerts: readonly string[],
+): Promise<string | undefined> {
+  const expectations = alerts.map((alertname): Expectation => {
+    const expr = `count by (alertname) (count_over_time(ALERTS{alertstate="firing",alertname="${alertname}"}[${minutes + 1}m]) > ${minutes})`;
+    return [expr, [[`{alertname="${alertname}"}`, 1]]];
+  });
+  return evaluate(series, MINUTES_BEFORE + minutes, expectations);
+}
+
+type Expectation = readonly [expr: string, samples: readonly (readonly [labels: string, value: number])[]];
+
+async function evaluate(
+  series: readonly InputSeries[],
+  total: number,
+  expectations: readonly Expectation[],
+): Promise<string | undefined> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
+  const path = join(dir, 'test.yml');
+  const promql = expectations.map(([expr, samples]) => ({
+    expr,
+    eval_time: `${total}m`,
+    exp_samples: samples.map(([labels, value]) => ({ labels, value })),
+  }));
+  const tests = [{ interval: '1m', input_series: series, promql_expr_test: promql }];
   try {
     // JSON is YAML.
-    await writeFile(
-      path,
-      JSON.stringify({
-        rule_files: [ALERTS_PATH],
-        evaluation_interval: '1m',
-        tests: [
-          {
-            interval: '1m',
-            input_series: series,
-            promql_expr_test: [
-              {
-                expr: `max by (alertname) (max_over_time(ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${total + 1 - fromMinute}m]))`,
-                eval_time: `${total}m`,
-                exp_samples: expected.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
-              },
-            ],
-          },
-        ],
-      }),
-    );
+    await writeFile(path, JSON.stringify({ rule_files: [ALERTS_PATH], evaluation_interval: '1m', tests }));
     return await runPromtool('test', 'rules', path);
   } finally {
     await rm(dir, { recursive: true, force: true });

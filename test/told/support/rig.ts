@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
+import { type DashboardServer, startDashboard } from '../../../src/dashboard/start-dashboard.js';
 import { systemClock } from '../../../src/base/clock.js';
 import { createGatewayClient, type GatewayClient } from '../../../src/gateway/gateway-client.js';
 import { silentLogger } from '../../../src/base/logger.js';
@@ -46,6 +47,8 @@ export class Rig {
   readonly others: { close(): Promise<void> }[] = [];
   /** Changed by a row for what starts from then on. */
   environment: Record<string, string>;
+
+  #dashboard: Promise<DashboardServer> | undefined;
 
   private constructor(redis: OwnRedis, world: PayoutWorld, environment: Record<string, string>) {
     this.redis = redis;
@@ -157,8 +160,19 @@ export class Rig {
     return { exit: code, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
   }
 
+  /** The first words of the dashboard, and the runbook that it names; a dashboard is open from the first call. */
+  async headline(): Promise<{ readonly words: string; readonly runbook: string | undefined }> {
+    this.#dashboard ??= startDashboard({
+      ...{ platformId: this.platformId, redisUrl: this.redis.url, host: '127.0.0.1', port: 0 },
+    });
+    const page = await (await fetch((await this.#dashboard).url)).text();
+    const [, words = page] = /<h1[^>]*>(?:<span class="dot"[^>]*><\/span>)?([^<]*)<\/h1>/.exec(page) ?? [];
+    return { words, runbook: /Runbook: docs\/runbooks\/([\w-]+)\.md/.exec(page)?.[1] };
+  }
+
   async close(): Promise<void> {
     this.client.disconnect();
+    await (await this.#dashboard)?.close();
     await this.operator.close();
     for (const other of this.others) await other.close();
     await this.world.close();

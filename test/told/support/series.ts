@@ -35,7 +35,12 @@ export const MINUTES_BEFORE = 15;
 const TIME = /_timestamp_seconds$/;
 
 /** Gauges that grow by themselves for as long as nothing changes. */
-const AGES = ['payouts_oldest_age_seconds', 'payouts_rate_age_seconds'];
+const AGES = [
+  'payouts_oldest_age_seconds',
+  'payouts_rate_age_seconds',
+  'payouts_held_overdue_seconds',
+  'payouts_sender_heartbeat_age_seconds',
+];
 
 const MINUTE_S = 60;
 

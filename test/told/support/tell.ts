@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { HEADLINES } from '../../../src/operator/account-headline.js';
 import { until } from '../../support/until.js';
 import type { DoctorAnswer, Way } from '../way.js';
 import { judgeAlerts } from './firing-alerts.js';
@@ -12,7 +13,7 @@ const AT_A_TIME = 4;
 const MINUTES = 60;
 
 /**
- * Tests that each of these ways to stand still is told by exactly these alerts, by `/readyz` and by `payouts doctor`. Several
+ * Tests that each of these ways to stand still is told by the headline, by exactly these alerts, by `/readyz` and by `payouts doctor`. Several
  * at the same time, since each mostly waits.
  */
 export function tellsOf(ways: readonly Way[]): void {
@@ -43,6 +44,7 @@ async function expectTold(way: Way): Promise<void> {
     const before = await rig.scrape();
     await way.happens(rig);
     await expectReadyz(rig, way);
+    await expectHeadline(rig, way);
     await expectDoctor(rig, way);
     await expectAlerts(rig, way, before);
   } finally {
@@ -58,6 +60,19 @@ async function expectReadyz(rig: Rig, { told: { readyz } }: Way): Promise<void> 
     async () => {
       last = await rig.readyz();
       return last.status === status && last.body.includes(readyz.words);
+    },
+    TOLD_WITHIN_MS,
+  );
+}
+
+async function expectHeadline(rig: Rig, { name, told }: Way): Promise<void> {
+  const [words, page] = HEADLINES[told.headline];
+  let last: Awaited<ReturnType<Rig['headline']>> | undefined;
+  await until(
+    () => `the headline of "${name}" is "${words}", runbook ${page ?? 'none'}, but: ${JSON.stringify(last)}`,
+    async () => {
+      last = await rig.headline();
+      return last.words === words && last.runbook === page;
     },
     TOLD_WITHIN_MS,
   );

@@ -8,9 +8,11 @@ export const ACCOUNT_WAYS: readonly Way[] = [
       await operator.pause({ by: 'an operator', reason: 'to check it' });
     },
     told: {
+      headline: 'paused',
       alerts: ['PayoutsPaused'],
       readyz: { status: 200, words: '"problem":"paused: to check it"' },
       doctor: { exit: 1, check: 'pause', words: 'nothing is sent: paused: to check it' },
+      runbook: 'paused',
     },
   },
   {
@@ -21,9 +23,11 @@ export const ACCOUNT_WAYS: readonly Way[] = [
     },
     minutes: 8 * 60,
     told: {
+      headline: 'standsStill',
       alerts: ['PayoutsStandStill', 'PayoutsQueuedTooLong'],
       readyz: { status: 200, words: 'withdraw queue: paused in BullMQ' },
       doctor: { exit: 1, check: 'withdraw queue', words: 'paused in BullMQ' },
+      runbook: 'nothing-is-sent',
     },
   },
   {
@@ -32,9 +36,11 @@ export const ACCOUNT_WAYS: readonly Way[] = [
       await client.hset(`${prefix}:ledger`, 'format', '99');
     },
     told: {
+      headline: 'otherVersion',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender'],
       readyz: { status: 503, words: 'The ledger in Redis has format 99' },
       doctor: { exit: 1, check: 'pause', words: 'The ledger in Redis has format 99' },
+      runbook: 'journal',
     },
   },
 ];

@@ -22,9 +22,11 @@ export const ARCHIVE_WAYS: readonly Way[] = [
     environment: { PAYOUT_RETENTION_DAYS: '1', PAYOUT_ARCHIVE_DIR: '/dev/null' },
     happens: async (rig) => rig.replaceWorker(async () => endOldPayout(rig)),
     told: {
+      headline: 'idle',
       alerts: ['PayoutsArchiveFails'],
       readyz: { status: 200, words: 'Old payouts stay in Redis' },
       doctor: { exit: 0, check: 'archive folder', words: 'cannot be written' },
+      runbook: 'disk',
     },
   },
 ];

@@ -17,9 +17,11 @@ export const CLOCK_WAYS: readonly Way[] = [
     },
     happens: async (rig) => clocks.get(rig)?.set(3 * DAY_MS),
     told: {
+      headline: 'idle',
       alerts: ['PayoutsClockOff'],
       readyz: { status: 200, words: 'ahead of the clock of Redis' },
       doctor: { exit: 0, check: 'system clock', words: 'ahead of the clock of Redis' },
+      runbook: 'clock',
     },
   },
 ];

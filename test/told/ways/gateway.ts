@@ -24,9 +24,11 @@ export const GATEWAY_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
-      alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
+      headline: 'gatewayDown',
+      alerts: ['PayoutsGatewayDown', 'PayoutsStandStill'],
       readyz: { status: 200, words: 'ended before anything was written: No connection to the gateway' },
       doctor: { exit: 1, check: 'gateway connection', words: 'ECONNREFUSED' },
+      runbook: 'gateway',
     },
   },
   {
@@ -36,9 +38,26 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
+      headline: 'gatewayDown',
       alerts: ['PayoutsPollErrors'],
       readyz: { status: 200, words: 'status polls failed' },
       doctor: { exit: 0, check: 'worker', words: 'status polls failed' },
+      runbook: 'gateway',
+    },
+  },
+  {
+    name: 'The gateway answers slowly',
+    sandbox: { faults: [{ kind: 'latency-after', endpoint: 'transactionstatus', delayMs: 6_000 }] },
+    happens: async ({ world }) => {
+      await world.enqueue(3);
+    },
+    repeats: true,
+    told: {
+      headline: 'idle',
+      alerts: ['PayoutsGatewaySlow'],
+      readyz: { status: 200, words: 'The gateway is slow' },
+      doctor: { exit: 0, check: 'worker', words: 'The gateway is slow' },
+      runbook: 'gateway',
     },
   },
   {
@@ -49,9 +68,11 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
+      headline: 'idle',
       alerts: ['PayoutsStuckInProgress'],
       readyz: { status: 200, words: '1 payout in progress for longer than STUCK_AFTER_MS' },
       doctor: { exit: 0, check: 'worker', words: '1 payout in progress for longer than STUCK_AFTER_MS' },
+      runbook: 'stuck',
     },
   },
   {
@@ -61,9 +82,11 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
+      headline: 'noResponse',
       alerts: ['PayoutsUnknown'],
       readyz: { status: 200, words: '1 payout may or may not have been sent' },
       doctor: { exit: 0, check: 'unknown payouts', words: '1 may or may not have been sent' },
+      runbook: 'unknown',
     },
   },
   {
@@ -81,9 +104,11 @@ export const GATEWAY_WAYS: readonly Way[] = [
       });
     },
     told: {
+      headline: 'idle',
       alerts: ['PayoutsBalanceLow'],
       readyz: { status: 200, words: 'The balance is below what is queued' },
       doctor: { exit: 0, check: 'balance', words: 'queued' },
+      runbook: 'balance-low',
     },
   },
   {
@@ -91,9 +116,11 @@ export const GATEWAY_WAYS: readonly Way[] = [
     environment: { BALANCE_EVERY_MS: '1000' },
     happens: steal,
     told: {
+      headline: 'idle',
       alerts: ['PayoutsBalanceDropped'],
       readyz: { status: 200, words: 'more than the payouts explain' },
       doctor: { exit: 0, check: 'reconciliation', words: 'more than the payouts explain' },
+      runbook: 'balance-fell',
     },
   },
   {
@@ -103,9 +130,11 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
+      headline: 'paused',
       alerts: ['PayoutsPaused', 'PayoutsRejected'],
       readyz: { status: 200, words: 'looks like a block' },
       doctor: { exit: 1, check: 'pause', words: 'looks like a block' },
+      runbook: 'paused',
     },
   },
 ];

@@ -31,9 +31,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
     name: 'The send journal is damaged',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, 'nonsense\n')),
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender'],
       readyz: { status: 503, words: 'cannot be read' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'cannot be read' },
+      runbook: 'journal',
     },
   },
   {
@@ -44,9 +46,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.world.enqueue(1, 'Q');
     },
     told: {
+      headline: 'mismatch',
       alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'payouts adopt-ledger' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
+      runbook: 'ledger-mismatch',
     },
   },
   {
@@ -59,18 +63,22 @@ export const JOURNAL_WAYS: readonly Way[] = [
       });
     },
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'payouts audit adopt-journal' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
+      runbook: 'journal',
     },
   },
   {
     name: 'The send journal is of another ledger',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, OF_ANOTHER_LEDGER)),
     told: {
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsObjection'],
+      headline: 'mismatch',
+      alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
       readyz: { status: 503, words: 'of-another-redis' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'of-another-redis' },
+      runbook: 'ledger-mismatch',
     },
   },
   {
@@ -83,9 +91,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
       });
     },
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'This Redis has the payouts of' },
       doctor: { exit: 1, check: 'audience', words: 'and this worker pays at' },
+      runbook: 'journal',
     },
   },
   {
@@ -96,9 +106,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.startWorker({ journalDir });
     },
     told: {
+      headline: 'mismatch',
       alerts: ['PayoutsObjection', 'PayoutsSendingRefused'],
       readyz: { status: 200, words: 'payouts adopt-ledger' },
       doctor: { exit: 1, check: 'pause', words: 'nothing is sent: send journal' },
+      runbook: 'ledger-mismatch',
     },
   },
   {
@@ -110,9 +122,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
-      alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
+      headline: 'disk',
+      alerts: ['PayoutsJournalDisk', 'PayoutsStandStill'],
       readyz: { status: 200, words: 'ENOSPC' },
       doctor: { exit: 1, check: 'journal folder', words: 'ENOSPC' },
+      runbook: 'disk',
     },
   },
   {
@@ -124,9 +138,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
+      headline: 'sendsFail',
       alerts: ['PayoutsNotSent', 'PayoutsStandStill', 'PayoutsJournalSlow'],
       readyz: { status: 200, words: 'ended before anything was written' },
       doctor: { exit: 1, check: 'journal folder', words: 'synced to disk in' },
+      runbook: 'nothing-is-sent',
     },
   },
   {
@@ -140,9 +156,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.world.enqueue(1);
     },
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'has not answered' },
       doctor: { exit: null, check: 'journal folder', words: 'has not answered' },
+      runbook: 'journal',
     },
   },
   {
@@ -158,9 +176,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await killed?.end();
     },
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsSendingTooLong'],
       readyz: { status: 503, words: 'cannot be read' },
       doctor: { exit: 1, check: 'worker', words: 'cannot be read' },
+      runbook: 'journal',
     },
   },
   {
@@ -171,9 +191,11 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.world.enqueue(60);
     },
     told: {
+      headline: 'sending',
       alerts: ['PayoutsJournalSlow'],
       readyz: { status: 200, words: 'Each entry of the send journal takes over' },
       doctor: { exit: 0, check: 'journal folder', words: 'synced to disk in' },
+      runbook: 'disk',
     },
   },
 ];

@@ -13,9 +13,11 @@ export const LOG_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
+      headline: 'idle',
       alerts: ['PayoutsLogsLost'],
       readyz: { status: 200, words: 'could not be written: free the disk' },
       doctor: { exit: 0, check: 'worker', words: 'could not be written: free the disk' },
+      runbook: 'disk',
     },
   },
 ];

@@ -5,14 +5,14 @@ import type { Rig } from '../support/rig.js';
 import type { Way } from '../way.js';
 
 /** A worker whose policy has one rule. */
-async function preparePolicy(rig: Rig, rule: string): Promise<void> {
+export async function preparePolicy(rig: Rig, rule: string): Promise<void> {
   const file = join(rig.world.dir, 'policy.yaml');
   const text = `version: 1\nplatformId: "${rig.platformId}"\ndefault: send\nrules:\n  - ${rule}\n`;
   await writeFile(file, text, { mode: 0o600 });
   Object.assign(rig.environment, { PAYOUT_POLICY_FILE: file });
 }
 
-async function enqueueAndWait({ world }: Rig): Promise<void> {
+export async function enqueueAndWait({ world }: Rig): Promise<void> {
   await world.enqueue(1);
   await until('the payout is held', async () => (await world.producer.stats()).held === 1);
 }
@@ -25,20 +25,23 @@ export const POLICY_WAYS: readonly Way[] = [
     prepare: async (rig) => preparePolicy(rig, '{ name: never-more, cap: { usd: "1000" }, over: refuse }'),
     happens: enqueueAndWait,
     told: {
+      headline: 'gatewayDown',
       alerts: ['PayoutsRatesStale'],
       readyz: { status: 200, words: 'Rates in dollars: missing' },
       doctor: { exit: 0, check: 'worker', words: 'Rates in dollars: missing' },
+      runbook: 'policy',
     },
   },
   {
     name: 'A rule of the policy holds a payout',
     prepare: async (rig) => preparePolicy(rig, '{ name: denied, when: { paymentId: ["1"] }, over: refuse }'),
     happens: enqueueAndWait,
-    minutes: 5 * 60,
     told: {
+      headline: 'holds',
       alerts: ['PayoutsHeld'],
       readyz: { status: 200, words: '1 payout held, and not sent' },
       doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
+      runbook: 'held',
     },
   },
 ];

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { Rig } from '../support/rig.js';
-import { HELD_MINUTES, type Way } from '../way.js';
+import type { Way } from '../way.js';
 
 const HANGING_BULLMQ = new URL('../support/hanging-bullmq.mjs', import.meta.url).href;
 
@@ -32,9 +32,11 @@ export const QUEUE_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
+      headline: 'idle',
       alerts: ['PayoutsJobsRecreated'],
       readyz: { status: 200, words: 'missing in Redis had to be added again' },
       doctor: { exit: 0, check: 'worker', words: 'missing in Redis had to be added again' },
+      runbook: 'redis-altered',
     },
   },
   {
@@ -45,24 +47,29 @@ export const QUEUE_WAYS: readonly Way[] = [
       await deleteJobs(rig);
     },
     told: {
+      headline: 'silent',
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
       doctor: { exit: 1, check: 'sender', words: 'payouts queued' },
+      runbook: 'worker-missing',
     },
   },
   {
     name: 'Someone deletes the lists of jobs in Redis while the worker must not send',
     happens: async (rig) => {
-      await enqueueMany(rig);
+      // None is being sent when the worker ends.
       await rig.replaceWorker(async () => {
+        await enqueueMany(rig);
         await deleteJobs(rig);
         await writeFile(join(rig.journalDir, `${rig.platformId}.journal`), 'nonsense\n');
       });
     },
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'cannot be read' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'cannot be read' },
+      runbook: 'journal',
     },
   },
   {
@@ -72,11 +79,12 @@ export const QUEUE_WAYS: readonly Way[] = [
         await rig.world.enqueue(2);
         await rig.client.hset(`${rig.prefix}:payout:P-1`, 'metadata', '{');
       }),
-    minutes: HELD_MINUTES,
     told: {
+      headline: 'holds',
       alerts: ['PayoutsTampering', 'PayoutsHeld'],
       readyz: { status: 200, words: '1 payout held, and not sent' },
       doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
+      runbook: 'tampering',
     },
   },
   {
@@ -86,9 +94,11 @@ export const QUEUE_WAYS: readonly Way[] = [
       await client.zadd(`${prefix}:outbox`, ...strange.flat());
     },
     told: {
+      headline: 'idle',
       alerts: ['PayoutsOutboxUnreadable'],
       readyz: { status: 200, words: 'The outbox holds 700 members that this version does not understand' },
       doctor: { exit: 0, check: 'outbox', words: '700 members that this version does not understand' },
+      runbook: 'redis-altered',
     },
   },
   {
@@ -99,9 +109,11 @@ export const QUEUE_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
+      headline: 'idle',
       alerts: ['PayoutsJobWorkerReplaced'],
       readyz: { status: 200, words: '1 BullMQ worker hung and had to be replaced' },
       doctor: { exit: 0, check: 'worker', words: '1 BullMQ worker hung and had to be replaced' },
+      runbook: 'worker-missing',
     },
   },
 ];

@@ -10,9 +10,11 @@ export const REDIS_WAYS: readonly Way[] = [
     name: 'Redis is down',
     happens: async ({ redis }) => redis.stop(),
     told: {
+      headline: 'redisDown',
       alerts: ['PayoutsRedisDown'],
       readyz: { status: 503, words: '"redis":"unavailable"' },
       doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
+      runbook: 'redis-down',
     },
   },
   {
@@ -22,9 +24,11 @@ export const REDIS_WAYS: readonly Way[] = [
       return Promise.resolve();
     },
     told: {
+      headline: 'redisDown',
       alerts: ['PayoutsRedisDown'],
       readyz: { status: 503, words: '"redis":"unavailable"' },
       doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
+      runbook: 'redis-down',
     },
   },
   {
@@ -33,9 +37,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await client.replicaof('127.0.0.1', await findFreePort());
     },
     told: {
+      headline: 'redisRefused',
       alerts: ['PayoutsRedisRefusesWrites'],
       readyz: { status: 503, words: 'Redis refuses writes: it is a read-only replica' },
       doctor: { exit: 1, check: 'Redis writes', words: 'it is a read-only replica' },
+      runbook: 'redis-refused',
     },
   },
   {
@@ -44,9 +50,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await client.config('SET', 'maxmemory', '1mb');
     },
     told: {
+      headline: 'redisRefused',
       alerts: ['PayoutsRedisRefusesWrites'],
       readyz: { status: 503, words: 'Redis refuses writes: it is full' },
       doctor: { exit: 1, check: 'Redis writes', words: 'it is full (maxmemory)' },
+      runbook: 'redis-refused',
     },
   },
   {
@@ -59,9 +67,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await client.bgsave();
     },
     told: {
+      headline: 'redisRefused',
       alerts: ['PayoutsRedisRefusesWrites'],
       readyz: { status: 503, words: 'Redis refuses writes: it cannot write to its disk' },
       doctor: { exit: 1, check: 'Redis writes', words: 'it cannot write to its disk' },
+      runbook: 'redis-refused',
     },
   },
   {
@@ -70,9 +80,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await client.config('SET', 'min-replicas-to-write', '1');
     },
     told: {
+      headline: 'redisRefused',
       alerts: ['PayoutsRedisRefusesWrites'],
       readyz: { status: 503, words: 'Redis refuses writes: too few of its replicas are connected' },
       doctor: { exit: 1, check: 'Redis writes', words: 'too few of its replicas are connected' },
+      runbook: 'redis-refused',
     },
   },
   {
@@ -82,9 +94,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await rig.client.flushall();
     },
     told: {
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsObjection'],
+      headline: 'mismatch',
+      alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
       readyz: { status: 503, words: 'another ledger' },
       doctor: { exit: 1, check: 'journal and ledger', words: 'another ledger' },
+      runbook: 'ledger-mismatch',
     },
   },
   {
@@ -94,9 +108,11 @@ export const REDIS_WAYS: readonly Way[] = [
         await rig.client.config('SET', 'appendfsync', 'no');
       }),
     told: {
+      headline: 'silent',
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
       doctor: { exit: 1, check: 'Redis keeps its data', words: 'appendfsync is no' },
+      runbook: 'worker-missing',
     },
   },
   {
@@ -105,9 +121,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     },
     told: {
+      headline: 'redisRefused',
       alerts: ['PayoutsRedisMayForget'],
       readyz: { status: 503, words: 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru' },
       doctor: { exit: 1, check: 'Redis keeps its data', words: 'maxmemory-policy is allkeys-lru' },
+      runbook: 'redis-refused',
     },
   },
   {
@@ -124,9 +142,11 @@ export const REDIS_WAYS: readonly Way[] = [
       await others[0]?.close();
     },
     told: {
+      headline: 'redisRefused',
       alerts: ['PayoutsReplicasMissing'],
       readyz: { status: 503, words: 'Only 0 of 1 replicas of Redis acknowledge writes' },
       doctor: { exit: 1, check: 'Redis replicas', words: 'only 0 of 1 acknowledge writes' },
+      runbook: 'redis-refused',
     },
   },
 ];

@@ -7,7 +7,7 @@ import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/s
 import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
-import { HELD_MINUTES, type Way } from '../way.js';
+import type { Way } from '../way.js';
 
 const HOUR_MS = 3_600_000;
 const [SHOP, ANN] = [testKey(1), testKey(2)];
@@ -47,11 +47,12 @@ export const SIGNED_WAYS: readonly Way[] = [
       await rig.world.enqueue(1);
       await untilHeld(rig);
     },
-    minutes: HELD_MINUTES,
     told: {
+      headline: 'holds',
       alerts: ['PayoutsHeld'],
       readyz: { status: 200, words: '1 payout held, and not sent' },
       doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
+      runbook: 'held',
     },
   },
   {
@@ -64,11 +65,12 @@ export const SIGNED_WAYS: readonly Way[] = [
       await account.close();
       await untilHeld(rig);
     },
-    minutes: HELD_MINUTES,
     told: {
+      headline: 'holds',
       alerts: ['PayoutsTampering', 'PayoutsHeld'],
       readyz: { status: 200, words: '1 payout held, and not sent' },
       doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
+      runbook: 'tampering',
     },
   },
   {
@@ -80,6 +82,7 @@ export const SIGNED_WAYS: readonly Way[] = [
         await rm(rig.journalDir, { recursive: true });
       }),
     told: {
+      headline: 'refused',
       alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
       readyz: { status: 503, words: 'payouts audit adopt-journal' },
       doctor: {
@@ -87,6 +90,7 @@ export const SIGNED_WAYS: readonly Way[] = [
         check: 'signed journal',
         words: 'this host sends nothing: payouts wait that were signed before',
       },
+      runbook: 'journal',
     },
   },
   {
@@ -96,11 +100,12 @@ export const SIGNED_WAYS: readonly Way[] = [
       await enqueueSigned(rig, 'P-1');
       await untilHeld(rig);
     },
-    minutes: HELD_MINUTES,
     told: {
-      alerts: ['PayoutsKeyExpires', 'PayoutsHeld'],
+      headline: 'holds',
+      alerts: ['PayoutsHeld', 'PayoutsKeyExpires'],
       readyz: { status: 200, words: '1 payout held, and not sent' },
       doctor: { exit: 1, check: 'keys', words: 'no key of a producer that is valid now' },
+      runbook: 'held',
     },
   },
   {
@@ -115,9 +120,11 @@ export const SIGNED_WAYS: readonly Way[] = [
       await rig.client.hdel(`${rig.prefix}:ledger`, 'pausedReason');
     },
     told: {
+      headline: 'standsStill',
       alerts: ['PayoutsTampering', 'PayoutsStandStill'],
       readyz: { status: 200, words: 'A pause is gone from Redis, and no operator signed that' },
       doctor: { exit: 1, check: 'signed journal', words: 'although Redis shows no pause' },
+      runbook: 'tampering',
     },
   },
 ];

@@ -9,9 +9,11 @@ export const WORKER_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
+      headline: 'silent',
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
       doctor: { exit: 1, check: 'sender', words: 'sent no heartbeat' },
+      runbook: 'worker-missing',
     },
   },
   {
@@ -21,9 +23,11 @@ export const WORKER_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
+      headline: 'silent',
       alerts: ['PayoutsWorkerMissing'],
       readyz: { status: 'none', words: '' },
       doctor: { exit: 1, check: 'sender', words: 'and 1 payout queued' },
+      runbook: 'worker-missing',
     },
   },
 ];

@@ -2,7 +2,7 @@ import type { AccountStatus } from '../../../src/worker/account-runtime.js';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
 import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
-import type { AccountDetails } from '../../../src/worker/monitoring/account-snapshot.js';
+import type { AccountDetails } from '../../../src/operator/account-details.js';
 import { failsafeLogger } from '../../../src/base/logger.js';
 import { warnAbout } from '../../../src/worker/monitoring/account-warnings.js';
 import { RecentWork } from '../../../src/worker/monitoring/recent-work.js';

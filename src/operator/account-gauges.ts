@@ -1,0 +1,271 @@
+import { Gauge, type Registry } from 'prom-client';
+import { systemClock, within } from '../base/clock.js';
+import type { Logger } from '../base/logger.js';
+import type { AccountStats } from '../ledger/reads/account-stats.js';
+import type { PolicyReport } from '../ledger/reads/policy-report.js';
+import type { UnexplainedDrop } from '../ledger/reads/reconciliation.js';
+import { PAYOUT_STATES, WATCHED_STATES } from '../ledger/states.js';
+import type { LedgerAccess } from '../queues/open-ledger.js';
+import { type AccountDetails, type AccountMoney, readAccountDetails } from './account-details.js';
+
+/** Each with its labels besides `platform_id`. */
+const GAUGES = {
+  heartbeatAge: {
+    name: 'payouts_sender_heartbeat_age_seconds',
+    help: "Since this process saw the heartbeat of the account's sender rise, or since its own start.",
+  },
+  due: {
+    name: 'payouts_due',
+    help: 'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.',
+  },
+  pollsDue: {
+    name: 'payouts_polls_due',
+    help: 'Status polls that are due and wait for their turn: where it stays above 60 times STATUS_POLL_RATE, that is too small.',
+  },
+  notificationLag: {
+    name: 'payouts_notification_lag_seconds',
+    help: 'For how long the oldest event waits that `payouts notify` has not handled; absent where it was never started.',
+  },
+  outboxUnreadable: {
+    name: 'payouts_outbox_unreadable',
+    help: 'Members of the outbox that this version does not understand, as a newer one may have written them.',
+  },
+  inState: { name: 'payouts_in_state', help: 'Payouts of the account in each state.', labels: ['state'] },
+  oldestAge: {
+    name: 'payouts_oldest_age_seconds',
+    help: 'For how long the payout that is longest in the state has been there; 0 when there is none.',
+    labels: ['state'],
+  },
+  stuck: {
+    name: 'payouts_stuck_in_progress',
+    help: 'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
+  },
+  paused: {
+    name: 'payouts_paused',
+    help: '1 while the account is paused: nothing is sent until an operator resumes it.',
+  },
+  objections: {
+    name: 'payouts_objections',
+    help: 'Send journals that contradict the ledger: while there is one, nothing is sent.',
+  },
+  latePayments: {
+    name: 'payouts_late_payments',
+    help: 'Payouts of which a payment was proved after they were written off or put back: each may have been paid twice.',
+  },
+  balance: {
+    name: 'payouts_balance',
+    help: 'The balance as the gateway stated it within the last 15 minutes.',
+    labels: ['currency'],
+  },
+  balanceNeeded: {
+    name: 'payouts_balance_needed',
+    help: 'What is queued and has to be paid from the balance of the same labels, in the same unit.',
+    labels: ['currency'],
+  },
+  balanceAge: { name: 'payouts_balance_age_seconds', help: 'Since the gateway stated the balance last.' },
+  unexplained: {
+    name: 'payouts_balance_unexplained',
+    help: 'What the balance lost without a payout that explains it, until an operator accepts it; 0 while it adds up.',
+    labels: ['currency'],
+  },
+  queuedAmount: {
+    name: 'payouts_queued_amount',
+    help: 'The sum of the queued payouts of a currency.',
+    labels: ['payment_id', 'currency'],
+  },
+  held: {
+    name: 'payouts_held',
+    help: 'Held payouts by rule and verdict of the policy (refuse, approve, wait), or by `signature` or `journal`.',
+    labels: ['rule', 'kind'],
+  },
+  heldOverdue: {
+    name: 'payouts_held_overdue_seconds',
+    help: 'Since the first payout that the rule holds should have been released by it, or since it is held if no time is known.',
+    labels: ['rule', 'kind'],
+  },
+  policyUsage: {
+    name: 'payouts_policy_usage_ratio',
+    help: 'How much of a window of the policy is used, 0 to 1; of the fullest address or signer where each has its own.',
+    labels: ['rule'],
+  },
+  rateAge: {
+    name: 'payouts_rate_age_seconds',
+    help: 'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent where no rule asks for dollars.',
+  },
+} as const satisfies Readonly<Record<string, { name: string; help: string; labels?: readonly string[] }>>;
+
+type LedgerGauges = Readonly<Record<keyof typeof GAUGES, Gauge>>;
+
+interface ReadAccount {
+  readonly platformId: number;
+  readonly details: AccountDetails;
+}
+
+/**
+ * Gauges of what Redis has about accounts. The worker, the dashboard and `payouts notify` export the same, so that no
+ * alert resolves because the worker died.
+ * @param collect - called at each scrape; by default the caller sets them before
+ * @returns what sets them. Series of accounts that are not given end, because old numbers would look true
+ */
+export function createLedgerGauges(
+  registry: Registry,
+  collect?: () => Promise<void>,
+): (accounts: readonly ReadAccount[], redisIsUp: boolean) => void {
+  const open = (name: string, help: string, labelNames: readonly string[]): Gauge =>
+    (registry.getSingleMetric(name) as Gauge | undefined) ??
+    new Gauge({ name, help, labelNames, registers: [registry], ...(collect && { collect }) });
+  const redisUp = open('payouts_redis_up', '1 while Redis responds to this process, else 0.', []);
+  const gauges = Object.fromEntries(
+    Object.entries<(typeof GAUGES)['due'] & { labels?: readonly string[] }>(GAUGES as never).map(
+      ([key, { name, help, labels = [] }]) => [key, open(name, help, ['platform_id', ...labels])],
+    ),
+  ) as LedgerGauges;
+  const heartbeats = new HeartbeatAges();
+  return (accounts, redisIsUp) => {
+    redisUp.set(redisIsUp ? 1 : 0);
+    for (const gauge of Object.values(gauges)) gauge.reset();
+    for (const { platformId, details } of accounts) {
+      const account = { platform_id: String(platformId) };
+      gauges.heartbeatAge.set(account, heartbeats.note(platformId, details.stats.sender) / 1_000);
+      setGauges(gauges, account, details);
+    }
+  };
+}
+
+const READ_WITHIN_MS = 3_000;
+
+/**
+ * Has a registry read the accounts at each scrape, in a process that is no worker. A registry that has the gauges of a
+ * worker already gets none.
+ * @param exporter - which process it is: `payouts_exporter_info` says that it is there
+ * @param accounts - empty until they are open
+ */
+export function exportAccounts(
+  registry: Registry,
+  exporter: 'dashboard' | 'notify',
+  accounts: () => readonly Pick<LedgerAccess, 'ledger' | 'openQueues' | 'logger'>[],
+  stuckAfterMs: number,
+): void {
+  if (registry.getSingleMetric(GAUGES.inState.name) !== undefined) return;
+  new Gauge({
+    name: 'payouts_exporter_info',
+    help: 'Always 1: this process reports the accounts beside their workers.',
+    labelNames: ['exporter'],
+    registers: [registry],
+  }).set({ exporter }, 1);
+  const read = async (): Promise<void> => {
+    const views = await Promise.all(
+      accounts().map(async (account) => readOrWarn(account, account.logger, stuckAfterMs)),
+    );
+    const known = views.filter((view) => view !== undefined);
+    setGauges(known, known.length === views.length);
+  };
+  let reading: Promise<void> | undefined;
+  // Each gauge asks at each scrape: one read serves them all.
+  const setGauges = createLedgerGauges(registry, async () => {
+    reading ??= read().finally(() => (reading = undefined));
+    await reading;
+  });
+}
+
+async function readOrWarn(
+  { ledger: { connection }, openQueues }: Pick<LedgerAccess, 'ledger' | 'openQueues'>,
+  logger: Logger,
+  stuckAfterMs: number,
+): Promise<ReadAccount | undefined> {
+  const { platformId } = connection;
+  try {
+    const { queues } = await openQueues();
+    const details = await within(READ_WITHIN_MS, readAccountDetails(connection, queues, stuckAfterMs));
+    if (details === undefined) throw new Error(`Redis has not replied within ${READ_WITHIN_MS} ms`);
+    return { platformId, details };
+  } catch (error) {
+    logger.warn({ platformId, error: (error as Error).message }, 'metrics lack an account that cannot be read');
+    return undefined;
+  }
+}
+
+/** How long the sender of each account has been silent, as this process saw it: no clocks of two machines are compared. */
+class HeartbeatAges {
+  readonly #seen = new Map<number, { readonly beat: string; readonly at: number }>();
+
+  /** @returns ms since the heartbeat rose */
+  note(platformId: number, sender: AccountStats['sender']): number {
+    const now = systemClock.now();
+    const before = this.#seen.get(platformId);
+    const beat = sender === null ? before?.beat : `${sender.epoch} ${sender.heartbeat}`;
+    if (before !== undefined && before.beat === beat) return now - before.at;
+    this.#seen.set(platformId, { beat: beat ?? '', at: now });
+    return 0;
+  }
+}
+
+function setGauges(gauges: LedgerGauges, account: { readonly platform_id: string }, details: AccountDetails): void {
+  const { stats, due, pollsDue, stuck, notificationLagMs } = details;
+  gauges.paused.set(account, stats.paused ? 1 : 0);
+  gauges.objections.set(account, stats.objections.length);
+  gauges.latePayments.set(account, stats.latePayments);
+  for (const state of PAYOUT_STATES) gauges.inState.set({ ...account, state }, stats[state]);
+  for (const state of WATCHED_STATES) {
+    gauges.oldestAge.set({ ...account, state }, (stats.oldestAgeMs[state] ?? 0) / 1_000);
+  }
+  gauges.outboxUnreadable.set(account, stats.outboxUnreadable);
+  gauges.due.set(account, due);
+  gauges.pollsDue.set(account, pollsDue);
+  if (notificationLagMs !== undefined) gauges.notificationLag.set(account, notificationLagMs / 1_000);
+  gauges.stuck.set(account, stuck);
+  setMoneyGauges(gauges, account, details.money);
+  setPolicyGauges(gauges, account, details.policyReport);
+  // Without a policy, a person must mend whatever is held.
+  if (details.policyReport === undefined && stats.held > 0) {
+    gauges.held.set({ ...account, rule: '', kind: 'signature' }, stats.held);
+  }
+}
+
+/** The metrics omit further currencies: each is a series of every exporter. */
+const MOST_CURRENCIES = 50;
+
+/** Amounts lose digits here. Only alerts use them. */
+function setMoneyGauges(
+  gauges: LedgerGauges,
+  account: { readonly platform_id: string },
+  { queued, currencies, covers, balanceAgeMs, unexplained }: AccountMoney,
+): void {
+  if (balanceAgeMs !== undefined) gauges.balanceAge.set(account, balanceAgeMs / 1_000);
+  // A gateway may list every currency it knows, most of them unused.
+  const used = covers.filter((cover) => cover.queued !== '0' || cover.balance !== '0');
+  for (const { currency, balance, queued: needed } of used.slice(0, MOST_CURRENCIES)) {
+    gauges.balance.set({ ...account, currency }, Number(balance));
+    if (needed !== undefined) gauges.balanceNeeded.set({ ...account, currency }, Number(needed));
+  }
+  for (const { currency, amount } of mostImportant(unexplained)) {
+    gauges.unexplained.set({ ...account, currency }, Number(amount));
+  }
+  for (const { paymentId, amount } of queued.slice(0, MOST_CURRENCIES)) {
+    const currency = currencies.find((known) => known.paymentId === paymentId)?.name ?? '';
+    gauges.queuedAmount.inc({ ...account, payment_id: String(paymentId), currency }, Number(amount));
+  }
+}
+
+/** Drops come first, so that no limit hides one. */
+function mostImportant(unexplained: readonly UnexplainedDrop[]): readonly UnexplainedDrop[] {
+  const dropped = unexplained.filter(({ amount }) => amount !== '0');
+  const others = unexplained.filter(({ amount }) => amount === '0');
+  return [...dropped, ...others.slice(0, MOST_CURRENCIES)];
+}
+
+function setPolicyGauges(
+  gauges: LedgerGauges,
+  account: { readonly platform_id: string },
+  report: PolicyReport | undefined,
+): void {
+  if (report === undefined) return;
+  const ageOf = (at: number): number => Math.max(0, systemClock.wallNow() - at) / 1_000;
+  for (const { rule, reason: kind, count, since } of [...report.held, ...(report.heldWithoutRule ?? [])]) {
+    gauges.held.set({ ...account, rule, kind }, count);
+    if (since !== undefined) gauges.heldOverdue.set({ ...account, rule, kind }, ageOf(since));
+  }
+  for (const { rule, buckets } of report.rules) gauges.policyUsage.set({ ...account, rule }, buckets[0]?.ratio ?? 0);
+  const ratesAt = report.ratesAt ?? report.ratesMissingSince;
+  if (ratesAt !== null) gauges.rateAge.set(account, ageOf(ratesAt));
+}
