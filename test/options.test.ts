@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import { InvalidConfigError, InvalidInputError, type Problem } from '../src/base/errors.js';
 import { closestName } from '../src/base/fields.js';
 import { closeRedis, connectRedis, type RedisClient } from '../src/base/redis.js';
@@ -148,21 +148,46 @@ describe('the options of', () => {
     expect(await problemsOf(maker, {}, missing)).toEqual([{ field: missing, message }]);
   });
 
-  it.each<Maker>(['PayoutProducer', 'PayoutOperator', 'createDashboard'])('%s take one way to Redis', async (maker) => {
+  it.each<[Maker, string]>([
+    ['PayoutProducer', 'duplicate, disconnect'],
+    ['PayoutOperator', 'duplicate, disconnect'],
+    ['createDashboard', 'duplicate, disconnect'],
+    ['PayoutWorker', 'duplicate, disconnect, defineCommand'],
+  ])('%s take one way to Redis', async (maker, methods) => {
     expect(await problemsOf(maker, { connection })).toEqual([
       { field: 'connection', message: 'is given, but so is redisUrl: give one of them' },
     ]);
     expect(await problemsOf(maker, { connection: { password: SECRET } }, 'redisUrl')).toEqual([
-      { field: 'connection', message: 'must be an object with duplicate, disconnect' },
+      { field: 'connection', message: `must be an object with ${methods}` },
     ]);
   });
 });
 
 it('a connection with a keyPrefix is refused: its payouts would be where no worker looks', async () => {
   const prefixed = new Redis(redisUrl, { keyPrefix: 'shop:', commandTimeout: 5_000, lazyConnect: true });
-  expect(await problemsOf('PayoutProducer', { connection: prefixed }, 'redisUrl')).toEqual([
-    { field: 'connection', message: 'must have no keyPrefix, under which no worker looks (got "shop:")' },
-  ]);
+  for (const maker of ['PayoutProducer', 'PayoutWorker']) {
+    expect(await problemsOf(maker, { connection: prefixed }, 'redisUrl')).toEqual([
+      { field: 'connection', message: 'must have no keyPrefix, under which no worker looks (got "shop:")' },
+    ]);
+  }
+});
+
+it('a connection that a worker cannot copy is refused', async () => {
+  class Tunnel extends AbstractConnector {
+    override async connect(): Promise<never> {
+      return Promise.reject(new Error('unused'));
+    }
+  }
+  const sentinels = [{ host: '127.0.0.1', port: 1 }];
+  for (const [options, message] of [
+    [{ Connector: Tunnel }, 'has a Connector of its own, which cannot be copied: give redisUrl'],
+    [{ sentinels, name: 'm', role: 'slave' }, "has role 'slave', but the worker must write: let it lead to the master"],
+  ] as const) {
+    const own = new Redis({ lazyConnect: true, ...options } as Omit<RedisOptions, 'replyMapping'>);
+    expect(await problemsOf('PayoutWorker', { connection: own }, 'redisUrl')).toEqual([
+      { field: 'connection', message },
+    ]);
+  }
 });
 
 describe('a call of the producer', () => {

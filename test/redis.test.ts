@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../src/base/errors.js';
-import { closeRedis, connectRedis, parseRedisUrl, toRedisError, type RedisClient } from '../src/base/redis.js';
+import { closeRedis, connectRedis, parseRedisUrl, type RedisClient } from '../src/base/redis.js';
+import { toRedisError } from '../src/base/redis-errors.js';
 
 describe('parseRedisUrl', () => {
   it.each([

@@ -83,6 +83,13 @@ export const ACCOUNT_SETTINGS = {
     rule: wholeNumberField(1),
     default: 5,
   },
+  /** The same for rejections that name the payout's own data: currency, address, tag or amount. They count apart. */
+  maxPayoutRejectionsInARow: {
+    section: 'sending',
+    variable: 'MAX_PAYOUT_REJECTIONS_IN_A_ROW',
+    rule: wholeNumberField(1),
+    default: 50,
+  },
   /** The account is paused after this many sends in a row without a trustworthy response. */
   maxUnknownsInARow: { section: 'sending', variable: 'MAX_UNKNOWNS_IN_A_ROW', rule: wholeNumberField(1), default: 2 },
   /** Delay before a payout's first status poll; it grows by half from poll to poll. */

@@ -1,10 +1,18 @@
 import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { AbstractConnector, Cluster, Redis, type RedisOptions, SentinelConnector } from 'ioredis';
+import {
+  AbstractConnector,
+  Cluster,
+  type ClusterNode,
+  type ClusterOptions,
+  Redis,
+  type RedisOptions,
+  SentinelConnector,
+} from 'ioredis';
 import { LONGEST_TIMER_MS, within } from './clock.js';
-import { PayoutError, RedisUnavailableError } from './errors.js';
 import { failsafeLogger, type Logger, silentLogger } from './logger.js';
 import { lookUpRedis } from './look-up.js';
+import { describeLogin, describeTrouble, WITHOUT_TLS } from './redis-errors.js';
 
 /** A connection to one Redis, to a Sentinel-watched one, or to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
@@ -146,50 +154,131 @@ function parseDatabase(text: string): number {
  */
 export function connectRedis(url: string, role: RedisRole, logger: Logger = silentLogger): RedisClient {
   const target = parseRedisUrl(url);
+  return open(role, logger, (options) => openTarget(target, options));
+}
+
+type OwnOptions = Omit<RedisOptions, 'replyMapping'>;
+
+function open(role: RedisRole, logger: Logger, connect: (options: OwnOptions) => RedisClient): RedisClient {
   const retryStrategy = (attempt: number): number | null => (closed.has(client) ? null : reconnectDelay(attempt));
   const options = { ...ROLE_OPTIONS[role], retryStrategy, disconnectTimeout: DISCONNECT_WITHIN_MS };
-  const client: RedisClient = openClient(target, options);
+  const client: RedisClient = connect(options);
   logConnectionTrouble(client, role, failsafeLogger(logger));
   return client;
 }
 
-function openClient(target: RedisTarget, options: Omit<RedisOptions, 'replyMapping'>): RedisClient {
+function openTarget(target: RedisTarget, options: OwnOptions): RedisClient {
   switch (target.kind) {
     case 'single':
-      return new Redis({ ...options, ...target.node, ...target.login, Connector: NamedConnector });
+      return openServer({ ...target.node, ...target.login }, options);
     case 'sentinel': {
       const { nodes, masterName, login } = target;
-      return new Redis({
-        ...options,
-        ...login,
+      const sentinel = {
         sentinels: nodes,
         name: masterName,
-        // Detects a demoted master, which must not be written to until its connection happens to break.
-        failoverDetector: true,
-        Connector: SteadySentinelConnector,
-        sentinelRetryStrategy: reconnectDelay,
         ...(login.tls === undefined ? {} : { enableTLSForSentinelMode: true }),
         ...(login.password === undefined ? {} : { sentinelPassword: login.password }),
         ...(login.username === undefined ? {} : { sentinelUsername: login.username }),
-      });
+      };
+      return openServer({ ...login, ...sentinel }, options);
     }
     case 'cluster':
-      return new BoundedCluster(target.nodes, {
-        redisOptions: { ...options, ...target.login },
-        clusterRetryStrategy: options.retryStrategy,
-        enableOfflineQueue: options.enableOfflineQueue ?? true,
-        // Otherwise ioredis repeats a command whose connection broke, whether or not it was carried out.
-        ...(options.autoResendUnfulfilledCommands === false ? { retryDelayOnFailover: 0 } : {}),
-        // With TLS the certificate is for the name, not for the address that the cluster announces.
-        ...(target.login.tls === undefined
-          ? {}
-          : {
-              dnsLookup: (address, callback) => {
-                callback(null, address);
-              },
-            }),
-      });
+      return openCluster(target.nodes, target.login, options);
   }
+}
+
+/** One Redis, or one watched by Sentinels. */
+function openServer(where: OwnOptions, options: OwnOptions): Redis {
+  if (!where.sentinels) return new Redis({ ...options, ...where, Connector: NamedConnector });
+  return new Redis({
+    ...options,
+    ...where,
+    // Detects a demoted master, which must not be written to until its connection happens to break.
+    failoverDetector: true,
+    Connector: SteadySentinelConnector,
+    sentinelRetryStrategy: reconnectDelay,
+  });
+}
+
+function openCluster(
+  nodes: ClusterNode[],
+  login: OwnOptions,
+  options: OwnOptions,
+  { dnsLookup, natMap }: Pick<ClusterOptions, 'dnsLookup' | 'natMap'> = {},
+): Cluster {
+  return new BoundedCluster(nodes, {
+    redisOptions: { ...options, ...login },
+    clusterRetryStrategy: options.retryStrategy,
+    enableOfflineQueue: options.enableOfflineQueue ?? true,
+    // Otherwise ioredis repeats a command whose connection broke, whether or not it was carried out.
+    ...(options.autoResendUnfulfilledCommands === false ? { retryDelayOnFailover: 0 } : {}),
+    // With TLS the certificate is for the name, not for the address that the cluster announces.
+    ...(login.tls && {
+      dnsLookup: (address, callback) => {
+        callback(null, address);
+      },
+    }),
+    ...(dnsLookup && { dnsLookup }),
+    ...(natMap && { natMap }),
+  });
+}
+
+/** The options of ioredis that say where a connection leads and how it logs in, and none that says how it fails. */
+const WHERE = [
+  ...([
+    'host',
+    'port',
+    'path',
+    'family',
+    'db',
+    'username',
+    'password',
+    'tls',
+    'keepAlive',
+    'noDelay',
+    'natMap',
+  ] as const),
+  ...(['sentinels', 'name', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS', 'updateSentinels'] as const),
+  ...(['enableTLSForSentinelMode', 'sentinelMaxConnections', 'connectionName', 'clientInfoTag'] as const),
+] as const;
+
+function whereOf(options: RedisOptions = {}): OwnOptions {
+  return Object.fromEntries(WHERE.filter((name) => options[name] != null).map((name) => [name, options[name]]));
+}
+
+/** Opens a connection of its own to the same Redis, with the time limits of the role. The given one is not used. */
+export function connectLike(client: RedisClient, role: RedisRole, logger: Logger): RedisClient {
+  return open(role, logger, (options) => {
+    if (!isCluster(client)) return openServer(whereOf(client.options), options);
+    return openCluster(
+      client['startupNodes'] as ClusterNode[],
+      whereOf(client.options.redisOptions),
+      options,
+      client.options,
+    );
+  });
+}
+
+/** @returns why {@link connectLike} would reach something else, with the end of a sentence */
+export function findUnlike(client: RedisClient): string | undefined {
+  const { Connector: connector, role } = serverOptions(client);
+  const known: unknown[] = [NamedConnector, SteadySentinelConnector, undefined, null];
+  if (role === 'slave') return "has role 'slave', but the worker must write: let it lead to the master";
+  return known.includes(connector) ? undefined : 'has a Connector of its own, which cannot be copied: give redisUrl';
+}
+
+/** What ioredis puts before each key; in a cluster it is set at the top. */
+export function keyPrefixOf(client: RedisClient): string {
+  return client.options.keyPrefix ?? serverOptions(client).keyPrefix ?? '';
+}
+
+export function serverOptions(client: RedisClient): RedisOptions {
+  return (isCluster(client) ? client.options.redisOptions : client.options) ?? {};
+}
+
+/** Also if another copy of ioredis made it. */
+function isCluster(client: RedisClient): client is Cluster {
+  return client.isCluster;
 }
 
 /** ioredis lets a command wait forever while no server of a cluster is known; its `commandTimeout` starts only then. */
@@ -236,82 +325,6 @@ function logConnectionTrouble(client: RedisClient, role: RedisRole, logger: Logg
   });
 }
 
-/** Replies of a Redis that is there but cannot work now; every other error reply is a mistake of ours. */
-const UNAVAILABLE_REPLIES: ReadonlySet<string | undefined> = new Set([
-  ...['LOADING', 'READONLY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS'],
-  ...['UNBLOCKED', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MAXCLIENTS'],
-]);
-
-/** Redis has no code of its own for this one. */
-const TOO_MANY_CLIENTS = 'ERR max number of clients';
-
-/** The code of an error reply of Redis, such as `NOAUTH`; undefined for every other error. */
-export function replyCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
-  return error.message.startsWith(TOO_MANY_CLIENTS) ? 'MAXCLIENTS' : error.message.split(' ', 1)[0];
-}
-
-const CONNECTION_ERROR_NAMES = new Set([
-  'AbortError',
-  'InterruptError',
-  'MaxRetriesPerRequestError',
-  'ClusterAllFailedError',
-]);
-
-const CONNECTION_ERROR_MESSAGE =
-  /^(?:Connection is (?:closed|aborted|discarded)|Command timed out|Socket timeout|connect ETIMEDOUT|Stream isn't writeable|All sentinels are unreachable|None of startup nodes|Node is disconnected|Cluster (?:is ended|is disconnect|isn't ready)|Too many Cluster redirections|Unknown RESP type)/;
-
-const CONNECTION_ERROR_CODE =
-  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_|ENOTFOUND|EADDRNOTAVAIL|EPROTO|ERR_TLS_|ERR_SSL_|ERR_SOCKET_|ERR_STREAM_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
-
-/**
- * Converts a failed Redis call into this project's error, so that callers need not know ioredis.
- * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; other errors,
- * such as a wrong type or a script's own, unchanged
- */
-export function toRedisError(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof PayoutError || !isUnavailable(error)) return error;
-  return new RedisUnavailableError(
-    `Redis unavailable (${describeTrouble(error)}): check that it runs, and the address, user and password in REDIS_URL; asking again is safe`,
-    { cause: error },
-  );
-}
-
-function isUnavailable(error: Error): boolean {
-  if (error.name === 'ReplyError') return UNAVAILABLE_REPLIES.has(replyCode(error));
-  // Errors that only a mistake in a program makes; Node gives some of them codes as well.
-  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return false;
-  if (CONNECTION_ERROR_NAMES.has(error.name) || CONNECTION_ERROR_MESSAGE.test(error.message)) return true;
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  return syscall === 'connect' || (typeof code === 'string' && CONNECTION_ERROR_CODE.test(code));
-}
-
-/** Why a call failed, without advice. ioredis speaks of its own options if a command found no connection. */
-export function describeTrouble(error: Error): string {
-  if (error instanceof RedisUnavailableError && error.cause instanceof Error) return describeTrouble(error.cause);
-  const known = describeLogin(error) ?? (NOT_TLS.test(error.message) ? WITHOUT_TLS : undefined);
-  if (known !== undefined) return known;
-  const isUnconnected =
-    error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
-  return isUnconnected ? 'no connection' : error.message;
-}
-
-function describeLogin(error: Error): string | undefined {
-  switch (replyCode(error)) {
-    case 'NOAUTH':
-      return 'it asks for a password, and there is none in the address (NOAUTH)';
-    case 'WRONGPASS':
-      return 'it knows no such user and password (WRONGPASS)';
-    default:
-      return undefined;
-  }
-}
-
-const WITHOUT_TLS = 'the port is open, but does not speak TLS: give its TLS port, or redis:// in place of rediss://';
-
-/** OpenSSL's words for a reply that is not TLS. */
-const NOT_TLS = /wrong version number|packet length too long/;
-
 /** Closed connections. BullMQ's copies share their options, and end with them. */
 const closed = new WeakSet<RedisClient>();
 
@@ -342,8 +355,8 @@ class NamedConnector extends AbstractConnector {
 
   override async connect(): ReturnType<AbstractConnector['connect']> {
     this.connecting = true;
-    const { host = 'localhost', port = 6379, family = 0, tls } = this.#options;
-    const where = { host, port, lookup: lookUpRedis, family };
+    const { host = 'localhost', port = 6379, family = 0, tls, path } = this.#options;
+    const where = path == null ? { host, port, lookup: lookUpRedis, family } : { path };
     const stream = tls === undefined ? createConnection(where) : connectTls({ ...where, ...tls });
     this.stream = stream;
     stream.once('error', (error: Error) => {

@@ -108,6 +108,13 @@ export const CONTROL_SETTINGS = {
     rule: flag,
     default: true,
   },
+  /** Whether `payouts enqueue` and `import` refuse a payment id that is not in the gateway's list ([gateway-facts.md](gateway-facts.md#unlisted-payment-ids)). Programs pass it as `checkPaymentIds` of `PayoutProducer`. */
+  checkPaymentIds: {
+    section: 'control',
+    variable: 'PAYOUT_CHECK_PAYMENT_IDS',
+    rule: flag,
+    default: true,
+  },
   /** The private key with which `payouts enqueue`, `import` and `sign` sign payouts. Programs pass it as `signingKey` of `PayoutProducer`. Only with `PAYOUT_SIGNING_KEY_NAME`. */
   signingKeyFile: {
     section: 'control',

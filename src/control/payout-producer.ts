@@ -42,6 +42,7 @@ export interface PayoutProducerOptions extends ProducerOptions {
 const RULES = {
   ...CONNECTION_RULES,
   checkAddresses: CONTROL_SETTINGS.checkAddresses,
+  checkPaymentIds: CONTROL_SETTINGS.checkPaymentIds,
   signingKey: objectWith(),
   audience: ACCOUNT_SETTINGS.audience,
   acceptUnboundUntil: CONTROL_SETTINGS.acceptUnboundUntil,

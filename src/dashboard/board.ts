@@ -16,7 +16,7 @@ import type { PayoutLedger } from '../ledger/payout-ledger.js';
 import { readPayouts } from '../ledger/reads/payout-queries.js';
 import type { Payout } from '../ledger/payout.js';
 import type { PayoutJobData, PayoutQueues } from '../queues/payout-queues.js';
-import { toRedisError } from '../base/redis.js';
+import { toRedisError } from '../base/redis-errors.js';
 import { payoutPath } from './layout/payout-table.js';
 
 /** Bull Board loads fonts from a font service; system fonts need no other host. */

@@ -14,6 +14,25 @@ export function findStopSign(message: string, httpStatus?: number): StopSign | u
   return findInWords(` ${fold(message).trim()} `) ?? (httpStatus === undefined ? undefined : BY_STATUS[httpStatus]);
 }
 
+/**
+ * Whether a rejection names the payout's own data: its currency, address, tag or amount. Such rejections say nothing
+ * about the account, and users cause them. In doubt, and in other languages, false: the stricter limit then counts.
+ */
+export function isOfPayout(message: string): boolean {
+  const text = ` ${fold(message).trim()} `;
+  const names = PAYOUT_DATA.test(text) && FAULTY.test(text) && !OF_ACCOUNT.test(text);
+  return names && findInWords(text) === undefined;
+}
+
+/** The API's names of fields, and the words that gateways use for them. */
+const PAYOUT_DATA =
+  /\b(payment id|currency|coin|address|wallet|recipient|beneficiary|(destination )?tag|memo|amount|decimal (places|digits))\b/;
+const FAULTY =
+  /\b(invalid|wrong|incorrect|malformed|unknown|unsupported|missing|required|must|minimum|maximum|min|max|below|above|exceeds?|too (small|low|large|big|high|long|short|many)|(less|more|greater|smaller|larger) than|checksum|not (valid|found|supported|exist|correct|match)|no such)\b/;
+/** With these, the account or the gateway is at fault. */
+const OF_ACCOUNT =
+  /\b(balance|funds?|money|insufficient|not enough|liquidity|reserves?|daily|weekly|monthly|per (day|hour|minute)|accounts?|platform|merchant|hash|sign(ed|ing)?|maintenance|temporar(y|ily)|unavailable|internal|later)\b/;
+
 function findInWords(text: string): StopSign | undefined {
   for (const [sign, { english, stems }] of STOP_WORDS) {
     if (english.some((words) => words.test(text)) || holdsAny(text, stems)) return sign;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../base/errors.js';
-import { type RedisClient, toRedisError } from '../base/redis.js';
+import type { RedisClient } from '../base/redis.js';
+import { toRedisError } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
 import { checkServer, findServer, type KnownReplicas, type ServerReport } from './redis-durability.js';
 

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { type ChainableCommander, Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
 import { UnsupportedFormatError } from '../base/errors.js';
-import { type RedisClient, toRedisError } from '../base/redis.js';
+import type { RedisClient } from '../base/redis.js';
+import { toRedisError } from '../base/redis-errors.js';
 import { sourcePath } from '../base/source-path.cjs';
 import { KEY_CONSTANTS, LedgerKeys } from './keys.js';
 import {

@@ -67,6 +67,16 @@ export class PayoutLedger {
     return readPayout(this.connection, payoutId);
   }
 
+  /** Whether each payoutId was accepted before, also if retention has removed the payout. */
+  async knows(payoutIds: readonly string[]): Promise<boolean[]> {
+    const { keys } = this.connection;
+    const replies = await pipelined(this.connection, (pipeline) => {
+      for (const payoutId of payoutIds)
+        pipeline.exists(keys.payout(payoutId)).hexists(keys.removedBucket(payoutId), payoutId);
+    });
+    return payoutIds.map((_, index) => replies[2 * index] === 1 || replies[2 * index + 1] === 1);
+  }
+
   /** @throws NotFoundError */
   async require(payoutId: string): Promise<Payout> {
     const payout = await this.get(payoutId);

@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import type { Clock } from '../base/clock.js';
 import { InvalidConfigError, RedisUnavailableError } from '../base/errors.js';
 import { wholeNumberField } from '../base/fields.js';
-import { type RedisClient, replyCode } from '../base/redis.js';
+import type { RedisClient } from '../base/redis.js';
+import { replyCode } from '../base/redis-errors.js';
 import { GUARD_MS } from '../base/settings.js';
 
 interface DurabilityReport {

@@ -146,8 +146,10 @@ export type BeginResult = { readonly kind: 'begun'; readonly sendCount: number }
 export interface BreakerRule {
   readonly maxRejectionsInARow: number;
   readonly maxUnknownsInARow: number;
+  /** Set if the rejection names the payout's own data: it then counts apart, up to this limit. */
+  readonly maxPayoutRejectionsInARow?: number | undefined;
   /** Set if the gateway's message looks like a block of the account. */
-  readonly blockedReason?: string;
+  readonly blockedReason?: string | undefined;
 }
 
 export interface FinishResult {

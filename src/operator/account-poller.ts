@@ -6,7 +6,7 @@ import { type KnownWorker, parseWorkers, senderOf } from '../ledger/reads/worker
 import { countDuePayouts } from '../queues/job-balance.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import type { PayoutQueues } from '../queues/payout-queues.js';
-import { describeTrouble } from '../base/redis.js';
+import { describeTrouble } from '../base/redis-errors.js';
 
 export type RedisLife =
   { readonly kind: 'up' } | { readonly kind: 'unavailable'; readonly sinceMs: number; readonly reason: string };

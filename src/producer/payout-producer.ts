@@ -3,7 +3,6 @@ import { followSignals } from '../base/clock.js';
 import { ClosedError, NotFoundError, RedisUnavailableError, StoppedError, WaitTimeoutError } from '../base/errors.js';
 import { closestName, parseInput, txhashField } from '../base/fields.js';
 import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
-import { type Currency, readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { EnqueueResult, PayoutLedger } from '../ledger/payout-ledger.js';
 import { type ListOptions, listPayouts, type PayoutPage } from '../ledger/reads/payout-queries.js';
@@ -33,6 +32,7 @@ import {
   readGroupEvents,
 } from './events/event-group.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
+import { ListedCurrencies } from './listed-currencies.js';
 import { checkEach, checkRecipient, needsCurrencies, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
@@ -44,10 +44,14 @@ export interface PayoutProducerOptions extends AccountConnectionOptions {
    * @defaultValue true
    */
   readonly checkAddresses?: boolean | undefined;
+  /**
+   * Whether `enqueue` and `enqueueMany` refuse a `paymentId` that is not in the gateway's list
+   * (`PAYOUT_CHECK_PAYMENT_IDS`). The list comes from the worker: without one, or with one older than a day, every id
+   * is accepted.
+   * @defaultValue true
+   */
+  readonly checkPaymentIds?: boolean | undefined;
 }
-
-/** The gateway's list of currencies rarely changes. */
-const KEEP_CURRENCIES_MS = 5 * 60_000;
 
 const MAX_PAGE_SIZE = 1_000;
 
@@ -92,18 +96,23 @@ export class PayoutProducer {
   readonly #account: LedgerAccess;
   readonly #control: ProducerControl | undefined;
   readonly #checksums: boolean;
-  #currencies: readonly Currency[] = [];
-  #readCurrenciesAt = 0;
+  readonly #paymentIds: boolean;
+  readonly #listed: ListedCurrencies;
   readonly #closed = new AbortController();
   #listeners: EventListeners | undefined;
   #opening: Promise<PayoutIntake> | undefined;
   #closing: Promise<void> | undefined;
 
   /** @throws InvalidConfigError when the options cannot be used */
-  constructor({ checkAddresses = true, ...connection }: PayoutProducerOptions, control?: ProducerControl) {
+  constructor(
+    { checkAddresses = true, checkPaymentIds = true, ...connection }: PayoutProducerOptions,
+    control?: ProducerControl,
+  ) {
     this.#checksums = checkAddresses;
+    this.#paymentIds = checkPaymentIds;
     this.#control = control;
     this.#account = openLedger(connection);
+    this.#listed = new ListedCurrencies(this.#account.ledger);
   }
 
   /**
@@ -129,7 +138,7 @@ export class PayoutProducer {
     const { signal } = parseInput(enqueueSchema, options);
     const payout = parsePayout(input, { checksums: this.#checksums });
     const intake = await this.#openIntake();
-    this.#checkCurrency(payout);
+    (await this.#currencyCheck([payout]))(payout);
     return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout, signal));
   }
 
@@ -144,9 +153,7 @@ export class PayoutProducer {
     this.#use();
     const payouts = parsePayouts(inputs, { checksums: this.#checksums }, this.#control);
     const intake = await this.#openIntake();
-    checkEach(payouts, (payout) => {
-      this.#checkCurrency(payout);
-    });
+    checkEach(payouts, await this.#currencyCheck(payouts));
     const results: EnqueueResult[] = [];
     for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#control)) results.push(...chunk);
     return toBulkEnqueue(results);
@@ -270,17 +277,17 @@ export class PayoutProducer {
     await this.#account.close();
   }
 
-  /** Checks an address by its currency. Refreshing the list runs beside the calls and does not reorder them. */
-  #checkCurrency(payout: NewPayout): void {
-    if (!this.#checksums || !needsCurrencies(payout)) return;
-    checkRecipient(payout, { checksums: true, currencies: this.#currencies });
-    if (this.#account.clock.now() > this.#readCurrenciesAt) this.#readCurrencies().catch(() => undefined);
-  }
-
-  async #readCurrencies(): Promise<void> {
-    const { ledger, clock } = this.#account;
-    this.#readCurrenciesAt = clock.now() + KEEP_CURRENCIES_MS;
-    this.#currencies = (await readGatewayFacts(ledger.connection)).currencies;
+  /** What only the gateway's list shows: whether it has the currency, and the checksum of the currency's addresses. */
+  async #currencyCheck(payouts: readonly NewPayout[]): Promise<(payout: NewPayout) => void> {
+    if (this.#checksums || this.#paymentIds) this.#listed.refresh();
+    const refused = this.#paymentIds ? await this.#listed.findRefused(payouts) : undefined;
+    return (payout) => {
+      const refusal = refused?.get(payout);
+      if (refusal !== undefined) throw refusal;
+      if (this.#checksums && needsCurrencies(payout)) {
+        checkRecipient(payout, { checksums: true, currencies: this.#listed.currencies });
+      }
+    };
   }
 
   async #openIntake(): Promise<PayoutIntake> {
@@ -289,7 +296,7 @@ export class PayoutProducer {
 
   async #open(): Promise<PayoutIntake> {
     try {
-      if (this.#checksums) await this.#readCurrencies();
+      if (this.#checksums || this.#paymentIds) await this.#listed.read();
       return await PayoutIntake.open(this.#account);
     } catch (error) {
       this.#opening = undefined;

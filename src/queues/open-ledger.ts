@@ -1,9 +1,8 @@
 import type { Telemetry } from 'bullmq';
-import { Cluster } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.js';
 import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { failsafeLogger, type Logger, silentLogger } from '../base/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
+import { closeRedis, connectRedis, keyPrefixOf, type RedisClient, serverOptions } from '../base/redis.js';
 import { checkOptions, objectWith, type OptionRules, requireNone, WATCHING_RULES } from '../base/setting.js';
 import { ACCOUNT_IDENTITY, WORKER_SETTINGS } from '../base/settings.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
@@ -115,14 +114,16 @@ function connect(redisUrl: string | undefined, logger: Logger): RedisClient {
 }
 
 function checkConnection(connection: RedisClient): RedisClient {
-  const options = connection instanceof Cluster ? connection.options.redisOptions : connection.options;
-  // ioredis takes a cluster's prefix at its top.
-  const prefix = connection.options.keyPrefix ?? options?.keyPrefix ?? '';
-  if (prefix !== '') {
-    throw invalid('connection', `must have no keyPrefix, under which no worker looks (got ${JSON.stringify(prefix)})`);
-  }
-  if (options?.commandTimeout !== undefined) return connection;
+  requireNoPrefix(connection);
+  if (serverOptions(connection).commandTimeout !== undefined) return connection;
   throw invalid('connection', "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')");
+}
+
+/** @throws InvalidConfigError */
+export function requireNoPrefix(connection: RedisClient): void {
+  const prefix = keyPrefixOf(connection);
+  if (prefix === '') return;
+  throw invalid('connection', `must have no keyPrefix, under which no worker looks (got ${JSON.stringify(prefix)})`);
 }
 
 function knowReplicas(redis: RedisClient, { redisReplicas, connection }: AccountConnectionOptions): KnownReplicas {

@@ -10,6 +10,7 @@ import {
   type GatewayFacts,
   type GatewayFactsPart,
   readGatewayFacts,
+  takeCurrenciesRequest,
   writeGatewayFacts,
 } from '../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
@@ -33,6 +34,9 @@ const RETRY_FAILED_MS = 10_000;
 
 /** The shortest time between two queries for unknown currency ids. */
 const UNKNOWN_ID_EVERY_MS = 5 * 60_000;
+
+/** How often a producer's request for the list is looked for. */
+const REQUEST_EVERY_MS = 10_000;
 
 /**
  * Caches the gateway's currencies and the account's balance in Redis until the signal is aborted. A failed query is
@@ -59,6 +63,7 @@ class GatewayFactsKeeper {
   /** Wall clock of each last query. Undefined until the cache is read. */
   #queriedAt: Record<Query, number> | undefined;
   #unknownIdAt = -Infinity;
+  #requestReadAt = -Infinity;
   #currencies: readonly Currency[] = [];
   /** Wall clock of the last answer. A failed query leaves it. */
   #currenciesAt: number | undefined;
@@ -71,7 +76,8 @@ class GatewayFactsKeeper {
   async refresh(): Promise<void> {
     const { connection, gateway, currenciesEveryMs, balanceEveryMs } = this.#options;
     const queriedAt = (this.#queriedAt ??= await this.#readCache());
-    if (currenciesEveryMs > 0 && (this.#isDue('currencies', queriedAt, currenciesEveryMs) || this.#hasUnknownId())) {
+    const isDue = this.#isDue('currencies', queriedAt, currenciesEveryMs);
+    if (currenciesEveryMs > 0 && (isDue || (await this.#isWanted()))) {
       queriedAt.currencies = connection.clock.wallNow();
       await this.#query('currencies', async () => {
         const list = await gateway.currencies();
@@ -79,7 +85,8 @@ class GatewayFactsKeeper {
         if (currencies.length === 0 && list.length > 0) throw new Error('its items have a form that is not understood');
         this.#currencies = currencies;
         this.#currenciesAt = queriedAt.currencies;
-        return { currencies, currenciesAt: queriedAt.currencies };
+        const isWhole = currencies.length > 0 && list.every((item) => parseCurrency(item) !== undefined);
+        return { currencies, currenciesAt: queriedAt.currencies, isWhole };
       });
     }
     if (balanceEveryMs > 0 && this.#isDue('balance', queriedAt, balanceEveryMs)) {
@@ -119,17 +126,23 @@ class GatewayFactsKeeper {
     return passedMs >= waitMs || passedMs < 0;
   }
 
-  /** Each id is worth one query. All together are limited by time. */
-  #hasUnknownId(): boolean {
+  /** Each id of a waiting payout is worth one query. All, with those that a producer refused, are limited by time. */
+  async #isWanted(): Promise<boolean> {
     const { queuedPaymentIds, connection } = this.#options;
     const now = connection.clock.now();
     if (this.#currencies.length === 0 || now - this.#unknownIdAt < UNKNOWN_ID_EVERY_MS) return false;
     const known = new Set(this.#currencies.map(({ paymentId }) => paymentId));
     const unknown = queuedPaymentIds().filter((id) => !known.has(id) && !this.#askedFor.has(id));
-    if (unknown.length === 0) return false;
+    if (unknown.length === 0 && !(await this.#takeRequest(now))) return false;
     for (const id of unknown) this.#askedFor.add(id);
     this.#unknownIdAt = now;
     return true;
+  }
+
+  async #takeRequest(now: number): Promise<boolean> {
+    if (now - this.#requestReadAt < REQUEST_EVERY_MS) return false;
+    this.#requestReadAt = now;
+    return takeCurrenciesRequest(this.#options.connection);
   }
 
   async #query(name: Query, run: () => Promise<GatewayFactsPart>): Promise<void> {

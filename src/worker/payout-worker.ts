@@ -25,7 +25,7 @@ import {
   WATCHING_RULES,
 } from '../base/setting.js';
 import { systemClock, type Clock } from '../base/clock.js';
-import type { Problem } from '../base/errors.js';
+import { InvalidConfigError, type Problem } from '../base/errors.js';
 import { createGatewayClient } from '../gateway/gateway-client.js';
 import { FileSendJournal } from '../journal/file-send-journal.js';
 import { type Confirmation, WriteConfirmer } from '../ledger/confirm-write.js';
@@ -36,7 +36,8 @@ import { KnownReplicas } from '../ledger/redis-durability.js';
 import { failsafeLogger, silentLogger, type Logger } from '../base/logger.js';
 import { failsafeTelemetry } from '../queues/account-queues.js';
 import { openAccount } from '../queues/open-account.js';
-import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
+import { closeRedis, connectLike, connectRedis, findUnlike, type RedisClient, type RedisRole } from '../base/redis.js';
+import { checkTarget, requireNoPrefix } from '../queues/open-ledger.js';
 import type { OpenControl, WorkerControl } from './account-control.js';
 import { AccountWorker } from './account-worker.js';
 import type { OpeningRuntime } from './account-runtime.js';
@@ -57,6 +58,12 @@ export interface PayoutWorkerOptions extends PartialSettings<typeof WORKER_SETTI
   /** The folder of the send journals, on a disk that outlives the process. */
   readonly journalDir: string;
   readonly accounts: readonly AccountOptions[];
+  /**
+   * A connection of yours, in place of `redisUrl`. The worker opens its own connections to the same Redis: address,
+   * database, login, TLS, Sentinels and cluster are taken from it, time limits and retries are not. It is neither used
+   * nor closed.
+   */
+  readonly connection?: RedisClient | undefined;
   /**
    * Errors of the logger, the observers and the telemetry are counted and change nothing. @defaultValue a silent logger
    */
@@ -121,10 +128,14 @@ export class PayoutWorker {
     const { allowVolatileRedis = WORKER_SETTINGS.allowVolatileRedis.default } = options;
     const logger = failsafeLogger(options.logger ?? silentLogger);
     const control = openControl?.({ logger, clock });
+    const connect = (role: RedisRole): RedisClient =>
+      options.connection === undefined
+        ? connectRedis(redisUrl, role, logger)
+        : connectLike(options.connection, role, logger);
     const connections: WorkerConnections = {
-      commands: connectRedis(redisUrl, 'commands', logger),
-      sender: connectRedis(redisUrl, 'sender', logger),
-      queue: connectRedis(redisUrl, 'queue', logger),
+      commands: connect('commands'),
+      sender: connect('sender'),
+      queue: connect('queue'),
     };
     try {
       const known = new KnownReplicas(connections.sender, options.redisReplicas);
@@ -196,6 +207,7 @@ export const WORKER_RULES = {
     hidden: true,
     required: true,
   },
+  connection: objectWith('duplicate', 'disconnect', 'defineCommand'),
   observe: functionRule,
   telemetry: objectWith(),
   ...WATCHING_RULES,
@@ -210,6 +222,12 @@ export function requireWorkerOptions(rules: Readonly<Record<string, OptionRule>>
   const { accounts } = Object(options) as { readonly accounts?: unknown };
   if (Array.isArray(accounts)) problems.push(...accounts.flatMap(checkAccount));
   requireNone(problems);
+  const { connection } = options;
+  if (connection === undefined) return;
+  requireNone(checkTarget(options));
+  requireNoPrefix(connection);
+  const message = findUnlike(connection);
+  if (message !== undefined) throw new InvalidConfigError([{ field: 'connection', message }]);
 }
 
 function checkAccount(

@@ -4,7 +4,8 @@ import { InvalidConfigError, StoppedError } from '../base/errors.js';
 import { WriteConfirmer } from '../ledger/confirm-write.js';
 import { checkDurability, findServer, type KnownReplicas, listServers } from '../ledger/redis-durability.js';
 import type { Logger } from '../base/logger.js';
-import { type RedisClient, toRedisError } from '../base/redis.js';
+import type { RedisClient } from '../base/redis.js';
+import { toRedisError } from '../base/redis-errors.js';
 
 export interface RedisCheck {
   /** Why no send of the account with this key may begin now, if any reason exists. */

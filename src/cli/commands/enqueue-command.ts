@@ -39,6 +39,7 @@ export function defineEnqueueCommand(command: Command, context: CliContext): voi
         withProducer(context, (producer) => producer.enqueue(parsePayoutTexts(texts) as unknown as PayoutInput), {
           ...readSigning(context.environment),
           checkAddresses: readVariable('PAYOUT_CHECK_ADDRESSES', context.environment),
+          checkPaymentIds: readVariable('PAYOUT_CHECK_PAYMENT_IDS', context.environment),
         }),
       );
       if (json) context.writeJson({ payoutId, state, created });

@@ -60,7 +60,7 @@ export async function withOperator<Result>(
 export async function withProducer<Result>(
   context: CliContext,
   use: (producer: PayoutProducer) => Promise<Result>,
-  signing: Pick<PayoutProducerOptions, 'signingKey' | 'audience' | 'checkAddresses'> = {},
+  signing: Pick<PayoutProducerOptions, 'signingKey' | 'audience' | 'checkAddresses' | 'checkPaymentIds'> = {},
 ): Promise<Result> {
   const { PayoutProducer } = await import('../../control/payout-producer.js');
   const producer = new PayoutProducer({ ...readAccountOptions(context), ...signing });
@@ -113,16 +113,22 @@ export async function readPayout(ledger: PayoutLedger, payoutId: string): Promis
 /** A file can be checked without Redis. */
 const READ_WITHIN_MS = 2_000;
 
+/** @returns undefined if Redis is not configured or does not answer in time */
+export async function ifReachable<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await within(READ_WITHIN_MS, read());
+  } catch (error) {
+    if (error instanceof PayoutError) return undefined;
+    throw error;
+  }
+}
+
 /** As the sender cached them. Without them, ids are shown. */
 export async function readCurrencies(context: CliContext): Promise<readonly Currency[]> {
   const { readGatewayFacts } = await import('../../ledger/reads/gateway-facts.js');
-  try {
-    const reading = withAccount(context, async ({ ledger }) => (await readGatewayFacts(ledger.connection)).currencies);
-    return (await within(READ_WITHIN_MS, reading)) ?? [];
-  } catch (error) {
-    if (error instanceof PayoutError) return [];
-    throw error;
-  }
+  const read = async () =>
+    withAccount(context, async ({ ledger }) => (await readGatewayFacts(ledger.connection)).currencies);
+  return (await ifReachable(read)) ?? [];
 }
 
 export interface JournalFolder {

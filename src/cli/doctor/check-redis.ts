@@ -11,7 +11,8 @@ import {
   readSettings,
 } from '../../ledger/redis-durability.js';
 import { WriteConfirmer } from '../../ledger/confirm-write.js';
-import { describeTrouble, type RedisClient } from '../../base/redis.js';
+import type { RedisClient } from '../../base/redis.js';
+import { describeTrouble } from '../../base/redis-errors.js';
 import { ok, problem, warning, type Check, type Finding } from './check-result.js';
 
 /** The ledger uses ZRANGE … BYSCORE, new in this version. */

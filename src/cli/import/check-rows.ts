@@ -1,6 +1,6 @@
 import { isAborted } from '../../base/clock.js';
 import { formatCount } from '../../base/format.js';
-import { StoppedError, type Problem } from '../../base/errors.js';
+import { type InvalidInputError, StoppedError, type Problem } from '../../base/errors.js';
 import { checkRecipient, needsCurrencies, parsePayout } from '../../producer/parse-payouts.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { NewPayout } from '../../ledger/payout.js';
@@ -34,6 +34,8 @@ export interface RowRules {
   readonly checksums: boolean;
   readonly currencies?: () => Promise<readonly Currency[]>;
   readonly check?: (payout: NewPayout) => void;
+  /** Called with all payouts, after the last row: why each of some is refused. */
+  readonly findRefused?: (payouts: readonly NewPayout[]) => Promise<ReadonlyMap<NewPayout, InvalidInputError>>;
 }
 
 interface CheckedFile {
@@ -84,14 +86,13 @@ export function refuseUnusable(
 /** @throws InvalidInputError if the file as a whole is not usable */
 export async function checkRows(
   { name, rows, nameField }: ImportSource,
-  { batch, checksums, currencies, check }: RowRules,
+  { batch, checksums, currencies, check, findRefused }: RowRules,
   signal: AbortSignal,
   onProblem: (line: number, problem: Problem) => void,
   onProgress: (rows: number) => void = () => undefined,
 ): Promise<CheckedFile> {
   const checked = new Map<string, CheckedPayout>();
-  const totals = new CurrencyTotals();
-  const counts = { rows: 0, payouts: 0, repeated: 0 };
+  const counts = { rows: 0, repeated: 0 };
   const counted = async function* (): AsyncGenerator<Row> {
     for await (const row of rows) {
       counts.rows += 1;
@@ -103,7 +104,7 @@ export async function checkRows(
       yield row;
     }
   };
-  const invalid = await readEachRow({ rows: counted(), nameField }, onProblem, async (input, line) => {
+  let invalid = await readEachRow({ rows: counted(), nameField }, onProblem, async (input, line) => {
     const payout = parsePayout(withBatch(input, batch), { checksums });
     if (checksums && currencies !== undefined && needsCurrencies(payout)) {
       checkRecipient(payout, { checksums, currencies: await currencies() });
@@ -112,14 +113,22 @@ export async function checkRows(
     const earlier = checked.get(payout.payoutId);
     if (earlier === undefined) {
       checked.set(payout.payoutId, { line, payout });
-      totals.add(payout);
-      counts.payouts += 1;
     } else {
       requireSame(payout, earlier, nameField);
       counts.repeated += 1;
     }
   });
-  return { check: { ...counts, invalid, totals: totals.list() }, checked: [...checked.values()] };
+  const refused = await findRefused?.([...checked.values()].map(({ payout }) => payout));
+  for (const [{ payoutId }, { problems }] of refused ?? []) {
+    const line = checked.get(payoutId)?.line ?? 0;
+    for (const { field, message } of problems) onProblem(line, { field: nameField(field), message });
+    checked.delete(payoutId);
+    invalid += 1;
+  }
+  const totals = new CurrencyTotals();
+  for (const { payout } of checked.values()) totals.add(payout);
+  const sums = { payouts: checked.size, invalid, totals: totals.list() };
+  return { check: { ...counts, ...sums }, checked: [...checked.values()] };
 }
 
 function withBatch(input: Readonly<Record<string, unknown>>, batch: string | undefined): unknown {

@@ -9,8 +9,9 @@ import { type NewPayout } from '../../ledger/payout.js';
 import type { EnqueueResult } from '../../ledger/payout-ledger.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import { CHUNK_SIZE, PayoutIntake } from '../../producer/payout-intake.js';
+import { ListedCurrencies } from '../../producer/listed-currencies.js';
 import type { LedgerAccess } from '../../queues/open-ledger.js';
-import { readCurrencies, withAccount } from '../context/account.js';
+import { ifReachable, readCurrencies, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { confirm, requireOperator } from '../context/confirm.js';
 import { checkBatch, help, readVariable } from '../context/flags.js';
@@ -96,10 +97,11 @@ async function importFile(context: CliContext, path: string, flags: Flags): Prom
   const { batch, dryRun, yes, json } = flags;
   checkBatch(batch);
   const names = dryRun ? [] : (['REDIS_URL', 'GATEWAY_PLATFORM_ID'] as const);
-  const { WITHDRAW_INTERVAL_MS: intervalMs, PAYOUT_CHECK_ADDRESSES: checksums } = readConfig(
-    ['WITHDRAW_INTERVAL_MS', 'PAYOUT_CHECK_ADDRESSES', ...names],
-    environment,
-  );
+  const {
+    WITHDRAW_INTERVAL_MS: intervalMs,
+    PAYOUT_CHECK_ADDRESSES: checksums,
+    PAYOUT_CHECK_PAYMENT_IDS: paymentIds,
+  } = readConfig(['WITHDRAW_INTERVAL_MS', 'PAYOUT_CHECK_ADDRESSES', 'PAYOUT_CHECK_PAYMENT_IDS', ...names], environment);
   // Fails before a large file is read.
   const key = readEnvironmentKey(environment);
   const audience = key === undefined || dryRun ? undefined : readAudience(environment);
@@ -113,7 +115,13 @@ async function importFile(context: CliContext, path: string, flags: Flags): Prom
   const check = (payout: NewPayout): void => {
     if (key !== undefined) checkSignable(payout, Date.now());
   };
-  const file = await checkFile(context, source, { batch, checksums, currencies, check }, signal);
+  const findRefused = async (payouts: readonly NewPayout[]) => {
+    if (!paymentIds) return new Map<never, never>();
+    const finding = async () =>
+      withAccount(context, async ({ ledger }) => new ListedCurrencies(ledger).findRefused(payouts));
+    return dryRun ? ((await ifReachable(finding)) ?? new Map<never, never>()) : finding();
+  };
+  const file = await checkFile(context, source, { batch, checksums, currencies, check, findRefused }, signal);
   try {
     await importChecked(run, file.check, file.checked);
   } finally {
@@ -229,7 +237,7 @@ function describeCheck(
   ].join('');
 }
 
-/** Only warns: the gateway may know more currencies than its list had. */
+/** Of those that are not refused: they exist, the list may be incomplete, or the check is off. */
 function warnOfUnknown(totals: readonly CurrencyTotal[], currencies: readonly Currency[]): string {
   if (currencies.length === 0) return '';
   const known = new Set(currencies.map(({ paymentId }) => paymentId));

@@ -2,14 +2,14 @@
 -- completes an interrupted call, and changes nothing else.
 -- KEYS: the payout's record, the record of the payout that has the same txhash (the payout's own record if there is
 --   none), the buckets of the txhash
--- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message, maxRejections, maxUnknowns,
---   blockedReason ('' = the response does not look like a block), doubtMs (how long an unanswered request may be on its
---   way)
+-- ARGV: at, attempt, token, to (in_progress, rejected or unknown), txhash, message, cause of a rejection (payout: its own
+--   data, else account), maxRejections of that cause, maxUnknowns, blockedReason ('' = the response does not look like a
+--   block), doubtMs (how long an unanswered request may be on its way)
 -- Returns: {1, reason of the pause made now or ''}, {0, state} this attempt was already recorded or decided, {2, state}
 --   recorded as a late payment, {-8, payoutId} the txhash belongs to that payout: call again with its record
 local record, otherRecord = unpack(KEYS, OWN + 1, OWN + 2)
 local buckets = { unpack(KEYS, OWN + 3) }
-local at, attempt, token, to, txhash, message, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
+local at, attempt, token, to, txhash, message, cause, maxRejections, maxUnknowns, blockedReason, doubtMs = unpack(ARGV)
 attempt = tonumber(attempt)
 tell_untold(account.untold)
 local payout = open(record)
@@ -70,16 +70,18 @@ end
 -- The breaker's counts and its pause are one write; `counted` keeps a repeated call from counting twice.
 local reason = ''
 local counted = token .. ' ' .. to
-local rejections, unknowns = tonumber(account.rejectionsInARow or 0), tonumber(account.unknownsInARow or 0)
+local rejections = { account = tonumber(account.rejectionsInARow or 0), payout = tonumber(account.payoutRejectionsInARow or 0) }
+local unknowns = tonumber(account.unknownsInARow or 0)
 local fields = {}
 if account.counted ~= counted then
   reason = blockedReason
   if to == 'in_progress' then
-    rejections, unknowns = 0, 0
+    rejections, unknowns = { account = 0, payout = 0 }, 0
   elseif to == 'rejected' then
-    rejections, unknowns = rejections + 1, 0
-    if reason == '' and rejections >= tonumber(maxRejections) then
-      reason = rejections .. ' rejections in a row, the last: ' .. message
+    rejections[cause], unknowns = rejections[cause] + 1, 0
+    if reason == '' and rejections[cause] >= tonumber(maxRejections) then
+      local named = cause == 'payout' and 'for their own data: correct where these payouts come from, ' or ''
+      reason = rejections[cause] .. ' rejections in a row, ' .. named .. 'the last: ' .. message
     end
   else
     unknowns = unknowns + 1
@@ -89,7 +91,8 @@ if account.counted ~= counted then
   end
   if account.pausedReason then reason = '' end
   if reason ~= '' then fields = paused_fields(at, 'worker', reason) end
-  redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections, 'unknownsInARow', unknowns, unpack(fields))
+  redis.call('HSET', LEDGER, 'counted', counted, 'rejectionsInARow', rejections.account, 'payoutRejectionsInARow',
+    rejections.payout, 'unknownsInARow', unknowns, unpack(fields))
 end
 
 fields = has_response and { 'told', told } or {}

@@ -6,6 +6,8 @@ export interface GatewayFacts {
   readonly currencies: readonly Currency[];
   /** Wall clock, ms. */
   readonly currenciesAt: number | undefined;
+  /** Every item of the list was understood: no other id is a currency. Earlier versions do not write it. */
+  readonly isWhole?: boolean | undefined;
   /** One for each currency, or for each symbol in which the gateway keeps accounts. Empty while unknown. */
   readonly balance: readonly Balance[];
   /** Wall clock, ms. */
@@ -53,7 +55,7 @@ export async function readGatewayFacts({ redis, keys }: LedgerConnection): Promi
 }
 
 export type GatewayFactsPart =
-  | Pick<GatewayFacts, 'currencies' | 'currenciesAt'>
+  | Pick<GatewayFacts, 'currencies' | 'currenciesAt' | 'isWhole'>
   | Pick<GatewayFacts, 'balance' | 'balanceAt'>
   | Pick<GatewayFacts, 'failure' | 'failureCode' | 'failureAt'>;
 
@@ -64,4 +66,16 @@ export async function writeGatewayFacts(
 ): Promise<void> {
   const fields = parts.flatMap((part) => [Object.keys(part)[0] ?? '', JSON.stringify(part)]);
   await ask(redis.hset(keys.gateway, ...fields));
+}
+
+const REQUEST = 'request';
+
+/** Asks the sender to query the currencies again. */
+export async function requestCurrencies({ redis, keys }: LedgerConnection): Promise<void> {
+  await ask(redis.hset(keys.gateway, REQUEST, '{}'));
+}
+
+/** @returns whether {@link requestCurrencies} was called since the last call */
+export async function takeCurrenciesRequest({ redis, keys }: LedgerConnection): Promise<boolean> {
+  return (await ask(redis.hdel(keys.gateway, REQUEST))) > 0;
 }

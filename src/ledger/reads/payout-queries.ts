@@ -1,4 +1,4 @@
-import { replyCode } from '../../base/redis.js';
+import { replyCode } from '../../base/redis-errors.js';
 import { walletAndTagKey, walletKey } from '../../gateway/wallet.js';
 import type { PayoutIndex } from '../keys.js';
 import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';

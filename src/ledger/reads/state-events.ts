@@ -1,4 +1,4 @@
-import { replyCode } from '../../base/redis.js';
+import { replyCode } from '../../base/redis-errors.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
 import { pairsToRecord, type PayoutRecord } from '../payout-record.js';
 import { isPayoutState, PAYOUT_STATES, type PayoutState } from '../states.js';

@@ -4,7 +4,7 @@ import { RedisUnavailableError, UnsupportedFormatError } from '../../base/errors
 import { findRefusalOf, readClockOffset, type WriteRefusal } from '../../ledger/redis-durability.js';
 import { checkFormat, type LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type AccountDetails, readAccountDetails } from '../../operator/account-details.js';
-import { toRedisError } from '../../base/redis.js';
+import { toRedisError } from '../../base/redis-errors.js';
 import type { AccountStatus } from '../account-runtime.js';
 import type { AccountWorker } from '../account-worker.js';
 

@@ -1,7 +1,9 @@
 import type { SentOutcome, WithdrawOutcome } from '../../gateway/gateway.js';
-import { findStopSign } from '../../gateway/stop-sign.js';
+import { findStopSign, isOfPayout } from '../../gateway/stop-sign.js';
 import type { ResumeAuthority } from './send-authority.js';
 import type { SenderRuntime } from './sender-runtime.js';
+
+const NONE_IN_A_ROW = { rejected: 0, rejectedForData: 0, unknown: 0 };
 
 /**
  * Keeps each pause in the journal, so that deleting it from Redis does not end it. Only an unused act that an operator
@@ -12,7 +14,7 @@ export class KeptPause {
   readonly #authority: ResumeAuthority;
   #noting: Promise<void> = Promise.resolve();
   #reported: string | undefined;
-  #inARow: { readonly kind: WithdrawOutcome['kind']; readonly count: number } | undefined;
+  #inARow = NONE_IN_A_ROW;
 
   constructor(runtime: SenderRuntime, authority: ResumeAuthority) {
     this.#runtime = runtime;
@@ -35,13 +37,25 @@ export class KeptPause {
    * new lease does not reset these.
    */
   noteOutcome(outcome: WithdrawOutcome): void {
-    const { kind } = outcome;
-    const count = this.#inARow?.kind === kind ? this.#inARow.count + 1 : 1;
-    this.#inARow = { kind, count };
-    const { maxRejectionsInARow, maxUnknownsInARow } = this.#runtime.settings;
-    const limit = kind === 'rejected' ? maxRejectionsInARow : kind === 'unknown' ? maxUnknownsInARow : Infinity;
-    const reason = blockedReasonOf(outcome) ?? (count < limit ? undefined : `${count} ${kind} in a row`);
+    const reason = blockedReasonOf(outcome) ?? this.#count(outcome);
     if (reason !== undefined) this.note(reason);
+  }
+
+  #count(outcome: WithdrawOutcome): string | undefined {
+    const { maxRejectionsInARow, maxPayoutRejectionsInARow, maxUnknownsInARow } = this.#runtime.settings;
+    const found = this.#inARow;
+    if (outcome.kind === 'unknown') {
+      const unknown = found.unknown + 1;
+      this.#inARow = { ...found, unknown };
+      return unknown < maxUnknownsInARow ? undefined : `${unknown} unknown in a row`;
+    }
+    this.#inARow = outcome.kind === 'accepted' ? NONE_IN_A_ROW : { ...found, unknown: 0 };
+    if (outcome.kind !== 'rejected') return undefined;
+    const isOwn = isOfPayout(outcome.message);
+    const count = (isOwn ? found.rejectedForData : found.rejected) + 1;
+    this.#inARow = { ...this.#inARow, [isOwn ? 'rejectedForData' : 'rejected']: count };
+    if (count < (isOwn ? maxPayoutRejectionsInARow : maxRejectionsInARow)) return undefined;
+    return `${count} rejected in a row${isOwn ? ' for their own data' : ''}`;
   }
 
   /** Why this worker keeps the account paused, whatever Redis says. */
@@ -70,7 +84,7 @@ export class KeptPause {
     if (verdict.kind === 'refused') return this.#refuse(verdict.message);
     await journal.noteResumed({ at: this.#runtime.clock.wallNow(), act: verdict.actHash });
     this.#reported = undefined;
-    this.#inARow = undefined;
+    this.#inARow = NONE_IN_A_ROW;
     return undefined;
   }
 

@@ -1,3 +1,4 @@
+import { isOfPayout } from '../../gateway/stop-sign.js';
 import type { JournaledOutcome } from '../../journal/journal-line.js';
 import type { SentOutcome } from '../../gateway/gateway.js';
 import type { FinishResult, SendAttempt } from '../../ledger/sender-ledger.js';
@@ -24,8 +25,12 @@ export class OutcomeRecorder {
   /** @param blockedReason - why the response is about the account rather than the payout */
   async record(attempt: SendAttempt, result: SentOutcome, blockedReason: string | undefined): Promise<FinishResult> {
     const { senderLedger, settings } = this.#runtime;
-    const { maxRejectionsInARow, maxUnknownsInARow } = settings;
-    const rule = { maxRejectionsInARow, maxUnknownsInARow, ...(blockedReason === undefined ? {} : { blockedReason }) };
+    const { maxRejectionsInARow, maxPayoutRejectionsInARow, maxUnknownsInARow } = settings;
+    const isOwn = result.kind === 'rejected' && isOfPayout(result.message);
+    const rule = {
+      ...{ maxRejectionsInARow, maxUnknownsInARow, blockedReason },
+      maxPayoutRejectionsInARow: isOwn ? maxPayoutRejectionsInARow : undefined,
+    };
     return senderLedger.finishSend(attempt, result, rule, this.doubtMs);
   }
 

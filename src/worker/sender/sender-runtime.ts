@@ -25,7 +25,13 @@ export interface SenderRuntime {
   readonly pacer: Pacer;
   readonly settings: Pick<
     AccountSettings,
-    'intervalMs' | 'inFlightMaxMs' | 'leaseMs' | 'quarantineMs' | 'maxRejectionsInARow' | 'maxUnknownsInARow'
+    | 'intervalMs'
+    | 'inFlightMaxMs'
+    | 'leaseMs'
+    | 'quarantineMs'
+    | 'maxRejectionsInARow'
+    | 'maxPayoutRejectionsInARow'
+    | 'maxUnknownsInARow'
   >;
   /** The longest time from asking the ledger to begin until the first byte is written. */
   readonly guardMs: number;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ENDPOINTS } from '../../../src/gateway/endpoints.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openAccountCli, type AccountCli } from '../support/account-cli.js';
 
@@ -95,6 +96,40 @@ describe('an address with a wrong checksum', () => {
     });
     const request = { paymentId: 5, amount: '1', addressTo: `${RAW_TON}:nan` };
     expect(ENDPOINTS.withdraw.request.safeParse(request).success).toBe(true);
+  });
+});
+
+describe('a payment id that the gateway does not list', () => {
+  const CELLS = [HEADER, `old,7,1,${TRON},`, `p-1,6,1,${TRON},`, `p-2,7,1,${TRON},`, `p-2,7,1,${TRON},`];
+
+  beforeEach(async () => {
+    const { connection } = account.ledger;
+    const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined }];
+    await account.ledger.enqueue([aPayout('old', { amount: '1', addressTo: TRON })]);
+    await writeGatewayFacts(connection, { currencies, currenciesAt: Date.now(), isWhole: true });
+  });
+
+  it('is an error of its row, also of a dry run, but not of a payout that exists', async () => {
+    const file = await write('ids.csv', ...CELLS);
+    for (const flags of [['--dry-run'], ['--yes']]) {
+      const { code, stderr } = await account.run('import', file, ...flags);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/line 4: payment_id: must be in the gateway's list of .*: 6 USDT \(TRC-20\) \(got 7\)/);
+      expect(stderr).not.toContain('line 2');
+    }
+    expect(await account.ledger.get('p-1')).toBeUndefined();
+    const skipping = await account.run('import', file, '--yes', '--skip-invalid', '--json');
+    expect(skipping.code).toBe(0);
+    expect(JSON.parse(skipping.stdout)).toMatchObject({ payouts: 2, invalid: 1, created: 1, existing: 1 });
+  });
+
+  it('is refused by `enqueue`, unless the setting turns that off', async () => {
+    const flags = ['enqueue', '--payout-id', 'p-3', '--payment-id', '7', '--amount', '1', '--address-to', TRON];
+    const refused = await account.run(...flags);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--payment-id: must be in the gateway') });
+    Object.assign(account.env, { PAYOUT_CHECK_PAYMENT_IDS: 'false' });
+    expect(await account.run(...flags)).toMatchObject({ code: 0 });
+    expect(await account.run('import', await write('ids.csv', ...CELLS), '--yes')).toMatchObject({ code: 0 });
   });
 });
 

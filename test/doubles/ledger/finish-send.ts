@@ -104,8 +104,9 @@ function countResult(
   if (all.counted === counted) return undefined;
   all.counted = counted;
   if (result.kind !== 'unknown') all.unknownsInARow = 0;
-  if (result.kind === 'accepted') all.rejectionsInARow = 0;
-  if (result.kind === 'rejected') all.rejectionsInARow += 1;
+  if (result.kind === 'accepted') Object.assign(all, { rejectionsInARow: 0, payoutRejectionsInARow: 0 });
+  if (result.kind === 'rejected' && rule.maxPayoutRejectionsInARow !== undefined) all.payoutRejectionsInARow += 1;
+  else if (result.kind === 'rejected') all.rejectionsInARow += 1;
   if (result.kind === 'unknown') all.unknownsInARow += 1;
   const reason = findBreakerReason(all, result, message, rule);
   return reason !== undefined && pauseAccount(all, reason) ? reason : undefined;
@@ -119,6 +120,11 @@ function findBreakerReason(
 ): string | undefined {
   const blocked = toLine(rule.blockedReason ?? '');
   if (blocked !== '') return blocked;
+  if (result.kind === 'rejected' && rule.maxPayoutRejectionsInARow !== undefined) {
+    const count = all.payoutRejectionsInARow;
+    if (count < rule.maxPayoutRejectionsInARow) return undefined;
+    return `${count} rejections in a row, for their own data: correct where these payouts come from, the last: ${message}`;
+  }
   if (result.kind === 'rejected' && all.rejectionsInARow >= rule.maxRejectionsInARow) {
     return `${all.rejectionsInARow} rejections in a row, the last: ${message}`;
   }

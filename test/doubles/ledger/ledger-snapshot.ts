@@ -19,6 +19,7 @@ export interface LedgerSnapshot {
   resumeAct: string | undefined;
   adoptAct: string | undefined;
   rejectionsInARow: number;
+  payoutRejectionsInARow: number;
   unknownsInARow: number;
   /** The outcome that was counted last. */
   counted: string;
@@ -50,6 +51,7 @@ export function emptyLedger(clock: Pick<Clock, 'wallNow'>): LedgerSnapshot {
     resumeAct: undefined,
     adoptAct: undefined,
     rejectionsInARow: 0,
+    payoutRejectionsInARow: 0,
     unknownsInARow: 0,
     counted: '',
     journals: new Map(),

@@ -258,7 +258,8 @@ export class MemoryLedger implements SenderLedger, AdoptionLedger {
     if (this.isObjectedTo) return 'objected';
     if (act !== undefined) this.#all.resumeAct = act;
     if (this.#all.pausedReason === undefined) return false;
-    Object.assign(this.#all, { pausedReason: undefined, rejectionsInARow: 0, unknownsInARow: 0 });
+    const none = { rejectionsInARow: 0, payoutRejectionsInARow: 0, unknownsInARow: 0 };
+    Object.assign(this.#all, { pausedReason: undefined, ...none });
     return true;
   }
 

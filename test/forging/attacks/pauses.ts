@@ -14,7 +14,15 @@ async function block({ world, account }: Scene, payoutId: string): Promise<void>
   );
 }
 
-const UNPAUSED = ['pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow', 'untold'];
+const UNPAUSED = [
+  'pausedReason',
+  'pausedBy',
+  'pausedAt',
+  'rejectionsInARow',
+  'payoutRejectionsInARow',
+  'unknownsInARow',
+  'untold',
+];
 
 async function removePause({ account }: Scene): Promise<void> {
   await account.redis.hdel(account.keys.ledger, ...UNPAUSED);

@@ -5,18 +5,22 @@ import { begin, send, takeLease, type GetRig } from './ledger-rig.js';
 
 const RULE: BreakerRule = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
 
-/** `A` accepted, `R` rejected, `U` unknown. */
+/** `A` accepted, `R` rejected, `P` rejected for the payout's own data, `U` unknown. */
 const RESULTS: Record<string, SentOutcome> = {
   A: { kind: 'accepted', txhash: 'set below' },
   R: { kind: 'rejected', message: 'no funds' },
+  P: { kind: 'rejected', message: 'wrong address' },
   U: { kind: 'unknown', reason: 'timeout' },
 };
+
+const OWN = '4 rejections in a row, for their own data: correct where these payouts come from, the last: wrong address';
 
 /** When the account is paused in the same step as a result is recorded. */
 export function breakerRules(rig: GetRig): void {
   let count = 0;
-  const sendOne = async (lease: Lease, letter: string, rule = RULE): Promise<string | undefined> => {
+  const sendOne = async (lease: Lease, letter: string, given = RULE): Promise<string | undefined> => {
     count += 1;
+    const rule = letter === 'P' ? { ...given, maxPayoutRejectionsInARow: 4 } : given;
     const known = RESULTS[letter];
     if (known === undefined) throw new Error(`no result ${letter}`);
     const result = known.kind === 'accepted' ? { ...known, txhash: `hash-${count}` } : known;
@@ -30,6 +34,11 @@ export function breakerRules(rig: GetRig): void {
       ['UU', '2 sends in a row without a trustworthy response, the last: timeout'],
       ['RRUR', '3 rejections in a row, the last: no funds'],
       ['RRARRR', '3 rejections in a row, the last: no funds'],
+      ['PPPP', OWN],
+      ['RPPRPP', OWN],
+      ['PUPPP', OWN],
+      ['RPPPRR', '3 rejections in a row, the last: no funds'],
+      ['UPUU', '2 sends in a row without a trustworthy response, the last: timeout'],
       ['UAUU', '2 sends in a row without a trustworthy response, the last: timeout'],
       ['URUU', '2 sends in a row without a trustworthy response, the last: timeout'],
     ])('trips with the last of %s and not before', async (letters, reason) => {
@@ -42,11 +51,14 @@ export function breakerRules(rig: GetRig): void {
       expect(await pausedReason()).toBe(reason);
     });
 
-    it.each(['RRARRARR', 'UAUAURURA'])('does not trip with %s', async (letters) => {
-      const lease = await takeLease(rig().ledger, 'one');
-      for (const letter of letters) expect(await sendOne(lease, letter)).toBeUndefined();
-      expect(await pausedReason()).toBeUndefined();
-    });
+    it.each(['RRARRARR', 'UAUAURURA', 'PPPAPPPA', 'RRPPPARRPPP', 'UPUPUP'])(
+      'does not trip with %s',
+      async (letters) => {
+        const lease = await takeLease(rig().ledger, 'one');
+        for (const letter of letters) expect(await sendOne(lease, letter)).toBeUndefined();
+        expect(await pausedReason()).toBeUndefined();
+      },
+    );
 
     it('trips at once when the response looks like a block, with that reason', async () => {
       const lease = await takeLease(rig().ledger, 'one');
@@ -57,9 +69,9 @@ export function breakerRules(rig: GetRig): void {
 
     it('counts from zero after an operator has resumed', async () => {
       const lease = await takeLease(rig().ledger, 'one');
-      for (const letter of 'RRUU') await sendOne(lease, letter);
+      for (const letter of 'RRPPPUU') await sendOne(lease, letter);
       await rig().resume();
-      for (const letter of 'RRU') expect(await sendOne(lease, letter)).toBeUndefined();
+      for (const letter of 'RRPPPU') expect(await sendOne(lease, letter)).toBeUndefined();
       expect(await sendOne(lease, 'R')).toMatch(/^3 rejections/);
     });
 

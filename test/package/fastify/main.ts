@@ -15,6 +15,11 @@ async function main(): Promise<void> {
   assert.equal((await fetch(`${url}/admin/payouts`)).status, 401);
   assert.equal((await fetch(`${url}/admin/payouts`, { headers: { authorization } })).status, 200);
   assert.equal((await fetch(`${url}/admin/style.css`, { headers: { authorization } })).status, 200);
+  for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
+    const headers = { authorization, 'content-type': type };
+    const response = await fetch(`${url}/admin/approvals`, { method: 'POST', headers, body: '{}' });
+    assert.match(await response.text(), /The dashboard is read-only/);
+  }
   await app.close();
   await redis.stop();
 }

@@ -30,6 +30,7 @@ const SETTINGS: SenderRuntime['settings'] = {
   leaseMs: 0,
   quarantineMs: 0,
   maxRejectionsInARow: 2,
+  maxPayoutRejectionsInARow: 50,
   maxUnknownsInARow: 2,
 };
 

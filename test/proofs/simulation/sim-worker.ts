@@ -62,7 +62,7 @@ export class SimWorker {
       makeToken: () => makeToken(this.#epoch),
       gateway,
       pacer,
-      settings: { ...settings, maxRejectionsInARow: 4, maxUnknownsInARow: 2 },
+      settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },
       guardMs,
       hindrance: () => undefined,
       makeOwner: () => `${process.name}.${(this.#owners += 1)}`,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.js';
-import { readGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
+import { readGatewayFacts, requestCurrencies } from '../../../src/ledger/reads/gateway-facts.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import { keepGatewayFacts } from '../../../src/worker/keep-gateway-facts.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
@@ -55,6 +55,7 @@ describe('the facts of the gateway', () => {
     expect(known).toEqual({
       currencies: [{ paymentId: 6, name: 'USDT', usdRate: '1' }],
       currenciesAt: expect.any(Number),
+      isWhole: true,
       balance: [{ amount: '12.5' }],
       balanceAt: expect.any(Number),
       failure: undefined,
@@ -109,6 +110,30 @@ describe('the facts of the gateway', () => {
     await until('the currencies were queried', () => calls.length > 0);
     await delay(2_200);
     expect(calls).toEqual(['currencies']);
+  });
+
+  it('are queried when a producer asks for them, at most every five minutes', async () => {
+    await account.redis.hset(account.connection.keys.gateway, {
+      currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt: Date.now() }),
+      balance: JSON.stringify({ balance: [], balanceAt: Date.now() }),
+    });
+    let aheadMs = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const nameless = [...CURRENCIES, { payment_id: 7 }];
+    void keep({ currencies: nameless, balance: '1' }, { connection: { ...account.connection, clock } });
+    await delay(200);
+    expect(calls).toEqual([]);
+    await requestCurrencies(account.connection);
+    aheadMs += 10_000;
+    await until('the currencies were queried', () => calls.length > 0);
+    await until('they are cached', async () => (await facts()).isWhole !== undefined);
+    expect(await facts()).toMatchObject({ currencies: [{ paymentId: 6 }], isWhole: false });
+    await requestCurrencies(account.connection);
+    aheadMs += 60_000;
+    await delay(1_500);
+    expect(calls).toEqual(['currencies']);
+    aheadMs += 240_000;
+    await until('they were queried again', () => calls.length === 2);
   });
 
   it('are not queried where that is switched off', async () => {

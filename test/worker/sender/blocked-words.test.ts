@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
+import { isOfPayout } from '../../../src/gateway/stop-sign.js';
 import { blockedReasonOf, findBlockedReason } from '../../../src/worker/sender/kept-pause.js';
 
 describe.each<[string, readonly string[]]>([
@@ -97,6 +98,48 @@ describe('is a fault of one payout:', () => {
     ...['Yetersiz bakiye', 'Geçersiz adres', 'Niewystarczające środki', 'Nieprawidłowy adres', 'Kwota zbyt mała'],
   ])('"%s"', (message) => {
     expect(findBlockedReason(message)).toBeUndefined();
+  });
+});
+
+describe('names the own data of one payout:', () => {
+  it.each([
+    ...[
+      'unknown payment_id 999',
+      'Invalid payment_id',
+      'currency is not supported',
+      'No such coin',
+      'UNSUPPORTED_CURRENCY',
+    ],
+    ...['wrong address', 'invalidAddress', 'address is not valid', 'invalid address checksum', 'Recipient not found'],
+    ...['address_to must be address:destinationTag for Ripple XRP', 'Destination tag is required', 'missing memo'],
+    ...['wrong amount', 'amount below minimum limit', 'minimum amount is 10', 'too many decimal places'],
+    ...['amount must be greater than 1', 'The amount exceeds the limit'],
+  ])('"%s"', (message) => {
+    expect(isOfPayout(message)).toBe(true);
+  });
+
+  it.each([
+    ...['insufficient balance', 'amount exceeds balance', 'Invalid amount: not enough funds', 'balance too low'],
+    ...['amount exceeds the daily limit', 'wallet temporarily unavailable', 'currency unsupported for this platform'],
+    ...[
+      'wrong hash',
+      'Invalid signature of address_to',
+      'invalid key',
+      'address is blocked',
+      'wallet not found: account suspended',
+    ],
+    ...[
+      'internal error',
+      'try again later',
+      'rejected',
+      'no',
+      '',
+      'withdraw address',
+      'Неверный адрес',
+      'unknown token',
+    ],
+  ])('not: "%s"', (message) => {
+    expect(isOfPayout(message)).toBe(false);
   });
 });
 

@@ -11,6 +11,7 @@ import { makeRuntime } from '../support/sender-runtime.js';
 /** The pause that a worker keeps in its journal, whatever Redis says. */
 
 const REJECTED: WithdrawOutcome = { kind: 'rejected', message: 'no', durationMs: 5 };
+const MISADDRESSED: WithdrawOutcome = { kind: 'rejected', message: 'unknown payment_id 9', durationMs: 5 };
 const UNKNOWN: WithdrawOutcome = { kind: 'unknown', reason: 'timed out', durationMs: 5 };
 const ACCEPTED: WithdrawOutcome = { kind: 'accepted', txhash: 'tx-1', durationMs: 5 };
 const BLOCKED: WithdrawOutcome = { kind: 'rejected', message: 'Account is blocked', durationMs: 5 };
@@ -32,7 +33,7 @@ beforeEach(() => {
     clock,
     journal,
     senderLedger: { readSender: async () => Promise.resolve(inRedis) } as unknown as SenderLedger,
-    settings: { maxRejectionsInARow: 3 },
+    settings: { maxRejectionsInARow: 3, maxPayoutRejectionsInARow: 4 },
     observer: { ...noObserver, signatureRefused: () => (reported += 1) },
   });
   pause = new KeptPause(runtime, {
@@ -51,6 +52,12 @@ async function outcomes(...found: readonly WithdrawOutcome[]): Promise<void> {
 describe('what pauses', () => {
   it.each<[string, readonly WithdrawOutcome[], RegExp]>([
     ['as many rejections in a row as are allowed', [REJECTED, REJECTED, REJECTED], /3 rejected in a row/],
+    ['also with others between', [REJECTED, UNKNOWN, REJECTED, MISADDRESSED, REJECTED], /3 rejected in a row$/],
+    [
+      'as many for their own data',
+      [MISADDRESSED, REJECTED, ...Array<WithdrawOutcome>(3).fill(MISADDRESSED)],
+      /4 rejected in a row for their own data/,
+    ],
     ['as many unknowns', [UNKNOWN, UNKNOWN], /2 unknown in a row/],
     ['an account that the gateway blocked', [BLOCKED], /blocked/],
   ])('%s', async (_, found, reason) => {
@@ -61,7 +68,8 @@ describe('what pauses', () => {
   it.each<[string, readonly WithdrawOutcome[]]>([
     ['one fewer', [REJECTED, REJECTED]],
     ['with an accepted one between', [REJECTED, REJECTED, ACCEPTED, REJECTED]],
-    ['of two kinds', [REJECTED, UNKNOWN, REJECTED, REJECTED]],
+    ['for their own data', [MISADDRESSED, MISADDRESSED, MISADDRESSED]],
+    ['of several kinds', [REJECTED, UNKNOWN, REJECTED, UNKNOWN, MISADDRESSED, UNKNOWN, MISADDRESSED]],
   ])('not: %s', async (_, found) => {
     await outcomes(...found);
     expect(pause.reason).toBeUndefined();

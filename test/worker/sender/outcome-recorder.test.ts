@@ -95,4 +95,19 @@ describe('the outcomes that a journal knows', () => {
     expect((await rig.ledger.readSender()).pausedReason).toMatch(/Platform is blocked/);
     expect(rig.said).toContain('error the account is paused; `payouts resume` lets it send again');
   });
+
+  it('count apart where the words name the payout, up to the limit for these', async () => {
+    const settings = { ...rig.runtime.settings, maxRejectionsInARow: 1, maxPayoutRejectionsInARow: 2 };
+    recorder = new OutcomeRecorder({ ...rig.runtime, settings }, DOUBT_MS, undefined);
+    for (const [payoutId, reason] of [
+      ['p', undefined],
+      ['q', /^2 rejections in a row, for their own data/],
+    ] as const) {
+      const result = { kind: 'rejected', message: 'unknown payment_id 9' } as const;
+      await recorder.record(await rig.begin(payoutId), result, undefined);
+      const { pausedReason } = await rig.ledger.readSender();
+      if (reason === undefined) expect(pausedReason).toBeUndefined();
+      else expect(pausedReason).toMatch(reason);
+    }
+  });
 });

@@ -21,6 +21,7 @@ const SETTINGS: SenderRuntime['settings'] = {
   leaseMs: LEASE_MS,
   quarantineMs: 0,
   maxRejectionsInARow: 5,
+  maxPayoutRejectionsInARow: 50,
   maxUnknownsInARow: 2,
 };
 

@@ -5,7 +5,8 @@ local function holds_lease(owner, epoch, lease)
 end
 
 -- A change of the account and its event are two writes. Between them `untold` lets the next script complete the event.
-local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'unknownsInARow' }
+local UNPAUSED = { 'pausedReason', 'pausedBy', 'pausedAt', 'rejectionsInARow', 'payoutRejectionsInARow',
+  'unknownsInARow' }
 
 local function untold(kind, at, by, reason)
   return kind .. '\t' .. at .. '\t' .. by .. '\t' .. reason

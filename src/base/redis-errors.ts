@@ -1,0 +1,80 @@
+import { PayoutError, RedisUnavailableError } from './errors.js';
+
+/** What ioredis's errors mean, so that callers need not know ioredis. */
+
+/** Replies of a Redis that is there but cannot work now; every other error reply is a mistake of ours. */
+const UNAVAILABLE_REPLIES: ReadonlySet<string | undefined> = new Set([
+  ...['LOADING', 'READONLY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'OOM', 'MISCONF', 'BUSY', 'NOREPLICAS'],
+  ...['UNBLOCKED', 'NOAUTH', 'WRONGPASS', 'NOPERM', 'MAXCLIENTS'],
+]);
+
+/** Redis has no code of its own for this one. */
+const TOO_MANY_CLIENTS = 'ERR max number of clients';
+
+/** The code of an error reply of Redis, such as `NOAUTH`; undefined for every other error. */
+export function replyCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
+  return error.message.startsWith(TOO_MANY_CLIENTS) ? 'MAXCLIENTS' : error.message.split(' ', 1)[0];
+}
+
+const CONNECTION_ERROR_NAMES = new Set([
+  'AbortError',
+  'InterruptError',
+  'MaxRetriesPerRequestError',
+  'ClusterAllFailedError',
+]);
+
+const CONNECTION_ERROR_MESSAGE =
+  /^(?:Connection is (?:closed|aborted|discarded)|Command timed out|Socket timeout|connect ETIMEDOUT|Stream isn't writeable|All sentinels are unreachable|None of startup nodes|Node is disconnected|Cluster (?:is ended|is disconnect|isn't ready)|Too many Cluster redirections|Unknown RESP type)/;
+
+const CONNECTION_ERROR_CODE =
+  /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_|ENOTFOUND|EADDRNOTAVAIL|EPROTO|ERR_TLS_|ERR_SSL_|ERR_SOCKET_|ERR_STREAM_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/**
+ * Converts a failed Redis call into this project's error, so that callers need not know ioredis.
+ * @returns a RedisUnavailableError for connection trouble, timeouts and a Redis that cannot work now; other errors,
+ * such as a wrong type or a script's own, unchanged
+ */
+export function toRedisError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof PayoutError || !isUnavailable(error)) return error;
+  return new RedisUnavailableError(
+    `Redis unavailable (${describeTrouble(error)}): check that it runs, and the address, user and password in REDIS_URL; asking again is safe`,
+    { cause: error },
+  );
+}
+
+function isUnavailable(error: Error): boolean {
+  if (error.name === 'ReplyError') return UNAVAILABLE_REPLIES.has(replyCode(error));
+  // Errors that only a mistake in a program makes; Node gives some of them codes as well.
+  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return false;
+  if (CONNECTION_ERROR_NAMES.has(error.name) || CONNECTION_ERROR_MESSAGE.test(error.message)) return true;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall === 'connect' || (typeof code === 'string' && CONNECTION_ERROR_CODE.test(code));
+}
+
+/** Why a call failed, without advice. ioredis speaks of its own options if a command found no connection. */
+export function describeTrouble(error: Error): string {
+  if (error instanceof RedisUnavailableError && error.cause instanceof Error) return describeTrouble(error.cause);
+  const known = describeLogin(error) ?? (NOT_TLS.test(error.message) ? WITHOUT_TLS : undefined);
+  if (known !== undefined) return known;
+  const isUnconnected =
+    error.name === 'MaxRetriesPerRequestError' || error.message.startsWith("Stream isn't writeable");
+  return isUnconnected ? 'no connection' : error.message;
+}
+
+export function describeLogin(error: Error): string | undefined {
+  switch (replyCode(error)) {
+    case 'NOAUTH':
+      return 'it asks for a password, and there is none in the address (NOAUTH)';
+    case 'WRONGPASS':
+      return 'it knows no such user and password (WRONGPASS)';
+    default:
+      return undefined;
+  }
+}
+
+export const WITHOUT_TLS =
+  'the port is open, but does not speak TLS: give its TLS port, or redis:// in place of rediss://';
+
+/** OpenSSL's words for a reply that is not TLS. */
+const NOT_TLS = /wrong version number|packet length too long/;

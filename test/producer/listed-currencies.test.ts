@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { systemClock } from '../../src/base/clock.js';
+import { InvalidInputError } from '../../src/base/errors.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { removePayouts } from '../../src/ledger/remove-payouts.js';
+import { takeCurrenciesRequest, writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { payoutInput } from './support/payout-input.js';
+
+const HOUR_MS = 3_600_000;
+const LISTED = [
+  { paymentId: 1, name: 'BTC', usdRate: undefined },
+  { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
+];
+
+let account: TestAccount;
+let aheadMs: number;
+let producer: PayoutProducer;
+const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+
+beforeEach(() => {
+  aheadMs = 0;
+  account = openTestAccount();
+  producer = open();
+});
+afterEach(async () => {
+  await producer.close();
+  await account.close();
+});
+
+function open(checkPaymentIds?: boolean): PayoutProducer {
+  const { redis: connection, platformId } = account.connection;
+  return new PayoutProducer({ connection, platformId, clock, checkPaymentIds });
+}
+
+async function publish(currencies = LISTED, isWhole: boolean | 'unsaid' = true, ageMs = HOUR_MS): Promise<void> {
+  const whole = isWhole === 'unsaid' ? {} : { isWhole };
+  await writeGatewayFacts(account.connection, { currencies, currenciesAt: Date.now() - ageMs, ...whole });
+}
+
+const enqueue = async (paymentId: number, payoutId = 'p-1') => producer.enqueue(payoutInput({ payoutId, paymentId }));
+
+describe('a payment id that the gateway does not list', () => {
+  it('is refused with the list, its time and what to do, and nothing is enqueued', async () => {
+    await publish();
+    const error: unknown = await enqueue(7).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect((error as InvalidInputError).problems).toEqual([{ field: 'paymentId', message: expect.any(String) }]);
+    expect((error as Error).message).toMatch(
+      /must be in the gateway's list of \d{4}-.*Z: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat the call in a minute/,
+    );
+    expect(await producer.get('p-1')).toBeUndefined();
+    expect(await enqueue(6)).toMatchObject({ created: true });
+  });
+
+  it('is named by its index among many, of which none is enqueued', async () => {
+    await publish();
+    const inputs = [7, 6, 8].map((paymentId, index) => payoutInput({ payoutId: `p-${index}`, paymentId }));
+    await expect(producer.enqueueMany(inputs)).rejects.toThrow(/\[0\]\.paymentId: .*\(got 7\).*\[2\]\.paymentId: /);
+    expect((await producer.stats()).queued).toBe(0);
+  });
+
+  it('is answered as before when the payout exists, and when retention has removed it', async () => {
+    await enqueue(7, 'there');
+    await enqueue(7, 'gone');
+    await producer.cancel('gone');
+    expect(await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + HOUR_MS, 10)).toHaveLength(1);
+    await publish();
+    await producer.close();
+    producer = open();
+    expect(await enqueue(7, 'there')).toEqual({ payoutId: 'there', state: 'queued', created: false });
+    await expect(enqueue(8, 'there')).rejects.toThrow('already exists (queued) with a different paymentId');
+    await expect(enqueue(7, 'gone')).rejects.toThrow('was cancelled and has been removed');
+    await expect(enqueue(7, 'new')).rejects.toThrow('paymentId');
+    const inputs = [payoutInput({ payoutId: 'there', paymentId: 7 }), payoutInput({ payoutId: 'p-2' })];
+    expect(await producer.enqueueMany(inputs)).toMatchObject({ created: 1, existing: 1 });
+  });
+
+  it.each([
+    ['before a worker has published a list', async () => Promise.resolve()],
+    ['if items of the list were not understood', async () => publish(LISTED, false)],
+    ['if an earlier version published it', async () => publish(LISTED, 'unsaid')],
+    ['if the list is older than a day', async () => publish(LISTED, true, 25 * HOUR_MS)],
+    [
+      'if someone has written something else there',
+      async () => account.redis.hset(account.connection.keys.gateway, 'currencies', '{"currencies":7,"isWhole":true}'),
+    ],
+    ['if that is no JSON', async () => account.redis.hset(account.connection.keys.gateway, 'currencies', '{')],
+  ])('is accepted %s', async (_, prepare) => {
+    await prepare();
+    expect(await enqueue(7)).toMatchObject({ created: true });
+  });
+
+  it('is accepted if the check is switched off', async () => {
+    await publish();
+    await using trusting = open(false);
+    expect(await trusting.enqueue(payoutInput({ paymentId: 7 }))).toMatchObject({ created: true });
+  });
+
+  it('is asked of the worker, and accepted once it is listed', async () => {
+    await publish();
+    expect(await enqueue(6)).toMatchObject({ created: true });
+    aheadMs += 11_000;
+    await expect(enqueue(7, 'p-2')).rejects.toThrow('(got 7)');
+    expect(await takeCurrenciesRequest(account.connection)).toBe(true);
+    await expect(enqueue(7, 'p-2')).rejects.toThrow('(got 7)');
+    // One request is enough for all refusals of ten seconds.
+    expect(await takeCurrenciesRequest(account.connection)).toBe(false);
+    await publish([...LISTED, { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' }], true, 0);
+    aheadMs += 11_000;
+    expect(await enqueue(7, 'p-2')).toMatchObject({ created: true });
+  });
+
+  it('costs no command for payouts that are listed', async () => {
+    await publish();
+    await enqueue(6, 'first');
+    const reads: string[] = [];
+    const redis = account.redis as Redis;
+    const send = redis.sendCommand.bind(redis);
+    redis.sendCommand = (command, stream) => {
+      if (String(command.args[0]) === account.connection.keys.gateway) reads.push(command.name);
+      return send(command, stream);
+    };
+    for (let at = 0; at < 50; at += 1) await enqueue(6, `p-${at}`);
+    expect(reads).toEqual([]);
+    aheadMs += 61_000;
+    for (let at = 0; at < 50; at += 1) await enqueue(6, `q-${at}`);
+    expect(reads).toEqual(['hgetall']);
+  });
+});
