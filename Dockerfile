@@ -24,7 +24,7 @@ RUN chmod +x dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/payo
 USER 1000:1000
 ENV SEND_JOURNAL_DIR=/data/journal
 VOLUME /data
-EXPOSE 3000 9464 9465
+EXPOSE 3000 3100 9464 9465 9466
 ENTRYPOINT ["payouts"]
 CMD ["worker"]
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { describeMachine, formatResult } from './report.mjs';
 
-const BENCHMARKS = ['pacing', 'overhead', 'enqueue', 'poll', 'accounts', 'backlog', 'commands', 'scripts'];
+const BENCHMARKS = ['pacing', 'overhead', 'enqueue', 'poll', 'accounts', 'backlog', 'commands', 'scripts', 'http'];
 const USAGE = `usage: npm run bench -- ${BENCHMARKS.join('|')} [--json] [--quick]
 
   --json   the result as one JSON object on stdout (npm run --silent bench -- …)

@@ -12,6 +12,7 @@ export const SETTING_SECTIONS = {
   retention: 'Retention',
   serving: 'Health, dashboard and log',
   notifications: 'Notifications',
+  http: 'HTTP door',
   control: 'Control of money',
 } as const;
 

@@ -294,6 +294,35 @@ export const NOTIFY_SETTINGS = {
   notifyHealthPort: { section: 'notifications', variable: 'NOTIFY_HEALTH_PORT', rule: port, default: 9_465 },
 } as const satisfies SettingTable;
 
+/** Only `payouts serve` reads these, beside the account. See [http.md](http.md). */
+export const SERVE_SETTINGS = {
+  /** Address of the HTTP door. One that other machines can reach needs TLS or a named proxy. */
+  serveHost: { section: 'http', variable: 'SERVE_HOST', rule: text, default: '127.0.0.1' },
+  /** Port of the HTTP door; 0 takes a free one. */
+  servePort: { section: 'http', variable: 'SERVE_PORT', rule: port, default: 3_100 },
+  /** The file of tokens, of `payouts serve token`, which names each client, its account and its rights. It is read again when it changes. Only root and the process's user may have write access. */
+  serveTokensFile: {
+    section: 'http',
+    variable: 'SERVE_TOKENS_FILE',
+    rule: text,
+    required: true,
+    example: './secrets/serve-tokens.yaml',
+  },
+  /** The certificate of the HTTP door with its chain, PEM. Only with `SERVE_TLS_KEY_FILE`. SIGHUP reads both again. */
+  serveTlsCertFile: { section: 'http', variable: 'SERVE_TLS_CERT_FILE', rule: text, absent: 'plain HTTP' },
+  /** The private key of that certificate, PEM. Only with `SERVE_TLS_CERT_FILE`. */
+  serveTlsKeyFile: { section: 'http', variable: 'SERVE_TLS_KEY_FILE', rule: text, absent: 'plain HTTP' },
+  /** TLS proxies that may connect without TLS, separated by commas: addresses, networks such as `10.0.0.0/8`, or `loopback`, `linklocal`, `uniquelocal`. Others are refused. */
+  serveTrustedProxies: {
+    section: 'http',
+    variable: 'SERVE_TRUSTED_PROXIES',
+    rule: proxiesField,
+    absent: 'without TLS, only this machine may connect',
+  },
+  /** Port on `HEALTH_HOST` where `payouts serve` has `/healthz`, `/readyz` and `/metrics`; 0 takes a free one. */
+  serveHealthPort: { section: 'http', variable: 'SERVE_HEALTH_PORT', rule: port, default: 9_466 },
+} as const satisfies SettingTable;
+
 export { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS };
 
 /** Only the `payouts` command reads these; they are no options of programs. */
@@ -303,6 +332,7 @@ export const COMMAND_SETTINGS = {
   ...CONTROL_SETTINGS,
   ...DASHBOARD_SETTINGS,
   ...NOTIFY_SETTINGS,
+  ...SERVE_SETTINGS,
 } as const;
 
 export const SETTINGS = { ...ACCOUNT_IDENTITY, ...ACCOUNT_SETTINGS, ...WORKER_SETTINGS, ...COMMAND_SETTINGS } as const;

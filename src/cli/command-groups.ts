@@ -180,6 +180,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: async () => (await import('./commands/notify-command.js')).defineNotifyCommand,
       },
       {
+        usage: 'serve',
+        description: 'let applications that are not Node enqueue, read and cancel by HTTP; make their tokens',
+        accounts: 'all',
+        load: async () => (await import('./commands/serve-command.js')).defineServeCommand,
+      },
+      {
         usage: 'sandbox [options]',
         description: 'run a local gateway that follows the API, blocks accounts that pay too fast, and fails on demand',
         accounts: 'none',

@@ -162,7 +162,7 @@ const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   completion: [[HOSTILE]],
 };
 /** They run until they are stopped; what they log is asked below. */
-const SERVERS = ['worker', 'dashboard', 'notify', 'sandbox', 'demo'];
+const SERVERS = ['worker', 'dashboard', 'notify', 'serve', 'sandbox', 'demo'];
 
 it('asks every command', () => {
   const names = COMMAND_GROUPS.flatMap(({ commands }) => commands.map(({ usage }) => usage.split(' ')[0] ?? ''));

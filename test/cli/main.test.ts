@@ -29,6 +29,7 @@ const COMMANDS = [
     'gateway',
     'worker',
     'dashboard',
+    'serve',
     'sandbox',
     'demo',
     'doctor',
@@ -56,17 +57,20 @@ describe('payouts', () => {
     expect(listedIn((await runCli(['gateway', '--help'])).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
   });
 
-  it.each([...COMMANDS, ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`), ...AUDIT_COMMANDS, ...KEYS_COMMANDS])(
-    '%s has a help with examples of its own at the end',
-    async (command) => {
-      const { code, stdout, stderr } = await runInProcess([...command.split(' '), '--help'], {});
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      const [, examples = ''] = stdout.split('\nExamples:\n');
-      const lines = examples.trimEnd().split('\n');
-      for (const line of lines) expect(line).toMatch(/^ {2}\S/);
-      expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
-    },
-  );
+  it.each([
+    ...COMMANDS,
+    ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`),
+    ...AUDIT_COMMANDS,
+    ...KEYS_COMMANDS,
+    'serve token',
+  ])('%s has a help with examples of its own at the end', async (command) => {
+    const { code, stdout, stderr } = await runInProcess([...command.split(' '), '--help'], {});
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [, examples = ''] = stdout.split('\nExamples:\n');
+    const lines = examples.trimEnd().split('\n');
+    for (const line of lines) expect(line).toMatch(/^ {2}\S/);
+    expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
+  });
 
   it.each([
     ['keygen', 'keys generate'],

@@ -15,12 +15,13 @@ import {
 import { readCompose, ROOT, type ComposeService } from './support/read-compose.js';
 
 const rows: readonly Setting[] = Object.values(SETTINGS);
-const LIVE = ['worker', 'dashboard', 'notify'];
+const LIVE = ['worker', 'dashboard', 'notify', 'serve'];
 
 /** Paths, hosts and ports inside a container, which compose itself decides. */
 const SET_BY_COMPOSE = [
   ...['ALLOW_READABLE_SECRETS', 'SEND_JOURNAL_DIR', 'HEALTH_HOST', 'HEALTH_PORT'],
   ...['DASHBOARD_HOST', 'DASHBOARD_PORT', 'NOTIFY_HEALTH_PORT'],
+  ...['SERVE_HOST', 'SERVE_PORT', 'SERVE_HEALTH_PORT', 'SERVE_TOKENS_FILE'],
 ];
 
 function serviceOf(name: string, environment: Record<string, string> = {}): ComposeService {
@@ -92,6 +93,11 @@ it('together the services have a file for each secret that is documented, and mo
   }).map(([variable]) => variable.replace(/_FILE$/, ''));
   const secrets = rows.filter(({ secret }) => secret === true).map(({ variable }) => variable);
   expect([...new Set(given)].sort()).toEqual(secrets.sort());
+});
+
+it('the HTTP door is off by default, and on loopback of the host', () => {
+  expect(serviceOf('serve').profiles).toEqual(['http']);
+  expect(serviceOf('serve').ports).toEqual(['127.0.0.1:3100:3100']);
 });
 
 it('gives the gateway’s key to the worker alone', () => {

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import type { Deployment, StatefulSet } from 'kubernetes-types/apps/v1.js';
 import type { ConfigMap, Service } from 'kubernetes-types/core/v1.js';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, type VariableName } from '../../src/base/config.js';
 import { SETTINGS } from '../../src/base/settings.js';
 import { findMistakes, readObjects, type KubernetesObject } from './support/kubernetes-objects.js';
@@ -19,6 +20,9 @@ function find(kind: string, name: string): unknown {
   if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
   return found;
 }
+
+/** Not of the kustomization as it is. */
+const OPTIONAL = ['notify.yaml', 'serve.yaml'];
 
 const worker = find('StatefulSet', 'payouts-worker') as StatefulSet;
 
@@ -49,9 +53,16 @@ describe('the manifests', () => {
     if (error !== undefined) return;
     expect(status).toBe(0);
     const built = parseAllDocuments(stdout).map((each) => (each.toJS() as KubernetesObject).kind);
-    const listed = Object.entries(files).flatMap(([name, each]) => (name === 'notify.yaml' ? [] : each));
+    const listed = Object.entries(files).flatMap(([name, each]) => (OPTIONAL.includes(name) ? [] : each));
     expect(built.sort()).toEqual(listed.map(({ kind }) => kind).sort());
   });
+});
+
+it('notifications and the HTTP door are off by default', () => {
+  const { resources } = parse(readFileSync(`${ROOT}deploy/kubernetes/kustomization.yaml`, 'utf8')) as {
+    resources: string[];
+  };
+  expect([...resources, ...OPTIONAL].sort()).toEqual(Object.keys(files).sort());
 });
 
 describe('the worker', () => {

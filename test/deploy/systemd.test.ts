@@ -22,7 +22,12 @@ const known = Object.values(SETTINGS).flatMap((row) =>
 );
 
 it('has a unit for each service', () => {
-  expect(units.sort()).toEqual(['payouts-dashboard.service', 'payouts-notify.service', 'payouts-worker.service']);
+  expect(units.sort()).toEqual([
+    'payouts-dashboard.service',
+    'payouts-notify.service',
+    'payouts-serve.service',
+    'payouts-worker.service',
+  ]);
 });
 
 describe.each(units)('%s', (name) => {
@@ -63,6 +68,17 @@ describe.each(units)('%s', (name) => {
 it('the worker may take longer to stop than WITHDRAW_TIMEOUT_MS', () => {
   const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(read('payouts-worker.service'))?.[1]);
   expect(seconds * 1_000).toBeGreaterThanOrEqual(readConfig(['WITHDRAW_TIMEOUT_MS'], {}).WITHDRAW_TIMEOUT_MS + 15_000);
+});
+
+it('the HTTP door is off until it is enabled, as another user, with a file of tokens that can change', () => {
+  const unit = read('payouts-serve.service');
+  expect(unit).not.toContain('DynamicUser');
+  expect(unit).toMatch(/^User=payouts-serve$/m);
+  expect(read('payouts.sysusers')).toMatch(/^u payouts-serve /m);
+  expect(unit).not.toMatch(/gateway-secret-key|GATEWAY_/);
+  expect(unit).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
+  const guide = readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8');
+  expect(guide).not.toMatch(/^ *systemctl enable .*payouts-serve/m);
 });
 
 it('a reload sends the worker SIGHUP, which never ends it', () => {

@@ -14,12 +14,12 @@ const SENT_WITHIN_MS = 60_000;
 const OCCURRENCES = '20';
 
 /** What the application enqueues: one after the other, at the same time, and as a list in small chunks. */
-const PLAN = {
+export const PLAN = {
   each: [payout(0), payout(1)],
   together: [payout(2), payout(3)],
   chunks: [[payout(4)], [payout(5)], [payout(6)]],
 };
-const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
+export const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
 
 /**
  * An application that ends while it enqueues. What it was told to be accepted is sent without it; then it enqueues all again,
@@ -89,7 +89,7 @@ async function tryPoint(options: RunOptions, { step, side }: Point): Promise<Tri
 }
 
 /** At every moment a queued payout has its job, or the outbox says that it has none: else only a count of all jobs finds it. */
-async function insistOnJob({ producer, platformId }: Run, redis: Redis, payoutId: string): Promise<void> {
+export async function insistOnJob({ producer, platformId }: Run, redis: Redis, payoutId: string): Promise<void> {
   const readState = async (): Promise<string | undefined> => (await producer.get(payoutId))?.state;
   const state = await readState();
   if (state === undefined) throw new Error(`${payoutId} was answered and is lost`);
@@ -101,7 +101,7 @@ async function insistOnJob({ producer, platformId }: Run, redis: Redis, payoutId
     throw new Error(`${payoutId} was answered, and has neither job nor outbox entry`);
 }
 
-async function untilCompleted({ producer }: Run, payoutIds: readonly string[]): Promise<void> {
+export async function untilCompleted({ producer }: Run, payoutIds: readonly string[]): Promise<void> {
   const isCompleted = async (payoutId: string): Promise<boolean> =>
     (await producer.get(payoutId))?.state === 'completed';
   await until(
@@ -111,7 +111,7 @@ async function untilCompleted({ producer }: Run, payoutIds: readonly string[]): 
   );
 }
 
-function findBroken(run: Run): string | undefined {
+export function findBroken(run: Run): string | undefined {
   const paid = run.sandbox.payments().length;
   return findBrokenPayments(run) ?? (paid === PAYOUTS.length ? undefined : `${paid} payments`);
 }

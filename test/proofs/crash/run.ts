@@ -1,11 +1,12 @@
 /**
- * Ends a worker, and then a producer, before and after every step of a payout's life, on a real Redis and a real gateway, and
- * checks the promises each time: `npm run crash-points [-- --jobs 6] [--only worker|producer]`. With `--signed`, the worker at
+ * Ends a worker, then a producer and the HTTP door, before and after every step of a payout's life, on a real Redis and a real gateway, and
+ * checks the promises each time: `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`. With `--signed`, the worker at
  * the steps that signed payouts add.
  */
 import { parseArgs } from 'node:util';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { print } from '../command-line.js';
+import { CRASHED_DOOR } from './door-points.js';
 import { CRASHED_PRODUCER } from './producer-points.js';
 import { tryPoints } from './try-points.js';
 import { CRASHED_WORKER } from './worker-points.js';
@@ -20,8 +21,8 @@ const { values } = parseArgs({
 
 async function main(): Promise<number> {
   const { signed: isSigned, only, jobs } = values;
-  // A signature changes no step of a producer.
-  const programs = isSigned ? [CRASHED_WORKER] : [CRASHED_WORKER, CRASHED_PRODUCER];
+  // A signature changes no step of a producer or of the door.
+  const programs = isSigned ? [CRASHED_WORKER] : [CRASHED_WORKER, CRASHED_PRODUCER, CRASHED_DOOR];
   const chosen = programs.filter(({ name }) => only === undefined || name === only);
   if (chosen.length === 0) throw new Error(`--only must be one of ${programs.map(({ name }) => name).join(', ')}`);
   const redis = await startLocalRedis();

@@ -1,0 +1,176 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { createToken } from '../../src/http/tokens.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { startCli, type RunningCli } from '../support/cli.js';
+import { expectPromisesKept, openWorld, type PayoutWorld, untilSettled } from '../worker/support/payout-world.js';
+import { askDoor, payout } from './support/door-rig.js';
+
+/** Clients that are slow, broken or many, at a real door beside a real worker. */
+
+let redis: LocalRedis;
+let world: PayoutWorld;
+let dir: string;
+let door: RunningCli;
+let url: string;
+let token: string;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  redis = await startLocalRedis();
+  world = await openWorld({ redis });
+  dir = await mkdtemp(join(tmpdir(), 'payouts-bad-'));
+  const made = createToken({ name: 'shop', account: world.platformId, rights: ['enqueue', 'read'] });
+  ({ token } = made);
+  await writeFile(join(dir, 'tokens.yaml'), made.line, { mode: 0o600 });
+  const port = await findFreePort();
+  door = startCli(['serve'], {
+    env: {
+      REDIS_URL: redis.url,
+      GATEWAY_PLATFORM_ID: String(world.platformId),
+      SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'),
+      SERVE_PORT: String(port),
+      SERVE_HEALTH_PORT: '0',
+      LOG_LEVEL: 'info',
+    },
+  });
+  url = `http://127.0.0.1:${port}`;
+  await door.waitForOutput(/the HTTP door serves/);
+}, 120_000);
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+afterAll(async () => {
+  door.kill('SIGTERM');
+  await door.result;
+  await world.close();
+  await redis.stop();
+  await rm(dir, { recursive: true });
+});
+
+async function open(): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function isServed(): Promise<boolean> {
+  const startedAt = performance.now();
+  const { status } = await askDoor(url, 'GET', '/v1/stats', { token });
+  return status === 200 && performance.now() - startedAt < 5_000;
+}
+
+/** Sends a byte a second. @returns how long the door bore it, in ms, and what it said */
+async function trickle(start: string): Promise<{ readonly ms: number; readonly text: string }> {
+  const socket = await open();
+  let text = '';
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const startedAt = performance.now();
+  const closed = once(socket, 'close');
+  socket.write(start);
+  const timer = setInterval(() => socket.write('a'), 1_000);
+  await closed;
+  clearInterval(timer);
+  return { ms: performance.now() - startedAt, text };
+}
+
+it('ends requests whose headers or bodies come slowly, and serves others meanwhile', async () => {
+  const headers = Array.from({ length: 100 }, async () => trickle('GET /v1/stats HTTP/1.1\r\nHost: x\r\nX-Slow: '));
+  const head = `POST /v1/payouts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
+  const bodies = Array.from({ length: 100 }, async () => trickle(head));
+  const served = setInterval(() => void isServed().then((is) => (checks[Number(is)] += 1)), 1_000);
+  const checks: [number, number] = [0, 0];
+  const ended = await Promise.all([...headers, ...bodies]);
+  clearInterval(served);
+  for (const { ms, text } of ended.slice(0, 100)) {
+    expect(ms).toBeLessThan(25_000);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+  }
+  for (const { ms } of ended.slice(100)) expect(ms).toBeLessThan(60_000);
+  expect(checks[0]).toBe(0);
+  expect(checks[1]).toBeGreaterThan(10);
+});
+
+it('refuses headers of more than 8 kB, and what is no HTTP', async () => {
+  for (const [text, status] of [
+    [`GET /v1/stats HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(9_000)}\r\n\r\n`, 431],
+    ['\u0000\u0001 nonsense\r\n\r\n', 400],
+    ['POST /v1/payouts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  ] as const) {
+    const socket = await open();
+    socket.write(text);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  }
+});
+
+const BAD = [
+  'GET /v1/stats HTTP/1.1\r\nHost: x\r\n\r\n',
+  'GET /v1/payouts/x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pq_0000000000000000000000000000000000000000000\r\n\r\n',
+  'DELETE /v1/payouts HTTP/1.1\r\nHost: x\r\n\r\n',
+  'GET /nowhere?x=1 HTTP/1.1\r\nHost: x\r\n\r\n',
+];
+
+/** Sends bad requests over some connections as fast as they are answered. @returns how many a second */
+async function flood(count: number): Promise<number> {
+  const startedAt = performance.now();
+  let [left, answered] = [count, 0];
+  const lane = async (): Promise<void> => {
+    const socket = await open();
+    while (left > 0) {
+      left -= 40;
+      let due = 40;
+      socket.write(BAD.join('').repeat(10));
+      while (due > 0) {
+        const [chunk] = (await once(socket, 'data')) as [Buffer];
+        const found = chunk.toString('latin1').match(/HTTP\/1\.1 4\d\d /g)?.length ?? 0;
+        due -= found;
+        answered += found;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: 10 }, lane));
+  return (answered / (performance.now() - startedAt)) * 1_000;
+}
+
+it('bad requests reach neither Redis nor the worker, however many come', async () => {
+  const client = new Redis(redis.url);
+  const commands = async (): Promise<number> =>
+    Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1]);
+  const before = await commands();
+  await flood(10_000);
+  expect((await commands()) - before).toBeLessThan(50);
+
+  world.startWorker();
+  const ids = Array.from({ length: 8 }, (_, index) => `flood-${index}`);
+  for (const id of ids) {
+    const body = payout(id, { addressTo: `wallet-${id}xxxxxxxxxxxxxxxxxxxx`, paymentId: 1 });
+    expect((await askDoor(url, 'POST', '/v1/payouts', { token, body })).status).toBe(201);
+  }
+  const rates: number[] = [];
+  const settled = { isTrue: false };
+  const flooding = (async () => {
+    while (!settled.isTrue) {
+      rates.push(await flood(20_000));
+      await sleep(10);
+    }
+  })();
+  await untilSettled(world, ids.length);
+  settled.isTrue = true;
+  await flooding;
+  await expectPromisesKept(world);
+  expect(await world.producer.stats()).toMatchObject({ completed: ids.length, unknown: 0 });
+  process.stdout.write(`bad requests a second: ${rates.map(Math.round).join(', ')}\n`);
+  await client.quit();
+}, 240_000);

@@ -1,0 +1,207 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
+import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
+import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
+import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { openDoor, type DoorRig } from './support/door-rig.js';
+
+/** What docs/http.md shows, as it stands there, against a real worker and a gateway. */
+
+const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
+
+function blockOf(language: string, index = 0): string {
+  const block = [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, name]) => name === language)[index]?.[2];
+  if (block === undefined) throw new Error(`docs/http.md has no block ${index} of ${language}`);
+  return block;
+}
+
+const SECRET_KEY = 'k-clients-0123456789';
+const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+const privateKey = testKey(1);
+const ids = { plain: newPlatformId(), signed: newPlatformId() };
+
+let dir: string;
+let sandbox: Sandbox;
+const doors = {} as Record<keyof typeof ids, DoorRig>;
+const workers: PayoutWorker[] = [];
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'payouts-clients-'));
+  const keysFile = await writeKeyring(join(dir, 'keys.json'), [keyEntry(privateKey)]);
+  await writePrivateKey(join(dir, 'shop.pem'), privateKey);
+  sandbox = await startSandbox({
+    accounts: Object.values(ids).map((platformId) => ({ platformId, secretKey: SECRET_KEY })),
+    settleAfterMs: 100,
+  });
+  const quick = {
+    intervalMs: 1_000,
+    leaseMs: 1_000,
+    quarantineMs: 0,
+    inFlightMaxMs: 0,
+    pollMinMs: 200,
+    balanceEveryMs: 0,
+  };
+  for (const [kind, platformId] of Object.entries(ids) as [keyof typeof ids, number][]) {
+    const journalDir = join(dir, kind);
+    await (await FileSendJournal.open({ dir: journalDir, platformId })).close();
+    const keys = kind === 'signed' ? { keysFile } : {};
+    const other = newPlatformId();
+    doors[kind] = await openDoor({
+      ...keys,
+      platformIds: [platformId, other],
+      audiences: new Map([platformId, other].map((each) => [each, TEST_AUDIENCE])),
+    });
+    workers.push(
+      await createPayoutWorker({
+        redisUrl: testRedisUrl(),
+        journalDir,
+        ...keys,
+        accounts: [{ ...quick, platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, audience: TEST_AUDIENCE }],
+      }),
+    );
+  }
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all(workers.map(async (worker) => worker.stop()));
+  await Promise.all(Object.values(doors).map(async (door) => door.close()));
+  await sandbox.close();
+  await rm(dir, { recursive: true });
+});
+
+async function run(program: string, args: readonly string[], kind: keyof typeof ids): Promise<string> {
+  const { PATH = '', HOME = '' } = process.env;
+  const { door, tokens } = doors[kind];
+  const child = spawn(program, args, {
+    cwd: dir,
+    env: { PATH, HOME, PAYOUTS_URL: door.url, PAYOUTS_TOKEN: tokens.all },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect({ code, output }).toEqual({ code: 0, output });
+  return output;
+}
+
+it('has at most 1,200 words', () => {
+  expect(page.split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(1_200);
+});
+
+it('curl: the lines enqueue, read, list and count', async () => {
+  const lines = (await run('sh', ['-ec', blockOf('sh', 1).replaceAll(/^curl -sS/gm, `curl -sS -w '\\n'`)], 'plain'))
+    .trim()
+    .split('\n');
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+    { payoutId: 'invoice-77', created: true },
+    { payoutId: 'invoice-77', amount: '12.5' },
+    { payouts: expect.any(Array) },
+    { platformId: ids.plain },
+  ]);
+});
+
+const PHP = `
+[$kind, $prefix] = [$argv[1], $argv[2]];
+$make = function (string $id, string $amount, array $more = []) use ($kind): array {
+    $payout = ['payoutId' => $id, 'paymentId' => 6, 'amount' => $amount, 'addressTo' => '${ADDRESS}'] + $more;
+    return $kind === 'plain' ? $payout : sign($payout, 'shop.pem', 'shop', (int) $GLOBALS['argv'][3], '${TEST_AUDIENCE}');
+};
+$payouts = [$make("$prefix-paid", '12.500', ['reference' => 'Rechnung 7']), $make("$prefix-later", '1', ['notBefore' => gmdate('Y-m-d\\TH:i:s.000\\Z', time() + 86400)])];
+$first = payouts('POST', '/v1/payouts', $payouts[1]);
+$cancelled = payouts('POST', "/v1/payouts/$prefix-later/cancel", ['reason' => 'a test']);
+echo $first['created'] ? 'created' : 'not created', ' ', $cancelled['state'], "\\n";
+payouts('POST', '/v1/payouts', $payouts[0]);
+echo payouts('POST', '/v1/payouts', $payouts[0])['created'] ? 'twice' : 'once', "\\n";
+follow('0-0', function (array $event) use ($prefix): bool {
+    return !(($event['payoutId'] ?? '') === "$prefix-paid" && in_array($event['to'] ?? '', ['completed', 'held', 'failed'], true));
+});
+echo payouts('GET', "/v1/payouts/$prefix-paid")['state'], "\\n";
+try {
+    payouts('POST', '/v1/payouts', ['amount' => '13'] + $make("$prefix-paid", '12.5'));
+} catch (RuntimeException $error) {
+    echo $error->getMessage(), "\\n";
+}
+try {
+    payouts('POST', '/v1/payouts', ['payoutId' => "$prefix-bare", 'paymentId' => 6, 'amount' => '1', 'addressTo' => '${ADDRESS}', 'notBefore' => '2099-01-01T00:00:00Z']);
+    echo "accepted\\n";
+} catch (RuntimeException $error) {
+    echo $error->getMessage(), "\\n";
+}
+`;
+
+const PYTHON = `
+import sys
+
+kind, prefix, account = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+
+def make(payout_id, amount, **more):
+    payout = {"payoutId": payout_id, "paymentId": 6, "amount": amount, "addressTo": "${ADDRESS}", **more}
+    return payout if kind == "plain" else sign(payout, "shop.pem", "shop", account, "${TEST_AUDIENCE}")
+
+
+tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
+later = make(prefix + "-later", "1", notBefore=tomorrow.strftime("%Y-%m-%dT%H:%M:%S.000Z"))
+first = payouts("POST", "/v1/payouts", later)
+cancelled = payouts("POST", f"/v1/payouts/{prefix}-later/cancel", {"reason": "a test"})
+print("created" if first["created"] else "not created", cancelled["state"])
+paid = make(prefix + "-paid", "12.500", reference="Rechnung 7")
+payouts("POST", "/v1/payouts", paid)
+print("twice" if payouts("POST", "/v1/payouts", paid)["created"] else "once")
+for event in follow("0-0"):
+    if event.get("payoutId") == prefix + "-paid" and event.get("to") in ("completed", "held", "failed"):
+        break
+print(payouts("GET", f"/v1/payouts/{prefix}-paid")["state"])
+bare = {"payoutId": prefix + "-bare", "paymentId": 6, "amount": "1", "addressTo": "${ADDRESS}", "notBefore": "2099-01-01T00:00:00Z"}
+for body in ({**paid, "amount": "13"}, bare):
+    try:
+        payouts("POST", "/v1/payouts", body)
+        print("accepted")
+    except RuntimeError as error:
+        print(error)
+`;
+
+function has(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args).status === 0;
+}
+
+const CLIENTS = [
+  {
+    program: 'php',
+    file: 'client.php',
+    source: () => blockOf('php') + PHP,
+    has: { plain: has('php', '-v'), signed: has('php', '-r', 'exit(extension_loaded("sodium") ? 0 : 1);') },
+  },
+  {
+    program: 'python3',
+    file: 'client.py',
+    source: () => blockOf('python') + PYTHON,
+    has: { plain: has('python3', '-V'), signed: has('python3', '-c', 'import cryptography') },
+  },
+] as const;
+
+describe.each(CLIENTS)('$program', ({ program, file, source, has: installed }) => {
+  for (const kind of ['plain', 'signed'] as const) {
+    (installed[kind] ? it : it.skip)(`enqueues, follows and cancels, ${kind}`, async () => {
+      await writeFile(join(dir, file), source());
+      const [first, again, state, conflict = '', bare = ''] = (
+        await run(program, [file, kind, `${program}-${kind}`, String(ids[kind])], kind)
+      ).split('\n');
+      expect([first, again, state]).toEqual(['created cancelled', 'once', 'completed']);
+      expect(conflict).toMatch(/^CONFLICT: Payout \S+-paid already exists \(completed\) with a different amount/);
+      if (kind === 'plain') expect(bare).toBe('accepted');
+      else expect(bare).toMatch(/^NOT_VERIFIED: The payout is not signed\..+the door has no key/);
+      const amounts = sandbox.payments(ids[kind]).map(({ amount }) => amount);
+      expect(new Set(amounts)).toEqual(new Set(['12.5']));
+    });
+  }
+});

@@ -1,0 +1,41 @@
+/** Sends requests made from the OpenAPI document to a door, and looks for a 5xx: `npm run fuzz:http [-- --requests 100000 --seed 1]`. */
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
+import { print } from '../../proofs/command-line.js';
+import { openDoor } from '../support/door-rig.js';
+import { fuzzDoor } from './fuzz-door.js';
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '100000' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+  },
+});
+
+async function main(): Promise<number> {
+  const redis = await startLocalRedis();
+  process.env['REDIS_URL'] = redis.url;
+  const rig = await openDoor();
+  try {
+    const [requests, seed] = [Number(values.requests), Number(values.seed)];
+    print(`seed ${seed}`);
+    const note = (done: number): void => {
+      if (done % 10_000 === 0) print(`${done} requests`);
+    };
+    const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), {
+      requests,
+      seed,
+      note,
+    });
+    for (const each of wrong.slice(0, 20)) print(each);
+    for (const [status, count] of [...statuses].sort()) print(`${status}: ${count}`);
+    print(`${accepted.size} payouts accepted; ${wrong.length} wrong responses`);
+    return wrong.length === 0 ? 0 : 1;
+  } finally {
+    await rig.close();
+    await redis.stop();
+  }
+}
+
+process.exitCode = await main();

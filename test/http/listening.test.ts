@@ -1,0 +1,216 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { get } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { InvalidConfigError } from '../../src/base/errors.js';
+import { type DoorOptions, type RunningDoor, startDoor } from '../../src/http/start-door.js';
+import { createToken } from '../../src/http/tokens.js';
+import { newPlatformId } from '../support/account.js';
+import { startCli } from '../support/cli.js';
+import { askDoor, doorOptions, payout } from './support/door-rig.js';
+
+let dir: string;
+let tokensFile: string;
+let cert: string;
+let key: string;
+const platformId = newPlatformId();
+const { token, line } = createToken({ name: 'shop', account: platformId, rights: ['read', 'enqueue'] });
+
+function makeCertificate(): void {
+  const made = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
+    ...['-subj', '/CN=localhost', '-keyout', key, '-out', cert],
+  ]);
+  if (made.status !== 0) throw new Error(`openssl is needed for this test: ${String(made.stderr)}`);
+}
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'payouts-listening-'));
+  [tokensFile, cert, key] = [join(dir, 'tokens.yaml'), join(dir, 'cert.pem'), join(dir, 'key.pem')];
+  await writeFile(tokensFile, `${line}\n`, { mode: 0o600 });
+  makeCertificate();
+});
+
+afterAll(async () => {
+  await rm(dir, { recursive: true });
+});
+
+async function withDoor(changes: Partial<DoorOptions>, use: (door: RunningDoor) => Promise<void>): Promise<void> {
+  const door = await startDoor(doorOptions(tokensFile, { platformIds: [platformId], ...changes }));
+  try {
+    await use(door);
+  } finally {
+    await door.close();
+  }
+}
+
+async function refusal(changes: Partial<DoorOptions>): Promise<string> {
+  const starting = startDoor(doorOptions(tokensFile, { platformIds: [platformId], ...changes }));
+  const error: unknown = await starting.then(
+    async (door) => door.close(),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof InvalidConfigError)) throw new Error(`it started, or threw ${String(error)}`);
+  return error.message;
+}
+
+describe('without TLS', () => {
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'localhost.example'])(
+    'does not start on %s, and says why',
+    async (serveHost) => {
+      expect(await refusal({ serveHost })).toMatch(
+        /^SERVE_HOST: is .+ which other machines can reach.+SERVE_TLS_CERT_FILE.+SERVE_TRUSTED_PROXIES.+127\.0\.0\.1$/,
+      );
+    },
+  );
+
+  it('serves a named proxy, that had TLS itself', async () => {
+    await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', 'loopback'] }, async ({ url }) => {
+      const ask = async (headers: Record<string, string> = {}) =>
+        askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', '/v1/stats', { token, headers });
+      expect((await ask()).status).toBe(200);
+      expect((await ask({ 'x-forwarded-proto': 'https' })).status).toBe(200);
+      const plain = await ask({ 'x-forwarded-proto': 'http' });
+      expect(plain).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+      expect(plain.body.detail).toContain('came to the proxy without TLS');
+    });
+  });
+
+  it('refuses everyone who is no named proxy, also for the document', async () => {
+    await withDoor(
+      { serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', '::1', 'linklocal'] },
+      async ({ url }) => {
+        for (const path of ['/v1/stats', '/openapi.json', '/']) {
+          const answer = await askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token });
+          expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+          expect(answer.body.detail).toContain('SERVE_TRUSTED_PROXIES');
+        }
+      },
+    );
+  });
+});
+
+describe('with TLS', () => {
+  const tls = (): Partial<DoorOptions> => ({ serveHost: '0.0.0.0', serveTlsCertFile: cert, serveTlsKeyFile: key });
+
+  async function ask(url: string): Promise<{ status: number | undefined; serial: string }> {
+    return new Promise((resolve, reject) => {
+      const options = {
+        rejectUnauthorized: false,
+        agent: false as const,
+        headers: { authorization: `Bearer ${token}` },
+      };
+      get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, options, (response) => {
+        const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
+        response.resume().once('end', () => {
+          resolve({ status: response.statusCode, serial });
+        });
+      }).once('error', reject);
+    });
+  }
+
+  it('serves on any address, and a renewed certificate after SIGHUP', async () => {
+    await withDoor(tls(), async (door) => {
+      expect(door.url).toMatch(/^https:/);
+      const before = await ask(door.url);
+      expect(before.status).toBe(200);
+      await expect(fetch(door.url.replace('https://0.0.0.0', 'http://127.0.0.1'))).rejects.toThrow();
+      makeCertificate();
+      door.reload();
+      const after = await ask(door.url);
+      expect(after.status).toBe(200);
+      expect(after.serial).not.toBe(before.serial);
+      await writeFile(cert, 'broken');
+      door.reload();
+      expect(await ask(door.url)).toEqual(after);
+    });
+    makeCertificate();
+  });
+
+  it('does not start without one of the files, with an open key, or with a key of another certificate', async () => {
+    expect(await refusal({ ...tls(), serveTlsKeyFile: undefined })).toMatch(
+      /^SERVE_TLS_KEY_FILE: is required, because SERVE_TLS_CERT_FILE is set/,
+    );
+    expect(await refusal({ ...tls(), serveTlsCertFile: undefined })).toMatch(
+      /^SERVE_(TLS_CERT_FILE: is required|HOST)/,
+    );
+    await chmod(key, 0o644);
+    expect(await refusal(tls())).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
+    await chmod(key, 0o600);
+    const first = cert;
+    cert = join(dir, 'other-cert.pem');
+    const own = key;
+    key = join(dir, 'other-key.pem');
+    makeCertificate();
+    expect(await refusal({ ...tls(), serveTlsKeyFile: own })).toMatch(
+      /^SERVE_TLS_CERT_FILE: cannot be used with its key/,
+    );
+    [cert, key] = [first, own];
+  });
+});
+
+it('names the setting if a port is taken, and closes what it opened', async () => {
+  await withDoor({}, async (door) => {
+    expect(await refusal({ servePort: Number(new URL(door.url).port) })).toMatch(
+      /^SERVE_PORT: cannot listen on 127\.0\.0\.1/,
+    );
+    const health = Number(new URL(door.healthUrl).port);
+    expect(await refusal({ serveHealthPort: health })).toMatch(/^SERVE_HEALTH_PORT: cannot listen/);
+  });
+});
+
+describe('payouts serve', () => {
+  const env = (): Record<string, string> => ({
+    GATEWAY_PLATFORM_ID: String(platformId),
+    SERVE_TOKENS_FILE: tokensFile,
+    SERVE_PORT: '0',
+    SERVE_HEALTH_PORT: '0',
+  });
+
+  it('does not start with the gateway’s secret, and does not read its file', async () => {
+    const refused = startCli(['serve'], { env: { ...env(), GATEWAY_SECRET_KEY: 'k-secret-0123' } });
+    const { code, stderr } = await refused.result;
+    expect(code).toBe(2);
+    expect(stderr).toContain('GATEWAY_SECRET_KEY: must not be set');
+    expect(stderr).not.toContain('k-secret-0123');
+    const started = startCli(['serve'], { env: { ...env(), GATEWAY_SECRET_KEY_FILE: '/nowhere/key' } });
+    await started.waitForOutput(/the HTTP door serves/);
+    started.kill('SIGTERM');
+    expect((await started.result).code).toBe(0);
+  });
+
+  it('serves until SIGTERM, and reads the tokens again on SIGHUP', async () => {
+    const running = startCli(['serve', 'start'], { env: env() });
+    await running.waitForOutput(/the HTTP door serves/);
+    running.kill('SIGHUP');
+    await running.waitForOutput(/the tokens were read again/);
+    running.kill('SIGTERM');
+    const { code, stderr } = await running.result;
+    expect(code).toBe(0);
+    expect(stderr).toContain('the HTTP door has stopped');
+  });
+
+  it('needs a file of tokens', async () => {
+    const { result } = startCli(['serve'], { env: { ...env(), SERVE_TOKENS_FILE: '' } });
+    const { code, stderr } = await result;
+    expect(code).toBe(2);
+    expect(stderr).toContain('SERVE_TOKENS_FILE: is required');
+  });
+});
+
+it('answers what it has begun before it stops', async () => {
+  const door = await startDoor(doorOptions(tokensFile, { platformIds: [platformId] }));
+  const asked = Array.from({ length: 50 }, async (_, index) =>
+    askDoor(door.url, 'POST', '/v1/payouts', { token, body: payout(`stop-${index}`) }),
+  );
+  const settled = Promise.allSettled(asked);
+  // One answer shows that the others have arrived, or are refused as connections.
+  await asked[0];
+  await door.close();
+  const answers = (await settled).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  expect(answers.length).toBeGreaterThan(0);
+  for (const { status } of answers) expect(status).toBe(201);
+});

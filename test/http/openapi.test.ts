@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ROUTES } from '../../src/http/routes.js';
+import { fuzzDoor } from './fuzz/fuzz-door.js';
+import { askDoor, openDoor, type DoorRig } from './support/door-rig.js';
+
+let rig: DoorRig;
+let document: any;
+
+beforeAll(async () => {
+  rig = await openDoor();
+  document = (await askDoor(rig.door.url, 'GET', '/openapi.json')).body;
+});
+
+afterAll(async () => {
+  await rig.close();
+});
+
+it('the document has every route, and refers only to what it has', () => {
+  const routes = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(routes.sort()).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
+  for (const [, name = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
+    expect(document.components.schemas).toHaveProperty(name);
+  }
+});
+
+it('the document says what the rules say: an amount is a string, and nothing else is known', () => {
+  const [one, many] = document.paths['/v1/payouts'].post.requestBody.content['application/json'].schema.anyOf;
+  expect(one).toMatchObject({
+    required: ['payoutId', 'paymentId', 'amount', 'addressTo'],
+    additionalProperties: false,
+    properties: { amount: { type: 'string' }, notBefore: { type: 'string', format: 'date-time' } },
+  });
+  expect(many).toMatchObject({ type: 'array', minItems: 1, maxItems: 1_000, items: { required: one.required } });
+});
+
+it('docs/http.md has every route', () => {
+  const text = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
+  for (const { method, path, right } of ROUTES) {
+    const row = text.split('\n').find((line) => line.startsWith(`| \`${method} ${path.replace('{payoutId}', '{id}')}`));
+    expect(row).toContain(`\`${right}\``);
+  }
+});
+
+it('2,000 requests made from the document get no 5xx, and nothing that it does not say', async () => {
+  const seed = 7;
+  const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), {
+    requests: 2_000,
+    seed,
+  });
+  expect(wrong).toEqual([]);
+  // The requests reach everything.
+  expect([...statuses.keys()].sort()).toEqual(expect.arrayContaining([200, 201, 400, 401, 403, 404, 405, 409, 415]));
+  expect(rig.logged.filter(({ message }) => message === 'a request failed')).toEqual([]);
+  expect(accepted.size).toBeGreaterThan(4);
+  for (const payoutId of accepted) {
+    const found = await Promise.all(
+      [rig.tokens.all, rig.tokens.other].map(async (token) =>
+        rig.ask('GET', `/v1/payouts/${encodeURIComponent(payoutId)}`, { token }),
+      ),
+    );
+    expect(found.map(({ status }) => status)).toContain(200);
+  }
+}, 240_000);

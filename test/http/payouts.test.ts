@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { openDoor, payout, type DoorRig } from './support/door-rig.js';
+
+let rig: DoorRig;
+
+beforeAll(async () => {
+  rig = await openDoor();
+});
+
+afterAll(async () => {
+  await rig.close();
+});
+
+describe('POST /v1/payouts', () => {
+  it('creates, knows the same again, and names the fields that differ', async () => {
+    const first = await rig.ask('POST', '/v1/payouts', { body: payout('p-1') });
+    expect(first).toMatchObject({ status: 201, type: 'application/json' });
+    expect(first.body).toEqual({ payoutId: 'p-1', state: 'queued', created: true });
+    const again = await rig.ask('POST', '/v1/payouts', { body: payout('p-1', { amount: '12.50' }) });
+    expect(again).toMatchObject({ status: 200, body: { payoutId: 'p-1', state: 'queued', created: false } });
+    const other = await rig.ask('POST', '/v1/payouts', { body: payout('p-1', { amount: '13', reference: 'x' }) });
+    expect(other).toMatchObject({ status: 409, type: 'application/problem+json' });
+    expect(other.body).toMatchObject({ status: 409, code: 'CONFLICT', fields: ['amount', 'reference'] });
+    expect(other.body.detail).toMatch(/different amount, reference/);
+  });
+
+  it('refuses an amount that is a number, with the reason', async () => {
+    const { status, type, body } = await rig.ask('POST', '/v1/payouts', { body: payout('p-n', { amount: 12.5 }) });
+    expect({ status, type }).toEqual({ status: 400, type: 'application/problem+json' });
+    expect(body).toEqual({
+      type: 'about:blank',
+      title: 'Bad Request',
+      status: 400,
+      code: 'INVALID_INPUT',
+      detail: 'amount: must be a decimal string such as "12.5" (a number would lose digits) (got 12.5)',
+      problems: [
+        { field: 'amount', message: 'must be a decimal string such as "12.5" (a number would lose digits) (got 12.5)' },
+      ],
+    });
+    expect((await rig.ask('GET', '/v1/payouts/p-n')).status).toBe(404);
+  });
+
+  it('takes many: conflicts do not stop the others, and are not hidden behind a success', async () => {
+    const many = [payout('m-1', { batch: 'm' }), payout('m-2', { batch: 'm' })];
+    const first = await rig.ask('POST', '/v1/payouts', { body: many });
+    expect(first).toMatchObject({ status: 201, body: { created: 2, existing: 0, conflicts: 0 } });
+    expect(await rig.ask('POST', '/v1/payouts', { body: many })).toMatchObject({ status: 200, body: { existing: 2 } });
+    const mixed = [...many, payout('m-1', { amount: '1', batch: 'm' }), payout('m-3', { batch: 'm' })];
+    const third = await rig.ask('POST', '/v1/payouts', { body: mixed });
+    expect(third).toMatchObject({ status: 409, type: 'application/problem+json' });
+    expect(third.body).toMatchObject({ code: 'CONFLICT', created: 1, existing: 2, conflicts: 1 });
+    expect(third.body.results).toEqual([
+      { kind: 'existing', payoutId: 'm-1', state: 'queued', created: false },
+      { kind: 'existing', payoutId: 'm-2', state: 'queued', created: false },
+      { kind: 'conflict', payoutId: 'm-1', state: 'queued', fields: ['amount'] },
+      { kind: 'created', payoutId: 'm-3', state: 'queued', created: true },
+    ]);
+  });
+
+  it('enqueues none of many if one breaks a rule', async () => {
+    const { status, body } = await rig.ask('POST', '/v1/payouts', {
+      body: [payout('n-1'), payout('n-2', { amount: 1, adressTo: 'x' })],
+    });
+    expect(status).toBe(400);
+    expect(body.problems.map(({ field }: { field: string }) => field)).toEqual(['[1].amount', '[1].adressTo']);
+    expect((await rig.ask('GET', '/v1/payouts/n-1')).status).toBe(404);
+  });
+
+  it.each([
+    ['none', [], 'must not be empty'],
+    ['1,001', Array.from({ length: 1_001 }, (_, index) => payout(`x-${index}`)), 'must be at most 1000 in one request'],
+  ])('refuses a list of %s', async (_, body, message) => {
+    const answer = await rig.ask('POST', '/v1/payouts', { body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.problems[0].message).toContain(message);
+  });
+
+  it('takes 1,000', async () => {
+    const body = Array.from({ length: 1_000 }, (_, index) => payout(`t-${index}`));
+    expect(await rig.ask('POST', '/v1/payouts', { body })).toMatchObject({ status: 201, body: { created: 1_000 } });
+  });
+
+  it.each([
+    ['no body', undefined],
+    ['no JSON', '{"payoutId":'],
+    ['bytes that are no UTF-8', Buffer.from('"\u00ff"', 'latin1')],
+    ['null', 'null'],
+    ['a text', '"x"'],
+  ])('refuses %s', async (_, text) => {
+    const answer = await rig.ask('POST', '/v1/payouts', text === undefined ? {} : { text });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_INPUT' } });
+  });
+
+  it('refuses what is nested too deeply, without an error of its own', async () => {
+    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+    const text = JSON.stringify(payout('deep')).replace('}', `,"metadata":${deep}}`);
+    expect(await rig.ask('POST', '/v1/payouts', { text })).toMatchObject({ status: 400 });
+  });
+
+  it.each([
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['text', { 'content-type': 'text/plain' }],
+    ['another charset', { 'content-type': 'application/json; charset=latin1' }],
+    ['compressed', { 'content-encoding': 'gzip' }],
+  ])('refuses %s with 415', async (_, headers) => {
+    const answer = await rig.ask('POST', '/v1/payouts', { body: payout('p-t'), headers });
+    expect(answer).toMatchObject({ status: 415, body: { code: 'NOT_JSON' } });
+  });
+
+  it('refuses more than a megabyte', async () => {
+    const answer = await rig.ask('POST', '/v1/payouts', { text: ' '.repeat(1_048_577) });
+    expect(answer).toMatchObject({ status: 413, body: { code: 'TOO_LARGE' } });
+    expect(answer.headers.get('connection')).toBe('close');
+  });
+});
+
+describe('what is read', () => {
+  it('is the payout with its history', async () => {
+    const id = 'a/b+c=:.,_-';
+    await rig.ask('POST', '/v1/payouts', { body: payout(id, { reference: 'Žofie 💸', metadata: { order: 7 } }) });
+    const { status, body } = await rig.ask('GET', `/v1/payouts/${encodeURIComponent(id)}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      payoutId: id,
+      amount: '12.5',
+      state: 'queued',
+      reference: 'Žofie 💸',
+      metadata: { order: 7 },
+    });
+    expect(body.history).toEqual([{ at: expect.any(String), to: 'queued' }]);
+  });
+
+  it('is a page by state or batch, and the next one', async () => {
+    const body = Array.from({ length: 5 }, (_, index) => payout(`l-${index}`, { batch: 'pages' }));
+    await rig.ask('POST', '/v1/payouts', { body });
+    const ids: string[] = [];
+    let cursor = '';
+    do {
+      const page = await rig.ask('GET', `/v1/payouts?batch=pages&limit=2${cursor}`);
+      expect(page.status).toBe(200);
+      ids.push(...page.body.payouts.map(({ payoutId }: { payoutId: string }) => payoutId));
+      cursor = page.body.next === null ? '' : `&cursor=${String(page.body.next)}`;
+    } while (cursor !== '');
+    expect(ids).toEqual(['l-0', 'l-1', 'l-2', 'l-3', 'l-4']);
+    expect((await rig.ask('GET', '/v1/payouts?state=completed')).body).toEqual({ payouts: [], next: null });
+  });
+
+  it.each([
+    ['', 'must name a state or a batch'],
+    ['?state=queued&batch=x', 'must name a state or a batch'],
+    ['?state=quued', 'must be one of'],
+    ['?state=queued&limit=1001', 'must be a whole number from 1 to 1000'],
+    ['?state=queued&state=held', 'state'],
+    ['?sate=queued', 'did you mean state'],
+    ['?state=queued&cursor=x', 'must be the next of the page before'],
+  ])('is refused for %j', async (query, message) => {
+    const { status, body } = await rig.ask('GET', `/v1/payouts${query}`);
+    expect({ status, code: body.code }).toEqual({ status: 400, code: 'INVALID_INPUT' });
+    expect(body.detail).toContain(message);
+  });
+
+  it('are the counts of the account', async () => {
+    const { status, body } = await rig.ask('GET', '/v1/stats');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ platformId: rig.platformId, paused: false, completed: 0 });
+    expect(body.queued).toBeGreaterThan(0);
+  });
+});
+
+describe('POST /v1/payouts/{id}/cancel', () => {
+  it('cancels, in the name of the token', async () => {
+    await rig.ask('POST', '/v1/payouts', { body: payout('c-1') });
+    const { status, body } = await rig.ask('POST', '/v1/payouts/c-1/cancel', { body: { reason: 'ticket 7' } });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ payoutId: 'c-1', state: 'cancelled' });
+    expect(body.history.at(-1)).toMatchObject({ from: 'queued', to: 'cancelled', by: 'shop', reason: 'ticket 7' });
+    const again = await rig.ask('POST', '/v1/payouts/c-1/cancel');
+    expect(again).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+    expect(again.body.detail).toContain('cancelled');
+    expect(rig.logged).toContainEqual({
+      fields: { by: 'shop', platformId: rig.platformId, status: 200, payoutId: 'c-1' },
+      message: '/v1/payouts/{payoutId}/cancel',
+    });
+  });
+
+  it('needs no body, and takes no other name', async () => {
+    await rig.ask('POST', '/v1/payouts', { body: payout('c-2') });
+    expect((await rig.ask('POST', '/v1/payouts/c-2/cancel', { body: { by: 'ann' } })).body).toMatchObject({
+      code: 'INVALID_INPUT',
+      problems: [{ field: 'by', message: expect.stringContaining('is not a known field') }],
+    });
+    expect((await rig.ask('POST', '/v1/payouts/c-2/cancel')).status).toBe(200);
+  });
+});
+
+it.each([
+  ['DELETE', '/v1/payouts', 405, 'METHOD_NOT_ALLOWED'],
+  ['PUT', '/v1/payouts/p-1', 405, 'METHOD_NOT_ALLOWED'],
+  ['GET', '/v1/payouts/p-1/cancel', 405, 'METHOD_NOT_ALLOWED'],
+  ['GET', '/', 404, 'NO_SUCH_ROUTE'],
+  ['GET', '/v1/payouts/', 404, 'NO_SUCH_ROUTE'],
+  ['GET', '/v1/payouts/%ff', 404, 'NO_SUCH_ROUTE'],
+  ['GET', '/metrics', 404, 'NO_SUCH_ROUTE'],
+])('%s %s: %i', async (method, path, status, code) => {
+  const answer = await rig.ask(method, path);
+  expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
+  if (status === 405) expect(answer.headers.get('allow')).toMatch(/^[A-Z, ]+$/);
+});
+
+it('has no secret of the gateway, and knows no code that could send', async () => {
+  const rules = JSON.parse(await readFile(new URL('../../.dependency-cruiser.json', import.meta.url), 'utf8')) as {
+    forbidden: { name: string }[];
+  };
+  expect(rules.forbidden.map(({ name }) => name)).toContain('the-door-cannot-send');
+});

@@ -1,0 +1,123 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from '../../../src/base/logger.js';
+import { type DoorOptions, type RunningDoor, startDoor } from '../../../src/http/start-door.js';
+import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
+import { newPlatformId, testRedisUrl } from '../../support/account.js';
+
+/** What the door answered. */
+export interface Answer {
+  readonly status: number;
+  readonly type: string | null;
+  readonly headers: Headers;
+  readonly body: any;
+}
+
+export interface AskOptions {
+  /** @defaultValue a token with every right */
+  readonly token?: string | undefined;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is. */
+  readonly text?: string | Uint8Array<ArrayBuffer>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A door of two accounts, in this process. */
+export interface DoorRig {
+  readonly door: RunningDoor;
+  readonly platformId: number;
+  readonly otherId: number;
+  /** With every right; of the other account; each with one right. */
+  readonly tokens: Readonly<Record<'all' | 'other' | Right, string>>;
+  readonly tokensFile: string;
+  readonly logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[];
+  ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** The options of a door on a free port; `tokensFile` is to be written. */
+export function doorOptions(tokensFile: string, changes: Partial<DoorOptions> = {}): DoorOptions {
+  const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
+  return {
+    serveHost: '127.0.0.1',
+    servePort: 0,
+    serveTokensFile: tokensFile,
+    serveTlsCertFile: undefined,
+    serveTlsKeyFile: undefined,
+    serveTrustedProxies: undefined,
+    serveHealthPort: 0,
+    platformIds: [1],
+    redisUrl: testRedisUrl(),
+    audiences: new Map(),
+    healthHost: '127.0.0.1',
+    mayBeOpen: false,
+    logger: silent,
+    ...changes,
+  };
+}
+
+export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: number): Promise<DoorRig> {
+  const [platformId = newPlatformId(), otherId = newPlatformId()] = changes.platformIds ?? [];
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-door-'));
+  const tokensFile = join(dir, 'tokens.yaml');
+  const make = (name: string, account: number, rights: readonly Right[]) =>
+    createToken({ name, account, rights: [...rights], perMinute });
+  const made = {
+    all: make('shop', platformId, RIGHTS),
+    other: make('other-shop', otherId, RIGHTS),
+    enqueue: make('only-enqueue', platformId, ['enqueue']),
+    read: make('only-read', platformId, ['read']),
+    cancel: make('only-cancel', platformId, ['cancel']),
+  };
+  const lines = Object.values(made).map(({ line }) => `${line}\n`);
+  await writeFile(tokensFile, lines.join(''), { mode: 0o600 });
+  const tokens = Object.fromEntries(
+    Object.entries(made).map(([name, { token }]) => [name, token]),
+  ) as DoorRig['tokens'];
+  const logged: DoorRig['logged'] = [];
+  const log = (fields: object, message: string): void => void logged.push({ fields: { ...fields }, message });
+  const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+  const door = await startDoor(doorOptions(tokensFile, { logger, ...changes, platformIds: [platformId, otherId] }));
+  return {
+    ...{ door, platformId, otherId, tokens, tokensFile, logged },
+    ask: async (method, path, options = {}) => askDoor(door.url, method, path, { token: tokens.all, ...options }),
+    async close() {
+      await door.close();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+export async function askDoor(
+  url: string,
+  method: string,
+  path: string,
+  { token, body, text, headers }: AskOptions = {},
+): Promise<Answer> {
+  const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(sent === undefined ? {} : { body: sent }),
+  });
+  const answered = await response.text();
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    headers: response.headers,
+    body: answered === '' ? undefined : (JSON.parse(answered) as unknown),
+  };
+}
+
+export const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
+/** A payout that the door accepts. */
+export function payout(payoutId: string, changes: object = {}): object {
+  return { payoutId, paymentId: 6, amount: '12.5', addressTo: WALLET, ...changes };
+}

@@ -1,0 +1,215 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { InvalidConfigError } from '../../src/base/errors.js';
+import { createToken, Tokens } from '../../src/http/tokens.js';
+import { runInProcess } from '../cli/support/in-process.js';
+import { until } from '../support/until.js';
+import { openDoor, payout, type DoorRig } from './support/door-rig.js';
+
+describe('a request', () => {
+  let rig: DoorRig;
+  beforeAll(async () => {
+    rig = await openDoor();
+    await rig.ask('POST', '/v1/payouts', { body: payout('mine') });
+    await rig.ask('POST', '/v1/payouts', { body: payout('theirs'), token: rig.tokens.other });
+  });
+  afterAll(async () => {
+    await rig.close();
+  });
+
+  const ROUTES = [
+    ['POST', '/v1/payouts', 'enqueue'],
+    ['GET', '/v1/payouts?state=queued', 'read'],
+    ['GET', '/v1/payouts/mine', 'read'],
+    ['GET', '/v1/stats', 'read'],
+    ['GET', '/v1/events', 'read'],
+    ['POST', '/v1/payouts/mine/cancel', 'cancel'],
+  ] as const;
+
+  it.each([
+    ['no token', undefined],
+    ['a token that nobody has', `pq_${'x'.repeat(43)}`],
+    ['a token that is too short', 'x'],
+    ['the hash of a token', 'a'.repeat(64)],
+  ])('with %s is refused on every route', async (_, token) => {
+    for (const [method, path] of ROUTES) {
+      const answer = await rig.ask(method, path, { token });
+      expect({ path, status: answer.status, code: answer.body.code }).toEqual({
+        path,
+        status: 401,
+        code: 'UNAUTHORIZED',
+      });
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="payouts"');
+    }
+  });
+
+  it('needs the right of its route, whatever else the token may', async () => {
+    for (const [method, path, right] of ROUTES) {
+      for (const has of ['enqueue', 'read', 'cancel'] as const) {
+        if (has === right) continue;
+        const { status, body } = await rig.ask(method, path, { token: rig.tokens[has] });
+        expect({ path, has, status, code: body.code }).toEqual({ path, has, status: 403, code: 'FORBIDDEN' });
+      }
+    }
+    expect((await rig.ask('GET', '/v1/stats', { token: rig.tokens.read })).status).toBe(200);
+    const body = payout('by-enqueuer');
+    expect((await rig.ask('POST', '/v1/payouts', { body, token: rig.tokens.enqueue })).status).toBe(201);
+    expect((await rig.ask('POST', '/v1/payouts/by-enqueuer/cancel', { token: rig.tokens.cancel })).status).toBe(200);
+  });
+
+  it('sees its own account only, in the same words as for an id that nobody has', async () => {
+    const problem = { type: 'about:blank', title: 'Not Found', status: 404, code: 'NOT_FOUND' };
+    for (const id of ['theirs', 'nobodys']) {
+      const detail = `Payout ${id} not found`;
+      expect((await rig.ask('GET', `/v1/payouts/${id}`)).body).toEqual({ ...problem, detail });
+      expect((await rig.ask('POST', `/v1/payouts/${id}/cancel`)).body).toEqual({ ...problem, detail });
+    }
+    const { body } = await rig.ask('GET', '/v1/payouts?state=queued');
+    expect(JSON.stringify(body)).not.toContain('theirs');
+    // The same id is another payout there.
+    expect((await rig.ask('POST', '/v1/payouts', { body: payout('theirs', { amount: '1' }) })).status).toBe(201);
+    const { body: other } = await rig.ask('GET', '/v1/payouts/theirs', { token: rig.tokens.other });
+    expect(other).toMatchObject({ amount: '12.5' });
+  });
+
+  it('with a wrong token reaches nothing, and its token no log', () => {
+    expect(JSON.stringify(rig.logged)).not.toMatch(/pq_|x{43}/);
+  });
+});
+
+it('counts requests and payouts against the limit a minute of a name', async () => {
+  const rig = await openDoor({}, 5);
+  try {
+    const many = [payout('a'), payout('b'), payout('c')];
+    expect((await rig.ask('POST', '/v1/payouts', { body: many })).status).toBe(201);
+    expect((await rig.ask('GET', '/v1/stats')).status).toBe(200);
+    expect((await rig.ask('GET', '/v1/stats')).status).toBe(200);
+    const refused = await rig.ask('POST', '/v1/payouts', { body: payout('d') });
+    expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    // Another name has a limit of its own, and what was refused was not enqueued.
+    expect((await rig.ask('GET', '/v1/payouts/d', { token: rig.tokens.read })).status).toBe(404);
+  } finally {
+    await rig.close();
+  }
+});
+
+describe('the file of tokens', () => {
+  let rig: DoorRig;
+  beforeEach(async () => {
+    rig = await openDoor();
+  });
+  afterEach(async () => {
+    await rig.close();
+  });
+
+  const status = async (token: string): Promise<number> => (await rig.ask('GET', '/v1/stats', { token })).status;
+  const metrics = async (): Promise<string> => (await fetch(`${rig.door.healthUrl}/metrics`)).text();
+
+  it('is read again when it changes: a new token counts, a removed one does not', async () => {
+    const { token, line } = createToken({ name: 'shop', account: rig.platformId, rights: ['read'] });
+    expect(await status(token)).toBe(401);
+    await writeFile(rig.tokensFile, `${line}\n`);
+    await until('the new token counts', async () => (await status(token)) === 200);
+    expect(await status(rig.tokens.all)).toBe(401);
+  });
+
+  it('is read at once on SIGHUP; one that is unusable leaves the former tokens, and says so', async () => {
+    for (const text of ['- {', 'pq_secret', `- { name: x, account: 1, rights: [read], sha256: 'pq_secret' }`]) {
+      await writeFile(rig.tokensFile, text);
+      rig.door.reload();
+      expect(await status(rig.tokens.all)).toBe(200);
+      expect(rig.logged.at(-1)?.message).toBe('the tokens could not be read again: those before still count');
+      expect(JSON.stringify(rig.logged)).not.toContain('pq_secret');
+      expect(await metrics()).toContain('payouts_http_tokens_stale 1');
+      const ready = (await (await fetch(`${rig.door.healthUrl}/readyz`)).json()) as object;
+      expect(ready).toEqual({ ready: true, redis: 'up', tokens: 'stale' });
+    }
+    await writeFile(rig.tokensFile, '[]');
+    rig.door.reload();
+    expect(await status(rig.tokens.all)).toBe(401);
+    expect(await metrics()).toContain('payouts_http_tokens_stale 0');
+  });
+});
+
+describe('what is in the file', () => {
+  let dir: string;
+  let file: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'payouts-tokens-'));
+    file = join(dir, 'tokens.yaml');
+  });
+  afterEach(async () => {
+    await rm(dir, { recursive: true });
+  });
+
+  const read = async (text: string, mode = 0o600): Promise<Tokens | string> => {
+    await writeFile(file, text);
+    await chmod(file, mode);
+    try {
+      return new Tokens(file, [7], false);
+    } catch (error) {
+      if (!(error instanceof InvalidConfigError)) throw error;
+      return error.message;
+    }
+  };
+  const { token, line } = createToken({ name: 'e10', account: 7, rights: ['read'], perMinute: 60 });
+
+  it('is the hash of a token of 256 bits, and who it is', async () => {
+    expect(token).toMatch(/^pq_[\w-]{43}$/);
+    expect(line).not.toContain(token.slice(3));
+    const tokens = (await read(`# the shop\n${line}\n`)) as Tokens;
+    expect(tokens.find(`Bearer ${token}`)).toMatchObject({ name: 'e10', account: 7, rights: ['read'], perMinute: 60 });
+    for (const other of [`${token}x`, token.slice(0, -1), token.toUpperCase(), ''])
+      expect(tokens.find(`Bearer ${other}`)).toBeUndefined();
+    expect(tokens.find(`Basic ${token}`)).toBeUndefined();
+  });
+
+  it.each([
+    ['another account', line.replace('7', '8'), /0\.account must be one that is served: 7 \(got 8\)/],
+    ['a right that does not exist', line.replace('[read]', '[send]'), /0\.rights\.0 must be of enqueue, read, cancel/],
+    ['no right', line.replace('[read]', '[]'), /0\.rights must not be empty/],
+    ['the token itself', line.replace(/sha256: '.*'/, `sha256: '${token}'`), /0\.sha256 must be 64 hexadecimal digits/],
+    ['a hash twice', `${line}\n${line}`, /1\.sha256 is there twice/],
+    [
+      'an unknown field',
+      line.replace('perMinute', 'perMinutes'),
+      /perMinutes is not a known field, did you mean perMinute/,
+    ],
+    ['no list', 'tokens: []', /must be a list of tokens/],
+    ['no YAML', `- { ${token}`, /is no YAML: \w+ in line/],
+  ])('is refused with %s, and the error shows no token', async (_, text, message) => {
+    const problem = await read(text);
+    expect(problem).toMatch(message);
+    expect(problem).not.toContain(token);
+  });
+
+  it('is refused if others can read or write it', async () => {
+    expect(await read(line, 0o644)).toMatch(/is open to every user of this machine \(mode 0644\): run `chmod o-rw/);
+    expect(await read(line, 0o620)).toMatch(/is not trusted: others than its owner can write/);
+    expect(await read(line, 0o640)).toBeInstanceOf(Tokens);
+  });
+
+  it('comes from `payouts serve token`, which shows the token once, on stderr', async () => {
+    const args = ['serve', 'token', 'shop', '--rights', 'enqueue,cancel', '--per-minute', '9'];
+    const { code, stdout, stderr } = await runInProcess(args, { GATEWAY_PLATFORM_ID: '7' });
+    expect(code).toBe(0);
+    const [, made = ''] = /^The token of shop, shown once:\n(pq_\S+)\n$/.exec(stderr) ?? [];
+    const tokens = (await read(`${line}\n${stdout}`)) as Tokens;
+    expect(tokens.find(`Bearer ${made}`)).toMatchObject({ name: 'shop', rights: ['enqueue', 'cancel'], perMinute: 9 });
+    expect(await readFile(file, 'utf8')).not.toContain(made);
+  });
+
+  it.each([
+    [['x'.repeat(33)], /name: must be 1 to 32 of/],
+    [['shop', '--rights', 'send'], /--rights\.0: must be of enqueue,read,cancel/],
+    [['shop', '--per-minute', '0'], /--per-minute: must be a whole number/],
+    [['shop', '--per-minute', 'many'], /--per-minute: /],
+  ])('is not made with %j', async (args, message) => {
+    const { code, stdout, stderr } = await runInProcess(['serve', 'token', ...args], { GATEWAY_PLATFORM_ID: '7' });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});
