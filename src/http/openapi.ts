@@ -173,6 +173,7 @@ function schemaOf(schema: z.ZodType): object {
   return withoutDialect(z.toJSONSchema(schema, { io: 'output' }));
 }
 
-function withoutDialect({ $schema: _dialect, ...schema }: z.core.JSONSchema.BaseSchema): object {
+function withoutDialect(schema: z.core.JSONSchema.BaseSchema): object {
+  delete schema.$schema;
   return schema;
 }

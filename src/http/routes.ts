@@ -119,7 +119,8 @@ async function events({ account, query, lastEventId, stream, isAllowed }: Call):
   });
 }
 
-/** Without signatures: who signed remains. */
-function toJson({ signed, act: _act, approvals: _approvals, decisions: _decisions, ...payout }: Payout): object {
-  return signed === undefined ? payout : { ...payout, signedBy: signed.key, expiresAt: signed.expiresAt };
+/** Signatures of payouts, acts and approvals are for workers; who signed remains. */
+function toJson({ signed, ...payout }: Payout): object {
+  const shown = { ...payout, act: undefined, approvals: undefined, decisions: undefined };
+  return signed === undefined ? shown : { ...shown, signedBy: signed.key, expiresAt: signed.expiresAt };
 }

@@ -47,7 +47,7 @@ export function createDoor(door: Door): RequestListener {
     // Only served accounts are in the file of tokens.
     if (account === undefined) throw new Error(`account ${token.account} is not served`);
     await limits.take(token, 1);
-    const query = parseInput(route.query, readQuery(found.query));
+    const query = found.query === '' ? {} : parseInput(route.query, readQuery(found.query));
     const body = route.method === 'POST' ? await readJson(request) : undefined;
     if (Array.isArray(body) && body.length > 1) await limits.take(token, body.length - 1);
     const stream: Call['stream'] = async (run) => {
@@ -71,8 +71,11 @@ export function createDoor(door: Door): RequestListener {
     const lastEventId = Array.isArray(header) ? header[0] : header;
     const reply = await route.handle({ account, token, payoutId, query, body, lastEventId, stream, isAllowed });
     if (route.method === 'POST') {
-      const payouts = Array.isArray(body) ? { payouts: body.length } : { payoutId: payoutId || payoutIdOf(body) };
-      door.logger.info({ by: token.name, platformId: token.account, status: reply?.status, ...payouts }, route.path);
+      const what = Array.isArray(body) ? { payouts: body.length } : { payoutId: payoutId || payoutIdOf(body) };
+      const fields = { by: token.name, platformId: token.account, status: reply?.status, ...what };
+      // A line for each payout would cost as much as the payout.
+      if (route.right === 'enqueue' && !Array.isArray(body)) door.logger.debug(fields, route.path);
+      else door.logger.info(fields, route.path);
     }
     return reply;
   };
@@ -212,7 +215,8 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
     });
     request.once('error', reject);
     request.once('close', () => {
-      reject(new InvalidInputError([{ field: 'body', message: 'ended before its end' }]));
+      // Each request is closed, also after its end: an error would be made for nothing.
+      if (!request.complete) reject(new InvalidInputError([{ field: 'body', message: 'ended before its end' }]));
     });
   });
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { InvalidConfigError } from '../base/errors.js';
@@ -108,7 +108,8 @@ function parseTokens(text: string, accounts: readonly number[]): TokenEntry[] {
 /** The parser's own message shows the text. */
 function parseYaml(text: string): unknown {
   try {
-    return parse(text) ?? [];
+    // An empty file is no list: an editor may be about to write it.
+    return parse(text);
   } catch (error) {
     if (!(error instanceof YAMLParseError)) throw error;
     throw new Error(`is no YAML: ${error.code} in line ${error.linePos?.[0].line ?? 1}`, { cause: error });
@@ -116,5 +117,5 @@ function parseYaml(text: string): unknown {
 }
 
 function digest(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }

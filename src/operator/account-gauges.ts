@@ -8,91 +8,76 @@ import { PAYOUT_STATES, WATCHED_STATES } from '../ledger/states.js';
 import type { LedgerAccess } from '../queues/open-ledger.js';
 import { type AccountDetails, type AccountMoney, readAccountDetails } from './account-details.js';
 
-/** Each with its labels besides `platform_id`. */
+/** The name, the help and the labels besides `platform_id` of each. */
 const GAUGES = {
-  heartbeatAge: {
-    name: 'payouts_sender_heartbeat_age_seconds',
-    help: "Since this process saw the heartbeat of the account's sender rise, or since its own start.",
-  },
-  due: {
-    name: 'payouts_due',
-    help: 'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.',
-  },
-  pollsDue: {
-    name: 'payouts_polls_due',
-    help: 'Status polls that are due and wait for their turn: where it stays above 60 times STATUS_POLL_RATE, that is too small.',
-  },
-  notificationLag: {
-    name: 'payouts_notification_lag_seconds',
-    help: 'For how long the oldest event waits that `payouts notify` has not handled; absent where it was never started.',
-  },
-  outboxUnreadable: {
-    name: 'payouts_outbox_unreadable',
-    help: 'Members of the outbox that this version does not understand, as a newer one may have written them.',
-  },
-  inState: { name: 'payouts_in_state', help: 'Payouts of the account in each state.', labels: ['state'] },
-  oldestAge: {
-    name: 'payouts_oldest_age_seconds',
-    help: 'For how long the payout that is longest in the state has been there; 0 when there is none.',
-    labels: ['state'],
-  },
-  stuck: {
-    name: 'payouts_stuck_in_progress',
-    help: 'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
-  },
-  paused: {
-    name: 'payouts_paused',
-    help: '1 while the account is paused: nothing is sent until an operator resumes it.',
-  },
-  objections: {
-    name: 'payouts_objections',
-    help: 'Send journals that contradict the ledger: while there is one, nothing is sent.',
-  },
-  latePayments: {
-    name: 'payouts_late_payments',
-    help: 'Payouts of which a payment was proved after they were written off or put back: each may have been paid twice.',
-  },
-  balance: {
-    name: 'payouts_balance',
-    help: 'The balance as the gateway stated it within the last 15 minutes.',
-    labels: ['currency'],
-  },
-  balanceNeeded: {
-    name: 'payouts_balance_needed',
-    help: 'What is queued and has to be paid from the balance of the same labels, in the same unit.',
-    labels: ['currency'],
-  },
-  balanceAge: { name: 'payouts_balance_age_seconds', help: 'Since the gateway stated the balance last.' },
-  unexplained: {
-    name: 'payouts_balance_unexplained',
-    help: 'What the balance lost without a payout that explains it, until an operator accepts it; 0 while it adds up.',
-    labels: ['currency'],
-  },
-  queuedAmount: {
-    name: 'payouts_queued_amount',
-    help: 'The sum of the queued payouts of a currency.',
-    labels: ['payment_id', 'currency'],
-  },
-  held: {
-    name: 'payouts_held',
-    help: 'Held payouts by rule and verdict of the policy (refuse, approve, wait), or by `signature` or `journal`.',
-    labels: ['rule', 'kind'],
-  },
-  heldOverdue: {
-    name: 'payouts_held_overdue_seconds',
-    help: 'Since the first payout that the rule holds should have been released by it, or since it is held if no time is known.',
-    labels: ['rule', 'kind'],
-  },
-  policyUsage: {
-    name: 'payouts_policy_usage_ratio',
-    help: 'How much of a window of the policy is used, 0 to 1; of the fullest address or signer where each has its own.',
-    labels: ['rule'],
-  },
-  rateAge: {
-    name: 'payouts_rate_age_seconds',
-    help: 'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent where no rule asks for dollars.',
-  },
-} as const satisfies Readonly<Record<string, { name: string; help: string; labels?: readonly string[] }>>;
+  heartbeatAge: [
+    'payouts_sender_heartbeat_age_seconds',
+    "Since this process saw the heartbeat of the account's sender rise, or since its own start.",
+  ],
+  due: ['payouts_due', 'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.'],
+  pollsDue: [
+    'payouts_polls_due',
+    'Status polls that are due and wait for their turn: where it stays above 60 times STATUS_POLL_RATE, that is too small.',
+  ],
+  notificationLag: [
+    'payouts_notification_lag_seconds',
+    'For how long the oldest event waits that `payouts notify` has not handled; absent where it was never started.',
+  ],
+  outboxUnreadable: [
+    'payouts_outbox_unreadable',
+    'Members of the outbox that this version does not understand, as a newer one may have written them.',
+  ],
+  inState: ['payouts_in_state', 'Payouts of the account in each state.', 'state'],
+  oldestAge: [
+    'payouts_oldest_age_seconds',
+    'For how long the payout that is longest in the state has been there; 0 when there is none.',
+    'state',
+  ],
+  stuck: [
+    'payouts_stuck_in_progress',
+    'Payouts that the gateway has neither completed nor failed within STUCK_AFTER_MS.',
+  ],
+  paused: ['payouts_paused', '1 while the account is paused: nothing is sent until an operator resumes it.'],
+  objections: ['payouts_objections', 'Send journals that contradict the ledger: while there is one, nothing is sent.'],
+  latePayments: [
+    'payouts_late_payments',
+    'Payouts of which a payment was proved after they were written off or put back: each may have been paid twice.',
+  ],
+  balance: ['payouts_balance', 'The balance as the gateway stated it within the last 15 minutes.', 'currency'],
+  balanceNeeded: [
+    'payouts_balance_needed',
+    'What is queued and has to be paid from the balance of the same labels, in the same unit.',
+    'currency',
+  ],
+  balanceAge: ['payouts_balance_age_seconds', 'Since the gateway stated the balance last.'],
+  unexplained: [
+    'payouts_balance_unexplained',
+    'What the balance lost without a payout that explains it, until an operator accepts it; 0 while it adds up.',
+    'currency',
+  ],
+  queuedAmount: ['payouts_queued_amount', 'The sum of the queued payouts of a currency.', 'payment_id', 'currency'],
+  held: [
+    'payouts_held',
+    'Held payouts by rule and verdict of the policy (refuse, approve, wait), or by `signature` or `journal`.',
+    'rule',
+    'kind',
+  ],
+  heldOverdue: [
+    'payouts_held_overdue_seconds',
+    'Since the first payout that the rule holds should have been released by it, or since it is held if no time is known.',
+    'rule',
+    'kind',
+  ],
+  policyUsage: [
+    'payouts_policy_usage_ratio',
+    'How much of a window of the policy is used, 0 to 1; of the fullest address or signer where each has its own.',
+    'rule',
+  ],
+  rateAge: [
+    'payouts_rate_age_seconds',
+    'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent where no rule asks for dollars.',
+  ],
+} as const satisfies Readonly<Record<string, readonly [name: string, help: string, ...labels: string[]]>>;
 
 type LedgerGauges = Readonly<Record<keyof typeof GAUGES, Gauge>>;
 
@@ -111,14 +96,12 @@ export function createLedgerGauges(
   registry: Registry,
   collect?: () => Promise<void>,
 ): (accounts: readonly ReadAccount[], redisIsUp: boolean) => void {
-  const open = (name: string, help: string, labelNames: readonly string[]): Gauge =>
+  const open = (name: string, help: string, ...labelNames: readonly string[]): Gauge =>
     (registry.getSingleMetric(name) as Gauge | undefined) ??
     new Gauge({ name, help, labelNames, registers: [registry], ...(collect && { collect }) });
-  const redisUp = open('payouts_redis_up', '1 while Redis responds to this process, else 0.', []);
+  const redisUp = open('payouts_redis_up', '1 while Redis responds to this process, else 0.');
   const gauges = Object.fromEntries(
-    Object.entries<(typeof GAUGES)['due'] & { labels?: readonly string[] }>(GAUGES as never).map(
-      ([key, { name, help, labels = [] }]) => [key, open(name, help, ['platform_id', ...labels])],
-    ),
+    Object.entries(GAUGES).map(([key, [name, help, ...labels]]) => [key, open(name, help, 'platform_id', ...labels)]),
   ) as LedgerGauges;
   const heartbeats = new HeartbeatAges();
   return (accounts, redisIsUp) => {
@@ -146,7 +129,7 @@ export function exportAccounts(
   accounts: () => readonly Pick<LedgerAccess, 'ledger' | 'openQueues' | 'logger'>[],
   stuckAfterMs: number,
 ): void {
-  if (registry.getSingleMetric(GAUGES.inState.name) !== undefined) return;
+  if (registry.getSingleMetric(GAUGES.inState[0]) !== undefined) return;
   new Gauge({
     name: 'payouts_exporter_info',
     help: 'Always 1: this process reports the accounts beside their workers.',

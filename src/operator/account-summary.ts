@@ -1,13 +1,14 @@
 import { systemClock, within } from '../base/clock.js';
 import { RedisUnavailableError, UnsupportedFormatError } from '../base/errors.js';
-import { readAccountStats } from '../ledger/reads/account-stats.js';
+import { type AccountStats, readAccountStats } from '../ledger/reads/account-stats.js';
 import { readGatewayFacts } from '../ledger/reads/gateway-facts.js';
 import { listReadable } from '../ledger/reads/payout-queries.js';
-import { readStatistics } from '../ledger/reads/statistics.js';
+import { type AccountStatistics, readStatistics } from '../ledger/reads/statistics.js';
 import type { AccountAccess } from '../queues/open-account.js';
 import { type AccountAdvice, adviseAccount } from './account-advice.js';
 import { accountHeadline, type Headline, otherVersionHeadline } from './account-headline.js';
-import { AccountPoller, type LedgerObservation } from './account-poller.js';
+import { type Backlog, estimateBacklog } from './account-backlog.js';
+import { AccountPoller, type LedgerObservation, type Observation } from './account-poller.js';
 import type { AdviceOptions } from './next-steps.js';
 
 /** An account in one look. */
@@ -22,39 +23,65 @@ export interface AccountSummary extends Headline {
 interface LedgerFacts {
   /** Process and random word of the lease's owner; null if no process holds it. */
   readonly sender: string | null;
+  /** Whether its heartbeat rose. */
+  readonly isAlive: boolean;
   readonly lastSendAgoMs: number | null;
+  readonly pausedBy: string | null;
+  /** ISO 8601, UTC. */
+  readonly pausedAt: string | null;
   readonly due: number;
   readonly sending: number;
   readonly held: number;
+  readonly backlog: Backlog;
 }
 
 const READ_WITHIN_MS = 2_000;
+
+/** A busy machine may miss a heartbeat, which is due every second. */
+const LISTEN_MS = 2_500;
+
+/** Looks until a heartbeat shows that the sender lives, for {@link LISTEN_MS} at most. */
+export async function observeAccount(account: Pick<AccountAccess, 'ledger' | 'queues'>): Promise<Observation> {
+  const watch = new AccountPoller(account, systemClock);
+  const endsAt = systemClock.now() + LISTEN_MS;
+  try {
+    let seen = await watch.visitSender();
+    const isOpen = (): boolean => ['checking', 'silent'].includes(seen.ledger?.life.kind ?? '');
+    while (isOpen() && systemClock.now() < endsAt) {
+      await systemClock.sleep(LOOK_AGAIN_MS);
+      seen = await watch.visit();
+    }
+    return seen;
+  } finally {
+    watch.close();
+  }
+}
+
+const LOOK_AGAIN_MS = 100;
 
 /** Waits up to two seconds for a heartbeat of the sender: only that proves life. */
 export async function readAccountSummary(account: AccountAccess, options: AdviceOptions): Promise<AccountSummary> {
   const { connection } = account.ledger;
   const { platformId } = connection;
-  const watch = new AccountPoller(account, systemClock);
   try {
-    const observation = await watch.visitSender();
+    const observation = await observeAccount(account);
     const read = observation.redis.kind === 'up' ? await readFacts(account.ledger.connection) : undefined;
     if (read === undefined) {
       const redis = { kind: 'unavailable', sinceMs: 0, reason: 'it does not reply' } as const;
       const lost = observation.redis.kind === 'up' ? { redis, ledger: undefined } : observation;
       return { platformId, ...accountHeadline(lost), advice: [], ledger: undefined };
     }
-    const { stats, lastSendAt, ...facts } = read;
+    const { stats, statistics, ...facts } = read;
+    const headline = accountHeadline(observation, facts);
     return {
       platformId,
-      ...accountHeadline(observation, facts),
+      ...headline,
       advice: adviseAccount(stats, options),
-      ledger: observation.ledger && describeLedger(observation.ledger, lastSendAt),
+      ledger: observation.ledger && describeLedger(observation.ledger, { stats, statistics, headline }),
     };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
     return { platformId, ...otherVersionHeadline(error), advice: [], ledger: undefined };
-  } finally {
-    watch.close();
   }
 }
 
@@ -70,14 +97,21 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
     throw error;
   });
   if (found === undefined) return undefined;
-  const [stats, { sums, lastSendAt }, gateway, held] = found;
-  return { stats, lastSendAt, gateway, heldSums: sums.held, firstHeld: held[0] };
+  const [stats, statistics, gateway, held] = found;
+  return { stats, statistics, gateway, heldSums: statistics.sums.held, firstHeld: held[0] };
 }
 
 function describeLedger(
   { life, wallNow, due, sending, held }: LedgerObservation,
-  lastSendAt: number | undefined,
+  facts: { readonly stats: AccountStats; readonly statistics: AccountStatistics; readonly headline: Headline },
 ): LedgerFacts {
-  const lastSendAgoMs = lastSendAt === undefined ? null : Math.max(0, wallNow - lastSendAt);
-  return { sender: life.kind === 'none' ? null : life.owner, lastSendAgoMs, due, sending, held };
+  const { lastSendAt } = facts.statistics;
+  const { pausedBy, pausedAt } = facts.stats;
+  return {
+    sender: life.kind === 'none' ? null : life.owner,
+    isAlive: life.kind === 'alive',
+    lastSendAgoMs: lastSendAt === undefined ? null : Math.max(0, wallNow - lastSendAt),
+    ...{ pausedBy, pausedAt, due, sending, held },
+    backlog: estimateBacklog(facts, wallNow),
+  };
 }

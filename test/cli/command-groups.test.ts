@@ -66,7 +66,7 @@ describe('a start', () => {
     expect(await packagesOf('--help')).toEqual(new Set(['commander', 'picocolors']));
   });
 
-  it.each([['list', '--state', 'unknown'], ['stats'], ['events'], ['pause']])(
+  it.each([['list', '--state', 'unknown'], ['stats', '--json'], ['events'], ['pause']])(
     'of `payouts %s` imports neither the queues nor what only services need',
     async (...args) => {
       const packages = await packagesOf(...args);

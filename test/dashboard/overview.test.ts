@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { until } from '../support/until.js';
-import { SENDER, writeSampleWorker } from './support/live-account.js';
+import { SENDER, writeSampleStatistics, writeSampleWorker } from './support/live-account.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
@@ -146,6 +146,34 @@ describe('the overview', () => {
     } finally {
       clearInterval(beating);
     }
+  });
+
+  it('has one count of the backlog in its card, its picture and its strip, and says that the sums are older', async () => {
+    await writeSampleStatistics(account);
+    for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
+    const page = await dashboard.read('/payouts');
+    expect(page).toMatch(/<h3>Backlog<\/h3>\s*<b>3 queued<\/b>/);
+    expect(page).toMatch(/<desc id="backlog-desc">[^<]* 3 now\.<\/desc>/);
+    expect(page).toMatch(/<p class="figure"><b>3<\/b> queued<\/p>/);
+    expect(page).toMatch(/<b>3<\/b> <span>queued<\/span>/);
+    expect(page).toContain('the sums are of 1216 payouts');
+  });
+
+  it('shows five payouts that need an operator, with links to all, and what is missing of the balance', async () => {
+    for (let index = 0; index < 4; index += 1) {
+      await account.sendAs(`u-${index}`, { kind: 'unknown', reason: 'no response' });
+      await account.sendAs(`r-${index}`, { kind: 'rejected', message: 'Invalid address' });
+    }
+    const drop = { amount: '1250.5', since: 1, at: 2 };
+    const reconciliation = { balances: [{ amount: '5', drop }] };
+    await account.redis.hset(account.connection.keys.gateway, 'reconciliation', JSON.stringify({ reconciliation }));
+    const page = await dashboard.read('/payouts');
+    const listed = [...page.matchAll(/<th scope="row" class="id"><a href="\/payouts\/([^"]+)"/g)].map(([, id]) => id);
+    expect(listed).toEqual(['u-0', 'u-1', 'u-2', 'u-3', 'r-0']);
+    expect(page).toContain('<a href="/payouts?state=unknown">all 4 unknown</a>');
+    expect(page).toContain('<a href="/payouts?state=rejected">all 4 rejected</a>');
+    expect(page).toContain('1,250.5 USD is missing: the balance fell, and no payout explains it.');
+    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts reconcile --account ${account.platformId}`);
   });
 
   it('keeps itself up to date, without a script as well', async () => {

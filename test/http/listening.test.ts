@@ -104,7 +104,9 @@ describe('with TLS', () => {
         headers: { authorization: `Bearer ${token}` },
       };
       get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, options, (response) => {
-        const { serialNumber: serial } = (response.socket as TLSSocket).getPeerCertificate();
+        const { serialNumber: serial } = (
+          response.socket as unknown as Pick<TLSSocket, 'getPeerCertificate'>
+        ).getPeerCertificate();
         response.resume().once('end', () => {
           resolve({ status: response.statusCode, serial });
         });

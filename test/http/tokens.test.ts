@@ -117,7 +117,7 @@ describe('the file of tokens', () => {
   });
 
   it('is read at once on SIGHUP; one that is unusable leaves the former tokens, and says so', async () => {
-    for (const text of ['- {', 'pq_secret', `- { name: x, account: 1, rights: [read], sha256: 'pq_secret' }`]) {
+    for (const text of ['', '- {', 'pq_secret', `- { name: x, account: 1, rights: [read], sha256: 'pq_secret' }`]) {
       await writeFile(rig.tokensFile, text);
       rig.door.reload();
       expect(await status(rig.tokens.all)).toBe(200);

@@ -69,13 +69,16 @@ it('is paid only where it was: rejected, cancelled and unknown payouts are not d
   await account.sendAs('r', { kind: 'rejected', message: 'no' }, { batch: 'b', amount: '2' });
   await account.sendAs('u', { kind: 'unknown', reason: 'empty' }, { batch: 'b', amount: '3' });
   await cancel(await enqueue(2));
+  await account.enqueue('q', { batch: 'b', amount: '0.5' });
   const { count: left, sums } = progressOf(await summary()).left;
   expect(progressOf(await summary())).toMatchObject({
     paid: { count: 0 },
     failed: { count: 1 },
     cancelled: { count: 2 },
   });
-  expect({ left, amount: sums[0]?.amount }).toEqual({ left: 1, amount: '3' });
+  // The unknown and the queued one, in one currency.
+  expect({ left, sums }).toMatchObject({ left: 2, sums: [{ count: 2, amount: '3.5' }] });
+  expect(sums).toHaveLength(1);
 });
 
 it('adds up the states of a part in one currency', async () => {
@@ -99,6 +102,13 @@ it('says who enqueued it, when, and how many payouts are before it', async () =>
   expect((await summary()).ahead).toBe(2);
   await cancel(['second']);
   expect((await summary()).ahead).toBeUndefined();
+});
+
+it.each([0, 1, 99, 100, 299, 300])('finds the first of a large batch that still waits, after %i', async (gone) => {
+  await enqueue(7, 'before');
+  const ids = await enqueue(300);
+  await cancel(ids.slice(0, gone));
+  expect((await summary()).ahead).toBe(gone === 300 ? undefined : 7);
 });
 
 it('counts the messages of what needs an operator or failed, the most frequent first', async () => {

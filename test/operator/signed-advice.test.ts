@@ -74,8 +74,8 @@ describe('payouts stats', () => {
     const environment = { REDIS_URL: process.env['REDIS_URL'] ?? '', GATEWAY_PLATFORM_ID: platformId };
     await runInProcess(['pause', '--reason', 'a test'], environment);
     const unsigned = await runInProcess(['stats'], environment);
-    expect(unsigned.stdout).toContain(`\`payouts resume --account ${platformId} --reason WHY\``);
+    expect(unsigned.stdout).toContain(`  payouts resume --account ${platformId} --reason WHY\n`);
     const signed = await runInProcess(['stats'], { ...environment, PAYOUT_KEYS_FILE: file });
-    expect(signed.stdout).toContain(`\`payouts resume --account ${platformId} --key FILE --reason WHY\``);
+    expect(signed.stdout).toContain(`  payouts resume --account ${platformId} --key FILE --reason WHY\n`);
   });
 });

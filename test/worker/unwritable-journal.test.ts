@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +53,7 @@ it.each([
     });
     expect(worker.log()).toMatch(/"msg":"nothing is sent without the send journal"/);
     const access = { GATEWAY_BASE_URL: 'http://127.0.0.1:1', GATEWAY_SECRET_KEY: 'k-none' };
-  const env = { ...access, GATEWAY_PLATFORM_ID: String(platformId), SEND_JOURNAL_DIR: journalDir };
+    const env = { ...access, GATEWAY_PLATFORM_ID: String(platformId), SEND_JOURNAL_DIR: journalDir };
     const status = await runCli(['status'], { env });
     expect(status).toMatchObject({ code: 1, stdout: expect.stringMatching(code) });
     expect(status.stdout).toContain('Journal disk');
@@ -67,3 +68,16 @@ it.each([
   },
   120_000,
 );
+
+it('a system call that does not return: the worker says it, and SIGTERM ends it within 5 s', async () => {
+  // Nothing ever opens the other end.
+  execFileSync('mkfifo', [join(dir, `${platformId}.journal`)]);
+  const worker = start(dir);
+  await until('the worker says it', async () => (await readyz(worker)).body.includes('Journal disk'), 30_000);
+  expect((await readyz(worker)).body).toMatch(/has not answered for \d+ s: nothing is sent until it does/);
+  const killedAt = performance.now();
+  worker.kill('SIGTERM');
+  expect(['SIGTERM', 0]).toContain(await worker.ended);
+  expect(performance.now() - killedAt).toBeLessThan(5_000);
+  expect(worker.log()).toContain('worker stopped');
+}, 90_000);

@@ -67,7 +67,7 @@ function describeAll(
     const wait = formatDuration(waitedMs(payout, now));
     return [payoutId, money, addressTo, held?.rule ?? '', describeMissing(payout, check), wait];
   });
-  return formatTable([head.map((text) => colours.dim(text)), ...rows], [1]);
+  return formatTable([head.map((text) => colours.dim(text)), ...rows], [1], [0, 1, 2]);
 }
 
 function describeMissing(payout: Payout, check: CheckApprovals | undefined): string {

@@ -1,5 +1,5 @@
 import type { SignedApproval } from '../../ledger/control-record.js';
-import { formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
+import { formatAmount, formatCount, formatDuration, formatTimeUtc } from '../../base/format.js';
 import type { Currency } from '../../ledger/reads/gateway-facts.js';
 import type { MissingApprovals, Payout } from '../../ledger/payout.js';
 import type { ApprovablePayout, ApprovalCheck } from '../../control/approvals/approvable-payout.js';
@@ -77,11 +77,11 @@ function describeMany(shown: readonly ShownPayout[], currencies: readonly Curren
     const why = payout.held === undefined ? payout.state : `${payout.held.rule ?? ''} ${payout.held.message}`.trim();
     const { payoutId, amount, paymentId, symbol, addressTo } = payout;
     const currency = symbol === undefined ? String(paymentId) : `${paymentId}/${symbol}`;
-    return [payoutId, amount, currency, addressTo, signedBy, requestedBy, why];
+    return [payoutId, formatAmount(amount), currency, addressTo, signedBy, requestedBy, why];
   });
   const names = currencies.length === 0 ? '' : 'The names of currencies are not signed: the payment id is.\n';
   return [
-    formatTable([head, ...rows], [1, 2]),
+    formatTable([head, ...rows], [1, 2], [0, 1, 2, 3]),
     `\n${formatCount(shown.length, 'payout')}, verified with the keyring\n`,
     `${formatTotals(totals.list(), currencies)}${names}`,
   ].join('');

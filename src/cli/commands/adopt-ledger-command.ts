@@ -10,7 +10,7 @@ import { confirm } from '../context/confirm.js';
 import { hasKeyring, readAudience } from '../context/keys.js';
 import { addSigningOptions, describeSigning, openSigner, SIGNING_HELP, type SigningFlags } from '../context/signer.js';
 import { formatTable } from '../output/format-table.js';
-import { formatTime, shorten } from '../../base/format.js';
+import { formatAmount, formatTime, shorten } from '../../base/format.js';
 import type { Actor } from '../../ledger/payout.js';
 import { addActorOptions, readActor, readVariable, help } from '../context/flags.js';
 import { readJournalFolder, withAccount, withOperator } from '../context/account.js';
@@ -123,7 +123,7 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
     formatTime(new Date(at).toISOString()),
     String(attempt),
     outcome?.kind ?? 'not known',
-    request.amount,
+    formatAmount(request.amount),
     String(request.paymentId),
     shorten(request.addressTo),
   ]);
@@ -132,7 +132,7 @@ function describePlan({ reasons, forgotten, firstForgotten, holdsSendable, senda
   return [
     ...reasons.map((reason) => `${reason}\n`),
     `\nIn the journals, but unknown to the ledger: ${forgotten} sends.\n`,
-    rows.length === 0 ? '' : formatTable([head, ...rows], [4, 6, 7]),
+    rows.length === 0 ? '' : formatTable([head, ...rows], [4, 6, 7], [1, 6]),
     more === 0 ? '' : `  … and ${more} more\n`,
     holdsSendable
       ? `\nSends are given up that no journal has: all ${sendable} queued, held or rejected payouts will become unknown.\n`

@@ -1,44 +1,29 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.js';
-import {
-  formatAmount,
-  formatDuration,
-  formatMoney,
-  formatSeconds,
-  formatTime,
-  formatTimeUtc,
-} from '../../base/format.js';
+import { NotFoundError } from '../../base/errors.js';
+import { formatAmount, formatCount, formatDuration, formatMoney, formatTimeUtc } from '../../base/format.js';
 import { type AccountStats, readAccountStats } from '../../ledger/reads/account-stats.js';
 import { compareBalance } from '../../ledger/reads/balance-cover.js';
+import { progressOf, readBatchSummary } from '../../ledger/reads/batches.js';
 import { type GatewayFacts, readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
-import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import {
   type AccountStatistics,
-  type BacklogEstimate,
   COUNTED_TODAY,
   type CurrencySum,
   estimateEnd,
   readStatistics,
 } from '../../ledger/reads/statistics.js';
-import {
-  findRefused,
-  type KnownWorker,
-  readWorkers,
-  type SenderLife,
-  awaitHeartbeat,
-} from '../../ledger/reads/workers.js';
-import { adviseAccount } from '../../operator/account-advice.js';
-import { withAccount, withProducer } from '../context/account.js';
+import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
+import type { LedgerConnection } from '../../ledger/ledger-connection.js';
+import { describeEnd, estimateBacklog } from '../../operator/account-backlog.js';
+import { readAccountOptions, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
 import { hasKeyring } from '../context/keys.js';
 import { help } from '../context/flags.js';
-import { colourState, formatTable } from '../output/format-table.js';
+import { colourState, formatTable, formatText } from '../output/format-table.js';
 
 type Colours = CliContext['colours'];
 type Counts = Readonly<Record<PayoutState, number>>;
-
-/** A live sender shows up within a second. */
-const LISTEN_MS = 2_500;
 
 export function defineStatsCommand(command: Command, context: CliContext): void {
   command
@@ -46,94 +31,116 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
-      help('', 'payouts stats', 'payouts stats --json | jq .unknown', 'payouts stats --batch 2030-01-salaries'),
+      help(
+        'It begins as `payouts status` does, and counts the payouts by state and currency.',
+        'payouts stats',
+        'payouts stats --json | jq .unknown',
+        'payouts stats --batch 2030-01-salaries',
+      ),
     )
     .action(async ({ batch, json }: { batch?: string; json?: true }) => {
-      if (batch === undefined) await showAccount(context, json);
-      else await showBatch(context, batch, json);
+      await withAccount(context, async ({ ledger: { connection } }) => {
+        if (batch === undefined) await showAccount(context, connection, json);
+        else await showBatch(context, connection, batch, json);
+      });
     });
 }
 
-async function showAccount(context: CliContext, json: true | undefined): Promise<void> {
-  await withAccount(context, async ({ ledger: { connection } }) => {
-    const [stats, statistics, facts] = await Promise.all([
-      readAccountStats(connection),
-      readStatistics(connection),
-      readGatewayFacts(connection),
-    ]);
-    const money: MoneyFacts = { stats, statistics, facts, wallNow: systemClock.wallNow() };
-    if (json) context.writeJson({ ...stats, ...toJsonFields(money) });
-    else {
-      const life = await awaitHeartbeat(connection, systemClock, LISTEN_MS);
-      const isSending = life.kind === 'alive' || life.kind === 'changing';
-      const refused = isSending ? undefined : findRefused(await readWorkers(connection), systemClock.wallNow());
-      const { colours } = context;
-      context.write(
-        formatAccount(money, life, describeSending(stats, hasKeyring(context.environment), refused, colours), colours),
-      );
-    }
-  });
+/** Programs that read JSON need no headline, and so no queues, which would be slow to load. */
+async function readHeadline(context: CliContext) {
+  const [{ openAccount }, { readAccountSummary }, { formatStatus }] = await Promise.all([
+    import('../../queues/open-account.js'),
+    import('../../operator/account-summary.js'),
+    import('./status-command.js'),
+  ]);
+  const account = openAccount({ ...readAccountOptions(context), readOnly: true });
+  try {
+    return { summary: await readAccountSummary(account, { isSigned: hasKeyring(context.environment) }), formatStatus };
+  } finally {
+    await account.close();
+  }
 }
 
-async function showBatch(context: CliContext, batch: string, json: true | undefined): Promise<void> {
-  await withProducer(context, async (producer) => {
-    const stats = await producer.batchStats(batch);
-    if (json) context.writeJson(stats);
-    else context.write(`Batch ${batch}: ${stats.total} payouts\n\n${formatCounts(stats, context.colours)}`);
-  });
+async function readMoney(connection: LedgerConnection): Promise<MoneyFacts> {
+  const [stats, statistics, facts] = await Promise.all([
+    readAccountStats(connection),
+    readStatistics(connection),
+    readGatewayFacts(connection),
+  ]);
+  return { stats, statistics, facts, wallNow: systemClock.wallNow() };
 }
 
-function formatAccount(money: MoneyFacts, life: SenderLife, sending: string, colours: Colours): string {
-  const { stats } = money;
-  const { oldestAgeMs } = stats;
-  const facts = [
-    ['', 'sending', sending],
-    ['', 'sender', describeSender(life, colours)],
+async function showAccount(context: CliContext, connection: LedgerConnection, json: true | undefined): Promise<void> {
+  const money = await readMoney(connection);
+  if (json) {
+    context.writeJson({ ...money.stats, ...toJsonFields(money) });
+    return;
+  }
+  const { summary, formatStatus } = await readHeadline(context);
+  const { colours } = context;
+  context.write(`${formatStatus(summary, colours, moreFacts(money, colours))}\n${formatMoneyFacts(money, colours)}`);
+}
+
+function moreFacts(money: MoneyFacts, colours: Colours): string[][] {
+  const { stats, statistics, facts, wallNow } = money;
+  const { ratePerMinute } = estimateEnd(statistics, stats, wallNow);
+  return [
+    ['', 'rate', `${ratePerMinute.toFixed(1)} sends a minute over the last 10 minutes`],
     ['', 'sends begun', String(stats.sends)],
-    ...describePace(money, life),
+    ...describeBalance(facts, statistics.sums.queued, wallNow),
     ...(stats.latePayments === 0 ? [] : [['', 'paid too late', describeLate(stats, colours)]]),
   ];
+}
+
+function formatMoneyFacts(money: MoneyFacts, colours: Colours): string {
+  const { oldestAgeMs } = money.stats;
   const ages = new Map<PayoutState, string>(
     WATCHED_STATES.map((state) => {
       const ageMs = oldestAgeMs[state];
       return [state, ageMs === null ? '' : `oldest for ${formatDuration(ageMs)}`];
     }),
   );
-  return `Account ${stats.platformId}\n${formatTable(facts)}\n${formatCounts(stats, colours, ages)}${formatSums(money)}`;
+  return `${formatCounts(money.stats, colours, ages)}${formatSums(money)}`;
 }
 
-function describeSender(life: SenderLife, colours: Colours): string {
-  if (life.kind === 'none') return 'nobody: no worker holds the lease';
-  if (life.kind === 'changing') return 'changing right now';
-  const who = `${life.owner} (epoch ${life.epoch})`;
-  if (life.kind === 'alive') return `${who}, alive${describeHoldOff(life)}`;
-  const silent = colours.yellow(`NO HEARTBEAT for ${formatSeconds(life.waitedMs)}`);
-  return `${who}: ${silent}. It has ended or hangs: start \`payouts worker\`, or wait until a standby takes over`;
-}
-
-/** A sender waits after a takeover, or after a send without a response. */
-function describeHoldOff({ holdOffMs }: { readonly holdOffMs: number }): string {
-  return holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}`;
-}
-
-/** @param refused - refuses to send while no other worker sends */
-function describeSending(
-  stats: AccountStats,
-  isSigned: boolean,
-  refused: KnownWorker | undefined,
-  colours: Colours,
-): string {
-  const [advice] = adviseAccount(stats, { isSigned });
-  if (advice === undefined) {
-    return refused === undefined
-      ? 'not paused'
-      : `${colours.yellow('STOPPED')}: the worker ${refused.name} refuses to send. ${refused.reason ?? ''}`;
+async function showBatch(
+  context: CliContext,
+  connection: LedgerConnection,
+  name: string,
+  json: true | undefined,
+): Promise<void> {
+  const batch = await readBatchSummary(connection, name);
+  if (batch === undefined) throw new NotFoundError(`Batch ${name} not found`);
+  const [money, shown] = await Promise.all([readMoney(connection), json ? undefined : readHeadline(context)]);
+  const count = (state: PayoutState): number => batch.sums[state].reduce((sum, each) => sum + each.count, 0);
+  const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, count(state)])) as Counts;
+  const queued = counts.queued === 0 ? 0 : (batch.ahead ?? money.stats.queued - counts.queued) + counts.queued;
+  const backlog = estimateBacklog({ ...money, headline: shown?.summary }, money.wallNow, queued);
+  const { total, enqueuedAt, enqueuedBy = null, ahead = null, sums } = batch;
+  if (json) {
+    const endsAt = toTime(backlog.endsInMs === null ? undefined : money.wallNow + backlog.endsInMs);
+    const about = { enqueuedAt, enqueuedBy, ahead, endsAt, why: backlog.why };
+    context.writeJson({ batch: name, total, ...counts, ...about, progress: progressOf(batch), sums });
+    return;
   }
-  const { pausedBy, pausedAt } = stats;
-  const since = pausedAt === null ? '' : `, ${formatTime(pausedAt)} UTC`;
-  const by = advice.kind === 'pause' ? ` (by ${pausedBy ?? ''}${since})` : '';
-  const problem = `${advice.problem}${by}`.replace(/\.?$/, '.');
-  return `${colours.yellow('STOPPED')}: ${problem} ${advice.first} \`${advice.command}\``;
+  const by = enqueuedBy === null ? '' : ` by ${enqueuedBy}`;
+  const parts = Object.entries(progressOf(batch)).map(([part, { count: payouts, sums: of }]) => {
+    return ['', part, String(payouts), listSums(of, money.facts)];
+  });
+  const place =
+    ahead === null ? 'not known' : ahead === 0 ? 'next' : `behind ${formatCount(ahead, 'other payout')} of the account`;
+  const queue = [
+    ['', 'its place', place],
+    ['', 'its end', describeEnd(backlog, money.wallNow)],
+  ];
+  const heading = `Batch ${name}: ${formatCount(total, 'payout')}, enqueued ${formatTimeUtc(enqueuedAt)}${by}`;
+  context.write(
+    `${formatText(heading)}\n${formatTable(parts, [2])}\n${queued === 0 ? '' : `${formatTable(queue)}\n`}${formatCounts(counts, context.colours)}`,
+  );
+}
+
+function listSums(sums: readonly CurrencySum[], { currencies }: GatewayFacts): string {
+  return sums.map(({ amount, paymentId }) => formatMoney(amount, paymentId, currencies)).join(', ');
 }
 
 function describeLate({ latePayments }: AccountStats, colours: Colours): string {
@@ -155,32 +162,6 @@ interface MoneyFacts {
   readonly statistics: AccountStatistics;
   readonly facts: GatewayFacts;
   readonly wallNow: number;
-}
-
-/** @param life - only a live sender sends the backlog */
-function describePace({ stats, statistics, facts, wallNow }: MoneyFacts, life: SenderLife): string[][] {
-  const sender = life.kind === 'alive' || life.kind === 'changing' ? stats.sender : null;
-  const estimate = estimateEnd(statistics, { ...stats, sender }, wallNow);
-  return [
-    ['', 'rate', `${estimate.ratePerMinute.toFixed(1)} sends a minute`],
-    ['', 'backlog', describeBacklog(stats, estimate, sender !== null, wallNow)],
-    ['', 'last send', statistics.lastSendAt === undefined ? 'none yet' : ago(statistics.lastSendAt, wallNow)],
-    ...describeBalance(facts, statistics.sums.queued, wallNow),
-  ];
-}
-
-function describeBacklog(
-  { queued, paused, objections }: AccountStats,
-  { endsAt }: BacklogEstimate,
-  isSending: boolean,
-  wallNow: number,
-): string {
-  if (queued === 0) return 'nothing is queued';
-  if (objections.length > 0 || paused) return `${queued} queued; it waits until the account is no longer stopped`;
-  if (!isSending) return `${queued} queued; it waits until a worker sends`;
-  if (endsAt === undefined) return `${queued} queued; its end is unknown: nothing was sent in the last minutes`;
-  const at = `${formatTime(new Date(endsAt).toISOString())} UTC`;
-  return `${queued} queued, sent in about ${formatDuration(endsAt - wallNow)} (${at}), without those that are scheduled later`;
 }
 
 function describeBalance(facts: GatewayFacts, queued: readonly CurrencySum[], wallNow: number): string[][] {

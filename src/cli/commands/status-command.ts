@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
-import { formatDuration } from '../../base/format.js';
+import { systemClock } from '../../base/clock.js';
+import { formatDuration, formatTimeUtc } from '../../base/format.js';
 import { toPlainText } from '../../base/plain-text.js';
+import { describeEnd } from '../../operator/account-backlog.js';
 import { type AccountSummary, readAccountSummary } from '../../operator/account-summary.js';
 import { openAccount } from '../../queues/open-account.js';
 import { readAccountOptions } from '../context/account.js';
@@ -8,7 +10,7 @@ import type { CliContext } from '../context/cli-context.js';
 import { CommandFailedError } from '../context/exit-code.js';
 import { help } from '../context/flags.js';
 import { hasKeyring } from '../context/keys.js';
-import { formatTable } from '../output/format-table.js';
+import { formatTable, formatText } from '../output/format-table.js';
 
 export function defineStatusCommand(command: Command, context: CliContext): void {
   command
@@ -35,17 +37,22 @@ Exit code 1: nothing is sent, and an operator must act.`,
     });
 }
 
-function formatStatus(status: AccountSummary, colours: CliContext['colours']): string {
+/** How `payouts status` and `payouts stats` begin. */
+export function formatStatus(
+  status: AccountSummary,
+  colours: CliContext['colours'],
+  more: readonly string[][] = [],
+): string {
   const { detail, advice, command, runbook, ledger } = status;
   const commands = [...advice.map((one) => one.command), ...(command === undefined ? [] : [command])];
   const sentences = [...advice.map(({ problem, first }) => `${problem.replace(/\.?$/, '.')} ${first}`)];
   if (advice.length === 0 && detail !== undefined) sentences.push(detail);
   return [
     `${formatHeadline(status, colours)}\n`,
-    ...sentences.map((sentence) => `${toPlainText(sentence)}\n`),
+    ...sentences.map(formatText),
     ...commands.map((line) => `  ${toPlainText(line)}\n`),
     runbook === undefined ? '' : `Runbook: ${runbook}\n`,
-    ledger === undefined ? '' : `\n${formatTable(factRows(ledger))}`,
+    ledger === undefined ? '' : `\n${formatTable([...factRows(ledger, colours), ...more])}`,
   ].join('');
 }
 
@@ -58,10 +65,16 @@ export function formatHeadline(
   return `Account ${platformId}: ${colour(headline)}`;
 }
 
-function factRows({ sender, lastSendAgoMs, due, sending, held }: NonNullable<AccountSummary['ledger']>): string[][] {
+function factRows(ledger: NonNullable<AccountSummary['ledger']>, colours: CliContext['colours']): string[][] {
+  const { sender, isAlive, lastSendAgoMs, pausedBy, pausedAt, due, sending, held, backlog } = ledger;
+  const life = isAlive ? 'alive' : colours.yellow('no heartbeat');
+  const end = backlog.queued === 0 ? '' : `, ${describeEnd(backlog, systemClock.wallNow())}`;
+  const later = backlog.queued > due ? `; ${backlog.queued - due} scheduled for later` : '';
   return [
-    ['', 'sender', sender ?? 'none: no process holds the lease'],
+    ...(pausedAt === null ? [] : [['', 'paused by', `${pausedBy ?? ''}, ${formatTimeUtc(pausedAt)}`]]),
+    ['', 'sender', sender === null ? 'none: no process holds the lease' : `${sender}, ${life}`],
     ['', 'last send', lastSendAgoMs === null ? 'none yet' : `${formatDuration(lastSendAgoMs)} ago`],
     ['', 'waiting', `${due} due now, ${sending} being sent, ${held} held`],
+    ['', 'backlog', `${backlog.queued} queued${end}${later}`],
   ];
 }

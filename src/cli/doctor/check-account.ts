@@ -8,8 +8,12 @@ import { NOTIFICATIONS_LATE_MS, readNotificationLag } from '../../ledger/reads/s
 import { listDrops, readReconciliation, summariseDrops } from '../../ledger/reads/reconciliation.js';
 import { STATES_WITH_JOB, type StateWithJob } from '../../ledger/states.js';
 import { readQueuedSums } from '../../ledger/reads/statistics.js';
-import { findRefused, readWorkers, awaitHeartbeat } from '../../ledger/reads/workers.js';
+import { senderOf } from '../../ledger/reads/workers.js';
+import type { PayoutLedger } from '../../ledger/payout-ledger.js';
 import { adviseAccount } from '../../operator/account-advice.js';
+import { WORKER_SILENT_AFTER_MS } from '../../operator/account-poller.js';
+import { observeAccount } from '../../operator/account-summary.js';
+import type { AccountAccess } from '../../queues/open-account.js';
 import { countDueJobs, readJobBalance } from '../../queues/job-balance.js';
 import { findForeignSettings, type PayoutQueues } from '../../queues/payout-queues.js';
 import { ok, problem, warning, type Check, type Finding } from './check-result.js';
@@ -68,21 +72,24 @@ async function checkPolls(connection: LedgerConnection, queues: PayoutQueues, po
   );
 }
 
-/** The sender sends a heartbeat every second. */
-const LISTEN_MS = 2_500;
-
 /**
  * Having no sender is normal before the first start and after an orderly stop. A sender that vanished while payouts
  * wait is a problem.
  */
 async function checkSender(
-  connection: LedgerConnection,
+  account: Pick<AccountAccess, 'ledger' | 'queues'>,
   { platformId, queued, sends }: AccountStats,
 ): Promise<Finding> {
-  const { clock } = connection;
-  const life = await awaitHeartbeat(connection, clock, LISTEN_MS);
-  if (life.kind === 'changing') return ok('the sender is changing right now');
-  const refused = life.kind === 'alive' ? undefined : findRefused(await readWorkers(connection), clock.wallNow());
+  const { ledger, redis } = await observeAccount(account);
+  if (ledger === undefined || redis.kind === 'unavailable') {
+    return problem('Redis does not respond', 'Check that it runs, and REDIS_URL.');
+  }
+  const { life, workers, wallNow } = ledger;
+  if (life.kind === 'checking') return ok('the sender is changing right now');
+  const refused =
+    life.kind === 'alive'
+      ? undefined
+      : workers.find(({ role, silentMs }) => role === 'refused' && silentMs < WORKER_SILENT_AFTER_MS);
   if (refused !== undefined) {
     const detail = `the worker ${refused.name} refuses to send. ${refused.reason ?? ''}`;
     return problem(
@@ -98,12 +105,13 @@ async function checkSender(
   }
   const who = `${life.owner} (epoch ${life.epoch})`;
   if (life.kind === 'alive') {
-    const { waitedMs, holdOffMs } = life;
+    const { holdOffUntil = 0 } = senderOf(life.owner, workers) ?? {};
+    const holdOffMs = Math.max(0, holdOffUntil - wallNow);
     const wait =
       holdOffMs === 0 ? '' : `; sends nothing for another ${formatSeconds(holdOffMs)}, the wait of a new sender`;
-    return ok(`${who}, heartbeat received within ${formatSeconds(waitedMs)}${wait}`);
+    return ok(`${who}, heartbeat received${wait}`);
   }
-  const detail = `${who} sent no heartbeat for ${formatSeconds(life.waitedMs)}`;
+  const detail = `${who} sent no heartbeat for ${formatSeconds(life.silentMs)}`;
   const fix = 'It has ended or hangs: start `payouts worker`, or wait until a standby worker takes over.';
   return queued === 0 ? warning(detail, fix) : problem(`${detail}, and ${formatCount(queued, 'payout')} queued`, fix);
 }
@@ -179,11 +187,12 @@ async function checkNotifications(connection: LedgerConnection): Promise<Finding
 }
 
 export function accountChecks(
-  connection: LedgerConnection,
+  ledger: PayoutLedger,
   queues: PayoutQueues,
   isSigned: boolean,
   pollRate: number,
 ): readonly Check[] {
+  const { connection } = ledger;
   let hasWorker = false;
   const readStats = async (): Promise<AccountStats> => readAccountStats(connection);
   return [
@@ -194,7 +203,7 @@ export function accountChecks(
     [
       'sender',
       async () => {
-        const sender = await checkSender(connection, await readStats());
+        const sender = await checkSender({ ledger, queues }, await readStats());
         hasWorker = sender.status === 'ok';
         return sender;
       },

@@ -106,7 +106,7 @@ async function* checkAccount(
     yield* runEach([
       ['audience', async () => checkAudience(ledger, audience)],
       ...journalChecks(journalDir, ledger.connection, isSigned, bound),
-      ...accountChecks(ledger.connection, queues, isSigned, pollRate),
+      ...accountChecks(ledger, queues, isSigned, pollRate),
     ]);
   } finally {
     await opened.close();

@@ -52,5 +52,5 @@ export function formatTotals(totals: readonly CurrencyTotal[], currencies: reado
     // The id has its own column.
     formatAmount(amount, currencies.find((known) => known.paymentId === paymentId)?.name),
   ]);
-  return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4]);
+  return formatTable([['', 'PAYMENT ID', 'SYMBOL', 'PAYOUTS', 'AMOUNT'], ...rows], [1, 3, 4], [1, 4]);
 }

@@ -69,7 +69,7 @@ function writeKeys(keys: readonly KeyView[], { write, colours }: CliContext): vo
     const shown = status === 'valid' ? status : colours.yellow(status);
     return [name, role, displayName === undefined ? person : `${person} (${displayName})`, notBefore, notAfter, shown];
   });
-  write(rows.length === 0 ? 'The keyring has no keys.\n' : formatTable([head.map(colours.dim), ...rows]));
+  write(rows.length === 0 ? 'The keyring has no keys.\n' : formatTable([head.map(colours.dim), ...rows], [], [0]));
 }
 
 function addSign(parent: Command, context: CliContext): void {

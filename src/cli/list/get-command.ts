@@ -26,7 +26,7 @@ import {
 import type { CliContext } from '../context/cli-context.js';
 import { describeReceipt, openApprovalCheck, openReceiptVerifier } from '../context/keys.js';
 import { help } from '../context/flags.js';
-import { colourState, type Fact, formatFacts, formatTable } from '../output/format-table.js';
+import { colourState, type Fact, formatFacts, formatTable, formatText } from '../output/format-table.js';
 import { toPayoutJson } from '../output/payout-json.js';
 
 export function defineGetCommand(command: Command, context: CliContext): void {
@@ -152,7 +152,7 @@ function formatPayout(
   ];
   const history = payout.history.map((entry) => formatEntry(entry, colours));
   return [
-    `${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}\n\n`,
+    `${formatText(`${colours.bold(payout.payoutId)}  ${colourState(state, colours)}: ${STATE_MEANING[state]}`)}\n`,
     formatFacts(colours, facts),
     `\nHistory (UTC)\n`,
     formatTable(history),

@@ -219,7 +219,7 @@ function writeTable(payouts: readonly Payout[], { write, colours }: CliContext, 
     formatTime(payout.updatedAt),
     lastMessage(payout) ?? '',
   ]);
-  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2]));
+  write(formatTable([head.map((text) => colours.dim(text)), ...rows], [2], [0, 1, 2, 5]));
 }
 
 const text = z.string().trim().min(1, 'must not be empty').optional();

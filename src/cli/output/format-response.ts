@@ -16,7 +16,8 @@ export function formatItems(items: readonly Item[]): string {
   if (items.length === 0) return 'The list is empty.\n';
   const names = [...new Set(items.flatMap((item) => Object.keys(item)))];
   const head = names.map((name) => formatValue(name).toUpperCase());
-  return formatTable([head, ...items.map((item) => names.map((name) => formatValue(item[name])))]);
+  const rows = items.map((item) => names.map((name) => formatValue(item[name])));
+  return formatTable([head, ...rows], [], [0]);
 }
 
 /** One line, without characters that could control the terminal. */

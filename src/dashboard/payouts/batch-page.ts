@@ -142,7 +142,7 @@ function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown)
     (state) =>
       html`<tr>
         <th scope="row"><a href="${base}${listPath({ state, batch: name })}">${stateBadge(state)}</a></th>
-        ${textCell(STATE_MEANING[state])} ${tableCell('number', formatAmount(String(countOf(sums[state]))))}
+        ${tableCell('number', formatAmount(String(countOf(sums[state]))))}
         ${tableCell(
           'number',
           html`${sums[state].map(
@@ -153,11 +153,12 @@ function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown)
               </span>`,
           )}`,
         )}
+        ${textCell(STATE_MEANING[state])}
       </tr>`,
   );
   return html`<section class="list">
     <h2>Sums</h2>
-    ${table(`Payouts and sums of batch ${name} by state`, ['State', 'Which means', '#Payouts', '#Sum'], rows)}
+    ${table(`Payouts and sums of batch ${name} by state`, ['State', '#Payouts', '#Sum', 'Which means'], rows)}
   </section>`;
 }
 

@@ -97,17 +97,17 @@ class FindPages {
     const { name } = request.query;
     const { connection } = this.#ledger;
     const batch = batchField.safeParse(name);
-    const summary = batch.success ? await readBatchSummary(connection, batch.data) : undefined;
+    const [summary, shown, stats, statistics] = await Promise.all([
+      batch.success ? readBatchSummary(connection, batch.data) : undefined,
+      this.#context.shown(),
+      readAccountStats(connection),
+      readStatistics(connection),
+    ]);
     if (summary === undefined) {
       this.#context.notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
       return;
     }
-    const [shown, stats, statistics, urgent] = await Promise.all([
-      this.#context.shown(),
-      readAccountStats(connection),
-      readStatistics(connection),
-      readReadable(connection, summary.urgent, () => undefined),
-    ]);
+    const urgent = await readReadable(connection, summary.urgent, () => undefined);
     response.send(batchPage(this.#context.site(request), { summary, urgent, stats, statistics }, shown));
   }
 

@@ -170,15 +170,29 @@ async function withPlace(connection: LedgerConnection, batch: Omit<Batch, 'ahead
   return { ...batch, ahead: batch.sums.queued.length === 0 ? undefined : await findPlace(connection, batch) };
 }
 
-/** A batch is sent in its order, but for payouts that were queued again: a binary search finds the first. */
-async function findPlace({ redis, keys }: LedgerConnection, { name, total }: Head): Promise<number | undefined> {
+const PROBES = 16;
+
+/**
+ * A batch is sent in its order, but for payouts that were queued again, so a search finds the first. Each step takes two
+ * round trips, hence several probes at once.
+ */
+async function findPlace(connection: LedgerConnection, { name, total }: Head): Promise<number | undefined> {
+  const { keys } = connection;
   let place: number | undefined;
   for (let [low, high] = [0, total]; low < high;) {
-    const middle = Math.floor((low + high) / 2);
-    const [payoutId = ''] = await ask(redis.zrange(keys.batch(name), String(middle), String(middle)));
-    const found = await ask(redis.zrank(keys.state('queued'), payoutId));
-    if (found === null) low = middle + 1;
-    else [place, high] = [found, middle];
+    const step = Math.ceil((high - low) / PROBES);
+    const probes = Array.from({ length: Math.ceil((high - low) / step) }, (_, index) => low + index * step);
+    const found = (await pipelined(connection, (pipeline) => {
+      for (const probe of probes) pipeline.zrange(keys.batch(name), String(probe), String(probe));
+    })) as string[][];
+    const ranks = (await pipelined(connection, (pipeline) => {
+      for (const [payoutId = ''] of found) pipeline.zrank(keys.state('queued'), payoutId);
+    })) as (number | null)[];
+    const first = ranks.findIndex((rank) => rank !== null);
+    const before = first === -1 ? probes.length - 1 : first - 1;
+    place = ranks[first] ?? place;
+    high = probes[first] ?? high;
+    low = before === -1 ? high : (probes[before] ?? high) + 1;
   }
   return place;
 }

@@ -15,20 +15,19 @@ export class CurrencyTallies {
   readonly #tallies = new Map<string, Tally>();
 
   constructor(sums: readonly CurrencySum[] = []) {
-    for (const { paymentId, symbol, count, amount } of sums) {
-      const key = keyOf(paymentId, symbol);
-      const before = this.#tallies.get(key) ?? { count: 0, units: 0n };
-      const units = before.units + toUnits(amount);
-      this.#tallies.set(key, { paymentId, symbol, count: before.count + count, units });
-    }
+    for (const sum of sums) this.#add(sum, sum.count, toUnits(sum.amount));
   }
 
   /** @param times - -1 takes the payout out */
-  add({ paymentId, symbol, amount }: PaymentFacts, times: 1 | -1): void {
+  add(facts: PaymentFacts, times: 1 | -1): void {
+    this.#add(facts, times, BigInt(times) * toUnits(facts.amount));
+  }
+
+  #add({ paymentId, symbol }: Pick<PaymentFacts, 'paymentId' | 'symbol'>, count: number, units: bigint): void {
     const key = keyOf(paymentId, symbol);
     const tally = this.#tallies.get(key) ?? { paymentId, symbol, count: 0, units: 0n };
-    tally.count += times;
-    tally.units += BigInt(times) * toUnits(amount);
+    tally.count += count;
+    tally.units += units;
     if (tally.count === 0 && tally.units === 0n) this.#tallies.delete(key);
     else this.#tallies.set(key, tally);
   }

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import type { Clock } from '../../base/clock.js';
 import { ask, type LedgerConnection } from '../ledger-connection.js';
 import { toLine } from '../payout.js';
 import type { JournalHead } from '../sender-ledger.js';
-import { holderOf, type LeaseHolder, peekSenderView } from '../sender-view.js';
 
 const journalHead = z.object({ journalId: z.string(), hash: z.string(), sends: z.number(), at: z.number() });
 
@@ -74,13 +72,6 @@ export function senderOf<Worker extends Pick<KnownWorker, 'name'>>(
   return workers.find(({ name }) => owner.startsWith(`${name}:`));
 }
 
-/** Workers report every five seconds; the clocks of two hosts may differ. */
-const REPORT_VALID_MS = 60_000;
-
-export function findRefused(workers: readonly KnownWorker[], now: number): KnownWorker | undefined {
-  return workers.find(({ role, at }) => role === 'refused' && Math.abs(now - at) < REPORT_VALID_MS);
-}
-
 /** Every worker process that reported and did not end in good order, by name. */
 export async function readWorkers({ redis, keys }: LedgerConnection): Promise<KnownWorker[]> {
   return parseWorkers(await ask(redis.hgetall(keys.workers)));
@@ -145,45 +136,4 @@ function describeHead(journalId: string, sends: number): string {
 /** Undefined if the reason has another form. */
 export function parseHeadReason(reason: string): string | undefined {
   return /^journal ([0-9a-f]{12}), send number \d+$/.exec(reason)?.[1];
-}
-
-export type SenderLife =
-  | { readonly kind: 'none' }
-  /** Another process took the lease meanwhile. */
-  | { readonly kind: 'changing' }
-  /** Its heartbeat rose within this time; it sends nothing before `holdOffMs` have passed. */
-  | (LeaseHolder & { readonly kind: 'alive'; readonly waitedMs: number; readonly holdOffMs: number })
-  /** Its heartbeat did not rise within this time. */
-  | (LeaseHolder & { readonly kind: 'silent'; readonly waitedMs: number });
-
-const CHECK_EVERY_MS = 100;
-
-/**
- * Waits for the sender's next heartbeat, due every second: only that proves life, because a dead process's lease stays.
- * Compares no clocks of two machines.
- * @param limitMs - the longest wait; one second and a reserve, to see a healthy sender for certain
- * @throws UnsupportedFormatError
- */
-export async function awaitHeartbeat(
-  connection: LedgerConnection,
-  clock: Pick<Clock, 'now' | 'wallNow' | 'sleep'>,
-  limitMs: number,
-): Promise<SenderLife> {
-  const startedAt = clock.now();
-  const readHolder = async (): Promise<LeaseHolder | null> => holderOf((await peekSenderView(connection)).lease);
-  const first = await readHolder();
-  if (first === null) return { kind: 'none' };
-  for (;;) {
-    const waitedMs = clock.now() - startedAt;
-    if (waitedMs >= limitMs) return { ...first, kind: 'silent', waitedMs };
-    await clock.sleep(CHECK_EVERY_MS);
-    const holder = await readHolder();
-    if (holder?.owner !== first.owner || holder.epoch !== first.epoch) return { kind: 'changing' };
-    if (holder.heartbeat !== first.heartbeat) {
-      const waitedForMs = clock.now() - startedAt;
-      const { holdOffUntil = 0 } = senderOf(holder.owner, await readWorkers(connection)) ?? {};
-      const holdOffMs = Math.max(0, holdOffUntil - clock.wallNow());
-      return { ...first, kind: 'alive', waitedMs: waitedForMs, holdOffMs };
-    }
-  }
 }

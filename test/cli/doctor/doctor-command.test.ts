@@ -74,7 +74,7 @@ describe('payouts doctor', () => {
       await writeFile(journal, '{"payoutId":', { flag: 'a' });
       const before = await readFile(journal, 'utf8');
       const { code, out } = await doctor.run();
-      expect(out).toMatch(/✓ sender {19}\S+:\d+:\w+ \(epoch 1\), heartbeat received within \d\.\d s\n/);
+      expect(out).toMatch(/✓ sender {19}\S+:\d+:\w+ \(epoch 1\), heartbeat received\n/);
       expect(out).toMatch(/✓ journal and ledger {7}they agree on 0 sends\n/);
       expect([code, out.trimEnd().split('\n').at(-1)]).toEqual([0, 'No problems found; 1 warning.']);
       expect(await readFile(journal, 'utf8')).toBe(before);

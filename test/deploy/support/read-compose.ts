@@ -12,6 +12,7 @@ export interface ComposeService {
   readonly environment?: Readonly<Record<string, string>>;
   readonly secrets?: readonly (string | { readonly source: string; readonly target: string })[];
   readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
   readonly stop_grace_period?: string;
   readonly healthcheck?: { readonly test: readonly string[] };
 }

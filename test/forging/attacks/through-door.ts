@@ -18,12 +18,12 @@ export interface DoorAttack extends Omit<Attack, 'attack' | 'sign'> {
   attack(target: Target, ask: AskDoor): Promise<unknown>;
 }
 
-const OWN: Pick<PayoutInput, 'paymentId' | 'amount' | 'addressTo'> = {
+const OWN = {
   ...{ paymentId: 6, amount: '99' },
   addressTo: 'wallet-thief000000000000000000000000',
 };
 
-function thiefs({ payoutId }: Target): PayoutInput {
+function thiefs({ payoutId }: Target): typeof OWN & { readonly payoutId: string } {
   return { ...OWN, payoutId: `${payoutId}-thief`, addressTo: `wallet-thief${payoutId.toLowerCase()}` };
 }
 

@@ -113,12 +113,7 @@ function findProblem(
   if (status >= 500) return `${status} ${text}`;
   const allowed = route === undefined ? undefined : paths[route]?.[method.toLowerCase()]?.responses;
   const isElsewhere = status === 404 || status === 405;
-  if (
-    route === undefined
-      ? !isElsewhere && method !== 'GET' && method !== 'POST'
-      : allowed?.[status] === undefined && !isElsewhere
-  )
-    return `status ${status} is not in the document`;
+  if (allowed?.[status] === undefined && !isElsewhere) return `status ${status} is not in the document`;
   if (method === 'HEAD') return undefined;
   if (status >= 400) {
     if (type !== 'application/problem+json') return `a problem of type ${type}`;

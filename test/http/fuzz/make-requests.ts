@@ -241,7 +241,7 @@ export function requestsOf({ paths }: OpenApi, tokens: readonly string[]): fc.Ar
     )
     .map(([method, path, authorization]): FuzzedRequest => ({
       method,
-      route: undefined,
+      route: Object.hasOwn(paths, path) ? path : undefined,
       path: path === '' ? '/' : path,
       headers: { authorization },
       body: undefined,

@@ -11,7 +11,19 @@ export interface Answer {
   readonly status: number;
   readonly type: string | null;
   readonly headers: Headers;
-  readonly body: any;
+  readonly body: AnswerBody;
+}
+
+/** The fields of all answers; which ones there are depends on the route and the status. */
+export interface AnswerBody {
+  readonly code: string;
+  readonly detail: string;
+  readonly problems: readonly { readonly field: string; readonly message: string }[];
+  readonly results: readonly object[];
+  readonly payouts: readonly { readonly payoutId: string }[];
+  readonly next: string | null;
+  readonly history: readonly object[];
+  readonly queued: number;
 }
 
 export interface AskOptions {
@@ -111,7 +123,7 @@ export async function askDoor(
     status: response.status,
     type: response.headers.get('content-type'),
     headers: response.headers,
-    body: answered === '' ? undefined : (JSON.parse(answered) as unknown),
+    body: JSON.parse(answered === '' ? '{}' : answered) as AnswerBody,
   };
 }
 

@@ -2,9 +2,13 @@ import { expect } from '@jest/globals';
 import { until } from '../../support/until.js';
 import type { DoorRig } from './door-rig.js';
 
+interface EventData {
+  readonly payoutId: string;
+}
+
 /** A reader of server-sent events, as the standard has it. */
 export class EventStream {
-  readonly events: { readonly id: string; readonly data: any }[] = [];
+  readonly events: { readonly id: string; readonly data: EventData }[] = [];
   lastId = '';
   text = '';
   isEnded = false;
@@ -28,7 +32,7 @@ export class EventStream {
   }
 
   get payoutIds(): string[] {
-    return this.events.map(({ data }) => data.payoutId as string);
+    return this.events.map(({ data }) => data.payoutId);
   }
 
   async #read(body: ReadableStream<Uint8Array>): Promise<void> {
@@ -44,7 +48,7 @@ export class EventStream {
           const id = /^id: (.*)$/m.exec(block)?.[1];
           const data = /^data: (.*)$/m.exec(block)?.[1];
           if (id !== undefined) this.lastId = id;
-          if (data !== undefined) this.events.push({ id: this.lastId, data: JSON.parse(data) });
+          if (data !== undefined) this.events.push({ id: this.lastId, data: JSON.parse(data) as EventData });
         }
       }
     } catch {

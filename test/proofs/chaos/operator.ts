@@ -86,7 +86,7 @@ export class Operator {
     const { dashboardUrl } = this.#options;
     if (dashboardUrl === undefined) {
       const { text } = await this.#run('payouts stats');
-      return /STOPPED: .*`(payouts [^`]+)`/.exec(text)?.[1];
+      return /: (?:Paused|Stopped: .*)\n[\s\S]*?\n {2}(payouts .+)/.exec(text)?.[1];
     }
     const page = await fetch(`${dashboardUrl}payouts`)
       .then(async (response) => response.text())

@@ -45,7 +45,7 @@ async function askAll(run: Run, environment: Readonly<Record<string, string>>): 
     CRASH_OCCURRENCES: OCCURRENCES,
     ...environment,
   });
-  const ended = once(door, 'exit') as Promise<[number | null, string | null]>;
+  const ended = once(door, 'exit');
   const answered: string[] = [];
   const post = async (path: string, body: unknown): Promise<number> => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -60,7 +60,7 @@ async function askAll(run: Run, environment: Readonly<Record<string, string>>): 
   };
   const enqueue = async (payouts: PayoutInput | readonly PayoutInput[]): Promise<void> => {
     await post('/v1/payouts', payouts);
-    for (const { payoutId } of [payouts].flat() as PayoutInput[]) answered.push(payoutId);
+    for (const { payoutId } of 'payoutId' in payouts ? [payouts] : payouts) answered.push(payoutId);
   };
   let isCancelled = false;
   try {
@@ -76,7 +76,7 @@ async function askAll(run: Run, environment: Readonly<Record<string, string>>): 
     if (environment['CRASH_STEP'] === undefined) throw error;
   }
   if (door.exitCode === null && door.signalCode === null) door.kill('SIGTERM');
-  const [, signal] = await ended;
+  const [, signal] = (await ended) as [number | null, string | null];
   return { answered, isCancelled, signal };
 }
 

@@ -32,7 +32,7 @@ export const QUEUE_WAYS: readonly Way[] = [
     },
     repeats: true,
     told: {
-      headline: 'idle',
+      headline: 'sending',
       alerts: ['PayoutsJobsRecreated'],
       readyz: { status: 200, words: 'missing in Redis had to be added again' },
       doctor: { exit: 0, check: 'worker', words: 'missing in Redis had to be added again' },
