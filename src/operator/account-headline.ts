@@ -3,7 +3,7 @@ import type { Payout } from '../ledger/payout.js';
 import type { GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import type { CurrencySum } from '../ledger/reads/statistics.js';
 import { senderOf } from '../ledger/reads/workers.js';
-import { formatCommand } from './next-steps.js';
+import { type Command, formatCommand } from './next-steps.js';
 import {
   type LedgerObservation,
   type Observation,
@@ -43,12 +43,44 @@ export const HEADLINES = {
   pollsFail: ['Polling fails', 'gateway'],
   sendsFail: ['Sending fails', 'nothing-is-sent'],
   standsStill: ['Nothing is sent', 'nothing-is-sent'],
+  unknown: ['Unknown payouts', 'unknown'],
   holds: ['Holds payouts', 'held'],
   otherVersion: ['Ledger of another version', 'journal'],
 } as const satisfies Readonly<Record<string, readonly [words: string, runbook?: string]>>;
 
-function say(name: keyof typeof HEADLINES, tone: Headline['tone'], detail?: string, command?: string): Headline {
-  const [headline, runbook] = HEADLINES[name];
+type HeadlineName = keyof typeof HEADLINES;
+
+const DOCTOR: Command = { name: 'doctor', args: [] };
+const ASK_GATEWAY: Command = { name: 'gateway balance', args: [] };
+const LIST_UNKNOWN: Command = { name: 'list', args: ['--state', 'unknown'] };
+
+/** The first command for the account. That of a mismatch or a pause is in the advice. */
+const COMMANDS: Partial<Readonly<Record<HeadlineName, Command>>> = {
+  refused: DOCTOR,
+  disk: DOCTOR,
+  redisRefused: DOCTOR,
+  sendsFail: DOCTOR,
+  standsStill: DOCTOR,
+  gatewayDown: ASK_GATEWAY,
+  gatewaySlow: ASK_GATEWAY,
+  queriesFail: ASK_GATEWAY,
+  pollsFail: ASK_GATEWAY,
+  noResponse: LIST_UNKNOWN,
+  unknown: LIST_UNKNOWN,
+  holds: { name: 'list', args: ['--state', 'held'] },
+};
+
+/** @param own - the command, if {@link COMMANDS} has none */
+function say(
+  account: Pick<LedgerObservation, 'platformId'> | undefined,
+  name: HeadlineName,
+  tone: Headline['tone'],
+  detail?: string,
+  own?: string,
+): Headline {
+  const [headline, runbook]: readonly [string, string?] = HEADLINES[name];
+  const first = COMMANDS[name];
+  const command = first && account ? formatCommand(first, account.platformId) : own;
   return {
     ...{ tone, headline, detail },
     ...(command !== undefined && { command }),
@@ -58,7 +90,7 @@ function say(name: keyof typeof HEADLINES, tone: Headline['tone'], detail?: stri
 
 /** The headline of a ledger that this version cannot read. */
 export function otherVersionHeadline({ message }: Error): Headline {
-  return say('otherVersion', 'bad', message);
+  return say(undefined, 'otherVersion', 'bad', message);
 }
 
 /** Longer than a slow response of the gateway. */
@@ -96,35 +128,39 @@ export interface HeadlineFacts {
 export function accountHeadline({ redis, ledger }: Observation, facts: HeadlineFacts = {}): Headline {
   if (redis.kind === 'unavailable') {
     const detail = `For ${formatDuration(redis.sinceMs)}: ${redis.reason}. Workers that cannot reach it either send nothing meanwhile, and nothing is lost: check that it runs, and REDIS_URL.`;
-    return say('redisDown', 'bad', detail);
+    return say(ledger, 'redisDown', 'bad', detail, 'payouts doctor');
   }
-  if (ledger === undefined) return say('checking', 'warn');
+  if (ledger === undefined) return say(ledger, 'checking', 'warn');
   const sender = findSender(ledger);
   for (const find of OBSTACLES) {
     const found = find(ledger, sender);
     if (found !== undefined) return found;
   }
   return (
-    describeSends(ledger) ??
-    describeQueries(sender, facts) ??
+    describeQueries(ledger, sender, facts) ??
     describeHeld(ledger, facts) ??
-    say('idle', 'good', 'Nothing waits to be sent now.')
+    say(ledger, 'idle', 'good', 'Nothing waits to be sent now.')
   );
 }
 
 /** A warning only: nothing waits to be sent. */
-function describeQueries(sender: ObservedWorker | undefined, { gateway }: HeadlineFacts): Headline | undefined {
+function describeQueries(
+  ledger: LedgerObservation,
+  sender: ObservedWorker | undefined,
+  { gateway }: HeadlineFacts,
+): Headline | undefined {
   if (sender?.pollError !== undefined) {
     const name = sender.pollErrorCode === GATEWAY_DOWN ? 'gatewayDown' : 'pollsFail';
-    return say(name, 'warn', `The last status poll failed: ${sender.pollError}.`);
+    return say(ledger, name, 'warn', `The last status poll failed: ${sender.pollError}.`);
   }
   if (gateway?.failure === undefined) return undefined;
   const name = gateway.failureCode === GATEWAY_DOWN ? 'gatewayDown' : 'queriesFail';
-  return say(name, 'warn', `The last query failed: ${gateway.failure}.`);
+  return say(ledger, name, 'warn', `The last query failed: ${gateway.failure}.`);
 }
 
 /** Never `good`: someone may wait for this money. */
-function describeHeld({ held, platformId }: LedgerObservation, facts: HeadlineFacts): Headline | undefined {
+function describeHeld(ledger: LedgerObservation, facts: HeadlineFacts): Headline | undefined {
+  const { held } = ledger;
   if (held === 0) return undefined;
   const { heldSums = [], gateway, firstHeld } = facts;
   const sums = heldSums.map(({ amount, paymentId }) => formatMoney(amount, paymentId, gateway?.currencies ?? []));
@@ -133,7 +169,7 @@ function describeHeld({ held, platformId }: LedgerObservation, facts: HeadlineFa
   const why =
     message === undefined ? '' : ` The first, ${rule === undefined ? '' : `by the rule ${rule}, `}because: ${message}`;
   const detail = `${formatCount(held, 'payout')}${money}, and nothing else waits to be sent.${why}`;
-  return say('holds', 'warn', detail, formatCommand({ name: 'list', args: ['--state', 'held'] }, platformId));
+  return say(ledger, 'holds', 'warn', detail);
 }
 
 export function findSender({ life, workers }: LedgerObservation): ObservedWorker | undefined {
@@ -141,63 +177,65 @@ export function findSender({ life, workers }: LedgerObservation): ObservedWorker
 }
 
 const OBSTACLES: readonly FindObstacle[] = [
-  function writeRefusal({ writeRefusal }) {
-    if (writeRefusal === undefined) return undefined;
-    return say('redisRefused', 'bad', `Redis refuses writes: ${writeRefusal.reason}. ${writeRefusal.action}`);
+  function writeRefusal(ledger) {
+    if (ledger.writeRefusal === undefined) return undefined;
+    const { reason, action } = ledger.writeRefusal;
+    return say(ledger, 'redisRefused', 'bad', `Redis refuses writes: ${reason}. ${action}`);
   },
-  function objections({ objections }) {
-    return objections === 0 ? undefined : say('mismatch', 'bad');
+  function objections(ledger) {
+    return ledger.objections === 0 ? undefined : say(ledger, 'mismatch', 'bad');
   },
-  function pause({ pausedReason }) {
-    return pausedReason === undefined ? undefined : say('paused', 'bad');
+  function pause(ledger) {
+    return ledger.pausedReason === undefined ? undefined : say(ledger, 'paused', 'bad');
   },
-  function noSender({ life, workers }) {
-    if (life.kind !== 'none') return undefined;
-    const standby = workers.find(({ silentMs }) => silentMs < WORKER_SILENT_AFTER_MS);
+  function noSender(ledger) {
+    if (ledger.life.kind !== 'none') return undefined;
+    const standby = ledger.workers.find(({ silentMs }) => silentMs < WORKER_SILENT_AFTER_MS);
     if (standby === undefined) {
-      return say('noWorker', 'bad', 'No worker process holds the sender lease: nothing is sent. Start one.', START);
+      return say(ledger, 'noWorker', 'bad', 'No worker process holds the sender lease: nothing is sent.', START);
     }
-    if (standby.reason !== undefined) return refusedBy(standby);
-    return say('noSender', 'warn', `${standby.name} stands by to take over.`);
+    if (standby.reason !== undefined) return refusedBy(ledger, standby);
+    return say(ledger, 'noSender', 'warn', `${standby.name} stands by to take over.`);
   },
-  function silent({ life, workers }, sender) {
+  function silent(ledger, sender) {
+    const { life, workers } = ledger;
     if (life.kind !== 'silent') return undefined;
     const problem = `No heartbeat for ${formatDuration(life.silentMs)}: it has ended or hangs, and nothing is sent.`;
-    const standby = workers.find(
-      ({ silentMs, reason, name }) =>
-        silentMs < WORKER_SILENT_AFTER_MS && reason === undefined && name !== sender?.name,
-    );
-    if (standby !== undefined) return say('silent', 'bad', `${problem} ${standby.name} stands by to take over.`);
-    const refusing = workers.find(({ silentMs, reason }) => silentMs < WORKER_SILENT_AFTER_MS && reason !== undefined);
-    if (refusing !== undefined) return refusedBy(refusing);
-    return say('silent', 'bad', `${problem} No standby is known: start a worker.`, START);
+    const others = workers.filter(({ silentMs, name }) => silentMs < WORKER_SILENT_AFTER_MS && name !== sender?.name);
+    const standby = others.find(({ reason }) => reason === undefined);
+    if (standby !== undefined) {
+      return say(ledger, 'silent', 'bad', `${problem} ${standby.name} stands by to take over.`);
+    }
+    const [refusing] = others;
+    if (refusing !== undefined) return refusedBy(ledger, refusing);
+    return say(ledger, 'silent', 'bad', `${problem} No standby is known.`, START);
   },
-  function refused(_, sender) {
-    return sender?.reason === undefined ? undefined : refusedBy(sender);
+  function refused(ledger, sender) {
+    return sender?.reason === undefined ? undefined : refusedBy(ledger, sender);
   },
-  function attempts({ wallNow }, sender) {
+  function attempts(ledger, sender) {
     const { lastError, lastErrorCode, failedAttempts = 1, nextRetryAt } = sender ?? {};
     if (lastError === undefined) return undefined;
-    const retry = nextRetryAt === undefined ? '' : ` Next try ${formatIn(nextRetryAt - wallNow)}.`;
+    const retry = nextRetryAt === undefined ? '' : ` Next try ${formatIn(nextRetryAt - ledger.wallNow)}.`;
     const isGateway = lastErrorCode === GATEWAY_DOWN;
     const attempts = failedAttempts === 1 ? 'The last attempt' : `The last ${failedAttempts} attempts`;
     const detail = `${attempts} ended before anything was sent: ${lastError}.${retry}`;
     const tone = isGateway && failedAttempts < FAILURES ? 'warn' : 'bad';
     const headline = lastErrorCode === JOURNAL_DISK ? 'disk' : isGateway ? 'gatewayDown' : 'sendsFail';
-    return say(headline, tone, detail);
+    return say(ledger, headline, tone, detail);
   },
-  function polls(_, sender) {
+  function polls(ledger, sender) {
     const { pollError, pollErrorCode, failedPolls = FAILURES } = sender ?? {};
     if (pollError === undefined || pollErrorCode !== GATEWAY_DOWN || failedPolls < FAILURES) return undefined;
     const polls = failedPolls === FAILURES ? 'The last status polls' : `The last ${failedPolls} status polls`;
-    return say('gatewayDown', 'bad', `${polls} failed: ${pollError}.`);
+    return say(ledger, 'gatewayDown', 'bad', `${polls} failed: ${pollError}.`);
   },
-  function unanswered({ wallNow }, sender) {
+  function unanswered(ledger, sender) {
     if (sender?.noResponse === undefined) return undefined;
-    const leftMs = (sender.holdOffUntil ?? 0) - wallNow;
+    const leftMs = (sender.holdOffUntil ?? 0) - ledger.wallNow;
     const next = leftMs > 0 ? ` The next send may begin ${formatIn(leftMs)}.` : '';
     const detail = `The last send had none that can be trusted, so its payout is unknown.${next}`;
-    return say('noResponse', 'bad', detail);
+    return say(ledger, 'noResponse', 'bad', detail);
   },
   function holdOff({ wallNow }, sender) {
     const leftMs = (sender?.holdOffUntil ?? 0) - wallNow;
@@ -205,26 +243,42 @@ const OBSTACLES: readonly FindObstacle[] = [
     const detail = 'The wait after a takeover: a request of the sender before may still be on its way.';
     return { tone: 'warn', headline: `First send ${formatIn(leftMs)}`, detail };
   },
+  function checking(ledger) {
+    return ledger.life.kind === 'checking'
+      ? say(ledger, 'checking', 'warn', 'Waiting for the next heartbeat.')
+      : undefined;
+  },
+  function slow(ledger) {
+    const idleMs = idleOf(ledger);
+    if (ledger.sending === 0 || idleMs <= RESPONSE_SLOW_MS) return undefined;
+    const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
+    return say(ledger, 'gatewaySlow', 'warn', detail);
+  },
+  function standsStill(ledger) {
+    const idleMs = idleOf(ledger);
+    if (ledger.due === 0 || idleMs < STANDS_STILL_AFTER_MS) return undefined;
+    const detail = `${formatCount(ledger.due, 'payout')} could be sent, but none was for ${formatDuration(idleMs)}.`;
+    return say(ledger, 'standsStill', 'bad', detail);
+  },
+  /** Others are sent, but these are money at risk. */
+  function unknown(ledger) {
+    if (ledger.unknown === 0) return undefined;
+    const detail = `${formatCount(ledger.unknown, 'payout')} may or may not have been sent, and only the gateway knows. Others are sent meanwhile.`;
+    return say(ledger, 'unknown', 'warn', detail);
+  },
+  function sending(ledger) {
+    return ledger.due + ledger.sending === 0 ? undefined : say(ledger, 'sending', 'good');
+  },
 ];
 
-function refusedBy({ name, reason = '', cause }: ObservedWorker): Headline {
+function refusedBy(ledger: LedgerObservation, { name, reason = '', cause }: ObservedWorker): Headline {
   const headline = cause === 'disk' ? 'disk' : cause === 'redis' ? 'redisRefused' : 'refused';
-  return say(headline, 'bad', `${name}: ${reason}`);
+  return say(ledger, headline, 'bad', `${name}: ${reason}`);
 }
 
-/** Undefined if nothing waits to be sent. */
-function describeSends(ledger: LedgerObservation): Headline | undefined {
-  const { life, due, sending, sinceSendMs, watchedMs, readyMs } = ledger;
-  if (life.kind === 'checking') return say('checking', 'warn', 'Waiting for the next heartbeat.');
-  const idleMs = Math.min(sinceSendMs ?? watchedMs, readyMs);
-  if (sending > 0 && idleMs > RESPONSE_SLOW_MS) {
-    const detail = `The gateway has not responded to the last send for ${formatDuration(idleMs)}.`;
-    return say('gatewaySlow', 'warn', detail);
-  }
-  if (due + sending === 0) return undefined;
-  if (idleMs < STANDS_STILL_AFTER_MS) return say('sending', 'good');
-  const detail = `${formatCount(due, 'payout')} could be sent, but none was for ${formatDuration(idleMs)}.`;
-  return say('standsStill', 'bad', detail, formatCommand({ name: 'doctor', args: [] }, ledger.platformId));
+/** How long a live sender with payouts to send has begun no send. */
+function idleOf({ sinceSendMs, watchedMs, readyMs }: LedgerObservation): number {
+  return Math.min(sinceSendMs ?? watchedMs, readyMs);
 }
 
 /** A near moment, such as `in 7 s`. @param ms - until then; a past one is now */

@@ -30,6 +30,7 @@ export interface LedgerObservation {
   readonly due: number;
   readonly sending: number;
   readonly held: number;
+  readonly unknown: number;
   /** Why Redis refuses writes, and what to do; only known without a live sender. */
   readonly writeRefusal?: WriteRefusal | undefined;
   /** Since the last begin of a send; undefined if none was seen while the account was polled. */
@@ -46,7 +47,10 @@ interface Look {
   readonly facts: LookFacts;
 }
 
-type LookFacts = Pick<LedgerObservation, 'pausedReason' | 'objections' | 'due' | 'sending' | 'held' | 'writeRefusal'>;
+type LookFacts = Pick<
+  LedgerObservation,
+  'pausedReason' | 'objections' | 'due' | 'sending' | 'held' | 'unknown' | 'writeRefusal'
+>;
 
 const LOOK_EVERY_MS = 400;
 
@@ -167,12 +171,13 @@ export class AccountPoller {
         .hlen(keys.objections)
         .zcard(keys.state('sending'))
         .zcard(keys.state('held'))
+        .zcard(keys.state('unknown'))
         .time(),
     );
     const [replies, due] = await Promise.all([reading, countDuePayouts(this.#connection, this.#queues)]);
-    const [sender, workers, paused, objections, sending, held, time] = replies as [
+    const [sender, workers, paused, objections, sending, held, unknown, time] = replies as [
       ...[Record<string, string>, Record<string, string>, string | null],
-      ...[number, number, number, [string | number, string | number]],
+      ...[number, number, number, number, [string | number, string | number]],
     ];
     const at = this.#clock.now();
     const redisNow = Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000);
@@ -182,7 +187,7 @@ export class AccountPoller {
     // Workers cannot report to a Redis that refuses writes: only this tells it from dead ones.
     const isAlive = this.#senderLife.life(at).kind === 'alive';
     const writeRefusal = isAlive ? undefined : await findRefusalOf(this.#connection.redis, keys.ledger);
-    const facts = { pausedReason: paused ?? undefined, objections, due, sending, held, writeRefusal };
+    const facts = { pausedReason: paused ?? undefined, objections, due, sending, held, unknown, writeRefusal };
     this.#noteReady(facts, at, redisNow);
     this.#last = { at, redisNow, facts };
   }

@@ -72,12 +72,13 @@ export async function readAccountSummary(account: AccountAccess, options: Advice
       return { platformId, ...accountHeadline(lost), advice: [], ledger: undefined };
     }
     const { stats, statistics, ...facts } = read;
-    const headline = accountHeadline(observation, facts);
+    const ledger = observation.ledger && withPast(observation.ledger, stats, statistics.lastSendAt);
+    const headline = accountHeadline({ redis: observation.redis, ledger }, facts);
     return {
       platformId,
       ...headline,
       advice: adviseAccount(stats, options),
-      ledger: observation.ledger && describeLedger(observation.ledger, { stats, statistics, headline }),
+      ledger: ledger && describeLedger(ledger, { stats, statistics, headline }),
     };
   } catch (error) {
     if (!(error instanceof UnsupportedFormatError)) throw error;
@@ -99,6 +100,17 @@ async function readFacts(connection: AccountAccess['ledger']['connection']) {
   if (found === undefined) return undefined;
   const [stats, statistics, gateway, held] = found;
   return { stats, statistics, gateway, heldSums: statistics.sums.held, firstHeld: held[0] };
+}
+
+/** A look of two seconds does not see how long a send has been open, or that none begins. */
+function withPast(
+  ledger: LedgerObservation,
+  { oldestAgeMs: { sending, queued } }: AccountStats,
+  lastSendAt: number | undefined,
+): LedgerObservation {
+  const sinceSendMs = sending ?? (lastSendAt === undefined ? undefined : Math.max(0, ledger.wallNow - lastSendAt));
+  if (ledger.sinceSendMs !== undefined || sinceSendMs === undefined) return ledger;
+  return { ...ledger, sinceSendMs, readyMs: Math.min(sinceSendMs, sending ?? queued ?? 0) };
 }
 
 function describeLedger(

@@ -60,7 +60,9 @@ it('names the currency where the gateway told its name', () => {
   const { text } = describeEvent(4242, event, 'rejected', PAYOUT, [
     { paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined },
   ]);
-  expect(text).toBe('Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone → docs/runbooks/rejected.md');
+  expect(text).toBe(
+    'Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone → docs/runbooks/rejected.md',
+  );
 });
 
 it('says of a payout that is held why, and that someone altered it', () => {

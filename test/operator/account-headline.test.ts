@@ -16,6 +16,7 @@ const LEDGER: LedgerObservation = {
   due: 5,
   sending: 0,
   held: 0,
+  unknown: 0,
   sinceSendMs: 900,
   watchedMs: 60_000,
   readyMs: 60_000,
@@ -50,6 +51,16 @@ describe('the pulse', () => {
     ['bad', 'Journal disk', { workers: [{ ...WORKER, lastError: 'ENOSPC', lastErrorCode: 'JOURNAL_UNAVAILABLE' }] }],
     ['bad', 'Journal disk', { workers: [{ ...WORKER, role: 'refused', reason: 'no answer', cause: 'disk' }] }],
     ['bad', 'Redis cannot be used', { workers: [{ ...WORKER, role: 'refused', reason: 'OOM', cause: 'redis' }] }],
+    [
+      'bad',
+      'Redis cannot be used',
+      { life: { kind: 'none' }, writeRefusal: { reason: 'it is full', action: 'Free it.' } },
+    ],
+    [
+      'bad',
+      'The worker refuses to send',
+      { life: { ...HOLDER, kind: 'silent', silentMs: 3_000 }, workers: [{ ...WORKER, role: 'refused', reason: 'x' }] },
+    ],
     ['bad', 'Sending fails', { workers: [{ ...WORKER, lastError: 'No connection to the gateway at x' }] }],
     ['good', 'Sending', { workers: [unpolled(1)] }],
     ['bad', 'Gateway down', { workers: [unpolled(2)] }],
@@ -61,6 +72,8 @@ describe('the pulse', () => {
     ['good', 'Sending', { sinceSendMs: 3_600_000, readyMs: 800 }],
     ['warn', 'Holds payouts', { due: 0, held: 2 }],
     ['good', 'Sending', { held: 2 }],
+    ['warn', 'Unknown payouts', { unknown: 2 }],
+    ['warn', 'Unknown payouts', { unknown: 2, due: 0 }],
     ['bad', 'Paused', { due: 0, held: 2, pausedReason: 'maintenance' }],
   ])('is %s: %s', (tone, headline, change) => {
     expect(judge(change)).toMatchObject({ tone, headline });
@@ -135,6 +148,7 @@ describe('the pulse', () => {
     const refusing = { ...WORKER, name: 'host:2', role: 'refused', reason: 'its journal was not adopted' };
     expect(judge({ life, workers: [WORKER, refusing] })).toEqual({
       ...{ tone: 'bad', headline: 'The worker refuses to send', detail: 'host:2: its journal was not adopted' },
+      command: 'payouts doctor --account 7',
       runbook: 'docs/runbooks/journal.md',
     });
   });

@@ -59,4 +59,4 @@ it('three days after an account moved, its late payments of before are not told 
     of(2, 'payouts_late_payments', `_x${MOVES_AT + 2} 1+0x${2 * THREE_DAYS}`),
   ];
   expect(await judgeAlerts(series, THREE_DAYS + MINUTES, [], [], THREE_DAYS + 10)).toBeUndefined();
-}, 60_000);
+}, 180_000);

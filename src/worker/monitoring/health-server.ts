@@ -142,9 +142,10 @@ function headlineOf({ platformId, status, work, details, redisIsUp }: AccountVie
     due,
     sending: stats.sending,
     held: stats.held,
+    unknown: stats.unknown,
     sinceSendMs,
     watchedMs: sinceSendMs,
-    readyMs: isSender ? Math.min(stats.oldestAgeMs.queued ?? 0, sinceSendMs) : 0,
+    readyMs: isSender ? Math.min(stats.oldestAgeMs.sending ?? stats.oldestAgeMs.queued ?? 0, sinceSendMs) : 0,
   };
   return accountHeadline({ redis: { kind: 'up' }, ledger }, { heldSums: [] });
 }

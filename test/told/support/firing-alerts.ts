@@ -20,9 +20,30 @@ export async function judgeAlerts(
   fromMinute = 0,
 ): Promise<string | undefined> {
   const total = MINUTES_BEFORE + minutes;
+  return judgeSeries(series, { everyS: 60, totalS: total * 60, expected, ignored, fromS: fromMinute * 60 });
+}
+
+export interface AlertQuestion {
+  /** Between two values of a series, and two evaluations. */
+  readonly everyS: number;
+  readonly totalS: number;
+  /** What fires before does not count. */
+  readonly fromS?: number;
+  readonly expected: readonly string[];
+  readonly ignored?: readonly string[];
+  /** @defaultValue docs/alerts.yml */
+  readonly rules?: string;
+}
+
+/** As {@link judgeAlerts}, of series in any step. */
+export async function judgeSeries(
+  series: readonly InputSeries[],
+  { everyS, totalS, fromS = 0, expected, ignored = [], rules }: AlertQuestion,
+): Promise<string | undefined> {
   const unexpected = ignored.filter((alertname) => !expected.includes(alertname)).join('|');
-  const expr = `max by (alertname) (max_over_time(ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${total + 1 - fromMinute}m]))`;
-  return evaluate(series, total, [[expr, expected.map((alertname) => [`{alertname="${alertname}"}`, 1])]]);
+  const expr = `max by (alertname) (max_over_time(ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${totalS + everyS - fromS}s]))`;
+  const expectation: Expectation = [expr, expected.map((alertname) => [`{alertname="${alertname}"}`, 1])];
+  return evaluate(series, { everyS, totalS, ...(rules !== undefined && { rules }) }, [expectation]);
 }
 
 /**
@@ -38,27 +59,27 @@ export async function firesThroughout(
     const expr = `count by (alertname) (count_over_time(ALERTS{alertstate="firing",alertname="${alertname}"}[${minutes + 1}m]) > ${minutes})`;
     return [expr, [[`{alertname="${alertname}"}`, 1]]];
   });
-  return evaluate(series, MINUTES_BEFORE + minutes, expectations);
+  return evaluate(series, { everyS: 60, totalS: (MINUTES_BEFORE + minutes) * 60 }, expectations);
 }
 
 type Expectation = readonly [expr: string, samples: readonly (readonly [labels: string, value: number])[]];
 
 async function evaluate(
   series: readonly InputSeries[],
-  total: number,
+  { everyS, totalS, rules = ALERTS_PATH }: Pick<AlertQuestion, 'everyS' | 'totalS' | 'rules'>,
   expectations: readonly Expectation[],
 ): Promise<string | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
   const path = join(dir, 'test.yml');
   const promql = expectations.map(([expr, samples]) => ({
     expr,
-    eval_time: `${total}m`,
+    eval_time: `${totalS}s`,
     exp_samples: samples.map(([labels, value]) => ({ labels, value })),
   }));
-  const tests = [{ interval: '1m', input_series: series, promql_expr_test: promql }];
+  const tests = [{ interval: `${everyS}s`, input_series: series, promql_expr_test: promql }];
   try {
     // JSON is YAML.
-    await writeFile(path, JSON.stringify({ rule_files: [ALERTS_PATH], evaluation_interval: '1m', tests }));
+    await writeFile(path, JSON.stringify({ rule_files: [rules], evaluation_interval: `${everyS}s`, tests }));
     return await runPromtool('test', 'rules', path);
   } finally {
     await rm(dir, { recursive: true, force: true });

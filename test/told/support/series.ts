@@ -65,7 +65,7 @@ export function extrapolate({ before, since, now }: Observation, minutes: number
 }
 
 /** A time as it is on the simulated clock. */
-function shift(sample: Sample | undefined, agoS: number): Sample | undefined {
+export function shift(sample: Sample | undefined, agoS: number): Sample | undefined {
   return sample && TIME.test(sample.name) ? { ...sample, value: sample.value - agoS } : sample;
 }
 
@@ -83,7 +83,7 @@ interface Sample {
 
 type Samples = ReadonlyMap<string, Sample>;
 
-function readSamples({ scrapes }: Snapshot): Samples {
+export function readSamples({ scrapes }: Snapshot): Samples {
   return new Map(scrapes.flatMap(({ instance, text }) => [...readText(instance, text)]));
 }
 

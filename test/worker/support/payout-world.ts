@@ -28,18 +28,18 @@ let nextPlatformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
 export interface PayoutWorldOptions {
   /** A Redis of one's own; without it the tests' common one serves, under a platformId of its own. */
   readonly redis?: Pick<LocalRedis, 'url'>;
-  readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>>;
+  readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>> & { readonly balance?: string };
 }
 
 export async function openWorld({
   redis,
-  sandbox: sandboxOptions = {},
+  sandbox: { balance, ...sandboxOptions } = {},
 }: PayoutWorldOptions = {}): Promise<PayoutWorld> {
   const platformId = (nextPlatformId += 1);
   const redisUrl = redis?.url ?? process.env['REDIS_URL'] ?? '';
   const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
   const sandbox = await startSandbox({
-    accounts: [{ platformId, secretKey: SECRET_KEY }],
+    accounts: [{ platformId, secretKey: SECRET_KEY, balance }],
     settleAfterMs: 300,
     ...sandboxOptions,
   });
