@@ -1,16 +1,53 @@
-/**
- * The API reference, docs/api.md, from the declarations and doc comments of everything that the package exports. The declarations
- * are those that users get (`tsc --declaration`), so what is private does not appear.
- */
+/** The API reference, docs/api.md, from the declarations and doc comments of everything that the package exports. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
-import { FieldLists, findUnexported, firstSentence, isPublic } from './api-fields.js';
+import { FieldLists, fieldsOf, findUnexported, firstSentence } from './api-fields.js';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-/** Where the declarations would be written; they stay in memory, at a path from where node_modules is found. */
-const DECLARATIONS = `${root}.declarations/`;
+
+const ERRORS = 'All extend `PayoutError`; [errors.md](errors.md) has their codes and meanings.';
+
+/** Types that applications meet as parts of others: one line each. */
+const NESTED = new Set([
+  'AccountConnectionOptions',
+  'AccountWorker',
+  'ActSignerOptions',
+  'AdoptedPayout',
+  'Adoption',
+  'AdoptionPlan',
+  'Approval',
+  'ApprovalDecision',
+  'DecidedPayout',
+  'DelayRange',
+  'EndpointName',
+  'FaultKind',
+  'GatewayCapabilities',
+  'HealthServer',
+  'IntentSignature',
+  'JournalPeer',
+  'KeyringFacts',
+  'KeyringKey',
+  'KnownJournal',
+  'MissingApprovals',
+  'MonitoredAccount',
+  'NumberRange',
+  'Objection',
+  'PaymentGroup',
+  'PolicyFacts',
+  'RedisRole',
+  'SandboxControls',
+  'SentOutcome',
+  'SignedApproval',
+  'SshKey',
+  'StatusGateway',
+  'StoredReceipt',
+  'StoredSignature',
+  'UnreadJournal',
+  'WatchedState',
+  'WithdrawConnection',
+]);
 
 export interface EntryPoint {
   /** As users import it, such as `payout-queue/sandbox`. */
@@ -22,8 +59,11 @@ export interface Export {
   readonly name: string;
   /** Its doc comment in Markdown; empty where there is none. */
   readonly comment: string;
-  /** Its fields, or else its declaration, in Markdown. */
+  /** Its fields, or else its signature or values, in Markdown. */
   readonly body: string;
+  readonly isError: boolean;
+  /** The names of its public fields and methods; empty for a function, a constant or a list of words. */
+  readonly fields: readonly string[];
   /** Types of ours that its signatures name and no entry point exports. */
   readonly unexported: readonly string[];
 }
@@ -40,51 +80,69 @@ export function readApi(): EntryPoint[] {
       : [{ name: manifest.name + path.slice(1), module: target.types.replace('./dist/', '').replace('.d.ts', '') }],
   );
   const sources = compileSources(entries.map(({ module }) => `${root}src/${module}.ts`));
-  const declarations = compileDeclarations(
-    sources,
-    entries.map(({ module }) => `${DECLARATIONS}${module}.d.ts`),
-  );
   const checker = sources.getTypeChecker();
   const found = entries.map(({ module }) => exportsOf(sources, `${root}src/${module}.ts`));
   const names = new Set(found.flat().map((symbol) => symbol.name));
   const fields = new FieldLists(checker);
-  return entries.map(({ name, module }, index) => {
-    const inSource = new Map(found[index]?.map((symbol) => [symbol.name, symbol]));
-    return {
-      name,
-      exports: exportsOf(declarations, `${DECLARATIONS}${module}.d.ts`).map((declared) => {
-        const symbol = inSource.get(declared.name);
-        if (symbol === undefined) throw new Error(`${declared.name} is not in the source of ${name}`);
-        return {
-          name: symbol.name,
-          comment: firstSentence(ts.displayPartsToString(declared.getDocumentationComment(undefined))),
-          body: fields.render(symbol) ?? renderDeclaration(declared, declarations.getTypeChecker()),
-          unexported: findUnexported(symbol, checker, names),
-        };
-      }),
-    };
-  });
+  // A field is explained at the first type that has it, which must not be one that gets a line only.
+  const inLine = (symbol: ts.Symbol): number => Number(NESTED.has(symbol.name));
+  return entries.map(({ name }, index) => ({
+    name,
+    exports: (found[index] ?? [])
+      .sort((a, b) => inLine(a) - inLine(b))
+      .map((symbol) => ({
+        name: symbol.name,
+        comment: firstSentence(ts.displayPartsToString(symbol.getDocumentationComment(undefined))),
+        body: fields.render(symbol),
+        isError: symbol.name.endsWith('Error'),
+        fields: fieldsOf(symbol, checker),
+        unexported: findUnexported(symbol, checker, names),
+      })),
+  }));
 }
 
 /** @returns the document as prettier formats it */
 export async function renderApiDoc(entries: readonly EntryPoint[]): Promise<string> {
-  const contents = entries.map(
-    ({ name, exports }) =>
-      `**${name}**: ${exports.map((each) => `[${each.name}](#${each.name.toLowerCase()})`).join(', ')}`,
-  );
-  const parts = entries.flatMap(({ name, exports }) => [
-    `## ${name}`,
-    ...exports.flatMap((each) => [`### ${each.name}`, ...(each.comment === '' ? [] : [each.comment]), each.body]),
-  ]);
+  const parts = entries.flatMap(({ name, exports }) => {
+    const errors = exports.filter((each) => each.isError);
+    const nested = exports.filter((each) => NESTED.has(each.name));
+    const main = exports.filter((each) => !each.isError && !NESTED.has(each.name));
+    return [
+      `## ${name}`,
+      ...main.flatMap((each) => [`### ${each.name}`, ...(isEvident(each) ? [] : [each.comment]), each.body]),
+      ...(errors.length === 0 ? [] : ['### Errors', ERRORS, errors.map(renderInLine).join('\n')]),
+      ...(nested.length === 0 ? [] : ['### Types within these', nested.map(renderInLine).join('\n')]),
+    ];
+  });
   const text = [
     '<!-- Made by `npm run docs` from the doc comments in src: change them there. -->',
     '# API reference',
-    'Every exported name. A type has its fields, one a line (`?`: optional; all are read-only); anything else its declaration. Comments are cut to their first sentence; your editor shows them whole.',
-    ...contents,
+    'Every exported name, with its fields (`?`: optional; all are read-only). Times are ISO 8601 in UTC, or milliseconds; amounts are decimal strings. Methods without a type return nothing, or a promise of it. A field without a type is a string. Your editor shows comments whole.',
     ...parts,
   ].join('\n\n');
   const path = `${root}docs/api.md`;
   return format(text, { ...(await resolveConfig(path)), filepath: path });
+}
+
+/** What options and states are for is in their names. */
+function isEvident({ name }: Export): boolean {
+  return name.endsWith('Options') || name.endsWith('State');
+}
+
+/** A line for a type that is seldom named: its fields without their meaning. */
+function renderInLine({ name, body }: Export): string {
+  const fields = body
+    .replace(/^One of:\n\n/, '')
+    .split('\n')
+    .filter((line) => line !== '');
+  const texts = fields.map((line) =>
+    line
+      .replace(/^- /, '')
+      .replace(/^(`[^`]*`): [^`].*$/, '$1')
+      .replace(/^(as in) \[(\w+)\]\(.*?\)/, '$1 $2'),
+  );
+  const isVariants = body.startsWith('One of:');
+  return `- **${name}**${texts.length === 0 ? '' : `: ${texts.join(isVariants ? ', or ' : ', ')}`}`;
 }
 
 function compileSources(rootNames: string[]): ts.Program {
@@ -92,26 +150,8 @@ function compileSources(rootNames: string[]): ts.Program {
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: rootNames }, ts.sys, root);
   return ts.createProgram(rootNames, {
     ...options,
-    noEmit: false,
-    noCheck: true,
     noErrorTruncation: true,
-    declaration: true,
-    emitDeclarationOnly: true,
-    rootDir: `${root}src`,
-    outDir: DECLARATIONS,
   });
-}
-
-function compileDeclarations(sources: ts.Program, rootNames: string[]): ts.Program {
-  const files = new Map<string, string>();
-  sources.emit(undefined, (path, text) => files.set(path, text));
-  const options = { ...sources.getCompilerOptions(), noEmit: true };
-  const host = ts.createCompilerHost(options);
-  const { sys } = ts;
-  host.fileExists = (path) => files.has(path) || sys.fileExists(path);
-  host.readFile = (path) => files.get(path) ?? sys.readFile(path);
-  delete host.directoryExists;
-  return ts.createProgram(rootNames, options, host);
 }
 
 function exportsOf(program: ts.Program, path: string): ts.Symbol[] {
@@ -122,56 +162,4 @@ function exportsOf(program: ts.Program, path: string): ts.Symbol[] {
   return checker
     .getExportsOfModule(module)
     .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol));
-}
-
-function renderDeclaration(symbol: ts.Symbol, checker: ts.TypeChecker): string {
-  const [found] = symbol.declarations ?? [];
-  if (found === undefined) throw new Error(`${symbol.name} has no declaration`);
-  const node = ts.isVariableDeclaration(found) ? found.parent.parent : found;
-  return `\`\`\`ts\n${shortenComments(withoutPrivate(declare(node, checker)))}\n\`\`\``;
-}
-
-/** The text of a declaration. A class that extends one of the same name, which users do not get, is shown with its members. */
-function declare(node: ts.Node, checker: ts.TypeChecker): string {
-  if (!ts.isClassDeclaration(node)) return node.getText();
-  const base = findNamesake(node, checker);
-  const { heritageClauses: [clause] = [], members } = node;
-  const own = new Set(members.map(nameOf));
-  const inherited = [...(base?.members ?? [])].filter((member) => !own.has(nameOf(member)));
-  const all = [...members, ...inherited].filter(isPublic).map((member) => member.getFullText());
-  const head = node.getText().split('{', 1)[0] ?? '';
-  const above = base?.heritageClauses?.map((each) => ` ${each.getText()}`).join('') ?? '';
-  return `${base ? head.replace(` ${clause?.getText() ?? ''}`, above) : head}{${all.join('')}\n}`;
-}
-
-function findNamesake(node: ts.ClassDeclaration, checker: ts.TypeChecker): ts.ClassDeclaration | undefined {
-  const extended = node.heritageClauses?.[0]?.types[0];
-  const found = extended && checker.getTypeAtLocation(extended).symbol.declarations?.[0];
-  return found && ts.isClassDeclaration(found) && found.name?.text === node.name?.text ? found : undefined;
-}
-
-function nameOf(member: ts.ClassElement): string {
-  return member.name?.getText() ?? ts.SyntaxKind[member.kind];
-}
-
-/** Each comment of a member becomes one line: its first sentence, its default, and the errors thrown. */
-function shortenComments(declaration: string): string {
-  return declaration.replace(/\/\*\*(.*?)\*\//gs, (_, inner: string) => {
-    const [about = '', ...tags] = inner
-      .replace(/\n\s*\*/g, '\n')
-      .split(/(?=@(?:param|returns|throws|example|defaultValue|see)\b)/);
-    const kept = tags.filter((tag) => tag.startsWith('@defaultValue')).map((tag) => tag.replace(/\s+/g, ' ').trim());
-    const thrown = tags.filter((tag) => tag.startsWith('@throws')).flatMap((tag) => tag.match(/\b\w+Error\b/g) ?? []);
-    const errors = thrown.length > 0 ? [`@throws ${[...new Set(thrown)].join(', ')}`] : [];
-    const parts = [firstSentence(about), ...kept, ...errors].filter((part) => part !== '');
-    return parts.length === 0 ? '' : `/** ${parts.join(' ')} */`;
-  });
-}
-
-function withoutPrivate(declaration: string): string {
-  return declaration
-    .replace(/^export (declare )?/, '')
-    .split('\n')
-    .filter((line) => !/^\s+(#private|private .*);$/.test(line))
-    .join('\n');
 }

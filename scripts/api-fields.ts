@@ -4,7 +4,15 @@ import ts from 'typescript';
 
 const SOURCES = fileURLToPath(new URL('../src/', import.meta.url));
 
-/** The fields of exported types in Markdown. A field that an earlier type had with the same meaning is not explained again. */
+/** A longer first sentence is cut to its first clause. */
+const MOST_WORDS = 9;
+
+/** The files whose rows docs/configuration.md describes. */
+const SETTINGS = /\/src\/base\/(?:account-)?settings\.ts$/;
+
+const { TypeFormatFlags: Flags } = ts;
+
+/** What an export looks like to its users, in Markdown. A field is explained once, at the first type that has it. */
 export class FieldLists {
   readonly #checker: ts.TypeChecker;
   /** The first type that had a field, by the field's declaration. */
@@ -14,66 +22,125 @@ export class FieldLists {
     this.#checker = checker;
   }
 
-  /** @returns undefined if the symbol is no type with fields */
-  render(symbol: ts.Symbol): string | undefined {
-    if ((symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) === 0) return undefined;
+  render(symbol: ts.Symbol): string {
+    if (symbol.flags & ts.SymbolFlags.Class) return this.#class(symbol);
+    if ((symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) === 0) return this.#value(symbol);
     const type = this.#checker.getDeclaredTypeOfSymbol(symbol);
     const variants = type.isUnion() ? type.types : [type];
     if (variants.every(hasFields)) {
       return variants.length === 1
-        ? this.#list(symbol.name, type)
-        : `One of:\n\n${variants.map((each) => `- ${this.#inline(each)}`).join('\n')}`;
+        ? this.#list(symbol.name, publicFields(type))
+        : `One of:\n\n${variants.map((each) => `- ${this.#inline(publicFields(each))}`).join('\n')}`;
     }
-    const { TypeFormatFlags: flags } = ts;
-    const text = this.#checker.typeToString(type, undefined, flags.InTypeAlias | flags.NoTruncation);
-    return `\`\`\`ts\ntype ${symbol.name} = ${text};\n\`\`\``;
+    if (variants.every((each) => each.isStringLiteral()))
+      return `One of ${variants.map((each) => `\`'${each.value}'\``).join(', ')}.`;
+    return `\`${this.#checker.typeToString(type, undefined, Flags.InTypeAlias | Flags.NoTruncation)}\``;
   }
 
-  #list(owner: string, type: ts.Type): string {
-    const repeated = new Map<string, string[]>();
+  #class(symbol: ts.Symbol): string {
+    const type = this.#checker.getTypeOfSymbol(symbol);
+    const instance = this.#checker.getDeclaredTypeOfSymbol(symbol);
+    const members = [...publicFields(type), ...publicFields(instance)].filter(
+      ({ name, declarations = [] }) =>
+        declarations.every(isInSource) && !(isError(instance) && name === 'code' && symbol.name !== 'PayoutError'),
+    );
+    const [made] = type.getConstructSignatures();
+    const isHidden = isError(instance) || made?.declaration === undefined || !isPublic(made.declaration);
+    const start = isHidden ? [] : [`- \`new ${symbol.name}(${this.#parameters(made)})\``];
+    return [...start, this.#list(symbol.name, members)].filter((line) => line !== '').join('\n');
+  }
+
+  /** A function, or a constant: of one with texts of its own, their names. */
+  #value(symbol: ts.Symbol): string {
+    const type = this.#checker.getTypeOfSymbol(symbol);
+    const [call] = type.getCallSignatures();
+    if (call) return `\`${symbol.name}${this.#call(call)}\``;
+    const texts = publicFields(type).map((field) => [field.name, this.#checker.getTypeOfSymbol(field)] as const);
+    if (texts.length > 0 && texts.every(([, each]) => each.isStringLiteral()))
+      return `A text for each of ${texts.map(([name]) => `\`${name}\``).join(', ')}.`;
+    const [declaration] = symbol.declarations ?? [];
+    const written = declaration && ts.isVariableDeclaration(declaration) ? declaration.type?.getText() : undefined;
+    return `\`${symbol.name}: ${oneLine(written ?? this.#checker.typeToString(type))}\``;
+  }
+
+  #list(owner: string, fields: readonly ts.Symbol[]): string {
+    const elsewhere = new Map<string, string[]>();
     const lines: string[] = [];
-    for (const field of publicFields(type)) {
+    const evident: string[] = [];
+    for (const field of fields) {
       const declaration = field.declarations?.find(isInSource);
       const first = declaration && this.#firstOwners.get(declaration);
-      if (declaration && first === undefined) this.#firstOwners.set(declaration, owner);
-      const text = `\`${this.#signature(field)}\``;
+      const isSetting = declaration !== undefined && SETTINGS.test(declaration.getSourceFile().fileName);
+      const home = isSetting
+        ? 'described in [configuration.md](configuration.md)'
+        : first && `as in [${first}](#${first.toLowerCase()})`;
       const comment = this.#comment(field);
-      if (first !== undefined) repeated.set(first, [...(repeated.get(first) ?? []), text]);
-      else lines.push(`- ${text}${comment === '' ? '' : `: ${comment}`}`);
+      if (declaration && first === undefined) this.#firstOwners.set(declaration, owner);
+      if (home) elsewhere.set(home, [...(elsewhere.get(home) ?? []), `\`${nameOf(field)}\``]);
+      else if (comment === '') evident.push(`\`${this.#signature(field)}\``);
+      else lines.push(`- \`${this.#signature(field)}\`: ${comment}`);
     }
-    for (const [first, texts] of repeated)
-      lines.push(`- as in [${first}](#${first.toLowerCase()}): ${texts.join(', ')}`);
+    if (evident.length > 0) lines.push(`- ${evident.join(', ')}`);
+    for (const [home, names] of elsewhere) lines.push(`- ${home}: ${names.join(', ')}`);
     return lines.join('\n');
   }
 
-  #inline(type: ts.Type): string {
-    const fields = publicFields(type).map((field) => {
-      const comment = this.#comment(field);
-      return `\`${this.#signature(field)}\`${comment === '' ? '' : ` (${comment.replace(/\.$/, '')})`}`;
-    });
-    return fields.join(', ');
+  #inline(fields: readonly ts.Symbol[]): string {
+    return fields.map((field) => `\`${this.#signature(field)}\``).join(', ');
   }
 
   #signature(field: ts.Symbol): string {
-    const isOptional = (field.flags & ts.SymbolFlags.Optional) !== 0;
-    const name = `${field.name}${isOptional ? '?' : ''}`;
     const [declaration] = field.declarations ?? [];
-    if (declaration && ts.isMethodSignature(declaration)) return oneLine(declaration.getText().replace(/;$/, ''));
-    if (declaration && ts.isPropertySignature(declaration) && declaration.type) {
-      const text = oneLine(declaration.type.getText());
-      return `${name}: ${isOptional ? text.replace(/ \| undefined$/, '').replace(/^\((.*)\)$/, '$1') : text}`;
-    }
-    const whole = this.#checker.getTypeOfSymbol(field);
-    const given = isOptional ? this.#checker.getNonNullableType(whole) : whole;
-    return `${name}: ${oneLine(this.#checker.typeToString(given, undefined, ts.TypeFormatFlags.NoTruncation))}`;
+    const [call] = this.#checker.getTypeOfSymbol(field).getCallSignatures();
+    if (call && declaration && (ts.isMethodSignature(declaration) || ts.isMethodDeclaration(declaration)))
+      return `${field.name}${this.#call(call)}`;
+    const type = this.#fieldType(field);
+    return type === 'string' ? nameOf(field) : `${nameOf(field)}: ${type}`;
   }
 
+  #fieldType(field: ts.Symbol): string {
+    const isOptional = (field.flags & ts.SymbolFlags.Optional) !== 0;
+    const [declaration] = field.declarations ?? [];
+    if (declaration && ts.isPropertySignature(declaration) && declaration.type) {
+      const text = oneLine(declaration.type.getText());
+      return isOptional ? text.replace(/ \| undefined$/, '').replace(/^\((.*)\)$/, '$1') : text;
+    }
+    if (declaration && ts.isGetAccessor(declaration) && declaration.type) return oneLine(declaration.type.getText());
+    const whole = this.#checker.getTypeOfSymbol(field);
+    const given = isOptional ? this.#checker.getNonNullableType(whole) : whole;
+    return oneLine(this.#checker.typeToString(given, undefined, Flags.NoTruncation));
+  }
+
+  /** Names and types of the parameters, and what is returned unless it is nothing. */
+  #call(signature: ts.Signature): string {
+    const written = (signature.declaration as ts.SignatureDeclaration | undefined)?.type?.getText();
+    const returned = oneLine(
+      written ?? this.#checker.typeToString(signature.getReturnType(), undefined, Flags.NoTruncation),
+    );
+    return `(${this.#parameters(signature)})${/^(Promise<)?void>?$/.test(returned) ? '' : `: ${returned}`}`;
+  }
+
+  #parameters({ parameters }: ts.Signature): string {
+    return parameters
+      .map(({ valueDeclaration: declaration }) => {
+        if (declaration === undefined || !ts.isParameter(declaration)) return '';
+        const isOptional = declaration.questionToken !== undefined || declaration.initializer !== undefined;
+        const name = ts.isIdentifier(declaration.name) ? declaration.name.text : 'options';
+        const text = oneLine(declaration.type?.getText() ?? 'string').replaceAll(/\?: ([^;]+?) \| undefined/g, '?: $1');
+        return `${name}${isOptional ? '?' : ''}: ${text.replace(/;(?= \})/, '')}`;
+      })
+      .join(', ');
+  }
+
+  /** Its first clause, its default in a few words unless it is none, and the errors that it throws. */
   #comment(field: ts.Symbol): string {
-    const about = firstSentence(ts.displayPartsToString(field.getDocumentationComment(this.#checker)));
+    const about = firstClause(ts.displayPartsToString(field.getDocumentationComment(this.#checker)));
     const tags = field
       .getJsDocTags(this.#checker)
       .map(({ name, text }) => ({ name, text: ts.displayPartsToString(text) }));
-    const standard = tags.filter(({ name }) => name === 'defaultValue').map(({ text }) => `Default: ${oneLine(text)}.`);
+    const standard = tags
+      .filter(({ name, text }) => name === 'defaultValue' && !/^(?:none\b|no |nothing|a silent|the machine)/.test(text))
+      .map(({ text }) => `Default: ${oneLine(text).split(/[:,] /, 1).join('')}.`);
     const errors = tags
       .filter(({ name }) => name === 'throws')
       .flatMap(({ text }) => text.match(/\b\w+Error\b/g) ?? []);
@@ -120,6 +187,21 @@ function signaturesOf(symbol: ts.Symbol, checker: ts.TypeChecker): readonly ts.N
   return variants.flatMap(publicFields).flatMap(({ declarations: own = [] }) => own);
 }
 
+/** The names of what an exported class or type has: of a union, in each of its variants. */
+export function fieldsOf(symbol: ts.Symbol, checker: ts.TypeChecker): string[] {
+  const { Class, Interface, TypeAlias } = ts.SymbolFlags;
+  if ((symbol.flags & (Class | Interface | TypeAlias)) === 0) return [];
+  const type = checker.getDeclaredTypeOfSymbol(symbol);
+  const own = (type.isUnion() ? type.types : [type]).filter(hasFields).flatMap(publicFields);
+  const ours = own.filter(({ declarations = [] }) => !declarations.every(isOfLanguage));
+  return [...new Set(ours.map(({ name }) => name))];
+}
+
+/** Such as the `stack` of an error. */
+function isOfLanguage(declaration: ts.Declaration): boolean {
+  return /\/node_modules\/(?:typescript|@types)\//.test(declaration.getSourceFile().fileName);
+}
+
 function isOurs({ flags, declarations = [] }: ts.Symbol): boolean {
   const isType = (flags & ts.SymbolFlags.TypeParameter) === 0;
   return isType && declarations.some(isInSource);
@@ -127,6 +209,15 @@ function isOurs({ flags, declarations = [] }: ts.Symbol): boolean {
 
 function isInSource(declaration: ts.Declaration): boolean {
   return declaration.getSourceFile().fileName.startsWith(SOURCES);
+}
+
+function isError(type: ts.Type): boolean {
+  return type.symbol.name === 'Error' || (type.getBaseTypes() ?? []).some(isError);
+}
+
+/** As a user writes it: `name?` for what may be left out. */
+function nameOf({ name, flags }: ts.Symbol): string {
+  return `${name}${flags & ts.SymbolFlags.Optional ? '?' : ''}`;
 }
 
 function hasFields(type: ts.Type): boolean {
@@ -147,7 +238,10 @@ function isForeign({ symbol }: ts.Type): boolean {
 function publicFields(type: ts.Type): ts.Symbol[] {
   return type
     .getProperties()
-    .filter(({ name, declarations = [] }) => name !== 'prototype' && declarations.every(isPublic));
+    .filter(
+      ({ name, declarations = [] }) =>
+        name !== 'prototype' && !name.startsWith('__@asyncDispose') && declarations.every(isPublic),
+    );
 }
 
 /** Whether users of the package should know a member: neither private nor protected, nor marked `@internal`. */
@@ -164,11 +258,21 @@ export function firstSentence(comment: string): string {
   return (/^.+?[.:?](?=\s+[A-Z`]|$)/.exec(text)?.[0] ?? text).replace(/:$/, '.');
 }
 
+/** The first sentence, of a long one the part before its colon or semicolon, without the form of dates, which the page states once. */
+export function firstClause(comment: string): string {
+  const sentence = firstSentence(comment)
+    .replace(/^ISO 8601, UTC(?:: |.*)/, '')
+    .replace(/^[a-z]/, (first) => first.toUpperCase());
+  return sentence.split(' ').length > MOST_WORDS
+    ? sentence.replace(/^((?:`[^`]*`|\([^)]*\)|[^`(])*?)[;:] .*/, '$1.')
+    : sentence;
+}
+
 /** Without line breaks, comments, `readonly`, and the separators before closing brackets. */
 function oneLine(text: string): string {
   return text
     .replace(/\/\*.*?\*\//gs, '')
-    .replace(/\breadonly (?!\w+\[\]|[\w<>.]+\[\])/g, '')
+    .replace(/\breadonly /g, '')
     .replace(/\s+/g, ' ')
     .replace(/[,;]? ([)}])/g, ' $1')
     .replace(/\( /g, '(')

@@ -20,20 +20,13 @@ export function renderSettingsDoc(): string {
 
 # Configuration
 
-The \`payouts\` command takes every setting from the environment. Every problem is reported at once, with the variable, the
-rule and the value (never a secret). An empty variable counts as not set. Of a secret, \`…_FILE\` names a file that holds
-the value; such variables are marked with an asterisk. \`payouts doctor\` checks the settings of a worker. It and the worker warn of
-a variable that is probably misspelt.
-
-A program passes the same settings as options: \`AccountOptions\` and \`PayoutWorkerOptions\` have the names of the column
-"option", the same rules and the same defaults (\`journalDir\` has none there). An unknown option is refused, and a wrong one. Keys have options of their own, named in their rows.
+The \`payouts\` command reads the environment; an empty variable counts as not set. For a variable with an asterisk, \`…_FILE\` names a file that holds the value. \`payouts doctor\` checks the settings. A program passes the same settings as options, named in brackets, with the same rules and defaults (\`journalDir\` has none).
 
 ${sections.join('\n\n')}
 
 ## Several accounts
 
-\`PAYOUT_ACCOUNTS_FILE\` names a JSON file. Each account has its own sender, queues, journal and pause, so trouble with one
-does not slow another. What an account does not set comes from the environment.
+\`PAYOUT_ACCOUNTS_FILE\` names a JSON file. Each account has its own sender, queues, journal and pause. What an account does not set comes from the environment.
 
 \`\`\`json
 [
@@ -42,17 +35,13 @@ does not slow another. What an account does not set comes from the environment.
 ]
 \`\`\`
 
-Commands for operators work on one account: the only one of the file, that of \`GATEWAY_PLATFORM_ID\`, or that of \`--account ID\`.
-\`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file, or with \`--account ID\` that one. Workers with the same file share its accounts out
-([deploy.md](deploy.md#several-processes)).
+Commands for operators work on one account (\`--account ID\`). \`payouts worker\`, \`dashboard\`, \`notify\` and \`doctor\` serve all of the file. Workers with the same file [share](deploy.md#several-processes) its accounts.
 
-\`secretKeyFile\` is relative to the accounts file. So is \`signingKeyFile\`, which an account has together with \`signingKeyName\`, in
-place of \`PAYOUT_SIGNING_KEY_FILE\` and \`PAYOUT_SIGNING_KEY_NAME\`, and so is \`policyFile\`: a policy names its account, so each
-account has one of its own. An account may set each of these:
-
-${Object.keys(ACCOUNT_SETTINGS)
-  .map((name) => `- \`${name}\``)
-  .join('\n')}
+Paths are relative to the accounts file. An account may set \`secretKeyFile\`, \`signingKeyFile\` with \`signingKeyName\`, and ${Object.keys(
+    ACCOUNT_SETTINGS,
+  )
+    .map((name) => `\`${name}\``)
+    .join(', ')}. Each account needs a policy of its own.
 `;
 }
 
@@ -81,12 +70,10 @@ function exampleLines(row: Setting): string {
 function renderTable(rows: typeof ROWS, comments: ReadonlyMap<string, string>): string {
   const commandOnly: SettingTable = COMMAND_SETTINGS;
   return markdownTable(
-    ['variable', 'option', 'default', 'allowed', 'what it does'],
+    ['variable (option)', 'default; allowed', 'what it does'],
     rows.map(([name, row]) => [
-      `\`${row.variable}\`${row.secret ? ' \\*' : ''}`,
-      name in commandOnly ? '' : `\`${name}\``,
-      describeDefault(row),
-      describeRule(row.rule),
+      `\`${row.variable}\`${row.secret ? ' \\*' : ''}${name in commandOnly ? '' : ` (\`${name}\`)`}`,
+      [describeDefault(row), describeRule(row.rule)].filter((text) => text !== '').join('; '),
       comments.get(name) ?? '',
     ]),
   );

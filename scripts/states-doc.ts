@@ -1,12 +1,5 @@
 import { markdownTable as table } from './markdown-table.js';
-import {
-  FINAL_STATES,
-  PAYOUT_STATES,
-  STATE_MEANING,
-  STATES_WITH_JOB,
-  TRANSITIONS,
-  waitsFor,
-} from '../src/ledger/states.js';
+import { FINAL_STATES, PAYOUT_STATES, STATE_MEANING, TRANSITIONS, waitsFor } from '../src/ledger/states.js';
 
 /** The text of docs/states.md, made from the tables in src/ledger/states.ts and transitions.ts, so that they cannot differ. */
 export function renderStatesDoc(): string {
@@ -14,26 +7,17 @@ export function renderStatesDoc(): string {
 
 # The states of a payout
 
-Every change is one script in Redis that checks the state before, so a transition that is not in the table below cannot happen.
-\`unknown\` is never left automatically, except by the attempt's own late response, which its sender or the journal still has: sending again could pay twice.
-What an adoption brings back that Redis forgot altogether begins as \`unknown\`, \`in_progress\` or \`rejected\`, as the journal says.
+Every change is one script in Redis that checks the state before, so no other transition can happen. Only the attempt's own late response leaves \`unknown\` automatically, because sending again could pay twice.
+A payout that Redis forgot altogether comes back from an adoption as \`unknown\`, \`in_progress\` or \`rejected\`, as the journal says.
 
 ${table(
-  ['state', 'meaning', 'waits for', 'needs a job'],
-  PAYOUT_STATES.map((state) => [
-    `\`${state}\``,
-    STATE_MEANING[state],
-    waitsFor(state) ?? 'nobody',
-    STATES_WITH_JOB.some((withJob) => withJob === state) ? 'yes' : 'no',
-  ]),
+  ['state', 'meaning', 'waits for'],
+  PAYOUT_STATES.map((state) => [`\`${state}\``, STATE_MEANING[state], waitsFor(state) ?? 'nobody']),
 )}
 
 ## Transitions
 
-${table(
-  ['from', 'to', 'when'],
-  TRANSITIONS.map(({ from, to, when }) => [`\`${from}\``, `\`${to}\``, when]),
-)}
+${table(['from', 'to', 'when'], transitions())}
 
 ## Diagram
 
@@ -46,11 +30,24 @@ ${diagram().join('\n')}
 `;
 }
 
+/** One row for the states that are left for the same state and reason. */
+function transitions(): string[][] {
+  const rows = new Map<string, string[]>();
+  for (const { from, to, when } of TRANSITIONS) {
+    const key = `${to} ${when}`;
+    rows.set(key, [...(rows.get(key) ?? []), `\`${from}\``]);
+  }
+  return [...rows].map(([key, from]) => {
+    const [to = '', ...when] = key.split(' ');
+    return [from.join(', '), `\`${to}\``, when.join(' ')];
+  });
+}
+
 function diagram(): string[] {
   const normal = TRANSITIONS.filter(({ isExceptional }) => !isExceptional);
   return [
-    '    [*] --> queued: enqueue',
-    ...normal.map(({ from, to, when }) => `    ${from} --> ${to}: ${when}`),
+    '    [*] --> queued',
+    ...normal.map(({ from, to }) => `    ${from} --> ${to}`),
     ...FINAL_STATES.map((state) => `    ${state} --> [*]`),
   ];
 }

@@ -65,7 +65,7 @@ async function* readBackwards(path: string, onDamage: ReadOptions['onDamage']): 
     const { members, strayBytes } = await listMembers(file);
     if (strayBytes > 0) {
       onDamage(
-        `${path} has ${strayBytes} bytes that make no sense: a worker ended while it wrote them, and the payouts of them are still in Redis or in another place. Where the file is a copy, it is not whole`,
+        `${path} has ${strayBytes} bytes that make no sense: a worker ended while it wrote them. Their payouts are still in Redis, or in another file. If this file is a copy, it is not whole`,
       );
     }
     for (const member of members.toReversed()) {

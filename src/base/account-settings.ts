@@ -126,8 +126,7 @@ export const ACCOUNT_SETTINGS = {
     unit: 'ms',
   },
   /**
-   * Does nothing any more; the worker says so at its start. It reports a balance that falls without a payout that explains
-   * it, and pauses nothing. The next release refuses the setting.
+   * Does nothing any more; the next release refuses it.
    */
   pauseOnUnexplainedDrop: {
     section: 'control',
@@ -152,14 +151,14 @@ export const ACCOUNT_SETTINGS = {
     unit: 'days',
     absent: 'keep every payout',
   },
-  /** The environment. Every signature names it, and a worker rejects any other. If the gateway's host name changes, set this to the former value. 1 to 200 printable ASCII characters without spaces; a short one takes less memory in Redis. */
+  /** The environment. Every signature names it, and a worker rejects any other. If the gateway's host name changes, set this to the former value. 1 to 200 printable ASCII characters without spaces. */
   audience: {
     section: 'control',
     variable: 'PAYOUT_AUDIENCE',
     rule: audienceField,
     absent: '`GATEWAY_BASE_URL#GATEWAY_PLATFORM_ID`',
   },
-  /** The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). Only root and the process's user may have write access to it, the lists beside it, and their folders. In an accounts file its path is relative to that file. */
+  /** The policy, YAML: what may leave the account, see [control.md](control.md#the-policy). */
   policyFile: {
     section: 'control',
     variable: 'PAYOUT_POLICY_FILE',

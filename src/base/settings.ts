@@ -90,7 +90,7 @@ export const WORKER_COMMAND_SETTINGS = {
 } as const satisfies SettingTable;
 
 const SECRET_SETTINGS = {
-  /** Accepts secret files whatever their owner and mode. Otherwise a file is refused if every user of the machine can read it, or if others than root and the process's user can write it, as `ssh` does. The image sets it, because Kubernetes and compose mount secrets this way, and a container has no other users. */
+  /** Accepts secret files whatever their owner and mode. Otherwise a file is refused if every user can read it, or others than root and the process's user can write it. The image sets it, because a container has no other users. */
   allowReadableSecrets: {
     section: 'account',
     variable: 'ALLOW_READABLE_SECRETS',
@@ -129,14 +129,14 @@ export const CONTROL_SETTINGS = {
     rule: keyNameField,
     absent: 'payouts are not signed',
   },
-  /** The keyring, YAML or JSON: the public keys whose signatures count. Only root and the process's user may have write access to it and its folder. With it, a worker sends only signed payouts, and commands that send again need an operator's key (`--key`, `--ssh-key`). The dashboard then shows whose signatures count, and takes approvals. Option `keysFile` of `createPayoutWorker`, `PayoutProducer` and `createDashboard`. */
+  /** The keyring, YAML or JSON: the public keys whose signatures count. With it, a worker sends only signed payouts, and commands that send again need an operator's key. The dashboard then takes approvals. Option `keysFile` of `createPayoutWorker`, `PayoutProducer` and `createDashboard`. See [control.md](control.md). */
   keysFile: {
     section: 'control',
     variable: 'PAYOUT_KEYS_FILE',
     rule: text,
     absent: 'nothing is verified',
   },
-  /** Until this time, such as `2030-01-31T09:00:00Z`, signatures without an environment count, as versions before `PAYOUT_AUDIENCE` made them. Anyone who can write to Redis can bring one from another environment. */
+  /** Until this time, such as `2030-01-31T09:00:00Z`, signatures of earlier versions count, which name no environment. */
   acceptUnboundUntil: {
     section: 'control',
     variable: 'PAYOUT_ACCEPT_UNBOUND_UNTIL',
@@ -228,7 +228,7 @@ export const DASHBOARD_SETTINGS = {
     absent: 'none is asked for, on loopback only',
     example: './secrets/dashboard-password.txt',
   },
-  /** Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks such as `10.0.0.0/8`, or `loopback`. Without it, all users behind a proxy wait after one user's wrong passwords. */
+  /** Proxies in front of the dashboard whose `X-Forwarded-For` names the client, separated by commas: addresses, networks such as `10.0.0.0/8`, or `loopback`. Without it, all users behind a proxy count as one. */
   dashboardTrustedProxies: {
     section: 'serving',
     variable: 'DASHBOARD_TRUSTED_PROXIES',

@@ -138,9 +138,9 @@ export interface JudgedSend {
  */
 export interface IntentProof {
   readonly signature: string;
-  /** Undefined where it names none. */
+  /** Undefined if it names none. */
   readonly audience?: string | undefined;
-  /** The times as they were signed, where that is not how `toISOString` writes them. */
+  /** The times as they were signed, if `toISOString` writes them otherwise. */
   readonly issuedAt?: string | undefined;
   readonly expiresAt?: string | undefined;
   /** SHA-256, hexadecimal. */

@@ -19,11 +19,11 @@ export interface IntentSignature {
   readonly expiresAt: string;
   /** The person on whose request the producer signed. */
   readonly requestedBy?: string | undefined;
-  /** The environment for which it is signed; undefined where an earlier version signed it. */
+  /** The environment for which it is signed; undefined if an earlier version signed it. */
   readonly audience?: string | undefined;
 }
 
-/** What is wrong with a signature where someone altered or forged something; other faults come about in good faith too. */
+/** What is wrong with a signature if someone altered or forged something; other faults come about in good faith too. */
 export const TAMPERING_FAULTS = ['fields', 'wrong_role', 'bad_signature'] as const;
 
 /** A signature as a ledger has it. */
@@ -39,7 +39,7 @@ export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
 
 /** One person's word about exactly one intent: this address, amount and currency. */
 export interface Approval {
-  /** The environment; undefined where a version before the line signed it. */
+  /** The environment; undefined if an earlier version signed it. */
   readonly audience?: string | undefined;
   readonly payoutId: string;
   /** The hash of the intent. */
@@ -74,7 +74,7 @@ export const signedApprovalSchema = z.strictObject({
 
 /** A receipt as a payout carries it; what it is over is in the payout itself. */
 export interface StoredReceipt {
-  /** The environment for which it is signed; undefined where an earlier version signed it. */
+  /** The environment for which it is signed; undefined if an earlier version signed it. */
   readonly audience?: string | undefined;
   /** The name of the worker's key in the keyring. */
   readonly key: string;

@@ -168,7 +168,7 @@ function describe({ problems, missingReplicas, requiredReplicas }: Verdict): str
   if (missingReplicas === 0) return undefined;
   return (
     `Only ${requiredReplicas - missingReplicas} of ${requiredReplicas} replicas of Redis acknowledge writes, so a ` +
-    'failover could forget what was sent: bring the missing ones back; where one is gone for good, see "Replicas" in docs/redis.md'
+    'failover could forget what was sent: bring the missing ones back. If one is gone for good, see "Replicas" in docs/redis.md'
   );
 }
 

@@ -50,10 +50,8 @@ it('the policy of a shop needs no keyring', () => {
   expect(read('policies/shop.yaml', false).policy.rules).toHaveLength(5);
 });
 
-it('docs/control.md shows examples/policy.yaml, rule by rule', () => {
-  const lines = readFileSync(join(ROOT, 'examples/policy.yaml'), 'utf8').split('\n');
-  const shown = lines.filter((line) => !line.startsWith('# ')).join('\n');
-  expect(readFileSync(join(ROOT, 'docs/control.md'), 'utf8')).toContain('```yaml\n' + shown + '```');
+it('docs/control.md leads to examples/policy.yaml', () => {
+  expect(readFileSync(join(ROOT, 'docs/control.md'), 'utf8')).toContain('](../examples/policy.yaml)');
 });
 
 describe('in words', () => {

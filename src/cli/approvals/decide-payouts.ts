@@ -229,7 +229,7 @@ async function findApprover(context: CliContext, flags: ApprovalFlags, keyring: 
 function requireKeyName({ keyName, offline }: ApprovalFlags): string {
   if (offline !== true) throw needsApprover();
   if (keyName !== undefined) return keyName;
-  const message = 'is missing: it says who is to sign what --offline prints, where no key is given';
+  const message = 'is missing: without a key, it names who will sign what --offline prints';
   refuse('--key-name', message);
 }
 

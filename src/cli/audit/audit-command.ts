@@ -56,8 +56,8 @@ export function defineAuditCommand(command: Command, context: CliContext): void 
   command.addHelpText(
     'after',
     help(
-      `They read the send journal of this host (SEND_JOURNAL_DIR, GATEWAY_PLATFORM_ID); a worker may be running. adopt-journal and
-upgrade-journal write to it, as the worker's user; each host that has a journal of its own needs them. See docs/control.md#the-audit.`,
+      `They read the send journal of this host (SEND_JOURNAL_DIR, GATEWAY_PLATFORM_ID), also beside a worker. adopt-journal and
+upgrade-journal write to it: run them as the worker's user, on each host that has a journal of its own. See docs/control.md#the-audit.`,
       'payouts audit verify',
       'payouts audit export --since 2030-01-01 --csv > sends.csv',
       'payouts audit adopt-journal --reason "new account, nothing was sent yet"',

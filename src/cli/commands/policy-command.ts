@@ -111,7 +111,7 @@ function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliContext[
   const rest = uncovered === 'hold' ? 'held' : 'sent';
   const facts: readonly Fact[] = [
     ['hash', hash],
-    ['default', `${uncovered}: what no rule with a cap is about is ${rest}`],
+    ['default', `${uncovered}: a payout that no cap covers is ${rest}`],
     ['dollars', describeUsd(usd ?? DEFAULT_USD)],
     ['approvals', `hold for ${formatSpan(approvalsExpireAfterMs)}`],
     ...[...groups].map(([name, persons]): Fact => [`group ${name}`, [...persons].join(', ')]),
@@ -119,7 +119,7 @@ function formatPolicy({ policy, hash, file }: LoadedPolicy, colours: CliContext[
   return [
     `${colours.bold(file)}  policy of account ${policy.platformId}\n\n`,
     formatFacts(colours, facts),
-    '\nRules: each is asked, and the strictest counts; what equals a limit passes\n',
+    '\nAll rules are checked, and the strictest counts. What equals a limit passes.\n',
     formatTable(rules.map((rule) => ['', rule.name, describeRule(rule)])),
   ].join('');
 }

@@ -16,13 +16,13 @@ import { addSigningOptions, describeSigner, describeSigning, openSigner, SIGNING
 import { formatFacts } from '../output/format-table.js';
 
 const HELP = help(
-  `Ask the gateway's operator, or look at the recipient's wallet, before you decide: --not-sent queues the payout again, and if it
-was paid after all it is paid twice. It refuses for as long as a request may still be on its way.
+  `Before you decide, ask the gateway's operator, or look at the recipient's wallet. --not-sent queues the payout again: if it was paid
+after all, it is paid twice. It is refused while a request may still be on its way.
 --sent asks the gateway about the txhash first, and needs GATEWAY_BASE_URL and GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE).
 
 Many at once: --file is CSV with the columns payout_id and, for --sent, txhash, as \`payouts list --csv\` writes it, or JSON lines;
---state unknown takes all, for --write-off. --not-sent of many needs --file, with the rows alone that the gateway confirmed as not
-paid; it asks how many they are, or --expect-count says it. The same command continues after a stop.
+--state unknown takes all, for --write-off. --not-sent of many needs --file with only the rows that the gateway confirmed as not
+paid. It asks for their number, or takes it from --expect-count. The same command continues after a stop.
 --not-sent is signed. ${SIGNING_HELP} docs/runbooks/unknown.md has the whole procedure.`,
   'payouts resolve invoice-77 --sent --txhash 3f1c0a… --reason "support ticket 812"',
   'payouts resolve invoice-77 --not-sent --reason "the gateway never received it, ticket 812"',
@@ -42,7 +42,7 @@ export function defineResolveCommand(command: Command, context: CliContext): voi
     .option('--file <file>', 'the payouts that a file names, - for stdin')
     .addOption(new Option('--state <state>', 'all payouts in this state').choices(['unknown']))
     .option('--dry-run', 'with --file or --state: count and add up, change nothing')
-    .option('-y, --yes', 'do not ask; with --file or --state needed where there is no terminal')
+    .option('-y, --yes', 'do not ask; with --file or --state needed without a terminal')
     .option('--expect-count <n>', 'with --file and --not-sent: how many payouts are sent again', parseCount);
   addActorOptions(addSigningOptions(command))
     .option('--json', 'print the payout as JSON; of many {payouts, totals, others, changed, refused, …}')

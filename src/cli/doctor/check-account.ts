@@ -182,7 +182,7 @@ async function checkNotifications(connection: LedgerConnection): Promise<Finding
   const detail = `the oldest waits for ${formatDuration(lagMs)}`;
   if (lagMs < NOTIFICATIONS_LATE_MS) return [ok(detail)];
   const fix =
-    'Read the log of `payouts notify`, or start it; where it is no longer wanted, see "Stop using it" in docs/notifications.md.';
+    'Read the log of `payouts notify`, or start it. If it is no longer wanted, see "Stop using it" in docs/notifications.md.';
   return [warning(detail, fix)];
 }
 

@@ -70,7 +70,7 @@ function* checkEnd(key: KeyView, views: readonly KeyView[]): Generator<Finding> 
     yield warning(`the key "${name}" (${role}) ends at ${notAfter}`, fix);
   }
   if (status === 'expired' && !hasSuccessor) {
-    const fix = `Run \`${KEYGEN} ${role}\` and add the entry, where ${person} is still to sign.`;
+    const fix = `If ${person} must still sign, run \`${KEYGEN} ${role}\` and add the entry.`;
     yield warning(`the key "${name}" (${role}) ended at ${notAfter}, and ${person} has no other`, fix);
   }
 }

@@ -39,9 +39,9 @@ export function addGenerate(parent: Command, context: CliContext): void {
     .addHelpText(
       'after',
       help(
-        `Makes an Ed25519 key pair: the private key goes into the file (PKCS#8 PEM, mode 0600), which must not exist; the entry of the
-keyring is printed. A producer signs payouts, an approver that one may be paid or not, an operator what became of a send, a worker
-what became of a payout.`,
+        `Makes an Ed25519 key pair. The private key goes into a new file (PKCS#8 PEM, mode 0600); the command prints the entry for the keyring.
+A producer signs payouts, an approver signs decisions about them, an operator signs what became of a send, and a worker signs final
+states.`,
         'payouts keys generate shop-2030 --role producer --person shop-backend --out ./secrets/shop-2030.pem',
         "(echo 'version: 1'; echo 'keys:'; payouts keys generate shop --role producer --person shop --out shop.pem) > keys.yaml",
       ),

@@ -57,9 +57,9 @@ export function defineListCommand(command: Command, context: CliContext): void {
     .addHelpText(
       'after',
       help(
-        `A payout must meet all filters. --state or --batch alone lists in the order of arrival; other filters search, the newest first.
+        `A payout must meet all filters. --state or --batch alone lists in the order of arrival. Other filters search, the newest first.
 --archived reads PAYOUT_ARCHIVE_DIR on the worker's host, the newest day first. --csv writes the columns of \`payouts import\` and the
-results; a text that a spreadsheet would run (it begins with = + - @) gets an apostrophe. With PAYOUT_KEYS_FILE, verified in --json
+results. A text that a spreadsheet would run (it begins with = + - @) gets an apostrophe. With PAYOUT_KEYS_FILE, verified in --json
 says whether a worker of the keyring signed the final state.`,
         'payouts list --state unknown',
         'payouts list --state completed --since 2030-01-31 --until 2030-02-01 --all --csv > january-31.csv',

@@ -36,7 +36,7 @@ export function defineWorkerCommand(command: Command, context: CliContext): void
       help(
         `Sends at most one payout a second, and follows each until it is final. Several workers may run for one account: one sends, the
 others take over when it ends. Workers with the same PAYOUT_ACCOUNTS_FILE share its accounts out. --processes starts several on this
-host; the health of the second is served at HEALTH_PORT + 1 and so on.
+host. The second serves its health at HEALTH_PORT + 1, and so on.
 
 Environment: REDIS_URL, GATEWAY_PLATFORM_ID, GATEWAY_BASE_URL, GATEWAY_SECRET_KEY (or GATEWAY_SECRET_KEY_FILE), SEND_JOURNAL_DIR;
 PAYOUT_ACCOUNTS_FILE; PAYOUT_KEYS_FILE; PAYOUT_POLICY_FILE. docs/configuration.md lists all; \`payouts doctor\` checks them.

@@ -34,7 +34,7 @@ export function decide(policy: Policy, subject: PolicySubject, world: PolicyWorl
     all.push(applies === 'yes' ? checkRule(rule, subject, world, policy) : waitForRate(rule.name, applies.reason));
   }
   if (!isCovered && policy.uncovered === 'hold') {
-    const reason = 'no rule with a cap is about it, and the policy holds such payouts (default: hold)';
+    const reason = 'no rule with a cap covers it, and the policy holds such payouts (default: hold)';
     all.push({ kind: 'refuse', rule: DEFAULT_RULE, reason, until: undefined });
   }
   let verdict: Verdict = { kind: 'send', rule: DEFAULT_RULE };
@@ -89,7 +89,7 @@ export function listRuleVerdicts({ rules }: Policy, { all }: Decision): readonly
     return { ...about, text: describeVerdict(verdict), verdict };
   });
   const rest = all.filter(({ rule }) => rule === DEFAULT_RULE && !rules.some(({ name }) => name === rule));
-  const meaning = 'a payout that no rule with a cap is about: it is held';
+  const meaning = 'a payout that no rule with a cap covers: it is held';
   return [
     ...found,
     ...rest.map((verdict) => ({ rule: DEFAULT_RULE, meaning, text: describeVerdict(verdict), verdict })),

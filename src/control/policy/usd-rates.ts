@@ -82,7 +82,7 @@ export class UsdRates {
     const { maxAgeMs, maxMovePercent } = this.#settings;
     if (now - at > maxAgeMs) return unknown(`the rate of currency ${paymentId} is ${inMinutes(now - at)} old`);
     if (anchor === undefined) {
-      return unknown(`the rate of currency ${paymentId} was named once, and counts once it is named again`);
+      return unknown(`the rate of currency ${paymentId} was read once, and counts once it is read again`);
     }
     if (this.#isFar(anchor, rate)) {
       return unknown(

@@ -63,7 +63,7 @@ describe('payouts policy check', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`${file}  policy of account ${platformId}\n`);
     expect(stdout).toMatch(/hash +[0-9a-f]{64}\n/);
-    expect(stdout).toMatch(/default +hold: what no rule with a cap is about is held\n/);
+    expect(stdout).toMatch(/default +hold: a payout that no cap covers is held\n/);
     expect(stdout).toMatch(/dollars +a rate counts for 15 min; .* 1 of currency 6 is 1 USD\n/);
     expect(stdout).toMatch(/group finance +alice, bob\n/);
     expect(stdout).toMatch(
@@ -183,7 +183,7 @@ describe('payouts policy explain', () => {
   it('shows what no cap covers', async () => {
     await account.enqueue('p-4');
     write('\n  - { name: btc, when: { paymentId: ["10"] }, cap: { amount: "1" }, over: refuse }\n');
-    expect((await policy(['explain', 'p-4'])).stdout).toMatch(/ {2}default +is held: no rule with a cap is about it/);
+    expect((await policy(['explain', 'p-4'])).stdout).toMatch(/ {2}default +is held: no rule with a cap covers it/);
   });
 
   it('shows why it is held now, until when, and what it needs', async () => {

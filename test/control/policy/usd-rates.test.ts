@@ -77,10 +77,10 @@ describe('what a currency is worth', () => {
 describe('the first rate of all', () => {
   it('counts once the gateway names it again, however long that takes', () => {
     update('60000', 0);
-    expect(worth(10, '1', 0)).toBe('the rate of currency 10 was named once, and counts once it is named again');
+    expect(worth(10, '1', 0)).toBe('the rate of currency 10 was read once, and counts once it is read again');
     expect(rates.isUnconfirmed).toBe(true);
     update('6', 5);
-    expect([worth(10, '1', 5), rates.isUnconfirmed]).toEqual([expect.stringContaining('named once'), true]);
+    expect([worth(10, '1', 5), rates.isUnconfirmed]).toEqual([expect.stringContaining('read once'), true]);
     update('6.1', 6);
     expect([rates.isUnconfirmed, anchors.get(10)]).toEqual([false, { rate: '6.1', at: STARTED_AT + 6 * MINUTE_MS }]);
   });
