@@ -62,12 +62,12 @@ export class DrillRig {
   get environment(): Record<string, string> {
     const { environment, redis, journalDir, platformId } = this.rig;
     return {
-      ...environment,
       REDIS_URL: redis.url,
       GATEWAY_PLATFORM_ID: String(platformId),
       GATEWAY_BASE_URL: `http://127.0.0.1:${this.gateway.port}`,
       GATEWAY_SECRET_KEY: SECRET_KEY,
       SEND_JOURNAL_DIR: journalDir,
+      ...environment,
     };
   }
 

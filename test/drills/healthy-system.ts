@@ -178,7 +178,9 @@ class Shop {
     const isLargeForNew = this.#random.chance(0.02);
     const usd = isLargeForNew ? this.#random.between(210, 900) : this.#random.between(3, 60);
     const name = isLargeForNew ? `new-${this.enqueued}` : `customer-${customer}`;
-    await this.#order(usd.toFixed(2), `wallet-${name}xxxxxxxxxxxxxxxxxxxxxxxx`, this.#random.pick([6, 6, 6, 7, 8]));
+    // No two orders are alike, since the gateway takes a repetition for a payment made twice.
+    const amount = `${usd.toFixed(2)}${String(this.enqueued).padStart(4, '0')}`;
+    await this.#order(amount, `wallet-${name}xxxxxxxxxxxxxxxxxxxxxxxx`, this.#random.pick([6, 6, 6, 7, 8]));
   }
 
   async #order(amount: string, addressTo: string, paymentId = 6): Promise<string> {

@@ -260,7 +260,7 @@ export const DRILLS: readonly Drill[] = [
     mend: async (drill) => {
       await drill.topUp();
       await drill.follow('balance-low', 'payouts gateway balance');
-      await retryRejected(drill, 'Not enough funds');
+      await retryRejected(drill, 'insufficient balance');
       await drill.follow('rejected', 'payouts resume --reason "topped up, ticket 814"');
     },
   },

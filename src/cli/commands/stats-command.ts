@@ -16,9 +16,8 @@ import {
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING, WATCHED_STATES } from '../../ledger/states.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { describeEnd, estimateBacklog } from '../../operator/account-backlog.js';
-import { readAccountOptions, withAccount } from '../context/account.js';
+import { withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
-import { hasKeyring } from '../context/keys.js';
 import { help } from '../context/flags.js';
 import { colourState, formatTable, formatText } from '../output/format-table.js';
 
@@ -46,19 +45,9 @@ export function defineStatsCommand(command: Command, context: CliContext): void 
     });
 }
 
-/** Programs that read JSON need no headline, and so no queues, which would be slow to load. */
-async function readHeadline(context: CliContext) {
-  const [{ openAccount }, { readAccountSummary }, { formatStatus }] = await Promise.all([
-    import('../../queues/open-account.js'),
-    import('../../operator/account-summary.js'),
-    import('./status-command.js'),
-  ]);
-  const account = openAccount({ ...readAccountOptions(context), readOnly: true });
-  try {
-    return { summary: await readAccountSummary(account, { isSigned: hasKeyring(context.environment) }), formatStatus };
-  } finally {
-    await account.close();
-  }
+/** Programs that read JSON need no headline, and so no queues, which are slow to load. */
+async function loadStatus() {
+  return import('./status-command.js');
 }
 
 async function readMoney(connection: LedgerConnection): Promise<MoneyFacts> {
@@ -76,7 +65,8 @@ async function showAccount(context: CliContext, connection: LedgerConnection, js
     context.writeJson({ ...money.stats, ...toJsonFields(money) });
     return;
   }
-  const { summary, formatStatus } = await readHeadline(context);
+  const { readStatus, formatStatus } = await loadStatus();
+  const summary = await readStatus(context);
   const { colours } = context;
   context.write(`${formatStatus(summary, colours, moreFacts(money, colours))}\n${formatMoneyFacts(money, colours)}`);
 }
@@ -111,11 +101,14 @@ async function showBatch(
 ): Promise<void> {
   const batch = await readBatchSummary(connection, name);
   if (batch === undefined) throw new NotFoundError(`Batch ${name} not found`);
-  const [money, shown] = await Promise.all([readMoney(connection), json ? undefined : readHeadline(context)]);
+  const [money, headline] = await Promise.all([
+    readMoney(connection),
+    json ? undefined : loadStatus().then(async ({ readStatus }) => readStatus(context)),
+  ]);
   const count = (state: PayoutState): number => batch.sums[state].reduce((sum, each) => sum + each.count, 0);
   const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, count(state)])) as Counts;
   const queued = counts.queued === 0 ? 0 : (batch.ahead ?? money.stats.queued - counts.queued) + counts.queued;
-  const backlog = estimateBacklog({ ...money, headline: shown?.summary }, money.wallNow, queued);
+  const backlog = estimateBacklog({ ...money, headline }, money.wallNow, queued);
   const { total, enqueuedAt, enqueuedBy = null, ahead = null, sums } = batch;
   if (json) {
     const endsAt = toTime(backlog.endsInMs === null ? undefined : money.wallNow + backlog.endsInMs);

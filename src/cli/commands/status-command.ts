@@ -25,16 +25,20 @@ Exit code 1: nothing is sent, and an operator must act.`,
       ),
     )
     .action(async ({ json }: { readonly json?: true }) => {
-      const account = openAccount({ ...readAccountOptions(context), readOnly: true });
-      try {
-        const status = await readAccountSummary(account, { isSigned: hasKeyring(context.environment) });
-        if (json) context.writeJson(status);
-        else context.write(formatStatus(status, context.colours));
-        if (status.tone === 'bad') throw new CommandFailedError(status.headline);
-      } finally {
-        await account.close();
-      }
+      const status = await readStatus(context);
+      if (json) context.writeJson(status);
+      else context.write(formatStatus(status, context.colours));
+      if (status.tone === 'bad') throw new CommandFailedError(status.headline);
     });
+}
+
+export async function readStatus(context: CliContext): Promise<AccountSummary> {
+  const account = openAccount({ ...readAccountOptions(context), readOnly: true });
+  try {
+    return await readAccountSummary(account, { isSigned: hasKeyring(context.environment) });
+  } finally {
+    await account.close();
+  }
 }
 
 /** How `payouts status` and `payouts stats` begin. */

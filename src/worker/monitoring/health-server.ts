@@ -4,7 +4,8 @@ import { InvalidConfigError } from '../../base/errors.js';
 import { failsafeLogger, silentLogger, type Logger } from '../../base/logger.js';
 import { systemClock } from '../../base/clock.js';
 import { accountHeadline, type Headline } from '../../operator/account-headline.js';
-import type { LedgerObservation } from '../../operator/account-poller.js';
+import { senderOf } from '../../ledger/reads/workers.js';
+import { type LedgerObservation, WORKER_SILENT_AFTER_MS } from '../../operator/account-poller.js';
 import { adviseAccount } from '../../operator/account-advice.js';
 import { viewAccount, type AccountView, type MonitoredAccount } from './account-snapshot.js';
 import { warnAbout } from './account-warnings.js';
@@ -118,7 +119,7 @@ function describeAccount(view: AccountView): AccountReadiness {
   };
 }
 
-/** Of what this process knows now. It does not watch the heartbeat: a standby takes over from a sender without one. */
+/** Of what this process knows now. It watches no heartbeat: a sender lives for as long as its reports come. */
 function headlineOf({ platformId, status, work, details, redisIsUp }: AccountView): Headline | undefined {
   if (!redisIsUp) {
     return accountHeadline({
@@ -130,13 +131,16 @@ function headlineOf({ platformId, status, work, details, redisIsUp }: AccountVie
   const { stats, workers, due } = details;
   const wallNow = systemClock.wallNow();
   const isSender = status.role === 'sender';
+  const observed = workers.map((worker) => ({ ...worker, silentMs: Math.max(0, wallNow - worker.at) }));
+  const { silentMs = 0 } = senderOf(stats.sender?.owner ?? '', observed) ?? {};
+  const isLive = isSender || silentMs < WORKER_SILENT_AFTER_MS;
   const sinceSendMs = isSender ? work.sinceLastSendMs : 0;
   const ledger: LedgerObservation = {
     platformId,
     ageMs: 0,
     wallNow,
-    life: stats.sender === null ? { kind: 'none' } : { ...stats.sender, kind: 'alive', silentMs: 0 },
-    workers: workers.map((worker) => ({ ...worker, silentMs: Math.max(0, wallNow - worker.at) })),
+    life: stats.sender === null ? { kind: 'none' } : { ...stats.sender, kind: isLive ? 'alive' : 'silent', silentMs },
+    workers: observed,
     pausedReason: stats.pausedReason ?? undefined,
     objections: stats.objections.length,
     due,

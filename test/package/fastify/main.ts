@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
     const headers = { authorization, 'content-type': type };
     const response = await fetch(`${url}/admin/approvals`, { method: 'POST', headers, body: '{}' });
-    assert.match(await response.text(), /The dashboard is read-only/);
+    assert.match(await response.text(), /takes none: use `payouts approve`/);
   }
   await app.close();
   await redis.stop();
