@@ -1,7 +1,16 @@
 import config from './jest.config.js';
 
-const { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, globalSetup, globalTeardown } = config;
-const shared = { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, globalSetup, globalTeardown };
+const { roots, extensionsToTreatAsEsm, moduleNameMapper, transform, testEnvironment, globalSetup, globalTeardown } =
+  config;
+const shared = {
+  roots,
+  extensionsToTreatAsEsm,
+  moduleNameMapper,
+  transform,
+  testEnvironment,
+  globalSetup,
+  globalTeardown,
+};
 
 /** What measures speed or memory, counts the keys of the whole Redis, or brings clusters down. */
 const ALONE = [
@@ -21,7 +30,12 @@ export default {
   // Three at a time mostly wait; what has to be alone runs after them.
   maxWorkers: 3,
   projects: [
-    { ...shared, testRegex: ['\\.slow\\.test\\.ts$'], testPathIgnorePatterns: ['/node_modules/', ...ALONE] },
-    { ...shared, testRegex: ALONE, runner: '<rootDir>/test/support/serial-runner.mjs' },
+    {
+      ...shared,
+      displayName: 'beside',
+      testRegex: ['\\.slow\\.test\\.ts$'],
+      testPathIgnorePatterns: ['/node_modules/', ...ALONE],
+    },
+    { ...shared, displayName: 'alone', testRegex: ALONE, runner: '<rootDir>/test/support/serial-runner.mjs' },
   ],
 };

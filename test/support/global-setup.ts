@@ -1,11 +1,17 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.ts';
 
 declare global {
   var testRedis: LocalRedis | undefined;
+  /** The file with the warnings of Node that this run printed. */
+  var warningsFile: string | undefined;
 }
 
 /** One Redis for all tests that need no server of their own: REDIS_URL where it is set, else one that is ours. */
 export default async function globalSetup(): Promise<void> {
+  collectWarnings();
   if (process.env['REDIS_URL'] !== undefined) return;
   globalThis.testRedis = await startLocalRedis();
   process.env['REDIS_URL'] = globalThis.testRedis.url;
@@ -14,4 +20,11 @@ export default async function globalSetup(): Promise<void> {
       void globalThis.testRedis?.stop().finally(() => process.kill(process.pid, signal));
     });
   }
+}
+
+/** From Jest's workers and from what the tests start. `globalTeardown` fails the run if there are any. */
+function collectWarnings(): void {
+  const file = join(mkdtempSync(join(tmpdir(), 'payout-queue-warnings-')), 'warnings');
+  globalThis.warningsFile = file;
+  process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --redirect-warnings=${file}`.trim();
 }
