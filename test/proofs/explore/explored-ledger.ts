@@ -67,7 +67,8 @@ export function linkLedger({ world, process, account, commandTimeoutMs }: Explor
     // BullMQ knows it without asking the ledger.
     queued: async () => {
       if (process.isDead) return never();
-      return Promise.resolve(ledger.idsIn('queued'));
+      const queued = ledger.payouts().flatMap(({ payoutId, state }) => (state === 'queued' ? [payoutId] : []));
+      return Promise.resolve(queued);
     },
   };
 }

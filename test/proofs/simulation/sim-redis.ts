@@ -1,6 +1,6 @@
-import type { RedisSnapshot } from '../../world/memory-redis.js';
-import type { WorldLedger } from '../../world/world-ledger.js';
+import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
 import type { Plan } from './plan.js';
+import type { LedgerSnapshot } from '../../doubles/ledger/ledger-snapshot.js';
 import type { World } from './world.js';
 
 /** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */
@@ -11,25 +11,25 @@ const KEPT_SNAPSHOTS = 4;
 
 /** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
 export class SimRedis {
-  readonly ledger: WorldLedger;
+  readonly ledger: MemoryLedger;
   readonly #world: World;
   readonly #plan: Plan;
   #mode: Mode = 'up';
-  #waiting: (() => Promise<void>)[] = [];
+  #waiting: (() => void)[] = [];
   /** The newest last: an older one gives more out again. */
-  #snapshots: RedisSnapshot[];
+  #snapshots: LedgerSnapshot[];
   #rollbacksLeft: number;
   #sendersToLose: number;
   /** Rises with every restart: what was under way on an old connection is gone. */
   generation = 0;
   /** As it was right before the lease was taken the last time. */
-  beforeLease: RedisSnapshot | undefined;
+  beforeLease: LedgerSnapshot | undefined;
   /** Asked before anything is forgotten: whether it is within what the sending rules assume. */
-  mayForget: (kept: RedisSnapshot | undefined) => boolean = () => true;
+  mayForget: (kept: LedgerSnapshot | undefined) => boolean = () => true;
   /** Told of every command that was carried out. */
   onExecuted: (name: string) => void = () => undefined;
 
-  constructor(world: World, plan: Plan, ledger: WorldLedger) {
+  constructor(world: World, plan: Plan, ledger: MemoryLedger) {
     this.#world = world;
     this.#plan = plan;
     this.ledger = ledger;
@@ -39,7 +39,7 @@ export class SimRedis {
   }
 
   get ledgerId(): string {
-    return this.ledger.ledgerId ?? '';
+    return this.ledger.snapshot().ledgerId ?? '';
   }
 
   get isUp(): boolean {
@@ -51,9 +51,9 @@ export class SimRedis {
   }
 
   /** Runs a command, at once or when it hangs no longer. */
-  take(run: () => Promise<void>): void {
+  take(run: () => void): void {
     if (this.#mode === 'hangs') this.#waiting.push(run);
-    else void run();
+    else run();
   }
 
   /** Called after a command of a sender has run. */
@@ -75,17 +75,17 @@ export class SimRedis {
     this.#mode = this.#world.random.pick(['refuses', 'hangs']);
     this.#world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
     this.#world.after(forMs, () => {
-      void this.comeBack();
+      this.comeBack();
     });
   }
 
-  async comeBack(): Promise<void> {
+  comeBack(): void {
     if (this.#mode === 'up') return;
     this.#world.note(() => 'redis is back');
     this.#mode = 'up';
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const run of waiting) await run();
+    for (const run of waiting) run();
   }
 
   /** Restarts with one of the last snapshots, or with the one given. What was committed since then is lost. */
@@ -93,12 +93,12 @@ export class SimRedis {
     if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
     this.#rollbacksLeft -= 1;
     this.#world.situations.rolledBack();
-    this.#world.note(() => `redis: ROLLED BACK to ${this.ledger.at(snapshot).sendCount} sends`);
+    this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sendCount} sends`);
     this.#restart();
     this.ledger.restore(snapshot);
   }
 
-  #pickSnapshot(): RedisSnapshot {
+  #pickSnapshot(): LedgerSnapshot {
     const { random } = this.#world;
     const newest = this.#snapshots.at(-1);
     return newest !== undefined && random.chance(0.5) ? newest : random.pick(this.#snapshots);
