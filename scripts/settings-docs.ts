@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { LONGEST_TIMER_MS } from '../src/base/clock.js';
 import { SETTING_SECTIONS, type Setting, type SettingTable } from '../src/base/setting.js';
 import { ACCOUNT_SETTINGS, COMMAND_SETTINGS, SETTINGS } from '../src/base/settings.js';
-import { markdownTable } from './markdown-table.js';
 
 /** docs/configuration.md and .env.example, made from the rows in src/base/ and the comments above them. */
 
@@ -14,13 +13,13 @@ export function renderSettingsDoc(): string {
   const comments = readComments();
   const sections = Object.entries(SETTING_SECTIONS).map(([section, title]) => {
     const rows = ROWS.filter(([, row]) => row.section === section);
-    return `## ${title}\n\n${renderTable(rows, comments)}`;
+    return `## ${title}\n\n${renderRows(rows, comments)}`;
   });
   return `<!-- Made by \`npm run docs\` from src/base/settings.ts: change the rows there. -->
 
 # Configuration
 
-The \`payouts\` command reads the environment; an empty variable counts as not set. For a variable with an asterisk, \`…_FILE\` names a file that holds the value. \`payouts doctor\` checks the settings. A program passes the same settings as options, named in brackets, with the same rules and defaults (\`journalDir\` has none).
+The \`payouts\` command reads the environment; an empty variable counts as not set. For a variable with an asterisk, \`…_FILE\` names a file that holds the value. \`payouts doctor\` checks the settings. A program passes the same settings as options, named in brackets, with the same rules and defaults (\`journalDir\` has none). Each line has in italics the default and what is allowed.
 
 ${sections.join('\n\n')}
 
@@ -67,16 +66,14 @@ function exampleLines(row: Setting): string {
     : `${absent}${variable}=${example}\n`;
 }
 
-function renderTable(rows: typeof ROWS, comments: ReadonlyMap<string, string>): string {
+function renderRows(rows: typeof ROWS, comments: ReadonlyMap<string, string>): string {
   const commandOnly: SettingTable = COMMAND_SETTINGS;
-  return markdownTable(
-    ['variable (option)', 'default; allowed', 'what it does'],
-    rows.map(([name, row]) => [
-      `\`${row.variable}\`${row.secret ? ' \\*' : ''}${name in commandOnly ? '' : ` (\`${name}\`)`}`,
-      [describeDefault(row), describeRule(row.rule)].filter((text) => text !== '').join('; '),
-      comments.get(name) ?? '',
-    ]),
-  );
+  const lines = rows.map(([name, row]) => {
+    const option = name in commandOnly ? '' : ` (\`${name}\`)`;
+    const allowed = [describeDefault(row), describeRule(row.rule)].filter((text) => text !== '').join('; ');
+    return `- \`${row.variable}\`${row.secret ? '\\*' : ''}${option}, _${allowed}_: ${comments.get(name) ?? ''}`;
+  });
+  return lines.join('\n');
 }
 
 function describeDefault(row: Setting): string {

@@ -20,8 +20,8 @@ describe.each([...rows.values()])('$variable', (row) => {
   it('is described in docs/configuration.md', () => {
     const line = renderSettingsDoc()
       .split('\n')
-      .find((each) => each.startsWith(`| \`${row.variable}\``));
-    expect(line).toMatch(/[A-Z`].*\.\s+\|$/);
+      .find((each) => each.startsWith(`- \`${row.variable}\``));
+    expect(line).toMatch(/: [A-Z`].*\.$/);
   });
 
   it('has a default that its own rule accepts', () => {

@@ -47,24 +47,26 @@ describe.each(pages.filter((page) => !PROCEDURES.includes(page)))('the page %s',
   });
 });
 
-/** Rows of the index: what is seen, whether money is at risk, the first command, the page. */
-const rows = index
-  .split('\n')
-  .filter((line) => line.startsWith('| ') && !/^\| (you see|---)/.test(line))
-  .map((line) => line.split('|').map((cell) => cell.trim()))
-  .map(([, see = '', risk = '', command = '', then = '']) => ({
-    ...{ see, risk, command },
-    page: /\((.+)\.md\)/.exec(then)?.[1],
-  }));
+/** Lines of the index: what is seen, the first command, the page; those with money at risk first. */
+const rows = index.split('\n').flatMap((line) => {
+  const [, see = '', command = '', page] = /^- (.*): (\*\*`.+`\*\*.*); \[.+\]\((.+)\.md\)$/.exec(line) ?? [];
+  return line.startsWith('- ') ? [{ see, command, page }] : [];
+});
 
 it('is found in an index of one screen, what risks money first', () => {
   expect(rows.length).toBeLessThanOrEqual(32);
-  const risks = rows.map(({ risk }) => risk);
-  expect(risks).toEqual([...risks].sort().reverse());
-  expect(rows.filter(({ command, page }) => !/^`.+`/.test(command) || page === undefined)).toEqual([]);
+  const headings = [...index.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+  expect(headings).toEqual(['Money at risk', 'No money at risk', 'Planned work']);
+  expect(rows.filter(({ page }) => page === undefined)).toEqual([]);
   expect([...new Set(rows.map(({ page }) => page))].sort()).toEqual(
     pages.filter((page) => !PROCEDURES.includes(page)).sort(),
   );
+});
+
+it.each(pages.filter((page) => !PROCEDURES.includes(page)))('lists %s by whether money is at risk', (page) => {
+  const isAtRisk = /^- \*\*At risk:\*\* (yes|sending it again)/m.test(read(page));
+  const [risky = ''] = index.split('## No money');
+  expect({ page, isAtRisk: risky.includes(`(${page}.md)`) }).toEqual({ page, isAtRisk });
 });
 
 /** The drills of an operator on duty: what the page, doctor or a colleague says, and what the index answers. */
