@@ -20,7 +20,10 @@ interface Description {
   readonly summary: string;
   readonly body?: object;
   readonly isBodyOptional?: true;
-  readonly responses: Readonly<Record<number, readonly [text: string, schema: object, type?: string]>>;
+  readonly replies: Readonly<Record<number, string>>;
+  /** Of each reply. */
+  readonly schema: object;
+  readonly type?: string;
   readonly refusals: readonly number[];
 }
 
@@ -44,22 +47,22 @@ const DESCRIPTIONS: Readonly<Record<string, Description>> = {
     id: 'enqueue',
     summary: 'Enqueue one payout, or up to 1,000. The same payoutId with the same data is the same payout',
     body: requestSchema(payoutsBody),
-    responses: {
-      201: ['At least one was created', { anyOf: [schemaOf(acceptedSchema), schemaOf(bulkSchema)] }],
-      200: ['All were there with the same data', { anyOf: [schemaOf(acceptedSchema), schemaOf(bulkSchema)] }],
-    },
+    replies: { 201: 'At least one was created', 200: 'All were there with the same data' },
+    schema: { anyOf: [schemaOf(acceptedSchema), schemaOf(bulkSchema)] },
     refusals: [409, 413, 415, 422],
   },
   'GET /v1/payouts': {
     id: 'list',
     summary: 'List the payouts in a state, or of a batch, by page',
-    responses: { 200: ['A page; `next` is the cursor of the next one', reference('Page')] },
+    replies: { 200: 'A page; `next` is the cursor of the next one' },
+    schema: reference('Page'),
     refusals: [],
   },
   'GET /v1/payouts/{payoutId}': {
     id: 'get',
     summary: 'Get a payout with its history',
-    responses: { 200: ['The payout', reference('Payout')] },
+    replies: { 200: 'The payout' },
+    schema: reference('Payout'),
     refusals: [404],
   },
   'POST /v1/payouts/{payoutId}/cancel': {
@@ -67,19 +70,23 @@ const DESCRIPTIONS: Readonly<Record<string, Description>> = {
     summary: 'Cancel a payout that is queued or held, or give up a rejected one',
     body: requestSchema(cancelBody),
     isBodyOptional: true,
-    responses: { 200: ['The cancelled payout', reference('Payout')] },
+    replies: { 200: 'The cancelled payout' },
+    schema: reference('Payout'),
     refusals: [404, 409, 413, 415],
   },
   'GET /v1/stats': {
     id: 'stats',
     summary: 'Count payouts by state, and say whether the account is paused',
-    responses: { 200: ['The account', schemaOf(statsSchema)] },
+    replies: { 200: 'The account' },
+    schema: schemaOf(statsSchema),
     refusals: [],
   },
   'GET /v1/events': {
     id: 'events',
     summary: 'Follow the events of the account: in order, each at least once. `Last-Event-ID` counts before `after`',
-    responses: { 200: ['Server-sent events; the data of each is an Event', reference('Event'), 'text/event-stream'] },
+    replies: { 200: 'Server-sent events; the data of each is an Event' },
+    schema: reference('Event'),
+    type: 'text/event-stream',
     refusals: [],
   },
 };
@@ -107,45 +114,34 @@ export function renderOpenApi(): object {
 function describe({ method, path, right, query }: Route): object {
   const description = DESCRIPTIONS[`${method} ${path}`];
   if (description === undefined) throw new Error(`${method} ${path} has no description`);
-  const { id, summary, body, isBodyOptional, responses, refusals } = description;
-  const problems = [...ALWAYS, ...refusals].sort((one, other) => one - other);
+  const { id, summary, body, isBodyOptional, replies, schema, type = 'application/json', refusals } = description;
+  const { properties = {} } = requestSchema(query) as { readonly properties?: Readonly<Record<string, object>> };
+  const responses = Object.entries(replies).map(([status, text]) => [status, response(text, type, schema)]);
+  const problems = [...ALWAYS, ...refusals].map((status) => [
+    status,
+    response(PROBLEM_TEXT[status], 'application/problem+json', reference('Problem')),
+  ]);
   return {
     operationId: id,
     summary,
     description: `Needs the right \`${right}\`.`,
     parameters: [
       ...(path.includes('{payoutId}') ? [parameter('payoutId', 'path', { type: 'string' })] : []),
-      ...Object.entries((requestSchema(query) as { properties?: object }).properties ?? {}).map(([name, schema]) =>
-        parameter(name, 'query', schema as object),
-      ),
+      ...Object.entries(properties).map(([name, rule]) => parameter(name, 'query', rule)),
     ],
-    ...(body && { requestBody: { required: isBodyOptional !== true, content: content('application/json', body) } }),
-    responses: {
-      ...Object.fromEntries(
-        Object.entries(responses).map(([status, [text, schema, type = 'application/json']]) => [
-          status,
-          { description: text, content: content(type, schema) },
-        ]),
-      ),
-      ...Object.fromEntries(
-        problems.map((status) => [
-          status,
-          {
-            description: PROBLEM_TEXT[status],
-            content: content('application/problem+json', reference('Problem')),
-          },
-        ]),
-      ),
-    },
+    ...(body && {
+      requestBody: { required: isBodyOptional !== true, content: { 'application/json': { schema: body } } },
+    }),
+    responses: Object.fromEntries([...responses, ...problems]) as object,
   };
+}
+
+function response(description: string | undefined, type: string, schema: object): object {
+  return { description, content: { [type]: { schema } } };
 }
 
 function parameter(name: string, place: 'path' | 'query', schema: object): object {
   return { name, in: place, required: place === 'path', schema };
-}
-
-function content(type: string, schema: object): object {
-  return { [type]: { schema } };
 }
 
 function reference(name: string): object {

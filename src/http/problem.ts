@@ -1,10 +1,11 @@
-import { ConflictError, type ErrorCode, InvalidInputError, PayoutError, type Problem } from '../base/errors.js';
+import { STATUS_CODES } from 'node:http';
+import { ConflictError, type ErrorCode, InvalidInputError, PayoutError } from '../base/errors.js';
 import { UnreadableRecordError } from '../ledger/payout.js';
 
 /** Errors as `application/problem+json` (RFC 9457), with the library's codes, fields and rules. */
 
 /** What only the door refuses. */
-const DOOR_CODES = {
+const DOOR_STATUSES = {
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
   NO_SUCH_ROUTE: 404,
@@ -14,9 +15,10 @@ const DOOR_CODES = {
   RATE_LIMITED: 429,
   INTERNAL: 500,
 } as const;
-type DoorCode = keyof typeof DOOR_CODES;
+type DoorCode = keyof typeof DOOR_STATUSES;
 
-const STATUS_OF: Partial<Record<ErrorCode, number>> = {
+const STATUSES: Readonly<Partial<Record<ErrorCode | DoorCode, number>>> = {
+  ...DOOR_STATUSES,
   INVALID_INPUT: 400,
   NOT_FOUND: 404,
   CONFLICT: 409,
@@ -24,21 +26,6 @@ const STATUS_OF: Partial<Record<ErrorCode, number>> = {
   REDIS_UNAVAILABLE: 503,
   UNSUPPORTED_FORMAT: 503,
   CLOSED: 503,
-};
-
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  409: 'Conflict',
-  413: 'Content Too Large',
-  415: 'Unsupported Media Type',
-  422: 'Unprocessable Content',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
 };
 
 /** A response, before it is written. */
@@ -51,49 +38,36 @@ export interface Reply {
 /** Refused by the door itself, before the queue. */
 export class RefusedError extends Error {
   readonly code: DoorCode;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>> | undefined;
 
-  constructor(code: DoorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: DoorCode, message: string, headers?: Readonly<Record<string, string>>) {
     super(message);
     this.code = code;
     this.headers = headers;
   }
 }
 
-interface ProblemExtras {
-  readonly problems?: readonly Problem[];
-  readonly fields?: readonly string[];
-}
-
 export function toProblemReply(
   code: ErrorCode | DoorCode,
-  status: number,
   detail: string,
-  extras: object = {},
-  headers: Readonly<Record<string, string>> = {},
+  extras?: object,
+  headers?: Readonly<Record<string, string>>,
 ): Reply {
-  const body = { type: 'about:blank', title: TITLES[status], status, code, detail, ...extras };
-  return { status, body, headers: { 'content-type': 'application/problem+json', ...headers } };
+  const { [code]: status = 500 } = STATUSES;
+  const body = { type: 'about:blank', title: STATUS_CODES[status], status, code, detail, ...extras };
+  const retry = status === 503 ? { 'retry-after': '1' } : {};
+  return { status, body, headers: { 'content-type': 'application/problem+json', ...retry, ...headers } };
 }
 
 /** @returns undefined for an error that nobody expected: its text stays in the log */
 export function describeProblem(error: unknown): Reply | undefined {
-  if (error instanceof RefusedError) {
-    return toProblemReply(error.code, DOOR_CODES[error.code], error.message, {}, error.headers);
-  }
-  if (error instanceof UnreadableRecordError) return toProblemReply('NOT_VERIFIED', 422, error.message);
-  const status = error instanceof PayoutError ? STATUS_OF[error.code] : undefined;
-  if (!(error instanceof PayoutError) || status === undefined) return undefined;
-  return toProblemReply(
-    error.code,
-    status,
-    error.message,
-    extrasOf(error),
-    status === 503 ? { 'retry-after': '1' } : {},
-  );
+  if (error instanceof RefusedError) return toProblemReply(error.code, error.message, {}, error.headers);
+  if (error instanceof UnreadableRecordError) return toProblemReply('NOT_VERIFIED', error.message);
+  if (!(error instanceof PayoutError) || STATUSES[error.code] === undefined) return undefined;
+  return toProblemReply(error.code, error.message, extrasOf(error));
 }
 
-function extrasOf(error: PayoutError): ProblemExtras {
+function extrasOf(error: PayoutError): object {
   if (error instanceof InvalidInputError) return { problems: error.problems };
   if (error instanceof ConflictError && error.fields.length > 0) return { fields: error.fields };
   return {};

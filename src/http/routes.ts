@@ -71,7 +71,7 @@ async function enqueue({ account, body }: Call): Promise<Reply> {
   const { created, existing, conflicts } = result;
   if (conflicts === 0) return { status: created > 0 ? 201 : 200, body: result };
   const detail = `${conflicts} of ${body.length} payouts exist with other data; the other ${created + existing} are accepted. See results.`;
-  return toProblemReply('CONFLICT', 409, detail, result);
+  return toProblemReply('CONFLICT', detail, result);
 }
 
 const payoutList = z.object({

@@ -27,55 +27,53 @@ interface Door {
   readonly closed: AbortSignal;
 }
 
-export function createDoor(door: Door): RequestListener {
-  const limits = new Limits();
+export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }: Door): RequestListener {
+  const takeLimit = createLimits();
   const streams = new Map<string, number>();
   const openApi = { status: 200, body: renderOpenApi() };
 
-  const answer = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    found: Found,
-  ): Promise<Reply | undefined> => {
-    const reason = door.refuse(request);
+  const openStream = async (name: string, run: () => Promise<void>): Promise<undefined> => {
+    const open = streams.get(name) ?? 0;
+    if (open >= MAX_STREAMS) {
+      const message = `${name} has ${MAX_STREAMS} open event streams: close one, or use one for all its readers`;
+      throw new RefusedError('RATE_LIMITED', message, { 'retry-after': '10' });
+    }
+    streams.set(name, open + 1);
+    metrics.streams.inc();
+    try {
+      await run();
+    } finally {
+      streams.set(name, (streams.get(name) ?? 1) - 1);
+      metrics.streams.dec();
+    }
+  };
+
+  const answer = async (request: IncomingMessage, response: ServerResponse, found: Found) => {
+    const reason = refuse(request);
     if (reason !== undefined) throw new RefusedError('FORBIDDEN', reason);
-    if (found.kind === 'openapi') return openApi;
-    if (found.kind === 'none') throw found.error;
     const { route, payoutId } = found;
-    const token = authorize(door.tokens, request, route);
-    const account = door.accounts.get(token.account);
+    if (route === undefined) throw refuseRoute(found.allowed);
+    if (!('handle' in route)) return openApi;
+    const token = authorize(tokens, request, route);
+    const account = accounts.get(token.account);
     // Only served accounts are in the file of tokens.
     if (account === undefined) throw new Error(`account ${token.account} is not served`);
-    await limits.take(token, 1);
+    await takeLimit(token, 1);
     const query = found.query === '' ? {} : parseInput(route.query, readQuery(found.query));
     const body = route.method === 'POST' ? await readJson(request) : undefined;
-    if (Array.isArray(body) && body.length > 1) await limits.take(token, body.length - 1);
-    const stream: Call['stream'] = async (run) => {
-      const open = streams.get(token.name) ?? 0;
-      if (open >= MAX_STREAMS) {
-        const message = `${token.name} has ${MAX_STREAMS} open event streams: close one, or use one for all its readers`;
-        throw new RefusedError('RATE_LIMITED', message, { 'retry-after': '10' });
-      }
-      streams.set(token.name, open + 1);
-      door.metrics.streams.inc();
-      try {
-        await run(response, door.closed);
-      } finally {
-        streams.set(token.name, (streams.get(token.name) ?? 1) - 1);
-        door.metrics.streams.dec();
-      }
-      return undefined;
-    };
-    const isAllowed = (): boolean => door.tokens.has(token, route.right);
-    const header = request.headers['last-event-id'];
-    const lastEventId = Array.isArray(header) ? header[0] : header;
+    if (Array.isArray(body) && body.length > 1) await takeLimit(token, body.length - 1);
+    const stream: Call['stream'] = async (run) => openStream(token.name, async () => run(response, closed));
+    const isAllowed = (): boolean => tokens.has(token, route.right);
+    const lastEventId = request.headers['last-event-id']?.toString();
     const reply = await route.handle({ account, token, payoutId, query, body, lastEventId, stream, isAllowed });
     if (route.method === 'POST') {
-      const what = Array.isArray(body) ? { payouts: body.length } : { payoutId: payoutId || payoutIdOf(body) };
+      const isList = Array.isArray(body);
+      const what = isList
+        ? { payouts: body.length }
+        : { payoutId: payoutId || (body as { payoutId: string }).payoutId };
       const fields = { by: token.name, platformId: token.account, status: reply?.status, ...what };
       // A line for each payout would cost as much as the payout.
-      if (route.right === 'enqueue' && !Array.isArray(body)) door.logger.debug(fields, route.path);
-      else door.logger.info(fields, route.path);
+      logger[route.right === 'enqueue' && !isList ? 'debug' : 'info'](fields, route.path);
     }
     return reply;
   };
@@ -83,60 +81,64 @@ export function createDoor(door: Door): RequestListener {
   return (request, response) => {
     const startedAt = performance.now();
     const found = find(request);
-    const label = found.kind === 'route' ? `${found.route.method} ${found.route.path}` : found.kind;
+    const label = found.route === undefined ? 'none' : `${found.route.method} ${found.route.path}`;
     answer(request, response, found)
-      .catch((error: unknown) => toReply(error, door.logger, label))
+      .catch((error: unknown) => toReply(error, logger, label))
       .then((reply) => {
-        door.metrics.count(label, reply?.status ?? response.statusCode);
+        metrics.count(label, reply?.status ?? response.statusCode);
         if (reply === undefined) return;
-        write(request, response, reply, door.closed.aborted);
-        door.metrics.observe(label, (performance.now() - startedAt) / 1_000);
+        write(request, response, reply, closed.aborted);
+        metrics.observe(label, (performance.now() - startedAt) / 1_000);
       })
       .catch((error: unknown) => {
-        door.logger.error({ error: (error as Error).message }, 'a response could not be written');
+        logger.error({ error: (error as Error).message }, 'a response could not be written');
         response.destroy();
       });
   };
 }
 
-type Found =
-  | { readonly kind: 'route'; readonly route: Route; readonly payoutId: string; readonly query: string }
-  | { readonly kind: 'openapi' }
-  | { readonly kind: 'none'; readonly error: RefusedError };
+type OpenApiRoute = Pick<Route, 'method' | 'path'>;
+const OPENAPI: OpenApiRoute = { method: 'GET', path: '/openapi.json' };
 
-const PATTERNS = ROUTES.map((route) => ({
+const PATTERNS = [...ROUTES, OPENAPI].map((route) => ({
   route,
   pattern: new RegExp(`^${route.path.replace('{payoutId}', '([^/]+)')}$`),
 }));
 
-function find({ method, url = '' }: IncomingMessage): Found {
-  const [path = '', query = ''] = url.split('?', 2);
-  if (path === '/openapi.json' && method === 'GET') return { kind: 'openapi' };
-  const allowed: string[] = path === '/openapi.json' ? ['GET'] : [];
-  for (const { route, pattern } of PATTERNS) {
-    const match = pattern.exec(path);
-    if (match === null) continue;
-    allowed.push(route.method);
-    if (route.method !== method) continue;
-    const payoutId = decode(match[1] ?? '');
-    if (payoutId === undefined) {
-      return { kind: 'none', error: new RefusedError('NO_SUCH_ROUTE', 'The path is not percent-encoded UTF-8') };
-    }
-    return { kind: 'route', route, payoutId, query };
-  }
-  const error =
-    allowed.length > 0
-      ? new RefusedError('METHOD_NOT_ALLOWED', `Use ${allowed.join(' or ')}`, { allow: allowed.join(', ') })
-      : new RefusedError('NO_SUCH_ROUTE', 'There is no such path; /openapi.json has all');
-  return { kind: 'none', error };
+interface Found {
+  readonly route: Route | OpenApiRoute | undefined;
+  readonly payoutId: string;
+  readonly query: string;
+  /** The methods of this path. */
+  readonly allowed: readonly string[];
 }
 
+function find({ method, url = '' }: IncomingMessage): Found {
+  const [path = '', query = ''] = url.split('?', 2);
+  const allowed: string[] = [];
+  for (const { route, pattern } of PATTERNS) {
+    const match = pattern.exec(path);
+    const payoutId = match === null ? undefined : decode(match[1] ?? '');
+    if (payoutId === undefined) continue;
+    if (route.method === method) return { route, payoutId, query, allowed };
+    allowed.push(route.method);
+  }
+  return { route: undefined, payoutId: '', query, allowed };
+}
+
+/** @returns undefined if it is not percent-encoded UTF-8 */
 function decode(part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {
     return undefined;
   }
+}
+
+function refuseRoute(allowed: readonly string[]): RefusedError {
+  return allowed.length === 0
+    ? new RefusedError('NO_SUCH_ROUTE', 'There is no such path, or it is not percent-encoded; /openapi.json has all')
+    : new RefusedError('METHOD_NOT_ALLOWED', `Use ${allowed.join(' or ')}`, { allow: allowed.join(', ') });
 }
 
 /** A name given twice becomes a list, which no rule takes. */
@@ -157,31 +159,25 @@ function authorize(tokens: Tokens, { headers }: IncomingMessage, { right }: Rout
   throw new RefusedError('FORBIDDEN', `The token of ${token.name} has no right to ${right}`);
 }
 
-const MINUTE_S = 60;
-
 /** Tokens of one name share a limit, so that changing the token does not raise it. */
-class Limits {
-  readonly #limiters = new Map<string, { readonly perMinute: number; readonly limiter: RateLimiterMemory }>();
-
-  /** @throws RefusedError if the minute has no room for it */
-  async take({ name, account, perMinute }: TokenEntry, points: number): Promise<void> {
+function createLimits(): (token: TokenEntry, points: number) => Promise<void> {
+  const limiters = new Map<number, RateLimiterMemory>();
+  return async ({ name, account, perMinute }, points) => {
     if (perMinute === undefined) return;
-    const key = `${account} ${name}`;
-    let known = this.#limiters.get(key);
-    if (known?.perMinute !== perMinute) {
-      known = { perMinute, limiter: new RateLimiterMemory({ points: perMinute, duration: MINUTE_S }) };
-      this.#limiters.set(key, known);
-    }
+    const limiter = limiters.get(perMinute) ?? new RateLimiterMemory({ points: perMinute, duration: 60 });
+    limiters.set(perMinute, limiter);
     try {
-      await known.limiter.consume(key, points);
+      await limiter.consume(`${account} ${name}`, points);
     } catch (refusal) {
       if (!(refusal instanceof RateLimiterRes)) throw refusal;
       const seconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1_000));
       const message = `${name} may send ${perMinute} requests and payouts a minute: try again in ${seconds} s`;
       throw new RefusedError('RATE_LIMITED', message, { 'retry-after': String(seconds) });
     }
-  }
+  };
 }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** @returns undefined without a body. @throws RefusedError, InvalidInputError */
 async function readJson(request: IncomingMessage): Promise<unknown> {
@@ -199,8 +195,6 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -211,7 +205,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
       else reject(new RefusedError('TOO_LARGE', `The body has more than ${MAX_BODY_BYTES} bytes: send fewer payouts`));
     });
     request.once('end', () => {
-      resolve(chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks));
+      resolve(Buffer.concat(chunks));
     });
     request.once('error', reject);
     request.once('close', () => {
@@ -221,19 +215,13 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   });
 }
 
-function payoutIdOf(body: unknown): unknown {
-  return (body as { readonly payoutId?: unknown }).payoutId;
-}
-
 function toReply(error: unknown, logger: Logger, label: string): Reply {
-  const problem = describeProblem(error);
+  const isTooDeep = error instanceof RangeError && error.message.startsWith('Maximum call stack');
+  const known = isTooDeep ? new InvalidInputError([{ field: 'body', message: 'is nested too deeply' }]) : error;
+  const problem = describeProblem(known);
   if (problem !== undefined) return problem;
-  if (error instanceof RangeError && error.message.startsWith('Maximum call stack')) {
-    const problems = [{ field: 'body', message: 'is nested too deeply' }];
-    return toProblemReply('INVALID_INPUT', 400, 'body: is nested too deeply', { problems });
-  }
   logger.error({ route: label, error: (error as Error).stack ?? String(error) }, 'a request failed');
-  return toProblemReply('INTERNAL', 500, 'The door failed; its log has the reason. Asking again is safe');
+  return toProblemReply('INTERNAL', 'The door failed; its log has the reason. Asking again is safe');
 }
 
 function write(request: IncomingMessage, response: ServerResponse, reply: Reply, isClosing: boolean): void {
@@ -241,16 +229,15 @@ function write(request: IncomingMessage, response: ServerResponse, reply: Reply,
     response.destroy();
     return;
   }
-  const { status, body, headers = {} } = reply;
-  const text = JSON.stringify(body);
-  response.writeHead(status, {
+  const text = JSON.stringify(reply.body);
+  response.writeHead(reply.status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     // What is left of a body would be read as the next request.
     ...(isClosing || !request.complete ? { connection: 'close' } : {}),
-    ...headers,
+    ...reply.headers,
   });
   response.end(text);
 }

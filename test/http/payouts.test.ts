@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
+import { systemClock } from '../../src/base/clock.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
+import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
+import { testRedisUrl } from '../support/account.js';
 import { openDoor, payout, type DoorRig } from './support/door-rig.js';
 
 let rig: DoorRig;
@@ -112,6 +118,51 @@ describe('POST /v1/payouts', () => {
     const answer = await rig.ask('POST', '/v1/payouts', { text: ' '.repeat(1_048_577) });
     expect(answer).toMatchObject({ status: 413, body: { code: 'TOO_LARGE' } });
     expect(answer.headers.get('connection')).toBe('close');
+  });
+});
+
+describe('a payment id that the gateway does not list', () => {
+  async function withList(
+    checkPaymentIds: boolean | undefined,
+    use: (listed: DoorRig) => Promise<void>,
+  ): Promise<void> {
+    const listed = await openDoor({ checkPaymentIds });
+    const redis = connectRedis(testRedisUrl(), 'commands', silentLogger);
+    try {
+      const connection = connectLedger(redis, listed.platformId, systemClock);
+      const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1' }];
+      await writeGatewayFacts(connection, { currencies, currenciesAt: Date.now() - 1_000, isWhole: true });
+      await use(listed);
+    } finally {
+      await closeRedis(redis);
+      await listed.close();
+    }
+  }
+
+  it('is refused, one or among many, with its field', async () => {
+    await withList(undefined, async (listed) => {
+      const unlisted = payout('u-1', { paymentId: 7 });
+      for (const [body, field] of [
+        [unlisted, 'paymentId'],
+        [[payout('u-2'), unlisted], '[1].paymentId'],
+      ] as const) {
+        const answer = await listed.ask('POST', '/v1/payouts', { body });
+        expect(answer).toMatchObject({
+          status: 400,
+          type: 'application/problem+json',
+          body: { code: 'INVALID_INPUT' },
+        });
+        expect(answer.body.problems).toEqual([{ field, message: expect.stringMatching(/gateway's list.+\(got 7\)/) }]);
+      }
+      expect((await listed.ask('GET', '/v1/payouts/u-2')).status).toBe(404);
+      expect((await listed.ask('POST', '/v1/payouts', { body: payout('u-2') })).status).toBe(201);
+    });
+  });
+
+  it('is accepted with PAYOUT_CHECK_PAYMENT_IDS=false', async () => {
+    await withList(false, async (listed) => {
+      expect((await listed.ask('POST', '/v1/payouts', { body: payout('u-1', { paymentId: 7 }) })).status).toBe(201);
+    });
   });
 });
 

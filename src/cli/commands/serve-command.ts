@@ -19,6 +19,7 @@ const VARIABLES = [
   'PAYOUT_KEYS_FILE',
   'PAYOUT_ACCEPT_UNBOUND_UNTIL',
   'PAYOUT_CHECK_ADDRESSES',
+  'PAYOUT_CHECK_PAYMENT_IDS',
 ] as const;
 
 export function defineServeCommand(command: Command, context: CliContext): void {
@@ -69,6 +70,7 @@ async function serve({ environment, stopSignal }: CliContext): Promise<void> {
     redisUrl: config.REDIS_URL,
     redisReplicas: config.REDIS_REPLICAS,
     checkAddresses: config.PAYOUT_CHECK_ADDRESSES,
+    checkPaymentIds: config.PAYOUT_CHECK_PAYMENT_IDS,
     keysFile: config.PAYOUT_KEYS_FILE,
     acceptUnboundUntil: config.PAYOUT_ACCEPT_UNBOUND_UNTIL,
     audiences: hasKeyring(environment) ? readAudiences(environment) : new Map(),

@@ -36,7 +36,7 @@ async function askAll(run: Run, environment: Readonly<Record<string, string>>): 
   const { token, line } = createToken({ name: 'client', account: run.platformId, rights: [...RIGHTS] });
   const tokensFile = join(run.dir, 'tokens.yaml');
   await writeFile(tokensFile, line, { mode: 0o600 });
-  const port = await findFreePort();
+  const port = await takePort();
   const door = run.startProgram([findBuiltProgram(), 'serve'], {
     SERVE_TOKENS_FILE: tokensFile,
     SERVE_PORT: String(port),
@@ -78,6 +78,18 @@ async function askAll(run: Run, environment: Readonly<Record<string, string>>): 
   if (door.exitCode === null && door.signalCode === null) door.kill('SIGTERM');
   const [, signal] = (await ended) as [number | null, string | null];
   return { answered, isCancelled, signal };
+}
+
+const takenPorts = new Set<number>();
+
+/** Another run may get the same free port before this door listens, and its door would answer. */
+async function takePort(): Promise<number> {
+  for (;;) {
+    const port = await findFreePort();
+    if (takenPorts.has(port)) continue;
+    takenPorts.add(port);
+    return port;
+  }
 }
 
 async function listens(port: number): Promise<boolean> {
