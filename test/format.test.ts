@@ -61,10 +61,11 @@ describe('formatDuration', () => {
 });
 
 it('writes counts, milliseconds, states and currencies', () => {
-  expect([formatCount(0, 'payout'), formatCount(1, 'payout'), formatCount(2, 'payout')]).toEqual([
+  expect([0, 1, 2, 1_216].map((count) => formatCount(count, 'payout'))).toEqual([
     '0 payouts',
     '1 payout',
     '2 payouts',
+    '1,216 payouts',
   ]);
   expect(formatMs(999.9)).toBe('999 ms');
   expect(formatState('in_progress')).toBe('in progress');

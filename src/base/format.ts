@@ -54,9 +54,9 @@ export function formatMs(ms: number): string {
   return `${Math.floor(ms)} ms`;
 }
 
-/** `1 payout`, `2 payouts`. */
+/** `1 payout`, `1,216 payouts`. */
 export function formatCount(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+  return `${formatAmount(count)} ${thing}${count === 1 ? '' : 's'}`;
 }
 
 export function formatSeconds(ms: number): string {
@@ -70,10 +70,10 @@ const SHOWN_PLACES = 18;
  * exact one. The comma is plain text: copied into a command it stays one word, and where one pays, it is refused rather
  * than read as a decimal point.
  *
- * @param amount - a decimal string
+ * @param amount - a decimal string, or a count
  */
-export function formatAmount(amount: string, unit?: string): string {
-  const [whole = '', places = ''] = amount.split('.');
+export function formatAmount(amount: string | number, unit?: string): string {
+  const [whole = '', places = ''] = String(amount).split('.');
   const shown = places.slice(0, SHOWN_PLACES) + (/[1-9]/.test(places.slice(SHOWN_PLACES)) ? '…' : '');
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return [shown === '' ? grouped : `${grouped}.${shown}`, ...(unit === undefined ? [] : [unit])].join(' ');

@@ -110,6 +110,24 @@ describe('the overview', () => {
     expect(await readText()).toContain('Last attempt no result is known');
   });
 
+  it('does not say that nothing failed, nor when it tries again, under a block', async () => {
+    await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
+    for (const report of [{ role: 'sender' }, { role: 'refused', reason: 'its journal is damaged' }] as const) {
+      await writeSampleWorker(account, SENDER, report);
+      await until('the sender is stopped', async () => /heartbeat|refuses/.test(await readText()), 5_000);
+      expect(await readText()).not.toContain('Last attempt');
+    }
+    const failure = { lastError: 'No connection', nextRetryAt: account.clock.wallNow() };
+    await writeSampleWorker(account, SENDER, { role: 'sender', ...failure });
+    await account.ledger.pause('ann', 'maintenance');
+    await until(
+      'both are seen',
+      async () => /Paused .*Last attempt failed: No connection/.test(await readText()),
+      5_000,
+    );
+    expect(await readText()).not.toContain('next try');
+  });
+
   it('shows that no worker runs, and that no payout needs an operator', async () => {
     await account.redis.del(account.connection.keys.sender);
     const text = await readText();
@@ -156,7 +174,7 @@ describe('the overview', () => {
     expect(page).toMatch(/<desc id="backlog-desc">[^<]* 3 now\.<\/desc>/);
     expect(page).toMatch(/<p class="figure"><b>3<\/b> queued<\/p>/);
     expect(page).toMatch(/<b>3<\/b> <span>queued<\/span>/);
-    expect(page).toContain('the sums are of 1216 payouts');
+    expect(page).toContain('the sums are of 1,216 payouts');
   });
 
   it('shows five payouts that need an operator, with links to all, and what is missing of the balance', async () => {
@@ -170,8 +188,8 @@ describe('the overview', () => {
     const page = await dashboard.read('/payouts');
     const listed = [...page.matchAll(/<th scope="row" class="id"><a href="\/payouts\/([^"]+)"/g)].map(([, id]) => id);
     expect(listed).toEqual(['u-0', 'u-1', 'u-2', 'u-3', 'r-0']);
-    expect(page).toContain('<a href="/payouts?state=unknown">all 4 unknown</a>');
-    expect(page).toContain('<a href="/payouts?state=rejected">all 4 rejected</a>');
+    expect(page).toMatch(/<a href="\/payouts\?state=unknown"\s*>all 4 unknown</);
+    expect(page).toMatch(/<a href="\/payouts\?state=rejected"\s*>all 4 rejected</);
     expect(page).toContain('1,250.5 USD is missing: the balance fell, and no payout explains it.');
     expect(page.replace(/<\/?span>/g, '')).toContain(`payouts reconcile --account ${account.platformId}`);
   });

@@ -41,7 +41,7 @@ it('shows how much of each window is used, and what is held', async () => {
   await writePolicyReport(account.ledger.connection, report(Date.now()));
   const page = await dashboard.read('/policy');
   expect(page).toContain('aria-label="day: 91 % used"');
-  expect(page).toContain('905.50 of 1000.00 USD in 24 h');
+  expect(page).toContain('905.50 of 1,000.00 USD in 24 h');
   expect(page).toContain('200.00 USD');
   expect(page).toContain('&lt;b&gt;');
   expect(page).not.toContain('<b>');

@@ -1,4 +1,4 @@
-import { formatCount } from '../../base/format.js';
+import { formatAmount, formatCount } from '../../base/format.js';
 import type { HeldFor, Payout } from '../../ledger/payout.js';
 import type { PolicyReport } from '../../ledger/reads/policy-report.js';
 import type { WhoSaid } from '../control/payout-control.js';
@@ -60,8 +60,11 @@ const worthOf: Column['cell'] = ({ amount, paymentId }, { currencies }) => {
 
 function neededFor({ held }: Payout): Html {
   const { needs, kind, reason } = held ?? {};
-  if (needs !== undefined) return html`<bdi>${needs.persons} more of ${needs.by} to approve it</bdi>`;
-  if (kind !== 'policy') return html`its cause removed, then a release`;
+  if (needs !== undefined)
+    return html`<bdi
+      >${needs.persons} more ${needs.persons === 1 ? 'person' : 'people'} of ${needs.by} to approve it</bdi
+    >`;
+  if (kind !== 'policy') return html`a release, once the cause is gone`;
   return reason === 'wait' ? html`nothing: it is sent when there is room` : html`a change of the policy`;
 }
 
@@ -79,14 +82,14 @@ function describeSaid({ approvedBy, rejectedBy, refused, unverified }: WhoSaid):
 function groups({ base }: Site, { query: { filter }, total, report }: HeldList): Html {
   const byRule = (report?.held ?? []).map(({ rule, reason, count }) => {
     const group = { kind: 'policy', rule, reason } as const;
-    return { group, text: `${holdName(group)} (${count})` };
+    return { group, text: `${holdName(group)} (${formatAmount(count)})` };
   });
   const kinds = (['policy', 'signature', 'journal'] as const).map((kind) => ({
     group: { kind },
     text: holdName({ kind }),
   }));
   const links: readonly { readonly group: HeldFilter; readonly text: string }[] = [
-    { group: {}, text: `all (${total})` },
+    { group: {}, text: `all (${formatAmount(total)})` },
     ...byRule,
     ...kinds,
   ];

@@ -68,7 +68,7 @@ function drawSends(slots: readonly TimeSlot[], range: Range): Html {
   return drawPlot({
     id: 'sends',
     title: 'Sends a minute',
-    current: `${formatAmount(String(total))} sent`,
+    current: `${formatAmount(total)} sent`,
     description: `${total} sends in ${RANGE_NAME[range]}, ${Math.max(...rates).toFixed(0)} a minute at most.`,
     range,
     scale: ['60', '30', '0'],
@@ -154,10 +154,10 @@ function drawBacklog(slots: readonly TimeSlot[], range: Range): Html {
   return drawPlot({
     id: 'backlog',
     title: 'Backlog',
-    current: `${formatAmount(String(last))} queued`,
+    current: `${formatAmount(last)} queued`,
     description: `Queued payouts over ${RANGE_NAME[range]}: ${highest} at most, ${last} now.`,
     range,
-    scale: [String(top), String(top / 2), '0'],
+    scale: [formatAmount(top), formatAmount(top / 2), '0'],
     shapes: first === -1 ? [] : [html`<path class="area" d="${path}" opacity="0.4" />`],
   });
 }

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { formatDuration } from '../../base/format.js';
+import { formatAmount, formatCount, formatDuration } from '../../base/format.js';
 import { type AccountStats, readAccountStats } from '../../ledger/reads/account-stats.js';
 import { findSender } from '../../operator/account-headline.js';
 import {
@@ -41,8 +41,11 @@ function diagnosticsPage(site: Site, { ledger }: Observation, stats: AccountStat
       <section class="card">
         <h2>Queues</h2>
         ${dataList([
-          ['Sends begun', sends],
-          ['Waiting for a job', withoutJob === 0 ? 'none' : `${withoutJob} payouts; the worker adds it within seconds`],
+          ['Sends begun', formatAmount(sends)],
+          [
+            'Waiting for a job',
+            withoutJob === 0 ? 'none' : `${formatCount(withoutJob, 'payout')}; a running worker adds it within seconds`,
+          ],
           [
             'Unknown entries',
             outboxUnreadable === 0 ? undefined : `${outboxUnreadable} in the outbox, of a newer version`,

@@ -34,12 +34,12 @@ function backlogCard(facts: FiguresFacts): Html {
   const { stats, statistics, gateway, pace } = facts;
   return html`<div class="card">
     <h2>Backlog</h2>
-    <p class="figure"><b>${formatAmount(String(stats.queued))}</b> queued</p>
+    <p class="figure"><b>${formatAmount(stats.queued)}</b> queued</p>
     <p>
       ${stats.queued === 0 ? 'Nothing waits to be sent.' : (pace.end ?? `No end in sight: ${pace.why ?? 'nothing is sent now'}.`)}
     </p>
-    <p class="quiet">at ${pace.rate}</p>
-    ${sumsList(statistics.sums.queued, gateway)} ${sumsAge(facts)}
+    ${pace.end !== undefined && html`<p class="quiet">at ${pace.rate}</p>`} ${sumsList(statistics.sums.queued, gateway)}
+    ${sumsAge(facts)}
   </div>`;
 }
 
@@ -127,7 +127,7 @@ function todayCard({ statistics, gateway }: FiguresFacts): Html {
         return html`<div>
           <dt>${TODAY_NAMES[kind]}</dt>
           <dd>
-            <b class="${count > 0 && isTrouble ? 'trouble' : ''}">${formatAmount(String(count))}</b>
+            <b class="${count > 0 && isTrouble ? 'trouble' : ''}">${formatAmount(count)}</b>
             ${sumsList(sums, gateway)}
           </dd>
         </div>`;

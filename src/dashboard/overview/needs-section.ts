@@ -45,7 +45,7 @@ export function needsSection(site: Site, facts: NeedsFacts, shown: Shown): Html 
         ({ tone, count, what, age, action, href }) =>
           html`<div class="tone-${tone}">
             <dt>
-              <a class="trouble" href="${href}"><b>${formatAmount(String(count))} ${what}</b></a>
+              <a class="trouble" href="${href}"><b>${formatAmount(count)} ${what}</b></a>
             </dt>
             <dd>${age} <span class="quiet">${action}</span></dd>
           </div>`,
@@ -55,7 +55,9 @@ export function needsSection(site: Site, facts: NeedsFacts, shown: Shown): Html 
     <p class="more">
       ${URGENT_STATES.filter((state) => facts.stats[state] > 0).map(
         (state) =>
-          html`<a href="${site.base}/payouts?state=${state}">all ${facts.stats[state]} ${formatState(state)}</a> `,
+          html`<a href="${site.base}/payouts?state=${state}"
+            >all ${formatAmount(facts.stats[state])} ${formatState(state)}</a
+          > `,
       )}
     </p>
   </section>`;

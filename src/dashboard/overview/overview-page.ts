@@ -59,7 +59,7 @@ function tile(base: string, stats: AccountStats, state: PayoutState, shown: Payo
     title="${STATE_MEANING[state]}"
     aria-current="${state === shown ? 'true' : 'false'}"
   >
-    <b>${formatAmount(String(count))}</b> <span>${formatState(state)}</span>
+    <b>${formatAmount(count)}</b> <span>${formatState(state)}</span>
     ${oldest === null ? undefined : html`<small>oldest ${formatDuration(oldest)}</small>`}
   </a>`;
 }

@@ -24,8 +24,8 @@ export function pulseCard(pulse: Headline, { redis, ledger }: Observation, facts
     <h1 ${trouble} aria-live="polite"><span class="dot" aria-hidden="true"></span>${pulse.headline}</h1>
     ${detail !== undefined && html`<p class="pulse-detail"><bdi>${detail}</bdi></p>`}
     ${pulse.command === undefined ? undefined : commandLine(pulse.command)}
-    ${pulse.runbook !== undefined && html`<p class="quiet">Runbook: ${pulse.runbook}</p>`}
     ${facts === undefined ? undefined : adviseAccount(facts.stats, facts).map((advice) => adviceView(advice, facts.stats))}
+    ${pulse.runbook !== undefined && html`<p class="quiet">Runbook: ${pulse.runbook}</p>`}
     ${ledger === undefined ? undefined : vitals(pulse, ledger, { lastSendAgoMs: facts?.lastSendAgoMs, redis })}
   </section>`;
 }
@@ -58,8 +58,6 @@ function vitals(
   const { lastError } = findSender(ledger) ?? {};
   const isShown = lastError !== undefined && pulse.detail?.includes(lastError) === true;
   const isCurrent = redis.kind === 'up';
-  // "No error" would sound well under a block.
-  const isStopped = ledger.pausedReason !== undefined || ledger.objections > 0;
   const rows: Parameters<typeof dataList>[0] = [
     ['Last reply of Redis', isCurrent ? undefined : `${formatDuration(ledger.ageMs)} ago; this was known then:`],
     ['Sender', describeSender(ledger)],
@@ -67,7 +65,7 @@ function vitals(
       'Last send',
       sinceSendMs === undefined ? 'none is known' : `${formatDuration(sinceSendMs)} ${isCurrent ? 'ago' : 'before'}`,
     ],
-    ['Last attempt', isShown || isStopped ? undefined : describeAttempt(ledger)],
+    ['Last attempt', isShown ? undefined : describeAttempt(ledger)],
   ];
   return dataList(rows, 'vitals');
 }
@@ -84,13 +82,14 @@ function describeSender({ life }: LedgerObservation): Html | string {
   >`;
 }
 
+/** Nothing without an attempt: "no error" would sound well under a block. */
 function describeAttempt(ledger: LedgerObservation): string | undefined {
   const sender = findSender(ledger);
   if (sender === undefined) return undefined;
   const { lastError, nextRetryAt } = sender;
-  if (lastError === undefined && ledger.sending > 0)
-    return ledger.life.kind === 'alive' ? 'under way' : 'no result is known';
-  if (lastError === undefined) return 'no error';
+  const isAlive = ledger.life.kind === 'alive';
+  if (lastError === undefined) return ledger.sending === 0 ? undefined : isAlive ? 'under way' : 'no result is known';
+  if (!isAlive || ledger.pausedReason !== undefined || ledger.objections > 0) return `failed: ${lastError}`;
   const inMs = (nextRetryAt ?? 0) - ledger.wallNow;
   return `failed: ${lastError}; next try ${inMs < 1_000 ? 'now' : `in ${formatDuration(inMs)}`}`;
 }

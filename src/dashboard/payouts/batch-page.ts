@@ -1,8 +1,14 @@
 import { fromUnits, toUnits } from '../../base/decimal.js';
 import type { Payout } from '../../ledger/payout.js';
-import { formatAmount, formatMoney, formatState } from '../../base/format.js';
+import { formatAmount, formatCount, formatMoney, formatState } from '../../base/format.js';
 import type { AccountStats } from '../../ledger/reads/account-stats.js';
-import { type Batch, type BatchMessage, type BatchSummary, progressOf } from '../../ledger/reads/batches.js';
+import {
+  type Batch,
+  type BatchMessage,
+  type BatchSummary,
+  progressOf,
+  type UncountedBatch,
+} from '../../ledger/reads/batches.js';
 import { type AccountStatistics, type CurrencySum, estimateEnd } from '../../ledger/reads/statistics.js';
 import { PAYOUT_STATES, type PayoutState, STATE_MEANING } from '../../ledger/states.js';
 import { batchSteps } from '../../operator/next-steps.js';
@@ -36,17 +42,17 @@ interface BatchView extends Pace {
 }
 
 export function batchPage(site: Site, { summary, urgent, ...pace }: BatchView, shown: Shown): string {
-  const { name, total, messages, enqueuedAt, enqueuedBy } = summary;
+  const { name, messages } = summary;
   return layout(
     site,
     { title: `Batch ${name}`, current: 'batches', refreshMs: REFRESH_MS },
-    html`${heading(html`Batch <bdi class="mono">${name}</bdi>`, `${formatAmount(String(total))} payouts`)}
+    html`${batchHeading(summary)}
       <section class="card progress">
         <h2>${progressText(summary)}</h2>
         ${progressBar(summary)}
         ${dataList(
           [
-            ['Enqueued', html`${utcTime(enqueuedAt)} by <bdi>${enqueuedBy ?? 'a producer without a name'}</bdi>`],
+            ['Enqueued', enqueuedText(summary)],
             ['In the queue', placeText(summary)],
             ['All of it sent', endText(summary, pace, shown.wallNow)],
           ],
@@ -55,12 +61,42 @@ export function batchPage(site: Site, { summary, urgent, ...pace }: BatchView, s
       </section>
       ${sumsTable(site, summary, shown)} ${messages.length > 0 && messagesTable(site, name, messages)}
       ${nextStepsSection(batchSteps(name, countsOf(summary), site.platformId, site))}
-      ${urgent.length > 0 && urgentSection(site, name, urgent, shown)}
-      <nav class="more" aria-label="Payouts of the batch">
-        <a href="${site.base}${csvPath({ batch: name })}" download>Download all as CSV</a>
-        <a href="${site.base}${listPath({ batch: name })}">All payouts of the batch</a>
-      </nav>`,
+      ${urgent.length > 0 && urgentSection(site, name, urgent, shown)} ${batchLinks(site, name)}`,
   );
+}
+
+/** A count of 100,000 payouts takes seconds. Meanwhile the page says what is known. */
+export function uncountedPage(site: Site, batch: UncountedBatch): string {
+  return layout(
+    site,
+    { title: `Batch ${batch.name}`, current: 'batches', refreshMs: REFRESH_MS },
+    html`${batchHeading(batch)}
+      <section class="card progress">
+        <h2>Being counted …</h2>
+        ${dataList([['Enqueued', enqueuedText(batch)]], 'vitals')}
+        <p class="quiet">
+          No worker has counted this batch yet, so the dashboard does. This page shows the result in some seconds.
+        </p>
+      </section>
+      ${batchLinks(site, batch.name)}`,
+  );
+}
+
+type Known = Pick<Batch, 'name' | 'total' | 'enqueuedAt' | 'enqueuedBy'>;
+
+function batchHeading({ name, total }: Known): Html {
+  return heading(html`Batch <bdi class="mono">${name}</bdi>`, formatCount(total, 'payout'));
+}
+
+function enqueuedText({ enqueuedAt, enqueuedBy }: Known): Html {
+  return html`${utcTime(enqueuedAt)} by <bdi>${enqueuedBy ?? 'a producer without a name'}</bdi>`;
+}
+
+function batchLinks({ base }: Site, batch: string): Html {
+  return html`<nav class="more" aria-label="Payouts of the batch">
+    <a href="${base}${csvPath({ batch })}" download>Download all as CSV</a>
+    <a href="${base}${listPath({ batch })}">All payouts of the batch</a>
+  </nav>`;
 }
 
 type Counts = Readonly<Record<PayoutState, number>>;
@@ -78,11 +114,11 @@ function progressText(batch: Batch): string {
   const { paid, failed, cancelled, left } = progressOf(batch);
   const percent = Math.floor((paid.count / batch.total) * 100);
   const others = [
-    ...(failed.count > 0 ? [`${formatAmount(String(failed.count))} failed or rejected`] : []),
-    ...(cancelled.count > 0 ? [`${formatAmount(String(cancelled.count))} cancelled`] : []),
-    `${formatAmount(String(left.count))} left`,
+    ...(failed.count > 0 ? [`${formatAmount(failed.count)} failed or rejected`] : []),
+    ...(cancelled.count > 0 ? [`${formatAmount(cancelled.count)} cancelled`] : []),
+    `${formatAmount(left.count)} left`,
   ];
-  return `${percent} % paid: ${formatAmount(String(paid.count))} of ${formatAmount(String(batch.total))}, ${others.join(', ')}`;
+  return `${percent} % paid: ${formatAmount(paid.count)} of ${formatAmount(batch.total)}, ${others.join(', ')}`;
 }
 
 const BAR_WIDTH = 1_000;
@@ -122,7 +158,7 @@ function progressBar(batch: Batch): Html {
 
 function placeText({ ahead }: Batch): string {
   if (ahead === undefined) return 'nothing waits to be sent';
-  return ahead === 0 ? 'next' : `after ${formatAmount(String(ahead))} earlier payouts`;
+  return ahead === 0 ? 'next' : `after ${formatCount(ahead, 'earlier payout')}`;
 }
 
 function endText({ ahead, sums }: Batch, { stats, statistics }: Pace, wallNow: number): string {
@@ -142,7 +178,7 @@ function sumsTable({ base }: Site, summary: BatchSummary, { currencies }: Shown)
     (state) =>
       html`<tr>
         <th scope="row"><a href="${base}${listPath({ state, batch: name })}">${stateBadge(state)}</a></th>
-        ${tableCell('number', formatAmount(String(countOf(sums[state]))))}
+        ${tableCell('number', formatAmount(countOf(sums[state])))}
         ${tableCell(
           'number',
           html`${sums[state].map(
@@ -182,7 +218,7 @@ function messagesTable({ base }: Site, batch: string, messages: readonly BatchMe
                 >${stateBadge(state)}</a
               >
             </td>
-            ${tableCell('number', formatAmount(String(count)))}
+            ${tableCell('number', formatAmount(count))}
           </tr>`,
       ),
     )}
@@ -214,7 +250,7 @@ export function batchesPage(site: Site, { batches, asOf, ...pace }: BatchList, s
     ${
       batches.length === 0
         ? html`<p class="card quiet">
-            ${asOf === undefined ? 'Not counted yet: the sender counts them once a worker runs.' : 'No payout came in a batch.'}
+            ${asOf === undefined ? 'Not counted yet: the first worker of this version counts them. Until then, find a batch by its name.' : 'No payout came in a batch.'}
           </p>`
         : table(
             'Batches, the newest first',
@@ -238,11 +274,11 @@ export function batchesPage(site: Site, { batches, asOf, ...pace }: BatchList, s
 function batchRow({ base }: Site, batch: Batch, pace: Pace, { currencies, wallNow }: Shown): Html {
   const { name, enqueuedAt, enqueuedBy, total } = batch;
   const { paid, failed, cancelled, left } = progressOf(batch);
-  const counts = [paid, failed, cancelled, left].map(({ count }) => formatAmount(String(count))).join(' · ');
+  const counts = [paid, failed, cancelled, left].map(({ count }) => formatAmount(count)).join(' · ');
   return html`<tr data-key="${name}">
     <th scope="row" class="id"><a href="${base}${batchPath(name)}">${name}</a></th>
     ${tableCell('', utcTime(enqueuedAt))} ${tableCell('', enqueuedBy && html`<bdi>${enqueuedBy}</bdi>`)}
-    ${tableCell('number', formatAmount(String(total)))}
+    ${tableCell('number', formatAmount(total))}
     ${tableCell('progress', html`${progressBar(batch)} <small>${counts}</small>`)} ${tableCell('', placeText(batch))}
     ${tableCell('', endText(batch, pace, wallNow))} ${tableCell('number', formatTotals(batch, currencies))}
   </tr>`;

@@ -4,7 +4,8 @@ import { payoutIdField, txhashField } from '../../base/fields.js';
 import { formatCsvHeader, formatCsvRows } from '../../ledger/payout-csv.js';
 import { readAccountStats } from '../../ledger/reads/account-stats.js';
 import { readActivity } from '../../ledger/reads/activity.js';
-import { readBatches, readBatchSummary } from '../../ledger/reads/batches.js';
+import { type Batch, countBatch, readBatches, readBatchSummary } from '../../ledger/reads/batches.js';
+import type { StateSums } from '../../ledger/reads/currency-tallies.js';
 import { listPayoutIds, readReadable } from '../../ledger/reads/payout-queries.js';
 import { readGatewayFacts } from '../../ledger/reads/gateway-facts.js';
 import type { LedgerConnection } from '../../ledger/ledger-connection.js';
@@ -19,7 +20,7 @@ import { readPicked } from '../layout/selection.js';
 import type { PageContext } from '../page-context.js';
 import { messagePage } from '../respond.js';
 import { activityPage } from './activity-page.js';
-import { batchesPage, batchPage, LISTED_BATCHES } from './batch-page.js';
+import { batchesPage, batchPage, LISTED_BATCHES, uncountedPage } from './batch-page.js';
 import { listPage } from './list-page.js';
 import {
   findListed,
@@ -52,9 +53,24 @@ export function createFindPages(context: PageContext): Router {
 
 type Page = (request: Request, response: Response) => Promise<void>;
 
+/** Their count takes less than a page's other reads. */
+const COUNTED_AT_ONCE = 1_000;
+/** The page that asks is answered first. */
+const COUNT_AFTER_MS = 100;
+/** The pages show a count for some refreshes, and until the next one ends. */
+const COUNT_KEPT_MS = 10_000;
+const KEPT_COUNTS = 100;
+
+interface BatchCount {
+  readonly sums: StateSums | undefined;
+  /** `performance.now()`. */
+  readonly until: number;
+}
+
 class FindPages {
   readonly #context: PageContext;
   readonly #ledger: PayoutLedger;
+  readonly #counts = new Map<string, BatchCount>();
 
   constructor(context: PageContext) {
     this.#context = context;
@@ -98,7 +114,7 @@ class FindPages {
     const { connection } = this.#ledger;
     const batch = batchField.safeParse(name);
     const [summary, shown, stats, statistics] = await Promise.all([
-      batch.success ? readBatchSummary(connection, batch.data) : undefined,
+      batch.success ? readBatchSummary(connection, batch.data, (head) => this.#count(head)) : undefined,
       this.#context.shown(),
       readAccountStats(connection),
       readStatistics(connection),
@@ -107,8 +123,32 @@ class FindPages {
       this.#context.notFound(request, response, `Batch ${typeof name === 'string' ? name : ''} not found.`);
       return;
     }
+    if (summary.sums === undefined) {
+      response.send(uncountedPage(this.#context.site(request), summary));
+      return;
+    }
     const urgent = await readReadable(connection, summary.urgent, () => undefined);
     response.send(batchPage(this.#context.site(request), { summary, urgent, stats, statistics }, shown));
+  }
+
+  /** A page does not wait for the count of a large batch that no sender keeps. The next refresh gets the result. */
+  async #count({ name: batch, total }: Pick<Batch, 'name' | 'total'>): Promise<StateSums | undefined> {
+    if (total <= COUNTED_AT_ONCE) return countBatch(this.#ledger.connection, batch);
+    const known = this.#counts.get(batch);
+    if (known !== undefined && performance.now() < known.until) return known.sums;
+    const keep = (sums: StateSums | undefined, until: number): void => {
+      this.#counts.delete(batch);
+      this.#counts.set(batch, { sums, until });
+      const [oldest = ''] = this.#counts.keys();
+      if (this.#counts.size > KEPT_COUNTS) this.#counts.delete(oldest);
+    };
+    const count = async (): Promise<void> => {
+      const sums = await countBatch(this.#ledger.connection, batch).catch(() => known?.sums);
+      keep(sums, performance.now() + COUNT_KEPT_MS);
+    };
+    keep(known?.sums, Infinity);
+    setTimeout(() => void count(), COUNT_AFTER_MS).unref();
+    return known?.sums;
   }
 
   async showBatches(request: Request, response: Response): Promise<void> {

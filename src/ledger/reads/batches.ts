@@ -76,10 +76,29 @@ export async function readBatches(
   return { batches: await Promise.all(batches), asOf: last === null ? undefined : timeOfEvent(last) };
 }
 
-/** Exact, also beside payouts that change. @returns undefined for an empty batch */
-export async function readBatchSummary(connection: LedgerConnection, name: string): Promise<BatchSummary | undefined> {
-  const [[head], sums] = await Promise.all([readHeads(connection, [name]), readBatchSums(connection, name)]);
+/** A batch that is still being counted. */
+export type UncountedBatch = Head & { readonly sums: undefined };
+
+/**
+ * Exact, also beside payouts that change.
+ * @param count - of a batch that the sender does not keep; undefined if the caller does not wait for it
+ * @returns undefined for an empty batch
+ */
+export async function readBatchSummary(connection: LedgerConnection, name: string): Promise<BatchSummary | undefined>;
+export async function readBatchSummary(
+  connection: LedgerConnection,
+  name: string,
+  count: (head: Head) => Promise<StateSums | undefined>,
+): Promise<BatchSummary | UncountedBatch | undefined>;
+export async function readBatchSummary(
+  connection: LedgerConnection,
+  name: string,
+  count = async (head: Head): Promise<StateSums | undefined> => countBatch(connection, head.name),
+): Promise<BatchSummary | UncountedBatch | undefined> {
+  const [[head], kept] = await Promise.all([readHeads(connection, [name]), followKept(connection, name)]);
   if (head === undefined) return undefined;
+  const sums = kept === undefined ? await count(head) : listStates(kept);
+  if (sums === undefined) return { ...head, sums };
   const [batch, urgent] = await Promise.all([
     withPlace(connection, { ...head, sums }),
     readUrgent(connection, { name, sums }),
@@ -89,7 +108,8 @@ export async function readBatchSummary(connection: LedgerConnection, name: strin
 
 /** What the sender counted, and the events since; otherwise each payout is read, some 1 s for 100,000. */
 export async function readBatchSums(connection: LedgerConnection, name: string): Promise<StateSums> {
-  return listStates((await followKept(connection, name)) ?? (await countAll(connection, name)));
+  const kept = await followKept(connection, name);
+  return kept === undefined ? countBatch(connection, name) : listStates(kept);
 }
 
 /** The events of some minutes. */
@@ -131,9 +151,11 @@ function parseKept(text: string | null | undefined): unknown {
   }
 }
 
-const PAGE = 1_000;
+/** Small, since others read over the same connection meanwhile. */
+const PAGE = 250;
 
-async function countAll(connection: LedgerConnection, name: string): Promise<StateTallies> {
+/** Reads each payout. */
+export async function countBatch(connection: LedgerConnection, name: string): Promise<StateSums> {
   const tallies = tallyStates();
   let after: string | undefined = '';
   while (after !== undefined) {
@@ -141,7 +163,7 @@ async function countAll(connection: LedgerConnection, name: string): Promise<Sta
     for (const { state, facts } of page.payouts) if (state !== undefined) tallies[state].add(facts, 1);
     after = page.next;
   }
-  return tallies;
+  return listStates(tallies);
 }
 
 type Head = Pick<Batch, 'name' | 'total' | 'enqueuedAt' | 'enqueuedBy'>;

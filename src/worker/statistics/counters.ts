@@ -91,6 +91,15 @@ export function countEvent(
   countToday(counters, at, facts, isSent ? ['sent', to] : [to]);
 }
 
+/** The JSON of batches since they last changed: that of 500 takes tens of ms, and most steps change few. */
+const batchTexts = new WeakMap<StateTallies, string>();
+
+function batchText(tallies: StateTallies): string {
+  const text = batchTexts.get(tallies) ?? JSON.stringify(listStates(tallies));
+  batchTexts.set(tallies, text);
+  return text;
+}
+
 export type Tallies = Pick<Counters, 'sums' | 'batches'>;
 
 /** More would make each write of the statistics slow. Others are counted for each reader. */
@@ -101,6 +110,7 @@ export function tally({ sums, batches }: Tallies, state: PayoutState, facts: Pay
   if (facts.batch === undefined) return;
   const tallies = batches.get(facts.batch) ?? tallyStates();
   tallies[state].add(facts, times);
+  batchTexts.delete(tallies);
   // The last changed is the last to go.
   batches.delete(facts.batch);
   if (Object.values(tallies).some(({ count }) => count !== 0)) batches.set(facts.batch, tallies);
@@ -182,10 +192,10 @@ export function toFields(counters: Counters): StatisticsFields {
     pace,
     begun,
   });
-  const kept = [...batches].map(([batch, tallies]) => [batch, listStates(tallies)] as const);
+  const kept = [...batches].map(([batch, tallies]) => [batch, batchText(tallies)] as const);
   return {
     statistics: { ...single, ...toHourFields(minutes.values()) },
-    batches: stringify({ [POSITION]: position, ...Object.fromEntries(kept) }),
+    batches: { ...stringify({ [POSITION]: position }), ...Object.fromEntries(kept) },
   };
 }
 

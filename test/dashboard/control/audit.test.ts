@@ -66,7 +66,7 @@ describe('what was sent', () => {
     await judging.approve('p');
     expect(await readText(later, '/payouts/p')).toMatch(/not verified \. It expired at/);
     expect(await readText(later, '/held?rule=four-eyes')).toMatch(
-      /p 12\.5 USDT four-eyes.*2 more of finance to approve it key ann does not count/,
+      /p 12\.5 USDT four-eyes.*2 more people of finance to approve it key ann does not count/,
     );
   });
 

@@ -26,13 +26,13 @@ describe('held payouts', () => {
     await judging.hold('h:sig', { kind: 'signature', reason: 'expired', rule: undefined, message: EVIL });
     const page = await readText(judging.keyed, '/held?all=1');
     expect(page).toMatch(
-      /h:four 12\.5 USDT four-eyes: needs approval .* 2 more of finance to approve it ann approved – TXYZop…VkAeBf .* ≈ 12\.52 USD/,
+      /h:four 12\.5 USDT four-eyes: needs approval .* 2 more people of finance to approve it ann approved – TXYZop…VkAeBf .* ≈ 12\.52 USD/,
     );
     expect(page).toMatch(
       /h:wait 12\.5 USDT hour: waits 100 of 100 are spent nothing: it is sent when there is room – [\d-]+ [\d:]+ UTC/,
     );
     expect(page).toMatch(/h:no 12\.5 USDT btc: refuses .* a change of the policy/);
-    expect(page).toMatch(/h:sig 12\.5 USDT signature: expired .* its cause removed, then a release/);
+    expect(page).toMatch(/h:sig 12\.5 USDT signature: expired .* a release, once the cause is gone/);
     const account = `--account ${judging.platformId}`;
     expect(page).toContain(`payouts approve ${account} h:four --key FILE`);
     expect(page).toContain(`payouts release ${account} h:sig --reason WHY`);
@@ -56,7 +56,7 @@ describe('held payouts', () => {
     await redis.hset(keys.payout('h:forged'), { 'approval:bob': approval });
     const page = await readText(judging.keyed, '/held?rule=four-eyes');
     expect(page).toMatch(
-      /h:forged .*2 more of finance to approve it key bob does not count: it is about another payout/,
+      /h:forged .*2 more people of finance to approve it key bob does not count: it is about another payout/,
     );
   });
 

@@ -134,11 +134,11 @@ describe('a list', () => {
 describe('a batch', () => {
   it('shows its progress, exact sums, messages and commands', async () => {
     const page = (await dashboard.read('/batch?name=june')).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
-    expect(page).toContain('50 % done 2 of 4 have ended or wait for an operator; 0 are completed.');
-    expect(page).toMatch(/queued accepted, not sent Payouts 1 Sum 12.5 USDT \(TRC-20\)/);
-    expect(page).toMatch(/unknown sent, [^:]+: an operator must check Payouts 1 Sum 5 \(payment_id 12\)/);
-    expect(page).toContain('no response unknown Payouts 1');
-    expect(page).toContain('Insufficient balance rejected Payouts 1');
+    expect(page).toContain('0 % paid: 0 of 4, 1 failed or rejected, 3 left');
+    expect(page).toMatch(/queued 1 12.5 USDT \(TRC-20\) accepted, not sent/);
+    expect(page).toMatch(/unknown 1 5 \(payment_id 12\) sent, [^:]+: an operator must check/);
+    expect(page).toContain('no response unknown 1');
+    expect(page).toContain('Insufficient balance rejected 1');
     expect(page).toContain(`payouts retry --account ${account.platformId} --batch june --reason WHY`);
     expect(page).toContain(`payouts cancel --account ${account.platformId} --batch june --reason WHY`);
   });
@@ -166,8 +166,8 @@ describe('the activity', () => {
       reason: 'topped up',
     });
     const page = (await dashboard.read('/activity')).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
-    expect(page).toMatch(/UTC Who bob What queued again after a rejection Payout refused Why topped up/);
-    expect(page).toMatch(/UTC Who ann What paused the account Payout the account Why ticket 812/);
+    expect(page).toMatch(/UTC bob queued again after a rejection refused topped up/);
+    expect(page).toMatch(/UTC ann paused the account the account ticket 812/);
   });
 
   it('has pages', async () => {

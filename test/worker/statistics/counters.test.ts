@@ -9,6 +9,7 @@ import {
   dropOldMinutes,
   emptyCounters,
   parseFields,
+  tally,
   toFields,
 } from '../../../src/worker/statistics/counters.js';
 
@@ -125,4 +126,15 @@ it('counters are the same after they were written and read', () => {
   ]);
   const read = parseFields(toFields(counters));
   expect(read === undefined ? undefined : toFields(read)).toEqual(toFields(counters));
+});
+
+it('formats a batch again once it has changed', () => {
+  const counters = emptyCounters();
+  const facts = { paymentId: 7, symbol: undefined, amount: '1.5' };
+  for (const batch of ['a', 'b']) tally(counters, 'queued', { ...facts, batch }, 1);
+  const before = toFields(counters).batches;
+  tally(counters, 'queued', { ...facts, batch: 'b' }, 1);
+  const after = toFields(counters).batches;
+  expect(after['a']).toBe(before['a']);
+  expect(JSON.parse(after['b'] ?? '')).toMatchObject({ queued: [{ count: 2, amount: '3' }] });
 });
