@@ -200,7 +200,7 @@ function createQueryClient({ baseUrl, sign, timeoutMs, ca, logger, clock }: Gate
       if (response.kind === 'succeeded') return parseResult(response.fields, request);
       if (response.kind === 'failed') throw new GatewayRejectedError(path, redact(response.message));
       if (meansTryLater(raw.status))
-        throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${response.reason}`);
+        throw new GatewayUnavailableError(`The gateway did not respond to /${path}: ${response.reason}`, raw.status);
       throw new GatewayInvalidResponseError(path, response.reason);
     },
     close() {

@@ -1,4 +1,4 @@
-import { PayoutError } from '../base/errors.js';
+import { errorCode, type ErrorCode, PayoutError } from '../base/errors.js';
 
 /**
  * A payment gateway as the worker needs it. Another gateway replaces the rest of this folder, including its field rules
@@ -120,9 +120,19 @@ export class GatewayRejectedError extends PayoutError {
 
 /** No complete response came: the gateway or something before it is unreachable, slow or failing. */
 export class GatewayUnavailableError extends PayoutError {
-  constructor(message: string) {
+  /** Of an error response; undefined if none came. */
+  readonly httpStatus: number | undefined;
+
+  constructor(message: string, httpStatus?: number) {
     super('GATEWAY_UNAVAILABLE', message);
+    this.httpStatus = httpStatus;
   }
+}
+
+/** Why a query failed, for operators: a gateway that responds with HTTP 500 is not down. */
+export function queryFailureCode(error: unknown): ErrorCode | undefined {
+  const hasResponded = error instanceof GatewayUnavailableError && error.httpStatus !== undefined;
+  return hasResponded ? 'GATEWAY_INVALID_RESPONSE' : errorCode(error);
 }
 
 /** The response is not one that the API describes. */

@@ -3,7 +3,12 @@ import { readAccountStats, type AccountStats } from '../ledger/reads/account-sta
 import { readGatewayFacts, type GatewayFacts } from '../ledger/reads/gateway-facts.js';
 import { countStuck } from '../ledger/reads/payout-queries.js';
 import { readPolicyReport, type PolicyReport } from '../ledger/reads/policy-report.js';
-import { readReconciliation, summariseDrops, type UnexplainedDrop } from '../ledger/reads/reconciliation.js';
+import {
+  readReconciliation,
+  type StoredReconciliation,
+  summariseDrops,
+  type UnexplainedDrop,
+} from '../ledger/reads/reconciliation.js';
 import { readNotificationLag } from '../ledger/reads/state-events.js';
 import { readQueuedSums, type CurrencySum } from '../ledger/reads/statistics.js';
 import { type KnownWorker, readWorkers, senderOf } from '../ledger/reads/workers.js';
@@ -31,7 +36,7 @@ export interface AccountDetails {
 export interface AccountMoney {
   readonly queued: readonly CurrencySum[];
   readonly currencies: GatewayFacts['currencies'];
-  /** Empty if the balance is unknown or too old. */
+  /** Empty if the balance is unknown, or too old although a sender lives. */
   readonly covers: readonly BalanceCover[];
   /** In ms; undefined if the balance is unknown. */
   readonly balanceAgeMs: number | undefined;
@@ -39,7 +44,7 @@ export interface AccountMoney {
   readonly unexplained: readonly UnexplainedDrop[];
 }
 
-/** An older balance looks true and is not. */
+/** A sender reads it more often. An older balance looks true and is not. */
 const BALANCE_VALID_MS = 15 * 60_000;
 
 /** A worker with a policy reports it every ten seconds. */
@@ -51,22 +56,25 @@ export async function readAccountDetails(
   queues: PayoutQueues,
   stuckAfterMs: number,
 ): Promise<AccountDetails> {
-  const [stats, workers, due, pollsDue, notificationLagMs, withdraw, polls, money, policyReport] = await Promise.all([
-    readAccountStats(connection),
-    readWorkers(connection),
-    countDuePayouts(connection, queues),
-    countDueJobs(connection, queues.transactionstatus),
-    readNotificationLag(connection),
-    findForeignSettings(connection, queues.withdraw),
-    findForeignSettings(connection, queues.transactionstatus),
-    readMoney(connection),
-    readPolicyReport(connection),
-  ]);
+  const [stats, workers, due, pollsDue, notificationLagMs, withdraw, polls, moneyRead, policyReport] =
+    await Promise.all([
+      readAccountStats(connection),
+      readWorkers(connection),
+      countDuePayouts(connection, queues),
+      countDueJobs(connection, queues.transactionstatus),
+      readNotificationLag(connection),
+      findForeignSettings(connection, queues.withdraw),
+      findForeignSettings(connection, queues.transactionstatus),
+      Promise.all([readGatewayFacts(connection), readQueuedSums(connection), readReconciliation(connection)]),
+      readPolicyReport(connection),
+    ]);
   // The age of the oldest almost always shows that no payout is stuck.
   const mayBeStuck = (stats.oldestAgeMs.in_progress ?? 0) > stuckAfterMs;
+  const reportedAt = senderOf(stats.sender?.owner ?? '', workers)?.at ?? 0;
   return {
-    ...{ stats, workers, due, pollsDue, notificationLagMs, money },
-    policyReport: dropFormer(policyReport, stats, workers),
+    ...{ stats, workers, due, pollsDue, notificationLagMs },
+    money: describeMoney(moneyRead, reportedAt, connection.clock.wallNow()),
+    policyReport: dropFormer(policyReport, reportedAt),
     stuck: mayBeStuck ? await countStuck(connection, stuckAfterMs) : 0,
     foreignSettings: [
       ...withdraw.map((setting) => ({ queue: queues.withdraw.name, ...setting })),
@@ -76,24 +84,22 @@ export async function readAccountDetails(
 }
 
 /** A sender that has reported itself long after it reported a policy has none any more. Both times are of its clock. */
-function dropFormer(
-  report: PolicyReport | undefined,
-  { sender }: AccountStats,
-  workers: readonly KnownWorker[],
-): PolicyReport | undefined {
-  const reportedAt = senderOf(sender?.owner ?? '', workers)?.at ?? 0;
+function dropFormer(report: PolicyReport | undefined, reportedAt: number): PolicyReport | undefined {
   return report !== undefined && reportedAt - report.at < POLICY_REPORTED_WITHIN_MS ? report : undefined;
 }
 
-async function readMoney(connection: LedgerConnection): Promise<AccountMoney> {
-  const [facts, queued, reconciled] = await Promise.all([
-    readGatewayFacts(connection),
-    readQueuedSums(connection),
-    readReconciliation(connection),
-  ]);
+/**
+ * @param reportedAt - of the sender, by its clock: a balance stays valid when it dies, because nobody reads a newer one and
+ * no alert may resolve by that
+ */
+function describeMoney(
+  [facts, queued, reconciled]: readonly [GatewayFacts, readonly CurrencySum[], StoredReconciliation],
+  reportedAt: number,
+  now: number,
+): AccountMoney {
   const { balanceAt, currencies } = facts;
-  const balanceAgeMs = balanceAt === undefined ? undefined : Math.max(0, connection.clock.wallNow() - balanceAt);
-  const isValid = balanceAgeMs !== undefined && balanceAgeMs <= BALANCE_VALID_MS;
+  const isValid = balanceAt !== undefined && reportedAt - balanceAt <= BALANCE_VALID_MS;
   const covers = isValid ? compareBalance(facts, queued) : [];
+  const balanceAgeMs = balanceAt === undefined ? undefined : Math.max(0, now - balanceAt);
   return { queued, currencies, covers, balanceAgeMs, unexplained: summariseDrops(reconciled, currencies) };
 }

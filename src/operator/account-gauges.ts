@@ -43,7 +43,11 @@ const GAUGES = {
     'payouts_late_payments',
     'Payouts of which a payment was proved after they were written off or put back: each may have been paid twice.',
   ],
-  balance: ['payouts_balance', 'The balance as the gateway stated it within the last 15 minutes.', 'currency'],
+  balance: [
+    'payouts_balance',
+    'The balance as the gateway stated it last; absent if a living sender has not read it for 15 minutes.',
+    'currency',
+  ],
   balanceNeeded: [
     'payouts_balance_needed',
     'What is queued and has to be paid from the balance of the same labels, in the same unit.',

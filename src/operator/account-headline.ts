@@ -201,12 +201,13 @@ const OBSTACLES: readonly FindObstacle[] = [
     const { life, workers } = ledger;
     if (life.kind !== 'silent') return undefined;
     const problem = `No heartbeat for ${formatDuration(life.silentMs)}: it has ended or hangs, and nothing is sent.`;
-    const others = workers.filter(({ silentMs, name }) => silentMs < WORKER_SILENT_AFTER_MS && name !== sender?.name);
-    const standby = others.find(({ reason }) => reason === undefined);
+    const alive = workers.filter(({ silentMs }) => silentMs < WORKER_SILENT_AFTER_MS);
+    // The last report of a sender that hangs looks fresh for a while.
+    const standby = alive.find(({ reason, name }) => reason === undefined && name !== sender?.name);
     if (standby !== undefined) {
       return say(ledger, 'silent', 'bad', `${problem} ${standby.name} stands by to take over.`);
     }
-    const [refusing] = others;
+    const refusing = alive.find(({ reason }) => reason !== undefined);
     if (refusing !== undefined) return refusedBy(ledger, refusing);
     return say(ledger, 'silent', 'bad', `${problem} No standby is known.`, START);
   },

@@ -1,7 +1,7 @@
 import { every, followSignals, untilAborted } from '../base/clock.js';
-import { errorCode } from '../base/errors.js';
 import type { Logger } from '../base/logger.js';
 import type { AccountSettings } from '../base/settings.js';
+import { queryFailureCode } from '../gateway/gateway.js';
 import type { GatewayClient } from '../gateway/gateway-client.js';
 import { parseDecimal } from '../gateway/responses.js';
 import {
@@ -154,7 +154,7 @@ class GatewayFactsKeeper {
       this.#failures.delete(name);
     } catch (error) {
       const failure = toLine(`/${name}: ${(error as Error).message}`);
-      this.#failures.set(name, { failure, failureCode: errorCode(error) });
+      this.#failures.set(name, { failure, failureCode: queryFailureCode(error) });
       if (failure !== had) logger.warn({ error: failure }, 'the gateway was queried in vain; no payout needs it');
     }
     const [failure] = this.#failures.values();

@@ -1,5 +1,5 @@
 import { DelayedError, type Job } from 'bullmq';
-import { errorCode } from '../base/errors.js';
+import { queryFailureCode } from '../gateway/gateway.js';
 import { QUEUE_NAMES, type PayoutJobData } from '../queues/payout-queues.js';
 import type { AccountRuntime } from './account-runtime.js';
 import { ExpectedEndError, type JobRuntime, JobWorker } from './job-worker.js';
@@ -53,7 +53,7 @@ export class StatusJobs {
     } catch (error) {
       if (error instanceof ExpectedEndError) throw error;
       const { message } = error as Error;
-      observer.polled('error', message, errorCode(error));
+      observer.polled('error', message, queryFailureCode(error));
       logger.warn({ payoutId, error: message }, 'status poll failed, will retry');
     }
     await job.moveToDelayed(clock.wallNow() + this.#nextDelayMs(job.attemptsStarted), token);

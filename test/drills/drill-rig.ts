@@ -4,16 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import type { AccountSummary } from '../../src/operator/account-summary.js';
-import { findFreePort } from '../../src/sandbox/local-redis.js';
 import type { Arrival, Payment } from '../../src/sandbox/sandbox-account.js';
 import { startTcpProxy, type TcpProxy } from '../dashboard/support/tcp-proxy.js';
-import { runCli, startCli, type CliResult, type RunningCli } from '../support/cli.js';
+import { runCli, type CliResult } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { judgeAlerts } from '../told/support/firing-alerts.js';
-import { Rig, type RigOptions, type ServedWorker } from '../told/support/rig.js';
+import { Rig, type RigOptions } from '../told/support/rig.js';
 import { extrapolate, type Snapshot } from '../told/support/series.js';
-import { SECRET_KEY } from '../worker/support/payout-world.js';
-import type { WorkerProcessOptions } from '../worker/support/worker-process.js';
 
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
@@ -42,7 +39,6 @@ export class DrillRig {
   readonly gateway: TcpProxy;
   /** What the gateway recorded before it was set up again. */
   readonly #earlier: { arrivals: Arrival[]; payments: Payment[] } = { arrivals: [], payments: [] };
-  #dashboard: RunningCli | undefined;
   #page: Page | undefined;
   readonly #expected = new Set<string>();
   /** Addresses that others paid. */
@@ -55,39 +51,17 @@ export class DrillRig {
 
   static async open(options: RigOptions): Promise<DrillRig> {
     const rig = await Rig.open(options);
-    return new DrillRig(rig, await startTcpProxy(rig.world.sandbox.port));
+    const gateway = await startTcpProxy(rig.world.sandbox.port);
+    rig.gatewayUrl = `http://127.0.0.1:${gateway.port}`;
+    return new DrillRig(rig, gateway);
   }
 
-  /** Of the commands, the dashboard and an operator. */
-  get environment(): Record<string, string> {
-    const { environment, redis, journalDir, platformId } = this.rig;
-    return {
-      REDIS_URL: redis.url,
-      GATEWAY_PLATFORM_ID: String(platformId),
-      GATEWAY_BASE_URL: `http://127.0.0.1:${this.gateway.port}`,
-      GATEWAY_SECRET_KEY: SECRET_KEY,
-      SEND_JOURNAL_DIR: journalDir,
-      ...environment,
-    };
-  }
-
-  async startWorker(options: Partial<WorkerProcessOptions> = {}): Promise<ServedWorker> {
-    return this.rig.startWorker({ baseUrl: `http://127.0.0.1:${this.gateway.port}`, ...options });
-  }
-
+  /** Opens the dashboard in the browser. `payouts notify` runs beside it: the alerts are those of all processes. */
   async openPage(browser: Browser): Promise<void> {
-    const port = await findFreePort();
-    this.#dashboard = startCli(['dashboard'], { env: { ...this.environment, DASHBOARD_PORT: String(port) } });
-    const url = `http://127.0.0.1:${port}/payouts`;
-    await until('the dashboard responds', async () =>
-      fetch(url).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    );
+    const [{ port }] = await Promise.all([this.rig.startExporter('dashboard'), this.rig.startExporter('notify')]);
     this.#page = await browser.newPage();
     this.#page.setDefaultTimeout(60_000);
-    await this.#page.goto(url);
+    await this.#page.goto(`http://127.0.0.1:${port}/payouts`);
   }
 
   /** Enqueues payouts of 0.01 that have to be paid once. */
@@ -149,25 +123,21 @@ export class DrillRig {
   /** `payouts status`, `payouts doctor` and `/readyz` of each worker that responds say it too. */
   async expectSameWords(headline: string): Promise<void> {
     const first = `Account ${this.rig.platformId}: ${headline}`;
-    let said: readonly string[] = [];
-    await until(
-      () => `everything says ${headline}, but: ${said.join(' | ')}`,
-      async () => {
-        const [status, doctor, ...readyz] = await Promise.all([
-          this.run(['status']),
-          this.run(['doctor']),
-          ...this.rig.workers.map(async (worker) => this.rig.readyz(worker)),
-        ]);
-        const ready = readyz.flatMap(({ status: code, body }) => (code === 0 ? [] : [headlineOf(body)]));
-        said = [...[status, doctor].map(({ stdout }) => stdout.split('\n')[0] ?? ''), ...ready];
-        return said.every((each, index) => each === (index < 2 ? first : headline));
-      },
-      45_000,
-    );
+    const lineOf = async (command: string): Promise<string> => (await this.run([command])).stdout.split('\n')[0] ?? '';
+    await Promise.all([
+      ...['status', 'doctor'].map(async (command) => expectSaid(command, first, async () => lineOf(command))),
+      ...this.rig.workers.map(async (worker) => {
+        const said = async (): Promise<string> => {
+          const { status, body } = await this.rig.readyz(worker);
+          return status === 0 ? headline : headlineOf(body);
+        };
+        return expectSaid('/readyz', headline, said);
+      }),
+    ]);
   }
 
   async run(args: readonly string[]): Promise<CliResult> {
-    return runCli(args, { env: this.environment });
+    return runCli(args, { env: this.rig.commandEnvironment });
   }
 
   /**
@@ -274,8 +244,6 @@ export class DrillRig {
 
   async close(): Promise<void> {
     await this.#page?.close();
-    this.#dashboard?.kill('SIGKILL');
-    await this.#dashboard?.result;
     await this.gateway.close().catch(() => undefined);
     await this.rig.close();
   }
@@ -289,11 +257,20 @@ export interface ExpectedAlerts {
   readonly repeats?: true;
 }
 
-/** A busy disk makes it fire in any drill. */
-const OF_THE_MACHINE = ['PayoutsJournalSlow'];
+/**
+ * A busy disk makes the first fire in any drill. An exporter that a busy machine keeps from reading within 3 s reports Redis
+ * as down; extrapolated, it stays so.
+ */
+const OF_THE_MACHINE = ['PayoutsJournalSlow', 'PayoutsRedisDown'];
 
 export function paymentOf(payoutId: string) {
   return { payoutId, paymentId: 1, amount: '0.01', addressTo: `wallet-${payoutId}xxxxxxxxxxxxxxxxxxxxxxxxxxxx` };
+}
+
+async function expectSaid(who: string, words: string, said: () => Promise<string>): Promise<void> {
+  let last = '';
+  const isSaid = async (): Promise<boolean> => (last = await said()) === words;
+  await until(() => `${who} says ${words}, but: ${last}`, isSaid, 45_000);
 }
 
 function headlineOf(readyz: string): string {

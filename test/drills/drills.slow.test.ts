@@ -47,7 +47,7 @@ async function carryOut(drill: Drill): Promise<string> {
   const open = await DrillRig.open(drill);
   try {
     await drill.prepare?.(open);
-    await open.startWorker();
+    await open.rig.startWorker();
     await open.openPage(browser);
     await open.untilShown('good', 'Idle');
     const idle = await open.rig.scrape();
@@ -65,8 +65,7 @@ async function carryOut(drill: Drill): Promise<string> {
     const { text, markup } = await open.read();
     expect(text).toContain(drill.command.replace('ACCOUNT', String(open.rig.platformId)));
     if (runbook !== undefined) expect(markup).toMatch(RegExp(`runbooks/${runbook}\\b`));
-    await open.expectSameWords(headline);
-    await open.expectAlerts({ idle, start }, drill);
+    await Promise.all([open.expectSameWords(headline), open.expectAlerts({ idle, start }, drill)]);
 
     await drill.mend(open);
     await open.expectRecovery();

@@ -1,4 +1,4 @@
-import { appendFile, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -119,8 +119,11 @@ async function makeKeys(dir: string, env: Record<string, string>) {
     policyFile: string;
     environment: { worker: Record<string, string>; producer: { PAYOUT_SIGNING_KEY_FILE: string } };
   };
-  await copyFile(new URL('policy.yaml', EXAMPLES), policyFile);
-  await copyFile(new URL('deny.txt', EXAMPLES), join(keysDir, 'deny.txt'));
+  // A copy would have the checkout's mode, and the worker trusts no policy that others can write.
+  const copies = { 'policy.yaml': policyFile, 'deny.txt': join(keysDir, 'deny.txt') };
+  for (const [name, file] of Object.entries(copies)) {
+    await writeFile(file, await readFile(new URL(name, EXAMPLES)), { mode: 0o600 });
+  }
   const entries: string[] = [];
   for (const name of APPROVERS) {
     const role = ['--role', 'approver', '--person', name];

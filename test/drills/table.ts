@@ -53,7 +53,8 @@ export const DRILLS: readonly Drill[] = [
     name: 'gateway refused',
     happens: async ({ gateway }) => gateway.close().then(() => undefined),
     ...{ tone: 'bad', headline: 'Gateway down', command: 'payouts gateway balance', runbook: 'gateway' },
-    alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
+    alerts: ['PayoutsGatewayDown', 'PayoutsStandStill'],
+    // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
     repeats: true,
     mend: async (drill) => {
@@ -72,6 +73,7 @@ export const DRILLS: readonly Drill[] = [
     ...{ tone: 'bad', headline: 'No response from the gateway', runbook: 'gateway' },
     command: 'payouts list --account ACCOUNT --state unknown',
     alerts: ['PayoutsUnknown'],
+    // Several in a row pause the account, and the wait after each is long here.
     also: ['PayoutsPaused', 'PayoutsStandStill'],
     mend: async (drill) => {
       drill.rig.world.sandbox.setFaults([]);
@@ -88,6 +90,7 @@ export const DRILLS: readonly Drill[] = [
     },
     ...{ tone: 'bad', headline: 'Paused', command: 'payouts resume --account ACCOUNT --reason WHY', runbook: 'paused' },
     alerts: ['PayoutsPaused', 'PayoutsRejected'],
+    // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
     mend: async (drill) => {
       drill.rig.world.sandbox.unblock();
@@ -102,17 +105,18 @@ export const DRILLS: readonly Drill[] = [
       const calls = (): number => rig.world.sandbox.stats().calls.withdraw;
       await rig.workers.shift()?.end();
       const before = calls();
-      await drill.startWorker({ secretKey: 'k-another-9876543210' });
+      await drill.rig.startWorker({ secretKey: 'k-another-9876543210' });
       await until('a send with the wrong signature arrived', () => calls() > before);
       return performance.now();
     },
     ...{ tone: 'bad', headline: 'Paused', command: 'payouts resume --account ACCOUNT --reason WHY', runbook: 'paused' },
     alerts: ['PayoutsPaused', 'PayoutsRejected'],
+    // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
     mend: async (drill) => {
       await drill.follow('paused', 'payouts gateway balance');
       await drill.rig.workers.shift()?.end();
-      await drill.startWorker();
+      await drill.rig.startWorker();
       await retryRejected(drill, 'ignature');
       await drill.follow('gateway-key', 'payouts resume --reason "new secret key, ticket 812"');
     },
@@ -121,12 +125,15 @@ export const DRILLS: readonly Drill[] = [
     name: 'slow',
     happens: async (drill) => {
       const { sandbox } = drill.rig.world;
-      sandbox.setFaults([{ kind: 'latency-after', delayMs: 45_000, times: 1 }]);
+      sandbox.setFaults([{ kind: 'latency-after', delayMs: 10_000 }]);
       await drill.untilSent(1);
       return performance.now() + 6_000;
     },
     ...{ tone: 'warn', headline: 'Gateway slow', command: 'payouts gateway balance', runbook: 'gateway' },
-    alerts: [],
+    alerts: ['PayoutsGatewaySlow'],
+    // Extrapolated, the payout that is being sent stays so.
+    also: ['PayoutsSendingTooLong'],
+    repeats: true,
     mend: async (drill) => {
       drill.rig.world.sandbox.setFaults([]);
       await drill.follow('gateway', 'payouts gateway balance');
@@ -136,10 +143,10 @@ export const DRILLS: readonly Drill[] = [
     name: 'SIGKILL',
     happens: async ({ rig }) => rig.worker.end().then(() => undefined),
     ...{ tone: 'bad', headline: 'Sender without heartbeat', command: 'payouts worker', runbook: 'worker-missing' },
-    alerts: ['PayoutsWorkerMissing'],
+    alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
     mend: async (drill) => {
       drill.rig.workers.shift();
-      await drill.startWorker();
+      await drill.rig.startWorker();
     },
   },
   {
@@ -150,6 +157,8 @@ export const DRILLS: readonly Drill[] = [
     },
     ...{ tone: 'bad', headline: 'Redis does not respond', command: 'payouts doctor', runbook: 'redis-down' },
     alerts: ['PayoutsRedisDown'],
+    // Once its lease ended: no worker renews it without Redis.
+    also: ['PayoutsNoSender'],
     mend: async (drill) => {
       await drill.rig.redis.startAgain();
       await until('doctor is content', async () =>
@@ -178,7 +187,8 @@ export const DRILLS: readonly Drill[] = [
     ...{ tone: 'bad', headline: 'Stopped: ledger mismatch', runbook: 'ledger-mismatch' },
     command: 'payouts adopt-ledger --account ACCOUNT --journal ',
     alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
-    also: ['PayoutsStandStill'],
+    // What waits depends on the copy, which may have caught a payout in the middle of its send.
+    also: ['PayoutsStandStill', 'PayoutsSendingTooLong'],
     mend: async (drill) => {
       const { advice } = await drill.status();
       await drill.runText(`${advice[0]?.command ?? ''} --yes`);
@@ -189,7 +199,7 @@ export const DRILLS: readonly Drill[] = [
     prepare: async (drill) => setDisk(drill, 'well'),
     happens: async (drill) => setDisk(drill, 'full').then(() => undefined),
     ...{ tone: 'bad', headline: 'Journal disk', command: 'payouts doctor', runbook: 'disk' },
-    alerts: ['PayoutsNotSent', 'PayoutsStandStill'],
+    alerts: ['PayoutsJournalDisk', 'PayoutsStandStill'],
     repeats: true,
     mend: async (drill) => setDisk(drill, 'well'),
   },
@@ -271,7 +281,7 @@ export const DRILLS: readonly Drill[] = [
       await drill.rig.worker.end();
       drill.rig.workers.shift();
       const since = performance.now();
-      await drill.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
+      await drill.rig.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
       return since;
     },
     ...{ tone: 'bad', headline: 'The worker refuses to send', runbook: 'journal' },
@@ -290,10 +300,10 @@ export const DRILLS: readonly Drill[] = [
       return undefined;
     },
     ...{ tone: 'bad', headline: 'Sender without heartbeat', command: 'payouts worker', runbook: 'worker-missing' },
-    alerts: ['PayoutsWorkerMissing'],
+    alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
     mend: async (drill) => {
       drill.rig.workers.shift();
-      await drill.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
+      await drill.rig.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
       await drill.follow('host-lost', 'payouts stats');
       await drill.follow('host-lost', 'payouts list --state unknown');
     },

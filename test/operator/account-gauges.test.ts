@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { silentLogger } from '../../src/base/logger.js';
+import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { type PolicyReport, writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { type AccountAccess, openAccount } from '../../src/queues/open-account.js';
@@ -75,6 +76,20 @@ it('is nothing of a policy that the sender has no more', async () => {
   const worker = { role: 'sender', at: Date.now(), startedAt: 0, version: '1' };
   await redis.hset(keys.workers, 'host:7', JSON.stringify(worker));
   expect((await scrape())('payouts_held', { rule: 'cool-down', kind: 'wait' })).toBeUndefined();
+});
+
+it('is the last balance when the sender died, and none that a living sender could not read for long', async () => {
+  const { redis, keys } = account.ledger.connection;
+  const hourAgo = Date.now() - 3_600_000;
+  const balance = [{ paymentId: undefined, symbol: 'BTC', amount: '5' }];
+  await writeGatewayFacts(account.ledger.connection, { balance, balanceAt: hourAgo });
+  await redis.hset(keys.sender, { owner: 'host:7:abc', epoch: '1', beat: '5', token: 'x' });
+  const report = async (at: number): Promise<unknown> =>
+    redis.hset(keys.workers, 'host:7', JSON.stringify({ role: 'sender', at, startedAt: 0, version: '1' }));
+  await report(hourAgo + 60_000);
+  expect((await scrape())('payouts_balance', { currency: 'BTC' })).toBe(5);
+  await report(Date.now());
+  expect((await scrape())('payouts_balance', { currency: 'BTC' })).toBeUndefined();
 });
 
 it('is the silence of the sender since its heartbeat rose', async () => {

@@ -14,7 +14,7 @@ import {
   readPolicyReport,
   type RuleUsage,
 } from '../../ledger/reads/policy-report.js';
-import { STATE_MEANING } from '../../ledger/states.js';
+import { type PayoutState, STATE_MEANING } from '../../ledger/states.js';
 import { explainPayout, type Explanation } from '../../control/operator/explain-payout.js';
 import { readPayout, withAccount } from '../context/account.js';
 import type { CliContext } from '../context/cli-context.js';
@@ -140,6 +140,8 @@ function toPolicyJson({ policy, hash, file, warnings }: LoadedPolicy): object {
   };
 }
 
+const MAY_STILL_BE_SENT: readonly PayoutState[] = ['queued', 'held', 'rejected', 'unknown'];
+
 function formatExplanation(
   payout: Payout,
   { policy, hash, file }: LoadedPolicy,
@@ -160,7 +162,9 @@ function formatExplanation(
     `  ${formatMoney(payout.amount, payout.paymentId, [])} to ${payout.addressTo}\n\n`,
     held === undefined ? '' : `Held now: ${describeHold(held)}\n\n`,
     `Policy ${file}, ${hash}\n`,
-    `With what this host knows, the payout ${describeVerdict(decision.verdict)}\n`,
+    MAY_STILL_BE_SENT.includes(state)
+      ? `With what this host knows, the payout ${describeVerdict(decision.verdict)}\n`
+      : `The policy does not decide about it any more. With what this host knows, one like it ${describeVerdict(decision.verdict)}\n`,
     formatTable(rows),
     describeApprovals(approvals),
     notes.length === 0 ? '' : `\n${notes.join('\n')}\n`,

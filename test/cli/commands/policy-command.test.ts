@@ -186,6 +186,14 @@ describe('payouts policy explain', () => {
     expect((await policy(['explain', 'p-4'])).stdout).toMatch(/ {2}default +is held: no rule with a cap covers it/);
   });
 
+  it('does not say that a payout waits which is paid', async () => {
+    await account.enqueue('p-paid');
+    await account.force('p-paid', 'completed');
+    const { stdout } = await policy(['explain', 'p-paid']);
+    expect(stdout).toContain('The policy does not decide about it any more.');
+    expect(stdout).not.toContain('the payout ');
+  });
+
   it('shows why it is held now, until when, and what it needs', async () => {
     await account.enqueue('p-5');
     await account.force('p-5', 'held');

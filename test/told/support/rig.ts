@@ -7,7 +7,7 @@ import { createGatewayClient, type GatewayClient } from '../../../src/gateway/ga
 import { silentLogger } from '../../../src/base/logger.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
-import { runCli } from '../../support/cli.js';
+import { runCli, startCli, type RunningCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { startOwnRedis, type OwnRedis } from '../../worker/support/own-redis.js';
 import {
@@ -22,6 +22,12 @@ import type { Snapshot } from './series.js';
 
 /** A worker process, and where it serves its health. */
 export interface ServedWorker extends WorkerProcess {
+  readonly port: number;
+}
+
+/** A process that reports the account beside its workers. */
+export interface Exporter extends Pick<RunningCli, 'kill' | 'result'> {
+  readonly instance: string;
   readonly port: number;
 }
 
@@ -42,11 +48,15 @@ export class Rig {
   /** For what a test changes in Redis by hand. */
   readonly client: Redis;
   readonly workers: ServedWorker[] = [];
+  /** Read by {@link scrape} after the workers. */
+  readonly exporters: Exporter[] = [];
   readonly operator: PayoutOperator;
   /** What else a row has started; closed with the rig. */
   readonly others: { close(): Promise<void> }[] = [];
   /** Changed by a row for what starts from then on. */
   environment: Record<string, string>;
+  /** Of the workers and commands that start from then on. */
+  gatewayUrl: string;
 
   #dashboard: Promise<DashboardServer> | undefined;
 
@@ -54,6 +64,7 @@ export class Rig {
     this.redis = redis;
     this.world = world;
     this.environment = environment;
+    this.gatewayUrl = world.sandbox.url;
     this.client = new Redis(redis.url);
     this.operator = new PayoutOperator({ redisUrl: redis.url, platformId: world.platformId });
     this.client.on('error', () => undefined);
@@ -87,9 +98,38 @@ export class Rig {
   async startWorker(options: Partial<WorkerProcessOptions> = {}): Promise<ServedWorker> {
     const port = await findFreePort();
     const environment = { ...this.environment, ...options.environment, HEALTH_PORT: String(port) };
-    const worker = { ...this.world.startWorker({ ...options, environment }), port };
+    const worker = { ...this.world.startWorker({ baseUrl: this.gatewayUrl, ...options, environment }), port };
     this.workers.push(worker);
     return worker;
+  }
+
+  /** Of a command that an operator runs on the worker's host. */
+  get commandEnvironment(): Record<string, string> {
+    return {
+      REDIS_URL: this.redis.url,
+      GATEWAY_PLATFORM_ID: String(this.platformId),
+      GATEWAY_BASE_URL: this.gatewayUrl,
+      GATEWAY_SECRET_KEY: SECRET_KEY,
+      SEND_JOURNAL_DIR: this.journalDir,
+      ...this.environment,
+    };
+  }
+
+  async startExporter(name: 'dashboard' | 'notify'): Promise<Exporter> {
+    const port = await findFreePort();
+    const own =
+      name === 'dashboard'
+        ? { DASHBOARD_PORT: String(port) }
+        : {
+            NOTIFY_HEALTH_PORT: String(port),
+            NOTIFY_URL: 'http://127.0.0.1:9/nobody',
+            NOTIFY_SECRET: 'whsec-0123456789abcdef',
+          };
+    const program = startCli([name], { env: { ...this.commandEnvironment, ...own } });
+    const exporter = { ...program, instance: name, port };
+    this.exporters.push(exporter);
+    await program.waitForOutput(/Dashboard on|notifications start/);
+    return exporter;
   }
 
   async startSender(): Promise<ServedWorker> {
@@ -131,12 +171,13 @@ export class Rig {
     return response === undefined ? { status: 0, body: '' } : response;
   }
 
-  /** `/metrics` of every worker that responds. */
+  /** `/metrics` of every worker and exporter that responds. */
   async scrape(): Promise<Snapshot> {
+    const workers = this.workers.map(({ port }, index) => ({ instance: `host-${index + 1}:9464`, port }));
     const scrapes = await Promise.all(
-      this.workers.map(async ({ port }, index) => {
+      [...workers, ...this.exporters].map(async ({ instance, port }) => {
         const response = await request(port, '/metrics');
-        return response === undefined ? [] : [{ instance: `host-${index + 1}:9464`, text: response.body }];
+        return response === undefined ? [] : [{ instance, text: response.body }];
       }),
     );
     return { at: performance.now() / 1_000, wallAt: Date.now() / 1_000, scrapes: scrapes.flat() };
@@ -144,18 +185,9 @@ export class Rig {
 
   /** `payouts doctor` as an operator runs it on the host of the first worker. */
   async doctor(): Promise<DoctorReport> {
-    const { world, workers } = this;
-    const { code, stdout, stderr } = await runCli(['doctor', '--json'], {
-      env: {
-        ...this.environment,
-        REDIS_URL: this.redis.url,
-        GATEWAY_PLATFORM_ID: String(world.platformId),
-        GATEWAY_BASE_URL: world.sandbox.url,
-        GATEWAY_SECRET_KEY: SECRET_KEY,
-        SEND_JOURNAL_DIR: this.journalDir,
-        ...(workers[0] === undefined ? {} : { HEALTH_PORT: String(workers[0].port) }),
-      },
-    });
+    const [worker] = this.workers;
+    const env = { ...this.commandEnvironment, ...(worker && { HEALTH_PORT: String(worker.port) }) };
+    const { code, stdout, stderr } = await runCli(['doctor', '--json'], { env });
     if (stdout === '') throw new Error(`payouts doctor printed nothing on stdout:\n${stderr}`);
     return { exit: code, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
   }
@@ -173,6 +205,8 @@ export class Rig {
   async close(): Promise<void> {
     this.client.disconnect();
     await (await this.#dashboard)?.close();
+    for (const { kill } of this.exporters) kill('SIGKILL');
+    await Promise.all(this.exporters.map(async ({ result }) => result));
     await this.operator.close();
     for (const other of this.others) await other.close();
     await this.world.close();

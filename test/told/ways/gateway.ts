@@ -38,7 +38,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     told: {
-      headline: 'gatewayDown',
+      headline: 'pollsFail',
       alerts: ['PayoutsPollErrors'],
       readyz: { status: 200, words: 'status polls failed' },
       doctor: { exit: 0, check: 'worker', words: 'status polls failed' },
