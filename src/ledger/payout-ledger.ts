@@ -261,7 +261,7 @@ export interface PayoutChange {
   readonly payoutId: string;
   /** The attempt that was decided about: a payout sent again since is not changed. */
   readonly attempt?: number | undefined;
-  /** The payout's transaction from now on; if it becomes `unknown`, the one that proved wrong. */
+  /** The payout's transaction from now on; of an `in_progress` payout, the one whose status decides. */
   readonly txhash?: string;
   readonly fee?: string;
   readonly message?: string;

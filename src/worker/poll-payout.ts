@@ -89,7 +89,7 @@ async function complete(payoutId: string, to: FinalVerdict['state'], ledger: Pol
   }
 }
 
-/** @returns false if a concurrent job was first */
+/** @returns false if a concurrent job was first, or an operator's decision */
 async function record(
   payout: Payout & { readonly txhash: string },
   verdict: LastVerdict,
@@ -99,11 +99,11 @@ async function record(
   const { payoutId, txhash, attempt } = payout;
   const details =
     verdict.state === 'unknown'
-      ? { to: verdict.state, reason: verdict.reason, message: verdict.reason, txhash }
-      : // Of this very attempt, which the receipt names.
-        { to: verdict.state, ...feeOf(verdict), attempt, receipt };
+      ? { to: verdict.state, reason: verdict.reason, message: verdict.reason }
+      : { to: verdict.state, ...feeOf(verdict), receipt };
   try {
-    await ledger.change({ payoutId, from: 'in_progress', ...details });
+    // An answer may come late: of another attempt or txhash it says nothing.
+    await ledger.change({ payoutId, from: 'in_progress', attempt, txhash, ...details });
     return true;
   } catch (error) {
     if (error instanceof ConflictError || error instanceof NotFoundError) return false;

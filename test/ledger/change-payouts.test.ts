@@ -208,6 +208,9 @@ describe('the transactions of many payouts', () => {
         payouts: [{ payoutId, txhash: 'h' }],
         isOneAct: false,
       });
+    expect(await proveWrong('q')).toEqual([expect.any(ConflictError)]);
+    // As an earlier version may have left it.
+    await account.redis.hset(account.connection.keys.payout('q'), 'txhash', 'h');
     expect(await proveWrong('q')).toEqual([undefined]);
     expect(await account.ledger.findByTxhash('h')).toBe('p');
     expect(await proveWrong('p')).toEqual([undefined]);

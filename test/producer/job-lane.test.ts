@@ -91,6 +91,15 @@ describe('closing', () => {
   });
 });
 
+it('a payout of a call before stays in the outbox: the job that it has may be finished', async () => {
+  await account.ledger.enqueue([parsePayout(payoutInput(), { checksums: false })]);
+  await redis().hset(key('withdraw:p-1~0'), { timestamp: '1', finishedOn: '2' });
+  expect(await producer.enqueue(payoutInput())).toMatchObject({ created: false });
+  await producer.close();
+  expect(await waiting()).toEqual([]);
+  expect(await outbox()).toEqual(['queued p-1']);
+});
+
 describe('a cancelled payout', () => {
   it('leaves no job behind that is added after its cancellation', async () => {
     for (const payoutId of ids(20)) {

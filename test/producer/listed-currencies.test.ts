@@ -61,6 +61,21 @@ describe('a payment id that the gateway does not list', () => {
     expect((await producer.stats()).queued).toBe(0);
   });
 
+  it('is refused beyond the first thousand of many too', async () => {
+    await publish();
+    const inputs = Array.from({ length: 1_001 }, (_, index) => payoutInput({ payoutId: `p-${index}`, paymentId: 7 }));
+    const error: unknown = await producer.enqueueMany(inputs).catch((thrown: unknown) => thrown);
+    expect((error as InvalidInputError).problems).toHaveLength(1_001);
+  });
+
+  it('is accepted once the list that refused it is no list any more', async () => {
+    await publish();
+    await expect(enqueue(7)).rejects.toThrow('(got 7)');
+    await account.redis.hset(account.connection.keys.gateway, 'currencies', '{');
+    aheadMs += 11_000;
+    expect(await enqueue(7)).toMatchObject({ created: true });
+  });
+
   it('is answered as before when the payout exists, and when retention has removed it', async () => {
     await enqueue(7, 'there');
     await enqueue(7, 'gone');

@@ -161,6 +161,19 @@ describe('tryDeliverSent', () => {
     expect(await rig.relay.relayOutbox(soon())).toBe(0);
   });
 
+  it('keeps a payout in the outbox whose poll job could not be added', async () => {
+    await rig.account.ledger.enqueue([aPayout('p')]);
+    await rig.relay.relayOutbox(soon());
+    await makeInProgress('p');
+    const queues = Object.assign(Object.create(rig.queues) as PayoutQueues, {
+      addStatusJobs: async () => Promise.reject(new RedisUnavailableError('Redis is gone')),
+    });
+    await new OutboxRelay(rig.account.ledger, queues).tryDeliverSent('p');
+    expect(await statusJobs()).toEqual([]);
+    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    expect(await statusJobs()).toEqual(['p~0']);
+  });
+
   it('adds none for a payout that has moved on', async () => {
     await rig.account.ledger.enqueue([aPayout('p')]);
     await makeInProgress('p');

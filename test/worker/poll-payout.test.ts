@@ -222,3 +222,53 @@ it('of two polls at the same time only one records and logs the result', async (
   expect(logger.lines).toHaveLength(1);
   expect((await account.ledger.get('p'))?.history).toHaveLength(4);
 });
+
+describe('a poll that is answered late, when an earlier one made the payout unknown', () => {
+  /** Polls, and lets this happen while the answer is on its way. */
+  async function pollLate(said: object, meanwhile: () => Promise<void>): Promise<void> {
+    status = said;
+    const gateway = clientOf(server);
+    const late = {
+      getStatus: async (txhash: string) => {
+        await meanwhile();
+        return gateway.getStatus(txhash);
+      },
+    };
+    await pollPayout('p', account.ledger, late, silentLogger);
+    gateway.close();
+  }
+
+  const ANSWERS = [
+    ['that it failed', { approve: 2 }],
+    ['that it was paid', { approve: 1 }],
+    ['that it is another payment', { approve: 1, amount: '9' }],
+  ] as const;
+  const ANN = { by: 'ann', reason: 'the first transaction is another payment' };
+
+  beforeEach(async () => bring('p'));
+
+  it.each(ANSWERS.flatMap(([name, said]) => ['h-2', 'h-1'].map((txhash) => [name, txhash, said] as const)))(
+    'changes nothing of the attempt after it: %s, and that one has %s',
+    async (_, txhash, said) => {
+      const sendAgain = async (): Promise<void> => {
+        await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-1' });
+        await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', ...ANN });
+        const sender = new RedisSenderLedger(account.connection, 'reply');
+        const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
+        await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
+      };
+      await pollLate(said, sendAgain);
+      expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 2, txhash });
+    },
+  );
+
+  it.each(ANSWERS)('changes nothing of the txhash that an operator gave since: %s', async (_, said) => {
+    await pollLate(said, async () => {
+      await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-1' });
+      await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-2', ...ANN });
+    });
+    expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 1, txhash: 'h-2' });
+    expect(await account.ledger.findByTxhash('h-2')).toBe('p');
+    expect(await account.ledger.findByTxhash('h-1')).toBeUndefined();
+  });
+});

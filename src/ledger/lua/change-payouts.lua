@@ -2,11 +2,11 @@
 -- does not stop the others.
 -- KEYS: for each payout its record, and the buckets of its txhash if it has one
 -- ARGV: at, from, to, by, reason, 1 if the payouts are one act of an operator, else 0, then for each payout: the attempt
---   that was decided about ('' = any), its txhash ('' = none; if `to` is unknown, the one that is not the payout's), the
---   operator's signed act (JSON; '' = none), number of buckets, number of fields × 2, field, value, … to set with it
+--   that was decided about ('' = any), a txhash ('' = none; if `to` is in_progress, its own from now on; else the one whose
+--   status decides), the operator's signed act (JSON; '' = none), number of buckets, number of fields × 2, field, value, … to set with it
 -- Returns a list: for each payout 1 done, {-7} no such payout, {-6, state, attempt} it is in another state, {-8,
 --   payoutId} the txhash belongs to another payout, {-11, ms} a request may still be on its way for so long, {-12,
---   attempt} this attempt was begun since, {-13, txhash} it was paid by this transaction
+--   attempt} this attempt was begun, or its txhash replaced, since, {-13, txhash} it was paid by this transaction
 local at, from, to, by, reason, one_act = unpack(ARGV, 1, 6)
 if not ALLOWED[from][to] then error('no transition from ' .. from .. ' to ' .. to) end
 is_one_act = one_act == '1'
@@ -58,7 +58,12 @@ local function check(change)
   -- A repeated change may bring a signature that the first one lacked.
   if refusal == 1 and change.act ~= '' then redis.call('HSET', payout.record, 'act', change.act) end
   if refusal then return refusal end
-  local key = change.txhash ~= '' and to ~= 'unknown' and txhash_key(change.txhash)
+  -- A status that comes late, when an operator has given another txhash.
+  if from == 'in_progress' and change.txhash ~= '' and
+      not is_same_txhash(redis.call('HGET', change.record, 'txhash'), change.txhash) then
+    return { -12, payout.attempt }
+  end
+  local key = change.txhash ~= '' and to == 'in_progress' and txhash_key(change.txhash)
   local holder = key and (claimed[key] or txhash_holder(change.buckets, change.txhash))
   if holder and holder ~= payout.id then return { -8, holder } end
   refusal = to == 'queued' and check_requeue(payout)
@@ -74,10 +79,10 @@ local function apply(change)
   end
   if change.act ~= '' then set('act', change.act) end
   if to == 'queued' then set('round', next_round(payout)) end
-  if txhash ~= '' and to ~= 'unknown' then
+  if txhash ~= '' and to == 'in_progress' then
     set('txhash', txhash)
     claim_txhash(buckets, txhash, payout.id)
-  elseif txhash ~= '' and txhash_holder(buckets, txhash) == payout.id then
+  elseif txhash ~= '' and to == 'unknown' and txhash_holder(buckets, txhash) == payout.id then
     -- Its real payout may then claim it.
     release_txhash(buckets, txhash)
   end

@@ -1,3 +1,4 @@
+import { isSameTxhash } from '../../../src/base/fields.js';
 import { toLine } from '../../../src/ledger/payout.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { ScriptRejection } from '../../../src/ledger/sender-ledger.js';
@@ -18,8 +19,10 @@ export function changePayout(
     return isRepeated ? undefined : { kind: 'wrong_state', state: payout.state, attempt: payout.attempt };
   }
   if (attempt !== undefined && attempt !== payout.attempt) return { kind: 'sent_since', attempt: payout.attempt };
+  if (from === 'in_progress' && txhash !== undefined && !isSameTxhash(payout.txhash, txhash))
+    return { kind: 'sent_since', attempt: payout.attempt };
   const holder = txhash === undefined ? undefined : all.book.holderOf(txhash);
-  if (to !== 'unknown' && holder !== undefined && holder !== payoutId)
+  if (to === 'in_progress' && holder !== undefined && holder !== payoutId)
     return { kind: 'txhash_taken', payoutId: holder };
   if (to === 'queued' && payout.lateTxhash !== undefined) return { kind: 'paid_late', txhash: payout.lateTxhash };
   const doubtMs = entry.doubtUntil - all.book.now();
@@ -34,7 +37,7 @@ export function changePayout(
       requeueCount: payout.requeueCount + (to === 'queued' ? 1 : 0),
     },
   });
-  if (txhash !== undefined && to !== 'unknown') all.book.setTxhash(payoutId, txhash);
+  if (txhash !== undefined && to === 'in_progress') all.book.setTxhash(payoutId, txhash);
   if (txhash !== undefined && to === 'in_progress' && by !== '') all.book.alter(payoutId, { vouchedTxhash: txhash });
   if (txhash !== undefined && to === 'unknown' && holder === payoutId) all.book.freeTxhash(txhash);
   return undefined;

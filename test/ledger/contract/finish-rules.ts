@@ -276,6 +276,16 @@ export function finishRules(rig: GetRig): void {
       expect([await readState('first'), await readState('second')]).toEqual(['in_progress', 'in_progress']);
     });
 
+    it.each(['completed', 'failed', 'unknown'] as const)('that was replaced decides nothing: not %s', async (to) => {
+      await finish(await begun(), ACCEPTED);
+      await rig().change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'hash-1' });
+      await rig().change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'by-hand' });
+      expect(await rig().change({ payoutId: 'p', from: 'in_progress', to, txhash: 'hash-1' })).toBe('attempt');
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: 'in_progress', txhash: 'by-hand' });
+      expect(await rig().change({ payoutId: 'p', from: 'in_progress', to, txhash: 'by-hand' })).toBe('done');
+      expect(await rig().ledger.readPayout('p')).toMatchObject({ state: to, txhash: 'by-hand' });
+    });
+
     it('leaves a payout alone that is completed: the transaction is its own', async () => {
       await finish(await begun('first'), ACCEPTED);
       await rig().change({ payoutId: 'first', from: 'in_progress', to: 'completed' });

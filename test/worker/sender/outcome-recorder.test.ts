@@ -110,4 +110,11 @@ describe('the outcomes that a journal knows', () => {
       else expect(pausedReason).toMatch(reason);
     }
   });
+
+  it('count up to the stricter limit where the words name nothing of the payout', async () => {
+    const settings = { ...rig.runtime.settings, maxRejectionsInARow: 1, maxPayoutRejectionsInARow: 50 };
+    recorder = new OutcomeRecorder({ ...rig.runtime, settings }, DOUBT_MS, undefined);
+    await recorder.record(await rig.begin('p'), { kind: 'rejected', message: 'declined' }, undefined);
+    expect((await rig.ledger.readSender()).pausedReason).toMatch(/^1 rejection/);
+  });
 });
