@@ -127,7 +127,7 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
     await enqueue(payouts('other', 5_000));
     const [cpuBefore, callsBefore] = [await cpuMs(), await countCalls('evalsha')];
     const result = await runCli(cancel('--batch', 'other', '--yes'), { env: environment() });
-    expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/5000 payouts cancelled/) });
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/5,000 payouts cancelled/) });
     // All that Redis did meanwhile, also for the worker, over this command's 150 scripts and those of the worker.
     const scripts = (await countCalls('evalsha')) - callsBefore;
     expect(scripts).toBeGreaterThan(140);
@@ -142,10 +142,10 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
     const stopped = await running.result;
     expect(stopped).toMatchObject({ code: 1, signal: null });
     const [, done = '0'] =
-      /(\d+) of \d+ payouts done; run the same command again to continue/.exec(stopped.stderr) ?? [];
+      /(\d+) of [\d,]+ payouts done; run the same command again to continue/.exec(stopped.stderr) ?? [];
     expect(Number(done)).toBeGreaterThan(500);
     const again = await runCli(cancel('--batch', 'behind', '--yes'), { env: environment() });
-    expect(again.stdout).toMatch(/\d+ cancelled left as they are/);
+    expect(again.stdout).toMatch(/[\d,]+ cancelled left as they are/);
     const { cancelled, queued } = await world.producer.batchStats('behind');
     expect(queued).toBe(0);
     expect(cancelled).toBeGreaterThan(BEHIND - 60);

@@ -92,7 +92,7 @@ describe('payouts import of 100,000 rows', () => {
     expect(stderr).toMatch(
       /^line 3: amount: must be a decimal string.*\nline 99999: payout_id: already used in line 9 with a different amount, address_to, reference/,
     );
-    expect(stderr).toMatch(/2 of 100000 rows have errors, nothing was enqueued/);
+    expect(stderr).toMatch(/2 of 100,000 rows have errors, nothing was enqueued/);
     expectLittleMemory(stderr);
     expect(await client.dbsize()).toBe(before);
   }, 60_000);
