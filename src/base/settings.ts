@@ -108,7 +108,7 @@ export const CONTROL_SETTINGS = {
     rule: flag,
     default: true,
   },
-  /** Whether `payouts enqueue` and `import` refuse a payment id that is not in the gateway's list ([gateway-facts.md](gateway-facts.md#unlisted-payment-ids)). Programs pass it as `checkPaymentIds` of `PayoutProducer`. */
+  /** Whether `payouts enqueue`, `import` and `serve` refuse a payment id that is not in the gateway's list ([gateway-facts.md](gateway-facts.md#unlisted-payment-ids)). Programs pass it as `checkPaymentIds` of `PayoutProducer`. */
   checkPaymentIds: {
     section: 'control',
     variable: 'PAYOUT_CHECK_PAYMENT_IDS',

@@ -15,6 +15,9 @@ const MAX_AGE_MS = 24 * 3_600_000;
 const LOOK_UP_AT_ONCE = 1_000;
 const SHOWN = 20;
 
+/** Why each of some payouts is refused. */
+export type Refused = ReadonlyMap<NewPayout, InvalidInputError>;
+
 /**
  * The gateway's currencies as the worker published them. Whoever writes to Redis can have payouts refused by it, and
  * none paid.
@@ -57,21 +60,25 @@ export class ListedCurrencies {
     }
   }
 
+  /** By the list as it was read last. */
+  hasUnlisted(payouts: readonly NewPayout[]): boolean {
+    return payouts.some(({ paymentId }) => !this.#isListed(paymentId));
+  }
+
   /**
    * Finds payouts of currencies that the gateway does not list, and has the worker query the list again. A payout that
    * the ledger has is not among them: a repeated call is answered as before.
    * @returns why each is refused
    * @throws RedisUnavailableError
    */
-  async findRefused(payouts: readonly NewPayout[]): Promise<ReadonlyMap<NewPayout, InvalidInputError>> {
+  async findRefused(payouts: readonly NewPayout[]): Promise<Refused> {
     if (this.#readAt === -Infinity) await this.read();
-    const isUnlisted = ({ paymentId }: NewPayout): boolean => !this.#isListed(paymentId);
-    if (!payouts.some(isUnlisted)) return new Map();
+    if (!this.hasUnlisted(payouts)) return new Map();
     if (this.#passedMs() > REFUSE_WITHIN_MS) {
       await this.read();
-      if (payouts.some(isUnlisted)) await requestCurrencies(this.#ledger.connection);
+      if (this.hasUnlisted(payouts)) await requestCurrencies(this.#ledger.connection);
     }
-    const unlisted = payouts.filter(isUnlisted);
+    const unlisted = payouts.filter(({ paymentId }) => !this.#isListed(paymentId));
     const refused = new Map<NewPayout, InvalidInputError>();
     for (let start = 0; start < unlisted.length; start += LOOK_UP_AT_ONCE) {
       const step = unlisted.slice(start, start + LOOK_UP_AT_ONCE);

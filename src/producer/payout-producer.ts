@@ -32,7 +32,7 @@ import {
   readGroupEvents,
 } from './events/event-group.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
-import { ListedCurrencies } from './listed-currencies.js';
+import { ListedCurrencies, type Refused } from './listed-currencies.js';
 import { checkEach, checkRecipient, needsCurrencies, parsePayout, parsePayouts } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
@@ -138,7 +138,8 @@ export class PayoutProducer {
     const { signal } = parseInput(enqueueSchema, options);
     const payout = parsePayout(input, { checksums: this.#checksums });
     const intake = await this.#openIntake();
-    (await this.#currencyCheck([payout]))(payout);
+    const refused = this.#hasUnlisted([payout]) ? await this.#findRefused([payout]) : undefined;
+    this.#checkCurrency(payout, refused);
     return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout, signal));
   }
 
@@ -153,7 +154,10 @@ export class PayoutProducer {
     this.#use();
     const payouts = parsePayouts(inputs, { checksums: this.#checksums }, this.#control);
     const intake = await this.#openIntake();
-    checkEach(payouts, await this.#currencyCheck(payouts));
+    const refused = this.#hasUnlisted(payouts) ? await this.#findRefused(payouts) : undefined;
+    checkEach(payouts, (payout) => {
+      this.#checkCurrency(payout, refused);
+    });
     const results: EnqueueResult[] = [];
     for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#control)) results.push(...chunk);
     return toBulkEnqueue(results);
@@ -277,17 +281,24 @@ export class PayoutProducer {
     await this.#account.close();
   }
 
-  /** What only the gateway's list shows: whether it has the currency, and the checksum of the currency's addresses. */
-  async #currencyCheck(payouts: readonly NewPayout[]): Promise<(payout: NewPayout) => void> {
+  /** Only a call for which this is true waits for Redis: the others keep their order, and `close` waits for them. */
+  #hasUnlisted(payouts: readonly NewPayout[]): boolean {
     if (this.#checksums || this.#paymentIds) this.#listed.refresh();
-    const refused = this.#paymentIds ? await this.#listed.findRefused(payouts) : undefined;
-    return (payout) => {
-      const refusal = refused?.get(payout);
-      if (refusal !== undefined) throw refusal;
-      if (this.#checksums && needsCurrencies(payout)) {
-        checkRecipient(payout, { checksums: true, currencies: this.#listed.currencies });
-      }
-    };
+    return this.#paymentIds && this.#listed.hasUnlisted(payouts);
+  }
+
+  async #findRefused(payouts: readonly NewPayout[]): Promise<Refused> {
+    const refused = await this.#listed.findRefused(payouts);
+    this.#use();
+    return refused;
+  }
+
+  /** What only the gateway's list shows: whether it has the currency, and the checksum of the currency's addresses. */
+  #checkCurrency(payout: NewPayout, refused: Refused | undefined): void {
+    const refusal = refused?.get(payout);
+    if (refusal !== undefined) throw refusal;
+    if (!this.#checksums || !needsCurrencies(payout)) return;
+    checkRecipient(payout, { checksums: true, currencies: this.#listed.currencies });
   }
 
   async #openIntake(): Promise<PayoutIntake> {

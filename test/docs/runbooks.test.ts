@@ -75,7 +75,7 @@ const DRILLS: readonly (readonly [drill: string, says: string, page: string, com
   ['it answers 502', HEADLINES.noResponse[0], 'gateway', 'payouts list --state unknown'],
   ['it blocked the account', 'looks like a block', 'paused', 'payouts stats'],
   ['the signature is wrong', 'wrong signature', 'paused', 'payouts stats'],
-  ['it is slow', HEADLINES.gatewaySlow[0], 'gateway', 'payouts list --state unknown'],
+  ['it is slow', HEADLINES.gatewaySlow[0], 'gateway', 'payouts gateway balance'],
   ['the worker got SIGKILL', HEADLINES.silent[0], 'worker-missing', 'systemctl start payouts-worker'],
   ['Redis was killed', HEADLINES.redisDown[0], 'redis-down', 'payouts doctor'],
   ['Redis was rolled back', HEADLINES.mismatch[0], 'ledger-mismatch', 'payouts stats'],

@@ -88,7 +88,7 @@ describe('a worker that compares the balance', () => {
     expect(found).toBeLessThanOrEqual(100_000 * 64_250.5);
     expect(await world.metric('payouts_balance_unexplained', { currency: 'USD' })).toBe(found);
     const activity = await activities(world);
-    expect(activity[0]?.reason).toMatch(/^the balance fell by 64250\S+ account more than the payouts explain$/);
+    expect(activity[0]?.reason).toMatch(/^the balance fell by 6,425,0\S+ USD more than the payouts explain$/);
     expect(await world.producer.stats()).toMatchObject({ paused: false });
   });
 

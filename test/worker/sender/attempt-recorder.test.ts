@@ -122,7 +122,7 @@ describe('finish', () => {
   });
 
   it.each([
-    [rejected('wrong address'), '2 rejections in a row, the last: wrong address'],
+    [rejected('not today'), '2 rejections in a row, the last: not today'],
     [silence, '2 sends in a row without a trustworthy response, the last: silence'],
   ])('pauses after the configured number in a row: %j', async (outcome, reason) => {
     await rig.attempts.finish(await rig.begin('p'), outcome);
