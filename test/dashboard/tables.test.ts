@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
+import { until } from '../support/until.js';
 import { launchChromium } from './support/launch-chromium.js';
 import { writeSampleBatches } from './support/live-account.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
@@ -46,7 +47,8 @@ async function open(path: string, width: number, javaScriptEnabled = true): Prom
   const context = await browser.newContext({ viewport: { width, height: 900 }, javaScriptEnabled });
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();
-  await page.goto(dashboard.url + path);
+  // A busy Redis may be too slow for a page.
+  await until('the page answers', async () => (await page.goto(dashboard.url + path))?.ok() === true);
   await page.waitForLoadState('load');
   return page;
 }
