@@ -53,9 +53,9 @@ export const DRILLS: readonly Drill[] = [
     name: 'gateway refused',
     happens: async ({ gateway }) => gateway.close().then(() => undefined),
     ...{ tone: 'bad', headline: 'Gateway down', command: 'payouts gateway balance', runbook: 'gateway' },
-    alerts: ['PayoutsGatewayDown', 'PayoutsStandStill'],
-    // Only if a payment was on its way.
-    also: ['PayoutsPollErrors'],
+    alerts: ['PayoutsGatewayDown'],
+    // The first only if a payment was on its way; the other not if the last look saw a payout at its attempt.
+    also: ['PayoutsPollErrors', 'PayoutsStandStill'],
     repeats: true,
     mend: async (drill) => {
       await drill.gateway.reopen();
@@ -199,7 +199,9 @@ export const DRILLS: readonly Drill[] = [
     prepare: async (drill) => setDisk(drill, 'well'),
     happens: async (drill) => setDisk(drill, 'full').then(() => undefined),
     ...{ tone: 'bad', headline: 'Journal disk', command: 'payouts doctor', runbook: 'disk' },
-    alerts: ['PayoutsJournalDisk', 'PayoutsStandStill'],
+    alerts: ['PayoutsJournalDisk'],
+    // Not if the last look before the hour saw a payout on its way, as none is due then.
+    also: ['PayoutsStandStill'],
     repeats: true,
     mend: async (drill) => setDisk(drill, 'well'),
   },
