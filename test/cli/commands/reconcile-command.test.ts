@@ -50,7 +50,7 @@ it('shows baseline, the most that was sent, and what is not explained', async ()
   const { code, stdout } = await account.runProcess('reconcile');
   expect(code).toBe(0);
   expect(stdout).toMatch(/USD +balance +900/);
-  expect(stdout).toMatch(/baseline +1000 \(2030-01-31 09:00:00 UTC\)/);
+  expect(stdout).toMatch(/baseline +1,000 \(2030-01-31 09:00:00 UTC\)/);
   expect(stdout).toMatch(/sent since +up to 103 \(3\)/);
   expect(stdout).toMatch(/not ended +more than can be said \(1\)/);
   expect(stdout).toMatch(/unexplained +0\n/);

@@ -198,8 +198,9 @@ export class Rig {
       ...{ platformId: this.platformId, redisUrl: this.redis.url, host: '127.0.0.1', port: 0 },
     });
     const page = await (await fetch((await this.#dashboard).url)).text();
-    const [, words = page] = /<h1[^>]*>(?:<span class="dot"[^>]*><\/span>)?([^<]*)<\/h1>/.exec(page) ?? [];
-    return { words, runbook: /Runbook: docs\/runbooks\/([\w-]+)\.md/.exec(page)?.[1] };
+    const [card = page] = /<section class="pulse.*?<\/section>/s.exec(page) ?? [];
+    const [, words = page] = /<h1[^>]*>(?:<span class="dot"[^>]*><\/span>)?([^<]*)<\/h1>/.exec(card) ?? [];
+    return { words, runbook: /Runbook: docs\/runbooks\/([\w-]+)\.md/.exec(card)?.[1] };
   }
 
   async close(): Promise<void> {

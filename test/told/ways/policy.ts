@@ -25,7 +25,7 @@ export const POLICY_WAYS: readonly Way[] = [
     prepare: async (rig) => preparePolicy(rig, '{ name: never-more, cap: { usd: "1000" }, over: refuse }'),
     happens: enqueueAndWait,
     told: {
-      headline: 'gatewayDown',
+      headline: 'queriesFail',
       alerts: ['PayoutsRatesStale'],
       readyz: { status: 200, words: 'Rates in dollars: missing' },
       doctor: { exit: 0, check: 'worker', words: 'Rates in dollars: missing' },
