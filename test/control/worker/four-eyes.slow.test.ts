@@ -145,7 +145,7 @@ it('two people approve one through the dashboard, with what they signed elsewher
   await page.goto(`${dashboard.url}held`);
   const item = page.locator('[data-key="posted"]');
   await item.getByText('2 more people of finance to approve it').waitFor();
-  expect(await item.innerText()).toContain(ADDRESS);
+  expect(await item.innerHTML()).toContain(ADDRESS);
   expect(await post('posted', 'ann')).toMatchObject({ approvedBy: ['ann'], missing: { by: 'finance', persons: 1 } });
   await until('the worker has seen it', async () => (await producer.get('posted'))?.held?.needs?.persons === 1);
   await page.reload();
