@@ -22,7 +22,7 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
-/** From Jest's workers and from what the tests start. `globalTeardown` fails the run if there are any. */
+/** From Jest's workers and from what the tests start. `globalTeardown` prints them. */
 function collectWarnings(): void {
   const file = join(mkdtempSync(join(tmpdir(), 'payout-queue-warnings-')), 'warnings');
   globalThis.warningsFile = file;
