@@ -159,7 +159,7 @@ it('two people approve one through the dashboard, with what they signed elsewher
   await page.locator('.badge', { hasText: 'completed' }).first().waitFor();
   await page.goto(`${dashboard.url}audit`);
   const row = page.locator('tbody tr').first();
-  expect(await row.innerText()).toMatch(/posted[^]*3100[^]*sam \(shop\)[^]*ann, bob[^]*completed/);
+  expect(await row.innerText()).toMatch(/posted[^]*3,100[^]*sam \(shop\)[^]*ann, bob[^]*completed/);
   const paid = world.sandbox.payments().filter(({ amount }) => amount === '3100');
   expect(paid.map(({ addressTo }) => addressTo)).toEqual([ADDRESS]);
 });
