@@ -6,13 +6,13 @@ import type { Headline } from './account-headline.js';
 export interface Backlog {
   readonly queued: number;
   readonly endsInMs: number | null;
-  /** Why no end can be told, as a clause; null if there is one. */
+  /** Why there is no estimate, as a clause; null if there is one. */
   readonly why: string | null;
 }
 
 /** Words for an account's backlog, and for the part of it up to the last payout of a batch. */
 export function describeEnd({ endsInMs, why }: Backlog, wallNow: number): string {
-  if (endsInMs === null) return `no end can be told: ${why ?? 'nothing is sent'}`;
+  if (endsInMs === null) return `no estimate of its end: ${why ?? 'nothing is sent'}`;
   const at = formatTimeUtc(new Date(wallNow + endsInMs).toISOString());
   return `sent in about ${formatDuration(endsInMs)} (${at})`;
 }

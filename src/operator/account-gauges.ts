@@ -17,11 +17,11 @@ const GAUGES = {
   due: ['payouts_due', 'Queued payouts that could be sent now: those whose `notBefore` is in the future are left out.'],
   pollsDue: [
     'payouts_polls_due',
-    'Status polls that are due and wait for their turn: where it stays above 60 times STATUS_POLL_RATE, that is too small.',
+    'Status polls that are due and wait for their turn: if it stays above 60 times STATUS_POLL_RATE, that is too small.',
   ],
   notificationLag: [
     'payouts_notification_lag_seconds',
-    'For how long the oldest event waits that `payouts notify` has not handled; absent where it was never started.',
+    'For how long the oldest event waits that `payouts notify` has not handled; absent if it was never started.',
   ],
   outboxUnreadable: [
     'payouts_outbox_unreadable',
@@ -74,12 +74,12 @@ const GAUGES = {
   ],
   policyUsage: [
     'payouts_policy_usage_ratio',
-    'How much of a window of the policy is used, 0 to 1; of the fullest address or signer where each has its own.',
+    'How much of a window of the policy is used, 0 to 1; of the fullest address or signer if each has its own.',
     'rule',
   ],
   rateAge: [
     'payouts_rate_age_seconds',
-    'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent where no rule asks for dollars.',
+    'Since the oldest rate in dollars that counts was fetched, or asked for without a response; absent if no rule asks for dollars.',
   ],
 } as const satisfies Readonly<Record<string, readonly [name: string, help: string, ...labels: string[]]>>;
 

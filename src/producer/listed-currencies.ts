@@ -19,7 +19,7 @@ const SHOWN = 20;
 export type Refused = ReadonlyMap<NewPayout, InvalidInputError>;
 
 /**
- * The gateway's currencies as the worker published them. Whoever writes to Redis can have payouts refused by it, and
+ * The gateway's currencies as the worker published them. Someone who writes to Redis can have payouts refused by it, and
  * none paid.
  */
 export class ListedCurrencies {

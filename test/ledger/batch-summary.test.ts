@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type BatchSummary,
+  POSITION,
   progressOf,
   readBatches,
   readBatchSummary,
@@ -191,6 +192,14 @@ describe('what the sender kept', () => {
       'what was kept makes no sense',
       async () => account.connection.redis.hset(account.connection.keys.batches, 'b', '{"a'),
     ],
+    [
+      'what was kept has another form',
+      async () => account.connection.redis.hset(account.connection.keys.batches, 'b', '{"queued":5}'),
+    ],
+    [
+      'the last event is none',
+      async () => account.connection.redis.hset(account.connection.keys.batches, POSITION, '"x"'),
+    ],
     ['what was kept is none', async () => account.connection.redis.hset(account.connection.keys.batches, 'b', 'null')],
     ['much has happened since', async (payoutIds) => cancel(payoutIds.slice(100, 1_200))],
   ])('is left aside where %s', async (_, happens) => {
@@ -201,5 +210,13 @@ describe('what the sender kept', () => {
     await happens(payoutIds);
     await cancel(payoutIds.slice(5, 10));
     expect(await countRecords()).toBeGreaterThan(1_400);
+  });
+
+  it.each(['{"a', 'null', '{"queued":5}'])('is put right by the next sender if someone wrote %s', async (text) => {
+    await enqueue(1_500);
+    await catchUp(openKeeper(account.connection));
+    await account.connection.redis.hset(account.connection.keys.batches, 'b', text);
+    await catchUp(openKeeper(account.connection));
+    expect(await countRecords()).toBe(0);
   });
 });

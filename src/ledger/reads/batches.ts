@@ -2,7 +2,14 @@ import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
 import { parseHistoryEntry } from '../payout-record.js';
 import { parseHeldField } from '../payout.js';
 import { type PayoutState, URGENT_STATES } from '../states.js';
-import { CurrencyTallies, listStates, type StateSums, type StateTallies, tallyStates } from './currency-tallies.js';
+import {
+  CurrencyTallies,
+  listStates,
+  parseStates,
+  type StateSums,
+  type StateTallies,
+  tallyStates,
+} from './currency-tallies.js';
 import { readIndexPage, readPaymentFacts } from './payment-facts.js';
 import { readIndex } from './payout-queries.js';
 import { readEventsAfter, timeOfEvent } from './state-events.js';
@@ -70,10 +77,10 @@ export async function readBatches(
   const heads = await readHeads(connection, Object.keys(kept));
   const newest = heads.sort((one, other) => other.enqueuedAt.localeCompare(one.enqueuedAt)).slice(0, limit);
   const batches = newest.map(async (head) =>
-    withPlace(connection, { ...head, sums: listStates(tallyStates(parseKept(kept[head.name]) as StateSums | null)) }),
+    withPlace(connection, { ...head, sums: listStates(parseStates(kept[head.name]) ?? tallyStates()) }),
   );
-  const last = parseKept(position) as string | null;
-  return { batches: await Promise.all(batches), asOf: last === null ? undefined : timeOfEvent(last) };
+  const last = parsePosition(position);
+  return { batches: await Promise.all(batches), asOf: last === undefined ? undefined : timeOfEvent(last) };
 }
 
 /** A batch that is still being counted. */
@@ -119,8 +126,8 @@ const MOST_FOLLOWED = 1_000;
 async function followKept(connection: LedgerConnection, name: string): Promise<StateTallies | undefined> {
   const { redis, keys } = connection;
   const [position, kept] = await ask(redis.hmget(keys.batches, POSITION, name));
-  const [after, sums] = [parseKept(position), parseKept(kept)] as [string | null, StateSums | null];
-  if (after === null || sums === null) return undefined;
+  const [after, tallies] = [parsePosition(position), parseStates(kept)];
+  if (after === undefined || tallies === undefined) return undefined;
   const events = await readEventsAfter(connection, after, MOST_FOLLOWED);
   if (events === undefined || events.length === MOST_FOLLOWED) return undefined;
   const changes = events.flatMap(({ change }) => change ?? []);
@@ -129,7 +136,6 @@ async function followKept(connection: LedgerConnection, name: string): Promise<S
     readPaymentFacts(connection, payoutIds),
     ask(redis.zcard(keys.batch(name))),
   ]);
-  const tallies = tallyStates(sums);
   for (const [index, { from, to }] of changes.entries()) {
     const known = facts[index];
     if (known?.batch !== name) continue;
@@ -142,13 +148,9 @@ async function followKept(connection: LedgerConnection, name: string): Promise<S
     : undefined;
 }
 
-/** Someone may have stored text that is not JSON: it counts as nothing. */
-function parseKept(text: string | null | undefined): unknown {
-  try {
-    return JSON.parse(text ?? 'null');
-  } catch {
-    return null;
-  }
+/** The id of the last event that was counted. Any other text, which someone may have stored, counts as nothing. */
+export function parsePosition(text: string | null | undefined): string | undefined {
+  return /^"(\d+-\d+)"$/.exec(text ?? '')?.[1];
 }
 
 /** Small, since others read over the same connection meanwhile. */

@@ -51,8 +51,18 @@ function keyOf(paymentId: number, symbol: string | undefined): string {
 export type StateTallies = Record<PayoutState, CurrencyTallies>;
 export type StateSums = Readonly<Record<PayoutState, readonly CurrencySum[]>>;
 
-export function tallyStates(sums?: Partial<StateSums> | null): StateTallies {
+export function tallyStates(sums?: Partial<StateSums>): StateTallies {
   return Object.fromEntries(PAYOUT_STATES.map((state) => [state, new CurrencyTallies(sums?.[state])])) as StateTallies;
+}
+
+/** Of text in Redis, which anyone may have stored. @returns undefined if it is not that of sums */
+export function parseStates(text: string | null | undefined): StateTallies | undefined {
+  try {
+    const sums = JSON.parse(text ?? 'null') as StateSums | null;
+    return sums === null ? undefined : tallyStates(sums);
+  } catch {
+    return undefined;
+  }
 }
 
 export function listStates(tallies: StateTallies): StateSums {

@@ -151,7 +151,7 @@ function createGatewayMetrics(registry: Registry) {
   });
   new Gauge({
     name: 'payouts_gateway_oldest_open_seconds',
-    help: 'For how long the oldest open request has waited for the gateway; absent where none is open.',
+    help: 'For how long the oldest open request has waited for the gateway; absent if none is open.',
     labelNames,
     registers,
     collect() {

@@ -4,6 +4,7 @@ import {
   listStates,
   type StateSums,
   type StateTallies,
+  parseStates,
   tallyStates,
 } from '../../ledger/reads/currency-tallies.js';
 import type { PaymentFacts } from '../../ledger/reads/payment-facts.js';
@@ -214,7 +215,7 @@ export function parseFields({ statistics: fields, batches }: StatisticsFields): 
     batches: new Map(
       Object.entries(batches)
         .filter(([batch]) => batch !== POSITION)
-        .map(([batch, text]) => [batch, tallyStates(JSON.parse(text) as StateSums)]),
+        .map(([batch, text]) => [batch, parseStates(text) ?? tallyStates()]),
     ),
     queued: tallied.queued.count,
     today: { day: today.day, tallies: tallyToday(today) },

@@ -4,8 +4,9 @@ import type { LedgerConnection } from '../../ledger/ledger-connection.js';
 import { type PaymentFacts, readPaymentFacts } from '../../ledger/reads/payment-facts.js';
 import { countPayouts, readEventsAfter, type StateEvent, STREAM_BEGINNING } from '../../ledger/reads/state-events.js';
 import { PAYOUT_STATES, type PayoutState } from '../../ledger/states.js';
-import { POSITION } from '../../ledger/reads/batches.js';
-import { loadStatistics, parseField, saveStatistics, type StoredStatistics } from '../../ledger/reads/statistics.js';
+import { parsePosition, POSITION } from '../../ledger/reads/batches.js';
+import { parseStates } from '../../ledger/reads/currency-tallies.js';
+import { loadStatistics, saveStatistics, type StoredStatistics } from '../../ledger/reads/statistics.js';
 import type { Logger } from '../../base/logger.js';
 import {
   type Counters,
@@ -128,8 +129,10 @@ export class StatisticsKeeper {
   async #load(): Promise<Counters | undefined> {
     this.#stored = await loadStatistics(this.#connection);
     const counters = parseFields(this.#stored);
-    // Written by an earlier version, which counted no batches, or deleted.
-    this.#isWrong ||= counters !== undefined && parseField(this.#stored.batches[POSITION]) !== counters.position;
+    const { [POSITION]: position, ...batches } = this.#stored.batches;
+    // Written by an earlier version, which counted no batches, or deleted, or altered.
+    const areWhole = Object.values(batches).every((text) => parseStates(text) !== undefined);
+    this.#isWrong ||= counters !== undefined && (parsePosition(position) !== counters.position || !areWhole);
     return counters;
   }
 

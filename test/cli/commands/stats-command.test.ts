@@ -68,7 +68,7 @@ describe('payouts stats', () => {
       failure: JSON.stringify({ failure: '/balance: no route', failureAt: now }),
     });
     const stopped = (await account.run('stats')).stdout;
-    expect(stopped).toMatch(/backlog +1 queued, no end can be told: no worker sends/);
+    expect(stopped).toMatch(/backlog +1 queued, no estimate of its end: no worker sends/);
     expect(stopped).toMatch(/last send +\d+ s ago/);
     expect(stopped).toMatch(/balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/);
     expect(stopped).toMatch(/query failed \d s ago: \/balance: no route/);
@@ -92,7 +92,7 @@ describe('payouts stats', () => {
     expect(json['ratePerMinute']).toBeGreaterThan(25);
     await account.run('pause', '--reason', 'maintenance', '--by', 'ann');
     expect((await account.run('stats')).stdout).toMatch(
-      /backlog +1 queued, no end can be told: the account is paused\n/,
+      /backlog +1 queued, no estimate of its end: the account is paused\n/,
     );
   });
 
