@@ -203,7 +203,7 @@ function setGauges(gauges: LedgerGauges, account: { readonly platform_id: string
   gauges.stuck.set(account, stuck);
   setMoneyGauges(gauges, account, details.money);
   setPolicyGauges(gauges, account, details.policyReport);
-  // Without a policy, a person must mend whatever is held.
+  // Without a policy, a person must resolve what is held.
   if (details.policyReport === undefined && stats.held > 0) {
     gauges.held.set({ ...account, rule: '', kind: 'signature' }, stats.held);
   }

@@ -36,7 +36,7 @@ afterAll(async () => {
   await browser.close();
 });
 
-describe('an operator knows within seconds, and mends', () => {
+describe('an operator knows within seconds, and repairs', () => {
   it.each(drills)('$name', async (drill) => {
     await results.get(drill);
   });
@@ -67,7 +67,7 @@ async function carryOut(drill: Drill): Promise<string> {
     if (runbook !== undefined) expect(markup).toMatch(RegExp(`runbooks/${runbook}\\b`));
     await Promise.all([open.expectSameWords(headline), open.expectAlerts({ idle, start }, drill)]);
 
-    await drill.mend(open);
+    await drill.repair(open);
     await open.expectRecovery();
     const row = [
       name,

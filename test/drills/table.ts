@@ -7,7 +7,7 @@ import { until } from '../support/until.js';
 import type { RigOptions } from '../told/support/rig.js';
 import { type ExpectedAlerts, type DrillRig } from './drill-rig.js';
 
-/** One fault: what the operator sees within six seconds, and how the runbook mends it. */
+/** One fault: what the operator sees within six seconds, and how the runbook repairs it. */
 export interface Drill extends RigOptions, ExpectedAlerts {
   readonly name: string;
   readonly prepare?: (drill: DrillRig) => Promise<void>;
@@ -19,7 +19,7 @@ export interface Drill extends RigOptions, ExpectedAlerts {
   readonly command: string;
   /** Of docs/runbooks, linked on the page; undefined where no headline leads there. */
   readonly runbook: string | undefined;
-  readonly mend: (drill: DrillRig) => Promise<unknown>;
+  readonly repair: (drill: DrillRig) => Promise<unknown>;
 }
 
 const AILING_DISK = new URL('../told/support/ailing-disk.mjs', import.meta.url).href;
@@ -57,7 +57,7 @@ export const DRILLS: readonly Drill[] = [
     // The first only if a payment was on its way; the other not if the last look saw a payout at its attempt.
     also: ['PayoutsPollErrors', 'PayoutsStandStill'],
     repeats: true,
-    mend: async (drill) => {
+    repair: async (drill) => {
       await drill.gateway.reopen();
       await drill.follow('gateway', 'payouts gateway balance');
     },
@@ -75,7 +75,7 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsUnknown'],
     // Several in a row pause the account, and the wait after each is long here.
     also: ['PayoutsPaused', 'PayoutsStandStill'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       drill.rig.world.sandbox.setFaults([]);
       await drill.follow('gateway', 'payouts gateway balance');
       await drill.resolveUnknown();
@@ -92,7 +92,7 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsPaused', 'PayoutsRejected'],
     // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       drill.rig.world.sandbox.unblock();
       await retryRejected(drill, 'blocked');
       await drill.follow('paused', 'payouts resume --reason WHY');
@@ -113,7 +113,7 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsPaused', 'PayoutsRejected'],
     // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       await drill.follow('paused', 'payouts gateway balance');
       await drill.rig.workers.shift()?.end();
       await drill.rig.startWorker();
@@ -134,7 +134,7 @@ export const DRILLS: readonly Drill[] = [
     // Extrapolated, the payout that is being sent stays so.
     also: ['PayoutsSendingTooLong'],
     repeats: true,
-    mend: async (drill) => {
+    repair: async (drill) => {
       drill.rig.world.sandbox.setFaults([]);
       await drill.follow('gateway', 'payouts gateway balance');
     },
@@ -144,7 +144,7 @@ export const DRILLS: readonly Drill[] = [
     happens: async ({ rig }) => rig.worker.end().then(() => undefined),
     ...{ tone: 'bad', headline: 'Sender without heartbeat', command: 'payouts worker', runbook: 'worker-missing' },
     alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       drill.rig.workers.shift();
       await drill.rig.startWorker();
     },
@@ -159,7 +159,7 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsRedisDown'],
     // Once its lease ended: no worker renews it without Redis.
     also: ['PayoutsNoSender'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       await drill.rig.redis.startAgain();
       await until('doctor is content', async () =>
         drill.follow('redis-down', 'payouts doctor').then(
@@ -189,7 +189,7 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
     // What waits depends on the copy, which may have caught a payout in the middle of its send.
     also: ['PayoutsStandStill', 'PayoutsSendingTooLong'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       const { advice } = await drill.status();
       await drill.runText(`${advice[0]?.command ?? ''} --yes`);
     },
@@ -203,7 +203,7 @@ export const DRILLS: readonly Drill[] = [
     // Not if the last look before the hour saw a payout on its way, as none is due then.
     also: ['PayoutsStandStill'],
     repeats: true,
-    mend: async (drill) => setDisk(drill, 'well'),
+    repair: async (drill) => setDisk(drill, 'well'),
   },
   {
     name: 'five unknown',
@@ -217,7 +217,7 @@ export const DRILLS: readonly Drill[] = [
     ...{ tone: 'warn', headline: 'Unknown payouts', runbook: 'unknown' },
     command: 'payouts list --account ACCOUNT --state unknown',
     alerts: ['PayoutsUnknown'],
-    mend: resolveFiles,
+    repair: resolveFiles,
   },
   {
     name: 'wrong batch',
@@ -227,7 +227,7 @@ export const DRILLS: readonly Drill[] = [
     },
     ...{ tone: 'good', headline: 'Sending', command: '', runbook: undefined },
     alerts: [],
-    mend: async (drill) => {
+    repair: async (drill) => {
       await drill.follow('wrong-batch', 'payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"');
       await drill.follow(
         'wrong-batch',
@@ -249,7 +249,7 @@ export const DRILLS: readonly Drill[] = [
     ...{ tone: 'warn', headline: 'Holds payouts', runbook: 'held' },
     command: 'payouts list --account ACCOUNT --state held',
     alerts: ['PayoutsPolicyNearlyUsed'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       await drill.follow('policy', 'payouts policy usage');
       await writePolicy(drill, 500);
       await drill.follow('policy', 'payouts policy check');
@@ -269,7 +269,7 @@ export const DRILLS: readonly Drill[] = [
     },
     ...{ tone: 'bad', headline: 'Paused', command: 'payouts resume --account ACCOUNT --reason WHY', runbook: 'paused' },
     alerts: ['PayoutsPaused', 'PayoutsRejected', 'PayoutsBalanceLow'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       await drill.topUp();
       await drill.follow('balance-low', 'payouts gateway balance');
       await retryRejected(drill, 'insufficient balance');
@@ -289,7 +289,7 @@ export const DRILLS: readonly Drill[] = [
     ...{ tone: 'bad', headline: 'The worker refuses to send', runbook: 'journal' },
     command: 'payouts doctor --account ACCOUNT',
     alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       Object.assign(drill.rig.environment, { SEND_JOURNAL_DIR: join(drill.rig.world.dir, 'host-b') });
       await drill.follow('journal', 'payouts audit adopt-journal --reason WHY', { drill: 'drill --yes' });
     },
@@ -303,7 +303,7 @@ export const DRILLS: readonly Drill[] = [
     },
     ...{ tone: 'bad', headline: 'Sender without heartbeat', command: 'payouts worker', runbook: 'worker-missing' },
     alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
-    mend: async (drill) => {
+    repair: async (drill) => {
       drill.rig.workers.shift();
       await drill.rig.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
       await drill.follow('host-lost', 'payouts stats');
