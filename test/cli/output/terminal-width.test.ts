@@ -59,7 +59,7 @@ describe.each([60, 80, 120])('on a terminal of %d columns', (columns) => {
   ])('`payouts %s %s %s` has no longer line', async (...args) => {
     const shown = await show(columns, ...args.filter(Boolean));
     expect(shown.split('\n').length).toBeGreaterThan(2);
-    // A command is to be copied.
+    // A command must be copied whole.
     const sentences = shown.split('\n').filter((line) => !line.startsWith('  payouts '));
     expect(sentences.filter((line) => line.length > columns)).toEqual([]);
   });
