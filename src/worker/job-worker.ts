@@ -21,6 +21,9 @@ export const STALLED_JOBS = { lockDuration: 6_000, stalledInterval: 10_000, maxS
  */
 const DRAIN_DELAY_S = 20;
 
+/** After a failed connection, in ms. BullMQ's own 15 s delay sending after an outage, and outlast `close`. */
+const ASK_AGAIN_AFTER_MS = 1_000;
+
 /**
  * Finished jobs that BullMQ keeps for the dashboard; the ledger keeps the payouts. A poll of a completed payout shows
  * nothing, and keeping it costs five commands.
@@ -114,6 +117,7 @@ export class JobWorker {
       limiter: { max: ratePerSecond, duration: LIMITER_MS },
       maximumRateLimitDelay: LIMITER_MS,
       drainDelay: DRAIN_DELAY_S,
+      runRetryDelay: ASK_AGAIN_AFTER_MS,
       ...STALLED_JOBS,
       ...KEPT_JOBS[queue],
       ...(telemetry === undefined ? {} : { telemetry }),

@@ -91,3 +91,11 @@ it('asks once for each of many jobs that are due', async () => {
   expect(asked.mock.calls.length).toBeLessThan(25);
   expect(waited.mock.calls.length).toBeLessThan(10);
 });
+
+it('asks again soon after its connection failed', async () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  jest.spyOn(Worker.prototype as unknown as Internals, 'moveToActive').mockRejectedValueOnce(refused);
+  await rig.enqueue(['p']);
+  start(1);
+  await until('it ran', () => ran.length === 1, AT_ONCE_MS);
+});
