@@ -1,6 +1,9 @@
 /** @type {import('jest').Config} */
 export default {
-  roots: ['<rootDir>/test'],
+  // `src` and the scripts, so that `npm run test:changed` knows which tests a change concerns.
+  roots: ['<rootDir>/src', '<rootDir>/test'],
+  moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node', 'lua'],
+  dependencyExtractor: '<rootDir>/test/support/find-dependencies.mjs',
   testMatch: ['**/*.test.ts'],
   // The slow proofs have a command of their own.
   testPathIgnorePatterns: ['/node_modules/', '\\.slow\\.test\\.ts$'],
