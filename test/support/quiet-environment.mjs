@@ -1,20 +1,30 @@
+import files from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TestEnvironment } from 'jest-environment-node';
 
 /** A socket takes a moment to close. Longer on a busy machine than Jest itself would wait. */
-const CLOSES_WITHIN_MS = 10_000;
+const CLOSES_WITHIN_MS = 30_000;
 
 /**
- * Fails a test file that leaves a timer, a socket or a child process open, and names what it left. Jest would kill the
- * worker process at the very end, and say so without the name of the file.
+ * Fails a test file that leaves a timer, a socket, a file or a child process open, and names what it left. Jest would
+ * kill the worker process at the very end, and say so without the name of the file.
  */
 export default class QuietEnvironment extends TestEnvironment {
   #before = [];
+  #files = [];
+  #restore = () => undefined;
 
   async setup() {
     await super.setup();
     // Node opens them at their first use, which may be in a test.
     void [process.stdin, process.stdout, process.stderr];
+    const { open } = files;
+    files.open = async (...args) => {
+      const file = await open(...args);
+      this.#files.push({ path: args[0], file });
+      return file;
+    };
+    this.#restore = () => void (files.open = open);
     this.#before = process.getActiveResourcesInfo();
   }
 
@@ -25,16 +35,19 @@ export default class QuietEnvironment extends TestEnvironment {
       await sleep(20, undefined, { ref: false });
       left = this.#leftOpen();
     }
+    this.#restore();
     await super.teardown();
     if (left.length > 0) throw new Error(`The tests of this file left open: ${left.join(', ')}.`);
   }
 
   #leftOpen() {
     const before = [...this.#before];
-    return process.getActiveResourcesInfo().filter((resource) => {
+    const openFiles = this.#files.filter(({ file }) => file.fd !== -1).map(({ path }) => `the file ${path}`);
+    const resources = process.getActiveResourcesInfo().filter((resource) => {
       const place = before.indexOf(resource);
       if (place !== -1) before.splice(place, 1);
       return place === -1;
     });
+    return [...openFiles, ...resources];
   }
 }
