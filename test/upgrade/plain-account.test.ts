@@ -1,131 +1,122 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { TEST_AUDIENCE } from '../control/support/keys.js';
 import { openFormerAccounts, PLAIN, type FormerAccounts } from './support/former-accounts.js';
 
+const SEGWIT = 'BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4';
+const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+const XRP = 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe';
 /** As gateways may write what they were given in another spelling. */
 const SPELLINGS: Readonly<Record<string, string>> = {
-  BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
-  'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a': 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a',
+  [SEGWIT]: SEGWIT.toLowerCase(),
+  [`bitcoincash:${CASH}`]: CASH,
   'EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2N:4711': 'UQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqEBI:4711',
-  'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe:00123': 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe:123',
+  [`${XRP}:00123`]: `${XRP}:123`,
 };
 
 const FOLLOWED = ['P-followed', 'P-cash-followed', 'P-ton-followed', 'P-xrp-followed'];
 const QUEUED = ['P-tron', 'P-segwit', 'P-cash', 'P-ton', 'P-xrp', 'P-ether'];
 const CAPITAL_TXHASH = '0xABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789';
+const TXHASHES = [CAPITAL_TXHASH, CAPITAL_TXHASH.toLowerCase()];
 
+const statesOf = (payoutIds: readonly string[], state: string): Record<string, string> =>
+  Object.fromEntries(payoutIds.map((payoutId) => [payoutId, state]));
+/** What the former version's next start leaves as it is. */
+const LEFT: Readonly<Record<string, string>> = {
+  ...{ 'P-failed': 'failed', 'P-rejected': 'rejected', 'P-written-off': 'cancelled' },
+  ...statesOf(['P-unknown', 'P-again'], 'unknown'),
+};
 const STATES = {
-  ...{ 'P-paid': 'completed', 'P-failed': 'failed', 'P-rejected': 'rejected', 'P-held': 'held' },
-  ...{ 'P-unknown': 'unknown', 'P-again': 'unknown', 'P-written-off': 'cancelled', 'P-cancelled': 'cancelled' },
-  ...{ 'P-vouched': 'in_progress', 'P-sending': 'sending', 'P-later': 'queued' },
-  ...Object.fromEntries(FOLLOWED.map((payoutId) => [payoutId, 'in_progress'])),
-  ...Object.fromEntries(QUEUED.map((payoutId) => [payoutId, 'queued'])),
+  ...LEFT,
+  ...{ 'P-paid': 'completed', 'P-held': 'held', 'P-sending': 'sending', 'P-cancelled': 'cancelled' },
+  ...statesOf(['P-vouched', ...FOLLOWED], 'in_progress'),
+  ...statesOf(['P-later', ...QUEUED], 'queued'),
 };
 
 interface Listed {
   readonly payoutId: string;
-  readonly state: string;
   readonly addressTo: string;
   readonly amount: string;
-}
-
-interface DoctorReport {
-  readonly checks: readonly { readonly name: string; readonly status: string }[];
 }
 
 let former: FormerAccounts;
 afterEach(async () => former.close());
 
-describe('an account without keys that the former version left', () => {
-  beforeEach(async () => {
-    former = await openFormerAccounts();
-  });
+async function list(...args: string[]): Promise<string[]> {
+  const { stdout } = await former.run(PLAIN, ['list', ...args, '--json']);
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return lines.map((line) => (JSON.parse(line) as Listed).payoutId).sort();
+}
 
-  it('is shown whole', async () => {
-    for (const [payoutId, state] of Object.entries(STATES)) {
-      expect(await former.read(PLAIN, 'get', payoutId)).toMatchObject({ payoutId, state });
-    }
-    expect(await former.read(PLAIN, 'stats')).toMatchObject({ queued: 7, in_progress: 5, held: 1, sending: 1 });
-    expect(await former.read(PLAIN, 'stats', '--batch', 'october')).toMatchObject({
-      queued: 2,
-      failed: 1,
-      rejected: 1,
-    });
-    const { stdout: listed } = await former.run(PLAIN, ['list', '--state', 'queued', '--all', '--json']);
-    expect(linesOf<Listed>(listed).map(({ payoutId }) => payoutId)).toEqual(expect.arrayContaining(QUEUED));
-    const { stdout: csv } = await former.run(PLAIN, ['list', '--batch', 'october', '--all', '--csv']);
-    expect(csv.trim().split('\n')).toHaveLength(5);
-    const { stdout: removed } = await former.run(PLAIN, ['list', '--archived', '--json']);
-    expect(linesOf<Listed>(removed)).toMatchObject([{ payoutId: 'P-old', state: 'completed' }]);
-    expect(await former.read(PLAIN, 'get', 'P-old')).toMatchObject({ state: 'completed' });
-    expect((await former.run(PLAIN, ['events'])).stdout).toContain('P-vouched');
-    expect((await former.run(PLAIN, ['activity'])).stdout).toContain('found in the records');
-  });
+it('an account without keys that the former version left is shown, listed, found and audited', async () => {
+  former = await openFormerAccounts();
+  for (const [payoutId, state] of Object.entries({ ...STATES, 'P-old': 'completed' })) {
+    expect(await former.read(PLAIN, 'get', payoutId)).toMatchObject({ payoutId, state });
+  }
+  expect(await former.read(PLAIN, 'stats')).toMatchObject({ queued: 7, in_progress: 5, held: 1, sending: 1 });
+  const october = await former.read(PLAIN, 'stats', '--batch', 'october');
+  expect(october).toMatchObject({ queued: 2, failed: 1, rejected: 1 });
+  expect(await list('--state', 'queued', '--all')).toEqual([...QUEUED, 'P-later'].sort());
+  const { stdout: csv } = await former.run(PLAIN, ['list', '--batch', 'october', '--all', '--csv']);
+  expect(csv.trim().split('\n')).toHaveLength(5);
+  expect(await list('--archived')).toEqual(['P-old']);
+  expect((await former.run(PLAIN, ['events'])).stdout).toContain('P-vouched');
+  expect((await former.run(PLAIN, ['activity'])).stdout).toContain('found in the records');
 
-  it('has its pages in the dashboard', async () => {
-    const payouts = Object.keys(STATES).map((payoutId) => `/payouts/${payoutId}`);
-    const [overview, held, list, ...pages] = await former.readPages(PLAIN, [
-      ...['/payouts', '/held', '/payouts?state=queued', ...payouts],
-      ...['/batch?name=october', '/activity', '/audit', '/policy', '/metrics', '/payouts.csv?state=queued'],
-    ]);
-    expect(overview).toContain('4242');
-    expect(held).toContain('P-held');
-    expect(list).toContain('P-ether');
-    for (const [index, payoutId] of Object.keys(STATES).entries()) expect(pages[index]).toContain(payoutId);
-  });
+  expect(await list('--address', SEGWIT, '--all')).toEqual(['P-followed', 'P-segwit']);
+  for (const cash of [CASH, `bitcoincash:${CASH}`]) {
+    expect(await list('--address', cash, '--all')).toEqual(['P-cash', 'P-cash-followed']);
+  }
+  expect(await list('--address', `${XRP}:00123`, '--all')).toEqual(['P-xrp-followed']);
+  for (const txhash of TXHASHES) {
+    expect(await former.read(PLAIN, 'get', '--txhash', txhash)).toMatchObject({ payoutId: 'P-vouched' });
+  }
 
-  it('is found by its addresses and transactions', async () => {
-    const find = async (...args: string[]) =>
-      linesOf<Listed>((await former.run(PLAIN, ['list', ...args, '--all', '--json'])).stdout).map(
-        ({ payoutId }) => payoutId,
-      );
-    expect((await find('--address', 'BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4')).sort()).toEqual([
-      'P-followed',
-      'P-segwit',
-    ]);
-    const cash = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
-    expect((await find('--address', cash)).sort()).toEqual(['P-cash', 'P-cash-followed']);
-    expect(await find('--address', 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe:00123')).toEqual(['P-xrp-followed']);
-    expect((await find('--address', cash.slice('bitcoincash:'.length))).sort()).toEqual(['P-cash', 'P-cash-followed']);
-    for (const txhash of [CAPITAL_TXHASH, CAPITAL_TXHASH.toLowerCase()]) {
-      expect(await former.read(PLAIN, 'get', '--txhash', txhash)).toMatchObject({ payoutId: 'P-vouched' });
-    }
-  });
+  expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
+  const { stdout } = await former.run(PLAIN, ['doctor', '--json'], [1]);
+  const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string }[] };
+  expect(checks.filter(({ status }) => status === 'problem').map(({ name }) => name)).toEqual(['sender']);
+});
 
-  it('passes the audit and the doctor', async () => {
-    expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
-    const { checks } = JSON.parse((await former.run(PLAIN, ['doctor', '--json'], [1])).stdout) as DoctorReport;
-    expect(checks.filter(({ status }) => status === 'problem').map(({ name }) => name)).toEqual(['sender']);
-  });
+it('it has its pages in the dashboard', async () => {
+  former = await openFormerAccounts();
+  const payouts = Object.keys(STATES).map((payoutId) => `/payouts/${payoutId}`);
+  const [overview, held, queued, ...pages] = await former.readPages(PLAIN, [
+    ...['/payouts', '/held', '/payouts?state=queued', ...payouts],
+    ...['/batch?name=october', '/activity', '/audit', '/policy', '/metrics', '/payouts.csv?state=queued'],
+  ]);
+  expect(overview).toContain('4242');
+  expect(held).toContain('P-held');
+  expect(queued).toContain('P-ether');
+  for (const [index, payoutId] of Object.keys(STATES).entries()) expect(pages[index]).toContain(payoutId);
 });
 
 describe('a worker on that account', () => {
-  beforeEach(async () => {
-    former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
-  });
-
   it('sends what is queued, once, and follows what is in progress, however its address is spelled', async () => {
-    const before = new Map<string, Listed>();
-    for (const payoutId of QUEUED) before.set(payoutId, await former.read(PLAIN, 'get', payoutId));
+    former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
+    const paymentOf = ({ addressTo, amount }: Listed | { addressTo: string; amount: string }) => ({
+      addressTo,
+      amount,
+    });
+    const before: Listed[] = [];
+    for (const payoutId of QUEUED) before.push(await former.read(PLAIN, 'get', payoutId));
     former.startWorker(PLAIN);
-    await former.untilStates(PLAIN, Object.fromEntries([...FOLLOWED, ...QUEUED].map((id) => [id, 'completed'])));
+    await former.untilStates(PLAIN, statesOf([...FOLLOWED, ...QUEUED], 'completed'));
     await former.untilStates(PLAIN, { 'P-sending': 'unknown', 'P-held': 'held', 'P-later': 'queued' });
-    const paid = former.sandbox.payments(PLAIN).map(({ addressTo, amount }) => ({ addressTo, amount }));
+    const paid = former.sandbox.payments(PLAIN).map(paymentOf);
     expect(paid).toHaveLength(QUEUED.length);
-    expect(paid).toEqual(
-      expect.arrayContaining([...before.values()].map(({ addressTo, amount }) => ({ addressTo, amount }))),
-    );
+    expect(paid).toEqual(expect.arrayContaining(before.map(paymentOf)));
     await former.run(PLAIN, ['doctor']);
     expect(former.sandbox.stats(PLAIN)).toMatchObject({ blocked: false, duplicatePayments: [] });
     // From now on the ledger is that of one gateway.
     expect(await former.redis.hget(`{payouts:${PLAIN}}:ledger`, 'audience')).toBe(TEST_AUDIENCE);
-    for (const payoutId of ['P-unknown', 'P-again', 'P-rejected', 'P-failed', 'P-written-off']) {
-      expect(await former.stateOf(PLAIN, payoutId)).toBe(STATES[payoutId as keyof typeof STATES]);
+    for (const [payoutId, state] of Object.entries(LEFT)) {
+      expect([payoutId, await former.stateOf(PLAIN, payoutId)]).toEqual([payoutId, state]);
     }
     expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
   });
 
   it('lets operators decide about what the former version left open', async () => {
+    former = await openFormerAccounts();
     former.startWorker(PLAIN);
     await former.untilStates(PLAIN, { 'P-tron': 'completed', 'P-sending': 'unknown' });
     const why = ['--reason', 'after the upgrade'];
@@ -136,15 +127,8 @@ describe('a worker on that account', () => {
     const [txhash = ''] = [...former.payments].find(([, { amount }]) => amount === '9') ?? [];
     await former.run(PLAIN, ['resolve', 'P-unknown', '--sent', '--txhash', txhash, ...why]);
     await former.untilStates(PLAIN, { 'P-unknown': 'completed' });
-    for (const txhash of [CAPITAL_TXHASH, CAPITAL_TXHASH.toLowerCase()]) {
-      await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', txhash, '--force', ...why], [4]);
+    for (const taken of TXHASHES) {
+      await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', taken, '--force', ...why], [4]);
     }
   });
 });
-
-function linesOf<T>(text: string): T[] {
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as T);
-}

@@ -1,4 +1,4 @@
-import { createPublicKey, verify } from 'node:crypto';
+import { createHash, createPublicKey, sign, verify } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import {
   bytesOf,
@@ -8,28 +8,20 @@ import {
   verifyBytes,
   verifyText,
 } from '../../../src/control/keys/ed25519.js';
-import { encode, findSmallOrderPoints, L, P } from './edwards.js';
+import { isSshSignature, SSH_NAMESPACE, sshField, verifySshText } from '../../../src/control/keys/ssh.js';
 import { keyringOf, keyEntry, privateKeyOf, testKey } from '../support/keys.js';
 
-/** RFC 8032, section 7.1: TEST 1, 2, 3 and SHA(abc). Seed, public key, message, signature. */
+const TEXT = 'payout-queue intent v1\n';
+const privateKey = testKey(1);
+const publicKey = createPublicKey(privateKey);
+
+/** RFC 8032, section 7.1: TEST 1 and SHA(abc). Seed, public key, message, signature. */
 const RFC_8032 = [
   [
     '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60',
     'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
     '',
     'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
-  ],
-  [
-    '4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb',
-    '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
-    '72',
-    '92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00',
-  ],
-  [
-    'c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7',
-    'fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025',
-    'af82',
-    '6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a',
   ],
   [
     '833fe62409237b9d62ec77587520911e9a759cec1d19755b7da901b96dca3d42',
@@ -39,37 +31,35 @@ const RFC_8032 = [
   ],
 ] as const;
 
-describe('verifyBytes', () => {
-  it.each(RFC_8032)('agrees with RFC 8032 (seed %s)', (seed, publicKey, message, signature) => {
-    const key = publicKeyOf(Buffer.from(publicKey, 'hex'));
-    expect(bytesOf(createPublicKey(privateKeyOf(seed))).toString('hex')).toBe(publicKey);
-    expect(verifyBytes(Buffer.from(message, 'hex'), Buffer.from(signature, 'hex'), key)).toBe(true);
-    expect(verifyBytes(Buffer.from(`${message}00`, 'hex'), Buffer.from(signature, 'hex'), key)).toBe(false);
-  });
+it.each(RFC_8032)('signatures agree with RFC 8032 (seed %s)', (seed, bytes, message, signature) => {
+  const key = publicKeyOf(Buffer.from(bytes, 'hex'));
+  expect(bytesOf(createPublicKey(privateKeyOf(seed))).toString('hex')).toBe(bytes);
+  expect(verifyBytes(Buffer.from(message, 'hex'), Buffer.from(signature, 'hex'), key)).toBe(true);
+  expect(verifyBytes(Buffer.from(`${message}00`, 'hex'), Buffer.from(signature, 'hex'), key)).toBe(false);
 });
 
-describe('verifyText', () => {
-  const text = 'payout-queue intent v1\n';
-  const key = testKey(1);
-  const publicKey = createPublicKey(key);
-  const signature = signText(text, key);
+/** The field of the curve, its constant, and the order of its base point. */
+const P = 2n ** 255n - 19n;
+const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
+const L = 2n ** 252n + 27742317777372353535851937790883648493n;
+
+/** The 32 bytes of an integer, least byte first. */
+const encode = (value: bigint): Buffer => Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse();
+
+describe('a signature', () => {
+  const signature = signText(TEXT, privateKey);
   const bytes = Buffer.from(signature, 'base64url');
   const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-
-  it('accepts the one form of a signature', () => {
-    expect(signature).toHaveLength(SIGNATURE_LENGTH);
-    expect(verifyText(text, signature, publicKey)).toBe(true);
-  });
-
-  it('refuses S + L, which is the same signature to a careless verifier', () => {
-    const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + L;
-    const malleable = Buffer.concat([bytes.subarray(0, 32), encode(s, 0n)]);
-    expect(malleable).toHaveLength(64);
-    expect(verifyText(text, malleable.toString('base64url'), publicKey)).toBe(false);
-  });
-
   const last = ALPHABET.indexOf(signature.at(-1) ?? '');
+  const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`);
+
+  it('has one form', () => {
+    expect(signature).toHaveLength(SIGNATURE_LENGTH);
+    expect(verifyText(TEXT, signature, publicKey)).toBe(true);
+  });
+
   it.each([
+    ['S + L, which is the same to a careless verifier', Buffer.concat([bytes.subarray(0, 32), encode(s + L)])],
     ['unused bits set', `${signature.slice(0, -1)}${ALPHABET[last + 1] ?? ''}`],
     ['padding', `${signature}==`],
     ['the other alphabet', bytes.toString('base64').replace(/=+$/, '')],
@@ -78,55 +68,51 @@ describe('verifyText', () => {
     ['a line break behind', `${signature}\n`],
     ['a space within', `${signature.slice(0, 40)} ${signature.slice(40)}`],
     ['one character less', signature.slice(0, -1)],
-    ['one byte less', bytes.subarray(0, 63).toString('base64url')],
-    ['one byte more', Buffer.concat([bytes, Buffer.alloc(1)]).toString('base64url')],
+    ['one byte less', bytes.subarray(0, 63)],
+    ['one byte more', Buffer.concat([bytes, Buffer.alloc(1)])],
     ['nothing', ''],
     ['twice', signature + signature],
-    ['zeros', Buffer.alloc(64).toString('base64url')],
-  ])('refuses %s', (_, altered) => {
-    expect(altered).not.toBe(signature);
-    expect(verifyText(text, altered, publicKey)).toBe(false);
+    ['zeros', Buffer.alloc(64)],
+  ])('is refused with %s', (_, altered) => {
+    const text = typeof altered === 'string' ? altered : altered.toString('base64url');
+    expect(text).not.toBe(signature);
+    expect(verifyText(TEXT, text, publicKey)).toBe(false);
   });
 
-  it('refuses every signature with one bit altered', () => {
+  it('is refused with any bit altered', () => {
     for (let bit = 0; bit < 512; bit += 1) {
       const altered = Buffer.from(bytes);
       altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      expect(verifyText(text, altered.toString('base64url'), publicKey)).toBe(false);
+      expect(verifyText(TEXT, altered.toString('base64url'), publicKey)).toBe(false);
     }
   });
 });
 
-/** Every encoding, also those that are not reduced, of the points of small order. */
-function findWeakKeys(): string[] {
-  const ys = new Set(findSmallOrderPoints().map(([, y]) => y));
-  const encoded = [...ys].flatMap((y) => (y + P < 2n ** 255n ? [y, y + P] : [y]));
-  return encoded.flatMap((y) => [encode(y, 0n), encode(y, 1n)]).map((bytes) => bytes.toString('hex'));
-}
-
 describe('publicKeyOf', () => {
-  const weak = findWeakKeys();
+  // Of the eight points of small order, y is 1, -1, 0 (twice), or what doubling takes to 0 (four times).
+  const y8 = BigInt('0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826');
+  const ys = [0n, 1n, P - 1n, y8, P - y8];
+  const encodings = ys.flatMap((y) => (y + P < 2n ** 255n ? [y, y + P] : [y])).flatMap((y) => [y, y | (1n << 255n)]);
+  const weak = encodings.map((encoding) => encode(encoding).toString('hex'));
 
-  it('knows that there are 14 encodings of small order', () => {
+  it('has to refuse 14 encodings of small order, also those that are not reduced', () => {
+    expect([(121666n * D + 121665n) % P, (D * y8 ** 4n + 2n * y8 ** 2n - 1n) % P]).toEqual([0n, 0n]);
     expect(new Set(weak).size).toBe(14);
   });
 
   it.each(weak)('refuses the weak key %s', (hex) => {
     const bytes = Buffer.from(hex, 'hex');
     expect(() => publicKeyOf(bytes)).toThrow(new RangeError('is a weak key, for which anyone can sign'));
-    for (const text of [`ed25519:${bytes.toString('base64')}`, `ssh-ed25519 ${sshBlob(bytes)}`]) {
-      expect(() => keyringOf(keyEntry(testKey(1), { public: text }))).toThrow(/keys\.0\.public.* is a weak key/);
+    const ssh = Buffer.concat([sshField('ssh-ed25519'), sshField(bytes)]);
+    for (const text of [`ed25519:${bytes.toString('base64')}`, `ssh-ed25519 ${ssh.toString('base64')}`]) {
+      expect(() => keyringOf(keyEntry(privateKey, { public: text }))).toThrow(/keys\.0\.public.* is a weak key/);
     }
   });
 
   it('has a reason: with such a key, one signature is over every text', () => {
-    const identity = encode(1n, 0n);
-    const key = createPublicKey({
-      key: Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), identity]),
-      format: 'der',
-      type: 'spki',
-    });
-    expect(verify(null, Buffer.from('whatever'), key, Buffer.concat([identity, Buffer.alloc(32)]))).toBe(true);
+    const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), encode(1n)]);
+    const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+    expect(verify(null, Buffer.from('whatever'), key, Buffer.concat([encode(1n), Buffer.alloc(32)]))).toBe(true);
   });
 
   it.each([0, 31, 33, 64])('refuses %i bytes', (length) => {
@@ -134,11 +120,56 @@ describe('publicKeyOf', () => {
   });
 });
 
-function sshBlob(publicKey: Buffer): string {
-  const field = (bytes: Buffer): Buffer => {
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    return Buffer.concat([length, bytes]);
-  };
-  return Buffer.concat([field(Buffer.from('ssh-ed25519')), field(publicKey)]).toString('base64');
-}
+/** In OpenSSH's format (PROTOCOL.sshsig), each with one thing that is wrong, and yet signed by the right key. */
+describe('a signature of OpenSSH', () => {
+  const [HEAD, TAIL] = ['-----BEGIN SSH SIGNATURE-----', '-----END SSH SIGNATURE-----'];
+  const key = { type: 'ssh-ed25519', key: publicKey } as const;
+  const blobOf = (number: number): Buffer =>
+    Buffer.concat([sshField('ssh-ed25519'), sshField(bytesOf(createPublicKey(testKey(number))))]);
+  const RIGHT = { namespace: SSH_NAMESPACE, hash: 'sha512', reserved: '', version: 1, magic: 'SSHSIG', named: 1 };
+
+  function armour(given: Partial<typeof RIGHT & Record<'type' | 'behind' | 'behindSignature', string>> = {}): string {
+    const { namespace, hash, reserved, version, magic, named } = { ...RIGHT, ...given };
+    const { type = 'ssh-ed25519', behind = '', behindSignature = '' } = given;
+    const digest = createHash(hash).update(TEXT).digest();
+    const context = [namespace, reserved, hash].map((field) => sshField(field));
+    const signature = sign(null, Buffer.concat([Buffer.from(magic), ...context, sshField(digest)]), privateKey);
+    const signed = Buffer.concat([sshField(type), sshField(signature), Buffer.from(behindSignature)]);
+    const before = [Buffer.from(magic), Buffer.from([0, 0, 0, version]), sshField(blobOf(named))];
+    const all = Buffer.concat([...before, ...context, sshField(signed), Buffer.from(behind)]).toString('base64');
+    return [HEAD, ...(all.match(/.{1,70}/g) ?? []), TAIL, ''].join('\n');
+  }
+
+  it.each<[string, string]>([
+    ['SHA-512', armour()],
+    ['SHA-256', armour({ hash: 'sha256' })],
+    ['CRLF', armour().replaceAll('\n', '\r\n')],
+    ['no last line break', armour().trimEnd()],
+    ['a reserved field, which is signed', armour({ reserved: 'x' })],
+  ])('counts with %s', (_, armoured) => {
+    expect([isSshSignature(armoured), verifySshText(TEXT, armoured, key)]).toEqual([true, true]);
+  });
+
+  it.each<[string, string]>([
+    ['another purpose', armour({ namespace: 'file' })],
+    ['no purpose', armour({ namespace: '' })],
+    ['another key named in it', armour({ named: 2 })],
+    ['a weaker hash', armour({ hash: 'sha1' })],
+    ['another version', armour({ version: 2 })],
+    ['another magic', armour({ magic: 'SSHSIX' })],
+    ['another type of signature', armour({ type: 'sk-ssh-ed25519@openssh.com' })],
+    ['more behind it', armour({ behind: 'x' })],
+    ['more behind the signature', armour({ behindSignature: 'x' })],
+    ['no head', armour().split('\n').slice(1).join('\n')],
+    ['no tail', armour().split('\n').slice(0, -2).join('\n')],
+    ['nothing in it', `${HEAD}\n${TAIL}\n`],
+    ['a cut', armour().replace(/.{20}\n-----END/, '\n-----END')],
+    ['nothing at all', ''],
+    [
+      'a length beyond its end',
+      `${HEAD}\n${Buffer.from('SSHSIG\0\0\0\x01\xff\xff\xff\xff', 'latin1').toString('base64')}\n${TAIL}`,
+    ],
+  ])('is refused with %s', (_, armoured) => {
+    expect(verifySshText(TEXT, armoured, key)).toBe(false);
+  });
+});

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { parseOfficeHours } from '../../../src/control/policy/office-hours.js';
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { InvalidConfigError } from '../../../src/base/errors.js';
 
+const APPROVE = 'over: { approve: { by: finance, quorum: 2 } }';
 const FULL = `
 version: 1
 platformId: "4242"
@@ -12,9 +14,9 @@ groups: { finance: [alice, bob, carol] }
 approvals: { expireAfter: 24h }
 rules:
   - { name: never-more, cap: { usd: "50000" }, over: refuse }
-  - { name: four-eyes, cap: { usd: "5000" }, over: { approve: { by: finance, quorum: 2 } } }
+  - { name: four-eyes, cap: { usd: "5000" }, ${APPROVE} }
   - { name: day, cap: { usd: "100000", within: 24h }, over: wait }
-  - { name: address-day, cap: { usd: "10000", within: 24h, per: address }, over: { approve: { by: finance, quorum: 1 } } }
+  - { name: address-day, cap: { usd: "10000", within: 24h, per: address }, ${APPROVE} }
   - { name: btc-day, when: { paymentId: ["10"] }, cap: { amount: "2.5", within: 24h }, over: wait }
   - { name: flood, cap: { count: "500", within: 1h, per: signer }, over: wait }
   - { name: cool-down, when: { address: new, usdAbove: "200" }, over: { wait: 24h } }
@@ -23,10 +25,8 @@ rules:
 `;
 
 const read = (text: string): Policy => parsePolicy(parse(text, { schema: 'failsafe' }));
-
-/** A policy of one rule. */
 const withRule = (rule: string): string =>
-  `{ version: 1, platformId: "1", default: send, groups: { finance: [ann, bob] }, rules: [${rule}] }`;
+  `{ version: 1, platformId: "1", default: send, groups: { finance: [ann, bob] }, rules: [{ name: a, ${rule} }] }`;
 
 function problemsOf(text: string): string[] {
   try {
@@ -38,130 +38,77 @@ function problemsOf(text: string): string[] {
   return [];
 }
 
-describe('the approvals of a policy', () => {
-  const withApprovals = (approvals: string): string => FULL.replace('{ expireAfter: 24h }', approvals);
-
-  it('are of what people of the keyring requested, unless it lets applications name others', () => {
-    expect(read(FULL)).toMatchObject({ anyoneMayRequest: false });
-    expect(read(withApprovals('{ requestedBy: any }'))).toMatchObject({
-      ...{ anyoneMayRequest: true, approvalsExpireAfterMs: 86_400_000 },
-    });
-    expect(problemsOf(withApprovals('{ requestedBy: all }'))).toEqual([
-      'approvals.requestedBy must be keyring or any (got "all")',
-    ]);
-  });
-
-  it('are of groups of ids', () => {
-    const groups = (text: string): string => FULL.replace('[alice, bob, carol]', text);
-    expect(read(groups('[Alice, bob, Carol Lee]')).groups.get('finance')).toEqual(
-      new Set(['alice', 'bob', 'carol-lee']),
-    );
-    expect(problemsOf(groups('[alice, ALICE]')).join()).toMatch(/is 2, and the group finance has 1 person/);
-    expect(problemsOf(groups('[alice, "\u0410lice"]')).join()).toMatch(/groups\.finance\.1 must be an id.*U\+0410/);
-  });
-});
-
 describe('a policy', () => {
   it('is read with every kind of rule, exactly', () => {
     const policy = read(FULL);
     expect(policy).toMatchObject({ platformId: 4242, uncovered: 'hold', approvalsExpireAfterMs: 86_400_000 });
     expect(policy.usd).toMatchObject({ maxAgeMs: 900_000, maxMovePercent: 25, pinned: new Map([[6, '1']]) });
     expect(policy.groups.get('finance')).toEqual(new Set(['alice', 'bob', 'carol']));
+    const DAY_MS = 86_400_000;
+    const rules = policy.rules.map(({ name, cap = {}, over }) => ({ name, ...cap, over: over.kind }));
     expect(
-      policy.rules.map(({ name, cap, over }) => [name, cap?.unit, cap?.limit, cap?.withinMs, cap?.per, over.kind]),
+      rules.map((rule) => Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined))),
     ).toEqual([
-      ['never-more', 'usd', 50_000_000_000n, undefined, undefined, 'refuse'],
-      ['four-eyes', 'usd', 5_000_000_000n, undefined, undefined, 'approve'],
-      ['day', 'usd', 100_000_000_000n, 86_400_000, undefined, 'wait'],
-      ['address-day', 'usd', 10_000_000_000n, 86_400_000, 'address', 'approve'],
-      ['btc-day', 'amount', 25n * 10n ** 35n, 86_400_000, undefined, 'wait'],
-      ['flood', 'count', 500n, 3_600_000, 'signer', 'wait'],
-      ['cool-down', undefined, undefined, undefined, undefined, 'cool_down'],
-      ['denied', undefined, undefined, undefined, undefined, 'refuse'],
-      ['office-hours', undefined, undefined, undefined, undefined, 'wait'],
+      { name: 'never-more', unit: 'usd', limit: 50_000_000_000n, over: 'refuse' },
+      { name: 'four-eyes', unit: 'usd', limit: 5_000_000_000n, over: 'approve' },
+      { name: 'day', unit: 'usd', limit: 100_000_000_000n, withinMs: DAY_MS, over: 'wait' },
+      { name: 'address-day', unit: 'usd', limit: 10_000_000_000n, withinMs: DAY_MS, per: 'address', over: 'approve' },
+      { name: 'btc-day', unit: 'amount', limit: 25n * 10n ** 35n, withinMs: DAY_MS, over: 'wait' },
+      { name: 'flood', unit: 'count', limit: 500n, withinMs: 3_600_000, per: 'signer', over: 'wait' },
+      { name: 'cool-down', over: 'cool_down' },
+      { name: 'denied', over: 'refuse' },
+      { name: 'office-hours', over: 'wait' },
     ]);
   });
 
   it('has exact amounts with 30 digits and 18 places', () => {
     const amount = `${'9'.repeat(30)}.${'9'.repeat(17)}1`;
-    const { rules } = read(
-      withRule(`{ name: a, when: { paymentId: ["6"] }, cap: { amount: "${amount}" }, over: refuse }`),
-    );
+    const { rules } = read(withRule(`when: { paymentId: ["6"] }, cap: { amount: "${amount}" }, over: refuse`));
     expect(rules[0]?.cap?.limit).toBe(BigInt(`${amount.replace('.', '')}${'0'.repeat(18)}`));
   });
 
+  it('has approvals of what people of the keyring requested, unless it lets applications name others', () => {
+    const withApprovals = (approvals: string): string => FULL.replace('{ expireAfter: 24h }', approvals);
+    expect(read(FULL)).toMatchObject({ anyoneMayRequest: false });
+    const any = { anyoneMayRequest: true, approvalsExpireAfterMs: 86_400_000 };
+    expect(read(withApprovals('{ requestedBy: any }'))).toMatchObject(any);
+    const wrong = 'approvals.requestedBy must be keyring or any (got "all")';
+    expect(problemsOf(withApprovals('{ requestedBy: all }'))).toEqual([wrong]);
+  });
+
+  it('has groups of ids', () => {
+    const groups = (text: string): string => FULL.replace('[alice, bob, carol]', text);
+    const ids = new Set(['alice', 'bob', 'carol-lee']);
+    expect(read(groups('[Alice, bob, Carol Lee]')).groups.get('finance')).toEqual(ids);
+    expect(problemsOf(groups('[alice, ALICE]')).join()).toMatch(/is 2, and the group finance has 1 person/);
+    expect(problemsOf(groups('[alice, "\u0410lice"]')).join()).toMatch(/groups\.finance\.1 must be an id.*U\+0410/);
+  });
+
+  const DOLLAR = 'cap: { usd: "1" }';
   it.each<[string, string, RegExp]>([
-    [
-      'an unknown field',
-      '{ name: a, caps: { usd: "1" }, when: { address: new }, over: refuse }',
-      /^rules\.0\.caps is not a known field$/,
-    ],
-    [
-      'two units',
-      '{ name: a, cap: { usd: "1", count: "2", within: 1h }, over: refuse }',
-      /^rules\.0\.cap needs one of usd, amount and count/,
-    ],
-    ['no unit', '{ name: a, cap: { within: 1h }, over: wait }', /^rules\.0\.cap needs one of/],
-    [
-      'a bucket without a window',
-      '{ name: a, cap: { usd: "1", per: address }, over: refuse }',
-      /^rules\.0\.cap\.per needs within/,
-    ],
-    ['a count of one payout', '{ name: a, cap: { count: "1" }, over: refuse }', /^rules\.0\.cap\.count needs within/],
-    [
-      'amounts of several currencies',
-      '{ name: a, cap: { amount: "1", within: 1h }, over: wait }',
-      /^rules\.0\.cap\.amount needs when: \{ paymentId/,
-    ],
-    [
-      'a wait without end',
-      '{ name: a, cap: { usd: "1" }, over: wait }',
-      /^rules\.0\.over is wait, which would never end/,
-    ],
-    ['a rule about everything', '{ name: a, over: refuse }', /^rules\.0\.when is missing/],
-    [
-      'a cap and hours',
-      '{ name: a, cap: { usd: "1" }, window: "Mon 08:00-09:00 UTC", over: refuse }',
-      /^rules\.0\.window cannot stand beside a cap/,
-    ],
-    [
-      'a cool-down of every address',
-      '{ name: a, when: { usdAbove: "1" }, over: { wait: 24h } }',
-      /^rules\.0\.over\.wait with a duration goes with/,
-    ],
-    [
-      'a group that is none',
-      '{ name: a, cap: { usd: "1" }, over: { approve: { by: board, quorum: 1 } } }',
-      /names no group \(got "board"\)/,
-    ],
-    [
-      'a quorum that the group cannot reach',
-      '{ name: a, cap: { usd: "1" }, over: { approve: { by: finance, quorum: 3 } } }',
-      /is 3, and the group finance has 2 people/,
-    ],
+    ['an unknown field', 'caps: { usd: "1" }, when: { address: new }, over: refuse', /caps is not a known field$/],
+    ['two units', 'cap: { usd: "1", count: "2", within: 1h }, over: refuse', /cap needs one of usd, amount and count/],
+    ['no unit', 'cap: { within: 1h }, over: wait', /cap needs one of/],
+    ['a bucket without a window', 'cap: { usd: "1", per: address }, over: refuse', /cap\.per needs within/],
+    ['a count of one payout', 'cap: { count: "1" }, over: refuse', /cap\.count needs within/],
+    ['several currencies', 'cap: { amount: "1", within: 1h }, over: wait', /cap\.amount needs when: \{ paymentId/],
+    ['a wait without end', `${DOLLAR}, over: wait`, /over is wait, which would never end/],
+    ['a rule about everything', 'over: refuse', /when is missing/],
+    ['a cap and hours', `${DOLLAR}, window: "Mon 08:00-09:00 UTC", over: refuse`, /window cannot stand beside a cap/],
+    ['a cool-down of all', 'when: { usdAbove: "1" }, over: { wait: 24h }', /over\.wait with a duration goes with/],
+    ['a group that is none', `${DOLLAR}, ${APPROVE.replace('finance', 'board')}`, /\S* names no group \(got "board"\)/],
+    ['too high a quorum', `${DOLLAR}, ${APPROVE.replace('2', '3')}`, /\S* is 3, and the group finance has 2 people/],
     [
       'hours that are none',
-      '{ name: a, when: { usdAbove: "1" }, window: "always", over: wait }',
-      /^rules\.0\.window must be days, hours and a time zone .*\(got "always"\)/,
+      'when: { usdAbove: "1" }, window: always, over: wait',
+      /window must be days, .*\(got "always"\)/,
     ],
-    [
-      'an exponent',
-      '{ name: a, cap: { usd: "1e3" }, over: refuse }',
-      /^rules\.0\.cap\.usd must be US dollars .*\(got "1e3"\)/,
-    ],
-    ['a sign', '{ name: a, cap: { usd: "-1" }, over: refuse }', /must be US dollars/],
-    [
-      'a duration without a unit',
-      '{ name: a, cap: { usd: "1", within: 24 }, over: wait }',
-      /^rules\.0\.cap\.within must be a duration/,
-    ],
-    [
-      'a duration of months',
-      '{ name: a, cap: { usd: "1", within: 32d }, over: wait }',
-      /of at most 31 days \(got "32d"\)/,
-    ],
+    ['an exponent', 'cap: { usd: "1e3" }, over: refuse', /cap\.usd must be US dollars .*\(got "1e3"\)/],
+    ['a sign', 'cap: { usd: "-1" }, over: refuse', /cap\.usd must be US dollars/],
+    ['a span without a unit', 'cap: { usd: "1", within: 24 }, over: wait', /cap\.within must be a duration/],
+    ['a span of months', 'cap: { usd: "1", within: 32d }, over: wait', /\S* .*of at most 31 days \(got "32d"\)/],
   ])('is refused with %s', (_, rule, message) => {
-    expect(problemsOf(withRule(rule)).join('\n')).toMatch(message);
+    expect(problemsOf(withRule(rule)).join('\n')).toMatch(new RegExp(`^rules\\.0\\.${message.source}`));
   });
 
   it('names every problem at once', () => {
@@ -177,5 +124,54 @@ describe('a policy', () => {
       'rules.5.name is also the name of rules.2 (got "day")',
       'rules.1.over.approve.quorum is 9, and the group finance has 3 people',
     ]);
+  });
+});
+
+describe('office hours', () => {
+  const at = (time: string): number => Date.parse(`2026-${time}Z`);
+  const opening = (hours: string, time: string): string =>
+    new Date(parseOfficeHours(`${hours} Europe/Berlin`).opensAt(at(time))).toISOString();
+  const WEEK = 'Mon-Fri 08:00-18:00, Sat 09:00-12:00';
+  const NIGHT = 'Sat-Sun 00:00-03:00';
+
+  it.each([
+    ['11-23T06:59:59', false],
+    ['11-23T07:00:00', true],
+    ['11-23T16:59:59', true],
+    ['11-23T17:00:00', false],
+    ['11-28T08:00:00', true],
+    ['11-28T11:00:00', false],
+    ['11-29T09:00:00', false],
+    ['07-20T06:00:00', true],
+    ['07-20T16:00:00', false],
+  ])('at %s: %s', (time, isOpen) => {
+    expect(parseOfficeHours(`${WEEK} Europe/Berlin`).isOpen(at(time))).toBe(isOpen);
+  });
+
+  it.each([
+    [WEEK, '11-23T10:00', '11-23T10:00'],
+    [WEEK, '11-23T18:30', '11-24T07:00'],
+    [WEEK, '11-27T18:00', '11-28T08:00'],
+    [WEEK, '11-28T12:00', '11-30T07:00'],
+    // The clocks change on this Sunday: Monday begins an hour later by UTC.
+    [WEEK, '10-24T12:00', '10-26T07:00'],
+    [WEEK, '03-28T12:00', '03-30T06:00'],
+    // The change leaves their beginning out.
+    ['Sun 02:30-04:00', '03-28T20:00', '03-29T01:00'],
+    [NIGHT, '10-24T21:00', '10-24T22:00'],
+  ])('%s: after %s they open at %s', (hours, time, opens) => {
+    expect(opening(hours, time)).toBe(`2026-${opens}:00.000Z`);
+  });
+
+  it('include the hour that the clocks show twice', () => {
+    const night = parseOfficeHours(`${NIGHT} Europe/Berlin`);
+    expect(['10-25T01:59:00', '10-25T02:00:00'].map((time) => night.isOpen(at(time)))).toEqual([true, false]);
+  });
+
+  it.each([
+    ...['', 'Mon', 'Mon-Fri Europe/Berlin', 'Mon 8:00-9:00 UTC', 'Mon 09:00-08:00 UTC', 'Mon 08:00-25:00 UTC'],
+    ...['Mo 08:00-09:00 UTC', 'Mon 08:00-09:00 Nowhere/Land', 'Mon 08:60-09:00 UTC'],
+  ])('are none in %j', (text) => {
+    expect(() => parseOfficeHours(text)).toThrow(/^must/);
   });
 });

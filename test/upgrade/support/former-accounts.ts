@@ -12,6 +12,10 @@ import { runInProcess } from '../../cli/support/in-process.js';
 import { runCli, startCli, type CliResult, type RunningCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 
+/**
+ * Two accounts as a worker of the version before wallets left them, in Redis and on the disk. The script that made them
+ * ran that version's programs: `git log --diff-filter=D -- test/upgrade/make-fixture.ts` finds it.
+ */
 const FIXTURE = fileURLToPath(new URL('../fixtures/before-wallets', import.meta.url));
 const SECRET = 'k-fixture-0123456789';
 const MINUTE_MS = 60_000;
@@ -22,13 +26,9 @@ export const PLAIN = 4242;
 export const SIGNED = 4343;
 
 /** A payment that the gateway made for the version of the fixture. */
-export interface FormerPayment {
-  readonly paymentId: number;
-  readonly addressTo: string;
-  readonly amount: string;
-  readonly fee: string;
-  readonly settlesAs: number;
-}
+type FormerPayment = Readonly<
+  Record<'addressTo' | 'amount' | 'fee', string> & Record<'paymentId' | 'settlesAs', number>
+>;
 
 /** Of a key: one of them. A sorted set has member, score, … */
 interface Content {
@@ -110,24 +110,16 @@ export async function openFormerAccounts({
 
   const control = join(dir, 'control');
   const env = (platformId: number): Record<string, string> => ({
-    REDIS_URL: server.url,
-    GATEWAY_PLATFORM_ID: String(platformId),
-    GATEWAY_SECRET_KEY: SECRET,
+    ...{ REDIS_URL: server.url, GATEWAY_PLATFORM_ID: String(platformId), GATEWAY_SECRET_KEY: SECRET },
     GATEWAY_BASE_URL: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`,
-    SEND_JOURNAL_DIR: join(dir, 'journal'),
-    PAYOUT_ARCHIVE_DIR: join(dir, 'archive'),
-    LEASE_MS: '1000',
-    TAKEOVER_QUARANTINE_MS: '500',
-    IN_FLIGHT_MAX_MS: '1000',
-    STATUS_POLL_MIN_MS: '200',
-    STATUS_POLL_MAX_MS: '1000',
+    ...{ SEND_JOURNAL_DIR: join(dir, 'journal'), PAYOUT_ARCHIVE_DIR: join(dir, 'archive') },
+    ...{ LEASE_MS: '1000', TAKEOVER_QUARANTINE_MS: '500', IN_FLIGHT_MAX_MS: '1000' },
+    ...{ STATUS_POLL_MIN_MS: '200', STATUS_POLL_MAX_MS: '1000' },
     ...(platformId === SIGNED && {
       PAYOUT_KEYS_FILE: join(control, 'keys.yaml'),
       PAYOUT_POLICY_FILE: join(control, 'policy.yaml'),
-      PAYOUT_WORKER_KEY_FILE: join(control, 'worker-1.pem'),
-      PAYOUT_WORKER_KEY_NAME: 'worker-1',
-      PAYOUT_SIGNING_KEY_FILE: join(control, 'shop.pem'),
-      PAYOUT_SIGNING_KEY_NAME: 'shop',
+      ...{ PAYOUT_WORKER_KEY_FILE: join(control, 'worker-1.pem'), PAYOUT_WORKER_KEY_NAME: 'worker-1' },
+      ...{ PAYOUT_SIGNING_KEY_FILE: join(control, 'shop.pem'), PAYOUT_SIGNING_KEY_NAME: 'shop' },
       // The former version signed for no environment.
       PAYOUT_ACCEPT_UNBOUND_UNTIL: new Date(Date.parse(String(at)) + WEEK_MS).toISOString(),
     }),

@@ -2,84 +2,48 @@ import { createPublicKey } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ACT_NAMES, formatAct, type Act } from '../../../src/control/approvals/act.js';
-import { signText, verifyText } from '../../../src/control/keys/ed25519.js';
-import { formatIntent, type Intent } from '../../../src/control/intents/intent.js';
+import { formatIntent, intentOf, intentOfProof, proofOf, type Intent } from '../../../src/control/intents/intent.js';
 import { formatReceipt, type Receipt } from '../../../src/control/intents/receipt.js';
 import { StatementError } from '../../../src/control/intents/statement.js';
+import { signText, verifyText } from '../../../src/control/keys/ed25519.js';
 import { testKey } from '../support/keys.js';
+import { PLATFORM } from '../support/signed.js';
 
 /** What a forger would put into a value: names and signs of other lines, text that looks equal. */
 const spice = fc.constantFrom(
-  '=',
-  '=amount=',
-  'amount',
-  'é',
-  'e\u0301',
-  '💸',
-  ' ',
-  '\\n',
-  '%0A',
-  '0',
-  '1',
-  '.',
-  'symbol=',
+  ...['=', '=amount=', 'amount', 'é', 'e\u0301', '💸', ' ', '\\n', '%0A', '0', '1', '.', 'symbol='],
 );
 const line = fc
   .array(fc.oneof(spice, fc.string({ unit: 'grapheme' })), { maxLength: 4 })
   .map((parts) => parts.join(''));
 const value = line.filter((text) => !/[\p{Cc}\u2028\u2029\p{Surrogate}]/u.test(text));
 const filled = value.filter((text) => text !== '');
-const optional = fc.option(filled, { nil: undefined });
+const audience = fc.option(filled, { nil: undefined });
 const number = fc.maxSafeNat();
 
 const intents: fc.Arbitrary<Intent> = fc.record({
-  audience: optional,
-  platformId: number,
-  payoutId: value,
-  paymentId: number,
-  amount: value,
-  addressTo: value,
-  symbol: optional,
-  reference: optional,
-  metadata: fc.option(value, { nil: undefined }),
-  notBefore: optional,
-  requestedBy: optional,
-  issuedAt: value,
-  expiresAt: value,
+  ...{ audience, platformId: number, payoutId: value, paymentId: number, amount: value, addressTo: value },
+  ...{ symbol: audience, reference: audience, metadata: fc.option(value, { nil: undefined }), notBefore: audience },
+  ...{ requestedBy: audience, issuedAt: value, expiresAt: value },
 });
 const acts: fc.Arbitrary<Act> = fc.record({
-  audience: optional,
-  act: fc.constantFrom(...ACT_NAMES),
-  payoutId: value,
-  intent: value,
-  attempt: fc.option(number, { nil: undefined }),
-  reason: value,
-  by: value,
-  at: value,
-  expiresAt: value,
+  ...{ audience, act: fc.constantFrom(...ACT_NAMES), payoutId: value, intent: value },
+  ...{ attempt: fc.option(number, { nil: undefined }), reason: value, by: value, at: value, expiresAt: value },
 });
 const receipts: fc.Arbitrary<Receipt> = fc.record({
-  audience: optional,
-  payoutId: value,
-  intent: value,
-  state: value,
-  attempt: number,
-  txhash: value,
-  at: value,
+  ...{ audience, payoutId: value, intent: value, state: value, attempt: number, txhash: value, at: value },
 });
 
-const PLATFORM = 4242;
-const kinds = [
-  ['intent', intents, (fields: unknown) => formatIntent(fields as Intent)],
-  ['act', acts, (fields: unknown) => formatAct(PLATFORM, fields as Act)],
-  ['receipt', receipts, (fields: unknown) => formatReceipt(PLATFORM, fields as Receipt)],
-] as const;
 const privateKey = testKey(1);
 const publicKey = createPublicKey(privateKey);
 const isEqual = (one: object, other: object): boolean =>
   Object.keys(one).every((field) => Reflect.get(one, field) === Reflect.get(other, field));
 
-describe.each(kinds)('the bytes of an %s', (_, arbitrary, format) => {
+describe.each([
+  ['intent', intents, (fields: unknown) => formatIntent(fields as Intent)],
+  ['act', acts, (fields: unknown) => formatAct(PLATFORM, fields as Act)],
+  ['receipt', receipts, (fields: unknown) => formatReceipt(PLATFORM, fields as Receipt)],
+] as const)('the bytes of an %s', (_, arbitrary, format) => {
   const fields = arbitrary as fc.Arbitrary<object>;
 
   it('change with every field, and the signature with them', () => {
@@ -97,42 +61,22 @@ describe.each(kinds)('the bytes of an %s', (_, arbitrary, format) => {
     );
   });
 
-  it('are never those of another one', () => {
+  it('are never those of another one, and name the same fields in every case of a version', () => {
+    const names = (text: string): string[] => text.split('\n').map((entry) => entry.split('=', 1)[0] ?? '');
     fc.assert(
       fc.property(fields, fields, (one, other) => {
         expect(Buffer.from(format(one)).equals(Buffer.from(format(other)))).toBe(isEqual(one, other));
+        const same = { ...other, audience: Reflect.get(one, 'audience') as unknown };
+        expect(names(format(one))).toEqual(names(format(same)));
       }),
-      { numRuns: 1000 },
-    );
-  });
-
-  it('say in every case of a version the same number of lines, of which each names its field', () => {
-    fc.assert(
-      fc.property(fields, fields, (one, another) => {
-        const other = { ...another, audience: Reflect.get(one, 'audience') as unknown };
-        const names = (text: string): string[] => text.split('\n').map((entry) => entry.split('=', 1)[0] ?? '');
-        expect(names(format(one))).toEqual(names(format(other)));
-      }),
+      { numRuns: 500 },
     );
   });
 
   it('do not exist where a value is more than one line, or has no bytes of its own', () => {
     const bad = fc.constantFrom(
-      ...[
-        '\n',
-        '\r',
-        '\u0000',
-        '\t',
-        '\u001f',
-        '\u007f',
-        '\u0085',
-        '\u009f',
-        '\u2028',
-        '\u2029',
-        '\ud800',
-        '\udfff',
-        '\udc00\ud800',
-      ],
+      ...['\n', '\r', '\u0000', '\t', '\u001f', '\u007f', '\u0085', '\u009f', '\u2028', '\u2029'],
+      ...['\ud800', '\udfff', '\udc00\ud800'],
     );
     fc.assert(
       fc.property(fields, bad, value, value, (one, character, before, behind) => {
@@ -173,5 +117,25 @@ it('no text is of two types', () => {
       });
     }),
     { numRuns: 20 },
+  );
+});
+
+it('what a journal keeps of a signature makes the very bytes again, however its times are written', () => {
+  const start = '2030-01-31T09:00:00';
+  const time = fc.constantFrom(...['.000Z', 'Z', '.5Z', '.12Z'].map((end) => start + end));
+  const payment = fc.record({
+    ...{ payoutId: filled, paymentId: fc.nat(), amount: filled, addressTo: filled },
+    ...{ symbol: audience, reference: audience, notBefore: audience },
+  });
+  const signed = fc.record({ audience, metadata: audience, requestedBy: audience, issuedAt: time, expiresAt: time });
+  fc.assert(
+    fc.property(payment, signed, (fields, rest) => {
+      const proof = proofOf(fields, { key: 'shop', signature: 's', ...rest });
+      const times = { issuedAt: Date.parse(rest.issuedAt), expiresAt: Date.parse(rest.expiresAt) };
+      const stored = JSON.parse(JSON.stringify(proof)) as typeof proof;
+      const { payoutId, paymentId, amount, addressTo, symbol } = fields;
+      const again = intentOfProof(PLATFORM, { payoutId, paymentId, amount, addressTo, symbol }, stored, times);
+      expect(formatIntent(again)).toBe(formatIntent(intentOf(PLATFORM, fields, rest)));
+    }),
   );
 });

@@ -1,0 +1,53 @@
+import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
+import { formatApproval } from '../../../src/control/approvals/approval.js';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
+import { hashIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
+import type { KeyRole } from '../../../src/control/keys/keyring.js';
+import type { Approval, IntentSignature, SignedApproval } from '../../../src/ledger/control-record.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import { keyEntry, testKey, TEST_AUDIENCE, type KeyEntry } from './keys.js';
+
+/** What honest people sign in an account; a test says what is different. Keys have the numbers of `testKey`. */
+
+export const PLATFORM = 4242;
+export const NOW = Date.parse('2026-11-21T20:00:00.000Z');
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+export const iso = (ms: number): string => new Date(ms).toISOString();
+
+/** The key of a person of the same name. */
+export function entryOf(key: number, name: string, role: KeyRole, changes: Partial<KeyEntry> = {}): KeyEntry {
+  return keyEntry(testKey(key), { name, role, person: name, ...changes });
+}
+
+interface Signing {
+  readonly at?: number;
+  /** Undefined is none, as earlier versions signed. */
+  readonly audience?: string | undefined;
+  readonly metadata?: string | undefined;
+  readonly requestedBy?: string | undefined;
+}
+
+/** As the producer "shop" signs, with key 1. */
+export function signIntent(fields: SignedFields, signing: Signing = {}): IntentSignature {
+  const { audience, at = NOW, metadata, requestedBy } = { audience: TEST_AUDIENCE, ...signing };
+  const key = { name: 'shop', privateKey: testKey(1) };
+  const options = { key, platformId: PLATFORM, audience: audience as string, clock: { wallNow: () => at } };
+  return new IntentSigner(options).sign(fields, { metadata, requestedBy });
+}
+
+export function intentHashOf(payout: SignedFields & Pick<Payout, 'signed'>): string {
+  if (payout.signed === undefined) throw new Error(`${payout.payoutId} is not signed`);
+  return hashIntent(intentOf(PLATFORM, payout, payout.signed));
+}
+
+export function signApproval(key: number, approval: Approval, platformId = PLATFORM): SignedApproval {
+  return { ...approval, signature: signText(formatApproval(platformId, approval), testKey(key)) };
+}
+
+/** @returns the act as the ledger stores it */
+export function signAct(key: number, act: Act): string {
+  return serializeAct({ ...act, signature: signText(formatAct(PLATFORM, act), testKey(key)) });
+}
