@@ -1,84 +1,146 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { until } from '../support/until.js';
+import { ALIAS_CURRENCIES, ALIASES, CASH, EVM, OSMO, TON, XRP } from './attacks/aliases.js';
 import { POLICY_FILE_ATTACKS, type PolicyFiles } from './attacks/policy-files.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
+import { DAY_MS, signPayout } from './support/signers.js';
 
-/** A policy's file that was exchanged, or that others can write. */
+describe("a policy's file that was exchanged, or that others can write", () => {
+  const DENIED = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
+  const used = ForgingWorld.use(POLICY_FILE_ATTACKS.length + 1);
 
-const DENIED = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
+  async function writeFiles({ platformId }: ForgedAccount): Promise<PolicyFiles> {
+    const folder = join(used.world.dir, `policy-${platformId}`);
+    await mkdir(folder, { mode: 0o755 });
+    const [policyFile, listFile] = [join(folder, 'policy.yaml'), join(folder, 'deny.txt')];
+    const lenient = `version: 1\nplatformId: "${platformId}"\ndefault: send\nrules: []\n`;
+    const rule = '{ name: denied, when: { addressIn: deny.txt }, over: refuse }';
+    await writeFile(listFile, `${DENIED}\n`, { mode: 0o600 });
+    await writeFile(policyFile, lenient.replace('[]', `\n  - ${rule}`), { mode: 0o600 });
+    return { policyFile, listFile, lenient };
+  }
 
-let world: ForgingWorld;
+  /** Has a payout to the denied address held by the policy. */
+  async function startHolding(account: ForgedAccount) {
+    const files = await writeFiles(account);
+    const worker = await used.world.startWorker({}, { policyFile: files.policyFile }, [account]);
+    await account.enqueue({ payoutId: 'held', paymentId: 6, amount: '1', addressTo: DENIED });
+    await until('it is held', async () => account.isIn('held', 'held'), 60_000);
+    return { files, worker, policy: worker.accounts[0]?.policy };
+  }
 
-beforeAll(async () => {
-  world = await ForgingWorld.open(POLICY_FILE_ATTACKS.length + 1);
-}, 120_000);
-
-afterAll(async () => {
-  await world.close();
-});
-
-async function writeFiles({ platformId }: ForgedAccount): Promise<PolicyFiles> {
-  const folder = join(world.dir, `policy-${platformId}`);
-  await mkdir(folder, { mode: 0o755 });
-  const files = {
-    policyFile: join(folder, 'policy.yaml'),
-    listFile: join(folder, 'deny.txt'),
-    lenient: `version: 1\nplatformId: "${platformId}"\ndefault: send\nrules: []\n`,
-  };
-  const rule = '{ name: denied, when: { addressIn: deny.txt }, over: refuse }';
-  await writeFile(files.listFile, `${DENIED}\n`, { mode: 0o600 });
-  await writeFile(files.policyFile, files.lenient.replace('[]', `\n  - ${rule}`), { mode: 0o600 });
-  return files;
-}
-
-async function becomes(account: ForgedAccount, payoutId: string, state: string): Promise<void> {
-  await until(
-    () => `${payoutId} is ${state}`,
-    async () => (await account.payout(payoutId)).state === state,
+  it.each(POLICY_FILE_ATTACKS.map((attack, index) => [attack.name, attack, index] as const))(
+    '%s: the former policy counts, and no worker starts with it',
+    async (_, { attack, words }, index) => {
+      const account = used.world.account(index);
+      const { files, worker, policy } = await startHolding(account);
+      await attack(files);
+      worker.reloadPolicies();
+      expect(policy?.reloadTrouble).toMatch(words);
+      await account.enqueue({ payoutId: 'later', paymentId: 6, amount: '1', addressTo: DENIED });
+      const addressTo = await account.order('honest', '1');
+      await until('the honest one is paid', async () => account.isIn('completed', 'honest'), 60_000);
+      expect(await account.isIn('held', 'held', 'later')).toBe(true);
+      expect(used.world.sandbox.payments(account.platformId).map((payment) => payment.addressTo)).toEqual([addressTo]);
+      await worker.stop();
+      const { policyFile } = files;
+      await expect(used.world.startWorker({}, { policyFile }, [account])).rejects.toThrow(words);
+    },
     60_000,
   );
-}
 
-const order = (payoutId: string, addressTo: string) => ({ payoutId, paymentId: 6, amount: '1', addressTo });
-
-it.each(POLICY_FILE_ATTACKS.map((attack, index) => [attack.name, attack, index] as const))(
-  '%s: the former policy counts, and no worker starts with it',
-  async (_, { attack, words }, index) => {
-    const account = world.account(index);
-    const files = await writeFiles(account);
-    const { policyFile } = files;
-    const worker = await world.startWorker({}, { policyFile }, [account]);
-    await account.enqueue(order('held', DENIED));
-    await becomes(account, 'held', 'held');
-
-    await attack(files);
+  it('one that its owner exchanges counts, and its hash is another', async () => {
+    const account = used.world.account(POLICY_FILE_ATTACKS.length);
+    const { files, worker, policy } = await startHolding(account);
+    const before = policy?.hash;
+    await writeFile(files.policyFile, files.lenient);
     worker.reloadPolicies();
-    expect(worker.accounts[0]?.policy?.reloadTrouble).toMatch(words);
-    await account.enqueue(order('later', DENIED));
-    await account.enqueue(order('honest', 'wallet-honest'));
-    await becomes(account, 'honest', 'completed');
-    expect([(await account.payout('held')).state, (await account.payout('later')).state]).toEqual(['held', 'held']);
-    expect(world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo)).toEqual(['wallet-honest']);
-    await worker.stop();
+    expect(policy?.hash).not.toBe(before);
+    await until('it is sent', async () => account.isIn('completed', 'held'), 60_000);
+  }, 60_000);
+});
 
-    await expect(world.startWorker({}, { policyFile }, [account])).rejects.toThrow(words);
-  },
-  60_000,
-);
+describe('another spelling, or another tag, of an address, signed with a producer’s key', () => {
+  const LISTS = {
+    // Raw TON is how explorers name a wallet.
+    'deny.txt': [TON.raw, CASH, OSMO, EVM.toLowerCase(), XRP],
+    'allow.txt': ['rExchange:12345', `bitcoincash:${CASH}`, `${XRP}:1`, TON.bounceable, OSMO],
+  };
+  /** What the policy lets pass, in spellings of their own. */
+  const HONEST = [
+    { rule: 'denied', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' },
+    ...['rExchange:12345', CASH.toUpperCase(), `${XRP}:001`, TON.other].map(
+      (addressTo) => ({ rule: 'default', addressTo }) as const,
+    ),
+    { rule: 'per-address', addressTo: TON.bounceable },
+    ...['rExchange:12345', `bitcoincash:${CASH}`, `${XRP}:01`].map(
+      (addressTo) => ({ rule: 'cool-down', addressTo }) as const,
+    ),
+    { rule: 'unparsed', addressTo: CASH },
+  ] as const;
+  const of = (...rules: (keyof typeof ALIAS_CURRENCIES)[]): string =>
+    `paymentId: [${rules.map((rule) => `"${ALIAS_CURRENCIES[rule]}"`).join()}]`;
+  const RULES = `default: hold
+rules:
+  - { name: covered, when: { ${of('denied', 'cool-down', 'unparsed')} }, cap: { count: "500", within: 1h }, over: refuse }
+  - { name: denied, when: { ${of('denied')}, addressIn: deny.txt }, over: refuse }
+  - { name: own, when: { ${of('default')}, addressIn: allow.txt }, cap: { amount: "500" }, over: refuse }
+  - { name: per-address, when: { ${of('per-address')} }, cap: { count: "1", within: 24h, per: address }, over: wait }
+  - { name: cool-down, when: { ${of('cool-down')}, address: new }, over: { wait: 24h } }
+  - { name: unparsed, when: { ${of('unparsed')}, address: unparsed }, over: refuse }
+`;
+  const used = ForgingWorld.use(1);
+  let account: ForgedAccount;
 
-it('one that its owner exchanges counts, and its hash is another', async () => {
-  const account = world.account(POLICY_FILE_ATTACKS.length);
-  const { policyFile, lenient } = await writeFiles(account);
-  const worker = await world.startWorker({}, { policyFile }, [account]);
-  await account.enqueue(order('held', DENIED));
-  await becomes(account, 'held', 'held');
-  const policy = worker.accounts[0]?.policy;
-  const before = policy?.hash;
-  await writeFile(policyFile, lenient);
-  worker.reloadPolicies();
-  expect(policy?.hash).not.toBe(before);
-  await becomes(account, 'held', 'completed');
-}, 60_000);
+  beforeAll(async () => {
+    const { world } = used;
+    account = world.account(0);
+    const { platformId, ledger } = account;
+    const policyFile = join(world.dir, 'policy.yaml');
+    const files = Object.entries(LISTS).map(
+      ([name, lines]) => [join(world.dir, name), `${lines.join('\n')}\n`] as const,
+    );
+    for (const [file, text] of [...files, [policyFile, `version: 1\nplatformId: "${platformId}"\n${RULES}`] as const]) {
+      await writeFile(file, text, { mode: 0o600 });
+    }
+    const journal = await FileSendJournal.open({ dir: world.journalDir, platformId });
+    await journal.noteSeen({ at: Date.now() - 2 * DAY_MS, addresses: ['rExchange:12345', CASH, `${XRP}:1`] });
+    await journal.close();
+
+    const ids: string[] = [];
+    for (const [kind, rows] of [
+      ['H', HONEST],
+      ['A', ALIASES],
+    ] as const) {
+      for (const [index, { rule, addressTo }] of rows.entries()) {
+        // With the key, and by no producer of this package, which would refuse some of these addresses.
+        const payout = { payoutId: `${kind}-${index}`, paymentId: ALIAS_CURRENCIES[rule], amount: '1', addressTo };
+        await ledger.enqueue([{ ...payout, signed: signPayout(platformId, payout) }]);
+        ids.push(payout.payoutId);
+      }
+    }
+    await world.startWorker({}, { policyFile }, [account]);
+    const isDecided = async (id: string): Promise<boolean> =>
+      ['held', 'completed'].includes((await account.payout(id)).state);
+    await until('all are decided', async () => (await Promise.all(ids.map(isDecided))).every(Boolean), 120_000);
+  }, 240_000);
+
+  it('the honest payouts alone are paid', () => {
+    const paid = used.world.sandbox.payments(account.platformId);
+    expect(paid.map(({ paymentId, addressTo }) => [paymentId, addressTo])).toEqual(
+      HONEST.map(({ rule, addressTo }) => [ALIAS_CURRENCIES[rule], addressTo]),
+    );
+  });
+
+  it.each(ALIASES.map(({ name, addressTo, rule }, index) => [name, addressTo, rule, index] as const))(
+    '%s (%s): %s',
+    async (_name, _addressTo, rule, index) => {
+      const { state, held } = await account.payout(`A-${index}`);
+      expect({ state, held }).toMatchObject({ state: 'held', held: { kind: 'policy', rule } });
+    },
+  );
+});

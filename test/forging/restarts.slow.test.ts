@@ -1,89 +1,123 @@
-import { rename } from 'node:fs/promises';
+import { readdir, rename, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { until } from '../support/until.js';
-import { RESTARTS } from './attacks/restarts.js';
-import { copyKeys } from './support/copy-keys.js';
+import { FORGOTTEN, RESTARTS } from './attacks/restarts.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
 import { judgeBook } from './support/run-attacks.js';
+import { DAY_MS } from './support/signers.js';
 
-/** Attacks between two runs of the worker: Redis flushed and put back as it was, journals that began new files, clocks. */
+const held = async (account: ForgedAccount, payoutId: string): Promise<string | undefined> => {
+  await until('it is held', async () => account.isIn('held', payoutId));
+  return (await account.payout(payoutId)).held?.reason;
+};
 
-const LIFETIME_MS = 20_000;
+describe('between two runs: Redis flushed and put back as it was, journals that began new files, clocks', () => {
+  const LIFETIME_MS = 20_000;
+  const used = ForgingWorld.use(RESTARTS.length);
 
-let world: ForgingWorld;
-
-async function rotate(account: ForgedAccount, times: number): Promise<void> {
-  const path = join(world.journalDir, `${account.platformId}.journal`);
-  for (let number = 1; number <= times; number += 1) {
-    await rename(path, `${path}.${number}`);
-    await (await FileSendJournal.open({ dir: world.journalDir, platformId: account.platformId })).close();
+  async function rotate({ platformId }: ForgedAccount, times: number): Promise<void> {
+    const dir = used.world.journalDir;
+    const path = join(dir, `${platformId}.journal`);
+    for (let number = 1; number <= times; number += 1) {
+      await rename(path, `${path}.${number}`);
+      await (await FileSendJournal.open({ dir, platformId })).close();
+    }
   }
-}
 
-const SET_BACK = RESTARTS.findIndex(({ clock }) => clock === 'expired, then set back');
+  const areIn = async (state: 'completed' | 'held', accounts: readonly ForgedAccount[]): Promise<boolean> =>
+    (await Promise.all(accounts.map(async (account) => account.isIn(state, 'P')))).every(Boolean);
 
-beforeAll(async () => {
-  world = await ForgingWorld.open(RESTARTS.length);
-  const startedAt = Date.now();
-  for (const [index, account] of world.accounts.entries()) {
-    const payout = { payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: `wallet-${account.platformId}` };
-    await account.enqueue(payout, RESTARTS[index]?.clock === undefined ? {} : { lifetimeMs: LIFETIME_MS });
-  }
-  const old = await Promise.all(world.accounts.map(copyKeys));
-  const first = await world.startWorker();
-  await until('all are paid', async () => {
-    const states = await Promise.all(world.accounts.map(async (account) => (await account.payout('P')).state));
-    return states.every((state) => state === 'completed');
-  });
-  await first.stop();
-  const paid = await Promise.all(world.accounts.map(copyKeys));
-  await world.attacker.flushall();
-  for (const [index, row] of RESTARTS.entries()) {
-    const account = world.account(index);
-    await rotate(account, row.rotations ?? 0);
-    await row.attack(account, old[index] ?? new Map(), paid[index] ?? new Map());
-    if (row.expect === 'stopped') await account.ring('P');
-  }
-  await delay(Math.max(0, startedAt + LIFETIME_MS + 3_000 - Date.now()));
-  const second = await world.startWorker();
-  await until('the expired are held', async () => {
-    const expired = world.accounts.filter((_, index) => RESTARTS[index]?.clock !== undefined);
-    const states = await Promise.all(expired.map(async (account) => (await account.payout('P')).state));
-    return states.every((state) => state === 'held');
-  });
-  await delay(4_000);
-  await second.stop();
-  await setClockBack(world.account(SET_BACK));
-}, 120_000);
+  beforeAll(async () => {
+    const { world } = used;
+    const { accounts } = world;
+    const expiring = accounts.filter((_, index) => RESTARTS[index]?.clock !== undefined);
+    const startedAt = Date.now();
+    for (const account of accounts) {
+      const payout = { payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: `wallet-${account.platformId}` };
+      await account.enqueue(payout, expiring.includes(account) ? { lifetimeMs: LIFETIME_MS } : {});
+    }
+    const copy = async () => Promise.all(accounts.map(async (account) => account.copyKeys()));
+    const old = await copy();
+    const first = await world.startWorker();
+    await until('all are paid', async () => areIn('completed', accounts));
+    await first.stop();
+    const paid = await copy();
+    await world.attacker.flushall();
+    for (const [index, row] of RESTARTS.entries()) {
+      const account = world.account(index);
+      await rotate(account, row.rotations ?? 0);
+      await row.attack(account, old[index] ?? new Map(), paid[index] ?? new Map());
+      if (row.expect === 'stopped') await account.ring('P');
+    }
+    await delay(Math.max(0, startedAt + LIFETIME_MS + 3_000 - Date.now()));
+    const second = await world.startWorker();
+    await until('the expired are held', async () => areIn('held', expiring));
+    await delay(4_000);
+    await second.stop();
+    // What had expired counts again by this clock, but was sent.
+    const account = world.account(RESTARTS.findIndex(({ clock }) => clock === 'expired, then set back'));
+    expect(await held(account, 'P')).toBe('expired');
+    await account.revive('P');
+    await world.startWorker({ clock: { ...systemClock, wallNow: () => Date.now() - 60_000 } }, {}, [account]);
+    await held(account, 'P');
+  }, 120_000);
 
-/** What had expired counts again by this clock, but was sent. */
-async function setClockBack(account: ForgedAccount): Promise<void> {
-  expect((await account.payout('P')).held?.reason).toBe('expired');
-  await account.revive('P');
-  await world.startWorker({ clock: { ...systemClock, wallNow: () => Date.now() - 60_000 } }, {}, [account]);
-  await until('it is held again', async () => (await account.payout('P')).state === 'held');
-}
-
-afterAll(async () => {
-  await world.close();
-});
-
-it.each(RESTARTS.map(({ name, expect: expected }, index) => ({ name, expected, index })))(
-  '$name',
-  async ({ index, expected }) => {
+  it.each(RESTARTS.map((row, index) => ({ ...row, index })))('$name', async ({ index, expect: expected }) => {
+    const { world } = used;
     const account = world.account(index);
     judgeBook(world, account);
     expect(world.sandbox.payments(account.platformId)).toHaveLength(1);
     const payout = await account.payout('P');
-    expect([payout.state, payout.held?.reason]).toEqual(
-      expected === 'stopped' ? ['queued', undefined] : ['held', expected.held],
-    );
+    const state = expected === 'stopped' ? ['queued', undefined] : ['held', expected.held];
+    expect([payout.state, payout.held?.reason]).toEqual(state);
     const isTold = (await account.tamperings()).some(({ payoutId }) => payoutId === 'P');
     expect(isTold).toBe(expected !== 'stopped' && expected.isTampering);
-  },
-);
+  });
+});
+
+/** The file with the send is gone, and the wall clock is set back to when the intent still counted. */
+describe('after retention', () => {
+  const realNow = Date.now.bind(Date);
+  let offsetMs = -9 * DAY_MS;
+  beforeAll(() => {
+    jest.spyOn(Date, 'now').mockImplementation(() => realNow() + offsetMs);
+  });
+  const used = ForgingWorld.use(1);
+  afterAll(() => {
+    jest.restoreAllMocks();
+  });
+
+  it(`${FORGOTTEN.name}: held`, async () => {
+    const { world } = used;
+    const account = world.account(0);
+    for (const [file, payoutId] of ['old', 'newer'].entries()) {
+      await account.order(payoutId, '12.5');
+      const worker = await world.startWorker({ journalDays: 1 });
+      await until('it is paid', async () => account.isIn('completed', payoutId));
+      await worker.stop();
+      const path = join(world.journalDir, `${account.platformId}.journal`);
+      await rename(path, `${path}.${file + 1}`);
+      const at = new Date(Date.now());
+      await utimes(`${path}.${file + 1}`, at, at);
+    }
+    offsetMs = 0;
+    const worker = await world.startWorker({ journalDays: 1 });
+    const isKept = async (): Promise<boolean> => (await readdir(world.journalDir)).some((name) => name.endsWith('.1'));
+    await until('the oldest file is gone', async () => !(await isKept()));
+    await worker.stop();
+
+    // The intent of `old` counts for another hour.
+    offsetMs = (-8 - 1 / 24) * DAY_MS;
+    await account.revive('old');
+    await world.startWorker({ journalDays: 1 });
+    expect(await held(account, 'old')).toBe(FORGOTTEN.held);
+    expect(await account.tamperings()).toEqual([]);
+    judgeBook(world, account);
+    expect(world.sandbox.payments(account.platformId)).toHaveLength(2);
+  }, 120_000);
+});

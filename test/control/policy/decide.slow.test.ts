@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { compareWithModel } from './compare-with-model.js';
+import { compareWithModel } from './decide-model.js';
 
 const RUNS = 100_000;
 

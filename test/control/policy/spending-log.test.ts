@@ -1,140 +1,197 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { SpendingLog, type LoggedSpend } from '../../../src/control/policy/spending-log.js';
+import { Spending } from '../../../src/control/worker/spending.js';
+import { WaitingLine } from '../../../src/control/worker/waiting-lines.js';
+import type { SpendEvent } from '../../../src/ledger/control-record.js';
+import { Random } from '../../doubles/random.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../support/signed.js';
+import { DOUBT_MS, HOURLY, policyOf, TestClock } from '../worker/support.js';
 
-const DAY_MS = 86_400_000;
 const ALL = '';
+const amount = fc.bigInt({ min: 1n, max: 10n ** 48n });
 
 describe('what counts in a window', () => {
-  it('counts from the begin, and until so long after the answer', () => {
+  const open = (...answers: readonly (number | undefined)[]): { log: SpendingLog; spends: LoggedSpend[] } => {
     const log = new SpendingLog(DAY_MS);
-    const spend = log.begin(ALL, 60n);
-    expect(log.sum(ALL, DAY_MS, 5 * DAY_MS)).toBe(60n);
-    log.answer(spend, 5 * DAY_MS);
-    expect(log.sum(ALL, DAY_MS, 6 * DAY_MS - 1)).toBe(60n);
-    expect(log.sum(ALL, DAY_MS, 6 * DAY_MS)).toBe(0n);
+    const spends = answers.map((at) => {
+      const spend = log.begin(ALL, 10n);
+      if (at !== undefined) log.answer(spend, at);
+      return spend;
+    });
+    return { log, spends };
+  };
+
+  it('counts from the begin, and until so long after the first answer', () => {
+    const { log, spends } = open(undefined);
+    expect(log.sum(ALL, DAY_MS, 5 * DAY_MS)).toBe(10n);
+    for (const late of [0, 1, 2]) log.answer(spends[0] as LoggedSpend, 5 * DAY_MS + late);
+    expect([-1, 0].map((ms) => log.sum(ALL, DAY_MS, 6 * DAY_MS + ms))).toEqual([10n, 0n]);
   });
 
-  it('counts nothing of what was proved not to have paid, before and after its answer', () => {
-    const log = new SpendingLog(DAY_MS);
-    const [a, b] = [log.begin(ALL, 10n), log.begin(ALL, 10n), log.begin(ALL, 10n)];
-    log.answer(b, 1);
-    for (const spend of [a, b]) log.release(spend);
-    expect(log.sum(ALL, DAY_MS, 2)).toBe(10n);
-    log.release(b);
+  it('counts nothing of what was proved not to have paid, before and after its answer, however often', () => {
+    const { log, spends } = open(undefined, 1, undefined);
+    for (const index of [0, 1, 1]) log.release(spends[index] as LoggedSpend);
     expect(log.sum(ALL, DAY_MS, 2)).toBe(10n);
   });
 
   it('takes nothing off a window that the spend is too old for already', () => {
-    const log = new SpendingLog(DAY_MS);
-    const spend = log.begin(ALL, 10n);
-    log.answer(spend, 0);
+    const { log, spends } = open(0);
     expect(log.sum(ALL, 1_000, 1_000)).toBe(0n);
-    log.release(spend);
+    log.release(spends[0] as LoggedSpend);
     expect([1_000, DAY_MS].map((withinMs) => log.sum(ALL, withinMs, 1_000))).toEqual([0n, 0n]);
   });
 
-  it('takes the first answer for its time, however often it is told', () => {
-    const log = new SpendingLog(DAY_MS);
-    const spend = log.begin(ALL, 10n);
-    for (let time = 0; time < 3; time += 1) log.answer(spend, time);
-    expect(log.sum(ALL, DAY_MS, DAY_MS - 1)).toBe(10n);
-    expect(log.sum(ALL, DAY_MS, DAY_MS)).toBe(0n);
-  });
-
   it('says when there is room, and that it depends on an answer', () => {
-    const log = new SpendingLog(1_000);
-    const spends = [100, 200, 300].map((at) => {
-      const spend = log.begin(ALL, 10n);
-      log.answer(spend, at);
-      return spend;
-    });
-    log.begin(ALL, 10n);
-    expect(log.freeAt(ALL, 1_000, 40n, 400)).toBe(400);
-    expect(log.freeAt(ALL, 1_000, 25n, 400)).toBe(1_200);
-    expect(log.freeAt(ALL, 1_000, 9n, 400)).toBeUndefined();
-    if (spends[1] !== undefined) log.release(spends[1]);
-    expect(log.freeAt(ALL, 1_000, 20n, 400)).toBe(1_100);
+    const { log, spends } = open(100, 200, 300, undefined);
+    const freeAt = (most: bigint) => log.freeAt(ALL, 1_000, most, 400);
+    expect([40n, 25n, 9n].map(freeAt)).toEqual([400, 1_200, undefined]);
+    log.release(spends[1] as LoggedSpend);
+    expect(freeAt(20n)).toBe(1_100);
     expect(log.freeAt('another', 1_000, 0n, 400)).toBe(400);
   });
-});
 
-interface NaiveSpend {
-  readonly bucket: string;
-  readonly value: bigint;
-  answeredAt?: number;
-  released?: boolean;
-}
-
-/** What a log answers, from a list of everything that was ever spent. */
-class NaiveLog {
-  readonly spends = new Map<number, NaiveSpend>();
-
-  sum(bucket: string, withinMs: number, now: number): bigint {
-    return [...this.spends.values()]
-      .filter((spend) => spend.bucket === bucket && spend.released !== true)
-      .filter(({ answeredAt }) => answeredAt === undefined || answeredAt + withinMs > now)
-      .reduce((sum, spend) => sum + spend.value, 0n);
-  }
-
-  freeAt(bucket: string, withinMs: number, most: bigint, now: number): number | undefined {
-    const ends = [...this.spends.values()].map(({ answeredAt = -Infinity }) => answeredAt + withinMs);
-    const times = [now, ...ends.filter((end) => end > now)].sort((one, other) => one - other);
-    return times.find((time) => this.sum(bucket, withinMs, time) <= most);
-  }
-}
-
-it('agrees with a sum over every spend, in windows of several lengths that are looked at now and then', () => {
-  const amount = fc.bigInt({ min: 1n, max: 10n ** 48n });
-  const step = fc.record({
-    kind: fc.constantFrom('begin', 'answer', 'release', 'wait', 'look', 'look'),
-    id: fc.integer({ min: 0, max: 6 }),
-    bucket: fc.constantFrom('x', 'y'),
-    withinMs: fc.constantFrom(200, 700, 1_000),
-    value: amount,
-    most: fc.oneof(amount, fc.constantFrom(-1n, 0n)),
-    ms: fc.integer({ min: 0, max: 700 }),
-  });
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const [log, naive] = [new SpendingLog(1_000), new NaiveLog()];
-      let now = 0;
-      const spends = new Map<number, LoggedSpend>();
-      for (const { kind, id, bucket, withinMs, most, ms, value } of steps) {
-        const [known, spend] = [naive.spends.get(id), spends.get(id)];
-        if (kind === 'wait') now += ms;
-        if (kind === 'begin' && known === undefined) {
-          naive.spends.set(id, { bucket, value });
-          spends.set(id, log.begin(bucket, value));
-        }
-        if (kind === 'answer' && known !== undefined && spend !== undefined) {
-          known.answeredAt ??= now;
-          log.answer(spend, now);
-        }
-        if (kind === 'release' && known !== undefined && spend !== undefined) {
-          known.released = true;
-          log.release(spend);
-        }
-        if (kind !== 'look') continue;
-        expect(log.sum(bucket, withinMs, now)).toBe(naive.sum(bucket, withinMs, now));
-        expect(log.freeAt(bucket, withinMs, most, now)).toBe(naive.freeAt(bucket, withinMs, most, now));
+  it('forgets what is too old for the longest window, and stays exact in all', () => {
+    const log = new SpendingLog(3_000);
+    for (let second = 0; second < 5_000; second += 1) {
+      const now = second * 1_000;
+      log.answer(log.begin(ALL, 1n), now);
+      // The shorter one is looked at seldom: what it stands at is forgotten in between.
+      const lengths = second % 1_700 === 0 ? [1_000, 2_000, 3_000] : [2_000, 3_000];
+      for (const withinMs of lengths) {
+        expect(log.sum(ALL, withinMs, now)).toBe(BigInt(Math.min(second + 1, withinMs / 1_000)));
       }
-    }),
-    { numRuns: 3_000 },
-  );
+    }
+    expect([...log.sums(2_000, 5_000_000)]).toEqual([[ALL, 1n]]);
+    expect(() => log.sum(ALL, 3_001, 0)).toThrow(RangeError);
+  });
+
+  interface NaiveSpend {
+    readonly bucket: string;
+    readonly value: bigint;
+    answeredAt?: number;
+    released?: boolean;
+  }
+
+  it('agrees with a sum over every spend, in windows of several lengths that are looked at now and then', () => {
+    const step = fc.record({
+      ...{
+        kind: fc.constantFrom('begin', 'answer', 'release', 'wait', 'look', 'look'),
+        id: fc.integer({ min: 0, max: 6 }),
+      },
+      ...{ bucket: fc.constantFrom('x', 'y'), withinMs: fc.constantFrom(200, 700, 1_000), value: amount },
+      ...{ most: fc.oneof(amount, fc.constantFrom(-1n, 0n)), ms: fc.integer({ min: 0, max: 700 }) },
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const log = new SpendingLog(1_000);
+        const spends = new Map<number, { naive: NaiveSpend; logged: LoggedSpend }>();
+        let now = 0;
+        for (const { kind, id, bucket, withinMs, most, ms, value } of steps) {
+          const known = spends.get(id);
+          if (kind === 'wait') now += ms;
+          if (kind === 'begin' && known === undefined) {
+            spends.set(id, { naive: { bucket, value }, logged: log.begin(bucket, value) });
+          }
+          if (kind === 'answer' && known !== undefined) {
+            known.naive.answeredAt ??= now;
+            log.answer(known.logged, now);
+          }
+          if (kind === 'release' && known !== undefined) {
+            known.naive.released = true;
+            log.release(known.logged);
+          }
+          if (kind !== 'look') continue;
+          const all = [...spends.values()].map(({ naive }) => naive);
+          const sumAt = (time: number): bigint =>
+            all
+              .filter((spend) => spend.bucket === bucket && spend.released !== true)
+              .filter(({ answeredAt }) => answeredAt === undefined || answeredAt + withinMs > time)
+              .reduce((sum, spend) => sum + spend.value, 0n);
+          const ends = all.map(({ answeredAt = -Infinity }) => answeredAt + withinMs).filter((end) => end > now);
+          const times = [now, ...ends].sort((one, other) => one - other);
+          expect(log.sum(bucket, withinMs, now)).toBe(sumAt(now));
+          expect(log.freeAt(bucket, withinMs, most, now)).toBe(times.find((time) => sumAt(time) <= most));
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
 });
 
-it('forgets what is too old for the longest window, and stays exact in all', () => {
-  const log = new SpendingLog(3_000);
-  for (let second = 0; second < 5_000; second += 1) {
-    const now = second * 1_000;
-    log.answer(log.begin(ALL, 1n), now);
-    // The shorter one is looked at seldom: what it stands at is forgotten in between.
-    const lengths = second % 1_700 === 0 ? [1_000, 2_000, 3_000] : [2_000, 3_000];
-    for (const withinMs of lengths) {
-      expect(log.sum(ALL, withinMs, now)).toBe(BigInt(Math.min(second + 1, withinMs / 1_000)));
+it('what was spent comes to the same, read at once or bit by bit', () => {
+  const policy = policyOf(
+    { ...HOURLY, cap: { amount: '1000', within: '1h' } },
+    { ...HOURLY, name: 'wallet', cap: { amount: '1000', within: '2h', per: 'address' } },
+  );
+  const [clock, random] = [new TestClock(), new Random(7)];
+  const worthOf = () => ({ kind: 'unknown', reason: 'nobody asked' }) as const;
+  const open = (): Spending =>
+    new Spending({ clock, doubtMs: DOUBT_MS }, DAY_MS, { policy, isListed: () => false, worthOf });
+  // Three hours of sends: some rejected, some without an answer.
+  const events = Array.from({ length: 2_000 }).flatMap((_, number): SpendEvent[] => {
+    clock.pass(random.whole(1_000, 10_000));
+    const [payoutId, id, at] = [`p${number}`, `p${number} 1 t`, clock.wallNow()];
+    const paymentId = random.pick([6, 6, 7]);
+    const addressTo = random.pick(['a', 'b']);
+    const spend = { id, payoutId, attempt: 1, paymentId, addressTo, amount: String(random.whole(1, 50)) };
+    const begun = { kind: 'begun', spend, at } as const;
+    if (random.chance(0.1)) return [begun];
+    return [begun, random.chance(0.1) ? { kind: 'unpaid', id } : { kind: 'accepted', id, at }];
+  });
+  const [atOnce, bitByBit] = [open(), open()];
+  atOnce.take(events, 'by wall clock');
+  for (let from = 0; from < events.length; from += 200) bitByBit.take(events.slice(from, from + 200), 'by wall clock');
+  for (let passed = 0; passed < 3 * HOUR_MS; passed += MINUTE_MS) {
+    for (const window of [
+      ['hour', ''],
+      ['wallet', 'a'],
+      ['wallet', 'b'],
+    ] as const) {
+      const [sum, other] = [atOnce, bitByBit].map((spending) => spending.view(window[0], window[1]).sum(clock.now()));
+      expect(sum).toBe(other);
+      if (passed === 0) expect(sum).toBeGreaterThan(0n);
     }
+    clock.pass(MINUTE_MS);
   }
-  expect([...log.sums(2_000, 5_000_000)]).toEqual([[ALL, 1n]]);
-  expect(() => log.sum(ALL, 3_001, 0)).toThrow(RangeError);
+});
+
+describe('a line of payouts that wait', () => {
+  it('agrees with a sum over all who stand before, as payouts come, leave and take more', () => {
+    const id = fc.integer({ min: 0, max: 15 }).map(String);
+    const step = fc.record({ kind: fc.constantFrom('stand', 'stand', 'leave'), id, value: amount });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const [line, naive] = [new WaitingLine('rule', ''), new Map<string, bigint>()];
+        for (const { kind, id: payoutId, value } of steps) {
+          if (kind === 'leave') {
+            line.leave(payoutId);
+            naive.delete(payoutId);
+          } else {
+            line.stand(payoutId, value);
+            naive.set(payoutId, value);
+          }
+          let ahead = 0n;
+          for (const [waiting, takes] of naive) {
+            expect(line.ahead(waiting)).toBe(ahead);
+            ahead += takes;
+          }
+          expect([line.total, line.ahead('a stranger'), line.size]).toEqual([ahead, ahead, naive.size]);
+          expect([line.front, line.payoutIds()]).toEqual([[...naive.values()][0] ?? 0n, [...naive.keys()]]);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('stays right, and small, where thousands come and leave', () => {
+    const line = new WaitingLine('rule', '');
+    for (let number = 0; number < 10_000; number += 1) {
+      line.stand(`p${number}`, BigInt(number));
+      if (number >= 100 && number !== 200) line.leave(`p${number - 100}`);
+      if (number % 100 !== 0 || number < 200) continue;
+      expect(line.ahead(`p${number - 10}`) + BigInt(11 * number - 55)).toBe(line.total);
+    }
+    expect([line.ahead('p100'), line.size]).toEqual([0n, 101]);
+  });
 });

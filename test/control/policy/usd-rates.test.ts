@@ -1,24 +1,28 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { RateAnchor } from '../../../src/ledger/control-record.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { DEFAULT_USD, parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import { UsdRates } from '../../../src/control/policy/usd-rates.js';
 import { formatMicros } from '../../../src/control/policy/values.js';
+import { keepRates } from '../../../src/control/worker/account-policy.js';
+import type { RateAnchor } from '../../../src/ledger/control-record.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { MINUTE_MS } from '../support/signed.js';
+import { TestPolicy } from '../worker/support.js';
 
-const MINUTE_MS = 60_000;
-
+/** In minutes. */
 const DAY = 24 * 60;
 const STARTED_AT = Date.UTC(2030, 0, 1);
 
 let rates: UsdRates;
 /** As the journal has them. */
 let anchors: Map<number, RateAnchor>;
+const open = (): void => {
+  rates = new UsdRates({ maxAgeMs: 15 * MINUTE_MS, maxMovePercent: 25, pinned: new Map([[6, '1']]) });
+};
 beforeEach(() => {
   anchors = new Map();
-  rates = open();
+  open();
 });
-
-function open(): UsdRates {
-  return new UsdRates({ maxAgeMs: 15 * MINUTE_MS, maxMovePercent: 25, pinned: new Map([[6, '1']]) });
-}
 
 const worth = (paymentId: number, amount: string, minute: number): string => {
   const found = rates.worthOf(paymentId, amount, minute * MINUTE_MS);
@@ -30,10 +34,9 @@ const update = (rate: string, minute: number, wallMinute = minute): void => {
   const moved = rates.update([[10, rate]], anchors, { now: minute * MINUTE_MS, wallNow });
   for (const [currency, anchor] of moved) anchors.set(currency, { rate: anchor, at: wallNow });
 };
-/** The gateway names it for the second time. */
-const confirm = (rate: string, minute: number): void => {
-  update(rate, minute);
-  update(rate, minute);
+/** It names it twice. */
+const confirm = (rate: string): void => {
+  for (let times = 0; times < 2; times += 1) update(rate, 0);
 };
 
 describe('what a currency is worth', () => {
@@ -44,38 +47,36 @@ describe('what a currency is worth', () => {
 
   it('is unknown before the gateway said it, and once that is too old', () => {
     expect(worth(10, '1', 0)).toBe('the gateway has named no rate of currency 10');
-    confirm('60000', 0);
+    confirm('60000');
     expect(worth(10, '0.000000001', 15)).toBe('0.00006');
     expect(worth(10, '1', 16)).toBe('the rate of currency 10 is 16 min old');
   });
 
   it('is never rounded down', () => {
-    confirm('0.0000001', 0);
+    confirm('0.0000001');
     expect(worth(10, '1', 0)).toBe('0.000001');
   });
 
   it.each([
-    ['75000', '75000.00'],
-    ['45000', '45000.00'],
+    ['75000', /^75000.00$/],
+    ['45000', /^45000.00$/],
     ['75000.01', /75000.01, is more than 25% from 60000, and follows by that much a day/],
     ['44999.99', /44999.99, is more than 25% from 60000/],
   ])('after 60000 and then %s is %s', (rate, expected) => {
-    confirm('60000', 0);
+    confirm('60000');
     update(rate, 5);
     expect(worth(10, '1', 5)).toMatch(expected);
   });
 
   it('counts again once it has stood where it jumped to, near what it was', () => {
-    confirm('60000', 0);
+    confirm('60000');
     update('74000', 5);
     for (const minute of [10, 15, 20, 25]) update('46000', minute);
     expect(worth(10, '1', 24)).toMatch(/moved by more than 25% 14 min ago/);
     expect(worth(10, '1', 25)).toBe('46000.00');
   });
-});
 
-describe('the first rate of all', () => {
-  it('counts once the gateway names it again, however long that takes', () => {
+  it('counts for the first time once the gateway names it again, however long that takes', () => {
     update('60000', 0);
     expect(worth(10, '1', 0)).toBe('the rate of currency 10 was read once, and counts once it is read again');
     expect(rates.isUnconfirmed).toBe(true);
@@ -84,14 +85,12 @@ describe('the first rate of all', () => {
     update('6.1', 6);
     expect([rates.isUnconfirmed, anchors.get(10)]).toEqual([false, { rate: '6.1', at: STARTED_AT + 6 * MINUTE_MS }]);
   });
-});
 
-describe('the first rate after a start', () => {
-  it('counts at once near the one that the journal has, and not at all elsewhere, however often it is named', () => {
+  it('counts after a start near the one of the journal, and not at all elsewhere, however often it is named', () => {
     anchors.set(10, { rate: '60000', at: STARTED_AT - 5 * MINUTE_MS });
     update('61000', 0);
     expect(worth(10, '1', 0)).toBe('61000.00');
-    rates = open();
+    open();
     for (let minute = 0; minute < DAY - 5; minute += 5) {
       update('0.01', minute);
       expect(worth(10, '1', minute)).toMatch(/^the rate of currency 10, 0.01, is more than 25% from 60000/);
@@ -101,9 +100,8 @@ describe('the first rate after a start', () => {
 
 describe('a rate that walks', () => {
   it('up in small steps gets no further than one move a day', () => {
-    confirm('100', 0);
-    let rate = 100;
-    let highest = 0;
+    confirm('100');
+    let [rate, highest] = [100, 0];
     for (let minute = 5; minute < 2 * DAY; minute += 5) {
       rate *= 1.01;
       update(rate.toFixed(6), minute);
@@ -116,26 +114,21 @@ describe('a rate that walks', () => {
     expect(Number(anchors.get(10)?.rate)).toBeLessThanOrEqual(125);
   });
 
-  it('far is followed by one move a day, in both directions, and counts once it is reached', () => {
-    for (const [rate, first] of [
-      ['30', '45'],
-      ['90', '75'],
-    ] as const) {
-      anchors.clear();
-      rates = open();
-      confirm('60', 0);
-      for (let minute = 5; minute < DAY; minute += 60) update(rate, minute);
-      expect(anchors.get(10)?.rate).toBe('60');
-      update(rate, DAY);
-      expect(anchors.get(10)).toEqual({ rate: first, at: STARTED_AT + DAY * MINUTE_MS });
-      update(rate, 2 * DAY);
-      update(rate, 2 * DAY + 15);
-      expect(worth(10, '1', 2 * DAY + 15)).toBe(`${rate}.00`);
-    }
+  it.each([
+    ['30', '45'],
+    ['90', '75'],
+  ])('far, to %s, is followed by one move a day, and counts once it is reached', (rate, first) => {
+    confirm('60');
+    for (let minute = 5; minute < DAY; minute += 60) update(rate, minute);
+    expect(anchors.get(10)?.rate).toBe('60');
+    update(rate, DAY);
+    expect(anchors.get(10)).toEqual({ rate: first, at: STARTED_AT + DAY * MINUTE_MS });
+    for (const minutes of [0, 15]) update(rate, 2 * DAY + minutes);
+    expect(worth(10, '1', 2 * DAY + 15)).toBe(`${rate}.00`);
   });
 
   it('is held against the same anchor whatever the wall clock says meanwhile', () => {
-    confirm('60', 0);
+    confirm('60');
     update('60', 5);
     update('90', 10, 10 + 400 * DAY);
     expect([anchors.get(10)?.rate, worth(10, '1', 10)]).toEqual(['60', expect.stringContaining('from 60')]);
@@ -148,8 +141,75 @@ describe('a rate that walks', () => {
   });
 
   it('not at all keeps an anchor that is a day old at most', () => {
-    confirm('60', 0);
+    confirm('60');
     for (let minute = 60; minute <= 3 * DAY; minute += 60) update('60', minute);
     expect(anchors.get(10)?.at).toBe(STARTED_AT + 3 * DAY * MINUTE_MS);
+  });
+});
+
+describe('a worker that keeps rates', () => {
+  function policyOf(usd: object, cap: object): Policy {
+    const rules = [{ name: 'a', when: { paymentId: ['10'] }, cap, over: 'refuse' }];
+    return parsePolicy({ version: '1', platformId: '1', default: 'send', usd, rules });
+  }
+  const DOLLARS = policyOf({}, { usd: '10' });
+
+  /**
+   * Lets one keep rates for 20 minutes.
+   * @param name - what the gateway answers in a second, if it does
+   * @returns when it was asked, in seconds
+   */
+  async function keep(policy: Policy, name: (second: number) => string | undefined, journal = new MemoryJournal()) {
+    const end = new AbortController();
+    const asked: number[] = [];
+    let now = 0;
+    const sleep = async (ms: number): Promise<void> => {
+      now += ms;
+      if (now > 20 * MINUTE_MS) end.abort();
+      return Promise.resolve();
+    };
+    const gateway = {
+      currencies: async () => {
+        asked.push(Math.round(now / 1_000));
+        const rate = name(now / 1_000);
+        if (rate === undefined) throw new Error('no answer');
+        return Promise.resolve([{ id: 10, name: 'BTC', rate_usd: rate }]);
+      },
+    };
+    const clock = { now: () => now, wallNow: () => now, sleep };
+    const kept = new UsdRates(policy.usd ?? DEFAULT_USD);
+    const runtime = { current: new TestPolicy(policy), journal, gateway, clock, logger: silentLogger };
+    await keepRates(runtime, kept, end.signal);
+    return { asked, kind: kept.worthOf(10, '1', now).kind };
+  }
+
+  const named = () => '60000';
+  it.each<[string, Policy, Parameters<typeof keep>[1], readonly number[]]>([
+    ['twice at first, then every five minutes', DOLLARS, named, [0, 10, 310, 610, 910]],
+    [
+      'more often where old comes sooner',
+      policyOf({ maxAge: '8m' }, { usd: '10' }),
+      named,
+      [0, 10, 250, 490, 730, 970],
+    ],
+    [
+      'soon again where no answer comes',
+      DOLLARS,
+      (at) => (at > 240 && at < 324 ? undefined : '60000'),
+      [0, 10, 310, 320, 330, 630, 930],
+    ],
+    ['never where no rule is in dollars', policyOf({}, { amount: '1' }), named, []],
+  ])('asks for them %s', async (_, policy, name, seconds) => {
+    expect((await keep(policy, name)).asked).toEqual(seconds);
+  });
+
+  it('keeps the first rate in the journal, where the next process finds it', async () => {
+    const journal = new MemoryJournal();
+    expect((await keep(DOLLARS, named, journal)).kind).toBe('known');
+    expect(journal.lines).toEqual([{ rates: { at: 10_000, usd: { 10: '60000' } } }]);
+    const restarted = new MemoryJournal('j-mine', journal.lines);
+    expect(restarted.rateAnchors).toEqual(new Map([[10, { rate: '60000', at: 10_000 }]]));
+    expect((await keep(DOLLARS, () => '61000', restarted)).kind).toBe('known');
+    expect((await keep(DOLLARS, () => '1', restarted)).kind).toBe('unknown');
   });
 });

@@ -1,11 +1,11 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import type { HeldFor, Hold, Payout } from '../../../src/ledger/payout.js';
 import { silentLogger } from '../../../src/base/logger.js';
-import { type HeldPayouts, HoldReleaser } from '../../../src/control/worker/hold-releaser.js';
-import { policyOf, PolicyRig, TestClock } from './support.js';
+import { publishLoaded } from '../../../src/control/worker/account-policy.js';
+import { HoldReleaser } from '../../../src/control/worker/hold-releaser.js';
+import type { HeldFor, Hold, Payout } from '../../../src/ledger/payout.js';
+import { HOUR_MS } from '../support/signed.js';
+import { HOURLY, policyOf, PolicyRig, TestClock } from './support.js';
 
-const HOUR_MS = 3_600_000;
-const HOURLY = { name: 'hour', when: { paymentId: ['6'] }, cap: { amount: '100', within: '1h' }, over: 'wait' };
 const WAITS = { kind: 'policy', reason: 'wait', rule: 'hour', message: 'm' } as const;
 
 let clock: TestClock;
@@ -13,7 +13,15 @@ let rig: PolicyRig;
 let payouts: Map<string, Payout>;
 let marked: string[];
 let done: string[];
-let watch: HoldReleaser;
+let releaser: HoldReleaser;
+
+const change = (payoutId: string, given: Partial<Payout>): void => {
+  payouts.set(payoutId, { ...(payouts.get(payoutId) ?? rig.payout(payoutId, '0')), ...given });
+};
+const hold = (payoutId: string, amount: string, held: HeldFor = WAITS): void => {
+  payouts.set(payoutId, rig.payout(payoutId, amount, { state: 'held', held }));
+};
+const does = async (what: string): Promise<void> => Promise.resolve(void done.push(what));
 
 beforeEach(async () => {
   clock = new TestClock();
@@ -22,127 +30,125 @@ beforeEach(async () => {
   [marked, done] = [[], []];
   (await rig.begin(rig.payout('spent', '60')))?.('accepted');
   const held = (): Payout[] => [...payouts.values()].filter(({ state }) => state === 'held');
-  const source: HeldPayouts = {
+  const runtime: ConstructorParameters<typeof HoldReleaser>[0] = {
+    senderLedger: {
+      readSpends: async () => Promise.resolve([]),
+      holdPayout: async (payoutId: string, _attempt: number, given: Hold) => {
+        change(payoutId, { held: given, state: 'held' });
+        await does(`hold ${payoutId} ${given.rule ?? ''} ${given.reason}`);
+        return true;
+      },
+    },
+    ledger: {
+      change: async ({ payoutId, from, to }) => {
+        change(payoutId, { state: to });
+        await does(`${payoutId} ${from} ${to}`);
+      },
+    },
+    relay: { tryDeliver: async (state, payoutIds) => does(`job ${state} ${payoutIds.join(' ')}`) },
+    ...{ journal: rig.journal, clock, logger: silentLogger },
+  };
+  releaser = new HoldReleaser(runtime, rig.authority, {
     read: async (payoutId) => Promise.resolve(payouts.get(payoutId)),
     held: async () => Promise.resolve({ payouts: held(), next: undefined }),
     queued: async () => Promise.resolve({ payouts: [], next: undefined }),
     marked: async () => Promise.resolve([...marked]),
     unmark: async (payoutIds) => {
-      done.push(...payoutIds.map((payoutId) => `unmark ${payoutId}`));
       marked = [];
-      return Promise.resolve();
+      for (const payoutId of payoutIds) await does(`unmark ${payoutId}`);
     },
-  };
-  const runtime: ConstructorParameters<typeof HoldReleaser>[0] = {
-    senderLedger: {
-      readSpends: async () => Promise.resolve([]),
-      holdPayout: async (payoutId: string, _attempt: number, hold: Hold) => {
-        done.push(`hold ${payoutId} ${hold.rule ?? ''} ${hold.reason}`);
-        put(payoutId, '0', { held: hold, state: 'held' }, true);
-        return Promise.resolve(true);
-      },
-    },
-    ledger: {
-      change: async ({ payoutId, from, to }) => {
-        done.push(`${payoutId} ${from} ${to}`);
-        put(payoutId, '0', { state: to }, true);
-        return Promise.resolve();
-      },
-    },
-    relay: {
-      tryDeliver: async (state, payoutIds) => {
-        done.push(`job ${state} ${payoutIds.join(' ')}`);
-        return Promise.resolve();
-      },
-    },
-    journal: rig.journal,
-    clock,
-    logger: silentLogger,
-  };
-  watch = new HoldReleaser(runtime, rig.authority, source);
+  });
 });
 
-function put(payoutId: string, amount: string, given: Partial<Payout>, keeps = false): void {
-  const before = keeps ? payouts.get(payoutId) : undefined;
-  payouts.set(payoutId, { ...(before ?? rig.payout(payoutId, amount)), ...given });
+/** What a check does, after a takeover and what happened then. */
+async function checked(meanwhile: () => void = () => undefined): Promise<string[]> {
+  await releaser.takeOver();
+  meanwhile();
+  done = [];
+  await releaser.check();
+  return done;
 }
-
-const hold = (payoutId: string, amount: string, held: HeldFor = WAITS): void => {
-  put(payoutId, amount, { state: 'held', held });
-};
+const released = (payoutId: string): string[] => [`${payoutId} held queued`, `job queued ${payoutId}`];
 
 it('forms the lines of a takeover in the order in which payouts were held, and releases in that order', async () => {
   hold('large', '80');
   hold('small', '20');
-  await watch.takeOver();
+  expect(await checked(() => void rig.ask(rig.payout('late', '1')))).toEqual([]);
   expect(rig.ask(rig.payout('late', '1'))).toMatch(/100 are wanted by payouts before it/);
-  done = [];
-  await watch.check();
-  expect(done).toEqual([]);
   clock.pass(HOUR_MS + 2_000);
-  await watch.check();
-  expect(done).toEqual(['large held queued', 'job queued large', 'small held queued', 'job queued small']);
+  await releaser.check();
+  expect(done).toEqual([...released('large'), ...released('small')]);
 });
 
 it('a payout that was cancelled keeps nobody waiting', async () => {
   hold('large', '80');
   hold('small', '20');
-  await watch.takeOver();
-  put('large', '80', { state: 'cancelled' }, true);
-  done = [];
-  await watch.check();
-  expect(done).toEqual(['small held queued', 'job queued small']);
+  expect(
+    await checked(() => {
+      change('large', { state: 'cancelled' });
+    }),
+  ).toEqual(released('small'));
 });
 
 it('unmarks what was marked before it looks: what is said in between marks it once more', async () => {
   hold('p', '10', { kind: 'policy', reason: 'approve', rule: 'old', message: 'm', needs: { by: 'x', persons: 1 } });
-  await watch.takeOver();
-  done = [];
-  marked = ['p'];
-  await watch.check();
-  expect(done).toEqual(['unmark p', 'p held queued', 'job queued p']);
+  expect(await checked(() => (marked = ['p']))).toEqual(['unmark p', ...released('p')]);
 });
 
 it('finds what another process held meanwhile', async () => {
-  await watch.takeOver();
-  hold('stray', '10');
-  await watch.check();
-  expect(done).toEqual(['stray held queued', 'job queued stray']);
+  expect(
+    await checked(() => {
+      hold('stray', '10');
+    }),
+  ).toEqual(released('stray'));
 });
 
 it('judges everything by a policy that was read again', async () => {
   hold('refused', '10', { kind: 'policy', reason: 'refuse', rule: 'gone', message: 'm' });
   hold('waits', '80');
-  await watch.takeOver();
-  done = [];
-  rig.current.policy = policyOf({ ...HOURLY, name: 'tight', cap: { amount: '70', within: '1h' } });
-  await watch.check();
-  expect(done).toEqual(['refused held queued', 'job queued refused', 'hold waits tight refuse']);
+  const tight = policyOf({ ...HOURLY, name: 'tight', cap: { amount: '70', within: '1h' } });
+  expect(await checked(() => (rig.current.policy = tight))).toEqual([
+    ...released('refused'),
+    'hold waits tight refuse',
+  ]);
 });
 
 it('touches nothing that a signature or the journal holds', async () => {
   hold('forged', '10', { kind: 'signature', reason: 'bad_signature', message: 'm' });
-  await watch.takeOver();
-  marked = ['forged'];
-  await watch.check();
-  expect(done).toEqual(['unmark forged']);
+  expect(await checked(() => (marked = ['forged']))).toEqual(['unmark forged']);
 });
 
 it('counts what is held, by rule and verdict', async () => {
   hold('a', '80');
   hold('b', '90');
-  await watch.takeOver();
-  await watch.check();
+  await checked();
   // The first could be released then.
-  expect(watch.held).toEqual([{ rule: 'hour', reason: 'wait', count: 2, since: Date.parse('2030-01-01T01:23:20Z') }]);
+  const since = Date.parse('2030-01-01T01:23:20Z');
+  expect(releaser.held).toEqual([{ rule: 'hour', reason: 'wait', count: 2, since }]);
 });
 
 it('has rejections on disk before it holds for one, and those for which it holds nothing soon after', async () => {
-  rig.authority.keepRejections = async () => {
-    done.push('keep');
+  rig.authority.keepRejections = async () => does('keep');
+  hold('p', '200', { ...WAITS, rule: 'old' });
+  await releaser.check();
+  expect(done).toEqual(['keep', 'hold p hour refuse', 'keep']);
+});
+
+it('each policy that was loaded is told, in their order, once Redis is there', async () => {
+  const end = new AbortController();
+  const loaded = [['a'], ['b', 'a'], []];
+  let isDown = true;
+  const sleep = async (): Promise<void> => {
+    isDown = loaded.length === 2;
+    if (loaded.length === 0) end.abort();
     return Promise.resolve();
   };
-  hold('p', '200', { ...WAITS, rule: 'old' });
-  await watch.check();
-  expect(done).toEqual(['keep', 'hold p hour refuse', 'keep']);
+  const tell = async (hash: string, about: string): Promise<void> => {
+    if (isDown) throw new Error('Redis is down');
+    await does(`${hash} ${about}`);
+  };
+  const policy = { file: '/etc/payouts/policy.yaml', takeLoaded: () => loaded.shift() ?? [] };
+  const runtime = { clock: { now: () => 0, wallNow: () => 0, sleep }, logger: silentLogger };
+  await publishLoaded(policy, 'host:7', tell, runtime, end.signal);
+  expect(done).toEqual(['a', 'b', 'a'].map((hash) => `${hash} policy.yaml, by host:7`));
 });

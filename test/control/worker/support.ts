@@ -35,6 +35,9 @@ export function policyOf(...rules: readonly object[]): Policy {
   return parsePolicy({ version: '1', platformId: String(PLATFORM_ID), default: 'send', rules });
 }
 
+/** At most 100 of currency 6 an hour. */
+export const HOURLY = { name: 'hour', when: { paymentId: ['6'] }, cap: { amount: '100', within: '1h' }, over: 'wait' };
+
 /** A policy as the worker has it, which a test can exchange. */
 export class TestPolicy {
   readonly longestWindowMs = 86_400_000;
@@ -89,17 +92,8 @@ export class PolicyRig {
   payout(payoutId: string, amount: string, given: Partial<Payout> = {}): Payout {
     const at = new Date(this.clock.wallNow()).toISOString();
     return {
-      ...{
-        payoutId,
-        paymentId: 6,
-        amount,
-        addressTo: `wallet-${payoutId}`,
-        state: 'queued',
-        attempt: 0,
-        requeueCount: 0,
-      },
-      ...{ createdAt: at, updatedAt: at, history: [] },
-      ...given,
+      ...{ payoutId, paymentId: 6, amount, addressTo: `wallet-${payoutId}`, state: 'queued', attempt: 0 },
+      ...{ requeueCount: 0, createdAt: at, updatedAt: at, history: [], ...given },
     };
   }
 

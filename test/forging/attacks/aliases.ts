@@ -3,7 +3,6 @@ import { bech32 } from '@scure/base';
 /** Payouts that a producer's key signs, to get around a list or a cap by another spelling, or another tag, of an address. */
 export interface AliasAttack {
   readonly name: string;
-  readonly paymentId: number;
   readonly addressTo: string;
   /** The rule that holds it: a list that denies the wallet, one that does not have it, the wallet's own cap, a new address, one that cannot be read. */
   readonly rule: 'denied' | 'default' | 'per-address' | 'cool-down' | 'unparsed';
@@ -28,66 +27,54 @@ export const OSMO = bech32.encode('osmo', bech32.toWords(Buffer.alloc(20, 7)));
 /** Which currency each rule is about. */
 export const ALIAS_CURRENCIES = { denied: 6, default: 7, 'per-address': 8, 'cool-down': 9, unparsed: 10 } as const;
 
-const about =
-  (rule: AliasAttack['rule']) =>
-  ([name, addressTo]: readonly [name: string, addressTo: string]): AliasAttack => ({
-    name,
-    addressTo,
-    rule,
-    paymentId: ALIAS_CURRENCIES[rule],
-  });
+const TON_PLUS = TON.bounceable.replace('-', '+');
+const CASH_CAPS = CASH.toUpperCase();
 
-export const ALIASES: readonly AliasAttack[] = [
-  ...(
-    [
-      ['a denied TON wallet in its bounceable form', TON.bounceable],
-      ['in the other alphabet of base64', TON.bounceable.replace('-', '+')],
-      ['in its other form, with a tag', `${TON.other}:7`],
-      ['a denied CashAddr with its prefix', `bitcoincash:${CASH}`],
-      ['in capitals', CASH.toUpperCase()],
-      ['as it takes tokens', 'bitcoincash:zpm2qsznhks23z7629mms6s4cwef74vcwvrqekrq9w'],
-      ['a denied bech32 address in capitals', OSMO.toUpperCase()],
-      ['with a tag that it cannot have', `${OSMO}:7`],
-      ['a denied 0x address in its checksum’s case', EVM],
-      ['in capitals, with a tag', `0X${EVM.slice(2).toUpperCase()}:7`],
-      ['a denied XRP account with a tag', `${XRP}:7`],
-      ['as an X-address', X_ADDRESSES[0]],
-      ['as an X-address with a tag', X_ADDRESSES[1]],
-    ] as const
-  ).map(about('denied')),
-  ...(
-    [
-      ['another tag of an allowed exchange', 'rExchange:66666'],
-      ['an allowed exchange without a tag', 'rExchange'],
-      ['an allowed tag with a zero before it, where nobody knows that it is a number', 'rExchange:012345'],
-      ['another CashAddr than the allowed one, with its prefix', CASH_2],
-      ['the prefix of the allowed CashAddr alone', 'bitcoincash'],
-      ['another tag of an allowed XRP account', `${XRP}:2`],
-      ['an allowed XRP account without a tag, as an X-address', X_ADDRESSES[0]],
-      ['an allowed TON wallet with a tag', `${TON.other}:7`],
-      ['an allowed bech32 address with a tag', `${OSMO}:7`],
-    ] as const
-  ).map(about('default')),
-  ...(
-    [
-      ['a TON wallet that has used up its cap, in its other form', TON.other],
-      ['with a tag', `${TON.bounceable}:7`],
-      ['in the other alphabet of base64', TON.other.replace('-', '+')],
-    ] as const
-  ).map(about('per-address')),
-  ...(
-    [
-      ['another tag of an exchange that was seen long ago', 'rExchange:66666'],
-      ['another CashAddr than the one that was seen', CASH_2],
-      ['another XRP tag than the one that was seen', `${XRP}:2`],
-    ] as const
-  ).map(about('cool-down')),
-  ...(
-    [
-      ['a wrong checksum', CASH_2.replace('qr95', 'qr96')],
-      ['mixed case', `bitcoincash:${CASH.toUpperCase()}`],
-      ['a tag behind a 0x address', `${EVM}:7`],
-      ['a scheme before it', `ethereum:${EVM}`],
-    ] as const
-  ).map(about('unparsed')),
-];
+const ROWS: Readonly<Record<AliasAttack['rule'], readonly (readonly [name: string, addressTo: string])[]>> = {
+  denied: [
+    ['a denied TON wallet in its bounceable form', TON.bounceable],
+    ['in the other alphabet of base64', TON_PLUS],
+    ['in its other form, with a tag', `${TON.other}:7`],
+    ['a denied CashAddr with its prefix', `bitcoincash:${CASH}`],
+    ['in capitals', CASH_CAPS],
+    ['as it takes tokens', 'bitcoincash:zpm2qsznhks23z7629mms6s4cwef74vcwvrqekrq9w'],
+    ['a denied bech32 address in capitals', OSMO.toUpperCase()],
+    ['with a tag that it cannot have', `${OSMO}:7`],
+    ['a denied 0x address in its checksum’s case', EVM],
+    ['in capitals, with a tag', `0X${EVM.slice(2).toUpperCase()}:7`],
+    ['a denied XRP account with a tag', `${XRP}:7`],
+    ['as an X-address', X_ADDRESSES[0]],
+    ['as an X-address with a tag', X_ADDRESSES[1]],
+  ],
+  default: [
+    ['another tag of an allowed exchange', 'rExchange:66666'],
+    ['an allowed exchange without a tag', 'rExchange'],
+    ['an allowed tag with a zero before it, where nobody knows that it is a number', 'rExchange:012345'],
+    ['another CashAddr than the allowed one, with its prefix', CASH_2],
+    ['the prefix of the allowed CashAddr alone', 'bitcoincash'],
+    ['another tag of an allowed XRP account', `${XRP}:2`],
+    ['an allowed XRP account without a tag, as an X-address', X_ADDRESSES[0]],
+    ['an allowed TON wallet with a tag', `${TON.other}:7`],
+    ['an allowed bech32 address with a tag', `${OSMO}:7`],
+  ],
+  'per-address': [
+    ['a TON wallet that has used up its cap, in its other form', TON.other],
+    ['with a tag', `${TON.bounceable}:7`],
+    ['in the other alphabet of base64', TON.other.replace('-', '+')],
+  ],
+  'cool-down': [
+    ['another tag of an exchange that was seen long ago', 'rExchange:66666'],
+    ['another CashAddr than the one that was seen', CASH_2],
+    ['another XRP tag than the one that was seen', `${XRP}:2`],
+  ],
+  unparsed: [
+    ['a wrong checksum', CASH_2.replace('qr95', 'qr96')],
+    ['mixed case', `bitcoincash:${CASH_CAPS}`],
+    ['a tag behind a 0x address', `${EVM}:7`],
+    ['a scheme before it', `ethereum:${EVM}`],
+  ],
+};
+
+export const ALIASES: readonly AliasAttack[] = Object.entries(ROWS).flatMap(([rule, rows]) =>
+  rows.map(([name, addressTo]) => ({ name, addressTo, rule: rule as AliasAttack['rule'] })),
+);

@@ -1,44 +1,29 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
-import { signPayout, malleable, DAY_MS, type SignOptions } from '../support/signers.js';
-import type { Attack, Target } from '../support/attack.js';
-import type { Reason } from '../support/outcome.js';
+import { tampered, type Attack, type Reason, type Target } from '../support/attack.js';
+import { DAY_MS, malleable, signPayout, type SignOptions } from '../support/signers.js';
 
 /** Payouts that the attacker invents, copies, or signs with a key that may not. */
 
-const TAMPERED = { expect: 'held', isTampering: true } as const;
+type Fields = Readonly<Record<string, string>>;
 
-/** A payout of the attacker's own, to his own address. */
-function invention({ payoutId }: Target): { payoutId: string; paymentId: number; amount: string; addressTo: string } {
-  return {
-    payoutId: `${payoutId}-thief`,
-    paymentId: 6,
-    amount: '99',
-    addressTo: `wallet-thief${payoutId.toLowerCase()}`,
-  };
-}
-
-function textFields(invented: ReturnType<typeof invention>): Record<string, string> {
-  const { paymentId, amount, addressTo } = invented;
-  return { paymentId: String(paymentId), amount, addressTo };
+/** A payout of the attacker's own, to his own address, with some signature. @returns its id */
+async function invent(target: Target, options: SignOptions | 'unsigned', change: Fields = {}): Promise<string> {
+  const payoutId = `${target.payoutId}-thief`;
+  const invented = { payoutId, paymentId: 6, amount: '99', addressTo: `wallet-${payoutId.toLowerCase()}`, ...change };
+  const signature = options === 'unsigned' ? {} : target.account.signatureFields(invented, options);
+  const { amount, addressTo } = invented;
+  return target.account.invent(payoutId, { paymentId: '6', amount, addressTo, ...signature, ...change });
 }
 
 /** Signed with a key that the attacker has, or by itself valid and out of its time. */
 function signedWith(name: string, options: SignOptions, reason: Reason, isTampering = false): Attack {
-  return {
-    ...{ name, reason, isTampering, expect: 'held' },
-    attack: async (target) => {
-      const invented = invention(target);
-      const signature = target.account.signatureFields(invented, options);
-      await target.account.invent(invented.payoutId, { ...textFields(invented), ...signature });
-      return invented.payoutId;
-    },
-  };
+  return { name, expect: 'held', reason, isTampering, attack: async (target) => invent(target, options) };
 }
 
 /** The target's own signature, changed. */
 function resigned(name: string, change: (signature: string, target: Target) => string | Promise<string>): Attack {
   return {
-    ...{ name, reason: 'bad_signature', ...TAMPERED },
+    ...{ name, ...tampered('bad_signature') },
     attack: async (target) => {
       const { account, payoutId } = target;
       const { sig = '', sigRest = '' } = await account.record(payoutId);
@@ -48,61 +33,47 @@ function resigned(name: string, change: (signature: string, target: Target) => s
   };
 }
 
+/** A payout of the other account, which the attacker moves. */
+const elsewhere = ({ payoutId, input }: Target, name: string) => ({
+  ...{ ...input, payoutId: `${payoutId}-${name}`, addressTo: `${input.addressTo}${name}` },
+});
+
 export const FORGED: readonly Attack[] = [
   {
     ...{ name: 'payout invented without a signature', expect: 'held', reason: 'unsigned' },
+    attack: async (target) => invent(target, 'unsigned'),
+  },
+  {
+    ...{ name: 'payout invented with a signature of random bytes', ...tampered('bad_signature') },
+    attack: async (target) => invent(target, {}, { sig: 'A'.repeat(64) }),
+  },
+  {
+    ...{ name: 'payout copied under a new id', ...tampered('bad_signature') },
+    attack: async ({ account, payoutId }) => account.invent(`${payoutId}-copy`, await account.record(payoutId)),
+  },
+  {
+    ...{ name: 'whole record copied from another account', ...tampered('bad_signature') },
     attack: async (target) => {
-      const invented = invention(target);
-      await target.account.invent(invented.payoutId, textFields(invented));
-      return invented.payoutId;
+      const theirs = elsewhere(target, 'else');
+      await target.other.enqueue(theirs);
+      return target.account.invent(theirs.payoutId, await target.other.record(theirs.payoutId));
     },
   },
   {
-    ...{ name: 'payout invented with a signature of random bytes', reason: 'bad_signature', ...TAMPERED },
+    ...{ name: 'record renamed to a key of another account', ...tampered('bad_signature') },
     attack: async (target) => {
-      const invented = invention(target);
-      const signature = target.account.signatureFields(invented);
-      await target.account.invent(invented.payoutId, { ...textFields(invented), ...signature, sig: 'A'.repeat(64) });
-      return invented.payoutId;
+      const { account, other } = target;
+      const moved = elsewhere(target, 'moved');
+      await other.enqueueAs(moved);
+      await account.redis.rename(other.keys.payout(moved.payoutId), account.keys.payout(moved.payoutId));
+      return account.revive(moved.payoutId);
     },
   },
   {
-    ...{ name: 'payout copied under a new id', reason: 'bad_signature', ...TAMPERED },
-    attack: async ({ account, payoutId }) => {
-      const copy = `${payoutId}-copy`;
-      await account.invent(copy, await account.record(payoutId));
-      return copy;
-    },
+    ...{ name: "amount below zero, signed with a producer's key", ...tampered('fields') },
+    attack: async (target) => invent(target, {}, { amount: '-5' }),
   },
-  {
-    ...{ name: 'whole record copied from another account', reason: 'bad_signature', ...TAMPERED },
-    attack: async ({ account, other, payoutId, input }) => {
-      const elsewhere = `${payoutId}-else`;
-      await other.enqueue({ ...input, payoutId: elsewhere, addressTo: `${input.addressTo}else` });
-      await account.invent(elsewhere, await other.record(elsewhere));
-      return elsewhere;
-    },
-  },
-  {
-    ...{ name: 'record renamed to a key of another account', reason: 'bad_signature', ...TAMPERED },
-    attack: async ({ account, other, payoutId, input }) => {
-      const moved = `${payoutId}-moved`;
-      await other.enqueueAs({ ...input, payoutId: moved, addressTo: `${input.addressTo}moved` });
-      await account.redis.rename(other.keys.payout(moved), account.keys.payout(moved));
-      await account.revive(moved);
-      return moved;
-    },
-  },
-  {
-    ...{ name: "amount below zero, signed with a producer's key", reason: 'fields', ...TAMPERED },
-    attack: async (target) => {
-      const invented = { ...invention(target), amount: '-5' };
-      const signature = target.account.signatureFields(invented);
-      await target.account.invent(invented.payoutId, { ...textFields(invented), ...signature });
-      return invented.payoutId;
-    },
-  },
-  signedWith('signed by a revoked key', { key: 'stolen' }, 'revoked_key', false),
+  signedWith('signed by a revoked key', { key: 'stolen' }, 'revoked_key'),
   signedWith('signed by a key whose time is over', { key: 'former' }, 'key_not_valid'),
   signedWith('signed by a key whose time has not begun', { key: 'future' }, 'key_not_valid'),
   signedWith("signed by an approver's key", { key: 'ann' }, 'wrong_role', true),
@@ -128,24 +99,19 @@ export const FORGED: readonly Attack[] = [
   signedWith('signed for another environment, of the same keys and account', { audience: 'staging' }, 'wrong_audience'),
   signedWith('signed by an earlier version, for no environment', { audience: undefined }, 'no_audience'),
   {
-    ...{ name: 'signed for another environment, and this one named beside it', reason: 'bad_signature', ...TAMPERED },
-    attack: async (target) => {
-      const invented = invention(target);
-      const signature = target.account.signatureFields(invented, { audience: 'staging' });
-      await target.account.invent(invented.payoutId, { ...textFields(invented), ...signature, aud: TEST_AUDIENCE });
-      return invented.payoutId;
-    },
+    ...{ name: 'signed for another environment, and this one named beside it', ...tampered('bad_signature') },
+    attack: async (target) => invent(target, { audience: 'staging' }, { aud: TEST_AUDIENCE }),
   },
   {
     ...{ name: 'whole record copied from another environment', reason: 'wrong_audience', expect: 'held' },
-    attack: async ({ account, other, payoutId, input }) => {
-      const elsewhere = `${payoutId}-staging`;
-      const theirs = { ...input, payoutId: elsewhere, addressTo: `${input.addressTo}staging` };
+    attack: async (target) => {
+      const { account, other } = target;
+      const theirs = elsewhere(target, 'staging');
       // Staging's account has the same number.
       await other.enqueueAs(theirs, { platformId: account.platformId, audience: 'staging' });
-      await account.invent(elsewhere, await other.record(elsewhere));
-      await other.redis.del(other.keys.payout(elsewhere));
-      return elsewhere;
+      await account.invent(theirs.payoutId, await other.record(theirs.payoutId));
+      await other.redis.del(other.keys.payout(theirs.payoutId));
+      return theirs.payoutId;
     },
   },
   signedWith('signed for another account', { platformId: 1 }, 'bad_signature', true),
@@ -156,44 +122,35 @@ export const FORGED: readonly Attack[] = [
   ),
   resigned('signature with S + L', malleable),
   resigned('last character of the signature with spare bits', (signature) => {
-    const last = signature.at(-1) ?? '';
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    return signature.slice(0, -1) + (alphabet[(alphabet.indexOf(last) + 1) % 64] ?? '');
+    return signature.slice(0, -1) + (alphabet[(alphabet.indexOf(signature.at(-1) ?? '') + 1) % 64] ?? '');
   }),
   resigned("an operator's act as signature", async (_, { account, payoutId }) => {
     const { signature } = JSON.parse(await account.resendAct(payoutId)) as { signature: string };
     return signature;
   }),
   resigned('the signature of another payout of the same producer', (_, { account, payoutId, input }) => {
-    const fields = {
-      payoutId: `${payoutId}-x`,
-      paymentId: input.paymentId,
-      amount: input.amount,
-      addressTo: input.addressTo,
-    };
-    return signPayout(account.platformId, fields).signature;
+    const { paymentId, amount, addressTo } = input;
+    return signPayout(account.platformId, { payoutId: `${payoutId}-x`, paymentId, amount, addressTo }).signature;
   }),
   {
-    ...{ name: 'record deleted and put in again with another amount', reason: 'bad_signature', ...TAMPERED },
-    attack: async ({ account, payoutId }) => {
-      const record = await account.record(payoutId);
-      await account.invent(payoutId, { ...record, amount: '125' });
-    },
+    ...{ name: 'record deleted and put in again with another amount', ...tampered('bad_signature') },
+    attack: async ({ account, payoutId }) =>
+      account.invent(payoutId, { ...(await account.record(payoutId)), amount: '125' }),
   },
 ];
 
 /** Two payouts of one producer whose signatures change places. */
 export const SWAPPED: Attack = {
-  ...{ name: 'signatures of two payouts swapped', reason: 'bad_signature', ...TAMPERED },
-  attack: async ({ account, payoutId, input }) => {
-    const second = `${payoutId}-2`;
-    await account.enqueueAs({ ...input, payoutId: second, addressTo: `${input.addressTo}2` });
-    const [a, b] = [await account.record(payoutId), await account.record(second)];
-    const parts = ({ sig = '', sigRest = '', iat = '', exp = '' }: Record<string, string>): Record<string, string> => ({
-      ...{ sig, sigRest, iat, exp },
-    });
+  ...{ name: 'signatures of two payouts swapped', ...tampered('bad_signature') },
+  attack: async (target) => {
+    const { account, payoutId } = target;
+    const second = elsewhere(target, '2');
+    await account.enqueueAs(second);
+    const [a, b] = [await account.record(payoutId), await account.record(second.payoutId)];
+    const parts = ({ sig = '', sigRest = '', iat = '', exp = '' }: Fields): Fields => ({ sig, sigRest, iat, exp });
     await account.set(payoutId, parts(b));
-    await account.set(second, parts(a));
-    return second;
+    await account.set(second.payoutId, parts(a));
+    return second.payoutId;
   },
 };

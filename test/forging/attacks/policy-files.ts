@@ -4,38 +4,28 @@ import { dirname, join } from 'node:path';
 /** An attack on the policy's file, by another user of the worker's host or by a mistake there. */
 export interface PolicyFileAttack {
   readonly name: string;
-  /** @param files - the policy in use, its list, and a text of the same account that lets everything pass */
   readonly attack: (files: PolicyFiles) => Promise<void>;
   /** Part of what the worker says. */
   readonly words: RegExp;
 }
 
-export interface PolicyFiles {
-  readonly policyFile: string;
-  readonly listFile: string;
-  readonly lenient: string;
-}
+/** The policy in use, its list, and a text of the same account that lets everything pass. */
+export type PolicyFiles = Readonly<Record<'policyFile' | 'listFile' | 'lenient', string>>;
 
-const OTHERS_CAN_WRITE = /is not trusted: others than its owner can write/;
+const words = /is not trusted: others than its owner can write/;
+
+/** A lenient policy, as a file that others can write. */
+const openTo =
+  (mode: number) =>
+  async ({ policyFile, lenient }: PolicyFiles): Promise<void> => {
+    await writeFile(policyFile, lenient);
+    await chmod(policyFile, mode);
+  };
 
 /** After each, the worker reads its policy again; the former one counts, and a worker that starts refuses to. */
 export const POLICY_FILE_ATTACKS: readonly PolicyFileAttack[] = [
-  {
-    name: 'one that others can write',
-    attack: async ({ policyFile, lenient }) => {
-      await writeFile(policyFile, lenient);
-      await chmod(policyFile, 0o666);
-    },
-    words: OTHERS_CAN_WRITE,
-  },
-  {
-    name: 'one that the group can write',
-    attack: async ({ policyFile, lenient }) => {
-      await writeFile(policyFile, lenient);
-      await chmod(policyFile, 0o620);
-    },
-    words: OTHERS_CAN_WRITE,
-  },
+  { name: 'one that others can write', attack: openTo(0o666), words },
+  { name: 'one that the group can write', attack: openTo(0o620), words },
   {
     name: 'another in its place, in a folder that others can write',
     attack: async ({ policyFile, lenient }) => {
@@ -43,7 +33,7 @@ export const POLICY_FILE_ATTACKS: readonly PolicyFileAttack[] = [
       await rename(`${policyFile}.new`, policyFile);
       await chmod(dirname(policyFile), 0o777);
     },
-    words: OTHERS_CAN_WRITE,
+    words,
   },
   {
     name: 'a link to one in a folder that others can write',
@@ -55,7 +45,7 @@ export const POLICY_FILE_ATTACKS: readonly PolicyFileAttack[] = [
       await rm(policyFile);
       await symlink(join(folder, 'policy.yaml'), policyFile);
     },
-    words: OTHERS_CAN_WRITE,
+    words,
   },
   {
     name: 'its list of addresses, emptied where others can write it',
@@ -63,7 +53,7 @@ export const POLICY_FILE_ATTACKS: readonly PolicyFileAttack[] = [
       await writeFile(listFile, '');
       await chmod(listFile, 0o666);
     },
-    words: OTHERS_CAN_WRITE,
+    words,
   },
   {
     name: 'the policy of another account',

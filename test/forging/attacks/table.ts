@@ -1,13 +1,10 @@
+import { JOBS, LEDGERS, PAUSES } from './accounts.js';
 import { ALIASES } from './aliases.js';
 import { ALTERED, NOT_SIGNED } from './altered.js';
-import { APPROVALS, REJECTIONS } from './approvals.js';
+import { APPROVALS, POSTED, REJECTIONS } from './approvals.js';
 import { FORGED, SWAPPED } from './forged.js';
-import { JOBS } from './jobs.js';
-import { LEDGERS } from './ledger-keys.js';
 import { MIDDLE } from './middle.js';
-import { PAUSES } from './pauses.js';
 import { POLICY_FILE_ATTACKS } from './policy-files.js';
-import { POSTED } from './posted.js';
 import { RESTARTS } from './restarts.js';
 import { REVIVED, STOPPING } from './revived.js';
 import { THROUGH_DOOR } from './through-door.js';
@@ -22,7 +19,7 @@ export const ATTACK_TABLE: readonly (readonly [what: string, count: number])[] =
   ['keys of the account', LEDGERS.length],
   ['jobs and sends on their way', JOBS.length],
   ['between two runs of the worker', RESTARTS.length],
-  // test/forging/forgotten.slow.test.ts has one.
+  // test/forging/restarts.slow.test.ts has one.
   ['what the journal has forgotten', 1],
   ['replies of Redis altered on their way', MIDDLE.length],
   ['approvals', APPROVALS.length],

@@ -1,18 +1,21 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../../src/base/clock.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { payoutInputSchema, type NewPayout, type Payout, type PayoutInput } from '../../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
-import { silentLogger } from '../../../src/base/logger.js';
-import { connectRedis, closeRedis, type RedisClient } from '../../../src/base/redis.js';
 import { signAct, signPayout, type KeyName, type SignOptions } from './signers.js';
 
 /** What a producer signed, as the judge compares payments with it. */
 export type SignedPayment = Pick<NewPayout, 'payoutId' | 'paymentId' | 'amount' | 'addressTo'>;
+type Fields = Readonly<Record<string, string>>;
+/** Every key of an account as it was, for an attacker who puts it back. */
+export type KeyCopy = ReadonlyMap<string, Buffer>;
 
 /** One account: what an honest producer and an honest operator do, and what an attacker does with raw keys. */
 export class ForgedAccount {
@@ -43,19 +46,27 @@ export class ForgedAccount {
     this.signed.push({ payoutId, paymentId, amount, addressTo });
   }
 
+  /** As {@link enqueue}, to a wallet that the payout is named after. @returns its address */
+  async order(payoutId: string, amount = '3'): Promise<string> {
+    const addressTo = `wallet-${payoutId}${this.platformId}`;
+    await this.enqueue({ payoutId, paymentId: 6, amount, addressTo });
+    return addressTo;
+  }
+
   /** As {@link enqueue} for what no worker may send: its signature does not count. */
-  async enqueueAs(input: PayoutInput, options: SignOptions | 'unsigned' = {}): Promise<void> {
+  async enqueueAs(input: PayoutInput, options: SignOptions = {}): Promise<void> {
     const valid = payoutInputSchema.parse(input);
-    if (options === 'unsigned') {
-      await this.ledger.enqueue([valid]);
-      return;
-    }
     const metadata = valid.metadata === undefined ? {} : { metadata: JSON.stringify(valid.metadata) };
     await this.ledger.enqueue([{ ...valid, signed: signPayout(this.platformId, valid, { ...metadata, ...options }) }]);
   }
 
   async payout(payoutId: string): Promise<Payout> {
     return this.ledger.require(payoutId);
+  }
+
+  async isIn(state: Payout['state'], ...payoutIds: readonly string[]): Promise<boolean> {
+    const payouts = await Promise.all(payoutIds.map(async (payoutId) => this.payout(payoutId)));
+    return payouts.every((payout) => payout.state === state);
   }
 
   /** The hash of what the producer signed. */
@@ -76,7 +87,7 @@ export class ForgedAccount {
     return this.redis.hgetall(this.keys.payout(payoutId));
   }
 
-  async set(payoutId: string, fields: Readonly<Record<string, string>>): Promise<void> {
+  async set(payoutId: string, fields: Fields): Promise<void> {
     await this.redis.hset(this.keys.payout(payoutId), fields);
   }
 
@@ -84,26 +95,26 @@ export class ForgedAccount {
     await this.redis.hdel(this.keys.payout(payoutId), ...fields);
   }
 
-  /** Puts a record where none is, queued, with its job. */
-  async invent(payoutId: string, record: Readonly<Record<string, string>>): Promise<void> {
-    await this.redis.del(this.keys.payout(payoutId));
-    await this.revive(payoutId, { attempt: '0', n: '1', h0: `${Date.now()}\tqueued`, ...record });
+  /** Has the worker look at a payout that is held. */
+  async recheck(payoutId: string): Promise<void> {
+    await this.redis.sadd(this.keys.recheck, payoutId);
   }
 
-  /** Sets a payout back to `queued`, whatever it was, and rings for it. */
-  async revive(payoutId: string, change: Readonly<Record<string, string>> = {}): Promise<void> {
+  /** Puts a record where none is, queued, with its job. @returns its id */
+  async invent(payoutId: string, record: Fields): Promise<string> {
+    await this.redis.del(this.keys.payout(payoutId));
+    return this.revive(payoutId, { attempt: '0', n: '1', h0: `${Date.now()}\tqueued`, ...record });
+  }
+
+  /** Sets a payout back to `queued`, whatever it was, and rings for it. @returns its id */
+  async revive(payoutId: string, change: Fields = {}): Promise<string> {
     const { redis, keys } = this;
     await redis.hdel(keys.payout(payoutId), 'held', 'pending');
     await redis.hset(keys.payout(payoutId), { ...change, state: 'queued' });
-    await this.index(payoutId);
-    await this.ring(payoutId);
-  }
-
-  /** Makes the indexes say that the payout is queued. */
-  async index(payoutId: string): Promise<void> {
-    const { redis, keys } = this;
     for (const state of PAYOUT_STATES) await redis.zrem(keys.state(state), payoutId);
     await redis.zadd(keys.state('queued'), await redis.hincrby(keys.ledger, 'seq', 1), payoutId);
+    await this.ring(payoutId);
+    return payoutId;
   }
 
   /** Adds a job that no producer added. */
@@ -129,6 +140,21 @@ export class ForgedAccount {
       const at = (name: string): string => pairs[pairs.indexOf(name) + 1] ?? '';
       return at('type') === 'tampering' ? [{ payoutId: at('payoutId'), reason: at('reason') }] : [];
     });
+  }
+
+  async copyKeys(): Promise<KeyCopy> {
+    const copy = new Map<string, Buffer>();
+    for (const name of await this.redis.keys(`${this.keys.prefix}:*`)) {
+      // BullMQ's limiter expires: a key that was listed may be gone.
+      const value = (await this.redis.dumpBuffer(name)) as Buffer | null;
+      if (value !== null) copy.set(name, value);
+    }
+    return copy;
+  }
+
+  /** Puts keys back, those whose name matches. */
+  async restore(copy: KeyCopy, names = /./): Promise<void> {
+    for (const [name, value] of copy) if (names.test(name)) await this.redis.restore(name, 0, value, 'REPLACE');
   }
 
   async close(): Promise<void> {

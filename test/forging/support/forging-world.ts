@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { PartialAccountSettings } from '../../../src/base/settings.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
@@ -18,17 +19,9 @@ const FIRST_PLATFORM = 7_000;
 
 /** The fastest that the settings allow, and a breaker that is in no test's way. */
 const QUICK: PartialAccountSettings = {
-  audience: TEST_AUDIENCE,
-  intervalMs: 1_010,
-  leaseMs: 1_000,
-  quarantineMs: 0,
-  inFlightMaxMs: 0,
-  pollMinMs: 200,
-  pollMaxMs: 1_000,
-  maxRejectionsInARow: 1_000,
-  maxUnknownsInARow: 1_000,
-  balanceEveryMs: 0,
-  currenciesEveryMs: 0,
+  ...{ audience: TEST_AUDIENCE, intervalMs: 1_010, leaseMs: 1_000, quarantineMs: 0, inFlightMaxMs: 0 },
+  ...{ pollMinMs: 200, pollMaxMs: 1_000, maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 },
+  ...{ balanceEveryMs: 0, currenciesEveryMs: 0 },
 };
 
 /** What a worker said of a signature: reason, and whether it was tampering. */
@@ -40,20 +33,31 @@ export interface Refusal {
 
 /** A Redis of its own, a gateway that keeps the book, and workers with a keyring. */
 export class ForgingWorld {
-  readonly redis: LocalRedis;
-  readonly sandbox: Sandbox;
-  readonly accounts: readonly ForgedAccount[];
-  readonly attacker: Redis;
-  readonly dir: string;
   readonly refusals: Refusal[] = [];
+  readonly redis!: LocalRedis;
+  readonly sandbox!: Sandbox;
+  readonly accounts!: readonly ForgedAccount[];
+  readonly attacker!: Redis;
+  readonly dir!: string;
   readonly #workers: PayoutWorker[] = [];
 
   private constructor(parts: Pick<ForgingWorld, 'redis' | 'sandbox' | 'accounts' | 'attacker' | 'dir'>) {
-    this.redis = parts.redis;
-    this.sandbox = parts.sandbox;
-    this.accounts = parts.accounts;
-    this.attacker = parts.attacker;
-    this.dir = parts.dir;
+    Object.assign(this, parts);
+  }
+
+  /** Opens one before the tests of a file, and closes it after them. */
+  static use(count: number, options: Partial<SandboxOptions> = {}): { readonly world: ForgingWorld } {
+    let world: ForgingWorld | undefined;
+    beforeAll(async () => {
+      world = await ForgingWorld.open(count, options);
+    }, 60_000);
+    afterAll(async () => world?.close());
+    return {
+      get world() {
+        if (world === undefined) throw new Error('It opens before the tests');
+        return world;
+      },
+    };
   }
 
   static async open(count: number, options: Partial<SandboxOptions> = {}): Promise<ForgingWorld> {
@@ -72,6 +76,10 @@ export class ForgingWorld {
       await (await FileSendJournal.open({ dir: join(dir, 'journal'), platformId })).close();
     const accounts = platforms.map((platformId) => new ForgedAccount(platformId, redis.url, attacker));
     return new ForgingWorld({ redis, sandbox, accounts, attacker, dir });
+  }
+
+  get keysFile(): string {
+    return join(this.dir, 'keys.json');
   }
 
   get journalDir(): string {
@@ -93,13 +101,10 @@ export class ForgingWorld {
     const worker = await createPayoutWorker({
       redisUrl: this.redis.url,
       journalDir: this.journalDir,
-      keysFile: join(this.dir, 'keys.json'),
+      keysFile: this.keysFile,
       accounts: accounts.map(({ platformId }) => ({
-        ...QUICK,
-        ...settings,
-        platformId,
-        baseUrl: this.sandbox.url,
-        secretKey: SECRET_KEY,
+        ...{ ...QUICK, ...settings },
+        ...{ platformId, baseUrl: this.sandbox.url, secretKey: SECRET_KEY },
       })),
       observe: (platformId) => ({
         ...noObserver,

@@ -9,41 +9,24 @@ import { keyEntry, TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/s
 const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Keys that a worker's keyring knows, and one that it does not. Each is another. */
-const PRIVATE_KEYS = {
-  shop: testKey(1),
-  'shop-2': testKey(2),
-  olga: testKey(3),
-  ann: testKey(4),
-  wanda: testKey(5),
-  stolen: testKey(6),
-  former: testKey(7),
-  future: testKey(8),
-  foreign: testKey(9),
-  bob: testKey(10),
-  'ann-2': testKey(11),
-  gone: testKey(12),
-} as const satisfies Record<string, KeyObject>;
-export type KeyName = keyof typeof PRIVATE_KEYS;
+/** The numbers of the suite's keys. */
+const KEYS = {
+  ...{ shop: 1, 'shop-2': 2, olga: 3, ann: 4, wanda: 5, stolen: 6 },
+  ...{ former: 7, future: 8, foreign: 9, bob: 10, 'ann-2': 11, gone: 12 },
+};
+export type KeyName = keyof typeof KEYS;
+const keyOf = (name: KeyName): KeyObject => testKey(KEYS[name]);
 
 /** The keyring of every worker of the suite: `foreign` is not in it. */
 export function keyringEntries(now: number): readonly KeyEntry[] {
   const at = (days: number): string => new Date(now + days * DAY_MS).toISOString();
-  const entry = (name: KeyName, change: Partial<KeyEntry> = {}): KeyEntry =>
-    keyEntry(PRIVATE_KEYS[name], { name, person: name, ...change });
-  return [
-    entry('shop'),
-    entry('shop-2'),
-    entry('olga', { role: 'operator' }),
-    entry('ann', { role: 'approver' }),
-    entry('ann-2', { role: 'approver', person: 'ann' }),
-    entry('bob', { role: 'approver' }),
-    entry('gone', { role: 'approver', revoked: true }),
-    entry('wanda', { role: 'worker' }),
-    entry('stolen', { revoked: true }),
-    entry('former', { notAfter: at(-1) }),
-    entry('future', { notBefore: at(1) }),
-  ];
+  const changes: Readonly<Record<string, Partial<KeyEntry>>> = {
+    ...{ stolen: { revoked: true }, former: { notAfter: at(-1) }, future: { notBefore: at(1) } },
+    ...{ ann: { role: 'approver' }, 'ann-2': { role: 'approver', person: 'ann' }, bob: { role: 'approver' } },
+    ...{ gone: { role: 'approver', revoked: true }, olga: { role: 'operator' }, wanda: { role: 'worker' } },
+  };
+  const names = Object.keys(KEYS).filter((name) => name !== 'foreign') as KeyName[];
+  return names.map((name) => keyEntry(keyOf(name), { name, person: name, ...changes[name] }));
 }
 
 /** How a signature differs from what an honest producer makes. */
@@ -73,7 +56,7 @@ export function signPayout(platformId: number, fields: SignedFields, options: Si
   const signed = { ...times, audience, metadata, requestedBy };
   const text = formatIntent(intentOf(options.platformId ?? platformId, fields, signed));
   const person = requestedBy === undefined ? {} : { requestedBy };
-  return { key: options.as ?? key, signature: signText(text, PRIVATE_KEYS[key]), ...times, ...person, audience };
+  return { key: options.as ?? key, signature: signText(text, keyOf(key)), ...times, ...person, audience };
 }
 
 /** An act as an operator signs it, serialized; `change` alters it before, `key` signs instead. */
@@ -83,17 +66,10 @@ export function signAct(
 ): string {
   const now = Date.now();
   const act: Act = {
-    audience: TEST_AUDIENCE,
-    payoutId: '',
-    intent: '',
-    attempt: undefined,
-    reason: 'looked at it',
-    by: key,
-    at: new Date(now).toISOString(),
-    expiresAt: new Date(now + MINUTE_MS * 60).toISOString(),
-    ...change,
+    ...{ audience: TEST_AUDIENCE, payoutId: '', intent: '', attempt: undefined, reason: 'looked at it', by: key },
+    ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + MINUTE_MS * 60).toISOString(), ...change },
   };
-  return serializeAct({ ...act, signature: signText(formatAct(platformId, act), PRIVATE_KEYS[key]) });
+  return serializeAct({ ...act, signature: signText(formatAct(platformId, act), keyOf(key)) });
 }
 
 /** What an approver says, signed; `change` alters it before, `key` signs instead. */
@@ -108,7 +84,7 @@ export function signApproval(
     ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + MINUTE_MS * 60).toISOString() },
     ...change,
   };
-  return { ...approval, signature: signText(formatApproval(platformId, approval), PRIVATE_KEYS[key]) };
+  return { ...approval, signature: signText(formatApproval(platformId, approval), keyOf(key)) };
 }
 
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
