@@ -1,16 +1,17 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { ConflictError, InvalidInputError, NotFoundError } from '../../../src/base/errors.js';
-import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { addApproval, MAX_APPROVALS } from '../../../src/control/operator/store-approval.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { readEvents } from '../../../src/producer/events/payout-events.js';
 import { HOLD } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 
 let account: TestAccount;
-beforeEach(() => {
+beforeEach(async () => {
   account = openTestAccount();
+  await account.ledger.enqueue([aPayout('p')]);
 });
 afterEach(async () => account.close());
 
@@ -22,8 +23,9 @@ function approval(by: string, changes: Partial<SignedApproval> = {}): SignedAppr
 }
 
 const add = async (given: SignedApproval, reason?: string): Promise<void> => addApproval(account.ledger, given, reason);
-const approvals = async () => (await account.ledger.require('p')).approvals;
-const enqueue = async (payoutId = 'p'): Promise<unknown> => account.ledger.enqueue([aPayout(payoutId)]);
+const approvals = async (payoutId = 'p') => (await account.ledger.require(payoutId)).approvals;
+const cancel = async (payoutId = 'p'): Promise<unknown> =>
+  account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
 
 async function told(): Promise<object[]> {
   const events = await readEvents(account.connection, { sinceMs: 0 }, 100);
@@ -32,7 +34,6 @@ async function told(): Promise<object[]> {
 }
 
 it('keeps the approval of a payout that is queued or held, and has it judged again', async () => {
-  await enqueue();
   expect(await approvals()).toBeUndefined();
   await add(approval('ann'));
   await account.sender.holdPayout('p', 0, HOLD);
@@ -42,12 +43,12 @@ it('keeps the approval of a payout that is queued or held, and has it judged aga
 });
 
 it('tells of each in the events and in the activity', async () => {
-  await enqueue();
   await add(approval('ann'));
   await add(approval('bob', { decision: 'reject' }), 'wrong\naddress');
+  const event = { type: 'approval', payoutId: 'p', at: AT };
   expect(await told()).toEqual([
-    { type: 'approval', payoutId: 'p', decision: 'approve', at: AT, by: 'ann' },
-    { type: 'approval', payoutId: 'p', decision: 'reject', at: AT, by: 'bob', reason: 'wrong address' },
+    { ...event, decision: 'approve', by: 'ann' },
+    { ...event, decision: 'reject', by: 'bob', reason: 'wrong address' },
   ]);
   const { activities } = await readActivity(account.connection, 10);
   expect(activities).toEqual([
@@ -57,7 +58,6 @@ it('tells of each in the events and in the activity', async () => {
 });
 
 it('keeps one of each key, the last, and tells of the same one once', async () => {
-  await enqueue();
   await add(approval('ann'));
   await add(approval('ann'));
   expect(await told()).toHaveLength(1);
@@ -67,7 +67,6 @@ it('keeps one of each key, the last, and tells of the same one once', async () =
 });
 
 it('never lets an approval take the place of a rejection', async () => {
-  await enqueue();
   const rejection = approval('ann', { decision: 'reject' });
   await add(approval('ann'));
   await add(rejection);
@@ -79,17 +78,14 @@ it('never lets an approval take the place of a rejection', async () => {
 });
 
 it('refuses a payout in any other state, and one that is not there', async () => {
-  await expect(add(approval('ann'))).rejects.toThrow(NotFoundError);
-  await enqueue();
-  await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+  await expect(add(approval('ann', { payoutId: 'none' }))).rejects.toThrow(NotFoundError);
+  await cancel();
   await expect(add(approval('ann'))).rejects.toThrow(ConflictError);
   await expect(add(approval('ann'))).rejects.toThrow('Payout p is cancelled: only a payout that is queued or held');
-  expect(await approvals()).toBeUndefined();
-  expect(await told()).toEqual([]);
+  expect([await approvals(), await told()]).toEqual([undefined, []]);
 });
 
 it(`takes those of ${MAX_APPROVALS} keys, and a later one of each`, async () => {
-  await enqueue();
   for (let number = 1; number <= MAX_APPROVALS; number += 1) await add(approval(`key-${number}`));
   await expect(add(approval('one-more'))).rejects.toThrow(/^Payout p has approvals of 40 keys, which is the most/);
   const later = approval('key-7', { decision: 'reject' });
@@ -105,18 +101,14 @@ it.each<[string, Partial<SignedApproval>, RegExp]>([
   ['signature', { signature: 'x'.repeat(4_097) }, /^signature: /],
   ['size', { signature: '\u2028\n'.repeat(1_024).repeat(2) }, /^approval: must be at most 5120 bytes/],
 ])('refuses one whose %s breaks a rule', async (_, changes, message) => {
-  await enqueue();
   await expect(add(approval('ann', changes))).rejects.toThrow(InvalidInputError);
   await expect(add(approval('ann', changes))).rejects.toThrow(message);
 });
 
 it('leaves out what someone put in that is no approval, or another key', async () => {
-  await enqueue();
   await add(approval('ann'));
   await account.redis.hset(account.connection.keys.payout('p'), {
-    'approval:bob': JSON.stringify(approval('carol')),
-    'approval:dan': '{',
-    'approval:eve': '7',
+    ...{ 'approval:bob': JSON.stringify(approval('carol')), 'approval:dan': '{', 'approval:eve': '7' },
     'approval:fay': JSON.stringify({ ...approval('fay'), note: 'x' }),
   });
   expect(await approvals()).toEqual([approval('ann')]);
@@ -127,14 +119,18 @@ it('leaves out what someone put in that is no approval, or another key', async (
 
 it('keeps approvals with the payout, and drops them where it is signed again', async () => {
   const signature = { key: 'shop', signature: 's'.repeat(86), expiresAt: '2030-01-08T00:00:00.000Z' };
-  const signed = (issuedAt: string) => ({ ...aPayout('p'), signed: { ...signature, issuedAt } });
-  await account.ledger.enqueue([signed('2030-01-01T00:00:00.000Z')]);
-  await add(approval('ann', { decision: 'reject' }));
-  await account.ledger.enqueue([signed('2030-01-01T00:00:00.000Z')]);
-  expect(await approvals()).toHaveLength(1);
-  await account.ledger.enqueue([signed('2030-01-01T00:00:01.000Z')]);
-  expect(await approvals()).toBeUndefined();
-  await add(approval('ann'));
-  await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-  expect(await approvals()).toEqual([approval('ann')]);
+  const enqueue = async (second: number): Promise<unknown> =>
+    account.ledger.enqueue([
+      { ...aPayout('q'), signed: { ...signature, issuedAt: `2030-01-01T00:00:0${second}.000Z` } },
+    ]);
+  const ann = approval('ann', { payoutId: 'q' });
+  await enqueue(0);
+  await add({ ...ann, decision: 'reject' });
+  await enqueue(0);
+  expect(await approvals('q')).toHaveLength(1);
+  await enqueue(1);
+  expect(await approvals('q')).toBeUndefined();
+  await add(ann);
+  await cancel('q');
+  expect(await approvals('q')).toEqual([ann]);
 });

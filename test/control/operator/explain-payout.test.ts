@@ -1,29 +1,33 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { explainPayout, type Explanation, type WorkerReport } from '../../../src/control/operator/explain-payout.js';
-import { formatApproval } from '../../../src/control/approvals/approval.js';
-import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import type { LoadedPolicy } from '../../../src/control/policy/policy-file.js';
 import { parsePolicy } from '../../../src/control/policy/policy.js';
+import type { Approval, SignedApproval } from '../../../src/ledger/control-record.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../support/keys.js';
+import {
+  DAY_MS,
+  entryOf,
+  HOUR_MS,
+  intentHashOf,
+  iso,
+  NOW,
+  PLATFORM,
+  signApproval,
+  signIntent,
+} from '../support/signed.js';
 
-const NOW = Date.parse('2026-11-21T20:00:00.000Z');
-const PLATFORM = 4242;
+const KEYS = { alice: 2, bob: 3 };
 const KEYRING = keyringOf(
   keyEntry(testKey(1)),
-  keyEntry(testKey(2), { name: 'alice', role: 'approver', person: 'alice' }),
-  keyEntry(testKey(3), { name: 'bob', role: 'approver', person: 'bob' }),
-  keyEntry(testKey(4), { name: 'rita', role: 'approver', person: 'Rita' }),
+  ...[entryOf(2, 'alice', 'approver'), entryOf(3, 'bob', 'approver'), entryOf(4, 'rita', 'approver')],
 );
 const POLICY: LoadedPolicy = {
   policy: parsePolicy(
     parse(
-      `{ version: 1, platformId: ${PLATFORM}, default: send, groups: { finance: [alice, bob] }, approvals: { expireAfter: 24h },
-         usd: { pinned: { "6": "1" } }, rules: [
+      `{ version: 1, platformId: ${PLATFORM}, default: send, groups: { finance: [alice, bob] }, usd: { pinned: { "6": "1" } },
+         approvals: { expireAfter: 24h }, rules: [
          { name: two, cap: { usd: "5" }, over: { approve: { by: finance, quorum: 2 } } },
          { name: cool, when: { address: new }, over: { wait: 24h } },
          { name: wallet, when: { paymentId: ["7"] }, cap: { usd: "100", within: 24h, per: address }, over: wait },
@@ -34,31 +38,13 @@ const POLICY: LoadedPolicy = {
   ...{ hash: '', file: '', warnings: [], isListed: (_, key) => key === 'txyz-denied' },
 };
 const fields = { payoutId: 'p', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', requestedBy: 'Rita' };
-const signed = new IntentSigner({
-  key: { name: 'shop', privateKey: testKey(1) },
-  platformId: PLATFORM,
-  audience: TEST_AUDIENCE,
-  clock: { wallNow: () => NOW },
-}).sign(fields, {
-  requestedBy: 'Rita',
-});
-const intent = hashIntent(intentOf(PLATFORM, fields, signed));
-const iso = (ms: number): string => new Date(ms).toISOString();
+const signed = signIntent(fields, { requestedBy: 'Rita' });
+const intent = intentHashOf({ ...fields, signed });
 
-function approvalOf(by: 'alice' | 'bob', changes: Partial<Approval> = {}): SignedApproval {
-  const approval: Approval = {
-    ...{
-      audience: TEST_AUDIENCE,
-      payoutId: 'p',
-      intent,
-      decision: 'approve',
-      by,
-      at: iso(NOW),
-      expiresAt: iso(NOW + 3_600_000),
-    },
-    ...changes,
-  };
-  return { ...approval, signature: signText(formatApproval(PLATFORM, approval), testKey(by === 'alice' ? 2 : 3)) };
+function approvalOf(by: keyof typeof KEYS, changes: Partial<Approval> = {}): SignedApproval {
+  const times = { at: iso(NOW), expiresAt: iso(NOW + HOUR_MS) };
+  const approval: Approval = { audience: TEST_AUDIENCE, payoutId: 'p', intent, decision: 'approve', by, ...times };
+  return signApproval(KEYS[by], { ...approval, ...changes });
 }
 
 function explain(
@@ -67,43 +53,35 @@ function explain(
   told?: WorkerReport,
 ): Explanation {
   const history = { history: [], createdAt: iso(NOW), updatedAt: iso(NOW), attempt: 0, requeueCount: 0 };
-  return explainPayout(
-    { ...fields, ...history, state: 'held', signed, ...changes },
-    POLICY,
-    keyring === 'none' ? undefined : keyring,
-    NOW + 1,
-    told,
-  );
+  const payout: Payout = { ...fields, ...history, state: 'held', signed, ...changes };
+  return explainPayout(payout, POLICY, keyring === 'none' ? undefined : keyring, NOW + 1, told);
 }
 
 const verdictOf = ({ decision }: Explanation, name: string): object | undefined =>
   decision.all.find(({ rule }) => rule === name);
 
 describe('what a host that sends nothing says of a payout', () => {
-  it('counts the approvals that it carries, and says which do not count', () => {
-    const one = explain({ approvals: [approvalOf('alice')] });
-    expect(verdictOf(one, 'two')).toMatchObject({ kind: 'approve', missing: 1 });
-    expect([...one.approvals.approvedBy]).toEqual(['alice']);
-    const both = explain({ approvals: [approvalOf('alice'), approvalOf('bob')] });
-    expect(verdictOf(both, 'two')).toMatchObject({ kind: 'send' });
-    const stale = explain({ approvals: [approvalOf('bob', { intent: 'ab'.repeat(32) })] });
-    expect(stale.approvals.refused).toMatchObject([{ by: 'bob' }]);
-    const no = explain({ approvals: [approvalOf('alice'), approvalOf('bob', { decision: 'reject' })] });
-    expect(verdictOf(no, 'two')).toMatchObject({ kind: 'refuse', reason: 'bob rejected it' });
+  const both = [approvalOf('alice'), approvalOf('bob')];
+  it.each<[string, Partial<Payout>, object]>([
+    ['one approval', { approvals: [approvalOf('alice')] }, { kind: 'approve', missing: 1 }],
+    ['both', { approvals: both }, { kind: 'send' }],
+    ['a rejection', { approvals: [...both, approvalOf('bob', { decision: 'reject' })] }, { reason: 'bob rejected it' }],
+    ['approvals of what is not verified', { amount: '12.6', approvals: both }, { kind: 'approve', missing: 2 }],
+  ])('counts %s', (_, changes, verdict) => {
+    expect(verdictOf(explain(changes), 'two')).toMatchObject(verdict);
   });
 
-  it('counts no approval of what is not verified', () => {
-    const altered = explain({ amount: '12.6', approvals: [approvalOf('alice'), approvalOf('bob')] });
-    expect(altered.unverified).toMatch(/was altered/);
-    expect(verdictOf(altered, 'two')).toMatchObject({ kind: 'approve', missing: 2 });
+  it('says who approved, which approvals do not count, and what was altered', () => {
+    const approvals = [approvalOf('alice'), approvalOf('bob', { intent: 'ab'.repeat(32) })];
+    const { approvedBy, refused } = explain({ approvals }).approvals;
+    expect([[...approvedBy], refused]).toMatchObject([['alice'], [{ by: 'bob' }]]);
+    expect(explain({ amount: '12.6' }).unverified).toMatch(/was altered/);
   });
 
   it('takes an address for new, and says so', () => {
-    const { unknown, decision } = explain();
-    expect(decision.all).toContainEqual(
-      expect.objectContaining({ rule: 'cool', kind: 'wait', until: NOW + 1 + 86_400_000 }),
-    );
-    expect(unknown).toEqual(['when its address was first seen: it counts as seen now']);
+    const explanation = explain();
+    expect(verdictOf(explanation, 'cool')).toMatchObject({ kind: 'wait', until: NOW + 1 + DAY_MS });
+    expect(explanation.unknown).toEqual(['when its address was first seen: it counts as seen now']);
   });
 
   it('asks the lists', () => {
@@ -112,48 +90,40 @@ describe('what a host that sends nothing says of a payout', () => {
   });
 
   it('says nothing of signatures without a keyring', () => {
-    const { unverified, approvals } = explain({ approvals: [approvalOf('alice')] }, 'none');
-    expect(unverified).toBeUndefined();
-    expect(approvals.approvedBy.size).toBe(0);
+    const { unverified, approvals } = explain({ approvals: both }, 'none');
+    expect([unverified, approvals.approvedBy.size]).toEqual([undefined, 0]);
   });
 });
 
 describe('with what the worker told', () => {
-  const told = (spent: string, rates: WorkerReport['rates'] = [[7, '2']]): WorkerReport => ({
-    ...{ at: NOW - 5_000, rates },
-    windows: [
-      {
-        ...{ rule: 'wallet', unit: 'usd', limit: '100.00', withinMs: 86_400_000, per: 'address', unknown: null },
-        buckets: [
-          { bucket: 'other', spent: '99.00', wanted: '0.00', ratio: 0.99 },
-          { bucket: 'txyz9', spent, wanted: '0.00', ratio: 0 },
-        ],
-      },
-    ],
-  });
-  const walletOf = (...given: Parameters<typeof told>): object | undefined =>
-    verdictOf(explain({ paymentId: 7, addressTo: 'txyz9' }, 'none', told(...given)), 'wallet');
+  const explainWith = (spent: string, rate = '2'): Explanation => {
+    const about = {
+      rule: 'wallet',
+      unit: 'usd',
+      limit: '100.00',
+      withinMs: DAY_MS,
+      per: 'address',
+      unknown: null,
+    } as const;
+    const bucketOf = (bucket: string, sum: string) => ({ bucket, spent: sum, wanted: '0.00', ratio: 0.5 });
+    const windows = [{ ...about, buckets: [bucketOf('other', '99.00'), bucketOf('txyz9', spent)] }];
+    return explain({ paymentId: 7, addressTo: 'txyz9' }, 'none', { at: NOW - 5_000, rates: [[7, rate]], windows });
+  };
 
-  it('counts the window of this very address, at the rate that Redis has, and equality passes', () => {
-    expect(walletOf('75.00')).toMatchObject({ kind: 'send' });
-    expect(walletOf('75.000001')).toMatchObject({ kind: 'wait', reason: expect.stringContaining('it is 25.00 USD') });
+  it.each([
+    ['equality passes', '75.00', '2', { kind: 'send' }],
+    ['a millionth more waits', '75.000001', '2', { kind: 'wait', reason: expect.stringContaining('it is 25.00 USD') }],
+    ['a rate that is none is none', '1.00', 'much', { kind: 'wait', reason: expect.stringContaining('not known') }],
+    ...['', '1e9', '-5', '<b>', '9'.repeat(60)].map(
+      (spent) => [`${spent} is nothing`, spent, '2', { kind: 'send' }] as const,
+    ),
+  ])('counts the window of this very address, at the rate that Redis has: %s', (_, spent, rate, verdict) => {
+    expect(verdictOf(explainWith(spent, rate), 'wallet')).toMatchObject(verdict);
   });
 
   it('says that more may have been spent since', () => {
-    const { unknown } = explain({ paymentId: 7, addressTo: 'txyz9' }, 'none', told('1.00'));
-    expect(unknown).toContain(
+    expect(explainWith('1.00').unknown).toContain(
       'what was spent since the worker published it at 2026-11-21T19:59:55.000Z, and who waits before it',
     );
-  });
-
-  it.each(['', '1e9', '-5', '<b>', '9'.repeat(60)])('takes %j for nothing that was told', (spent) => {
-    expect(walletOf(spent)).toMatchObject({ kind: 'send' });
-  });
-
-  it('takes a rate that is none for none', () => {
-    expect(walletOf('1.00', [[7, 'much']])).toMatchObject({
-      kind: 'wait',
-      reason: expect.stringContaining('not known'),
-    });
   });
 });
