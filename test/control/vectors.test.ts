@@ -30,8 +30,8 @@ describe.each(ours.map((statement, index) => ({ ...statement, index })))('$name'
   const other = ours[(index + 1) % ours.length]?.text ?? '';
 
   it('has the same bytes, hash and signature in PHP and Python', () => {
-    const { sk, ssh, ...byPython } = python.statements[index] ?? {};
-    expect([php.statements[index], byPython]).toEqual([ours[index], ours[index]]);
+    expect(php.statements[index]).toEqual(ours[index]);
+    expect(python.statements[index]).toMatchObject(ours[index] ?? {});
     expect([text, other].map((each) => verifyText(each, signature, publicKey))).toEqual([true, false]);
   });
 

@@ -77,7 +77,7 @@ describe('approvals', () => {
     for (const target of targets) await putApproval(target, await approve(target, 'ann'));
     await startWorker(account, FOUR_EYES);
     await untilIn('held', account, ...targets.map(({ payoutId }) => payoutId));
-    for (const [index, { attack }] of APPROVALS.entries()) await attack(targets[index] ?? control());
+    for (const [index, each] of APPROVALS.entries()) await each.attack(targets[index] ?? control());
     // After the attacks: by then the worker has looked at each of them.
     await putApproval(control(), await approve(control(), 'bob'));
     await untilIn('completed', account, control().payoutId);
@@ -121,7 +121,7 @@ describe('rejections', () => {
     const isRejected = async ({ payoutId }: Target): Promise<boolean> =>
       (await account.payout(payoutId)).held?.message.includes('ann rejected it') === true;
     await until('all are rejected', async () => (await Promise.all(targets.map(isRejected))).every(Boolean), 60_000);
-    for (const [index, { attack }] of REJECTIONS.entries()) await attack(targets[index] ?? controls[0]);
+    for (const [index, each] of REJECTIONS.entries()) await each.attack(targets[index] ?? controls[0]);
     for (const control of controls) {
       // After the attacks: by then the worker has looked at each of them.
       await putApproval(control, await approve(control, 'bob'));

@@ -59,12 +59,6 @@ describe('approvals of a payout', () => {
     ['in the name of another', { ...signed('ann'), by: 'bob' }, /signature of key "bob" is not over it/],
     ['of another payout', signed('ann', { payoutId: 'q' }), /about another payout/],
     ['of another intent', signed('ann', { intent: 'cd'.repeat(32) }), /the payout was signed again since/],
-    [
-      'altered to its intent',
-      { ...signed('ann', { intent: 'cd'.repeat(32) }), intent: CONTENT.intent },
-      /is not over it/,
-    ],
-    ['turned from a rejection', { ...signed('ann', { decision: 'reject' }), decision: 'approve' }, /is not over it/],
     ['that holds for longer than the policy lets it', signed('ann', { expiresAt: iso(NOW + DAY_MS + 1) }), /too long/],
   ])('do not count one %s', (_, approval, message) => {
     const { approvedBy, rejectedBy, refused } = count([approval]);

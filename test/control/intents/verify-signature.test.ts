@@ -34,8 +34,8 @@ const HASH = 'ab'.repeat(32);
 const signedAs = ({ at = iso(NOW), expiresAt = iso(NOW + DAY_MS), ...given }: Given): Signed => ({
   ...{ at, expiresAt, audience: 'audience' in given ? given.audience : TEST_AUDIENCE },
 });
-const changeOf = <Fields>({ altered }: Given, value: Fields, lineBreak: Fields): object =>
-  altered === 'a value' ? (value as object) : altered === 'a line break' ? (lineBreak as object) : (altered ?? {});
+const changeOf = ({ altered }: Given, value: object, lineBreak: object): object =>
+  altered === 'a value' ? value : altered === 'a line break' ? lineBreak : (altered ?? {});
 const keysOf = (role: KeyRole, { entry }: Given) =>
   keyringOf(keyEntry(testKey(1), { role, ...entry }), keyEntry(testKey(2), { name: 'other', role, person: 'Other' }));
 

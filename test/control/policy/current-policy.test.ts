@@ -62,8 +62,20 @@ describe('the policy of a worker', () => {
 
   it.each<[string, Parameters<typeof write>[0] | (() => void), RegExp]>([
     ['makes no sense', { uncovered: 'maybe' }, /default must be hold or send \(got "maybe"\)/],
-    ['is gone', () => rmSync(file()), /cannot be read: ENOENT/],
-    ['others can write', () => chmodSync(file(), 0o666), /is not trusted/],
+    [
+      'is gone',
+      () => {
+        rmSync(file());
+      },
+      /cannot be read: ENOENT/,
+    ],
+    [
+      'others can write',
+      () => {
+        chmodSync(file(), 0o666);
+      },
+      /is not trusted/,
+    ],
     ['is that of another account', { platformId: 7 }, /platformId must be 4242/],
     ['has a window whose sends were not read', { within: '25h' }, /cap\.within is 25 h, .*last 24 h\. Restart it/],
   ])('stays what it was where the file %s, until it is good again', (_, spoil, message) => {

@@ -1,4 +1,4 @@
-import { chmodSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, rmSync, symlinkSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/base/errors.js';
 import type { KeyRole } from '../../../src/control/keys/keyring.js';
@@ -130,22 +130,6 @@ describe('what others can write is refused', () => {
   ])('%s itself', (name, message) => {
     chmodSync(folder.at(name), 0o664);
     expect(problems()).toEqual([expect.stringMatching(message)]);
-  });
-
-  it('the folder, in which the policy was swapped', () => {
-    folder.write('swapped.yaml', POLICY.replace('default: hold', 'default: send'));
-    renameSync(folder.at('swapped.yaml'), folder.at('policy.yaml'));
-    chmodSync(folder.at(), 0o777);
-    expect(problems().join('\n')).toMatch(new RegExp(`is not trusted: .* can write ${folder.at()} `));
-  });
-
-  it('the folder of a list', () => {
-    const lists = folder.make('lists');
-    folder.write('lists/deny.txt', `${DENIED}\n`);
-    policy(POLICY.replace('deny.txt', 'lists/deny.txt'));
-    expect(read().isListed('lists/deny.txt', DENIED, 'wallet')).toBe(true);
-    chmodSync(lists, 0o777);
-    expect(problems().join('\n')).toMatch(/rules\.2\.when\.addressIn .*can write .*lists /);
   });
 
   it('and a private key in place of policy or list, of which nothing is shown', () => {

@@ -14,15 +14,7 @@ export interface TestKey {
   readonly public: string;
 }
 
-/** A folder of keys. */
-export interface TestKeys {
-  readonly dir: string;
-  makeKey(name: string): Promise<TestKey>;
-  /** Makes a key of OpenSSH. @returns its public file; the private one stands beside it, without `.pub` */
-  makeSshKey(name: string): Promise<{ readonly file: string; readonly public: string }>;
-  writeKeyring(...keys: readonly KeyEntry[]): Promise<string>;
-  close(): Promise<void>;
-}
+export type TestKeys = Awaited<ReturnType<typeof openTestKeys>>;
 
 /** Writes a private key as PEM. @returns its path */
 export async function writePrivateKey(file: string, privateKey: KeyObject): Promise<string> {
@@ -36,22 +28,24 @@ export async function writeKeyring(file: string, keys: readonly KeyEntry[]): Pro
   return file;
 }
 
-export async function openTestKeys(): Promise<TestKeys> {
+/** Opens a folder of keys. */
+export async function openTestKeys() {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-keys-'));
   return {
     dir,
-    async makeKey(name) {
+    async makeKey(name: string): Promise<TestKey> {
       const privateKey = makePrivateKey();
       const file = await writePrivateKey(join(dir, `${name}.pem`), privateKey);
       return { file, privateKey, public: formatPublicKey(privateKey) };
     },
-    async makeSshKey(name) {
+    /** Makes a key of OpenSSH. @returns its public file; the private one stands beside it, without `.pub` */
+    async makeSshKey(name: string): Promise<Pick<TestKey, 'file' | 'public'>> {
       const file = join(dir, name);
       const { status, stderr } = spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', file]);
       if (status !== 0) throw new Error(`ssh-keygen is needed for this test: ${String(stderr)}`);
       return { file: `${file}.pub`, public: (await readFile(`${file}.pub`, 'utf8')).trim() };
     },
-    async writeKeyring(...keys) {
+    async writeKeyring(...keys: readonly KeyEntry[]): Promise<string> {
       return writeKeyring(join(dir, 'keys.json'), keys);
     },
     close: async () => rm(dir, { recursive: true, force: true }),

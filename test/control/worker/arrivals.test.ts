@@ -64,7 +64,7 @@ async function run(seed: number): Promise<{ most: number; sent: number; waited: 
 describe('a cap over a window', () => {
   it('holds for every rolling window of arrivals, and nothing that fits waits for longer than the window', async () => {
     let highest = 0;
-    for (let seed = 1; seed <= 100; seed += 1) {
+    for (let seed = 1; seed <= 60; seed += 1) {
       const { most: found, waited } = await run(seed);
       expect({ seed, isWithinCap: found <= CAP }).toEqual({ seed, isWithinCap: true });
       expect(Math.max(...waited)).toBeLessThanOrEqual(WINDOW_MS + DOUBT_MS + 3_000);

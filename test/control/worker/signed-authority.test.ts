@@ -48,7 +48,7 @@ async function sent(given: Payout, attempt: number, at?: number, by = authority)
   if (permit.kind !== 'granted') throw new Error('not granted');
   await journal.bind({ ledgerId: 'l', epoch: 1, sends: 0, token: '' });
   const { signed } = permit;
-  await journal.append(journaled(attemptOf(attempt), { ...(signed && { signed }), ...(at !== undefined && { at }) }));
+  await journal.append(journaled(attemptOf(attempt), { signed, ...(at !== undefined && { at }) }));
 }
 
 const refused = (reason: string, isTampering: boolean): object => ({

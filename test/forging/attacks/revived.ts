@@ -5,16 +5,18 @@ import { DAY_MS, signAct, signPayout, type KeyName } from '../support/signers.js
 
 const SENT_BEFORE = tampered('sent_before');
 
-function revived(name: string, from: Reached, change: Readonly<Record<string, string>>, ...removes: string[]): Attack {
+function revived(name: string, from: Reached, change: Readonly<Record<string, string>>, removes?: string): Attack {
   return {
     ...{ name, from, ...SENT_BEFORE },
     attack: async ({ account, payoutId }) => {
-      if (removes.length > 0) await account.unset(payoutId, ...removes);
+      if (removes !== undefined) await account.unset(payoutId, ...removes.split(' '));
       await account.revive(payoutId, change);
     },
   };
 }
 
+/** What tells of the sends of a payout. */
+const HISTORY = 'tokens h1 h2 h3 told txhash fee place queuedSince';
 const SENT_STATES: readonly Reached[] = ['completed', 'failed', 'rejected', 'unknown', 'not sent'];
 
 /** An act in the record that does not count. The account's breaker is in nobody's way, and the payout was not paid. */
@@ -45,10 +47,7 @@ const paymentOf = ({ payoutId, input: { paymentId, amount, addressTo } }: Target
 export const REVIVED: readonly Attack[] = [
   ...SENT_STATES.map((from) => revived(`${from} set back to queued`, from, {})),
   revived('completed set back to queued, attempt raised', 'completed', { attempt: '7' }),
-  revived(
-    ...(['completed set back to queued, tokens and history removed', 'completed', { n: '1' }] as const),
-    ...['tokens', 'h1', 'h2', 'h3', 'told', 'txhash', 'fee', 'place', 'queuedSince'],
-  ),
+  revived('completed set back to queued, tokens and history removed', 'completed', { n: '1' }, HISTORY),
   revived('rejected set back to queued, attempt raised', 'rejected', { attempt: '2' }),
   revived('unknown set back to queued, attempt raised', 'unknown', { attempt: '3' }),
   {

@@ -1,21 +1,14 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A man in the middle of a Redis connection, who alters replies. */
-export interface ForgingProxy {
-  readonly url: string;
-  /** Alters each piece of a reply, byte for byte as text. */
-  alter: (reply: string) => string;
-  /** How many pieces were altered. */
-  readonly altered: number;
-  close(): Promise<void>;
-}
+export type ForgingProxy = Awaited<ReturnType<typeof startForgingProxy>>;
 
 /** A bulk string as Redis writes it. */
 export function bulk(text: string): string {
   return `$${text.length}\r\n${text}\r\n`;
 }
 
-export async function startForgingProxy(port: number): Promise<ForgingProxy> {
+/** A man in the middle of a Redis connection, who alters each piece of a reply, byte for byte as text. */
+export async function startForgingProxy(port: number) {
   const sockets = new Set<Socket>();
   let altered = 0;
   const server = createServer((client) => {
@@ -41,6 +34,7 @@ export async function startForgingProxy(port: number): Promise<ForgingProxy> {
   const proxy = {
     url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
     alter: (reply: string) => reply,
+    /** How many pieces were altered. */
     get altered() {
       return altered;
     },
