@@ -41,33 +41,14 @@ interface Content {
 }
 
 /** What a former version left, with a Redis and a gateway of its own. */
-export interface FormerAccounts {
-  readonly redis: Redis;
-  /** The gateway for what is sent now. */
-  readonly sandbox: Sandbox;
-  readonly payments: ReadonlyMap<string, FormerPayment>;
-  readonly control: string;
-  env(platformId: number): Record<string, string>;
-  /** @throws Error when the command ends with another code than these */
-  run(platformId: number, args: readonly string[], codes?: readonly number[]): Promise<CliResult>;
-  read<T>(platformId: number, ...args: string[]): Promise<T>;
-  startWorker(platformId: number, env?: Readonly<Record<string, string>>): RunningCli;
-  /** Gets pages of the dashboard. @throws Error when one of them is not there */
-  readPages(platformId: number, paths: readonly string[]): Promise<string[]>;
-  stateOf(platformId: number, payoutId: string): Promise<string>;
-  untilStates(platformId: number, states: Readonly<Record<string, string>>): Promise<void>;
-  close(): Promise<void>;
-}
+export type FormerAccounts = Awaited<ReturnType<typeof openFormerAccounts>>;
 
 /**
  * Opens copies of what is in `fixtures`.
  * @param spell - how the gateway writes a former payment's address now
  * @param atItsTime - processes live in the minutes after the fixture was made: signatures and approvals have not expired
  */
-export async function openFormerAccounts({
-  spell = (address: string): string => address,
-  atItsTime = false,
-} = {}): Promise<FormerAccounts> {
+export async function openFormerAccounts({ spell = (address: string): string => address, atItsTime = false } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-upgrade-'));
   await cp(FIXTURE, dir, { recursive: true });
   await makePrivate(dir);
@@ -126,7 +107,12 @@ export async function openFormerAccounts({
     ...clock,
   });
   const workers: RunningCli[] = [];
-  const run: FormerAccounts['run'] = async (platformId, args, codes = [0]) => {
+  /** @throws Error when the command ends with another code than these */
+  const run = async (
+    platformId: number,
+    args: readonly string[],
+    codes: readonly number[] = [0],
+  ): Promise<CliResult> => {
     // A process of its own where another time counts.
     const result = await (atItsTime ? runCli(args, { env: env(platformId) }) : runInProcess(args, env(platformId)));
     if (result.code !== null && codes.includes(result.code)) return result;
@@ -138,12 +124,13 @@ export async function openFormerAccounts({
     (await redis.hget(`{payouts:${platformId}}:payout:${payoutId}`, 'state')) ?? 'none';
   return {
     ...{ redis, sandbox, payments, control, env, run, read, stateOf },
-    startWorker(platformId, more = {}) {
+    startWorker(platformId: number, more: Readonly<Record<string, string>> = {}): RunningCli {
       const worker = startCli(['worker'], { env: { ...env(platformId), HEALTH_PORT: '0', ...more } });
       workers.push(worker);
       return worker;
     },
-    async readPages(platformId, paths) {
+    /** Gets pages of the dashboard. @throws Error when one of them is not there */
+    async readPages(platformId: number, paths: readonly string[]): Promise<string[]> {
       const port = String(await findFreePort());
       const dashboard = startCli(['dashboard'], { env: { ...env(platformId), DASHBOARD_PORT: port } });
       workers.push(dashboard);
@@ -156,7 +143,7 @@ export async function openFormerAccounts({
         }),
       );
     },
-    async untilStates(platformId, states) {
+    async untilStates(platformId: number, states: Readonly<Record<string, string>>): Promise<void> {
       for (const [payoutId, state] of Object.entries(states)) {
         let last = '';
         await until(
@@ -165,7 +152,7 @@ export async function openFormerAccounts({
         );
       }
     },
-    async close() {
+    async close(): Promise<void> {
       for (const worker of workers) worker.kill('SIGKILL');
       await Promise.all(workers.map(async ({ result }) => result));
       redis.disconnect();
