@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { PICTURE_SLOTS, picturesSection, toTimeSlots } from '../../src/dashboard/overview/charts.js';
+import type { MinuteStatistics } from '../../src/ledger/reads/statistics.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { until } from '../support/until.js';
@@ -19,162 +21,117 @@ afterEach(async () => {
   await account.close();
 });
 
-/** The text between tags, in one line. */
-async function readText(path = '/payouts'): Promise<string> {
-  return (await dashboard.read(path)).replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+async function untilText(text: string | RegExp): Promise<void> {
+  let shown = '';
+  const isShown = async (): Promise<boolean> => {
+    shown = await dashboard.readText('/payouts');
+    return typeof text === 'string' ? shown.includes(text) : text.test(shown);
+  };
+  await until(() => `${String(text)}, but: ${shown}`, isShown, 5_000);
 }
 
+/** While the sender's heart beats. */
+async function whileAlive(work: () => Promise<void>): Promise<void> {
+  const beating = setInterval(() => void account.redis.hincrby(account.connection.keys.sender, 'beat', 1), 300);
+  try {
+    await work();
+  } finally {
+    clearInterval(beating);
+  }
+}
+
+const commandsOf = (page: string): string => page.replace(/<\/?span>/g, '');
+
 describe('the overview', () => {
-  it('is the first page of the dashboard', async () => {
+  it('is the first page, and shows the counts, the sender, and what needs an operator', async () => {
     const response = await dashboard.ask('/');
     expect([response.status, response.headers.get('location')]).toEqual([302, '/payouts']);
-  });
-
-  it('shows the counts, the sender, and what needs an operator, with age and last message', async () => {
     await fillAccount(account);
     const page = await dashboard.read('/payouts');
-    const tiles = [...page.matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g)].map(
-      ([, count, state]) => `${state}: ${count}`,
-    );
-    expect(tiles).toEqual([
-      'queued: 3',
-      'held: 1',
-      'sending: 1',
-      'in progress: 1',
-      'completed: 1',
-      'failed: 1',
-      'rejected: 1',
-      'unknown: 1',
-      'cancelled: 1',
+    const tiles = [...page.matchAll(/<b>(\d+)<\/b>\s*<span>([a-z ]+)<\/span>/g)];
+    expect(tiles.map(([, count, state]) => `${count} ${state}`)).toEqual([
+      ...['3 queued', '1 held', '1 sending', '1 in progress', '1 completed', '1 failed', '1 rejected', '1 unknown'],
+      '1 cancelled',
     ]);
-    for (const message of [
-      'no response within 60000 ms',
-      'Insufficient balance',
-      'the gateway reported a failure',
-      HOLD.message,
-    ]) {
-      expect(page).toContain(message);
-    }
-    const text = await readText();
-    expect(text).toContain('worker-a:4711');
-    expect(text).toContain('1 unknown the oldest for 2 min');
-    expect(text).toContain('1 rejected the oldest for 1 min');
-    expect(text).toContain('1 failed the last 3 min ago');
-    expect(text).toMatch(/1 held the oldest for \d+ s remove the cause, then release or cancel each/);
+    const text = await dashboard.readText('/payouts');
+    for (const part of [
+      ...['no response within 60000 ms', 'Insufficient balance', 'the gateway reported a failure', HOLD.message],
+      ...['worker-a:4711', '1 unknown the oldest for 2 min', '1 rejected the oldest for 1 min'],
+      ...['1 failed the last 3 min ago', '1 held the oldest for '],
+    ])
+      expect(text).toContain(part);
   });
 
-  it('says what stops the account before everything else, and in the title', async () => {
-    await fillAccount(account);
+  it('says what stops the account before everything else, and on every other page, too', async () => {
     await account.ledger.pause('ann', 'maintenance');
     const page = await dashboard.read('/payouts');
     expect(page).toMatch(new RegExp(`<title>Paused · Payouts ${account.platformId}</title>`));
     expect(page.indexOf('<bdi>maintenance</bdi>')).toBeLessThan(page.indexOf('class="figures"'));
     expect(page).toMatch(/<bdi>ann<\/bdi>, since\s+<time class="utc" datetime="2030-01-01T00:0/);
-    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts resume --account ${account.platformId} --reason WHY`);
-  });
-
-  it('says on every other page, too, that nothing is sent', async () => {
-    await account.ledger.pause('ann', 'maintenance');
-    const page = await dashboard.read('/payouts?state=queued');
-    expect(page).toMatch(/<title>Paused · /);
-    expect(page).toContain('<aside class="alarm" aria-label="Alarm"><a href="/payouts">Paused</a></aside>');
+    expect(commandsOf(page)).toContain(`payouts resume --account ${account.platformId} --reason WHY`);
+    const other = await dashboard.read('/payouts?state=queued');
+    expect(other).toMatch(/<title>Paused · [^]*<aside class="alarm" aria-label="Alarm"><a href="\/payouts">Paused</);
   });
 
   it('shows a sender as alive only while its heartbeat rises', async () => {
+    await whileAlive(async () => untilText('Idle Nothing waits to be sent now.'));
     await fillAccount(account);
+    await untilText('Sender without heartbeat');
     const startedAt = performance.now();
     expect(await dashboard.read('/payouts')).toMatch(/class="pulse bad".*\n.*Sender without heartbeat<\/h1>/);
     expect(performance.now() - startedAt).toBeLessThan(2_500);
-    const beating = setInterval(() => void account.redis.hincrby(account.connection.keys.sender, 'beat', 1), 300);
-    try {
-      await until('alive', async () => /class="pulse (good|warn)"/.test(await dashboard.read('/payouts')), 5_000);
-      expect(await readText()).toContain(', alive (epoch 1)');
-    } finally {
-      clearInterval(beating);
-    }
-    await until('silent', async () => (await readText()).includes('Sender without heartbeat'), 5_000);
-  });
-
-  it('says that nothing waits rather than a pace of zero, and claims no attempt of a dead sender', async () => {
-    const { sender } = account.connection.keys;
-    const beating = setInterval(() => void account.redis.hincrby(sender, 'beat', 1), 300);
-    try {
-      await until('idle', async () => (await readText()).includes('Idle Nothing waits to be sent now.'), 5_000);
-    } finally {
-      clearInterval(beating);
-    }
-    await fillAccount(account);
+    await whileAlive(async () => untilText(', alive (epoch 1)'));
     await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
     await writeSampleWorker(account, SENDER, { role: 'sender' });
-    await until('silent', async () => (await readText()).includes('Sender without heartbeat'), 5_000);
-    expect(await readText()).toContain('Last attempt no result is known');
+    await untilText(/Sender without heartbeat.*Last attempt no result is known/);
+    await account.redis.del(account.connection.keys.sender);
+    await untilText('No worker process holds the sender lease');
   });
 
   it('does not say that nothing failed, nor when it tries again, under a block', async () => {
     await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
     for (const report of [{ role: 'sender' }, { role: 'refused', reason: 'its journal is damaged' }] as const) {
       await writeSampleWorker(account, SENDER, report);
-      await until('the sender is stopped', async () => /heartbeat|refuses/.test(await readText()), 5_000);
-      expect(await readText()).not.toContain('Last attempt');
+      await untilText(/heartbeat|refuses/);
+      expect(await dashboard.readText('/payouts')).not.toContain('Last attempt');
     }
     const failure = { lastError: 'No connection', nextRetryAt: account.clock.wallNow() };
     await writeSampleWorker(account, SENDER, { role: 'sender', ...failure });
     await account.ledger.pause('ann', 'maintenance');
-    await until(
-      'both are seen',
-      async () => /Paused .*Last attempt failed: No connection/.test(await readText()),
-      5_000,
-    );
-    expect(await readText()).not.toContain('next try');
-  });
-
-  it('shows that no worker runs, and that no payout needs an operator', async () => {
-    await account.redis.del(account.connection.keys.sender);
-    const text = await readText();
-    expect(text).toContain('No worker process holds the sender lease');
-    expect(text).toContain('No payout needs an operator.');
+    await untilText(/Paused .*Last attempt failed: No connection/);
+    expect(await dashboard.readText('/payouts')).not.toContain('next try');
   });
 
   it('shows every worker with its role and why', async () => {
-    const { redis, connection } = account;
-    const [seconds] = await redis.time();
-    const common = { at: Number(seconds) * 1_000, startedAt: Number(seconds) * 1_000 - 60_000, version: '1.2.3' };
-    const reports = {
-      'worker-a:4711': {
-        ...common,
-        role: 'sender',
-        lastError: 'No connection to the gateway',
-        lastErrorCode: 'GATEWAY_UNAVAILABLE',
-        failedAttempts: 3,
-      },
-      'worker-b:5': { ...common, role: 'refused', reason: 'its journal is damaged' },
-      'worker-c:6': { ...common, role: 'standby', at: common.at - 600_000 },
-    };
-    for (const [name, report] of Object.entries(reports)) {
-      await redis.hset(connection.keys.workers, name, JSON.stringify(report));
-    }
-    await redis.hset(connection.keys.sender, 'owner', 'worker-a:4711:abc');
-    const text = await readText('/diagnostics');
+    const lastError = { lastError: 'No connection', lastErrorCode: 'GATEWAY_UNAVAILABLE', failedAttempts: 3 };
+    const now = Number((await account.redis.time())[0]) * 1_000;
+    await writeSampleWorker(account, 'worker-a:4711', { role: 'sender', ...lastError });
+    await writeSampleWorker(account, 'worker-b:5', { role: 'refused', reason: 'its journal is damaged' });
+    await writeSampleWorker(account, 'worker-c:6', { at: now - 600_000 });
+    await account.redis.hset(account.connection.keys.sender, 'owner', 'worker-a:4711:abc');
+    const text = await dashboard.readText('/diagnostics');
     expect(text).toContain('worker-b:5 refused its journal is damaged');
     expect(text).toMatch(/worker-c:6 silent no sign of life for 10 min/);
-    const headline = 'Gateway down The last 3 attempts ended before anything was sent: No connection to the gateway.';
-    const beating = setInterval(() => void redis.hincrby(connection.keys.sender, 'beat', 1), 300);
-    try {
-      await until('the pulse names the cause', async () => (await readText()).includes(headline), 5_000);
-    } finally {
-      clearInterval(beating);
-    }
+    await whileAlive(async () => untilText(/Gateway down The last 3 attempts .*: No connection/));
   });
 
-  it('has one count of the backlog in its card, its picture and its strip, and says that the sums are older', async () => {
+  it('has one count of the backlog in its card, its picture and its strip, and keeps itself up to date', async () => {
+    expect(await dashboard.readText('/payouts')).toContain('No payout needs an operator.');
     await writeSampleStatistics(account);
     for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
-    const page = await dashboard.read('/payouts');
-    expect(page).toMatch(/<h3>Backlog<\/h3>\s*<b>3 queued<\/b>/);
-    expect(page).toMatch(/<desc id="backlog-desc">[^<]* 3 now\.<\/desc>/);
-    expect(page).toMatch(/<p class="figure"><b>3<\/b> queued<\/p>/);
-    expect(page).toMatch(/<b>3<\/b> <span>queued<\/span>/);
-    expect(page).toContain('the sums are of 1,216 payouts');
+    const page = await dashboard.read('/payouts?range=day');
+    for (const part of [
+      /<h3>Backlog<\/h3>\s*<b>3 queued<\/b>/,
+      /<desc id="backlog-desc">[^<]* 3 now\.<\/desc>/,
+      /<p class="figure"><b>3<\/b> queued<\/p>/,
+      /<b>3<\/b> <span>queued<\/span>/,
+      /the sums are of 1,216 payouts/,
+      /The last 24 hours/,
+      /<noscript><meta http-equiv="refresh" content="5" \/><\/noscript>/,
+      /<main\s[^>]*data-live="1000"/,
+    ])
+      expect(page).toMatch(part);
+    expect((await dashboard.ask('/live.js')).headers.get('content-type')).toContain('javascript');
   });
 
   it('shows five payouts that need an operator, with links to all, and what is missing of the balance', async () => {
@@ -182,42 +139,27 @@ describe('the overview', () => {
       await account.sendAs(`u-${index}`, { kind: 'unknown', reason: 'no response' });
       await account.sendAs(`r-${index}`, { kind: 'rejected', message: 'Invalid address' });
     }
-    const drop = { amount: '1250.5', since: 1, at: 2 };
-    const reconciliation = { balances: [{ amount: '5', drop }] };
+    const reconciliation = { balances: [{ amount: '5', drop: { amount: '1250.5', since: 1, at: 2 } }] };
     await account.redis.hset(account.connection.keys.gateway, 'reconciliation', JSON.stringify({ reconciliation }));
+    expect(await dashboard.readIds('/payouts')).toEqual([['u-0', 'u-1', 'u-2', 'u-3', 'r-0']]);
     const page = await dashboard.read('/payouts');
-    const listed = [...page.matchAll(/<th scope="row" class="id"><a href="\/payouts\/([^"]+)"/g)].map(([, id]) => id);
-    expect(listed).toEqual(['u-0', 'u-1', 'u-2', 'u-3', 'r-0']);
     expect(page).toMatch(/<a href="\/payouts\?state=unknown"\s*>all 4 unknown</);
     expect(page).toMatch(/<a href="\/payouts\?state=rejected"\s*>all 4 rejected</);
-    expect(page).toContain('1,250.5 USD is missing: the balance fell, and no payout explains it.');
-    expect(page.replace(/<\/?span>/g, '')).toContain(`payouts reconcile --account ${account.platformId}`);
+    expect(page).toContain('1,250.5 USD is missing');
+    expect(commandsOf(page)).toContain(`payouts reconcile --account ${account.platformId}`);
   });
 
-  it('keeps itself up to date, without a script as well', async () => {
-    const page = await dashboard.read('/payouts?range=day');
-    expect(page).toContain('<noscript><meta http-equiv="refresh" content="5" /></noscript>');
-    expect(page).toMatch(/<main\s[^>]*data-live="1000"/);
-    expect((await dashboard.ask('/live.js')).headers.get('content-type')).toContain('javascript');
-    expect(page).toContain('The last 24 hours');
-  });
-});
-
-describe('a ledger of a newer format', () => {
-  it('is not shown, and every page says why', async () => {
-    await account.redis.hset(account.connection.keys.ledger, 'format', '5');
-    for (const path of ['/payouts', '/payouts?state=queued']) {
+  it.each(['/payouts', '/payouts?state=queued'])(
+    '%s says why a ledger of a newer format is not shown',
+    async (path) => {
+      await account.redis.hset(account.connection.keys.ledger, 'format', '5');
       const response = await dashboard.ask(path);
       expect(response.status).toBe(500);
-      expect(await response.text()).toMatch(
-        /Ledger of another version[^]*has format 5; [^]*Run the version that wrote it/,
-      );
-    }
-  });
-});
+      expect(await response.text()).toMatch(/Ledger of another version[^]*has format 5; /);
+    },
+  );
 
-describe('when Redis is unavailable', () => {
-  it.each(['gone', 'hung'] as const)('and %s, responds 503 within a second, and recovers by itself', async (kind) => {
+  it.each(['gone', 'hung'])('responds 503 within a second while Redis is %s, and recovers by itself', async (kind) => {
     const redis = await startLocalRedis();
     const onIt = await openDashboard(account, { redisUrl: redis.url });
     let again: Awaited<ReturnType<typeof startLocalRedis>> | undefined;
@@ -225,12 +167,12 @@ describe('when Redis is unavailable', () => {
       expect((await onIt.ask('/payouts')).status).toBe(200);
       if (kind === 'gone') await redis.stop();
       else process.kill(redis.pid, 'SIGSTOP');
-      for (const path of ['/payouts', '/payouts/x', '/payouts?q=x', '/payouts?state=queued']) {
+      for (const path of ['/payouts', '/payouts/x', '/payouts?q=x', '/payouts?state=queued', '/payouts.csv?state=']) {
         const startedAt = performance.now();
         const response = await onIt.ask(path);
-        expect(response.status).toBe(503);
+        expect([path, response.status]).toEqual([path, 503]);
         expect(performance.now() - startedAt).toBeLessThan(1_300);
-        expect(response.headers.get('retry-after')).toBe('5');
+        if (!path.includes('csv')) expect(response.headers.get('retry-after')).toBe('5');
         expect(await response.text()).toContain('Redis does not respond');
       }
       expect((await onIt.ask('/board/')).status).toBe(200);
@@ -244,5 +186,50 @@ describe('when Redis is unavailable', () => {
       await again?.stop();
       await redis.stop();
     }
+  });
+});
+
+describe('the pictures', () => {
+  const NOW = Date.parse('2030-01-01T12:30:20Z');
+  const minute = (age: number, given: Partial<MinuteStatistics> = {}): MinuteStatistics => ({
+    ...{ at: Math.floor(NOW / 60_000) * 60_000 - age * 60_000, sent: 58, smallestGapMs: 1_012, largestGapMs: 2_500 },
+    ...{ completed: 0, rejected: 0, unknown: 0, backlog: 10, ...given },
+  });
+  const draw = (...minutes: readonly MinuteStatistics[]): string =>
+    picturesSection({ minutes }, minutes.at(-1)?.backlog ?? 0, 'hour', '/payouts', NOW).text;
+
+  it('have as many slots as asked for, and carry the backlog on where nothing happened', () => {
+    const slots = toTimeSlots([minute(90, { backlog: 7 }), minute(2, { backlog: 40 })], PICTURE_SLOTS.hour, NOW);
+    expect(slots).toHaveLength(60);
+    expect([slots[0], slots.at(-3), slots.at(-1)].map((slot) => [slot?.backlog, slot?.sent])).toEqual([
+      [7, 0],
+      [40, 58],
+      [40, 0],
+    ]);
+  });
+
+  it('of a day sum up their minutes, with the smallest and the largest gap', () => {
+    const minutes = [minute(1, { smallestGapMs: 1_020, largestGapMs: 9_000 }), minute(0)];
+    expect(toTimeSlots(minutes, PICTURE_SLOTS.day, NOW).slice(-2)).toMatchObject([
+      { sent: 58, largestGapMs: 9_000 },
+      { sent: 58, smallestGapMs: 1_012 },
+    ]);
+  });
+
+  it('have a name, a description, a table that says the same, and no inline style', () => {
+    const page = draw(minute(3), minute(2), minute(0));
+    expect(page.match(/<svg\s+role="img"/g)).toHaveLength(3);
+    expect(page).toMatch(
+      /<desc id="sends-desc">174 sends in the last hour, 58 a minute at most\.[^]*1\.012 s at least/,
+    );
+    expect(page).toMatch(/<th scope="row">12:25<\/th>\s*<td class="number">\s*116\s*<\/td>/);
+    expect(page).not.toMatch(/style=|NaN|undefined/);
+    expect(draw()).toContain('0 sends in the last hour');
+    expect(draw()).not.toMatch(/NaN|Infinity|undefined/);
+  });
+
+  it('mark a gap below a second', () => {
+    expect(draw(minute(1, { smallestGapMs: 950 }))).toContain('class="bar tone-bad"');
+    expect(draw(minute(1))).not.toContain('bar tone-bad');
   });
 });

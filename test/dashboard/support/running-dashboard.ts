@@ -1,6 +1,8 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { startDashboard, type DashboardServerOptions } from '../../../src/dashboard/index.js';
-import type { TestAccount } from '../../ledger/support/test-account.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
+import type { TestAccount } from '../../ledger/support/test-account.js';
 
 /** A dashboard on a free port, with a client. */
 export interface RunningDashboard {
@@ -9,6 +11,10 @@ export interface RunningDashboard {
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** As `ask`, but the page's text. */
   read(path: string): Promise<string>;
+  /** What a reader sees of the page, in one line. */
+  readText(path: string): Promise<string>;
+  /** The ids in the table of the page, and of each page after it. */
+  readIds(path: string): Promise<string[][]>;
   close(): Promise<void>;
 }
 
@@ -17,28 +23,72 @@ export async function openDashboard(
   options: Partial<DashboardServerOptions> = {},
 ): Promise<RunningDashboard> {
   const { user = 'payouts', password } = options;
+  const platformIds = [options.platformId ?? account.platformId].flat();
   const server = await startDashboard({
-    platformId: account.platformId,
-    clock: account.clock,
-    redisUrl: process.env['REDIS_URL'] ?? '',
-    host: '127.0.0.1',
-    port: 0,
-    audiences: new Map(
-      [options.platformId ?? account.platformId].flat().map((platformId) => [platformId, TEST_AUDIENCE]),
-    ),
+    ...{ platformId: account.platformId, clock: account.clock, redisUrl: process.env['REDIS_URL'] ?? '' },
+    ...{ host: '127.0.0.1', port: 0, audiences: new Map(platformIds.map((id) => [id, TEST_AUDIENCE])) },
     ...options,
   });
   const headers = password === undefined ? {} : { authorization: basicAuth(user, password) };
   const ask: RunningDashboard['ask'] = async (path, init = {}) =>
     fetch(server.url + path.replace(/^\//, ''), { headers, redirect: 'manual', ...init });
+  const read = async (path: string): Promise<string> => (await ask(path)).text();
   return {
-    url: server.url,
-    ask,
-    read: async (path) => (await ask(path)).text(),
+    ...{ url: server.url, ask, read },
+    readText: async (path) => textOf(await read(path)),
+    async readIds(path) {
+      const pages: string[][] = [];
+      for (let next: string | undefined = path; next !== undefined;) {
+        const page = await read(next);
+        pages.push(idsOf(page));
+        next = nextPage(page);
+      }
+      return pages;
+    },
     close: () => server.close(),
   };
 }
 
 export function basicAuth(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}
+
+/** The payoutIds in a page's table. */
+export function idsOf(page: string): string[] {
+  return [...page.matchAll(/<th scope="row" class="id">\s*<a href="[^"]*\/payouts\/([^"]+)"/g)].map(
+    ([, id = '']) => id,
+  );
+}
+
+export function nextPage(page: string): string | undefined {
+  return /<a href="([^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+}
+
+function textOf(page: string): string {
+  const [, main = page] = /<main[^]*?>([^]*)<\/main>/.exec(page) ?? [];
+  const shown = main.replace(/<caption[^]*?<\/caption>/g, '').replace(/<[^>]+>/g, ' ');
+  return shown.replace(/&lt;/g, '<').replace(/\s+/g, ' ');
+}
+
+/** Text that must never become a part of a page, and what it becomes. */
+export const INJECTION = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;`;
+export const ESCAPED =
+  '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;&amp;amp;';
+
+/** What a page has of the text that would run. The one script that it may load is ours. */
+export function injectedIn(page: string): RegExpExecArray | null {
+  return /<script|<img/.exec(page.replace(/<script src="[\w/]*\/(page|live)\.js" defer><\/script>/g, ''));
+}
+
+/** A server of Node on a free port. */
+export async function serve(listener: RequestListener): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }

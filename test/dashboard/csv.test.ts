@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'csv-parse/sync';
+import express from 'express';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
+import { sendCsv } from '../../src/dashboard/payouts/find-pages.js';
+import { readListQuery } from '../../src/dashboard/payouts/list-query.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openDashboard, serve, type RunningDashboard } from './support/running-dashboard.js';
+import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
+
+let account: SampleAccount;
+let dashboard: RunningDashboard;
+
+async function open(): Promise<void> {
+  account = await openSampleAccount();
+  dashboard = await openDashboard(account);
+}
+
+async function close(): Promise<void> {
+  await dashboard.close();
+  await account.close();
+}
+
+const rowsOf = (text: string): Record<string, string>[] => parse(text, { columns: true });
+const download = async (query: string) => rowsOf(await dashboard.read(`/payouts.csv?${query}`));
+const idsOf = (rows: readonly Record<string, string>[]): unknown[] => rows.map((row) => row['payout_id']);
+
+describe('a file', () => {
+  beforeEach(open);
+  afterEach(close);
+
+  it('is saved under a name that says what is in it', async () => {
+    const reference = '../Rent "x"';
+    await account.enqueue('one', { reference });
+    const path = `/payouts.csv?state=queued&reference=${encodeURIComponent(reference)}`;
+    for (const method of ['GET', 'HEAD']) {
+      expect(Object.fromEntries((await dashboard.ask(path, { method })).headers)).toMatchObject({
+        ...{ 'content-type': 'text/csv; charset=utf-8', 'cache-control': 'no-store' },
+        'content-disposition': `attachment; filename=payouts-${account.platformId}-queued-.._Rent_x_-2030-01-01.csv`,
+      });
+    }
+  });
+
+  it('is safe in a spreadsheet: no text is taken for a formula', async () => {
+    await account.enqueue('-2+3', { reference: '=HYPERLINK("https://evil.example")' });
+    await account.sendAs('+1', { kind: 'rejected', message: '@SUM(A1)' }, { reference: '+cmd' });
+    const rows = await download('state=');
+    expect(idsOf(rows)).toEqual(["'+1", "'-2+3"]);
+    expect(rows.map((row) => row['reference'])).toEqual(["'+cmd", `'=HYPERLINK("https://evil.example")`]);
+  });
+
+  it.each(['state=paid', 'state=&amount=x', 'after=x'])('is none at ?%s', async (query) => {
+    expect((await dashboard.ask(`/payouts.csv?${query}`)).status).toBe(404);
+  });
+});
+
+describe('a long file', () => {
+  const IDS = Array.from({ length: 2_600 }, (_, index) => `many-${index}`);
+
+  beforeAll(async () => {
+    await open();
+    const reference = (index: number): string => (index % 2 === 0 ? 'even, "quoted"' : 'odd');
+    const given = (index: number) => ({ batch: 'large', reference: reference(index) });
+    await account.ledger.enqueue(IDS.map((payoutId, index) => aPayout(payoutId, given(index))));
+  });
+  afterAll(close);
+
+  it('has all rows of the list, in its order', async () => {
+    expect(idsOf(await download('state=queued'))).toEqual(IDS);
+    expect(idsOf(await download('batch=large'))).toEqual(IDS);
+    const even = await download('state=&reference=EVEN');
+    expect(idsOf(even)).toEqual(IDS.filter((_, index) => index % 2 === 0).toReversed());
+    expect(even[0]).toMatchObject({ reference: 'even, "quoted"', state: 'queued' });
+  });
+
+  type Write = (chunk: string) => boolean;
+
+  /**
+   * Downloads the queued payouts from a server that tells of each write.
+   * @returns the text, or why there is none
+   */
+  async function downloadWatched(
+    onWrite: (chunk: string, response: express.Response, write: Write, redis: RedisClient) => boolean,
+  ): Promise<string> {
+    const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+    const connection = connectLedger(redis, account.platformId);
+    const query = readListQuery({ state: 'queued' });
+    // Else Express prints errors.
+    const app = express().set('env', 'test');
+    app.get('/list.csv', async (_, response) => {
+      const write = response.write.bind(response) as Write;
+      response.write = (chunk: string) => onWrite(chunk, response, write, redis);
+      if (query !== undefined) await sendCsv(response, connection, query, false);
+    });
+    const server = await serve(app);
+    try {
+      const response = await fetch(`${server.url}/list.csv`);
+      return await response.text().catch((error: unknown) => (error as Error).message);
+    } finally {
+      await server.close();
+      await closeRedis(redis);
+    }
+  }
+
+  it('waits for a slow reader', async () => {
+    let isFull = false;
+    let early = 0;
+    const text = await downloadWatched((chunk, response, write) => {
+      if (isFull) early += 1;
+      isFull = true;
+      setTimeout(() => {
+        isFull = false;
+        write(chunk);
+        response.emit('drain');
+      }, 50);
+      return false;
+    });
+    expect(early).toBe(0);
+    expect(idsOf(rowsOf(text))).toEqual(IDS);
+  });
+
+  it('stops reading when the reader has gone', async () => {
+    let chunks = 0;
+    await downloadWatched((chunk, response, write) => {
+      chunks += 1;
+      if (chunks === 3) response.destroy();
+      return write(chunk);
+    });
+    expect(chunks).toBe(3);
+  });
+
+  it('breaks off when Redis becomes unavailable half-way, so that no file looks whole', async () => {
+    const end = await downloadWatched((chunk, _, write, redis) => {
+      if (chunk.includes('many-600')) redis.disconnect();
+      return write(chunk);
+    });
+    expect(end).toBe('terminated');
+  });
+});
