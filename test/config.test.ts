@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { findMisspelt, readConfig, readSettings, type Environment, type VariableName } from '../src/base/config.js';
 import { InvalidConfigError } from '../src/base/errors.js';
-import { ACCOUNT_SETTINGS, WORKER_SETTINGS } from '../src/base/settings.js';
+import { ACCOUNT_SETTINGS, explorersField, proxiesField, WORKER_SETTINGS } from '../src/base/settings.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'payouts-config-'));
 afterAll(() => {
@@ -31,41 +31,25 @@ function problemsOf(names: readonly VariableName[], environment: Environment): R
 }
 
 describe('readConfig', () => {
-  it('fills in the defaults and freezes the result', () => {
-    const config = readConfig(['REDIS_URL', 'WITHDRAW_INTERVAL_MS', 'ALLOW_VOLATILE_REDIS', 'DASHBOARD_USER'], {});
+  it('fills in the defaults, reads numbers, flags and addresses, and freezes the result', () => {
+    const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'REDIS_URL', 'WITHDRAW_INTERVAL_MS'] as const;
+    const base = { GATEWAY_PLATFORM_ID: '42', GATEWAY_BASE_URL: 'https://g.example/api/', DASHBOARD_PASSWORD: '' };
+    // An empty variable is not set, and one that is not named is not read.
+    const environment = { ...base, LOG_LEVEL: '', ALLOW_VOLATILE_REDIS: 'true', STATUS_POLL_RATE: 'x' };
+    const more = ['LOG_LEVEL', 'ALLOW_VOLATILE_REDIS', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'] as const;
+    const config = readConfig([...names, ...more], environment);
     expect(config).toEqual({
-      REDIS_URL: 'redis://127.0.0.1:6379',
-      WITHDRAW_INTERVAL_MS: 1_010,
-      ALLOW_VOLATILE_REDIS: false,
+      ...{ GATEWAY_PLATFORM_ID: 42, GATEWAY_BASE_URL: 'https://g.example/api', REDIS_URL: 'redis://127.0.0.1:6379' },
+      ...{ WITHDRAW_INTERVAL_MS: 1_010, LOG_LEVEL: 'info', ALLOW_VOLATILE_REDIS: true },
     });
     expect(Object.isFrozen(config)).toBe(true);
-  });
-
-  it('reads numbers, flags and addresses', () => {
-    const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'STATUS_POLL_RATE', 'ALLOW_VOLATILE_REDIS'] as const;
-    const environment = {
-      GATEWAY_PLATFORM_ID: '42',
-      GATEWAY_BASE_URL: 'https://g.example/api/',
-      STATUS_POLL_RATE: '20',
-      ALLOW_VOLATILE_REDIS: 'true',
-    };
-    expect(readConfig(names, environment)).toEqual({
-      GATEWAY_PLATFORM_ID: 42,
-      GATEWAY_BASE_URL: 'https://g.example/api',
-      STATUS_POLL_RATE: 20,
-      ALLOW_VOLATILE_REDIS: true,
-    });
   });
 
   it('reports every problem at once, each with its variable, rule and value', () => {
     const problems = problemsOf(
       [
-        'GATEWAY_PLATFORM_ID',
-        'GATEWAY_BASE_URL',
-        'GATEWAY_SECRET_KEY',
-        'WITHDRAW_INTERVAL_MS',
-        'HEALTH_PORT',
-        'LOG_LEVEL',
+        ...(['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY', 'WITHDRAW_INTERVAL_MS'] as const),
+        ...(['HEALTH_PORT', 'LOG_LEVEL'] as const),
       ],
       { GATEWAY_BASE_URL: 'http://g.example', WITHDRAW_INTERVAL_MS: '999', HEALTH_PORT: '65536', LOG_LEVEL: 'loud' },
     );
@@ -79,27 +63,9 @@ describe('readConfig', () => {
     });
   });
 
-  it('reads only the named variables', () => {
-    expect(readConfig(['LOG_LEVEL'], { WITHDRAW_INTERVAL_MS: '1' })).toEqual({ LOG_LEVEL: 'info' });
-  });
-
-  it.each(['999', '0', '-1010', '1010.5', '1e4', ' 1010', '1010ms', 'x'])('refuses an interval of %j', (value) => {
-    expect(problemsOf(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: value })).toHaveProperty(
-      'WITHDRAW_INTERVAL_MS',
-    );
-  });
-
-  it('accepts an interval of 1000', () => {
-    expect(readConfig(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: '1000' }).WITHDRAW_INTERVAL_MS).toBe(1_000);
-  });
-
-  it('treats an empty variable as not set', () => {
-    expect(readConfig(['LOG_LEVEL', 'DASHBOARD_PASSWORD'], { LOG_LEVEL: '', DASHBOARD_PASSWORD: '' })).toEqual({
-      LOG_LEVEL: 'info',
-    });
-    expect(problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY: '', GATEWAY_SECRET_KEY_FILE: '' })).toEqual({
-      GATEWAY_SECRET_KEY: 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)',
-    });
+  it.each(['999', '0', '-1010', '1010.5', '1e4', ' 1010', '1010ms', 'x', '1000'])('an interval of %j', (value) => {
+    const problems = problemsOf(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: value });
+    expect(Object.keys(problems)).toEqual(value === '1000' ? [] : ['WITHDRAW_INTERVAL_MS']);
   });
 
   it('refuses a shortest polling delay above the longest', () => {
@@ -110,22 +76,14 @@ describe('readConfig', () => {
   });
 });
 
-describe('readSettings', () => {
-  it('gives the settings of a table the names of the options', () => {
-    const environment = { REDIS_REPLICAS: '2', ALLOW_VOLATILE_REDIS: 'true', SEND_JOURNAL_DIR: '/data' };
-    expect(readSettings(WORKER_SETTINGS, environment)).toEqual({
-      redisUrl: 'redis://127.0.0.1:6379',
-      allowVolatileRedis: true,
-      redisReplicas: 2,
-      journalDir: '/data',
-      journalDays: 30,
-    });
+it('readSettings gives the settings of a table the names of the options, and a problem that of its variable', () => {
+  const environment = { REDIS_REPLICAS: '2', ALLOW_VOLATILE_REDIS: 'true', SEND_JOURNAL_DIR: '/data' };
+  expect(readSettings(WORKER_SETTINGS, environment)).toEqual({
+    ...{ redisUrl: 'redis://127.0.0.1:6379', allowVolatileRedis: true, redisReplicas: 2 },
+    ...{ journalDir: '/data', journalDays: 30 },
   });
-
-  it('reports every problem under the name of its variable', () => {
-    const read = (): unknown => readSettings(ACCOUNT_SETTINGS, { LEASE_MS: '1', STATUS_POLL_RATE: '0' });
-    expect(read).toThrow(/LEASE_MS: must be .*\(got "1"\).*STATUS_POLL_RATE: must be .*\(got "0"\)/s);
-  });
+  const read = (): unknown => readSettings(ACCOUNT_SETTINGS, { LEASE_MS: '1', STATUS_POLL_RATE: '0' });
+  expect(read).toThrow(/LEASE_MS: must be .*\(got "1"\).*STATUS_POLL_RATE: must be .*\(got "0"\)/s);
 });
 
 describe('secrets', () => {
@@ -144,40 +102,42 @@ describe('secrets', () => {
     expect(readConfig([name], { [`${name}_FILE`]: secretFile(value) })[name]).toBe(value);
   });
 
-  it('can be in the variable or in the file, not in both', () => {
-    const environment = { GATEWAY_SECRET_KEY: 'hunter2', GATEWAY_SECRET_KEY_FILE: secretFile('hunter3') };
-    expect(problemsOf(['GATEWAY_SECRET_KEY'], environment)).toEqual({
-      GATEWAY_SECRET_KEY_FILE: 'is set, but so is GATEWAY_SECRET_KEY: use one of them',
-    });
-  });
+  const KEY = ['GATEWAY_SECRET_KEY'] as const;
+  const REQUIRED = 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)';
 
-  it('are refused when their file cannot be read or is empty', () => {
-    const missing = { GATEWAY_SECRET_KEY_FILE: join(folder, 'missing') };
-    expect(problemsOf(['GATEWAY_SECRET_KEY'], missing)).toEqual({
-      GATEWAY_SECRET_KEY_FILE: expect.stringMatching(/^cannot be read: ENOENT/),
-    });
-    expect(problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY_FILE: secretFile('\n') })).toEqual({
-      GATEWAY_SECRET_KEY: 'must not be empty',
-    });
+  it.each<[string, () => Environment, Record<string, unknown>]>([
+    [
+      'also in the variable',
+      () => ({ GATEWAY_SECRET_KEY: 'hunter2', GATEWAY_SECRET_KEY_FILE: secretFile('hunter3') }),
+      { GATEWAY_SECRET_KEY_FILE: 'is set, but so is GATEWAY_SECRET_KEY: use one of them' },
+    ],
+    [
+      'not there',
+      () => ({ GATEWAY_SECRET_KEY_FILE: join(folder, 'missing') }),
+      { GATEWAY_SECRET_KEY_FILE: expect.stringMatching(/^cannot be read: ENOENT/) },
+    ],
+    ['empty', () => ({ GATEWAY_SECRET_KEY_FILE: secretFile('\n') }), { GATEWAY_SECRET_KEY: 'must not be empty' }],
+    ['not set', () => ({ GATEWAY_SECRET_KEY: '', GATEWAY_SECRET_KEY_FILE: '' }), { GATEWAY_SECRET_KEY: REQUIRED }],
+  ])('are refused where the file is %s', (_, environment, problems) => {
+    expect(problemsOf(KEY, environment())).toEqual(problems);
   });
 
   it.each([0o604, 0o644, 0o602, 0o666])('are refused when every user can read or write their file: mode %o', (mode) => {
     const environment = { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) };
-    expect(problemsOf(['GATEWAY_SECRET_KEY'], environment)).toEqual({
+    expect(problemsOf(KEY, environment)).toEqual({
       GATEWAY_SECRET_KEY_FILE: expect.stringContaining(`(mode 0${mode.toString(8)}): run \`chmod o-rw `),
     });
     const inContainer = { ...environment, ALLOW_READABLE_SECRETS: 'true' };
-    expect(readConfig(['GATEWAY_SECRET_KEY'], inContainer).GATEWAY_SECRET_KEY).toBe('hunter2');
+    expect(readConfig(KEY, inContainer).GATEWAY_SECRET_KEY).toBe('hunter2');
   });
 
   it.each([0o400, 0o440, 0o640])('may be readable for the group: mode %o', (mode) => {
-    const environment = { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) };
-    expect(readConfig(['GATEWAY_SECRET_KEY'], environment).GATEWAY_SECRET_KEY).toBe('hunter2');
+    expect(problemsOf(KEY, { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) })).toEqual({});
   });
 
   const ifRoot = process.getuid?.() === 0 ? it : it.skip;
   const problemOf = (path: string): string | undefined =>
-    problemsOf(['GATEWAY_SECRET_KEY'], { GATEWAY_SECRET_KEY_FILE: path })['GATEWAY_SECRET_KEY_FILE'];
+    problemsOf(KEY, { GATEWAY_SECRET_KEY_FILE: path })['GATEWAY_SECRET_KEY_FILE'];
 
   it('are refused where their group can write the file, or others the folder, as a keyring is', () => {
     const inContainer = '; in a container set ALLOW_READABLE_SECRETS=true';
@@ -194,7 +154,7 @@ describe('secrets', () => {
       expect(problemOf(file)).toContain(`can write ${openFolder} (mode ${mode.toString(8).padStart(4, '0')})`);
     }
     const trusting = { GATEWAY_SECRET_KEY_FILE: file, ALLOW_READABLE_SECRETS: 'true' };
-    expect(readConfig(['GATEWAY_SECRET_KEY'], trusting).GATEWAY_SECRET_KEY).toBe('hunter2');
+    expect(readConfig(KEY, trusting).GATEWAY_SECRET_KEY).toBe('hunter2');
   });
 
   ifRoot('are refused where they, or their folder, belong to someone else', () => {
@@ -203,7 +163,7 @@ describe('secrets', () => {
     expect(problemOf(file)).toContain(`${file} belongs to user 12345`);
     // As compose mounts a file of the host.
     const mounted = { GATEWAY_SECRET_KEY_FILE: file, ALLOW_READABLE_SECRETS: 'true' };
-    expect(readConfig(['GATEWAY_SECRET_KEY'], mounted).GATEWAY_SECRET_KEY).toBe('hunter2');
+    expect(readConfig(KEY, mounted).GATEWAY_SECRET_KEY).toBe('hunter2');
   });
 
   it('may be mounted as Kubernetes mounts a secret for an fsGroup: a link in a folder with the sticky bit', () => {
@@ -291,21 +251,49 @@ describe('findMisspelt', () => {
   });
 
   it('leaves known, empty and unrelated variables alone', () => {
-    const unrelated = [
-      'PATH',
-      'HOME',
-      '_',
-      'REDIS_PORT',
-      'REDIS_URI',
-      'REDIS_SERVICE_HOST',
-      'HEALTH_PATH',
-      'LOG_FILE',
-      'LOG_DIR',
+    const names = [
+      ...['PATH', 'HOME', '_', 'REDIS_PORT', 'REDIS_URI', 'REDIS_SERVICE_HOST', 'HEALTH_PATH', 'LOG_FILE', 'LOG_DIR'],
+      ...['MAX_MEMORY', 'IN_DOCKER', 'NOTIFY_SOCKET', 'STATUS_URL', 'GATEWAY_INTERFACE', 'SEND_MAIL'],
+      ...['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE'],
     ];
-    const others = ['MAX_MEMORY', 'IN_DOCKER', 'NOTIFY_SOCKET', 'STATUS_URL', 'GATEWAY_INTERFACE', 'SEND_MAIL'];
-    const known = ['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE'];
-    const names = [...unrelated, ...others, ...known];
     const environment = Object.fromEntries(names.map((name) => [name, 'x']));
     expect(findMisspelt({ ...environment, WITHDRAW_INTERVALL_MS: '' })).toEqual([]);
   });
+});
+
+describe('PAYOUT_EXPLORERS', () => {
+  it('is a template of each currency', () => {
+    const [six, one] = ['https://tronscan.org/#/transaction/{txhash}', 'https://x.example/tx?id={txhash}&chain=btc'];
+    expect([...explorersField.parse(`6=${six}, 1=${one}`)]).toEqual([
+      [6, six],
+      [1, one],
+    ]);
+  });
+
+  it.each([
+    ['6=http://explorer.example/{txhash}', 'must be a URL of https://'],
+    ['6=javascript:alert(1)//{txhash}', 'must be a URL of https://'],
+    ['6=https://{txhash}.example/', 'must be a URL of https://, with {txhash} behind the host'],
+    ['6=https://user@explorer.example/{txhash}', 'must be a URL of https://'],
+    ['6=https://explorer.example:99999/{txhash}', 'must be a URL of https://'],
+    ['6=https://explorer.example/', 'must contain {txhash} once'],
+    ['6=https://explorer.example/{txhash}/{txhash}', 'must contain {txhash} once'],
+    ['six=https://explorer.example/{txhash}', 'must be entries such as 6='],
+    ['https://explorer.example/{txhash}', 'must be entries such as 6='],
+    ['6=https://a.example/{txhash},6=https://b.example/{txhash}', 'names a payment_id twice'],
+    ['6=https://a.example/{txhash},', 'must be entries such as 6='],
+  ])('refuses %s', (text, message) => {
+    expect(problemsOf(['PAYOUT_EXPLORERS'], { PAYOUT_EXPLORERS: text })['PAYOUT_EXPLORERS']).toContain(message);
+  });
+});
+
+it('DASHBOARD_TRUSTED_PROXIES is addresses and networks', () => {
+  const text = 'loopback, 10.0.0.0/8,192.0.2.1,2001:db8::/32';
+  expect(proxiesField.parse(text)).toEqual(['loopback', '10.0.0.0/8', '192.0.2.1', '2001:db8::/32']);
+  for (const wrong of [
+    ...['true', '10.0.0.0/33', '2001:db8::/129', '10.0.0.0/8/8', 'proxy.example', '10.0.0', '10.0.0.0/', 'loopback,'],
+  ])
+    expect(problemsOf(['DASHBOARD_TRUSTED_PROXIES'], { DASHBOARD_TRUSTED_PROXIES: wrong })).toMatchObject({
+      DASHBOARD_TRUSTED_PROXIES: expect.stringMatching(/^must be addresses, networks such as 10\.0\.0\.0\/8, or loop/),
+    });
 });

@@ -1,26 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
+import { fromUnits, toUnits, worthInUnits } from '../src/base/decimal.js';
 import { InvalidInputError, type Problem } from '../src/base/errors.js';
-import {
-  amountField,
-  baseUrlField,
-  parseInput,
-  payoutIdField,
-  platformIdField,
-  toProblem,
-  txhashField,
-} from '../src/base/fields.js';
+import { amountField, baseUrlField, parseInput, payoutIdField } from '../src/base/fields.js';
+import { platformIdField, toProblem, txhashField } from '../src/base/fields.js';
+import { formatAlternatives, formatAmount, formatCount, formatCurrency, formatDuration } from '../src/base/format.js';
+import { formatMoney, formatMs, formatState, formatTime, formatTimeUtc, shorten } from '../src/base/format.js';
+import { toPlainLog } from '../src/base/plain-text.js';
+
+/** Values that are read, and how they are shown. */
 
 const accepts = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;
 
-describe('amount', () => {
+describe('an amount', () => {
   it.each([
     ['1', '1'],
     ['0.5', '0.5'],
-    ['12.50', '12.5'],
     ['12.500000000000000000', '12.5'],
-    ['100', '100'],
     ['100.0', '100'],
     ['0.000000000000000001', '0.000000000000000001'],
     ['999999999999999999999999999999.999999999999999999', '999999999999999999999999999999.999999999999999999'],
@@ -29,151 +26,107 @@ describe('amount', () => {
   });
 
   it.each([
-    '',
-    '0',
-    '0.0',
-    '0.000000000000000000',
-    '-1',
-    '+1',
-    '1e3',
-    '1E-3',
-    '.5',
-    '5.',
-    '01',
-    '00.5',
-    '1,5',
-    '1_000',
-    ' 1',
-    '1 ',
-    '1\n',
-    '0x10',
-    '١',
-    'NaN',
-    'Infinity',
-    '1.2.3',
-    '0.0000000000000000001',
-    '1.0000000000000000000',
-    '1'.repeat(31),
-  ])('%j is refused', (text) => {
-    expect(accepts(amountField, text)).toBe(false);
+    ...['', '0', '0.0', '0.000000000000000000', '-1', '+1', '1e3', '1E-3', '.5', '5.', '01', '00.5', '1,5', '1_000'],
+    ...[' 1', '1 ', '1\n', '0x10', '١', 'NaN', 'Infinity', '1.2.3', '0.0000000000000000001', '1.0000000000000000000'],
+    ...['1'.repeat(31), 12.5, 1, 1n, null, undefined, ['1'], { amount: '1' }],
+    // A copied amount is refused where it would be paid, not read as another.
+    ...[formatAmount('1234'), formatAmount('1234567.5')],
+  ])('%p is refused', (value) => {
+    expect(accepts(amountField, value)).toBe(false);
   });
 
-  it.each([12.5, 1, 1n, null, undefined, ['1'], { amount: '1' }])(
-    '%p is refused: only a string keeps every digit',
-    (value) => {
-      expect(accepts(amountField, value)).toBe(false);
-    },
-  );
-
-  it('never changes the value, and equal values become equal strings', () => {
-    const toUnits = (text: string): bigint => {
+  it('keeps its value, and equal values become equal strings', () => {
+    const units = (text: string): bigint => {
       const [whole = '', places = ''] = text.split('.');
       return BigInt(whole + places.padEnd(18, '0'));
     };
-    const digits = (max: number) => fc.string({ unit: fc.constantFrom('0', '1', '9'), minLength: 1, maxLength: max });
+    const digits = fc.string({ unit: fc.constantFrom('0', '1', '9'), minLength: 1, maxLength: 18 });
     const amount = fc
-      .tuple(fc.bigInt({ min: 0n, max: 10n ** 30n - 1n }), fc.option(digits(18)))
+      .tuple(fc.bigInt({ min: 0n, max: 10n ** 30n - 1n }), fc.option(digits))
       .map(([whole, places]) => (places === null ? `${whole}` : `${whole}.${places}`));
     fc.assert(
       fc.property(amount, (text) => {
-        fc.pre(toUnits(text) > 0n);
+        fc.pre(units(text) > 0n);
         const read = amountField.parse(text);
-        expect(toUnits(read)).toBe(toUnits(text));
+        expect(units(read)).toBe(units(text));
         expect(read).not.toMatch(/\.\d*0$|\.$/);
         expect(amountField.parse(read)).toBe(read);
+        // Units, and back without loss.
+        expect(toUnits(read)).toBe(units(text) * 10n ** 18n);
+        expect(fromUnits(toUnits(read))).toBe(read);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     );
+  });
+
+  it.each([
+    ['0.1', '0.2', '0.02'],
+    ['0.000000000000000001', '0.000000000000000001', '0.000000000000000000000000000000000001'],
+    ['123456789012345678901234567890', '64250.5', '7932160422437716042243771604216445'],
+    ['3', '1', '3'],
+  ])('of %s times %s is worth %s', (text, rate, worth) => {
+    expect(fromUnits(worthInUnits(text, rate))).toBe(worth);
+  });
+
+  it.each([
+    ['0', '0'],
+    ['999', '999'],
+    ['1000', '1,000'],
+    ['-1234567.5', '-1,234,567.5'],
+    ['123456.123456789012345678', '123,456.123456789012345678'],
+    ['0.1234567890123456789', '0.123456789012345678…'],
+    ['0.1234567890123456780', '0.123456789012345678'],
+    ['0.0000000000000000001', '0.000000000000000000…'],
+  ])('%s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
+    expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
+  });
+
+  it('has its currency by name where that is known, else by its id', () => {
+    const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
+    expect(formatMoney('1077', 6, currencies)).toBe('1,077 USDT (TRC-20)');
+    expect(formatMoney('0.5', 7, currencies)).toBe('0.5 (payment_id 7)');
   });
 });
 
 const TXHASHES = [
-  `0x${'0'.repeat(63)}1`,
-  'nullable9',
-  '0x00e',
-  'errorful1',
-  'NaNo',
-  'falsetto',
-  'Pending7gYkr3',
-  '-_7aB',
-  'n',
-  '10',
+  ...[
+    `0x${'0'.repeat(63)}1`,
+    'nullable9',
+    '0x00e',
+    'errorful1',
+    'NaNo',
+    'falsetto',
+    'Pending7gYkr3',
+    '-_7aB',
+    'n',
+    '10',
+  ],
+  ...['0xabc', '!~', 'x'.repeat(256)],
 ];
 /** What a gateway, or an operator, may give instead of a transaction. */
 const NO_TXHASHES = [
-  ...[
-    'null',
-    'NULL',
-    '"null"',
-    '<nil>',
-    'nil',
-    'none',
-    'None',
-    'NaN',
-    'undefined',
-    '[undefined]',
-    'unknown',
-    '(empty)',
-  ],
-  ...[
-    'false',
-    'true',
-    'error',
-    'Error',
-    'error:timeout',
-    'ERROR-7',
-    'failed',
-    'fail',
-    'failure',
-    'pending',
-    'in_progress',
-  ],
-  ...['processing', 'n/a', 'N/A', 'na', 'ok', 'success', '-', '--', '...', '?', '{}', '[]', '0', '00', '0.0', '-0'],
-  ...['0x', '0x0', '0x000', `0x${'0'.repeat(64)}`, '0'.repeat(64)],
+  ...['null', 'NULL', '"null"', '<nil>', 'nil', 'none', 'None', 'NaN', 'undefined', '[undefined]', 'unknown'],
+  ...['(empty)', 'false', 'true', 'error', 'Error', 'error:timeout', 'ERROR-7', 'failed', 'fail', 'failure'],
+  ...['pending', 'in_progress', 'processing', 'n/a', 'N/A', 'na', 'ok', 'success', '-', '--', '...', '?', '{}', '[]'],
+  ...['0', '00', '0.0', '-0', '0x', '0x0', '0x000', `0x${'0'.repeat(64)}`, '0'.repeat(64)],
+  ...['', 'a b', 'é', 'x'.repeat(257), 'a\n', 1],
 ];
 
-describe('an error', () => {
-  const schema = z.object({ amount: amountField, kind: z.enum(['a', 'b'], 'must be a or b') });
-
-  it('shows the given value, not the normalised one', () => {
-    for (const amount of ['0.000', '0', '1.0E-5', 'x', '']) {
-      const parse = (): unknown => parseInput(schema, { amount, kind: 'a' });
-      expect(parse).toThrow(`(got ${JSON.stringify(amount)})`);
-    }
-  });
-
-  it('calls an absent field missing, whatever its rule is', () => {
-    expect(() => parseInput(schema, {})).toThrow(/^amount: is missing; kind: is missing$/);
-    expect(() => parseInput(schema, { amount: undefined, kind: null })).toThrow(
-      /^amount: is missing; kind: .*got null/,
-    );
-  });
-
-  it('shows no value where none was reported', () => {
-    const issues = schema.safeParse({ amount: 'x', kind: 'c' }).error?.issues ?? [];
-    const messages = issues.map((issue) => toProblem(issue).message);
-    expect(messages).toEqual([expect.stringMatching(/^must be a decimal string .*no exponent$/), 'must be a or b']);
-  });
+it.each<[string, z.ZodType, good: readonly unknown[], bad: readonly unknown[]]>([
+  [
+    'payoutId',
+    payoutIdField,
+    ['a', 'A-Z+/=-:.,_09', 'x'.repeat(64)],
+    ['', 'a b', 'a~', 'a%', 'a|b', 'é', 'x'.repeat(65), 'a\n', 7],
+  ],
+  ['txhash', txhashField, TXHASHES, NO_TXHASHES],
+  ['platformId', platformIdField, [1, 999], [0, -1, 1.5, '1', 2 ** 53]],
+])('%s has its characters and length', (_, schema, good, bad) => {
+  expect(good.filter((value) => !accepts(schema, value))).toEqual([]);
+  expect(bad.filter((value) => accepts(schema, value))).toEqual([]);
 });
 
-describe('identifiers', () => {
-  it.each([
-    [
-      'payoutId',
-      payoutIdField,
-      ['a', 'A-Z+/=-:.,_09', 'x'.repeat(64)],
-      ['', 'a b', 'a~', 'a%', 'a|b', 'é', 'x'.repeat(65), 'a\n', 7],
-    ],
-    ['txhash', txhashField, ['0xabc', '!~', 'x'.repeat(256)], ['', 'a b', 'é', 'x'.repeat(257), 'a\n', 1]],
-    ['txhash', txhashField, TXHASHES, NO_TXHASHES],
-    ['platformId', platformIdField, [1, 999], [0, -1, 1.5, '1', 2 ** 53]],
-  ] as const)('%s has its characters and length', (_, schema, good, bad) => {
-    for (const value of good) expect([value, accepts(schema, value)]).toEqual([value, true]);
-    for (const value of bad) expect([value, accepts(schema, value)]).toEqual([value, false]);
-  });
-});
-
-describe('base URL', () => {
+describe('a base URL', () => {
   it.each([
     ['https://gateway.example', 'https://gateway.example'],
     ['https://gateway.example/api/', 'https://gateway.example/api'],
@@ -186,24 +139,18 @@ describe('base URL', () => {
   });
 
   it.each([
-    'gateway.example',
-    'http://gateway.example',
-    'http://localhost.example',
-    'http://127.0.0.1.example',
-    'ftp://127.0.0.1',
-    'https://user@gateway.example',
-    'https://gateway.example?a=1',
-    'https://gateway.example#a',
-    '',
-    7,
+    ...['gateway.example', 'http://gateway.example', 'http://localhost.example', 'http://127.0.0.1.example'],
+    ...['ftp://127.0.0.1', 'https://user@gateway.example', 'https://gateway.example?a=1', 'https://gateway.example#a'],
+    ...['', 7],
   ])('%s is refused', (text) => {
     expect(accepts(baseUrlField, text)).toBe(false);
   });
 
-  it('does not show a password in it', () => {
-    const read = (): unknown =>
-      parseInput(z.object({ baseUrl: baseUrlField }), { baseUrl: 'https://u:hunter2@g.example' });
-    expect(read).toThrow('baseUrl: must not contain a user name or password (got "https://g.example")');
+  it('is shown without its password', () => {
+    const baseUrl = 'https://u:hunter2@g.example';
+    expect(() => parseInput(z.object({ baseUrl: baseUrlField }), { baseUrl })).toThrow(
+      'baseUrl: must not contain a user name or password (got "https://g.example")',
+    );
   });
 });
 
@@ -222,19 +169,18 @@ describe('parseInput', () => {
     expect(parseInput(schema, { amount: '1.0', platformId: 7 })).toEqual({ amount: '1', platformId: 7 });
   });
 
-  it('names each field, the rule that it breaks, and the value', () => {
+  it('names each field, the rule that it breaks, and the value as it was given', () => {
     expect(problems({ amount: 12.5, platformId: 'x', extra: 1 })).toEqual([
       { field: 'amount', message: 'must be a decimal string such as "12.5" (a number would lose digits) (got 12.5)' },
-      {
-        field: 'platformId',
-        message: 'must be a whole number (got "x")',
-      },
+      { field: 'platformId', message: 'must be a whole number (got "x")' },
       { field: 'extra', message: 'is not a known field' },
     ]);
-    expect(problems({})).toEqual([
+    expect(problems({ amount: undefined, platformId: null })).toEqual([
       { field: 'amount', message: 'is missing' },
-      { field: 'platformId', message: 'is missing' },
+      { field: 'platformId', message: expect.stringContaining('got null') },
     ]);
+    for (const amount of ['0.000', '0', '1.0E-5', 'x', ''])
+      expect(problems({ amount, platformId: 7 })[0]?.message).toContain(`(got ${JSON.stringify(amount)})`);
   });
 
   it('throws one error with a code of its own', () => {
@@ -243,19 +189,60 @@ describe('parseInput', () => {
     expect(read).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }));
   });
 
-  it.each([
-    ['a nested bigint', { deep: 1n }],
-    ['a function', () => 1],
-    ['a symbol', Symbol('x')],
-  ])('shows any value, also %s', (_, nested) => {
-    expect(problems({ amount: '1', platformId: 7, nested })).toMatchObject([{ field: 'nested' }]);
-  });
-
-  it('shows a circular value, and truncates a long one', () => {
+  it('shows any value, also a circular one, and truncates a long one; none where none was reported', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
+    for (const nested of [{ deep: 1n }, () => 1, Symbol('x')])
+      expect(problems({ amount: '1', platformId: 7, nested })).toMatchObject([{ field: 'nested' }]);
     expect(problems({ amount: loop, platformId: 7 })).toMatchObject([{ field: 'amount' }]);
-    const [problem] = problems({ amount: 'x'.repeat(5_000), platformId: 7 });
-    expect(problem?.message.length).toBeLessThan(300);
+    expect(problems({ amount: 'x'.repeat(5_000), platformId: 7 })[0]?.message.length).toBeLessThan(300);
+    const issues = schema.safeParse({ amount: 'x', platformId: 7 }).error?.issues ?? [];
+    expect(issues.map((issue) => toProblem(issue).message)).toEqual([expect.stringMatching(/no exponent$/)]);
+  });
+});
+
+describe('what is shown', () => {
+  it.each([
+    [formatAlternatives([]), ''],
+    [formatAlternatives(['queued']), 'queued'],
+    [formatAlternatives(['queued', 'held', 'rejected']), 'queued, held or rejected'],
+    [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf'), 'TXYZop…VkAeBf'],
+    [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:123456789012345'), 'TXYZop…VkAeBf:123456789012345'],
+    [shorten('1234567890123'), '1234567890123'],
+    [shorten('12345678901234'), '123456…901234'],
+    [formatTime('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00'],
+    [formatTime('2030-01-31T09:00:00Z'), '2030-01-31 09:00:00'],
+    [formatTimeUtc('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00 UTC'],
+    ...([
+      [0, '0 s'],
+      [59_999, '59 s'],
+      [60_000, '1 min'],
+      [3_599_999, '59 min'],
+      [3_600_000, '1 h 0 min'],
+      [12_000_000, '3 h 20 min'],
+      [86_400_000, '1 d 0 h'],
+      [100_000_000, '1 d 3 h'],
+    ].map(([ms, text]) => [formatDuration(ms as number), text]) as [string, string][]),
+    [[0, 1, 1_216].map((count) => formatCount(count, 'payout')).join(), '0 payouts,1 payout,1,216 payouts'],
+    [formatMs(999.9), '999 ms'],
+    [formatState('in_progress'), 'in progress'],
+    [formatCurrency({ paymentId: 6 }), '6'],
+    [formatCurrency({ paymentId: 6, symbol: 'USD' }), '6/USD'],
+  ])('%j', (shown, text) => {
+    expect(shown).toBe(text);
+  });
+
+  it('of a log line is nothing but text, also once a viewer has read its JSON', () => {
+    const line = `${JSON.stringify({ msg: 'a\u001b[2J\u0007\r\b\u202e\u0085\ud800', path: 'C:\\u001b\\temp', n: 1 })}\n`;
+    const plain = toPlainLog(line);
+    expect(plain.endsWith('}\n')).toBe(true);
+    expect(plain.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u);
+    const msg = 'a\\u{1b}[2J\\u{7}\\u{d}\\u{8}\\u{202e}\\u{85}\\u{d800}';
+    expect(JSON.parse(plain)).toEqual({ msg, path: 'C:\\u001b\\temp', n: 1 });
+  });
+
+  it('of a log line keeps the line breaks of a stack trace, and everything that is shown', () => {
+    const line = `${JSON.stringify({ stack: 'Error: "x"\n\tat y', name: 'Zoë 漢 😀', slash: 'a\\n' })}\n`;
+    expect(toPlainLog(line)).toBe(line);
   });
 });

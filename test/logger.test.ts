@@ -1,6 +1,7 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { failsafeLogger, type Logger, watcherFailures } from '../src/base/logger.js';
-import { createLogger } from '../src/base/create-logger.js';
+import { createLogger, createStderrWriter } from '../src/base/create-logger.js';
+import { callWatcher, failsafeLogger, failsafeMethods, type Logger, watcherFailures } from '../src/base/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from './support/throwing-watchers.js';
 import { recordingLogger } from './gateway/support/test-client.js';
 
@@ -38,5 +39,101 @@ describe('a failsafe logger', () => {
     expect(failsafeLogger(child)).toBe(child);
     const ours = createLogger('silent');
     expect(failsafeLogger(ours)).toBe(ours);
+  });
+});
+
+function fail(): never {
+  throw new Error('no');
+}
+
+describe('a call of a watcher', () => {
+  it('gives back what it returns', () => {
+    const before = watcherFailures('observer');
+    expect(callWatcher('observer', () => 7, 0)).toBe(7);
+    expect(watcherFailures('observer')).toBe(before);
+  });
+
+  it('that throws is counted for its kind, and its fallback returned', () => {
+    const before = { logger: watcherFailures('logger'), telemetry: watcherFailures('telemetry') };
+    expect(callWatcher('telemetry', fail, 'untraced')).toBe('untraced');
+    expect(watcherFailures('telemetry')).toBe(before.telemetry + 1);
+    expect(watcherFailures('logger')).toBe(before.logger);
+  });
+
+  it('whose promise rejects later ends no process, and is counted', async () => {
+    const before = watcherFailures('logger');
+    void callWatcher('logger', async () => Promise.reject(new Error('late')), undefined);
+    await turn();
+    expect(watcherFailures('logger')).toBe(before + 1);
+  });
+});
+
+it('methods keep their object and their arguments, and never throw', () => {
+  const heard: unknown[] = [];
+  const target = {
+    name: 'target',
+    log(...args: unknown[]): void {
+      heard.push([this.name, ...args]);
+      if (args[0] === 'bad') fail();
+    },
+  };
+  const { log } = failsafeMethods('logger', target, ['log']);
+  log('good', 1);
+  log('bad', 2);
+  expect(heard).toEqual([
+    ['target', 'good', 1],
+    ['target', 'bad', 2],
+  ]);
+});
+
+function errorWith(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code });
+}
+
+/** A stderr that takes a limited number of bytes a call, or fails, as its script says call by call, and then takes all. */
+function scriptedStderr(...script: (number | string)[]): { text: () => string; take: (bytes: Uint8Array) => number } {
+  let text = '';
+  const take = (bytes: Uint8Array): number => {
+    const step = script.shift() ?? bytes.length;
+    if (typeof step === 'string') throw errorWith(step);
+    text += Buffer.from(bytes.subarray(0, step)).toString();
+    return Math.min(step, bytes.length);
+  };
+  return { text: () => text, take };
+}
+
+describe('lines to stderr', () => {
+  it('are written whole, however little is taken at a time', () => {
+    const stderr = scriptedStderr(1, 2);
+    const writer = createStderrWriter(stderr.take);
+    writer.write('{"msg":"one"}\n');
+    writer.write('{"msg":"two"}\n');
+    expect(stderr.text()).toBe('{"msg":"one"}\n{"msg":"two"}\n');
+  });
+
+  it('that fail are lost one by one: the next is tried again, and no memory is kept of them', () => {
+    const stderr = scriptedStderr('ENOSPC', 'EPIPE');
+    const writer = createStderrWriter(stderr.take);
+    for (const code of ['ENOSPC', 'EPIPE']) expect(() => void writer.write('lost\n')).toThrow(code);
+    writer.write('there\n');
+    expect(stderr.text()).toBe('there\n');
+  });
+
+  it('are not glued to one that a full disk tore', () => {
+    const stderr = scriptedStderr(4, 'ENOSPC', 'ENOSPC');
+    const writer = createStderrWriter(stderr.take);
+    for (const line of ['{"msg":"one"}\n', '{"msg":"two"}\n']) expect(() => void writer.write(line)).toThrow('ENOSPC');
+    writer.write('{"msg":"three"}\n');
+    writer.write('{"msg":"four"}\n');
+    expect(stderr.text()).toBe('{"ms\n{"msg":"three"}\n{"msg":"four"}\n');
+  });
+
+  it('wait a moment for a pipe that is full, but not for long', () => {
+    const busy = scriptedStderr('EAGAIN', 'EAGAIN');
+    createStderrWriter(busy.take).write('late\n');
+    expect(busy.text()).toBe('late\n');
+    const stuck = createStderrWriter(scriptedStderr(...Array<string>(100_000).fill('EAGAIN')).take);
+    expect(() => void stuck.write('lost\n')).toThrow('EAGAIN');
+    expect(() => void createStderrWriter(() => 0).write('lost\n')).toThrow('takes nothing');
   });
 });

@@ -1,64 +1,69 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RedisUnavailableError } from '../src/base/errors.js';
-import { closeRedis, connectRedis, parseRedisUrl, type RedisClient } from '../src/base/redis.js';
-import { toRedisError } from '../src/base/redis-errors.js';
+import { ConflictError, RedisUnavailableError } from '../src/base/errors.js';
+import { silentLogger } from '../src/base/logger.js';
+import { closeRedis, connectRedis, duplicateForWaiting, parseRedisUrl, type RedisClient } from '../src/base/redis.js';
+import { replyCode, toRedisError } from '../src/base/redis-errors.js';
+import { checkDurability } from '../src/ledger/redis-durability.js';
+import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js';
+import { serve } from './dashboard/support/running-dashboard.js';
+import { startScriptedSentinel, type ScriptedSentinel } from './support/scripted-sentinel.js';
+import { throwingLogger } from './support/throwing-watchers.js';
+import { until } from './support/until.js';
+import { startOwnRedis } from './worker/support/own-redis.js';
+
+const url = process.env['REDIS_URL'] ?? '';
+const clients: RedisClient[] = [];
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await closeRedis(client);
+});
+
+function open(...args: Parameters<typeof connectRedis>): RedisClient {
+  const client = connectRedis(...args);
+  clients.push(client);
+  return client;
+}
 
 describe('parseRedisUrl', () => {
-  it.each([
-    ['redis://h', { kind: 'single', node: { host: 'h', port: 6379 }, login: { db: 0 } }],
-    ['redis://h:1/3', { kind: 'single', node: { host: 'h', port: 1 }, login: { db: 3 } }],
-    ['redis://h:1/', { kind: 'single', node: { host: 'h', port: 1 }, login: { db: 0 } }],
-    ['rediss://h:1', { kind: 'single', node: { host: 'h', port: 1 }, login: { db: 0, tls: {} } }],
-    ['redis://[::1]:1', { kind: 'single', node: { host: '::1', port: 1 }, login: { db: 0 } }],
-    ['redis://[2001:db8::7]', { kind: 'single', node: { host: '2001:db8::7', port: 6379 }, login: { db: 0 } }],
-    ['redis://:pw@h', { kind: 'single', node: { host: 'h', port: 6379 }, login: { password: 'pw', db: 0 } }],
-    ['redis://@h', { kind: 'single', node: { host: 'h', port: 6379 }, login: { db: 0 } }],
+  const single = (host: string, port: number, login: object = {}) => ({
+    ...{ kind: 'single', node: { host, port }, login: { db: 0, ...login } },
+  });
+  const u = { username: 'u', password: 'pw' };
+  it.each<[string, object]>([
+    ['redis://h', single('h', 6379)],
+    ['redis://h:1/3', single('h', 1, { db: 3 })],
+    ['redis://h:1/', single('h', 1)],
+    ['rediss://h:1', single('h', 1, { tls: {} })],
+    ['redis://[::1]:1', single('::1', 1)],
+    ['redis://[2001:db8::7]', single('2001:db8::7', 6379)],
+    ['redis://:pw@h', single('h', 6379, { password: 'pw' })],
+    ['redis://@h', single('h', 6379)],
+    ['redis://u:a:b:c@h', single('h', 6379, { username: 'u', password: 'a:b:c' })],
     [
       'rediss-sentinel://u:pw@a:1,b,[::1]:3/mymaster/2',
       {
-        kind: 'sentinel',
-        nodes: [
-          { host: 'a', port: 1 },
-          { host: 'b', port: 26379 },
-          { host: '::1', port: 3 },
-        ],
-        masterName: 'mymaster',
-        login: { username: 'u', password: 'pw', db: 2, tls: {} },
+        ...{ kind: 'sentinel', masterName: 'mymaster', login: { ...u, db: 2, tls: {} } },
+        nodes: Object.entries({ a: 1, b: 26379, '::1': 3 }).map(([host, port]) => ({ host, port })),
       },
     ],
     [
-      'redis-cluster://a:1,b',
+      'rediss-cluster://u:pw@a:1,b',
       {
-        kind: 'cluster',
-        nodes: [
-          { host: 'a', port: 1 },
-          { host: 'b', port: 6379 },
-        ],
-        login: {},
+        ...{ kind: 'cluster', login: { ...u, tls: {} } },
+        nodes: Object.entries({ a: 1, b: 6379 }).map(([host, port]) => ({ host, port })),
       },
     ],
-    [
-      'rediss-cluster://u:pw@a:1',
-      { kind: 'cluster', nodes: [{ host: 'a', port: 1 }], login: { username: 'u', password: 'pw', tls: {} } },
-    ],
+    ['redis-cluster://a:1', { kind: 'cluster', nodes: [{ host: 'a', port: 1 }], login: {} }],
   ])('reads %s', (url, target) => {
     expect(parseRedisUrl(url)).toEqual(target);
   });
 
   it.each(['redis', 'redis-sentinel', 'redis-cluster'])('decodes a password with special characters: %s', (scheme) => {
     const password = 'a:b/c@d?e#f%g,h [ü]';
-    const target = parseRedisUrl(
-      `${scheme}://us%40er:${encodeURIComponent(password)}@h:1/m`.replace(
-        /\/m$/,
-        scheme === 'redis-sentinel' ? '/m' : '',
-      ),
-    );
+    const path = scheme === 'redis-sentinel' ? '/m' : '';
+    const target = parseRedisUrl(`${scheme}://us%40er:${encodeURIComponent(password)}@h:1${path}`);
     expect(target.login).toMatchObject({ username: 'us@er', password });
-  });
-
-  it('takes everything behind the first colon as the password', () => {
-    expect(parseRedisUrl('redis://u:a:b:c@h').login).toMatchObject({ username: 'u', password: 'a:b:c' });
   });
 
   it.each([
@@ -85,17 +90,9 @@ describe('parseRedisUrl', () => {
   });
 
   it.each([
-    'redis://u:hunter2',
-    'redis://hunter2:x',
-    'redis://u:a/hunter2@h',
-    'redis://u:a@hunter2@h',
-    'redis://u:a?hunter2@h',
-    'redis://u:a#hunter2@h',
-    'redis://u:hunter2%@h',
-    'redis://u:hunter2@h/x',
-    'redis://u:hunter2@h:99999',
-    'redis-cluster://u:a@hunter2@h',
-    'redis-sentinel://u:hunter2@h',
+    ...['redis://u:hunter2', 'redis://hunter2:x', 'redis://u:a/hunter2@h', 'redis://u:a@hunter2@h'],
+    ...['redis://u:a?hunter2@h', 'redis://u:a#hunter2@h', 'redis://u:hunter2%@h', 'redis://u:hunter2@h/x'],
+    ...['redis://u:hunter2@h:99999', 'redis-cluster://u:a@hunter2@h', 'redis-sentinel://u:hunter2@h'],
     'redis-sentinel://u:pw@h/m/hunter2',
   ])('never shows the password of %s', (url) => {
     expect(() => parseRedisUrl(url)).toThrow(TypeError);
@@ -104,17 +101,6 @@ describe('parseRedisUrl', () => {
 });
 
 describe('connectRedis', () => {
-  let client: RedisClient | undefined;
-  afterEach(async () => {
-    if (client !== undefined) await closeRedis(client);
-  });
-  const url = process.env['REDIS_URL'] ?? '';
-
-  it('reaches the server that the address names', async () => {
-    client = connectRedis(url, 'commands');
-    expect(await client.ping()).toBe('PONG');
-  });
-
   it('hands user, password and TLS to a server, a sentinel and a cluster', () => {
     const options = (address: string) => {
       const made = connectRedis(address, 'commands');
@@ -122,13 +108,8 @@ describe('connectRedis', () => {
       return made instanceof Redis ? made.options : (made.options.redisOptions ?? {});
     };
     const login = { username: 'u', password: 'p@w' };
-    expect(options('rediss://u:p%40w@127.0.0.1:1/2')).toMatchObject({
-      ...login,
-      host: '127.0.0.1',
-      port: 1,
-      db: 2,
-      tls: {},
-    });
+    const single = { ...login, host: '127.0.0.1', port: 1, db: 2, tls: {} };
+    expect(options('rediss://u:p%40w@127.0.0.1:1/2')).toMatchObject(single);
     expect(options('redis-cluster://u:p%40w@127.0.0.1:1')).toMatchObject(login);
     // Where nobody listens, the client's search for a sentinel would outlive the test by two seconds.
     const { port } = new URL(url);
@@ -142,34 +123,222 @@ describe('connectRedis', () => {
     });
   });
 
-  it.each(['commands', 'sender'] as const)('fails soon and clearly where Redis is unavailable: %s', async (role) => {
-    client = connectRedis('redis://127.0.0.1:1', role);
-    const startedAt = performance.now();
-    const error = await client.ping().catch(toRedisError);
-    expect(error).toBeInstanceOf(RedisUnavailableError);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
-  });
-
   it('never sends a command of the sender again on a new connection', async () => {
-    client = connectRedis(url, 'sender');
-    await new Promise((resolve) => client?.once('ready', resolve));
-    const other = connectRedis(url, 'commands');
+    const client = open(url, 'sender');
+    await new Promise((resolve) => client.once('ready', resolve));
+    const other = open(url, 'commands');
     const key = `test:${crypto.randomUUID()}`;
     const clientId = await client.client('ID');
     const waiting = client.brpop(key, 0).catch(toRedisError);
     await other.client('KILL', 'ID', clientId);
     expect(await waiting).toBeInstanceOf(RedisUnavailableError);
-    await closeRedis(other);
   });
-});
 
-describe('closeRedis', () => {
-  it('leaves nothing behind that keeps the process from ending', async () => {
+  it('leaves nothing behind once it is closed that keeps the process from ending', async () => {
     const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = countTimers();
-    const client = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
-    await client.ping();
+    const client = connectRedis(url, 'commands');
+    expect(await client.ping()).toBe('PONG');
     await closeRedis(client);
     expect(countTimers()).toBeLessThanOrEqual(before);
   });
+});
+
+describe('toRedisError', () => {
+  const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+
+  it.each([
+    ...['LOADING Redis is loading', 'READONLY You can not write', 'OOM command not allowed', 'NOAUTH x', 'MISCONF x'],
+    'NOREPLICAS Not enough good replicas to write. script: 12ab, on @user_script:50.',
+    'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
+    'ERR max number of clients reached',
+  ])('takes an error reply as Redis unavailable: %s', (message) => {
+    expect(toRedisError(replyError(message))).toMatchObject({
+      code: 'REDIS_UNAVAILABLE',
+      message: expect.stringMatching(/^Redis unavailable \(.*asking again is safe$/),
+    });
+  });
+
+  it.each([
+    replyError('ERR wrong number of arguments'),
+    replyError('WRONGTYPE Operation against a key holding the wrong kind of value'),
+    replyError('ERR user_script:17: no transition from failed to queued script: 12ab, on @user_script:17.'),
+    replyError('BUSYGROUP Consumer Group name already exists'),
+    replyError('BUSYKEY Target key name already exists.'),
+    new ConflictError('x'),
+    new TypeError("Cannot read properties of undefined (reading 'length')"),
+    Object.assign(new TypeError('The "key" argument must be a string'), { code: 'ERR_INVALID_ARG_TYPE' }),
+    new RangeError('Invalid array length'),
+    new SyntaxError('Unexpected token'),
+    new Error('The ledger gave no reply for a payout'),
+    Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open' }),
+    'text',
+    undefined,
+  ])('leaves mistakes, this project’s own errors and what is no error alone: %s', (error) => {
+    expect(toRedisError(error)).toBe(error);
+  });
+
+  it('gives the code of a reply, and of nothing else', () => {
+    const replies = ['NOPERM this user has none', 'ERR max number of clients reached', 'ERR no such key'].map(
+      replyError,
+    );
+    expect([...replies, new Error('LOADING x'), 'NOAUTH'].map(replyCode)).toEqual([
+      'NOPERM',
+      'MAXCLIENTS',
+      'ERR',
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('keeps the cause of connection trouble', () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED', syscall: 'connect' });
+    expect(toRedisError(cause)).toMatchObject({ code: 'REDIS_UNAVAILABLE', cause });
+  });
+});
+
+describe('real trouble is Redis unavailable', () => {
+  const unavailable = async (asked: Promise<unknown>): Promise<void> => {
+    expect(await asked.then(() => 'a reply', toRedisError)).toBeInstanceOf(RedisUnavailableError);
+  };
+
+  it.each([
+    ['a port where nobody listens', 'redis://127.0.0.1:1'],
+    ['a name that does not exist', 'redis://no-such-host.invalid:6379'],
+    ['a cluster that is not there', 'redis-cluster://127.0.0.1:1'],
+    ['Sentinels that are not there', 'redis-sentinel://127.0.0.1:1/payouts'],
+  ])('%s', async (_, url) => {
+    for (const role of ['commands', 'sender'] as const) {
+      const startedAt = performance.now();
+      await unavailable(open(url, role).ping());
+      if (url.startsWith('redis://127')) expect(performance.now() - startedAt).toBeLessThan(5_000);
+    }
+  });
+
+  it('a wrong password, TLS with a server that speaks none, and a server that is no Redis', async () => {
+    const { host } = new URL(url);
+    await unavailable(open(`redis://nobody:wrong@${host}`, 'commands').ping());
+    await unavailable(open(`rediss://${host}`, 'commands').ping());
+    const web = await serve((_request, response) => response.end('hello'));
+    await unavailable(open(web.url.replace('http', 'redis'), 'commands').ping());
+    await web.close();
+  });
+
+  it('a connection that was closed, and a command that gets no reply in time', async () => {
+    const client = open(url, 'commands');
+    await client.ping();
+    await unavailable(client.blpop(`test:${crypto.randomUUID()}`, 0));
+    client.disconnect();
+    await unavailable(client.ping());
+  });
+
+  it('but not a wrong type, nor an argument that cannot be sent', async () => {
+    const client = open(url, 'commands');
+    const key = `test:${crypto.randomUUID()}`;
+    await client.set(key, 'text');
+    expect(await client.zcard(key).catch(toRedisError)).toMatchObject({ message: expect.stringMatching(/^WRONGTYPE/) });
+    await client.unlink(key);
+  });
+});
+
+describe('the log of a connection', () => {
+  it('says once that Redis is unavailable, and once that it reconnected', async () => {
+    const said: string[] = [];
+    const hear = (level: string) => (fields: object, message: string) =>
+      void said.push(`${level} ${message} ${JSON.stringify(fields)}`);
+    const server = await startOwnRedis();
+    const logger = { ...silentLogger, warn: hear('warn'), info: hear('info') };
+    const client = connectRedis(server.url, 'commands', logger);
+    try {
+      await client.ping();
+      const ended = new Promise((resolve) => client.once('reconnecting', resolve));
+      await server.stop();
+      await ended;
+      const ready = new Promise((resolve) => client.once('ready', resolve));
+      await new Promise((resolve) => client.once('error', resolve));
+      await server.startAgain();
+      await ready;
+      expect(said).toEqual([
+        expect.stringMatching(/^warn Redis unavailable, reconnecting .*"role":"commands"/),
+        'info Redis reconnected {"role":"commands"}',
+      ]);
+    } finally {
+      await closeRedis(client);
+      await server.close();
+    }
+  });
+
+  it('leaves a refused login to the error of each command, in one sentence', async () => {
+    const server = await startOwnRedis();
+    const owner = connectRedis(server.url, 'commands');
+    await owner.config('SET', 'requirepass', 'right-word');
+    const said: string[] = [];
+    const logger = { ...silentLogger, warn: (_: object, message: string) => void said.push(message) };
+    const client = connectRedis(server.url, 'commands', logger);
+    try {
+      const error = (await client.get('key').catch(toRedisError)) as Error;
+      expect(error.message).toMatch(
+        /^Redis unavailable \(it asks for a password, .*\(NOAUTH\)\): .*asking again is safe$/,
+      );
+      expect(said).toEqual([]);
+      await expect(checkDurability(client)).rejects.toThrow('NOAUTH');
+    } finally {
+      await closeRedis(owner);
+      await closeRedis(client);
+      await server.close();
+    }
+  });
+
+  it('that throws changes nothing about a connection that cannot be had', async () => {
+    const redis = connectRedis('redis://127.0.0.1:1', 'commands', throwingLogger);
+    await expect(redis.get('key')).rejects.toThrow(/retries per request/);
+    await closeRedis(redis);
+  });
+});
+
+describe('with a Sentinel', () => {
+  let master: LocalRedis;
+  let sentinel: ScriptedSentinel;
+  beforeAll(async () => {
+    master = await startLocalRedis();
+    sentinel = await startScriptedSentinel(master.port);
+  });
+  afterAll(async () => {
+    await sentinel.close();
+    await master.stop();
+  });
+  beforeEach(async () => {
+    sentinel.releaseReplies();
+    await until('none is left', () => sentinel.listening === 0);
+  });
+
+  async function isThere(client: RedisClient): Promise<boolean> {
+    return client.ping().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  it.each(['commands', 'sender', 'queue'] as const)(
+    'news of a failover while a %s connection asks for the master does not end it',
+    async (role) => {
+      const client = open(`redis-sentinel://127.0.0.1:${sentinel.port}/payouts`, role);
+      // BullMQ makes copies, and so do reads that wait.
+      const both = [client, duplicateForWaiting(client, 1_000)];
+      clients.splice(0, clients.length, ...both);
+      for (const each of both) await until('it is connected', async () => isThere(each));
+      await until('both listen', () => sentinel.listening === both.length);
+
+      sentinel.holdReplies();
+      const admin = new Redis(master.url);
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await admin.quit();
+      await until('both ask for the master', () => sentinel.held === both.length);
+      sentinel.announceFailover();
+      sentinel.releaseReplies();
+      for (const each of both) await until('it is connected again', async () => isThere(each));
+      expect(both.map(({ status }) => status)).toEqual(['ready', 'ready']);
+      await until('both listen again', () => sentinel.listening === both.length);
+    },
+  );
 });

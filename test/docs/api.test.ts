@@ -22,9 +22,7 @@ function fieldsOf(name: string): string[] {
 it.each([
   ['PayoutWorkerOptions', [...Object.keys(WORKER_RULES), 'keysFile', 'acceptUnboundUntil', 'receiptKey']],
   ['AccountOptions', [...Object.keys(ACCOUNT_IDENTITY), ...Object.keys(ACCOUNT_SETTINGS)]],
-  ['AccountSettings', Object.keys(ACCOUNT_SETTINGS)],
   ['PayoutInput', ['payoutId', 'paymentId', 'amount', 'addressTo', 'symbol', 'notBefore', 'metadata', 'batch']],
-  ['Payout', ['payoutId', 'amount', 'state', 'txhash', 'history', 'held']],
 ])('docs/api.md lists every field of %s', (type, names) => {
   expect(fieldsOf(type)).toEqual(expect.arrayContaining(names));
 });
@@ -53,8 +51,4 @@ it('no exported signature names a type that is not exported', () => {
   expect(
     api.filter(({ unexported }) => unexported.length > 0).map(({ name, unexported }) => ({ name, unexported })),
   ).toEqual([]);
-});
-
-it('is at most 5,200 words', () => {
-  expect(page.split(/\s+/).length).toBeLessThanOrEqual(5_200);
 });

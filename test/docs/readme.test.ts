@@ -155,8 +155,3 @@ it('names every command', async () => {
   for (const name of commands.filter((each = '') => !['help', 'payouts'].includes(each)))
     expect(table).toMatch(new RegExp(`[ \`]${name}\``));
 });
-
-it('is at most 150 lines and 1,150 words', () => {
-  expect(readme.trim().split(/\s+/).length).toBeLessThanOrEqual(1_150);
-  expect(readme.split('\n').length).toBeLessThanOrEqual(150);
-});

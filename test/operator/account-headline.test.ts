@@ -30,6 +30,8 @@ function unpolled(failedPolls: number): ObservedWorker {
   return { ...WORKER, pollError: 'No response', pollErrorCode: 'GATEWAY_UNAVAILABLE', failedPolls };
 }
 
+const REFUSED_POLL = { ...WORKER, pollError: 'The gateway refused /transactionstatus: unknown txhash' };
+
 function judge(change: Partial<LedgerObservation>): Headline {
   return accountHeadline({ redis: { kind: 'up' }, ledger: { ...LEDGER, ...change } });
 }
@@ -56,15 +58,12 @@ describe('the pulse', () => {
       'Redis cannot be used',
       { life: { kind: 'none' }, writeRefusal: { reason: 'it is full', action: 'Free it.' } },
     ],
-    [
-      'bad',
-      'The worker refuses to send',
-      { life: { ...HOLDER, kind: 'silent', silentMs: 3_000 }, workers: [{ ...WORKER, role: 'refused', reason: 'x' }] },
-    ],
     ['bad', 'Sending fails', { workers: [{ ...WORKER, lastError: 'No connection to the gateway at x' }] }],
     ['good', 'Sending', { workers: [unpolled(1)] }],
     ['bad', 'Gateway down', { workers: [unpolled(2)] }],
     ['warn', 'Gateway down', { due: 0, workers: [unpolled(1)] }],
+    ['good', 'Sending', { workers: [REFUSED_POLL] }],
+    ['warn', 'Polling fails', { workers: [REFUSED_POLL], due: 0 }],
     ['bad', 'No response from the gateway', { workers: [{ ...WORKER, noResponse: true }] }],
     ['warn', 'First send in 7 s', { workers: [{ ...WORKER, holdOffUntil: NOW + 7_500 }] }],
     ['warn', 'Gateway slow', { sending: 1, sinceSendMs: 8_000 }],
@@ -81,10 +80,9 @@ describe('the pulse', () => {
 
   it('says only that Redis does not respond, whatever was known before', () => {
     const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
-    expect(accountHeadline({ redis, ledger: LEDGER })).toMatchObject({
-      tone: 'bad',
-      headline: 'Redis does not respond',
-    });
+    const known = accountHeadline({ redis, ledger: LEDGER });
+    expect(known).toMatchObject({ tone: 'bad', headline: 'Redis does not respond' });
+    expect(known.detail).toContain('Workers that cannot reach it either');
     expect(accountHeadline({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
   });
 
@@ -96,10 +94,13 @@ describe('the pulse', () => {
   });
 
   it('believes the last query to the gateway where nothing else tells of it', () => {
-    const observation = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
-    const gateway = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE', currencies: [] };
-    expect(accountHeadline(observation, { gateway })).toMatchObject({ tone: 'warn', headline: 'Gateway down' });
-    expect(accountHeadline({ ...observation, ledger: LEDGER }, { gateway })).toMatchObject({ tone: 'good' });
+    const idle = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
+    const down = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE', currencies: [] };
+    expect(accountHeadline(idle, { gateway: down })).toMatchObject({ tone: 'warn', headline: 'Gateway down' });
+    expect(accountHeadline({ ...idle, ledger: LEDGER }, { gateway: down })).toMatchObject({ tone: 'good' });
+    // It responded, but in another form.
+    const odd = { failure: '/balance: it has a form that is not understood', currencies: [] };
+    expect(accountHeadline(idle, { gateway: odd })).toMatchObject({ tone: 'warn', headline: 'Gateway query fails' });
   });
 
   it('says how many payouts are held, their sums, and what holds the first', () => {
@@ -114,42 +115,17 @@ describe('the pulse', () => {
     expect(found.command).toBe('payouts list --account 7 --state held');
   });
 
-  it('says that payouts are sent, also where a poll of one fails', () => {
-    const workers = [{ ...WORKER, pollError: 'The gateway refused /transactionstatus: unknown txhash' }];
-    expect(judge({ workers })).toMatchObject({ tone: 'good', headline: 'Sending' });
-    expect(judge({ workers, due: 0 })).toMatchObject({ tone: 'warn', headline: 'Polling fails' });
-  });
-
-  it('does not say that a gateway is gone which responded in another form', () => {
-    const failure = '/balance: it has a form that is not understood';
-    const pulse = accountHeadline(
-      { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } },
-      { gateway: { failure, currencies: [] } },
-    );
-    expect(pulse).toMatchObject({ tone: 'warn', headline: 'Gateway query fails' });
-  });
-
-  it('does not say what workers do behind a Redis that it cannot reach', () => {
-    const redis = { kind: 'unavailable', sinceMs: 4_000, reason: 'no connection' } as const;
-    expect(accountHeadline({ redis, ledger: LEDGER }).detail).toContain('Workers that cannot reach it either');
-  });
-
-  it('names the standby that takes over, and else the command that starts a worker', () => {
+  it('names the standby that takes over or why it refuses to, and else the command that starts a worker', () => {
     const life = { ...HOLDER, kind: 'silent', silentMs: 3_000 } as const;
     const standby = { ...WORKER, name: 'host:2', role: 'standby' };
     const taken = judge({ life, workers: [WORKER, standby] });
     expect(taken.detail).toContain('host:2 stands by to take over');
     expect(taken.command).toBeUndefined();
     expect(judge({ life, workers: [WORKER, { ...standby, silentMs: 9_000 }] }).command).toBe('payouts worker');
-  });
-
-  it('says why the only standby refuses to take over', () => {
-    const life = { ...HOLDER, kind: 'silent', silentMs: 3_000 } as const;
-    const refusing = { ...WORKER, name: 'host:2', role: 'refused', reason: 'its journal was not adopted' };
+    const refusing = { ...standby, role: 'refused', reason: 'its journal was not adopted' };
     expect(judge({ life, workers: [WORKER, refusing] })).toEqual({
       ...{ tone: 'bad', headline: 'The worker refuses to send', detail: 'host:2: its journal was not adopted' },
-      command: 'payouts doctor --account 7',
-      runbook: 'docs/runbooks/journal.md',
+      ...{ command: 'payouts doctor --account 7', runbook: 'docs/runbooks/journal.md' },
     });
   });
 });

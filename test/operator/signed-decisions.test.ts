@@ -10,6 +10,7 @@ import { openActSigner } from '../../src/control/keys/open-act-signer.js';
 import { SignedDecisions } from '../../src/control/operator/sign-decision.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
+import { runInProcess } from '../cli/support/in-process.js';
 import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { openTestKeys, type TestKey, type TestKeys } from '../control/support/key-files.js';
 import { aPayout } from '../ledger/support/a-payout.js';
@@ -19,6 +20,7 @@ import { sendOf } from './support/older-ledger.js';
 import { intentHashOf, requireAct, sendOnce, sendSigned } from './support/signing-rig.js';
 
 const ANN = { by: 'ann', reason: 'ticket 812' };
+const UNTOUCHED = { name: 'ann', audience: TEST_AUDIENCE };
 const ACCOUNT = { payoutId: '', intent: '', attempt: undefined } as const;
 
 let account: TestAccount;
@@ -26,14 +28,15 @@ let keys: TestKeys;
 let key: TestKey;
 let entry: KeyEntry;
 let operator: PayoutOperator;
+let signer: ReturnType<typeof openActSigner>;
 
 beforeEach(async () => {
   account = openTestAccount();
   keys = await openTestKeys();
   key = await keys.makeKey('ann');
   entry = { name: 'ann-laptop', role: 'operator', person: 'Ann', public: key.public };
-  const signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
-  operator = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer });
+  signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
+  operator = operatorWith(signer);
 });
 
 afterEach(async () => {
@@ -41,6 +44,11 @@ afterEach(async () => {
   await account.close();
   await keys.close();
 });
+
+function operatorWith(signer?: ReturnType<typeof openActSigner>): PayoutOperator {
+  const { platformId } = account;
+  return new PayoutOperator({ platformId, redisUrl: testRedisUrl(), ...(signer && { signer }) });
+}
 
 const verify = (text: string | undefined, wanted: WantedAct) =>
   verifyAct(account.platformId, requireAct(text), wanted, keyringOf(entry), Date.now());
@@ -63,14 +71,9 @@ describe('an operator with a key', () => {
     expect(verify(payout.act, wanted)).toMatchObject({ kind: 'verified', person: 'ann' });
     expect(verify(payout.act, { ...wanted, attempt: 2 })).toMatchObject({ kind: 'refused' });
     expect(requireAct(payout.act)).toMatchObject({ by: 'ann-laptop', reason: 'ticket 812' });
-  });
-
-  it('signs each attempt by itself', async () => {
-    await sendSigned(account.ledger, 'rejected', 'p');
-    await operator.retry('p', ANN);
-    await sendOnce(account.ledger, 'rejected', 'p');
-    const { act } = await operator.retry('p', { ...ANN, reason: 'once more' });
-    expect(verify(act, await wantedOf('p', 2))).toMatchObject({ kind: 'verified' });
+    // Each attempt by itself.
+    await sendOnce(account.ledger, state, 'p');
+    expect(verify((await decide()).act, await wantedOf('p', 2))).toMatchObject({ kind: 'verified' });
   });
 
   it('signs of a held payout the attempt that it is told, whatever the ledger has as the last', async () => {
@@ -81,21 +84,19 @@ describe('an operator with a key', () => {
     expect(verify(payout.act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
   });
 
-  it.each([0, -1, 1.5, NaN])('signs of no attempt %d', async (unpaidAttempt) => {
-    await expect(operator.release('p', ANN, { unpaidAttempt })).rejects.toThrow(
-      `unpaidAttempt: must be a whole number from 1 on, not ${unpaidAttempt}`,
-    );
-  });
-
-  it('without a key states nothing of an attempt', async () => {
-    const unsigned = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });
+  it('signs of no attempt that is none, and without a key states nothing of one', async () => {
+    for (const unpaidAttempt of [0, -1, 1.5, NaN])
+      await expect(operator.release('p', ANN, { unpaidAttempt })).rejects.toThrow(
+        `unpaidAttempt: must be a whole number from 1 on, not ${unpaidAttempt}`,
+      );
+    const unsigned = operatorWith();
     await expect(unsigned.release('p', ANN, { unpaidAttempt: 1 })).rejects.toThrow(/unpaidAttempt: .* a signer/);
     await unsigned.close();
   });
 
   it('asked again, signs what was queued without a signature', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
-    const unsigned = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    const unsigned = operatorWith();
     expect((await unsigned.retry('p', ANN)).act).toBeUndefined();
     await unsigned.close();
     const { act, requeueCount } = await operator.retry('p', ANN);
@@ -121,12 +122,7 @@ describe('an operator with a key', () => {
   it('changes nothing where the signature is not given', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
     await account.ledger.pause('ann', 'look');
-    const signer = {
-      name: 'ann',
-      audience: TEST_AUDIENCE,
-      sign: async () => Promise.reject(new StoppedError('not touched')),
-    };
-    const other = new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer });
+    const other = operatorWith({ ...UNTOUCHED, sign: async () => Promise.reject(new StoppedError('not touched')) });
     await expect(other.retry('p', ANN)).rejects.toThrow('not touched');
     await expect(other.resume(ANN)).rejects.toThrow('not touched');
     await other.close();
@@ -162,26 +158,23 @@ describe('an operator with a key', () => {
 });
 
 describe('a signed decision about many payouts', () => {
+  async function change(to: 'queued' | 'cancelled', payouts: Parameters<typeof changeManyPayouts>[1]['payouts']) {
+    const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    const decisions = new SignedDecisions(
+      to === 'queued' ? signer : { ...UNTOUCHED, sign: async () => Promise.reject(new Error('asked to sign')) },
+    );
+    const errors = await changeManyPayouts(access, { from: 'rejected', to, payouts }, ANN, decisions);
+    await access.close();
+    return errors.map((error) => error?.message.split(':')[0]);
+  }
+
   it('is an act for each; those that cannot have one are left', async () => {
     await sendSigned(account.ledger, 'rejected', 'p', 'q');
     await account.ledger.enqueue([aPayout('bare')]);
     await sendOnce(account.ledger, 'rejected', 'bare');
-    const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
-    const signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
     const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'bare' }, { payoutId: 'nobody' }, { payoutId: 'q' }];
-    const errors = await changeManyPayouts(
-      access,
-      { from: 'rejected', to: 'queued', payouts },
-      ANN,
-      new SignedDecisions(signer),
-    );
-    await access.close();
-    expect(errors.map((error) => error?.message.split(':')[0])).toEqual([
-      undefined,
-      expect.stringMatching(/^Payout bare carries no signature/),
-      'Payout nobody not found',
-      undefined,
-    ]);
+    const unsigned = expect.stringMatching(/^Payout bare carries no signature/);
+    expect(await change('queued', payouts)).toEqual([undefined, unsigned, 'Payout nobody not found', undefined]);
     for (const payoutId of ['p', 'q']) {
       const { act, state } = await account.ledger.require(payoutId);
       expect(state).toBe('queued');
@@ -192,14 +185,15 @@ describe('a signed decision about many payouts', () => {
 
   it('that sends nothing again is not signed', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
-    const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
-    const signer = {
-      name: 'ann',
-      audience: TEST_AUDIENCE,
-      sign: async () => Promise.reject(new Error('asked to sign')),
-    };
-    const change = { from: 'rejected', to: 'cancelled', payouts: [{ payoutId: 'p' }] } as const;
-    expect(await changeManyPayouts(access, change, ANN, new SignedDecisions(signer))).toEqual([undefined]);
-    await access.close();
+    expect(await change('cancelled', [{ payoutId: 'p' }])).toEqual([undefined]);
   });
+});
+
+it('`payouts stats` shows the key where PAYOUT_KEYS_FILE is set', async () => {
+  await operator.pause(ANN);
+  const environment = { REDIS_URL: testRedisUrl(), GATEWAY_PLATFORM_ID: String(account.platformId) };
+  const keyed = { ...environment, PAYOUT_KEYS_FILE: await keys.writeKeyring(entry) };
+  const command = `  payouts resume --account ${account.platformId}`;
+  expect((await runInProcess(['stats'], environment)).stdout).toContain(`${command} --reason WHY\n`);
+  expect((await runInProcess(['stats'], keyed)).stdout).toContain(`${command} --key FILE --reason WHY\n`);
 });

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { call, post, signForm, withdrawFields } from './support/independent-client.js';
+import { systemClock } from '../../src/base/clock.js';
+import { call, post, signForm, withdrawFields, type Merchant, type Reply } from './support/independent-client.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
 describe('the five endpoints, called by a client that shares no code with this project', () => {
@@ -24,13 +26,8 @@ describe('the five endpoints, called by a client that shares no code with this p
 
     const list = (await call(merchant, 'currencies', { platform_id: '1001' }))['list'] as Record<string, unknown>[];
     expect(list.map((item) => item['currency'])).toEqual(expect.arrayContaining(['BTC', 'ETH', 'XRP', 'TON', 'USDT']));
-    expect(list[0]).toEqual({
-      payment_id: 1,
-      currency: 'BTC',
-      name: 'Bitcoin',
-      network: 'Bitcoin',
-      rate_usd: '64250.5',
-    });
+    const bitcoin = { currency: 'BTC', name: 'Bitcoin', network: 'Bitcoin', rate_usd: '64250.5' };
+    expect(list[0]).toEqual({ payment_id: 1, ...bitcoin });
     expect(await call(merchant, 'balance', { platform_id: '1001' })).toEqual({ result: 1, balance: '999999999987.5' });
   });
 
@@ -53,25 +50,16 @@ describe('the five endpoints, called by a client that shares no code with this p
   });
 
   it('lets chosen recipients and a share of the payments end in error', async () => {
-    const { merchant, clock, sandbox } = await runSandbox({
-      settleAfterMs: 0,
-      failAddresses: ['bad'],
-      failShare: 0.5,
-      seed: 7,
-    });
+    const fails = { settleAfterMs: 0, failAddresses: ['bad'], failShare: 0.5, seed: 7 };
+    const { merchant, clock, sandbox } = await runSandbox(fails);
     for (let index = 0; index < 40; index += 1) {
       clock.advance(1000);
-      await call(
-        merchant,
-        'withdraw',
-        withdrawFields(merchant, { addressTo: index % 4 === 0 ? 'bad' : `good${index}` }),
-      );
+      const addressTo = index % 4 === 0 ? 'bad' : `good${index}`;
+      await call(merchant, 'withdraw', withdrawFields(merchant, { addressTo }));
     }
     const payments = sandbox.payments();
     const failed = payments.filter(({ settlesAs }) => settlesAs === 2);
-    expect(payments.filter(({ addressTo }) => addressTo === 'bad').every(({ settlesAs }) => settlesAs === 2)).toBe(
-      true,
-    );
+    expect(payments.filter(({ addressTo, settlesAs }) => addressTo === 'bad' && settlesAs !== 2)).toEqual([]);
     expect(failed.length).toBeGreaterThan(15);
     expect(failed.length).toBeLessThan(35);
     const status = { platform_id: '1001', txhash: failed[0]?.txhash ?? '' };
@@ -130,60 +118,39 @@ describe('a strict gateway refuses', () => {
     expect(await message({ ...withdrawFields(merchant), colour: 'red' })).toBe('unknown field colour');
   });
 
-  it.each([
-    ['amount', { amount: '1e3' }],
-    ['amount', { amount: '0' }],
-    ['amount', { amount: '-1' }],
-    ['amount', { amount: '0.0000000000000000001' }],
-    ['symbol', { symbol: 'usd' }],
-    ['payment_id', { paymentId: 1.5 }],
-    ['address_to', { addressTo: 'with space' }],
-    ['address_to must be address:destinationTag', { paymentId: 4, addressTo: 'rNoTag' }],
-    ['unknown payment_id', { paymentId: 77 }],
-  ])('a withdraw with a bad %s', async (expected, change) => {
-    const { merchant, sandbox } = await runSandbox();
-    const reply = await call(merchant, 'withdraw', withdrawFields(merchant, change));
-    expect(reply).toEqual({ result: 0, message: expect.stringContaining(expected) as unknown });
-    expect(sandbox.stats()).toMatchObject({ arrivals: 1, payments: 0 });
-  });
-
-  it.each<[endpoint: string, field: string, sent: string]>([
-    ['withdraw', 'amount', '1.0E-5'],
-    ['withdraw', 'amount', '0'],
-    ['withdraw', 'amount', '0.000'],
-    ['withdraw', 'amount', ''],
-    ['withdraw', 'amount', ' 1'],
-    ['withdraw', 'amount', '12,50'],
-    ['withdraw', 'payment_id', '0'],
-    ['withdraw', 'payment_id', '000'],
-    ['withdraw', 'payment_id', 'six'],
-    ['withdraw', 'payment_id', '1e3'],
-    ['withdraw', 'address_to', ''],
-    ['withdraw', 'address_to', 'with space'],
-    ['withdraw', 'address_to', 'r:'],
-    ['withdraw', 'symbol', 'usd'],
-    ['withdraw', 'symbol', 'undefined'],
-    ['transactionstatus', 'txhash', 'a b'],
-    ['transactionstatus', 'txhash', 'null'],
-    ['getpaymentwallet', 'payment_id', '-1'],
-    ['getpaymentwallet', 'payment_id', '0'],
-    ['getpaymentwallet', 'order_id', 'a_b'],
-  ])('in %s a bad %s, showing the value that was sent: %j', async (endpoint, field, sent) => {
-    const { merchant } = await runSandbox();
+  it.each<[endpoint: string, field: string, sent: readonly string[]]>([
+    ['withdraw', 'amount', ['1.0E-5', '1e3', '0', '0.000', '', ' 1', '12,50', '-1', '0.0000000000000000001']],
+    ['withdraw', 'payment_id', ['0', '000', 'six', '1e3', '1.5']],
+    ['withdraw', 'address_to', ['', 'with space', 'r:']],
+    ['withdraw', 'symbol', ['usd', 'undefined']],
+    ['transactionstatus', 'txhash', ['a b', 'null']],
+    ['getpaymentwallet', 'payment_id', ['-1', '0']],
+    ['getpaymentwallet', 'order_id', ['a_b']],
+  ])('in %s a bad %s, showing the value that was sent: %j', async (endpoint, field, values) => {
+    const { merchant, sandbox, clock } = await runSandbox();
     const good = {
       withdraw: withdrawFields(merchant, { symbol: 'USD' }),
       transactionstatus: { platform_id: '1001', txhash: 'abc' },
       getpaymentwallet: { payment_id: '6', platform_id: '1001', order_id: 'a' },
     }[endpoint];
-    const { message } = await call(merchant, endpoint, { ...good, [field]: sent });
-    expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) `));
-    expect(String(message).endsWith(`(got ${JSON.stringify(sent)})`)).toBe(true);
+    for (const sent of values) {
+      clock.advance(1000);
+      const { message } = await call(merchant, endpoint, { ...good, [field]: sent });
+      expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) `));
+      expect(String(message).endsWith(`(got ${JSON.stringify(sent)})`)).toBe(true);
+    }
+    expect(sandbox.stats()).toMatchObject({ arrivals: endpoint === 'withdraw' ? values.length : 0, payments: 0 });
   });
 
-  it('a long bad value, showing its beginning', async () => {
-    const { merchant } = await runSandbox();
-    const { message } = await call(merchant, 'withdraw', withdrawFields(merchant, { addressTo: 'x'.repeat(300) }));
-    expect(message).toMatch(/^address_to: must have at most 256 characters \(got "x{79}…\)$/);
+  it.each([
+    [{ paymentId: 4, addressTo: 'rNoTag' }, /address_to must be address:destinationTag/],
+    [{ paymentId: 77 }, /unknown payment_id/],
+    [{ addressTo: 'x'.repeat(300) }, /^address_to: must have at most 256 characters \(got "x{79}…\)$/],
+  ])('a withdraw with %j', async (change, message) => {
+    const { merchant, sandbox } = await runSandbox();
+    const reply = await call(merchant, 'withdraw', withdrawFields(merchant, change));
+    expect(reply).toEqual({ result: 0, message: expect.stringMatching(message) as unknown });
+    expect(sandbox.stats()).toMatchObject({ arrivals: 1, payments: 0 });
   });
 
   it('an unknown txhash, another method, another content type, another path', async () => {
@@ -224,5 +191,104 @@ describe('compression', () => {
     });
     expect(response.headers.get('content-encoding')).toBe(expected);
     expect(await response.json()).toMatchObject({ result: 1 });
+  });
+});
+
+const BLOCKED = { result: 0, message: 'account blocked' };
+
+function withdraw(merchant: Merchant, change: Parameters<typeof withdrawFields>[1] = {}): Promise<Reply> {
+  return call(merchant, 'withdraw', withdrawFields(merchant, change));
+}
+
+describe('one withdrawal per second', () => {
+  it('accepts withdrawals exactly 1000 ms apart', async () => {
+    const { merchant, clock, sandbox } = await runSandbox();
+    for (let index = 0; index < 5; index += 1) {
+      clock.advance(1000);
+      expect(await withdraw(merchant, { addressTo: `wallet${index}` })).toMatchObject({ result: 1 });
+    }
+    expect(sandbox.stats()).toMatchObject({ blocked: false, arrivals: 5, smallestGapMs: 1000, meanGapMs: 1000 });
+  });
+
+  it.each([990, 999, 999.999])('blocks the account at %d ms: that call and every later one fails', async (gapMs) => {
+    const { merchant, clock, sandbox } = await runSandbox();
+    await withdraw(merchant, { addressTo: 'first' });
+    clock.advance(gapMs);
+    expect(await withdraw(merchant, { addressTo: 'second' })).toEqual(BLOCKED);
+    clock.advance(60_000);
+    expect(await withdraw(merchant, { addressTo: 'third' })).toEqual(BLOCKED);
+    expect(await call(merchant, 'balance', { platform_id: '1001' })).toEqual(BLOCKED);
+    expect(sandbox.stats()).toMatchObject({ blocked: true, payments: 1, arrivals: 3 });
+    expect(sandbox.stats().smallestGapMs).toBeCloseTo(gapMs, 6);
+    expect(sandbox.arrivals()[1]).toMatchObject({ addressTo: 'second', amount: '10' });
+
+    sandbox.unblock();
+    clock.advance(1000);
+    expect(await withdraw(merchant)).toMatchObject({ result: 1 });
+  });
+
+  it('counts a withdrawal that is refused for another reason', async () => {
+    const { merchant, clock } = await runSandbox();
+    expect(await withdraw(merchant, { amount: 'much' })).toMatchObject({ result: 0 });
+    clock.advance(500);
+    expect(await withdraw(merchant)).toEqual(BLOCKED);
+  });
+
+  it('applies to each account on its own, and not to other calls', async () => {
+    const accounts = [1001, 1002].map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
+    const { merchant, sandbox } = await runSandbox({ accounts });
+    const other = { ...merchant, platformId: 1002 };
+    await withdraw(merchant);
+    expect(await withdraw(other)).toMatchObject({ result: 1 });
+    for (let index = 0; index < 3; index += 1) await call(merchant, 'balance', { platform_id: '1001' });
+    await withdraw(other);
+    expect(sandbox.stats(1001)).toMatchObject({ blocked: false, arrivals: 1, calls: { withdraw: 1, balance: 3 } });
+    expect(sandbox.stats(1002)).toMatchObject({ blocked: true, arrivals: 2, smallestGapMs: 0 });
+    expect(() => sandbox.stats()).toThrow('platformId: must be one of 1001, 1002');
+  });
+
+  it('enforces another gap if configured', async () => {
+    const { merchant, clock, sandbox } = await runSandbox({ minGapMs: 50 });
+    await withdraw(merchant);
+    clock.advance(50);
+    expect(await withdraw(merchant)).toMatchObject({ result: 1 });
+    clock.advance(49);
+    expect(await withdraw(merchant)).toEqual(BLOCKED);
+    expect(sandbox.stats().blockedReason).toBe('two withdrawals arrived 49 ms apart, the minimum is 50 ms');
+  });
+
+  it('measures in real time when the request was received completely, not when it began', async () => {
+    const { merchant, sandbox } = await runSandbox({ clock: systemClock, latencyAfterMs: 1 });
+    await withdraw(merchant, { addressTo: 'first' });
+    // Sent well after the previous one, but with less latency: network jitter does this to a sender that paces by sends.
+    await delay(1010);
+    sandbox.setFaults([{ kind: 'latency-before', delayMs: 600, addresses: ['slow'] }]);
+    const slow = withdraw(merchant, { addressTo: 'slow' });
+    await delay(1010);
+    expect(sandbox.stats().blocked).toBe(false);
+    expect(await withdraw(merchant, { addressTo: 'fast' })).toEqual(BLOCKED);
+    expect(await slow).toMatchObject({ result: 1 });
+    expect(sandbox.stats().smallestGapMs).toBeLessThan(1000);
+  });
+});
+
+describe('payments made twice', () => {
+  it('are reported per recipient and amount, in whatever notation', async () => {
+    const { merchant, clock, sandbox } = await runSandbox();
+    for (const payment of ['a 5', 'a 5.0', 'a 6', 'b 5']) {
+      const [addressTo = '', amount = ''] = payment.split(' ');
+      clock.advance(1000);
+      await withdraw(merchant, { addressTo, amount });
+    }
+    const stats = sandbox.stats();
+    expect(stats.paymentsPerAddress).toEqual({ a: 3, b: 1 });
+    expect(stats.paymentsPerAddressAndAmount).toEqual([
+      { addressTo: 'a', amount: '5', count: 2 },
+      { addressTo: 'a', amount: '6', count: 1 },
+      { addressTo: 'b', amount: '5', count: 1 },
+    ]);
+    const [first, second] = sandbox.payments();
+    const txhashes = [first?.txhash, second?.txhash];
+    expect(stats.duplicatePayments).toEqual([{ addressTo: 'a', amount: '5', txhashes }]);
   });
 });

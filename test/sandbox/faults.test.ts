@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
 import { call, post, signForm, withdrawFields, type Merchant } from './support/independent-client.js';
-import { runSandbox } from './support/running-sandbox.js';
+import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 interface Seen {
   readonly status: number;
@@ -39,10 +41,10 @@ describe('faults with a response', () => {
 
   it('redirects to the same address, where a client that follows would pay at the wrong time', async () => {
     const { merchant, sandbox } = await runSandbox({ faults: [{ kind: 'redirect-307', times: 1 }] });
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const body = signForm(merchant, withdrawFields(merchant));
-    const followed = await fetch(`${merchant.url}/withdraw`, { method: 'POST', body, headers });
-    expect(await followed.json()).toEqual({ result: 0, message: 'account blocked' });
+    const init = { method: 'POST', body: signForm(merchant, withdrawFields(merchant)), headers: FORM };
+    expect(await (await fetch(`${merchant.url}/withdraw`, init)).json()).toEqual({
+      ...{ result: 0, message: 'account blocked' },
+    });
     expect(sandbox.stats()).toMatchObject({ blocked: true, arrivals: 2 });
   });
 
@@ -102,18 +104,15 @@ describe('latencies', () => {
   });
 
   it('a call that is on its way arrives although its sender has closed the connection', async () => {
-    const { merchant, sandbox } = await runSandbox({ latencyBeforeMs: 1000 });
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const body = signForm(merchant, withdrawFields(merchant));
+    const { merchant, sandbox } = await runSandbox({ latencyBeforeMs: 400 });
     const sender = new AbortController();
-    const { signal } = sender;
-    const call = fetch(`${merchant.url}/withdraw`, { method: 'POST', body, headers, signal });
+    const init = { method: 'POST', body: signForm(merchant, withdrawFields(merchant)), headers: FORM };
+    const asked = fetch(`${merchant.url}/withdraw`, { ...init, signal: sender.signal });
     while (sandbox.stats().calls.withdraw === 0) await delay(1);
     sender.abort();
-    await expect(call).rejects.toThrow();
+    await expect(asked).rejects.toThrow();
     expect(sandbox.stats().payments).toBe(0);
-    await until('the payment is made', () => sandbox.stats().payments > 0, 5_000);
-    expect(sandbox.stats().payments).toBe(1);
+    await until('the payment is made', () => sandbox.stats().payments === 1, 5_000);
   });
 
   it('while paused, calls are processed and responses held until it continues', async () => {
@@ -159,5 +158,71 @@ describe('which calls meet a fault', () => {
     expect(await call(merchant, 'transactionstatus', { platform_id: '1001', txhash })).toEqual({
       message: 'internal error',
     });
+  });
+});
+
+async function control(url: string, method: string, path: string, given?: unknown): Promise<Seen> {
+  const body = typeof given === 'string' ? given : JSON.stringify(given);
+  const response = await fetch(`${url}/__sandbox/${path}`, { method, ...(given !== undefined && { body }) });
+  return { status: response.status, text: await response.text() };
+}
+
+describe('the control endpoints', () => {
+  it('return what the methods return, and never the secret', async () => {
+    const { merchant, sandbox } = await runSandbox();
+    await call(merchant, 'withdraw', withdrawFields(merchant));
+    const paths = ['stats', 'stats?platformId=1001', 'arrivals', 'payments', 'faults', 'unknown', 'stats?platformId=2'];
+    const replies = await Promise.all(paths.map((path) => control(sandbox.url, 'GET', path)));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 400]);
+    expect(JSON.parse(replies[0]?.text ?? '')).toEqual(sandbox.stats());
+    expect(JSON.parse(replies[2]?.text ?? '')).toEqual({ arrivals: sandbox.arrivals() });
+    expect(JSON.parse(replies[3]?.text ?? '')).toEqual({ payments: sandbox.payments() });
+    expect(replies[6]?.text).toBe('{"error":"platformId: must be one of 1001"}');
+    for (const { text } of replies) expect(text).not.toContain(SECRET_KEY);
+    expect(JSON.stringify(sandbox)).not.toContain(SECRET_KEY);
+  });
+
+  it('change the faults', async () => {
+    const { sandbox } = await runSandbox({ faults: [{ kind: 'hang' }] });
+    await control(sandbox.url, 'POST', 'faults', { add: [{ kind: 'reject', times: 1 }] });
+    expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['hang', 'reject']);
+    await control(sandbox.url, 'POST', 'faults', { replace: [{ kind: 'drop-after' }] });
+    expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['drop-after']);
+    expect(await control(sandbox.url, 'POST', 'faults', { clear: true })).toEqual({
+      status: 200,
+      text: '{"faults":[]}',
+    });
+  });
+
+  it('refuse what is no change of them', async () => {
+    const { sandbox } = await runSandbox();
+    for (const [body, message] of [
+      ['{', 'body: must be JSON'],
+      [undefined, 'input: is missing'],
+      [{ clear: true, add: [] }, 'must be one of'],
+      [{ add: [{ kind: 'fire' }] }, 'add.0.kind: must be one of latency-before'],
+      [{ add: [{ kind: 'hang', each: 2 }] }, 'each: is not a known field'],
+      [{ add: [{ kind: 'latency-after' }] }, 'delayMs'],
+      [{ add: [{ kind: 'hang', endpoint: 'balance', addresses: ['a'] }] }, 'addresses'],
+    ] as const) {
+      const text = expect.stringContaining(message) as unknown;
+      expect(await control(sandbox.url, 'POST', 'faults', body)).toEqual({ status: 400, text });
+    }
+    expect(sandbox.faults()).toEqual([]);
+  });
+
+  it('unblock, reset, pause and continue', async () => {
+    const { merchant, sandbox } = await runSandbox();
+    await call(merchant, 'withdraw', withdrawFields(merchant));
+    await call(merchant, 'withdraw', withdrawFields(merchant));
+    expect(sandbox.stats().blocked).toBe(true);
+    await control(sandbox.url, 'POST', 'unblock?platformId=1001');
+    expect(sandbox.stats()).toMatchObject({ blocked: false, arrivals: 2 });
+    await control(sandbox.url, 'POST', 'reset');
+    expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, balance: '1000000000000', smallestGapMs: null });
+    await control(sandbox.url, 'POST', 'pause');
+    const held = call(merchant, 'balance', { platform_id: '1001' });
+    await control(sandbox.url, 'POST', 'continue');
+    expect(await held).toMatchObject({ result: 1 });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { connect } from 'node:net';
@@ -66,20 +67,14 @@ describe('startSandbox', () => {
 
   it('draws the same failures and latencies from the same seed, and others from another', async () => {
     const failures = async (seed: number): Promise<string> => {
-      const { merchant, sandbox, clock } = await runSandbox({
-        seed,
-        failShare: 0.5,
-        latencyBeforeMs: { min: 0, max: 2 },
-      });
+      const draws = { seed, failShare: 0.5, latencyBeforeMs: { min: 0, max: 2 } };
+      const { merchant, sandbox, clock } = await runSandbox(draws);
       for (let index = 0; index < 24; index += 1) {
         clock.advance(1000);
         await call(merchant, 'withdraw', withdrawFields(merchant));
       }
       expect(sandbox.seed).toBe(seed);
-      return sandbox
-        .payments()
-        .map(({ settlesAs }) => settlesAs)
-        .join('');
+      return JSON.stringify(sandbox.payments().map(({ settlesAs }) => settlesAs));
     };
     const first = await failures(42);
     expect(await failures(42)).toBe(first);
@@ -94,5 +89,11 @@ describe('startSandbox', () => {
     expect(response.statusCode).toBe(200);
     response.resume();
     await once(response, 'end');
+  });
+
+  it("uses the client's parsers of responses in no file", () => {
+    const folder = new URL('../../src/sandbox/', import.meta.url);
+    const files = readdirSync(folder);
+    expect(files.filter((file) => readFileSync(new URL(file, folder), 'utf8').includes('parseResult'))).toEqual([]);
   });
 });

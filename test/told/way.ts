@@ -33,24 +33,23 @@ export interface Told {
   readonly headline: keyof typeof HEADLINES;
   /** Exactly these rules of docs/alerts.yml fire, the one that answers first. */
   readonly alerts: readonly string[];
-  readonly readyz: ReadyzAnswer;
-  readonly doctor: DoctorAnswer;
+  /** What `/readyz` of the worker responds, with a part of the body; `none` where no process listens. */
+  readonly readyz: { readonly status: 200 | 503 | 'none'; readonly words: string };
+  /**
+   * Exit null: a thread of it hangs, then only a signal ends it. The check tells as a warning (!) where it exits with 0,
+   * else as a problem (✗), with a part of what it says.
+   */
+  readonly doctor: { readonly exit: 0 | 1 | null; readonly check: string; readonly words: string };
   /** The page of docs/runbooks that says what to do: that of the first alert, and of the headline unless all goes on. */
   readonly runbook: string;
 }
 
-/** What `/readyz` of the worker responds; `none` where no process listens. */
-export interface ReadyzAnswer {
-  readonly status: 200 | 503 | 'none';
-  /** Part of the body. */
-  readonly words: string;
-}
-
-export interface DoctorAnswer {
-  /** Null where a thread of it hangs: then only a signal ends it. */
-  readonly exit: 0 | 1 | null;
-  /** The name of the check that tells: as a warning (!) where it exits with 0, else as a problem (✗). */
-  readonly check: string;
-  /** Part of what the check says. */
-  readonly words: string;
+export function told(
+  headline: Told['headline'],
+  alerts: readonly string[],
+  [status, body]: readonly [Told['readyz']['status'], string],
+  [exit, check, words]: readonly [Told['doctor']['exit'], string, string],
+  runbook: string,
+): Told {
+  return { headline, alerts, readyz: { status, words: body }, doctor: { exit, check, words }, runbook };
 }

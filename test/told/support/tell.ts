@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { HEADLINES } from '../../../src/operator/account-headline.js';
 import { until } from '../../support/until.js';
-import type { DoctorAnswer, Way } from '../way.js';
+import type { Told, Way } from '../way.js';
 import { judgeAlerts } from './firing-alerts.js';
 import { Rig, type DoctorReport } from './rig.js';
 import { extrapolate, type Snapshot } from './series.js';
@@ -90,7 +90,7 @@ async function expectDoctor(rig: Rig, { told: { doctor } }: Way): Promise<void> 
   );
 }
 
-function isTold({ exit, checks }: DoctorReport, doctor: DoctorAnswer): boolean {
+function isTold({ exit, checks }: DoctorReport, doctor: Told['doctor']): boolean {
   const status = doctor.exit === 0 ? 'warning' : 'problem';
   const isIt = (check: (typeof checks)[number]): boolean =>
     check.name === doctor.check && check.status === status && check.detail.includes(doctor.words);

@@ -3,7 +3,7 @@ import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -21,12 +21,12 @@ export const ARCHIVE_WAYS: readonly Way[] = [
     name: 'The archive of old payouts cannot be written',
     environment: { PAYOUT_RETENTION_DAYS: '1', PAYOUT_ARCHIVE_DIR: '/dev/null' },
     happens: async (rig) => rig.replaceWorker(async () => endOldPayout(rig)),
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsArchiveFails'],
-      readyz: { status: 200, words: 'Old payouts stay in Redis' },
-      doctor: { exit: 0, check: 'archive folder', words: 'cannot be written' },
-      runbook: 'disk',
-    },
+    told: told(
+      'idle',
+      ['PayoutsArchiveFails'],
+      [200, 'Old payouts stay in Redis'],
+      [0, 'archive folder', 'cannot be written'],
+      'disk',
+    ),
   },
 ];

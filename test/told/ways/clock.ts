@@ -1,6 +1,6 @@
 import { createFakeClock, type FakeClock } from '../../doubles/fake-clock.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -16,12 +16,12 @@ export const CLOCK_WAYS: readonly Way[] = [
       Object.assign(rig.environment, clock.environment);
     },
     happens: async (rig) => clocks.get(rig)?.set(3 * DAY_MS),
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsClockOff'],
-      readyz: { status: 200, words: 'ahead of the clock of Redis' },
-      doctor: { exit: 0, check: 'system clock', words: 'ahead of the clock of Redis' },
-      runbook: 'clock',
-    },
+    told: told(
+      'idle',
+      ['PayoutsClockOff'],
+      [200, 'ahead of the clock of Redis'],
+      [0, 'system clock', 'ahead of the clock of Redis'],
+      'clock',
+    ),
   },
 ];

@@ -1,6 +1,6 @@
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 /** Someone who has the account's secret key pays himself, once the worker compares the balance. */
 async function steal(rig: Rig): Promise<void> {
@@ -23,13 +23,13 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     repeats: true,
-    told: {
-      headline: 'gatewayDown',
-      alerts: ['PayoutsGatewayDown', 'PayoutsStandStill'],
-      readyz: { status: 200, words: 'ended before anything was written: No connection to the gateway' },
-      doctor: { exit: 1, check: 'gateway connection', words: 'ECONNREFUSED' },
-      runbook: 'gateway',
-    },
+    told: told(
+      'gatewayDown',
+      ['PayoutsGatewayDown', 'PayoutsStandStill'],
+      [200, 'ended before anything was written: No connection to the gateway'],
+      [1, 'gateway connection', 'ECONNREFUSED'],
+      'gateway',
+    ),
   },
   {
     name: 'The gateway responds to status polls with 500',
@@ -37,13 +37,13 @@ export const GATEWAY_WAYS: readonly Way[] = [
     happens: async ({ world }) => {
       await world.enqueue(1);
     },
-    told: {
-      headline: 'pollsFail',
-      alerts: ['PayoutsPollErrors'],
-      readyz: { status: 200, words: 'status polls failed' },
-      doctor: { exit: 0, check: 'worker', words: 'status polls failed' },
-      runbook: 'gateway',
-    },
+    told: told(
+      'pollsFail',
+      ['PayoutsPollErrors'],
+      [200, 'status polls failed'],
+      [0, 'worker', 'status polls failed'],
+      'gateway',
+    ),
   },
   {
     name: 'The gateway answers slowly',
@@ -52,13 +52,13 @@ export const GATEWAY_WAYS: readonly Way[] = [
       await world.enqueue(3);
     },
     repeats: true,
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsGatewaySlow'],
-      readyz: { status: 200, words: 'The gateway is slow' },
-      doctor: { exit: 0, check: 'worker', words: 'The gateway is slow' },
-      runbook: 'gateway',
-    },
+    told: told(
+      'idle',
+      ['PayoutsGatewaySlow'],
+      [200, 'The gateway is slow'],
+      [0, 'worker', 'The gateway is slow'],
+      'gateway',
+    ),
   },
   {
     name: 'The gateway never settles a payment',
@@ -67,13 +67,13 @@ export const GATEWAY_WAYS: readonly Way[] = [
     happens: async ({ world }) => {
       await world.enqueue(1);
     },
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsStuckInProgress'],
-      readyz: { status: 200, words: '1 payout in progress for longer than STUCK_AFTER_MS' },
-      doctor: { exit: 0, check: 'worker', words: '1 payout in progress for longer than STUCK_AFTER_MS' },
-      runbook: 'stuck',
-    },
+    told: told(
+      'idle',
+      ['PayoutsStuckInProgress'],
+      [200, '1 payout in progress for longer than STUCK_AFTER_MS'],
+      [0, 'worker', '1 payout in progress for longer than STUCK_AFTER_MS'],
+      'stuck',
+    ),
   },
   {
     name: 'The gateway does not respond to a withdrawal',
@@ -81,13 +81,13 @@ export const GATEWAY_WAYS: readonly Way[] = [
     happens: async ({ world }) => {
       await world.enqueue(1);
     },
-    told: {
-      headline: 'noResponse',
-      alerts: ['PayoutsUnknown'],
-      readyz: { status: 200, words: '1 payout may or may not have been sent' },
-      doctor: { exit: 0, check: 'unknown payouts', words: '1 may or may not have been sent' },
-      runbook: 'unknown',
-    },
+    told: told(
+      'noResponse',
+      ['PayoutsUnknown'],
+      [200, '1 payout may or may not have been sent'],
+      [0, 'unknown payouts', '1 may or may not have been sent'],
+      'unknown',
+    ),
   },
   {
     name: 'The balance is below what is queued',
@@ -103,25 +103,25 @@ export const GATEWAY_WAYS: readonly Way[] = [
         notBefore: '2099-01-01T00:00:00Z',
       });
     },
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsBalanceLow'],
-      readyz: { status: 200, words: 'The balance is below what is queued' },
-      doctor: { exit: 0, check: 'balance', words: 'queued' },
-      runbook: 'balance-low',
-    },
+    told: told(
+      'idle',
+      ['PayoutsBalanceLow'],
+      [200, 'The balance is below what is queued'],
+      [0, 'balance', 'queued'],
+      'balance-low',
+    ),
   },
   {
     name: "Someone else uses the gateway's secret key",
     environment: { BALANCE_EVERY_MS: '1000' },
     happens: steal,
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsBalanceDropped'],
-      readyz: { status: 200, words: 'more than the payouts explain' },
-      doctor: { exit: 0, check: 'reconciliation', words: 'more than the payouts explain' },
-      runbook: 'balance-fell',
-    },
+    told: told(
+      'idle',
+      ['PayoutsBalanceDropped'],
+      [200, 'more than the payouts explain'],
+      [0, 'reconciliation', 'more than the payouts explain'],
+      'balance-fell',
+    ),
   },
   {
     name: 'The gateway blocks the account',
@@ -129,12 +129,12 @@ export const GATEWAY_WAYS: readonly Way[] = [
     happens: async ({ world }) => {
       await world.enqueue(1);
     },
-    told: {
-      headline: 'paused',
-      alerts: ['PayoutsPaused', 'PayoutsRejected'],
-      readyz: { status: 200, words: 'looks like a block' },
-      doctor: { exit: 1, check: 'pause', words: 'looks like a block' },
-      runbook: 'paused',
-    },
+    told: told(
+      'paused',
+      ['PayoutsPaused', 'PayoutsRejected'],
+      [200, 'looks like a block'],
+      [1, 'pause', 'looks like a block'],
+      'paused',
+    ),
   },
 ];

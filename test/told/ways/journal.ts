@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 const AILING_DISK = new URL('../support/ailing-disk.mjs', import.meta.url).href;
 
@@ -30,13 +30,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
   {
     name: 'The send journal is damaged',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, 'nonsense\n')),
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender'],
-      readyz: { status: 503, words: 'cannot be read' },
-      doctor: { exit: 1, check: 'journal and ledger', words: 'cannot be read' },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender'],
+      [503, 'cannot be read'],
+      [1, 'journal and ledger', 'cannot be read'],
+      'journal',
+    ),
   },
   {
     name: 'The send journal is deleted while its worker sends',
@@ -45,13 +45,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rm(join(rig.journalDir, `${rig.platformId}.journal`));
       await rig.world.enqueue(1, 'Q');
     },
-    told: {
-      headline: 'mismatch',
-      alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'payouts adopt-ledger' },
-      doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
-      runbook: 'ledger-mismatch',
-    },
+    told: told(
+      'mismatch',
+      ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      [503, 'payouts adopt-ledger'],
+      [1, 'journal and ledger', 'knows a journal of this host that has sends'],
+      'ledger-mismatch',
+    ),
   },
   {
     name: 'The send journal is gone when its worker starts',
@@ -62,24 +62,24 @@ export const JOURNAL_WAYS: readonly Way[] = [
         await rig.world.enqueue(2, 'Q');
       });
     },
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'payouts audit adopt-journal' },
-      doctor: { exit: 1, check: 'journal and ledger', words: 'knows a journal of this host that has sends' },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      [503, 'payouts audit adopt-journal'],
+      [1, 'journal and ledger', 'knows a journal of this host that has sends'],
+      'journal',
+    ),
   },
   {
     name: 'The send journal is of another ledger',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, OF_ANOTHER_LEDGER)),
-    told: {
-      headline: 'mismatch',
-      alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
-      readyz: { status: 503, words: 'of-another-redis' },
-      doctor: { exit: 1, check: 'journal and ledger', words: 'of-another-redis' },
-      runbook: 'ledger-mismatch',
-    },
+    told: told(
+      'mismatch',
+      ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
+      [503, 'of-another-redis'],
+      [1, 'journal and ledger', 'of-another-redis'],
+      'ledger-mismatch',
+    ),
   },
   {
     name: 'The ledger is of another gateway',
@@ -90,13 +90,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
         await rig.world.enqueue(1, 'Q');
       });
     },
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'This Redis has the payouts of' },
-      doctor: { exit: 1, check: 'audience', words: 'and this worker pays at' },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      [503, 'This Redis has the payouts of'],
+      [1, 'audience', 'and this worker pays at'],
+      'journal',
+    ),
   },
   {
     name: 'The journal of another host objects to the ledger',
@@ -105,13 +105,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await writeJournal(rig, journalDir, OF_ANOTHER_LEDGER);
       await rig.startWorker({ journalDir });
     },
-    told: {
-      headline: 'mismatch',
-      alerts: ['PayoutsObjection', 'PayoutsSendingRefused'],
-      readyz: { status: 200, words: 'payouts adopt-ledger' },
-      doctor: { exit: 1, check: 'pause', words: 'nothing is sent: send journal' },
-      runbook: 'ledger-mismatch',
-    },
+    told: told(
+      'mismatch',
+      ['PayoutsObjection', 'PayoutsSendingRefused'],
+      [200, 'payouts adopt-ledger'],
+      [1, 'pause', 'nothing is sent: send journal'],
+      'ledger-mismatch',
+    ),
   },
   {
     name: "The journal's disk is full",
@@ -121,13 +121,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.world.enqueue(1);
     },
     repeats: true,
-    told: {
-      headline: 'disk',
-      alerts: ['PayoutsJournalDisk', 'PayoutsStandStill'],
-      readyz: { status: 200, words: 'ENOSPC' },
-      doctor: { exit: 1, check: 'journal folder', words: 'ENOSPC' },
-      runbook: 'disk',
-    },
+    told: told(
+      'disk',
+      ['PayoutsJournalDisk', 'PayoutsStandStill'],
+      [200, 'ENOSPC'],
+      [1, 'journal folder', 'ENOSPC'],
+      'disk',
+    ),
   },
   {
     name: "The journal's disk takes too long, so that a payout is put back again and again",
@@ -137,13 +137,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.world.enqueue(1);
     },
     repeats: true,
-    told: {
-      headline: 'sendsFail',
-      alerts: ['PayoutsNotSent', 'PayoutsStandStill', 'PayoutsJournalSlow'],
-      readyz: { status: 200, words: 'ended before anything was written' },
-      doctor: { exit: 1, check: 'journal folder', words: 'synced to disk in' },
-      runbook: 'nothing-is-sent',
-    },
+    told: told(
+      'sendsFail',
+      ['PayoutsNotSent', 'PayoutsStandStill', 'PayoutsJournalSlow'],
+      [200, 'ended before anything was written'],
+      [1, 'journal folder', 'synced to disk in'],
+      'nothing-is-sent',
+    ),
   },
   {
     name: "The journal's disk does not answer any more",
@@ -155,13 +155,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await makeDiskAil(rig, 'hang');
       await rig.world.enqueue(1);
     },
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'has not answered' },
-      doctor: { exit: null, check: 'journal folder', words: 'has not answered' },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      [503, 'has not answered'],
+      [null, 'journal folder', 'has not answered'],
+      'journal',
+    ),
   },
   {
     name: 'The worker is killed in the middle of a request, and the journal of the one that stands by is damaged',
@@ -175,13 +175,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
       const killed = rig.workers.shift();
       await killed?.end();
     },
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsSendingTooLong'],
-      readyz: { status: 503, words: 'cannot be read' },
-      doctor: { exit: 1, check: 'worker', words: 'cannot be read' },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsSendingTooLong'],
+      [503, 'cannot be read'],
+      [1, 'worker', 'cannot be read'],
+      'journal',
+    ),
   },
   {
     name: "The journal's disk is slow",
@@ -190,12 +190,12 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await makeDiskAil(rig, 'slow 150');
       await rig.world.enqueue(60);
     },
-    told: {
-      headline: 'sending',
-      alerts: ['PayoutsJournalSlow'],
-      readyz: { status: 200, words: 'Each entry of the send journal takes over' },
-      doctor: { exit: 0, check: 'journal folder', words: 'synced to disk in' },
-      runbook: 'disk',
-    },
+    told: told(
+      'sending',
+      ['PayoutsJournalSlow'],
+      [200, 'Each entry of the send journal takes over'],
+      [0, 'journal folder', 'synced to disk in'],
+      'disk',
+    ),
   },
 ];

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 /** The log is lost. */
 export const LOG_WAYS: readonly Way[] = [
@@ -12,12 +12,12 @@ export const LOG_WAYS: readonly Way[] = [
       await rig.world.enqueue(5);
     },
     repeats: true,
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsLogsLost'],
-      readyz: { status: 200, words: 'could not be written: free the disk' },
-      doctor: { exit: 0, check: 'worker', words: 'could not be written: free the disk' },
-      runbook: 'disk',
-    },
+    told: told(
+      'idle',
+      ['PayoutsLogsLost'],
+      [200, 'could not be written: free the disk'],
+      [0, 'worker', 'could not be written: free the disk'],
+      'disk',
+    ),
   },
 ];

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 /** A worker whose policy has one rule. */
 export async function preparePolicy(rig: Rig, rule: string): Promise<void> {
@@ -24,24 +24,24 @@ export const POLICY_WAYS: readonly Way[] = [
     sandbox: { faults: [{ kind: 'json-500', endpoint: 'currencies' }] },
     prepare: async (rig) => preparePolicy(rig, '{ name: never-more, cap: { usd: "1000" }, over: refuse }'),
     happens: enqueueAndWait,
-    told: {
-      headline: 'queriesFail',
-      alerts: ['PayoutsRatesStale'],
-      readyz: { status: 200, words: 'Rates in dollars: missing' },
-      doctor: { exit: 0, check: 'worker', words: 'Rates in dollars: missing' },
-      runbook: 'policy',
-    },
+    told: told(
+      'queriesFail',
+      ['PayoutsRatesStale'],
+      [200, 'Rates in dollars: missing'],
+      [0, 'worker', 'Rates in dollars: missing'],
+      'policy',
+    ),
   },
   {
     name: 'A rule of the policy holds a payout',
     prepare: async (rig) => preparePolicy(rig, '{ name: denied, when: { paymentId: ["1"] }, over: refuse }'),
     happens: enqueueAndWait,
-    told: {
-      headline: 'holds',
-      alerts: ['PayoutsHeld'],
-      readyz: { status: 200, words: '1 payout held, and not sent' },
-      doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
-      runbook: 'held',
-    },
+    told: told(
+      'holds',
+      ['PayoutsHeld'],
+      [200, '1 payout held, and not sent'],
+      [0, 'worker', '1 payout held, and not sent'],
+      'held',
+    ),
   },
 ];

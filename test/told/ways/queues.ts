@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 const HANGING_BULLMQ = new URL('../support/hanging-bullmq.mjs', import.meta.url).href;
 
@@ -31,13 +31,13 @@ export const QUEUE_WAYS: readonly Way[] = [
       await deleteJobs(rig);
     },
     repeats: true,
-    told: {
-      headline: 'sending',
-      alerts: ['PayoutsJobsRecreated'],
-      readyz: { status: 200, words: 'missing in Redis had to be added again' },
-      doctor: { exit: 0, check: 'worker', words: 'missing in Redis had to be added again' },
-      runbook: 'redis-altered',
-    },
+    told: told(
+      'sending',
+      ['PayoutsJobsRecreated'],
+      [200, 'missing in Redis had to be added again'],
+      [0, 'worker', 'missing in Redis had to be added again'],
+      'redis-altered',
+    ),
   },
   {
     name: 'Someone deletes the lists of jobs in Redis, and no worker adds them again',
@@ -46,13 +46,7 @@ export const QUEUE_WAYS: readonly Way[] = [
       await rig.worker.end();
       await deleteJobs(rig);
     },
-    told: {
-      headline: 'silent',
-      alerts: ['PayoutsWorkerMissing'],
-      readyz: { status: 'none', words: '' },
-      doctor: { exit: 1, check: 'sender', words: 'payouts queued' },
-      runbook: 'worker-missing',
-    },
+    told: told('silent', ['PayoutsWorkerMissing'], ['none', ''], [1, 'sender', 'payouts queued'], 'worker-missing'),
   },
   {
     name: 'Someone deletes the lists of jobs in Redis while the worker must not send',
@@ -64,13 +58,13 @@ export const QUEUE_WAYS: readonly Way[] = [
         await writeFile(join(rig.journalDir, `${rig.platformId}.journal`), 'nonsense\n');
       });
     },
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'cannot be read' },
-      doctor: { exit: 1, check: 'journal and ledger', words: 'cannot be read' },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      [503, 'cannot be read'],
+      [1, 'journal and ledger', 'cannot be read'],
+      'journal',
+    ),
   },
   {
     name: 'The record of the next payout cannot be read',
@@ -79,13 +73,13 @@ export const QUEUE_WAYS: readonly Way[] = [
         await rig.world.enqueue(2);
         await rig.client.hset(`${rig.prefix}:payout:P-1`, 'metadata', '{');
       }),
-    told: {
-      headline: 'holds',
-      alerts: ['PayoutsTampering', 'PayoutsHeld'],
-      readyz: { status: 200, words: '1 payout held, and not sent' },
-      doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
-      runbook: 'tampering',
-    },
+    told: told(
+      'holds',
+      ['PayoutsTampering', 'PayoutsHeld'],
+      [200, '1 payout held, and not sent'],
+      [0, 'worker', '1 payout held, and not sent'],
+      'tampering',
+    ),
   },
   {
     name: 'The outbox holds what no worker understands',
@@ -93,13 +87,13 @@ export const QUEUE_WAYS: readonly Way[] = [
       const strange = Array.from({ length: 700 }, (_, index) => [1, Buffer.of(index % 256, index >> 8, 0xff)]);
       await client.zadd(`${prefix}:outbox`, ...strange.flat());
     },
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsOutboxUnreadable'],
-      readyz: { status: 200, words: 'The outbox holds 700 members that this version does not understand' },
-      doctor: { exit: 0, check: 'outbox', words: '700 members that this version does not understand' },
-      runbook: 'redis-altered',
-    },
+    told: told(
+      'idle',
+      ['PayoutsOutboxUnreadable'],
+      [200, 'The outbox holds 700 members that this version does not understand'],
+      [0, 'outbox', '700 members that this version does not understand'],
+      'redis-altered',
+    ),
   },
   {
     name: 'A BullMQ worker hangs',
@@ -108,12 +102,12 @@ export const QUEUE_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     repeats: true,
-    told: {
-      headline: 'idle',
-      alerts: ['PayoutsJobWorkerReplaced'],
-      readyz: { status: 200, words: '1 BullMQ worker hung and had to be replaced' },
-      doctor: { exit: 0, check: 'worker', words: '1 BullMQ worker hung and had to be replaced' },
-      runbook: 'worker-missing',
-    },
+    told: told(
+      'idle',
+      ['PayoutsJobWorkerReplaced'],
+      [200, '1 BullMQ worker hung and had to be replaced'],
+      [0, 'worker', '1 BullMQ worker hung and had to be replaced'],
+      'worker-missing',
+    ),
   },
 ];

@@ -2,20 +2,20 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 /** Redis is unavailable, or unfit for a send. */
 export const REDIS_WAYS: readonly Way[] = [
   {
     name: 'Redis is down',
     happens: async ({ redis }) => redis.stop(),
-    told: {
-      headline: 'redisDown',
-      alerts: ['PayoutsRedisDown'],
-      readyz: { status: 503, words: '"redis":"unavailable"' },
-      doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
-      runbook: 'redis-down',
-    },
+    told: told(
+      'redisDown',
+      ['PayoutsRedisDown'],
+      [503, '"redis":"unavailable"'],
+      [1, 'Redis', 'not reachable'],
+      'redis-down',
+    ),
   },
   {
     name: 'Redis hangs',
@@ -23,39 +23,39 @@ export const REDIS_WAYS: readonly Way[] = [
       process.kill(redis.pid, 'SIGSTOP');
       return Promise.resolve();
     },
-    told: {
-      headline: 'redisDown',
-      alerts: ['PayoutsRedisDown'],
-      readyz: { status: 503, words: '"redis":"unavailable"' },
-      doctor: { exit: 1, check: 'Redis', words: 'not reachable' },
-      runbook: 'redis-down',
-    },
+    told: told(
+      'redisDown',
+      ['PayoutsRedisDown'],
+      [503, '"redis":"unavailable"'],
+      [1, 'Redis', 'not reachable'],
+      'redis-down',
+    ),
   },
   {
     name: 'Redis became a read-only replica',
     happens: async ({ client }) => {
       await client.replicaof('127.0.0.1', await findFreePort());
     },
-    told: {
-      headline: 'redisRefused',
-      alerts: ['PayoutsRedisRefusesWrites'],
-      readyz: { status: 503, words: 'Redis refuses writes: it is a read-only replica' },
-      doctor: { exit: 1, check: 'Redis writes', words: 'it is a read-only replica' },
-      runbook: 'redis-refused',
-    },
+    told: told(
+      'redisRefused',
+      ['PayoutsRedisRefusesWrites'],
+      [503, 'Redis refuses writes: it is a read-only replica'],
+      [1, 'Redis writes', 'it is a read-only replica'],
+      'redis-refused',
+    ),
   },
   {
     name: 'Redis is full',
     happens: async ({ client }) => {
       await client.config('SET', 'maxmemory', '1mb');
     },
-    told: {
-      headline: 'redisRefused',
-      alerts: ['PayoutsRedisRefusesWrites'],
-      readyz: { status: 503, words: 'Redis refuses writes: it is full' },
-      doctor: { exit: 1, check: 'Redis writes', words: 'it is full (maxmemory)' },
-      runbook: 'redis-refused',
-    },
+    told: told(
+      'redisRefused',
+      ['PayoutsRedisRefusesWrites'],
+      [503, 'Redis refuses writes: it is full'],
+      [1, 'Redis writes', 'it is full (maxmemory)'],
+      'redis-refused',
+    ),
   },
   {
     name: 'Redis cannot save to its disk',
@@ -66,26 +66,26 @@ export const REDIS_WAYS: readonly Way[] = [
       await client.config('SET', 'save', '3600 1');
       await client.bgsave();
     },
-    told: {
-      headline: 'redisRefused',
-      alerts: ['PayoutsRedisRefusesWrites'],
-      readyz: { status: 503, words: 'Redis refuses writes: it cannot write to its disk' },
-      doctor: { exit: 1, check: 'Redis writes', words: 'it cannot write to its disk' },
-      runbook: 'redis-refused',
-    },
+    told: told(
+      'redisRefused',
+      ['PayoutsRedisRefusesWrites'],
+      [503, 'Redis refuses writes: it cannot write to its disk'],
+      [1, 'Redis writes', 'it cannot write to its disk'],
+      'redis-refused',
+    ),
   },
   {
     name: 'Redis has fewer replicas than its min-replicas-to-write',
     happens: async ({ client }) => {
       await client.config('SET', 'min-replicas-to-write', '1');
     },
-    told: {
-      headline: 'redisRefused',
-      alerts: ['PayoutsRedisRefusesWrites'],
-      readyz: { status: 503, words: 'Redis refuses writes: too few of its replicas are connected' },
-      doctor: { exit: 1, check: 'Redis writes', words: 'too few of its replicas are connected' },
-      runbook: 'redis-refused',
-    },
+    told: told(
+      'redisRefused',
+      ['PayoutsRedisRefusesWrites'],
+      [503, 'Redis refuses writes: too few of its replicas are connected'],
+      [1, 'Redis writes', 'too few of its replicas are connected'],
+      'redis-refused',
+    ),
   },
   {
     name: 'Redis came back empty',
@@ -93,13 +93,13 @@ export const REDIS_WAYS: readonly Way[] = [
       await rig.pay(1);
       await rig.client.flushall();
     },
-    told: {
-      headline: 'mismatch',
-      alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
-      readyz: { status: 503, words: 'another ledger' },
-      doctor: { exit: 1, check: 'journal and ledger', words: 'another ledger' },
-      runbook: 'ledger-mismatch',
-    },
+    told: told(
+      'mismatch',
+      ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
+      [503, 'another ledger'],
+      [1, 'journal and ledger', 'another ledger'],
+      'ledger-mismatch',
+    ),
   },
   {
     name: 'Redis may forget what was sent, and so a worker ends at its start',
@@ -107,26 +107,26 @@ export const REDIS_WAYS: readonly Way[] = [
       rig.replaceWorker(async () => {
         await rig.client.config('SET', 'appendfsync', 'no');
       }),
-    told: {
-      headline: 'silent',
-      alerts: ['PayoutsWorkerMissing'],
-      readyz: { status: 'none', words: '' },
-      doctor: { exit: 1, check: 'Redis keeps its data', words: 'appendfsync is no' },
-      runbook: 'worker-missing',
-    },
+    told: told(
+      'silent',
+      ['PayoutsWorkerMissing'],
+      ['none', ''],
+      [1, 'Redis keeps its data', 'appendfsync is no'],
+      'worker-missing',
+    ),
   },
   {
     name: 'Redis may forget what was sent',
     happens: async ({ client }) => {
       await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     },
-    told: {
-      headline: 'redisRefused',
-      alerts: ['PayoutsRedisMayForget'],
-      readyz: { status: 503, words: 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru' },
-      doctor: { exit: 1, check: 'Redis keeps its data', words: 'maxmemory-policy is allkeys-lru' },
-      runbook: 'redis-refused',
-    },
+    told: told(
+      'redisRefused',
+      ['PayoutsRedisMayForget'],
+      [503, 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru'],
+      [1, 'Redis keeps its data', 'maxmemory-policy is allkeys-lru'],
+      'redis-refused',
+    ),
   },
   {
     name: 'A replica of Redis is missing',
@@ -141,12 +141,12 @@ export const REDIS_WAYS: readonly Way[] = [
     happens: async ({ others }) => {
       await others[0]?.close();
     },
-    told: {
-      headline: 'redisRefused',
-      alerts: ['PayoutsReplicasMissing'],
-      readyz: { status: 503, words: 'Only 0 of 1 replicas of Redis acknowledge writes' },
-      doctor: { exit: 1, check: 'Redis replicas', words: 'only 0 of 1 acknowledge writes' },
-      runbook: 'redis-refused',
-    },
+    told: told(
+      'redisRefused',
+      ['PayoutsReplicasMissing'],
+      [503, 'Only 0 of 1 replicas of Redis acknowledge writes'],
+      [1, 'Redis replicas', 'only 0 of 1 acknowledge writes'],
+      'redis-refused',
+    ),
   },
 ];

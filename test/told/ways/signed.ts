@@ -7,7 +7,7 @@ import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/s
 import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../support/rig.js';
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 const HOUR_MS = 3_600_000;
 const [SHOP, ANN] = [testKey(1), testKey(2)];
@@ -47,13 +47,13 @@ export const SIGNED_WAYS: readonly Way[] = [
       await rig.world.enqueue(1);
       await untilHeld(rig);
     },
-    told: {
-      headline: 'holds',
-      alerts: ['PayoutsHeld'],
-      readyz: { status: 200, words: '1 payout held, and not sent' },
-      doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
-      runbook: 'held',
-    },
+    told: told(
+      'holds',
+      ['PayoutsHeld'],
+      [200, '1 payout held, and not sent'],
+      [0, 'worker', '1 payout held, and not sent'],
+      'held',
+    ),
   },
   {
     name: 'A payout is held, since someone altered it in Redis',
@@ -65,13 +65,13 @@ export const SIGNED_WAYS: readonly Way[] = [
       await account.close();
       await untilHeld(rig);
     },
-    told: {
-      headline: 'holds',
-      alerts: ['PayoutsTampering', 'PayoutsHeld'],
-      readyz: { status: 200, words: '1 payout held, and not sent' },
-      doctor: { exit: 0, check: 'worker', words: '1 payout held, and not sent' },
-      runbook: 'tampering',
-    },
+    told: told(
+      'holds',
+      ['PayoutsTampering', 'PayoutsHeld'],
+      [200, '1 payout held, and not sent'],
+      [0, 'worker', '1 payout held, and not sent'],
+      'tampering',
+    ),
   },
   {
     name: 'Payouts wait that were signed before the send journal began, and nobody adopted it',
@@ -81,17 +81,13 @@ export const SIGNED_WAYS: readonly Way[] = [
         for (const payoutId of ['P-1', 'P-2']) await enqueueSigned(rig, payoutId);
         await rm(rig.journalDir, { recursive: true });
       }),
-    told: {
-      headline: 'refused',
-      alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      readyz: { status: 503, words: 'payouts audit adopt-journal' },
-      doctor: {
-        exit: 1,
-        check: 'signed journal',
-        words: 'this host sends nothing: payouts wait that were signed before',
-      },
-      runbook: 'journal',
-    },
+    told: told(
+      'refused',
+      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      [503, 'payouts audit adopt-journal'],
+      [1, 'signed journal', 'this host sends nothing: payouts wait that were signed before'],
+      'journal',
+    ),
   },
   {
     name: 'The only key of a producer has ended',
@@ -100,13 +96,13 @@ export const SIGNED_WAYS: readonly Way[] = [
       await enqueueSigned(rig, 'P-1');
       await untilHeld(rig);
     },
-    told: {
-      headline: 'holds',
-      alerts: ['PayoutsHeld', 'PayoutsKeyExpires'],
-      readyz: { status: 200, words: '1 payout held, and not sent' },
-      doctor: { exit: 1, check: 'keys', words: 'no key of a producer that is valid now' },
-      runbook: 'held',
-    },
+    told: told(
+      'holds',
+      ['PayoutsHeld', 'PayoutsKeyExpires'],
+      [200, '1 payout held, and not sent'],
+      [1, 'keys', 'no key of a producer that is valid now'],
+      'held',
+    ),
   },
   {
     name: 'Someone removes a pause from Redis',
@@ -119,12 +115,12 @@ export const SIGNED_WAYS: readonly Way[] = [
       await until('the worker has seen it', () => rig.worker.log().includes('the account is paused'));
       await rig.client.hdel(`${rig.prefix}:ledger`, 'pausedReason');
     },
-    told: {
-      headline: 'standsStill',
-      alerts: ['PayoutsTampering', 'PayoutsStandStill'],
-      readyz: { status: 200, words: 'A pause is gone from Redis, and no operator signed that' },
-      doctor: { exit: 1, check: 'signed journal', words: 'although Redis shows no pause' },
-      runbook: 'tampering',
-    },
+    told: told(
+      'standsStill',
+      ['PayoutsTampering', 'PayoutsStandStill'],
+      [200, 'A pause is gone from Redis, and no operator signed that'],
+      [1, 'signed journal', 'although Redis shows no pause'],
+      'tampering',
+    ),
   },
 ];

@@ -1,4 +1,4 @@
-import type { Way } from '../way.js';
+import { told, type Way } from '../way.js';
 
 /** No process works. */
 export const WORKER_WAYS: readonly Way[] = [
@@ -8,13 +8,7 @@ export const WORKER_WAYS: readonly Way[] = [
       await worker.end();
       await world.enqueue(1);
     },
-    told: {
-      headline: 'silent',
-      alerts: ['PayoutsWorkerMissing'],
-      readyz: { status: 'none', words: '' },
-      doctor: { exit: 1, check: 'sender', words: 'sent no heartbeat' },
-      runbook: 'worker-missing',
-    },
+    told: told('silent', ['PayoutsWorkerMissing'], ['none', ''], [1, 'sender', 'sent no heartbeat'], 'worker-missing'),
   },
   {
     name: 'The worker hangs, and none stands by',
@@ -22,12 +16,12 @@ export const WORKER_WAYS: readonly Way[] = [
       worker.kill('SIGSTOP');
       await world.enqueue(1);
     },
-    told: {
-      headline: 'silent',
-      alerts: ['PayoutsWorkerMissing'],
-      readyz: { status: 'none', words: '' },
-      doctor: { exit: 1, check: 'sender', words: 'and 1 payout queued' },
-      runbook: 'worker-missing',
-    },
+    told: told(
+      'silent',
+      ['PayoutsWorkerMissing'],
+      ['none', ''],
+      [1, 'sender', 'and 1 payout queued'],
+      'worker-missing',
+    ),
   },
 ];

@@ -1,0 +1,205 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from '@jest/globals';
+import type { KnownJournal, Objection } from '../../src/ledger/sender-ledger.js';
+import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
+import { adoptCommand, adviseAccount, foldersOf } from '../../src/operator/account-advice.js';
+import { batchSteps, nextSteps, shellQuote } from '../../src/operator/next-steps.js';
+
+/** What an operator is told to run. */
+
+type Stats = Parameters<typeof adviseAccount>[0];
+
+const DIR = '/var/lib/payouts';
+/** Where operators sign. */
+const SIGNED = { isSigned: true };
+
+function journal(journalId: string, host: string, dir = `/mnt/${host}`): KnownJournal {
+  return { journalId, host, dir, sends: 0, token: '', at: 0 };
+}
+
+function objection(journalId: string, host: string, given: Partial<Objection> = {}): Objection {
+  return { journalId, kind: 'ledger', reason: 'older.', host, dir: `/mnt/${host}`, sends: 0, at: 0, ...given };
+}
+
+const QUIET: Stats = { platformId: 42, objections: [], journals: [], paused: false, pausedReason: null };
+const advise = (given: Partial<Stats>, options = {}) => adviseAccount({ ...QUIET, ...given }, options);
+
+describe('adviseAccount', () => {
+  it('says nothing of an account that nothing stops', () => {
+    expect(advise({ journals: [journal('j-a', 'a')] })).toEqual([]);
+  });
+
+  it('says how a pause is ended, with the key where operators sign', () => {
+    const pause = { paused: true, pausedReason: 'blocked by the gateway' };
+    const [command, key] = ['payouts resume --account 42', '--key FILE'];
+    const advice = { kind: 'pause', problem: 'paused: blocked by the gateway', first: 'Remove the cause first.' };
+    expect(advise(pause)).toEqual([{ ...advice, command: `${command} --reason WHY` }]);
+    expect(advise(pause, SIGNED)[0]?.command).toBe(`${command} ${key} --reason WHY`);
+  });
+
+  it('speaks of objections before a pause, and only of them, with the host where it is known', () => {
+    const objections = [objection('j-a', 'a'), objection('unnamed', '', { dir: '', reason: 'no reason was noted' })];
+    const stops = advise({ objections, paused: true, pausedReason: 'blocked' });
+    const problem = 'send journal j-a on a: older. send journal unnamed: no reason was noted';
+    expect(stops).toMatchObject([{ kind: 'objection', problem }]);
+    expect(JSON.stringify(stops)).not.toContain('resume');
+  });
+
+  const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
+  it.each<[string, Objection[], KnownJournal[], string]>([
+    ['the folder of the one journal', [A], [], '--journal /mnt/a'],
+    [
+      'the folders of all that are known, objecting or not',
+      [B],
+      [journal('j-a', 'a'), journal('j-b', 'b')],
+      '--journal /mnt/a --journal /mnt/b',
+    ],
+    ['one folder once that a host has for two journals', [A], [journal('j-old', 'a')], '--journal /mnt/a'],
+    [
+      'copies of a folder that two hosts have',
+      [objection('j-a', 'a', { dir: DIR })],
+      [journal('j-b', 'b', DIR), journal('j-c', 'c')],
+      `--journal COPY-FROM-b:${DIR} --journal /mnt/c --journal COPY-FROM-a:${DIR}`,
+    ],
+    [
+      'a folder in quotes where a shell needs them',
+      [objection('j-a', 'a', { dir: "/mnt/it's here" })],
+      [],
+      "--journal '/mnt/it'\\''s here'",
+    ],
+    ['to give up a journal whose place is not known', [A], [journal('j-b', '', '')], '--journal /mnt/a --give-up j-b'],
+    [
+      'to give up a damaged journal beside a ledger that forgot sends',
+      [A, { ...B, kind: 'journal' }],
+      [],
+      '--journal /mnt/a --give-up j-b',
+    ],
+    ['no folder for an objection of format 1, which names none', [objection('unnamed', '', { dir: '' })], [], ''],
+  ])('names, where the ledger forgot sends, %s', (_, objections, journals, words) => {
+    const [advice] = advise({ objections, journals });
+    expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${words === '' ? '' : `${words} `}--reason WHY`);
+    expect(advice?.first).toMatch(
+      /^Restore the newest copy of the Redis data.*replace its --journal DIR with --give-up/,
+    );
+  });
+
+  const DAMAGED = { kind: 'journal', reason: 'it was cut off.' } as const;
+  it.each<[string, Objection[], KnownJournal[], string, string]>([
+    [
+      'alone, also where other journals are known',
+      [objection('j-a', 'a', DAMAGED)],
+      [journal('j-b', 'b')],
+      '--journal /mnt/a ',
+      '--give-up j-a',
+    ],
+    [
+      'with each other, where the folders have one path',
+      [objection('j-a', 'a', { ...DAMAGED, dir: DIR }), objection('j-b', 'b', { ...DAMAGED, dir: DIR })],
+      [],
+      `--journal COPY-FROM-a:${DIR} --journal COPY-FROM-b:${DIR} `,
+      '--give-up j-a --give-up j-b',
+    ],
+    ['not where its place is not known', [objection('j-a', '', { ...DAMAGED, dir: '' })], [], '', '--give-up j-a'],
+  ])('has a damaged journal put back, else given up, %s', (_, objections, journals, putBack, giveUp) => {
+    const [advice] = advise({ objections, journals });
+    expect(advice?.first).toContain(`\`payouts adopt-ledger --account 42 ${putBack}--reason WHY\``);
+    expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${giveUp} --reason WHY`);
+  });
+
+  it('names a copy of a folder that is read already as that of another host, and gives up each id once', () => {
+    const journals = [journal('j-b', 'b', DIR), journal('j-c', 'c')];
+    expect(foldersOf(journals, [DIR])).toEqual([`COPY-FROM-b:${DIR}`, '/mnt/c']);
+    expect(adoptCommand(42, [], ['j-a', 'j-a'])).toBe('payouts adopt-ledger --account 42 --give-up j-a --reason WHY');
+    expect(adoptCommand(7, ['/journal'], ['x'], SIGNED)).toBe(
+      'payouts adopt-ledger --account 7 --journal /journal --give-up x --key FILE --reason WHY',
+    );
+  });
+});
+
+/** What a real shell makes of command lines. */
+function toWords(...commands: readonly string[]): string[][] {
+  const script = commands.map((command) => `set -- ${command}; printf '%s\\0' "$@"; printf '\\1\\0'`).join('\n');
+  const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0\u0001\0').slice(0, -1);
+  return words.map((each) => each.split('\0'));
+}
+
+describe('nextSteps', () => {
+  const PAYMENT = { payoutId: 'order:7', paymentId: 7, amount: '12.5', addressTo: 'rPT1:4711', symbol: 'USD' };
+  const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7'): string[] =>
+    nextSteps({ payoutId, state }, 42, options).map(({ command = '' }) => command);
+
+  it('names who has to approve a payout that a policy holds for that', () => {
+    const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;
+    const [first, second] = nextSteps({ payoutId: 'p', state: 'held', held }, 42);
+    expect(first?.when).toMatch(/^2 people of the group finance /);
+    expect([first?.command, second?.command]).toEqual([
+      'payouts approve --account 42 p --key FILE',
+      'payouts reject --account 42 p --key FILE --reason WHY',
+    ]);
+  });
+
+  it.each<[PayoutState, readonly string[]]>([
+    ['unknown', ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent', 'resolve # --write-off']],
+    ['rejected', ['retry #', 'cancel #']],
+    ['held', ['release #', 'cancel #']],
+    ['queued', ['cancel #']],
+  ])('names the commands for a payout that is %s', (state, commands) => {
+    const full = (command: string): string => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
+    expect(commandsOf(state)).toEqual(commands.map(full));
+  });
+
+  it.each(PAYOUT_STATES)('says what an operator can do about a payout that is %s', (state) => {
+    const steps = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42);
+    expect(steps.length).toBeGreaterThan(0);
+    for (const { when, command } of steps) {
+      expect(when).toMatch(/^[A-Z].*\.$/);
+      expect(command).toMatch(/^payouts /);
+    }
+    // Never to pay again what was paid too late.
+    const late = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42);
+    expect(late.length).toBeGreaterThan(0);
+    expect(late.map(({ command }) => command).join()).not.toMatch(/enqueue|retry|release|--not-sent/);
+  });
+
+  it.each(['failed', 'cancelled'] as const)('names the command that pays a %s one under a new payoutId', (state) => {
+    const command = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42).at(-1)?.command ?? '';
+    expect(toWords(command)).toEqual([
+      [
+        ...['payouts', 'enqueue', '--account', '42', '--payout-id', 'NEW-ID', '--payment-id', '7', '--amount', '12.5'],
+        ...['--address-to', 'rPT1:4711', '--symbol', 'USD', '--reference', 'in place of order:7'],
+      ],
+    ]);
+  });
+
+  it.each(['=ls', 'a/../b', 'a+b=c', '-x', '--sent', '--reason', "it's"])(
+    'gives a shell the payoutId %s as it is',
+    (payoutId) => {
+      for (const words of toWords(...commandsOf('unknown', {}, payoutId), ...commandsOf('unknown', SIGNED, payoutId))) {
+        expect(words.slice(0, 2)).toEqual(['payouts', 'resolve']);
+        expect(words).toContain(payoutId);
+        if (payoutId.startsWith('-')) expect(words.slice(-2)).toEqual(['--', payoutId]);
+      }
+    },
+  );
+
+  it('has the key where operators sign for what is sent again, and nowhere else', () => {
+    const all = PAYOUT_STATES.flatMap((state) => commandsOf(state, SIGNED));
+    expect(all.filter((command) => command.includes('--key')).sort()).toEqual([
+      'payouts resolve --account 42 order:7 --not-sent --key FILE --reason WHY',
+      'payouts retry --account 42 order:7 --key FILE --reason WHY',
+    ]);
+    const unsigned = PAYOUT_STATES.flatMap((state) => commandsOf(state));
+    expect([...unsigned, adoptCommand(7, [], [])].join()).not.toContain('--key');
+    const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, 1])) as Record<PayoutState, number>;
+    const batch = batchSteps('a --reason b', counts, 7, SIGNED).map(({ command }) => command);
+    const retry = `payouts retry --account 7 --batch 'a --reason b'`;
+    expect(batch.filter((command) => command?.includes('--key'))).toEqual([
+      `(set -e\n  ${retry} --dry-run --key FILE --reason WHY\n  ${retry} --key FILE --reason WHY\n)`,
+    ]);
+  });
+});
+
+it('shellQuote quotes whatever a shell would take for something else', () => {
+  const words = ['', ' ', '$(id)', '`id`', 'a;b', 'a"b', "a'b", '*', '~', '#x', '\\', 'a\nb', '&', '!'];
+  expect(toWords(...words.map(shellQuote))).toEqual(words.map((word) => [word]));
+});
