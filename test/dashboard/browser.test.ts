@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { systemClock } from '../../src/base/clock.js';
 import { toJobId } from '../../src/queues/payout-queues.js';
+import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
+import { until } from '../support/until.js';
 import { browse, browseEveryState, type BrowsedDashboard } from './support/browsed-dashboard.js';
 import { launchChromium } from './support/launch-chromium.js';
 import { writeSampleBatches } from './support/live-account.js';
@@ -178,6 +181,52 @@ describe('payouts in every state', () => {
       expect(await page.title()).toMatch(/^Sender without heartbeat · /);
       await page.context().close();
     }
+  });
+});
+
+describe('a page that refreshes itself', () => {
+  const SCROLLED_TO_PX = 300;
+  let redis: LocalRedis;
+
+  beforeAll(async () => {
+    redis = await startLocalRedis();
+    site = await browse(browser, await openSampleAccount(), { redisUrl: redis.url, clock: systemClock });
+  });
+  afterAll(async () => {
+    await site.close();
+    await redis.stop();
+  });
+
+  it.each(WIDTHS)('at %d pixels keeps focus, text in the search field and scroll position', async (width) => {
+    const page = await site.open('payouts', { viewport: { width, height: 500 } });
+    const search = page.getByRole('searchbox');
+    await search.fill('order:20');
+    await page.evaluate(`scrollTo(0, ${SCROLLED_TO_PX})`);
+    const before = await page.locator('.as-of').innerText();
+    await until('refreshed', async () => (await page.locator('.as-of').innerText()) !== before);
+    expect([await search.inputValue(), await focused(page, 'name')]).toEqual(['order:20', 'q']);
+    // Where lines appear or end above, the browser moves the position with what is in view.
+    expect(Number(await page.evaluate('scrollY'))).toBeGreaterThan(SCROLLED_TO_PX / 4);
+    await page.context().close();
+  });
+
+  it('turns red while Redis hangs, recovers by itself, and says when it is not live', async () => {
+    const page = await site.open('payouts');
+    const pulse = page.locator('.pulse.bad h1').getByText('Redis does not respond');
+    process.kill(redis.pid, 'SIGSTOP');
+    try {
+      await pulse.waitFor({ timeout: 10_000 });
+      expect(await page.title()).toContain('Redis does not respond');
+    } finally {
+      process.kill(redis.pid, 'SIGCONT');
+    }
+    await pulse.waitFor({ state: 'detached' });
+    await site.dashboard.close();
+    await page.getByText('This page could not be refreshed').waitFor({ timeout: 10_000 });
+    expect(await page.title()).toMatch(/^Not live/);
+    await page.context().close();
+    // The connection was refused.
+    site.troubles.splice(0);
   });
 });
 

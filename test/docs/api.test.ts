@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { readApi } from '../../scripts/api-doc.js';
-import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS } from '../../src/base/account-settings.js';
-import { WORKER_RULES } from '../../src/worker/payout-worker.js';
+import { ACCOUNT_SETTINGS } from '../../src/base/account-settings.js';
 
 const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
 const api = readApi().flatMap(({ exports }) => exports);
@@ -19,17 +18,11 @@ function fieldsOf(name: string): string[] {
   return [...partOf(name).matchAll(/(?:^- |: |, |or )`(\w+)\??[`:(]/gm)].map(([, field = '']) => field);
 }
 
-it.each([
-  ['PayoutWorkerOptions', [...Object.keys(WORKER_RULES), 'keysFile', 'acceptUnboundUntil', 'receiptKey']],
-  ['AccountOptions', [...Object.keys(ACCOUNT_IDENTITY), ...Object.keys(ACCOUNT_SETTINGS)]],
-  ['PayoutInput', ['payoutId', 'paymentId', 'amount', 'addressTo', 'symbol', 'notBefore', 'metadata', 'batch']],
-])('docs/api.md lists every field of %s', (type, names) => {
-  expect(fieldsOf(type)).toEqual(expect.arrayContaining(names));
-});
-
 it('docs/api.md lists every field of every exported type', () => {
   const expected = api.filter(({ fields }) => fields.length > 0);
   expect(expected.length).toBeGreaterThan(80);
+  const settings = api.find(({ name }) => name === 'AccountSettings')?.fields;
+  expect(settings).toEqual(expect.arrayContaining(Object.keys(ACCOUNT_SETTINGS)));
   const missing = expected.flatMap(({ name, fields, isError }) => {
     const listed = fieldsOf(name);
     return fields

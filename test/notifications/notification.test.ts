@@ -46,23 +46,19 @@ it('says what happened to the account, who did it and why', () => {
 
 it('says where a send journal ends, which `all` leaves out', () => {
   const event = { eventId: '19-0', type: 'journal_head', at: AT, hash: 'ab12', reason: 'journal c0ffee' } as const;
-  expect(describeEvent(4242, event, 'journal_head', undefined)).toMatchObject({
-    hash: 'ab12',
-    text: 'Account 4242 has a send journal that ends with this hash — ab12 — journal c0ffee',
-  });
+  const said = describeEvent(4242, event, 'journal_head', undefined);
+  expect(said).toMatchObject({ hash: 'ab12', text: expect.stringMatching(/4242 .* — ab12 — journal c0ffee/) });
   expect(parseEventNames('all').has('journal_head')).toBe(false);
   expect(parseEventNames('all').has('policy_loaded')).toBe(true);
   expect(parseEventNames('all,journal_head').has('journal_head')).toBe(true);
 });
 
-it('names the currency where the gateway told its name', () => {
+it('names the currency where the gateway told its name, and no message of a later state', () => {
   const event = { eventId: '17-0', type: 'state', payoutId: 'invoice-77', to: 'rejected', at: AT } as const;
-  const { text } = describeEvent(4242, event, 'rejected', PAYOUT, [
-    { paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined },
-  ]);
-  expect(text).toBe(
-    'Account 4242: payout invoice-77 is rejected — 12.5 USDT (TRC-20) — wallet <closed> & gone → docs/runbooks/rejected.md',
-  );
+  const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined }];
+  expect(describeEvent(4242, event, 'rejected', PAYOUT, currencies).text).toContain('— 12.5 USDT (TRC-20) —');
+  const later = describeEvent(4242, { ...event, to: 'queued' }, 'queued', PAYOUT);
+  expect(later.text).toBe('Account 4242: payout invoice-77 is queued — 12.5 (payment_id 6)');
 });
 
 it('says of a payout that is held why, and that someone altered it', () => {
@@ -71,12 +67,10 @@ it('says of a payout that is held why, and that someone altered it', () => {
   const of = { eventId: '20-0', payoutId: 'invoice-77', to: 'held', at: AT } as const;
   const notification = describeEvent(4242, { ...of, type: 'state', from: 'queued' }, 'held', payout);
   expect(notification.payout).toMatchObject({ state: 'held', held });
-  expect(notification.text).toBe(
-    'Account 4242: payout invoice-77 is held — 12.5 (payment_id 6) — its amount was altered → docs/runbooks/held.md',
-  );
+  expect(notification.text).toMatch(/invoice-77 is held — .* — its amount was altered → docs\/runbooks\/held\.md$/);
   const reason = 'wrong: its amount was altered';
-  expect(describeEvent(4242, { ...of, type: 'tampering', reason }, 'tampering', payout).text).toBe(
-    'Account 4242: payout invoice-77 is held, because someone has altered what is in Redis — 12.5 (payment_id 6) — wrong: its amount was altered → docs/runbooks/tampering.md',
+  expect(describeEvent(4242, { ...of, type: 'tampering', reason }, 'tampering', payout).text).toMatch(
+    /has altered what is in Redis .* — wrong: its amount was altered → docs\/runbooks\/tampering\.md$/,
   );
 });
 
@@ -94,13 +88,6 @@ it.each([
   const event = { eventId: '19-0', type: 'paused', at: AT } as const;
   const rule = alertRules.find((each) => each.alert === alert);
   expect(describeEvent(4242, event, type, undefined).runbook).toBe(rule?.annotations.runbook);
-});
-
-it('says no message of a later state', () => {
-  const event = { eventId: '19-0', type: 'state', payoutId: 'invoice-77', to: 'queued', at: AT } as const;
-  expect(describeEvent(4242, event, 'queued', PAYOUT).text).toBe(
-    'Account 4242: payout invoice-77 is queued — 12.5 (payment_id 6)',
-  );
 });
 
 describe('NOTIFY_EVENTS', () => {

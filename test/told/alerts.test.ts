@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { silentLogger } from '../../src/base/logger.js';
 import { ProcessPool, type PoolProcess } from '../../src/cli/worker/process-pool.js';
@@ -7,7 +7,7 @@ import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
 import { ManualClock } from '../doubles/manual-clock.js';
-import { judgeAlerts } from './support/firing-alerts.js';
+import { judgeAlerts, judgeMany } from './support/firing-alerts.js';
 import { extrapolate, MINUTES_BEFORE, type InputSeries, type Snapshot } from './support/series.js';
 
 /** Which alerts fire, and when, over series that are written by hand or that the metrics of a worker say. */
@@ -26,9 +26,17 @@ const always = (value: number, minutes = HOUR): string => `${value}+0x${MINUTES_
 const untilGone = `1x${MINUTES_BEFORE} stale`;
 const since = (values: string): string => `_x${MINUTES_BEFORE} ${values}`;
 
-/** Exactly these alerts fire. */
-async function expectAlerts(minutes: number, alerts: readonly string[], ...given: readonly InputSeries[]) {
-  expect(await judgeAlerts(given, minutes, alerts)).toBeUndefined();
+type Case = readonly [name: string, series: readonly InputSeries[], alerts: readonly string[], minutes?: number];
+
+/** Tests that exactly these alerts fire. */
+function fires(cases: readonly Case[], usually = HALF_HOUR): void {
+  let found: readonly (string | undefined)[];
+  beforeAll(async () => {
+    found = await judgeMany(cases.map(([, given, alerts, minutes = usually]) => ({ series: given, alerts, minutes })));
+  });
+  it.each(cases.map(([name, , alerts], index) => [name, alerts, index] as const))('%s: %j', (_, _alerts, index) => {
+    expect(found[index]).toBeUndefined();
+  });
 }
 
 const UP = [of7('payouts_build_info', always(1)), of7('payouts_lease_held', always(1))];
@@ -67,20 +75,23 @@ function at(second: number, text: string, wallAt = 0): Snapshot {
 }
 
 describe('tries that send nothing', () => {
-  it.each<[string, epoch: string, tries: string, readonly string[]]>([
+  const rows: readonly (readonly [string, epoch: string, tries: string, readonly string[]])[] = [
     ['of the first minute after a start', since(`1+0x${HALF_HOUR}`), since(`0 9+0x${HALF_HOUR}`), []],
     ['of the first minute after a takeover', `1+0x14 2+0x${HALF_HOUR}`, `0+0x14 0 9+0x${HALF_HOUR}`, []],
     ['that go on after a takeover', `1+0x14 2+0x${HALF_HOUR}`, `0+0x14 0 9+2x${HALF_HOUR}`, ['PayoutsNotSent']],
     ['that go on', always(1, HALF_HOUR), `0+0x14 0 9+2x${HALF_HOUR}`, ['PayoutsNotSent']],
-  ])('%s', async (_, epoch, tries, alerts) => {
-    const tried = of7('payouts_not_sent_total', tries, ',cause="other"');
-    await expectAlerts(HALF_HOUR, alerts, ...UP, of7('payouts_lease_epoch', epoch), tried);
-  });
+  ];
+  fires(
+    rows.map(([name, epoch, tries, alerts]) => {
+      const tried = of7('payouts_not_sent_total', tries, ',cause="other"');
+      return [name, [...UP, of7('payouts_lease_epoch', epoch), tried], alerts];
+    }),
+  );
 });
 
 describe('held payouts', () => {
   const HELD = ['PayoutsHeld'];
-  it.each<[string, number, readonly string[], number?]>([
+  const rows: readonly (readonly [string, number, readonly string[], number?])[] = [
     ['signature', 0, HELD],
     ['journal', 0, HELD],
     ['refuse', 0, HELD],
@@ -91,11 +102,15 @@ describe('held payouts', () => {
     // A cool-down or office hours: its time has not come.
     ['wait', 0, []],
     ['wait', 3, ['PayoutsHeldTooLong']],
-  ])('by %s, %d h over their time: %j', async (kind, overdueHours, alerts, minutes = HALF_HOUR) => {
-    const labels = `,rule="a",kind="${kind}"`;
-    const overdue = of7('payouts_held_overdue_seconds', always(overdueHours * 3_600), labels);
-    await expectAlerts(minutes, alerts, ...UP, of7('payouts_held', since(`1+0x${minutes}`), labels), overdue);
-  });
+  ];
+  fires(
+    rows.map(([kind, overdueHours, alerts, minutes = HALF_HOUR]) => {
+      const labels = `,rule="a",kind="${kind}"`;
+      const overdue = of7('payouts_held_overdue_seconds', always(overdueHours * 3_600), labels);
+      const held = of7('payouts_held', since(`1+0x${minutes}`), labels);
+      return [`by ${kind}, ${overdueHours} h over their time`, [...UP, held, overdue], alerts, minutes];
+    }),
+  );
 });
 
 describe('a slow gateway', () => {
@@ -108,7 +123,7 @@ describe('a slow gateway', () => {
       const values = `0+${perMinute ?? 0}x${MINUTES_BEFORE + HALF_HOUR}`;
       return of7('payouts_gateway_request_seconds_bucket', values, `,endpoint="withdraw",le="${le ?? ''}"`);
     });
-  it.each<[string, InputSeries[], readonly string[]]>([
+  const rows: readonly Case[] = [
     ['that answers in 2 s', answers(0), []],
     ['with one slow answer in ten', answers(6), []],
     ['that answers in 10 s', answers(60), ['PayoutsGatewaySlow']],
@@ -117,15 +132,16 @@ describe('a slow gateway', () => {
       [of7('payouts_gateway_oldest_open_seconds', always(40), ',endpoint="withdraw"')],
       ['PayoutsGatewaySlow'],
     ],
-  ])('%s: %j', async (_, found, alerts) => {
-    await expectAlerts(HALF_HOUR, alerts, ...UP, ...found);
-  });
+  ];
+  fires(rows.map(([name, found, alerts]) => [name, [...UP, ...found], alerts]));
 });
 
-it('an exporter that was there is missed, and one that never was by nobody', async () => {
+describe('an exporter', () => {
   const exporter = of7('payouts_exporter_info', untilGone, ',exporter="notify"');
-  await expectAlerts(HALF_HOUR, ['PayoutsExporterMissing'], ...UP, exporter);
-  await expectAlerts(HALF_HOUR, [], ...UP);
+  fires([
+    ['that was there and is not any more', [...UP, exporter], ['PayoutsExporterMissing']],
+    ['that never was', UP, []],
+  ]);
 });
 
 describe('a policy', () => {
@@ -133,7 +149,7 @@ describe('a policy', () => {
   const gauge = (name: string, value: number, labels = ''): InputSeries[] => [
     of7(name, `0+0x14 ${value}+0x${HALF_HOUR}`, labels),
   ];
-  it.each<[string, InputSeries[], readonly string[]]>([
+  const rows: readonly Case[] = [
     ['81 % used', gauge('payouts_policy_usage_ratio', 0.81, ',rule="day"'), ['PayoutsPolicyNearlyUsed']],
     ['80 % used', gauge('payouts_policy_usage_ratio', 0.8, ',rule="day"'), []],
     ['rates of more than 15 minutes', gauge('payouts_rate_age_seconds', 901), ['PayoutsRatesStale']],
@@ -141,9 +157,8 @@ describe('a policy', () => {
     ['unreadable', gauge('payouts_policy_reload_failed', 1), ['PayoutsPolicyReloadFailed']],
     ['changed', [info('a', untilGone), info('b', since(`1+0x${HALF_HOUR}`))], ['PayoutsPolicyChanged']],
     ['the first of a worker', [info('a', since(`1+0x${HALF_HOUR}`))], []],
-  ])('%s', async (_name, found, alerts) => {
-    await expectAlerts(HALF_HOUR, alerts, ...UP, ...found);
-  });
+  ];
+  fires(rows.map(([name, found, alerts]) => [name, [...UP, ...found], alerts]));
 });
 
 describe('keys', () => {
@@ -159,7 +174,8 @@ describe('keys', () => {
   async function expectOf(before: string, text: string, alerts: readonly string[], from = text): Promise<void> {
     const scrapes = [before, from, text].map((each, second) => at(second, RUNS + each, WALL_AT + second));
     const [first, then, now] = scrapes as [Snapshot, Snapshot, Snapshot];
-    await expectAlerts(HOUR, alerts, ...extrapolate({ before: first, since: then, now }, HOUR));
+    const found = extrapolate({ before: first, since: then, now }, HOUR);
+    expect(await judgeAlerts(found, HOUR, alerts)).toBeUndefined();
   }
 
   it.each<[string, number, readonly string[], Partial<KeyEntry>?]>([
@@ -213,7 +229,7 @@ describe('accounts of several processes', () => {
   const moved = `_x${MINUTES_BEFORE + 1} ${always(1)}`;
   const a = group('a', 1, always(1));
 
-  it.each<[string, InputSeries[], readonly string[], number?]>([
+  const groups: readonly Case[] = [
     ['that none reports any more', [...a, ...group('b', 2, untilGone)], ['PayoutsNoSender']],
     ['that another reports', [...a, ...group('b', 2, untilGone), ...group('c', 2, moved)], []],
     ['that is back within two minutes', [...a, ...group('b', 2, back(1))], []],
@@ -231,9 +247,7 @@ describe('accounts of several processes', () => {
       ['PayoutsWorkerMissing'],
       27 * HOUR,
     ],
-  ])('%s', async (_, found, alerts, minutes = HOUR) => {
-    await expectAlerts(minutes, alerts, ...found);
-  });
+  ];
 
   /** Two that share an account: the one that rests says only that it does not send. */
   const shared = (...leases: readonly [number, number]): InputSeries[] =>
@@ -254,13 +268,12 @@ describe('accounts of several processes', () => {
   ];
   const sends = (values: string): InputSeries => of7('payouts_sends_total', values, ',outcome="accepted"', 'host-0');
 
-  it.each<[string, InputSeries[], readonly string[]]>([
+  const pairs: readonly Case[] = [
     ['of which one works and one rests', [...shared(1, 0), ...backlog, sends(`0+60x${MINUTES_BEFORE + HOUR}`)], []],
     ['whose backlog stands still', [...shared(1, 0), ...backlog, sends(always(60))], ['PayoutsStandStill']],
     ['for which both rest', shared(0, 0), ['PayoutsNoSender']],
-  ])('%s', async (_, found, alerts) => {
-    await expectAlerts(HOUR, alerts, ...found);
-  });
+  ];
+  fires([...groups, ...pairs], HOUR);
 
   it('that moved three days ago do not tell of their late payments of before once more', async () => {
     const days = 3 * 24 * HOUR;
@@ -290,14 +303,16 @@ describe('a process that was started again', () => {
     );
   };
 
-  it.each<[string, InputSeries[], readonly string[]]>([
+  const rows: readonly Case[] = [
     ['four times', [startedAt([20, 25, 30, 35])], RESTARTS],
     ['three times', [startedAt([20, 21, 22])], []],
     ['every ten minutes', [startedAt([20, 30, 40, 50, 60, 70, 80])], []],
     ['with others that are deployed together', ['a', 'b', 'c', 'd', 'e'].map((name) => startedAt([20], name)), []],
-  ])('%s', async (_, found, alerts) => {
-    await expectAlerts(2 * HOUR, alerts, ...others, ...found);
-  });
+  ];
+  fires(
+    rows.map(([name, found, alerts]) => [name, [...others, ...found], alerts]),
+    2 * HOUR,
+  );
 
   /** Each process of `payouts worker --processes` runs for this time: the start time that is read once a minute. */
   async function readEachMinute(ranMs: number, minutes: number): Promise<(number | undefined)[]> {
@@ -328,6 +343,6 @@ describe('a process that was started again', () => {
   ])('by --processes each %d ms: %j, also hours later', async (ranMs, alerts) => {
     const read = await readEachMinute(ranMs, 5 * HOUR);
     for (const values of [read.slice(0, 2 * HOUR), read.slice(-2 * HOUR)])
-      await expectAlerts(2 * HOUR, alerts, ...others, startTimes(values));
+      expect(await judgeAlerts([...others, startTimes(values)], 2 * HOUR, alerts)).toBeUndefined();
   });
 });

@@ -219,13 +219,10 @@ describe('an approval that does not count is refused', () => {
   });
 
   it.each<[string, Body, RegExp]>([
-    ['of a key that is not known', { by: 'mallory' }, /"mallory" is not in the worker's keyring/],
     ['in the name of another', { by: 'rita' }, /signature of key "rita" is not over it/],
     ["of an operator's key", { by: 'olga' }, /has the role operator, not approver/],
-    ["of a producer's key", { by: 'shop' }, /has the role producer, not approver/],
     ['of another intent', { intent: '0'.repeat(64) }, /about another payout, or the payout was signed again/],
     ['turned into a rejection', { decision: 'reject' }, /is not over it/],
-    ['held longer than it was signed for', { expiresAt: '2099-01-01T00:00:00.000Z' }, /is not over it/],
     ['without its signature', { signature: '' }, /is not over it/],
   ])('%s', async (_, change, error) => {
     expect((await expectRefused({ ...right, ...change }, 403, error)).body['code']).toBe('NOT_VERIFIED');
@@ -235,8 +232,6 @@ describe('an approval that does not count is refused', () => {
     ['of the person who requested the payout', 'rita', {}, /rita asked for the payout, and cannot approve it/],
     ['of the person whose key signed the payout', 'sam', {}, /sam asked for the payout, and cannot approve it/],
     ['that expired', 'ann', { at: hours(-2), expiresAt: hours(-1) }, /it expired at/],
-    ['of the future', 'ann', { at: hours(1), expiresAt: hours(2) }, /which is in the future/],
-    ['for longer than any holds', 'ann', { expiresAt: hours(24 * 8) }, /signed for too long/],
     ['for another account', 'ann', { account: 1 }, /is not over it/],
   ])('%s', async (_, key, change, error) => {
     await expectRefused(await signAs(key, right, change), 403, error);

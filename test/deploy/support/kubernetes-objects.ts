@@ -10,9 +10,6 @@ export interface KubernetesObject {
   readonly metadata: { readonly name: string };
 }
 
-/** Of the libraries and the types of Kubernetes, which take long to parse. */
-const parsed = new Map<string, ts.SourceFile | undefined>();
-
 const FOLDER = join(ROOT, 'deploy/kubernetes');
 
 /** Every object of deploy/kubernetes, by file; the kustomization is no object of the cluster. */
@@ -32,9 +29,9 @@ export function readObjects(): Readonly<Record<string, readonly KubernetesObject
 /**
  * Compares objects with the API of Kubernetes as `kubernetes-types` has it, through the compiler: a field that does not exist
  * is found as well, which most JSON schemas of Kubernetes allow.
- * @returns what the compiler says, one line each
+ * @returns what the compiler says of each, one line each
  */
-export function findMistakes(objects: readonly KubernetesObject[]): string[] {
+export function findMistakes(objects: readonly KubernetesObject[]): string[][] {
   const path = join(ROOT, 'test/deploy/support/checked-objects.ts');
   const text = objects
     .map((object, index) => {
@@ -54,14 +51,17 @@ export function findMistakes(objects: readonly KubernetesObject[]): string[] {
     moduleResolution: ts.ModuleResolutionKind.Bundler,
   };
   const host = ts.createCompilerHost(options);
+  const checked = ts.createSourceFile(path, text, ts.ScriptTarget.ES2022);
   const program = ts.createProgram([path], options, {
     ...host,
     fileExists: (name) => name === path || host.fileExists(name),
-    getSourceFile: (name, language) => {
-      if (name === path) return ts.createSourceFile(name, text, language);
-      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, language));
-      return parsed.get(name);
-    },
+    getSourceFile: (name, language) => (name === path ? checked : host.getSourceFile(name, language)),
   });
-  return ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
+  const said: string[][] = objects.map(() => []);
+  for (const { messageText, file, start = 0 } of ts.getPreEmitDiagnostics(program)) {
+    const line = file?.fileName === path ? checked.getLineAndCharacterOfPosition(start).line : 0;
+    // Two lines an object.
+    said[Math.floor(line / 2)]?.push(ts.flattenDiagnosticMessageText(messageText, ' '));
+  }
+  return said;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const PARSED: unknown = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true });
 
 export interface ComposeService {
   readonly image?: string;
@@ -34,7 +35,7 @@ export function readCompose(environment: Readonly<Record<string, string>>): Comp
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, walk(each)]));
   };
-  const compose = walk(parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true })) as Compose;
+  const compose = walk(PARSED) as Compose;
   for (const { environment: variables = {} } of Object.values(compose.services)) {
     const texts = variables as Record<string, string>;
     for (const name of Object.keys(texts)) texts[name] = String(texts[name]);

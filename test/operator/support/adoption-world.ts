@@ -32,23 +32,9 @@ export interface SendingHost {
 }
 
 /** An account in Redis, which can be put back to an older copy, and hosts with journals in folders. */
-export interface AdoptionWorld {
-  readonly account: TestAccount;
-  readonly ledger: AdoptionLedger;
-  readonly sender: RedisSenderLedger;
-  addHost(name: string): Promise<SendingHost>;
-  enqueue(...payoutIds: string[]): Promise<void>;
-  statesOf(...payoutIds: string[]): Promise<(string | undefined)[]>;
-  copy(): Promise<Record<string, string>>;
-  /** Without a copy, the account is flushed. */
-  putBack(copy?: Record<string, string>): Promise<void>;
-  plan(hosts: readonly SendingHost[], giveUp?: readonly string[]): ReturnType<typeof planAdoption>;
-  /** Plans and carries out, as the command does. */
-  adopt(hosts: readonly SendingHost[], given?: AdoptOptions): Promise<Adoption>;
-  close(): Promise<void>;
-}
+export type AdoptionWorld = Awaited<ReturnType<typeof openAdoptionWorld>>;
 
-export interface AdoptOptions {
+interface AdoptOptions {
   readonly giveUp?: readonly string[];
   /** Instead of a new one. */
   readonly plan?: Awaited<ReturnType<typeof planAdoption>>;
@@ -56,7 +42,7 @@ export interface AdoptOptions {
   readonly between?: <Target extends object>(target: Target) => Target;
 }
 
-export async function openAdoptionWorld(): Promise<AdoptionWorld> {
+export async function openAdoptionWorld() {
   const account = openTestAccount();
   const { platformId, connection, redis } = account;
   const sender = new RedisSenderLedger(connection, 'reply');
@@ -65,9 +51,10 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
   const opened: FileSendJournal[] = [];
   let tokens = 0;
 
-  const plan: AdoptionWorld['plan'] = async (hosts, giveUp = []) =>
+  const plan = async (hosts: readonly SendingHost[], giveUp: readonly string[] = []) =>
     planAdoption(ledger, await readJournals(foldersOf(hosts), platformId), giveUp);
 
+  /** Plans and carries out, as the command does. */
   async function adopt(hosts: readonly SendingHost[], given: AdoptOptions = {}): Promise<Adoption> {
     const { giveUp = [], between = <Target>(target: Target): Target => target } = given;
     const port = between(ledger);
@@ -96,18 +83,8 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
       const { ledgerId, sendCount, last } = view;
       const payout = await sender.readPayout(payoutId);
       const attempt = { payoutId, attempt: (payout?.attempt ?? 0) + 1, token: `${name}-${(tokens += 1)}` };
-      const line = { ledgerId, sendCount, last };
-      const asked = {
-        ...attempt,
-        ...line,
-        lease,
-        audience: 'test',
-        heartbeat: 0,
-        journal: describe(),
-        inFlightMs: 0,
-        decisions: 0,
-      };
-      const begun = await sender.beginSend(asked);
+      const asked = { ...attempt, ledgerId, sendCount, last, lease, audience: 'test', journal: describe() };
+      const begun = await sender.beginSend({ ...asked, heartbeat: 0, inFlightMs: 0, decisions: 0 });
       return { attempt, ledger: { ledgerId, epoch: lease.epoch, sends: sendCount, token: last }, begun };
     };
     return {
@@ -136,28 +113,20 @@ export async function openAdoptionWorld(): Promise<AdoptionWorld> {
     };
   }
 
-  const unlinkAll = async (): Promise<void> => {
-    const keys = Object.keys(await account.dump());
-    if (keys.length > 0) await redis.unlink(...keys);
-  };
-
   return {
-    account,
-    ledger,
-    sender,
-    addHost,
-    plan,
-    adopt,
-    enqueue: async (...payoutIds) => {
+    ...{ account, ledger, sender, addHost, plan, adopt },
+    enqueue: async (...payoutIds: string[]) => {
       // Gives the ledger its id.
       await sender.readSender();
       await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
     },
-    statesOf: async (...payoutIds) =>
+    statesOf: async (...payoutIds: string[]) =>
       Promise.all(payoutIds.map(async (payoutId) => (await account.ledger.get(payoutId))?.state)),
     copy: async () => account.dump(),
-    async putBack(copy = {}) {
-      await unlinkAll();
+    /** Without a copy, the account is flushed. */
+    async putBack(copy: Readonly<Record<string, string>> = {}) {
+      const keys = Object.keys(await account.dump());
+      if (keys.length > 0) await redis.unlink(...keys);
       for (const [key, content] of Object.entries(copy)) await redis.restore(key, 0, Buffer.from(content, 'hex'));
     },
     async close() {

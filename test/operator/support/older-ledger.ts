@@ -1,63 +1,49 @@
 import type { SendLine, JournalLine } from '../../../src/journal/journal-line.js';
 import { readAccountStats } from '../../../src/ledger/reads/account-stats.js';
-import type { SenderView } from '../../../src/ledger/sender-ledger.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
 import { adviseAccount } from '../../../src/operator/account-advice.js';
 import {
   carryOutAdoption,
   isComplete,
   planAdoption,
   type AdoptableJournal,
-  type Adoption,
   type AdoptionLedger,
   type AdoptionPlan,
 } from '../../../src/operator/adoption.js';
 import { redisAdoptionLedger } from '../../../src/operator/adopt-ledger.js';
-import type { LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
-import type { TestAccount } from '../../ledger/support/test-account.js';
 import { JournalFile } from '../../proofs/simulation/journal-file.js';
 
 /** A ledger in Redis that came back older than its journals, and its adoption as `payouts adopt-ledger` does it. */
-export interface OlderLedger extends LedgerRig {
-  readonly account: TestAccount;
-  readonly adoptable: AdoptionLedger;
-  /** The ledger's line of sends ends here. @returns the ledger's id */
-  rollBackTo(sends: number, token?: string): Promise<string>;
-  view(): Promise<SenderView>;
-  stateOf(payoutId: string): Promise<PayoutState | undefined>;
-  /** The commands that `payouts stats` names. */
-  advice(): Promise<string[]>;
-  plan(journals: readonly AdoptableJournal[], giveUp?: readonly string[]): Promise<AdoptionPlan>;
-  carryOut(journals: readonly AdoptableJournal[], plan: AdoptionPlan, ledger?: AdoptionLedger): Promise<Adoption>;
-  /** Plans it, and carries it out where the plan is complete. @returns the plan */
-  adopt(journals: readonly AdoptableJournal[], giveUp?: readonly string[]): Promise<AdoptionPlan>;
-}
+export type OlderLedger = ReturnType<typeof makeOlderLedger>;
 
-export function makeOlderLedger(): OlderLedger {
+export function makeOlderLedger() {
   const rig = makeRedisRig();
   const { account } = rig;
   const { redis, keys } = account.connection;
   const adoptable = redisAdoptionLedger(account.ledger);
-  const plan: OlderLedger['plan'] = async (journals, giveUp = []) => planAdoption(adoptable, journals, giveUp);
-  const carryOut: OlderLedger['carryOut'] = async (journals, planned, ledger = adoptable) =>
+  type Journals = readonly AdoptableJournal[];
+  const plan = async (journals: Journals, giveUp: readonly string[] = []) => planAdoption(adoptable, journals, giveUp);
+  const carryOut = async (journals: Journals, planned: AdoptionPlan, ledger: AdoptionLedger = adoptable) =>
     carryOutAdoption(ledger, journals, planned, { actor: { by: 'ann', reason: 'backup' }, at: 1, inFlightMaxMs: 0 });
   return {
     ...rig,
     adoptable,
-    async rollBackTo(sends, token = '') {
+    /** The ledger's line of sends ends here. @returns the ledger's id */
+    async rollBackTo(sends: number, token = '') {
       const { ledgerId } = await rig.ledger.readSender();
       const last = token === '' ? {} : { last: token };
       await redis.hset(keys.sender, { owner: 'one', epoch: 1, beat: 1, released: 0, sends, ...last });
       return ledgerId;
     },
     view: async () => rig.ledger.readSender(),
-    stateOf: async (payoutId) => (await rig.ledger.readPayout(payoutId))?.state,
+    stateOf: async (payoutId: string) => (await rig.ledger.readPayout(payoutId))?.state,
+    /** The commands that `payouts stats` names. */
     advice: async () => adviseAccount(await readAccountStats(account.connection)).map(({ command }) => command),
     plan,
     carryOut,
-    async adopt(journals, giveUp) {
+    /** Plans it, and carries it out where the plan is complete. @returns the plan */
+    async adopt(journals: Journals, giveUp?: readonly string[]) {
       const planned = await plan(journals, giveUp);
       if (isComplete(planned)) await carryOut(journals, planned);
       return planned;

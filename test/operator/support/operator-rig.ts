@@ -3,7 +3,7 @@ import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+import { openTestAccount } from '../../ledger/support/test-account.js';
 import { testRedisUrl } from '../../support/account.js';
 
 export const ANN = { by: 'ann', reason: 'ticket 812' };
@@ -17,20 +17,9 @@ const WAYS = {
 } as const satisfies Partial<Record<PayoutState, readonly PayoutState[]>>;
 
 /** An account of the test's own, and an operator without a gateway. */
-export interface OperatorRig {
-  readonly account: TestAccount;
-  readonly operator: PayoutOperator;
-  /** Enqueues a payout and brings it into a state, without a job. */
-  bring(payoutId: string, state: keyof typeof WAYS): Promise<void>;
-  /** Has a journal object to the ledger. */
-  object(): Promise<void>;
-  withdrawJobs(): Promise<(string | undefined)[]>;
-  statusJobs(): Promise<(string | undefined)[]>;
-  outbox(): Promise<string[]>;
-  close(): Promise<void>;
-}
+export type OperatorRig = Awaited<ReturnType<typeof openOperatorRig>>;
 
-export async function openOperatorRig(): Promise<OperatorRig> {
+export async function openOperatorRig() {
   const account = openTestAccount();
   const { redis, connection, ledger } = account;
   const { keys, platformId } = connection;
@@ -39,7 +28,8 @@ export async function openOperatorRig(): Promise<OperatorRig> {
   return Promise.resolve({
     account,
     operator,
-    async bring(payoutId, state) {
+    /** Enqueues a payout and brings it into a state, without a job. */
+    async bring(payoutId: string, state: keyof typeof WAYS) {
       await ledger.enqueue([aPayout(payoutId)]);
       let from: PayoutState = 'queued';
       for (const to of WAYS[state]) {
@@ -48,6 +38,7 @@ export async function openOperatorRig(): Promise<OperatorRig> {
       }
       await redis.del(keys.outbox);
     },
+    /** Has a journal object to the ledger. */
     object: async () =>
       new RedisSenderLedger(connection, 'reply').object({
         ...{ journalId: 'j-two', kind: 'ledger', reason: 'It forgot a send.', host: 'h', dir: '/j', sends: 7, at: 1 },

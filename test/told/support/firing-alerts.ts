@@ -23,6 +23,22 @@ export async function judgeAlerts(
   return judgeSeries(series, { everyS: 60, totalS: total * 60, expected, ignored, fromS: fromMinute * 60 });
 }
 
+/** As {@link judgeAlerts}, of many at once in one run of promtool, which takes long to start. */
+export async function judgeMany(
+  cases: readonly {
+    readonly series: readonly InputSeries[];
+    readonly minutes: number;
+    readonly alerts: readonly string[];
+  }[],
+): Promise<(string | undefined)[]> {
+  const tests = cases.map(({ series, minutes, alerts }) => {
+    const totalS = (MINUTES_BEFORE + minutes) * 60;
+    return toTest(series, { everyS: 60, totalS }, [toExpectation({ everyS: 60, totalS, expected: alerts })]);
+  });
+  if ((await evaluate(tests, { everyS: 60 })) === undefined) return cases.map(() => undefined);
+  return Promise.all(tests.map(async (test) => evaluate([test], { everyS: 60 })));
+}
+
 export interface AlertQuestion {
   /** Between two values of a series, and two evaluations. */
   readonly everyS: number;
@@ -38,12 +54,16 @@ export interface AlertQuestion {
 /** As {@link judgeAlerts}, of series in any step. */
 export async function judgeSeries(
   series: readonly InputSeries[],
-  { everyS, totalS, fromS = 0, expected, ignored = [], rules }: AlertQuestion,
+  question: AlertQuestion,
 ): Promise<string | undefined> {
+  return evaluate([toTest(series, question, [toExpectation(question)])], question);
+}
+
+function toExpectation({ everyS, totalS, fromS = 0, expected, ignored = [] }: AlertQuestion): Expectation {
   const unexpected = ignored.filter((alertname) => !expected.includes(alertname)).join('|');
-  const expr = `max by (alertname) (max_over_time(ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${totalS + everyS - fromS}s]))`;
-  const expectation: Expectation = [expr, expected.map((alertname) => [`{alertname="${alertname}"}`, 1])];
-  return evaluate(series, { everyS, totalS, ...(rules !== undefined && { rules }) }, [expectation]);
+  const firing = `ALERTS{alertstate="firing",alertname!~"${unexpected}"}[${totalS + everyS - fromS}s]`;
+  const expr = `max by (alertname) (max_over_time(${firing}))`;
+  return [expr, expected.map((alertname) => [`{alertname="${alertname}"}`, 1])];
 }
 
 /**
@@ -59,24 +79,31 @@ export async function firesThroughout(
     const expr = `count by (alertname) (count_over_time(ALERTS{alertstate="firing",alertname="${alertname}"}[${minutes + 1}m]) > ${minutes})`;
     return [expr, [[`{alertname="${alertname}"}`, 1]]];
   });
-  return evaluate(series, { everyS: 60, totalS: (MINUTES_BEFORE + minutes) * 60 }, expectations);
+  const times = { everyS: 60, totalS: (MINUTES_BEFORE + minutes) * 60 };
+  return evaluate([toTest(series, times, expectations)], times);
 }
 
 type Expectation = readonly [expr: string, samples: readonly (readonly [labels: string, value: number])[]];
 
-async function evaluate(
+function toTest(
   series: readonly InputSeries[],
-  { everyS, totalS, rules = ALERTS_PATH }: Pick<AlertQuestion, 'everyS' | 'totalS' | 'rules'>,
+  { everyS, totalS }: Pick<AlertQuestion, 'everyS' | 'totalS'>,
   expectations: readonly Expectation[],
-): Promise<string | undefined> {
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
-  const path = join(dir, 'test.yml');
+): object {
   const promql = expectations.map(([expr, samples]) => ({
     expr,
     eval_time: `${totalS}s`,
     exp_samples: samples.map(([labels, value]) => ({ labels, value })),
   }));
-  const tests = [{ interval: `${everyS}s`, input_series: series, promql_expr_test: promql }];
+  return { interval: `${everyS}s`, input_series: series, promql_expr_test: promql };
+}
+
+async function evaluate(
+  tests: readonly object[],
+  { everyS, rules = ALERTS_PATH }: Pick<AlertQuestion, 'everyS' | 'rules'>,
+): Promise<string | undefined> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
+  const path = join(dir, 'test.yml');
   try {
     // JSON is YAML.
     await writeFile(path, JSON.stringify({ rule_files: [rules], evaluation_interval: `${everyS}s`, tests }));
