@@ -60,7 +60,7 @@ describe('every', () => {
       return Promise.resolve();
     };
     const given = { clock: { sleep }, signal: stop.signal, onError: (error: Error) => void errors.push(error.message) };
-    const run = async (): Promise<void> => every(500, work as () => Promise<void>, { ...given, ...options });
+    const run = async (): Promise<void> => every(500, work, { ...given, ...options });
     await run();
     return { slept, errors, run };
   }

@@ -102,6 +102,10 @@ function scriptedStderr(...script: (number | string)[]): { text: () => string; t
   return { text: () => text, take };
 }
 
+const writing = (writer: ReturnType<typeof createStderrWriter>, line: string) => (): void => {
+  writer.write(line);
+};
+
 describe('lines to stderr', () => {
   it('are written whole, however little is taken at a time', () => {
     const stderr = scriptedStderr(1, 2);
@@ -114,7 +118,7 @@ describe('lines to stderr', () => {
   it('that fail are lost one by one: the next is tried again, and no memory is kept of them', () => {
     const stderr = scriptedStderr('ENOSPC', 'EPIPE');
     const writer = createStderrWriter(stderr.take);
-    for (const code of ['ENOSPC', 'EPIPE']) expect(() => void writer.write('lost\n')).toThrow(code);
+    for (const code of ['ENOSPC', 'EPIPE']) expect(writing(writer, 'lost\n')).toThrow(code);
     writer.write('there\n');
     expect(stderr.text()).toBe('there\n');
   });
@@ -122,7 +126,7 @@ describe('lines to stderr', () => {
   it('are not glued to one that a full disk tore', () => {
     const stderr = scriptedStderr(4, 'ENOSPC', 'ENOSPC');
     const writer = createStderrWriter(stderr.take);
-    for (const line of ['{"msg":"one"}\n', '{"msg":"two"}\n']) expect(() => void writer.write(line)).toThrow('ENOSPC');
+    for (const line of ['{"msg":"one"}\n', '{"msg":"two"}\n']) expect(writing(writer, line)).toThrow('ENOSPC');
     writer.write('{"msg":"three"}\n');
     writer.write('{"msg":"four"}\n');
     expect(stderr.text()).toBe('{"ms\n{"msg":"three"}\n{"msg":"four"}\n');
@@ -133,7 +137,12 @@ describe('lines to stderr', () => {
     createStderrWriter(busy.take).write('late\n');
     expect(busy.text()).toBe('late\n');
     const stuck = createStderrWriter(scriptedStderr(...Array<string>(100_000).fill('EAGAIN')).take);
-    expect(() => void stuck.write('lost\n')).toThrow('EAGAIN');
-    expect(() => void createStderrWriter(() => 0).write('lost\n')).toThrow('takes nothing');
+    expect(writing(stuck, 'lost\n')).toThrow('EAGAIN');
+    expect(
+      writing(
+        createStderrWriter(() => 0),
+        'lost\n',
+      ),
+    ).toThrow('takes nothing');
   });
 });

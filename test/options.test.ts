@@ -244,7 +244,8 @@ describe('a call of the producer', () => {
     ['on', ['toString', () => 1], 'name: must be the name of an event (got "toString")'],
     ['on', ['completed', undefined], 'listener: is missing'],
   ])('%s%j names what is wrong', async (name, args, message) => {
-    const call = async (): Promise<unknown> => (producer[name] as (...all: unknown[]) => unknown)(...args);
+    const call = async (): Promise<unknown> =>
+      Promise.resolve((producer[name] as (...all: unknown[]) => unknown)(...args));
     await expect(call()).rejects.toThrow(InvalidInputError);
     await expect(call()).rejects.toThrow(new Error(message));
   });
@@ -258,9 +259,9 @@ it.each<[keyof PayoutOperator, decision: object, message: string]>([
 ])('a call of %s names what is wrong', async (name, decision, message) => {
   const operator = new PayoutOperator({ platformId, connection });
   opened.push(operator);
-  const call = operator[name] as (...args: unknown[]) => Promise<unknown>;
   const payoutId = name === 'resolve' ? 'p-1' : undefined;
-  await expect(call.call(operator, payoutId, decision, ANN)).rejects.toThrow(message);
+  const call = (operator[name] as (...args: unknown[]) => Promise<unknown>)(payoutId, decision, ANN);
+  await expect(call).rejects.toThrow(message);
 });
 
 describe('closestName', () => {

@@ -8,7 +8,7 @@ import { WAYS } from './ways/index.js';
 const OF_EVENTS = [
   ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
   ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
-  // Payouts go out: timed-alerts.test.ts makes these two.
+  // Payouts go out: alerts.test.ts makes these two.
   ...['PayoutsExporterMissing', 'PayoutsHeldTooLong'],
   ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsProcessRestarts'],
 ];

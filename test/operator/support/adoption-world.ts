@@ -6,7 +6,7 @@ import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-li
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
-import { carryOutAdoption, planAdoption, type Adoption, type AdoptionLedger } from '../../../src/operator/adoption.js';
+import { carryOutAdoption, planAdoption, type Adoption } from '../../../src/operator/adoption.js';
 import {
   openJournals,
   type OpenJournals,
@@ -15,7 +15,7 @@ import {
 } from '../../../src/operator/adopt-ledger.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+import { openTestAccount } from '../../ledger/support/test-account.js';
 
 export const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000, inFlightMaxMs: 0 };
 
