@@ -16,73 +16,56 @@ const KEEP_ALIVE_MS = 10_000;
 /** A reader that takes nothing for so long is disconnected, and continues with its last id. */
 const SLOW_READER_MS = 30_000;
 
-/** Wakes the readers of an account's events. All share one waiting connection to Redis. */
-export class EventBell {
-  readonly #connection: LedgerConnection;
-  readonly #logger: Logger;
-  readonly #closed: AbortSignal;
-  #rings = new AbortController();
-  #isFollowing = false;
-
-  constructor(connection: LedgerConnection, logger: Logger, closed: AbortSignal) {
-    this.#connection = connection;
-    this.#logger = logger;
-    this.#closed = closed;
-    // One listener for each reader.
-    setMaxListeners(0, closed, this.#rings.signal);
-  }
-
-  /** Aborted once there are new events. To be taken before the events are read. */
-  get next(): AbortSignal {
-    if (!this.#isFollowing) {
-      this.#isFollowing = true;
-      void this.#follow();
-    }
-    return this.#rings.signal;
-  }
-
-  #ring(): void {
-    const rung = this.#rings;
-    this.#rings = new AbortController();
-    setMaxListeners(0, this.#rings.signal);
+/**
+ * Wakes the readers of an account's events. All share one waiting connection to Redis.
+ * @returns a signal that is aborted once there are new events; to be taken before the events are read
+ */
+export function openBell(connection: LedgerConnection, logger: Logger, closed: AbortSignal): () => AbortSignal {
+  let rings = new AbortController();
+  let following: Promise<void> | undefined;
+  // One listener for each reader.
+  setMaxListeners(0, closed, rings.signal);
+  const ring = (): void => {
+    const rung = rings;
+    rings = new AbortController();
+    setMaxListeners(0, rings.signal);
     rung.abort('rung');
-  }
-
-  async #follow(): Promise<void> {
-    const { clock } = this.#connection;
-    const tail = new EventTail(this.#connection, TAIL_WAIT_MS);
-    const close = (): void => {
+  };
+  const follow = async (): Promise<void> => {
+    const tail = new EventTail(connection, TAIL_WAIT_MS);
+    void untilAborted(closed).then(() => {
       tail.close();
-    };
-    this.#closed.addEventListener('abort', close, { once: true });
+    });
     let after: string | undefined;
-    while (!isAborted(this.#closed)) {
+    while (!isAborted(closed)) {
       try {
         if (after === undefined) {
-          after = (await findEventsEnd(this.#connection)).afterEventId;
-          // What came before is not waited for.
-          this.#ring();
+          after = (await findEventsEnd(connection)).afterEventId;
+          ring();
         }
         const events = await tail.read(after, PAGE);
         after = events.at(-1)?.eventId ?? after;
-        if (events.length > 0) this.#ring();
+        if (events.length > 0) ring();
       } catch (error) {
-        this.#logger.debug({ error: (error as Error).message }, 'readers of events wait for Redis');
-        await clock.sleep(RETRY_MS, this.#closed);
+        logger.debug({ error: (error as Error).message }, 'readers of events wait for Redis');
+        await connection.clock.sleep(RETRY_MS, closed);
       }
     }
-  }
+  };
+  return () => {
+    following ??= follow();
+    return rings.signal;
+  };
 }
 
 interface EventReader {
   readonly connection: LedgerConnection;
-  readonly bell: EventBell;
+  readonly nextEvents: () => AbortSignal;
   readonly response: ServerResponse;
-  /** The id after which it begins. @defaultValue the newest event */
+  /** @defaultValue the newest event */
   readonly after: string | undefined;
-  /** Ends the stream. */
   readonly signal: AbortSignal;
-  /** Asked at least every ten seconds: false ends the stream, as after the loss of its token. */
+  /** Asked at least every ten seconds: false ends the stream. */
   readonly isAllowed: () => boolean;
 }
 
@@ -90,12 +73,9 @@ interface EventReader {
  * Writes events until the reader leaves, or the signal is aborted. Waits for an unavailable Redis once it has begun.
  * @throws RedisUnavailableError before anything is written
  */
-export async function streamEvents({ connection, bell, response, after, signal, isAllowed }: EventReader) {
-  const gone = new AbortController();
-  response.once('close', () => {
-    gone.abort('gone');
-  });
-  const ended = followSignals(signal, gone.signal);
+export async function streamEvents({ connection, nextEvents, response, after, signal, isAllowed }: EventReader) {
+  const ended = followSignals(signal);
+  response.once('close', ended.end);
   let position = after ?? (await findEventsEnd(connection)).afterEventId;
   response.writeHead(200, {
     'content-type': 'text/event-stream',
@@ -108,7 +88,7 @@ export async function streamEvents({ connection, bell, response, after, signal, 
   let text = `retry: 1000\nid: ${position}\n\n`;
   try {
     while (!isAborted(ended.signal) && isAllowed() && (await write(response, text, ended.signal))) {
-      const rings = bell.next;
+      const rings = nextEvents();
       const events = await readPatiently(connection, position, ended.signal);
       position = events.at(-1)?.eventId ?? position;
       text = events.map((event) => `id: ${event.eventId}\ndata: ${JSON.stringify(event)}\n\n`).join('');

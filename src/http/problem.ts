@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http';
-import { ConflictError, type ErrorCode, InvalidInputError, PayoutError } from '../base/errors.js';
+import { ConflictError, InvalidInputError, PayoutError } from '../base/errors.js';
+import type { Logger } from '../base/logger.js';
 import { UnreadableRecordError } from '../ledger/payout.js';
 
 /** Errors as `application/problem+json` (RFC 9457), with the library's codes, fields and rules. */
 
-/** What only the door refuses. */
-const DOOR_STATUSES = {
+const STATUSES = {
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
   NO_SUCH_ROUTE: 404,
@@ -14,11 +14,6 @@ const DOOR_STATUSES = {
   NOT_JSON: 415,
   RATE_LIMITED: 429,
   INTERNAL: 500,
-} as const;
-type DoorCode = keyof typeof DOOR_STATUSES;
-
-const STATUSES: Readonly<Partial<Record<ErrorCode | DoorCode, number>>> = {
-  ...DOOR_STATUSES,
   INVALID_INPUT: 400,
   NOT_FOUND: 404,
   CONFLICT: 409,
@@ -26,49 +21,45 @@ const STATUSES: Readonly<Partial<Record<ErrorCode | DoorCode, number>>> = {
   REDIS_UNAVAILABLE: 503,
   UNSUPPORTED_FORMAT: 503,
   CLOSED: 503,
-};
+} as const;
+type Code = keyof typeof STATUSES;
+type Headers = Readonly<Record<string, string>>;
 
-/** A response, before it is written. */
 export interface Reply {
   readonly status: number;
   readonly body: object;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Headers;
 }
 
 /** Refused by the door itself, before the queue. */
 export class RefusedError extends Error {
-  readonly code: DoorCode;
-  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly reply: Reply;
 
-  constructor(code: DoorCode, message: string, headers?: Readonly<Record<string, string>>) {
+  constructor(code: Code, message: string, headers?: Headers) {
     super(message);
-    this.code = code;
-    this.headers = headers;
+    this.reply = toProblemReply(code, message, {}, headers);
   }
 }
 
-export function toProblemReply(
-  code: ErrorCode | DoorCode,
-  detail: string,
-  extras?: object,
-  headers?: Readonly<Record<string, string>>,
-): Reply {
-  const { [code]: status = 500 } = STATUSES;
+export function toProblemReply(code: Code, detail: string, extras?: object, headers?: Headers): Reply {
+  const { [code]: status } = STATUSES;
   const body = { type: 'about:blank', title: STATUS_CODES[status], status, code, detail, ...extras };
   const retry = status === 503 ? { 'retry-after': '1' } : {};
   return { status, body, headers: { 'content-type': 'application/problem+json', ...retry, ...headers } };
 }
 
-/** @returns undefined for an error that nobody expected: its text stays in the log */
-export function describeProblem(error: unknown): Reply | undefined {
-  if (error instanceof RefusedError) return toProblemReply(error.code, error.message, {}, error.headers);
+/** @param route - for the log, which has the text of an error that nobody expected */
+export function describeProblem(error: unknown, logger: Logger, route: string): Reply {
+  if (error instanceof RefusedError) return error.reply;
   if (error instanceof UnreadableRecordError) return toProblemReply('NOT_VERIFIED', error.message);
-  if (!(error instanceof PayoutError) || STATUSES[error.code] === undefined) return undefined;
-  return toProblemReply(error.code, error.message, extrasOf(error));
-}
-
-function extrasOf(error: PayoutError): object {
-  if (error instanceof InvalidInputError) return { problems: error.problems };
-  if (error instanceof ConflictError && error.fields.length > 0) return { fields: error.fields };
-  return {};
+  if (error instanceof RangeError && error.message.startsWith('Maximum call stack')) {
+    return describeProblem(new InvalidInputError([{ field: 'body', message: 'is nested too deeply' }]), logger, route);
+  }
+  if (!(error instanceof PayoutError) || !Object.hasOwn(STATUSES, error.code)) {
+    logger.error({ route, error: (error as Error).stack ?? String(error) }, 'a request failed');
+    return toProblemReply('INTERNAL', 'The door failed; its log has the reason. Asking again is safe');
+  }
+  const problems = error instanceof InvalidInputError ? { problems: error.problems } : {};
+  const fields = error instanceof ConflictError && error.fields.length > 0 ? { fields: error.fields } : {};
+  return toProblemReply(error.code as Code, error.message, { ...problems, ...fields });
 }

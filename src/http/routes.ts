@@ -1,28 +1,25 @@
-import type { ServerResponse } from 'node:http';
 import { NotFoundError, NotVerifiedError } from '../base/errors.js';
 import { parseInput } from '../base/fields.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import type { Payout, PayoutInput } from '../ledger/payout.js';
 import type { PayoutProducer } from '../control/payout-producer.js';
 import type { ListOptions } from '../ledger/reads/payout-queries.js';
-import { type EventBell, streamEvents } from './event-stream.js';
 import { type Reply, toProblemReply } from './problem.js';
-import { cancelBody, eventsQuery, listQuery, MAX_PAYOUTS, noQuery } from './schemas.js';
+import { cancelBody, eventsQuery, listQuery, MAX_PAYOUTS, payoutsBody, type REPLY_SCHEMAS } from './schemas.js';
 import type { Right, TokenEntry } from './tokens.js';
 import { z } from 'zod';
 
 /** What the door serves: each route passes a request to the producer of the token's account. */
 
-/** An account behind the door. */
 export interface DoorAccount {
   readonly producer: PayoutProducer;
   readonly connection: LedgerConnection;
-  readonly bell: EventBell;
+  /** Aborted once there are new events. */
+  readonly nextEvents: () => AbortSignal;
   /** Workers with a keyring send nothing unsigned, so the door takes nothing unsigned. */
   readonly requiresSignature: boolean;
 }
 
-/** An authorised request. */
 export interface Call {
   readonly account: DoorAccount;
   readonly token: TokenEntry;
@@ -31,9 +28,8 @@ export interface Call {
   /** Parsed JSON; undefined without a body. */
   readonly body: unknown;
   readonly lastEventId: string | undefined;
-  /** Runs a stream in place of a reply. */
-  readonly stream: (run: (response: ServerResponse, signal: AbortSignal) => Promise<void>) => Promise<undefined>;
-  readonly isAllowed: () => boolean;
+  /** Streams events in place of a reply. */
+  readonly stream: (after: string | undefined) => Promise<undefined>;
 }
 
 export interface Route {
@@ -41,23 +37,69 @@ export interface Route {
   /** As in the OpenAPI document; the label of the metrics. */
   readonly path: string;
   readonly right: Right;
-  readonly query: z.ZodObject;
+  readonly query?: z.ZodObject;
   readonly handle: (call: Call) => Promise<Reply | undefined>;
+  /** For the OpenAPI document only. */
+  readonly summary: string;
+  readonly body?: z.ZodType;
+  readonly replies?: Readonly<Record<number, string>>;
+  readonly schema: keyof typeof REPLY_SCHEMAS;
 }
 
 export const ROUTES: readonly Route[] = [
-  { method: 'POST', path: '/v1/payouts', right: 'enqueue', query: noQuery, handle: enqueue },
-  { method: 'GET', path: '/v1/payouts', right: 'read', query: listQuery, handle: list },
-  { method: 'GET', path: '/v1/payouts/{payoutId}', right: 'read', query: noQuery, handle: get },
-  { method: 'POST', path: '/v1/payouts/{payoutId}/cancel', right: 'cancel', query: noQuery, handle: cancel },
+  {
+    method: 'POST',
+    path: '/v1/payouts',
+    right: 'enqueue',
+    handle: enqueue,
+    summary: 'Enqueue one payout, or up to 1,000. The same payoutId with the same data is the same payout',
+    body: payoutsBody,
+    replies: { 201: 'At least one was created', 200: 'All were there with the same data' },
+    schema: 'Accepted',
+  },
+  {
+    method: 'GET',
+    path: '/v1/payouts',
+    right: 'read',
+    query: listQuery,
+    handle: list,
+    summary: 'List the payouts in a state, or of a batch, by page; `next` is the cursor of the next one',
+    schema: 'Page',
+  },
+  {
+    method: 'GET',
+    path: '/v1/payouts/{payoutId}',
+    right: 'read',
+    handle: get,
+    summary: 'Get a payout with its history',
+    schema: 'Payout',
+  },
+  {
+    method: 'POST',
+    path: '/v1/payouts/{payoutId}/cancel',
+    right: 'cancel',
+    handle: cancel,
+    summary: 'Cancel a payout that is queued or held, or give up a rejected one',
+    body: cancelBody,
+    schema: 'Payout',
+  },
   {
     method: 'GET',
     path: '/v1/stats',
     right: 'read',
-    query: noQuery,
-    handle: async ({ account }) => ({ status: 200, body: await account.producer.stats() }),
+    handle: stats,
+    summary: 'Count payouts by state, and say whether the account is paused',
+    schema: 'Stats',
   },
-  { method: 'GET', path: '/v1/events', right: 'read', query: eventsQuery, handle: events },
+  {
+    method: 'GET',
+    path: '/v1/events',
+    right: 'read',
+    query: eventsQuery,
+    handle: events,
+    summary: 'Follow the events of the account: in order, each at least once. `Last-Event-ID` counts before `after`',
+    schema: 'Event',
+  },
 ];
 
 async function enqueue({ account, body }: Call): Promise<Reply> {
@@ -74,21 +116,18 @@ async function enqueue({ account, body }: Call): Promise<Reply> {
   return toProblemReply('CONFLICT', detail, result);
 }
 
+const TOO_MANY = `must be at most ${MAX_PAYOUTS} in one request`;
 const payoutList = z.object({
-  payouts: z
-    .array(z.unknown())
-    .min(1, 'must not be empty')
-    .max(MAX_PAYOUTS, `must be at most ${MAX_PAYOUTS} in one request`),
+  payouts: z.array(z.unknown()).min(1, 'must not be empty').max(MAX_PAYOUTS, TOO_MANY),
 });
 
 /** Whether a signature counts only the worker decides. */
 function requireSignatures(body: unknown): void {
-  const isUnsigned = (payout: unknown): boolean =>
-    (payout as { readonly signature?: unknown } | null | undefined)?.signature === undefined;
-  const which = Array.isArray(body) ? body.findIndex(isUnsigned) : isUnsigned(body) ? -2 : -1;
+  const payouts = [body].flat() as ({ readonly signature?: unknown } | null | undefined)[];
+  const which = payouts.findIndex((payout) => payout?.signature === undefined);
   if (which === -1) return;
   throw new NotVerifiedError(
-    `${which === -2 ? '' : `[${which}]: `}The payout is not signed. Workers of this account send only what a producer's key signed, and the door has no key: sign it before it is enqueued (docs/http.md)`,
+    `${Array.isArray(body) ? `[${which}]: ` : ''}The payout is not signed. Workers of this account send only what a producer's key signed, and the door has no key: sign it before it is enqueued (docs/http.md)`,
   );
 }
 
@@ -99,9 +138,7 @@ async function get({ account, payoutId }: Call): Promise<Reply> {
 }
 
 async function list({ account, query }: Call): Promise<Reply> {
-  const { limit, ...which } = query as z.output<typeof listQuery>;
-  const options: ListOptions = { ...which, ...(limit !== undefined && { limit: Number(limit) }) };
-  const { payouts, next = null } = await account.producer.list(options);
+  const { payouts, next = null } = await account.producer.list(query as ListOptions);
   return { status: 200, body: { payouts: payouts.map(toJson), next } };
 }
 
@@ -111,12 +148,14 @@ async function cancel({ account, token, payoutId, body = {} }: Call): Promise<Re
   return { status: 200, body: toJson(await account.producer.cancel(payoutId, options)) };
 }
 
-async function events({ account, query, lastEventId, stream, isAllowed }: Call): Promise<undefined> {
+async function stats({ account }: Call): Promise<Reply> {
+  return { status: 200, body: await account.producer.stats() };
+}
+
+async function events({ query, lastEventId, stream }: Call): Promise<undefined> {
   // A browser's EventSource repeats its URL, and says in the header how far it came.
   const { after } = parseInput(eventsQuery, lastEventId === undefined ? query : { after: lastEventId });
-  return stream(async (response, signal) => {
-    await streamEvents({ ...account, response, after, signal, isAllowed });
-  });
+  return stream(after);
 }
 
 /** Signatures of payouts, acts and approvals are for workers; who signed remains. */

@@ -15,13 +15,14 @@ export const cancelBody = z.strictObject({
 
 const stateField = z.enum(PAYOUT_STATES, { error: `must be one of ${PAYOUT_STATES.join(', ')}` });
 
-/** As text, because it is a query; the producer checks the rest. */
+/** The producer checks the rest. */
 export const listQuery = z.strictObject({
   state: stateField.exactOptional(),
   batch: batchField.exactOptional(),
   limit: z
     .string('must be given once')
     .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
+    .transform(Number)
     .exactOptional(),
   cursor: z
     .string('must be given once')
@@ -30,25 +31,21 @@ export const listQuery = z.strictObject({
 });
 
 /** Within the numbers of Redis, and below the last of them. */
-export const eventIdField = z
+const eventIdField = z
   .string('must be given once')
   .regex(/^\d{1,19}-\d{1,19}$/, 'must be the id of an event, such as 1738314000000-0, or 0-0 for the oldest kept');
 
 export const eventsQuery = z.strictObject({ after: eventIdField.exactOptional() });
 
-export const noQuery = z.strictObject({});
+export const acceptedSchema = z.object({ payoutId: z.string(), state: stateField, created: z.boolean() });
 
-const acceptedShape = { payoutId: z.string(), state: stateField, created: z.boolean() };
-
-export const acceptedSchema = z.object(acceptedShape);
-
-const bulkShape = {
+export const bulkSchema = z.object({
   created: z.int(),
   existing: z.int(),
   conflicts: z.int(),
   results: z.array(
     z.union([
-      z.object({ kind: z.enum(['created', 'existing']), ...acceptedShape }),
+      z.object({ kind: z.enum(['created', 'existing']), ...acceptedSchema.shape }),
       z.object({
         kind: z.literal('conflict'),
         payoutId: z.string(),
@@ -58,11 +55,10 @@ const bulkShape = {
       }),
     ]),
   ),
-};
-
-export const bulkSchema = z.object(bulkShape);
+});
 
 const timeField = z.iso.datetime();
+const optionalText = z.string().optional();
 
 export const payoutSchema = z.looseObject({
   payoutId: z.string(),
@@ -71,12 +67,12 @@ export const payoutSchema = z.looseObject({
   addressTo: z.string(),
   state: stateField,
   attempt: z.int(),
-  txhash: z.string().optional(),
-  fee: z.string().optional(),
-  message: z.string().optional(),
+  txhash: optionalText,
+  fee: optionalText,
+  message: optionalText,
   held: z.looseObject({ kind: z.string(), reason: z.string(), message: z.string() }).optional(),
-  lateTxhash: z.string().optional(),
-  signedBy: z.string().optional(),
+  lateTxhash: optionalText,
+  signedBy: optionalText,
   verified: z.boolean().optional(),
   createdAt: timeField,
   updatedAt: timeField,
@@ -85,8 +81,8 @@ export const payoutSchema = z.looseObject({
       at: timeField,
       from: stateField.optional(),
       to: stateField,
-      by: z.string().optional(),
-      reason: z.string().optional(),
+      by: optionalText,
+      reason: optionalText,
     }),
   ),
 });
@@ -95,10 +91,7 @@ export const pageSchema = z.object({ payouts: z.array(payoutSchema), next: z.str
 
 export const statsSchema = z.looseObject({
   platformId: z.int(),
-  ...(Object.fromEntries(PAYOUT_STATES.map((state) => [state, z.int()])) as Record<
-    (typeof PAYOUT_STATES)[number],
-    z.ZodInt
-  >),
+  ...Object.fromEntries(PAYOUT_STATES.map((state) => [state, z.int()])),
   paused: z.boolean(),
   pausedReason: z.string().nullable(),
 });
@@ -106,7 +99,7 @@ export const statsSchema = z.looseObject({
 export const eventSchema = z.looseObject({
   eventId: z.string(),
   type: z.string(),
-  payoutId: z.string().optional(),
+  payoutId: optionalText,
   from: stateField.optional(),
   to: stateField.optional(),
   at: timeField,
@@ -121,5 +114,15 @@ export const problemSchema = z.object({
   detail: z.string(),
   problems: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
   fields: z.array(z.string()).optional(),
-  ...z.object(bulkShape).partial().shape,
+  ...bulkSchema.partial().shape,
 });
+
+/** By the names that they have in the document. */
+export const REPLY_SCHEMAS = {
+  Accepted: z.union([acceptedSchema, bulkSchema]),
+  Payout: payoutSchema,
+  Page: pageSchema,
+  Stats: statsSchema,
+  Event: eventSchema,
+  Problem: problemSchema,
+};

@@ -1,11 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { z } from 'zod';
 import { InvalidInputError } from '../base/errors.js';
 import { parseInput } from '../base/fields.js';
 import type { Logger } from '../base/logger.js';
-import type { HttpMetrics } from './http-metrics.js';
+import type { PayoutInput } from '../ledger/payout.js';
+import { streamEvents } from './event-stream.js';
 import { renderOpenApi } from './openapi.js';
-import { describeProblem, RefusedError, type Reply, toProblemReply } from './problem.js';
+import { describeProblem, RefusedError, type Reply } from './problem.js';
 import { type Call, type DoorAccount, type Route, ROUTES } from './routes.js';
 import type { TokenEntry, Tokens } from './tokens.js';
 
@@ -16,6 +19,37 @@ const MAX_BODY_BYTES = 1_048_576;
 /** Of one token's name. */
 const MAX_STREAMS = 20;
 
+/** Seconds: a Redis that syncs to its disk answers within some milliseconds. */
+const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+
+/** For Prometheus. Labels are routes and status codes: a client cannot invent new ones. */
+export class HttpMetrics {
+  readonly registry = new Registry();
+  readonly streams = new Gauge({
+    name: 'payouts_http_streams',
+    help: 'Open event streams.',
+    registers: [this.registry],
+  });
+  readonly tokensStale = new Gauge({
+    name: 'payouts_http_tokens_stale',
+    help: '1 while the file of tokens cannot be read again: the tokens before it still count.',
+    registers: [this.registry],
+  });
+  readonly requests = new Counter({
+    name: 'payouts_http_requests_total',
+    help: 'Requests by route and status code.',
+    labelNames: ['route', 'status'],
+    registers: [this.registry],
+  });
+  readonly seconds = new Histogram({
+    name: 'payouts_http_request_seconds',
+    help: 'Time from the headers of a request to its response, by route. Event streams are not counted.',
+    labelNames: ['route'],
+    buckets: BUCKETS,
+    registers: [this.registry],
+  });
+}
+
 interface Door {
   readonly accounts: ReadonlyMap<number, DoorAccount>;
   readonly tokens: Tokens;
@@ -23,7 +57,6 @@ interface Door {
   readonly logger: Logger;
   /** @returns why the connection may not carry a token, undefined if it may */
   readonly refuse: (request: IncomingMessage) => string | undefined;
-  /** Ends streams, and connections after their response. */
   readonly closed: AbortSignal;
 }
 
@@ -48,7 +81,7 @@ export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }
     }
   };
 
-  const answer = async (request: IncomingMessage, response: ServerResponse, found: Found) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse, found: ReturnType<typeof find>) => {
     const reason = refuse(request);
     if (reason !== undefined) throw new RefusedError('FORBIDDEN', reason);
     const { route, payoutId } = found;
@@ -59,71 +92,60 @@ export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }
     // Only served accounts are in the file of tokens.
     if (account === undefined) throw new Error(`account ${token.account} is not served`);
     await takeLimit(token, 1);
-    const query = found.query === '' ? {} : parseInput(route.query, readQuery(found.query));
+    const query = found.query === '' ? {} : parseInput(route.query ?? NO_QUERY, readQuery(found.query));
     const body = route.method === 'POST' ? await readJson(request) : undefined;
-    if (Array.isArray(body) && body.length > 1) await takeLimit(token, body.length - 1);
-    const stream: Call['stream'] = async (run) => openStream(token.name, async () => run(response, closed));
+    const count = Array.isArray(body) ? body.length : undefined;
+    if (count !== undefined && count > 1) await takeLimit(token, count - 1);
     const isAllowed = (): boolean => tokens.has(token, route.right);
+    const stream: Call['stream'] = async (after) =>
+      openStream(token.name, async () => streamEvents({ ...account, response, after, signal: closed, isAllowed }));
     const lastEventId = request.headers['last-event-id']?.toString();
-    const reply = await route.handle({ account, token, payoutId, query, body, lastEventId, stream, isAllowed });
+    const reply = await route.handle({ account, token, payoutId, query, body, lastEventId, stream });
     if (route.method === 'POST') {
-      const isList = Array.isArray(body);
-      const what = isList
-        ? { payouts: body.length }
-        : { payoutId: payoutId || (body as { payoutId: string }).payoutId };
-      const fields = { by: token.name, platformId: token.account, status: reply?.status, ...what };
+      const what = count === undefined ? { payoutId: payoutId || (body as PayoutInput).payoutId } : { payouts: count };
       // A line for each payout would cost as much as the payout.
-      logger[route.right === 'enqueue' && !isList ? 'debug' : 'info'](fields, route.path);
+      const level = route.right === 'enqueue' && count === undefined ? 'debug' : 'info';
+      logger[level]({ by: token.name, platformId: token.account, status: reply?.status, ...what }, route.path);
     }
     return reply;
   };
 
-  return (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const startedAt = performance.now();
     const found = find(request);
-    const label = found.route === undefined ? 'none' : `${found.route.method} ${found.route.path}`;
-    answer(request, response, found)
-      .catch((error: unknown) => toReply(error, logger, label))
-      .then((reply) => {
-        metrics.count(label, reply?.status ?? response.statusCode);
-        if (reply === undefined) return;
-        write(request, response, reply, closed.aborted);
-        metrics.observe(label, (performance.now() - startedAt) / 1_000);
-      })
-      .catch((error: unknown) => {
-        logger.error({ error: (error as Error).message }, 'a response could not be written');
-        response.destroy();
-      });
+    const route = found.route === undefined ? 'none' : `${found.route.method} ${found.route.path}`;
+    const reply = await answer(request, response, found).catch((error: unknown) =>
+      describeProblem(error, logger, route),
+    );
+    metrics.requests.inc({ route, status: reply?.status ?? response.statusCode });
+    if (reply === undefined) return;
+    write(request, response, reply, closed.aborted);
+    metrics.seconds.observe({ route }, (performance.now() - startedAt) / 1_000);
+  };
+
+  return (request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      logger.error({ error: (error as Error).message }, 'a response could not be written');
+      response.destroy();
+    });
   };
 }
 
+const NO_QUERY = z.strictObject({});
+
 type OpenApiRoute = Pick<Route, 'method' | 'path'>;
-const OPENAPI: OpenApiRoute = { method: 'GET', path: '/openapi.json' };
+const ALL: readonly (Route | OpenApiRoute)[] = [...ROUTES, { method: 'GET', path: '/openapi.json' }];
 
-const PATTERNS = [...ROUTES, OPENAPI].map((route) => ({
-  route,
-  pattern: new RegExp(`^${route.path.replace('{payoutId}', '([^/]+)')}$`),
-}));
-
-interface Found {
-  readonly route: Route | OpenApiRoute | undefined;
-  readonly payoutId: string;
-  readonly query: string;
-  /** The methods of this path. */
-  readonly allowed: readonly string[];
-}
-
-function find({ method, url = '' }: IncomingMessage): Found {
+function find({ method, url = '' }: IncomingMessage) {
   const [path = '', query = ''] = url.split('?', 2);
-  const allowed: string[] = [];
-  for (const { route, pattern } of PATTERNS) {
-    const match = pattern.exec(path);
-    const payoutId = match === null ? undefined : decode(match[1] ?? '');
-    if (payoutId === undefined) continue;
-    if (route.method === method) return { route, payoutId, query, allowed };
-    allowed.push(route.method);
-  }
-  return { route: undefined, payoutId: '', query, allowed };
+  let payoutId = '' as string | undefined;
+  const template = path.replace(/(?<=^\/v1\/payouts\/)[^/]+/, (id) => {
+    payoutId = decode(id);
+    return '{payoutId}';
+  });
+  const here = payoutId === undefined ? [] : ALL.filter((route) => route.path === template);
+  const route = here.find((each) => each.method === method);
+  return { route, payoutId: payoutId ?? '', query, allowed: here.map((each) => each.method) };
 }
 
 /** @returns undefined if it is not percent-encoded UTF-8 */
@@ -151,9 +173,8 @@ function readQuery(text: string): Record<string, unknown> {
 function authorize(tokens: Tokens, { headers }: IncomingMessage, { right }: Route): TokenEntry {
   const token = tokens.find(headers.authorization);
   if (token === undefined) {
-    throw new RefusedError('UNAUTHORIZED', 'Send the header `Authorization: Bearer TOKEN` with a token of the door', {
-      'www-authenticate': 'Bearer realm="payouts"',
-    });
+    const message = 'Send the header `Authorization: Bearer TOKEN` with a token of the door';
+    throw new RefusedError('UNAUTHORIZED', message, { 'www-authenticate': 'Bearer realm="payouts"' });
   }
   if (token.rights.includes(right)) return token;
   throw new RefusedError('FORBIDDEN', `The token of ${token.name} has no right to ${right}`);
@@ -166,14 +187,12 @@ function createLimits(): (token: TokenEntry, points: number) => Promise<void> {
     if (perMinute === undefined) return;
     const limiter = limiters.get(perMinute) ?? new RateLimiterMemory({ points: perMinute, duration: 60 });
     limiters.set(perMinute, limiter);
-    try {
-      await limiter.consume(`${account} ${name}`, points);
-    } catch (refusal) {
+    await limiter.consume(`${account} ${name}`, points).catch((refusal: unknown) => {
       if (!(refusal instanceof RateLimiterRes)) throw refusal;
       const seconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1_000));
       const message = `${name} may send ${perMinute} requests and payouts a minute: try again in ${seconds} s`;
       throw new RefusedError('RATE_LIMITED', message, { 'retry-after': String(seconds) });
-    }
+    });
   };
 }
 
@@ -199,29 +218,23 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= MAX_BODY_BYTES) chunks.push(chunk);
-      else reject(new RefusedError('TOO_LARGE', `The body has more than ${MAX_BODY_BYTES} bytes: send fewer payouts`));
-    });
-    request.once('end', () => {
-      resolve(Buffer.concat(chunks));
-    });
-    request.once('error', reject);
-    request.once('close', () => {
+    const rejectCut = (): void => {
       // Each request is closed, also after its end: an error would be made for nothing.
       if (!request.complete) reject(new InvalidInputError([{ field: 'body', message: 'ended before its end' }]));
-    });
+    };
+    request
+      .on('data', (chunk: Buffer) => {
+        length += chunk.length;
+        if (length <= MAX_BODY_BYTES) chunks.push(chunk);
+        else
+          reject(new RefusedError('TOO_LARGE', `The body has more than ${MAX_BODY_BYTES} bytes: send fewer payouts`));
+      })
+      .on('end', () => {
+        resolve(Buffer.concat(chunks));
+      })
+      .on('error', rejectCut)
+      .on('close', rejectCut);
   });
-}
-
-function toReply(error: unknown, logger: Logger, label: string): Reply {
-  const isTooDeep = error instanceof RangeError && error.message.startsWith('Maximum call stack');
-  const known = isTooDeep ? new InvalidInputError([{ field: 'body', message: 'is nested too deeply' }]) : error;
-  const problem = describeProblem(known);
-  if (problem !== undefined) return problem;
-  logger.error({ route: label, error: (error as Error).stack ?? String(error) }, 'a request failed');
-  return toProblemReply('INTERNAL', 'The door failed; its log has the reason. Asking again is safe');
 }
 
 function write(request: IncomingMessage, response: ServerResponse, reply: Reply, isClosing: boolean): void {

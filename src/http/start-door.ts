@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { systemClock, within } from '../base/clock.js';
 import type { readSettings } from '../base/config.js';
 import { InvalidConfigError } from '../base/errors.js';
+import { answerHealth, listen } from '../base/health-server.js';
 import { failsafeLogger, type Logger } from '../base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
 import type { SERVE_SETTINGS } from '../base/settings.js';
@@ -14,10 +14,9 @@ import { readSecretFile } from '../base/trusted-file.js';
 import { CurrentFile, readNamedBy } from '../control/keys/current-file.js';
 import { PayoutProducer, type PayoutProducerOptions } from '../control/payout-producer.js';
 import { ask, connectLedger } from '../ledger/ledger-connection.js';
-import { EventBell } from './event-stream.js';
-import { HttpMetrics } from './http-metrics.js';
+import { openBell } from './event-stream.js';
 import type { DoorAccount } from './routes.js';
-import { createDoor } from './serve-request.js';
+import { createDoor, HttpMetrics } from './serve-request.js';
 import { Tokens } from './tokens.js';
 
 /** Starts and stops the HTTP door: a thin way to `PayoutProducer` for programs that are not Node. */
@@ -31,7 +30,6 @@ export interface DoorOptions extends ServeSettings, Pick<PayoutProducerOptions, 
   /** Each account's environment; required with `keysFile`. */
   readonly audiences: ReadonlyMap<number, string>;
   readonly healthHost: string;
-  /** See `ALLOW_READABLE_SECRETS`. */
   readonly mayBeOpen: boolean;
   readonly logger: Logger;
 }
@@ -39,13 +37,14 @@ export interface DoorOptions extends ServeSettings, Pick<PayoutProducerOptions, 
 export interface RunningDoor {
   readonly url: string;
   readonly healthUrl: string;
-  /** Reads tokens and certificate again; what cannot be read stays as it was. */
+  /** Reads tokens and certificate again. */
   reload(): void;
-  /** Answers the requests in progress, ends streams, and adds the jobs of accepted payouts. Safe to call twice. */
+  /** Answers the requests in progress, and adds the jobs of accepted payouts. Safe to call twice. */
   close(): Promise<void>;
 }
 
 const TOKENS_READ_EVERY_MS = 1_000;
+const READY_WITHIN_MS = 2_000;
 const CLOSE_WITHIN_MS = 10_000;
 
 /** A client that sends slowly holds a connection for some seconds only. */
@@ -73,7 +72,7 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   const accounts = new Map<number, DoorAccount>();
   const servers: Server[] = [];
 
-  const readAgain = (file: Pick<CurrentFile<unknown>, 'reload' | 'trouble'>, name: string): boolean => {
+  const readAgain = (file: CurrentFile<unknown>, name: string): boolean => {
     const isRead = file.reload();
     if (isRead) logger.info({}, `the ${name} were read again`);
     else logger.error({ error: file.trouble }, `the ${name} could not be read again: those before still count`);
@@ -99,8 +98,14 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
     const door = createDoor({ accounts, tokens, metrics, logger, refuse, closed: closed.signal });
     const encrypted = tls.content && createHttpsServer({ ...SERVER_LIMITS, ...tls.content }, door);
     const server = encrypted ?? createHttpServer(SERVER_LIMITS, door);
-    const health = createHttpServer(SERVER_LIMITS, createHealth(redis, tokens, metrics));
-    servers.push(server, health);
+    const answer = answerHealth(metrics.registry, async () => {
+      const ready = (await within(READY_WITHIN_MS, ask(redis.ping())).catch(() => undefined)) === 'PONG';
+      // With former tokens it serves all the same: an operator must look, a load balancer need not.
+      const readable = tokens.trouble === undefined ? 'read' : 'stale';
+      return [ready, { ready, redis: ready ? 'up' : 'unavailable', tokens: readable }];
+    });
+    const health = createHttpServer(SERVER_LIMITS, answer);
+    for (const each of [server, health]) servers.push(Object.assign(each, CONNECTION_LIMITS));
     const url = await listen(server, options.serveHost, options.servePort, 'SERVE_PORT');
     const healthUrl = await listen(health, options.healthHost, options.serveHealthPort, 'SERVE_HEALTH_PORT');
     watchFile(serveTokensFile, { interval: TOKENS_READ_EVERY_MS, persistent: false }, reloadTokens);
@@ -131,12 +136,14 @@ function openAccount(
   return {
     producer: new PayoutProducer({ platformId, connection: redis, logger, ...checks, ...keyring }),
     connection,
-    bell: new EventBell(connection, logger, closed),
+    nextEvents: openBell(connection, logger, closed),
     requiresSignature: keysFile !== undefined,
   };
 }
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
+
+type Trusts = (address: string | undefined, hop: number) => boolean;
 
 /**
  * A token crosses a network protected by TLS only: the door's own, or that of a proxy that is named.
@@ -151,92 +158,43 @@ async function protect({ serveHost, serveTlsCertFile, serveTrustedProxies }: Ser
   }
   // Only its reading of proxies, as in the dashboard: its handling of requests would cost more than the door.
   const { default: express } = await import('express');
-  const trusts = express()
-    .set('trust proxy', [...serveTrustedProxies])
-    .get('trust proxy fn') as Trusts;
+  const app = express().set('trust proxy', [...serveTrustedProxies]);
+  const trusts = app.get('trust proxy fn') as Trusts;
+  const change = 'and change the token, which crossed the network in the clear';
   return ({ socket, headers }: IncomingMessage): string | undefined => {
     if (!trusts(socket.remoteAddress, 0)) {
-      return 'Without TLS only the proxies of SERVE_TRUSTED_PROXIES may connect: use their address, and change the token, which crossed the network in the clear';
+      return `Without TLS only the proxies of SERVE_TRUSTED_PROXIES may connect: use their address, ${change}`;
     }
-    const { 'x-forwarded-proto': scheme = 'https' } = headers;
-    if (scheme === 'https') return undefined;
-    return 'The request came to the proxy without TLS: use https, and change the token, which crossed the network in the clear';
+    if ((headers['x-forwarded-proto'] ?? 'https') === 'https') return undefined;
+    return `The request came to the proxy without TLS: use https, ${change}`;
   };
 }
 
-type Trusts = (address: string | undefined, hop: number) => boolean;
+const [CERT, KEY] = ['SERVE_TLS_CERT_FILE', 'SERVE_TLS_KEY_FILE'] as const;
 
 /** @throws InvalidConfigError if one of the files is missing, or they do not belong together */
-function readTls({ serveTlsCertFile, serveTlsKeyFile, mayBeOpen }: DoorOptions) {
-  if (serveTlsCertFile === undefined && serveTlsKeyFile === undefined) return undefined;
-  const read = (field: string, path: string | undefined, other: string, reading: (path: string) => string): string => {
-    if (path === undefined) throw new InvalidConfigError([{ field, message: `is required, because ${other} is set` }]);
-    return readNamedBy(field, path, () => reading(path));
-  };
-  const [cert, key] = ['SERVE_TLS_CERT_FILE', 'SERVE_TLS_KEY_FILE'] as const;
-  const pair = {
-    cert: read(cert, serveTlsCertFile, key, (path) => readFileSync(path, 'utf8')),
-    key: read(key, serveTlsKeyFile, cert, (path) => readSecretFile(path, mayBeOpen)),
-  };
+function readTls({ serveTlsCertFile: certFile, serveTlsKeyFile: keyFile, mayBeOpen }: DoorOptions) {
+  if (certFile === undefined || keyFile === undefined) {
+    if (certFile === keyFile) return undefined;
+    const [field, other] = certFile === undefined ? [CERT, KEY] : [KEY, CERT];
+    throw new InvalidConfigError([{ field, message: `is required, because ${other} is set` }]);
+  }
+  const cert = readNamedBy(CERT, certFile, () => readFileSync(certFile, 'utf8'));
+  const key = readNamedBy(KEY, keyFile, () => readSecretFile(keyFile, mayBeOpen));
   try {
-    createSecureContext(pair);
+    createSecureContext({ cert, key });
   } catch (error) {
     const message = `cannot be used with its key: ${(error as Error).message}`;
-    throw new InvalidConfigError([{ field: cert, message }]);
+    throw new InvalidConfigError([{ field: CERT, message }]);
   }
-  return pair;
+  return { cert, key };
 }
-
-const READY_WITHIN_MS = 2_000;
-
-function createHealth(redis: RedisClient, tokens: Tokens, { registry }: HttpMetrics): RequestListener {
-  const reply = async (path: string | undefined): Promise<readonly [status: number, body: object | string]> => {
-    switch (path) {
-      case '/healthz':
-        return [200, { alive: true }];
-      case '/readyz': {
-        const ready = (await within(READY_WITHIN_MS, ask(redis.ping())).catch(() => undefined)) === 'PONG';
-        // With former tokens it serves all the same: an operator must look, a load balancer need not.
-        const readable = tokens.trouble === undefined ? 'read' : 'stale';
-        return [ready ? 200 : 503, { ready, redis: ready ? 'up' : 'unavailable', tokens: readable }];
-      }
-      case '/metrics':
-        return [200, await registry.metrics()];
-      default:
-        return [404, { error: 'there are /healthz, /readyz and /metrics' }];
-    }
-  };
-  return (request, response) => {
-    request.resume();
-    void reply(request.url?.split('?')[0]).then(([status, body]) => {
-      const isText = typeof body === 'string';
-      const type = isText ? registry.contentType : 'application/json';
-      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
-      response.end(isText ? body : `${JSON.stringify(body)}\n`);
-    });
-  };
-}
-
-/** @returns its address. @throws InvalidConfigError if it cannot listen */
-async function listen(server: Server, host: string, port: number, field: string): Promise<string> {
-  try {
-    await once(Object.assign(server, CONNECTION_LIMITS).listen(port, host), 'listening');
-  } catch (error) {
-    const message = `cannot listen on ${host} port ${port}: ${(error as Error).message}`;
-    throw new InvalidConfigError([{ field, message }]);
-  }
-  return `${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
-}
-
-const LOOK_AGAIN_MS = 50;
 
 /** Waits for the responses in progress, then ends every connection. */
 async function closeServer(server: Server): Promise<void> {
   if (!server.listening) return;
-  const idle = setInterval(() => {
-    server.closeIdleConnections();
-  }, LOOK_AGAIN_MS);
+  // After its response a connection is idle, and would keep the server open.
+  server.keepAliveTimeout = 1;
   await within(CLOSE_WITHIN_MS, once(server.close(), 'close'));
-  clearInterval(idle);
   server.closeAllConnections();
 }

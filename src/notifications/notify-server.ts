@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { InvalidConfigError } from '../base/errors.js';
+import { answerHealth, listen } from '../base/health-server.js';
 import type { NotifierObserver } from './account-notifier.js';
 
 /** The status of `payouts notify`. The worker reports its lag, also after this process ends. */
@@ -56,42 +55,19 @@ interface NotifyServer {
 
 /** @throws InvalidConfigError if it cannot listen */
 export async function startNotifyServer(status: NotifyStatus, host: string, port: number): Promise<NotifyServer> {
-  const server = createServer((request, response) => {
-    request.resume();
-    void respond(status, request.url).then(([code, type, body]) => {
-      response.writeHead(code, { 'content-type': type, 'cache-control': 'no-store' }).end(`${body}\n`);
-    });
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve);
-  }).catch((error: unknown) => {
-    const message = `cannot listen on ${host}: ${(error as Error).message}`;
-    throw new InvalidConfigError([{ field: 'NOTIFY_HEALTH_PORT', message }]);
-  });
-  const { port: boundPort } = server.address() as AddressInfo;
+  const server = createServer(
+    answerHealth(status.registry, () => {
+      const { reasons } = status;
+      const delivers = Object.keys(reasons).length === 0;
+      return [delivers, { delivers, reasons }];
+    }),
+  );
+  const url = `http://${await listen(server, host, port, 'NOTIFY_HEALTH_PORT')}`;
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
+    url,
     close: () => {
       server.close();
       server.closeAllConnections();
     },
   };
-}
-
-const JSON_TYPE = 'application/json; charset=utf-8';
-
-async function respond(status: NotifyStatus, path = ''): Promise<readonly [number, string, string]> {
-  switch (path.split('?')[0]) {
-    case '/healthz':
-      return [200, JSON_TYPE, '{"alive":true}'];
-    case '/readyz': {
-      const { reasons } = status;
-      const delivers = Object.keys(reasons).length === 0;
-      return [delivers ? 200 : 503, JSON_TYPE, JSON.stringify({ delivers, reasons })];
-    }
-    case '/metrics':
-      return [200, status.registry.contentType, await status.registry.metrics()];
-    default:
-      return [404, JSON_TYPE, '{"error":"there are /healthz, /readyz and /metrics"}'];
-  }
 }
