@@ -111,12 +111,8 @@ async function openDoor(redisUrl) {
     platformId,
     sent: 0,
     async prepare(payouts) {
-      clients.send(payouts);
-      await once(clients, 'message');
-      return async () => {
-        clients.send('go');
-        await once(clients, 'message');
-      };
+      await ask(clients, payouts);
+      return async () => ask(clients, 'go');
     },
     readCpu: async () => readCpu(child.pid),
     async close() {
@@ -140,6 +136,12 @@ async function readPort(child) {
     }
   }
   throw new Error(`the door did not start:\n${log}`);
+}
+
+async function ask(clients, message) {
+  clients.send(message);
+  const hasEnded = await Promise.race([once(clients, 'message').then(() => false), once(clients, 'exit')]);
+  if (hasEnded) throw new Error('the clients ended');
 }
 
 /** Linux only: ticks of a hundredth of a second. */

@@ -6,14 +6,14 @@ import type { Logger } from '../base/logger.js';
 import type { LedgerConnection } from '../ledger/ledger-connection.js';
 import { EventTail, findEventsEnd, readEvents } from '../producer/events/payout-events.js';
 
-/** Server-sent events of an account: in order, each at least once, from any place that is still kept. */
+/** Server-sent events of an account: in order, each at least once. */
 
 const PAGE = 100;
 const TAIL_WAIT_MS = 5_000;
 const RETRY_MS = 500;
 /** Proxies end a connection that is silent for a minute. */
 const KEEP_ALIVE_MS = 10_000;
-/** A reader that takes nothing for so long is disconnected, and continues with its last id. */
+/** A reader that takes nothing for so long is disconnected. */
 const SLOW_READER_MS = 30_000;
 
 /**
@@ -62,7 +62,6 @@ interface EventReader {
   readonly connection: LedgerConnection;
   readonly nextEvents: () => AbortSignal;
   readonly response: ServerResponse;
-  /** @defaultValue the newest event */
   readonly after: string | undefined;
   readonly signal: AbortSignal;
   /** Asked at least every ten seconds: false ends the stream. */

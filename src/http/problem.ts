@@ -3,7 +3,7 @@ import { ConflictError, InvalidInputError, PayoutError } from '../base/errors.js
 import type { Logger } from '../base/logger.js';
 import { UnreadableRecordError } from '../ledger/payout.js';
 
-/** Errors as `application/problem+json` (RFC 9457), with the library's codes, fields and rules. */
+/** Errors as `application/problem+json` (RFC 9457). */
 
 const STATUSES = {
   UNAUTHORIZED: 401,
@@ -31,7 +31,6 @@ export interface Reply {
   readonly headers?: Headers;
 }
 
-/** Refused by the door itself, before the queue. */
 export class RefusedError extends Error {
   readonly reply: Reply;
 

@@ -14,9 +14,7 @@ import { z } from 'zod';
 export interface DoorAccount {
   readonly producer: PayoutProducer;
   readonly connection: LedgerConnection;
-  /** Aborted once there are new events. */
   readonly nextEvents: () => AbortSignal;
-  /** Workers with a keyring send nothing unsigned, so the door takes nothing unsigned. */
   readonly requiresSignature: boolean;
 }
 
@@ -25,16 +23,13 @@ export interface Call {
   readonly token: TokenEntry;
   readonly payoutId: string;
   readonly query: unknown;
-  /** Parsed JSON; undefined without a body. */
   readonly body: unknown;
   readonly lastEventId: string | undefined;
-  /** Streams events in place of a reply. */
   readonly stream: (after: string | undefined) => Promise<undefined>;
 }
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** As in the OpenAPI document; the label of the metrics. */
   readonly path: string;
   readonly right: Right;
   readonly query?: z.ZodObject;
@@ -127,7 +122,7 @@ function requireSignatures(body: unknown): void {
   const which = payouts.findIndex((payout) => payout?.signature === undefined);
   if (which === -1) return;
   throw new NotVerifiedError(
-    `${Array.isArray(body) ? `[${which}]: ` : ''}The payout is not signed. Workers of this account send only what a producer's key signed, and the door has no key: sign it before it is enqueued (docs/http.md)`,
+    `${Array.isArray(body) ? `[${which}]: ` : ''}The payout is not signed. Workers of this account send only signed ones, and the door has no key: sign it before it is enqueued (docs/http.md)`,
   );
 }
 

@@ -9,13 +9,11 @@ export const MAX_PAYOUTS = 1_000;
 export const payoutsBody = z.union([payoutInputSchema, z.array(payoutInputSchema).min(1).max(MAX_PAYOUTS)]);
 
 export const cancelBody = z.strictObject({
-  /** Why, for the history. */
   reason: lineField.optional(),
 });
 
 const stateField = z.enum(PAYOUT_STATES, { error: `must be one of ${PAYOUT_STATES.join(', ')}` });
 
-/** The producer checks the rest. */
 export const listQuery = z.strictObject({
   state: stateField.exactOptional(),
   batch: batchField.exactOptional(),
@@ -30,16 +28,15 @@ export const listQuery = z.strictObject({
     .exactOptional(),
 });
 
-/** Within the numbers of Redis, and below the last of them. */
 const eventIdField = z
   .string('must be given once')
   .regex(/^\d{1,19}-\d{1,19}$/, 'must be the id of an event, such as 1738314000000-0, or 0-0 for the oldest kept');
 
 export const eventsQuery = z.strictObject({ after: eventIdField.exactOptional() });
 
-export const acceptedSchema = z.object({ payoutId: z.string(), state: stateField, created: z.boolean() });
+const acceptedSchema = z.object({ payoutId: z.string(), state: stateField, created: z.boolean() });
 
-export const bulkSchema = z.object({
+const bulkSchema = z.object({
   created: z.int(),
   existing: z.int(),
   conflicts: z.int(),
@@ -60,7 +57,7 @@ export const bulkSchema = z.object({
 const timeField = z.iso.datetime();
 const optionalText = z.string().optional();
 
-export const payoutSchema = z.looseObject({
+const payoutSchema = z.looseObject({
   payoutId: z.string(),
   paymentId: z.int(),
   amount: z.string(),
@@ -71,7 +68,6 @@ export const payoutSchema = z.looseObject({
   fee: optionalText,
   message: optionalText,
   held: z.looseObject({ kind: z.string(), reason: z.string(), message: z.string() }).optional(),
-  lateTxhash: optionalText,
   signedBy: optionalText,
   verified: z.boolean().optional(),
   createdAt: timeField,
@@ -87,16 +83,16 @@ export const payoutSchema = z.looseObject({
   ),
 });
 
-export const pageSchema = z.object({ payouts: z.array(payoutSchema), next: z.string().nullable() });
+const pageSchema = z.object({ payouts: z.array(payoutSchema), next: z.string().nullable() });
 
-export const statsSchema = z.looseObject({
+const statsSchema = z.looseObject({
   platformId: z.int(),
   ...Object.fromEntries(PAYOUT_STATES.map((state) => [state, z.int()])),
   paused: z.boolean(),
   pausedReason: z.string().nullable(),
 });
 
-export const eventSchema = z.looseObject({
+const eventSchema = z.looseObject({
   eventId: z.string(),
   type: z.string(),
   payoutId: optionalText,
@@ -105,11 +101,10 @@ export const eventSchema = z.looseObject({
   at: timeField,
 });
 
-export const problemSchema = z.object({
+const problemSchema = z.object({
   type: z.literal('about:blank'),
   title: z.string(),
   status: z.int(),
-  /** A word to branch on, such as CONFLICT. */
   code: z.string(),
   detail: z.string(),
   problems: z.array(z.object({ field: z.string(), message: z.string() })).optional(),

@@ -1,28 +1,23 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
 import { z } from 'zod';
 import { InvalidInputError } from '../base/errors.js';
 import { parseInput } from '../base/fields.js';
 import type { Logger } from '../base/logger.js';
-import type { PayoutInput } from '../ledger/payout.js';
 import { streamEvents } from './event-stream.js';
 import { renderOpenApi } from './openapi.js';
 import { describeProblem, RefusedError, type Reply } from './problem.js';
 import { type Call, type DoorAccount, type Route, ROUTES } from './routes.js';
 import type { TokenEntry, Tokens } from './tokens.js';
 
-/** From a request to its response: who asks, whether he may, what he says, and the one place that writes replies. */
+/** From a request to its response: who asks, whether they may, and the one place that writes replies. */
 
-/** A thousand payouts of usual size; fewer with large metadata. */
 const MAX_BODY_BYTES = 1_048_576;
 /** Of one token's name. */
 const MAX_STREAMS = 20;
 
-/** Seconds: a Redis that syncs to its disk answers within some milliseconds. */
-const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
-
-/** For Prometheus. Labels are routes and status codes: a client cannot invent new ones. */
+/** Labels are routes and status codes: a client cannot invent new ones. */
 export class HttpMetrics {
   readonly registry = new Registry();
   readonly streams = new Gauge({
@@ -45,7 +40,7 @@ export class HttpMetrics {
     name: 'payouts_http_request_seconds',
     help: 'Time from the headers of a request to its response, by route. Event streams are not counted.',
     labelNames: ['route'],
-    buckets: BUCKETS,
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers: [this.registry],
   });
 }
@@ -61,9 +56,21 @@ interface Door {
 }
 
 export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }: Door): RequestListener {
-  const takeLimit = createLimits();
+  const limiters = new Map<number, RateLimiterMemory>();
   const streams = new Map<string, number>();
   const openApi = { status: 200, body: renderOpenApi() };
+
+  /** Tokens of one name share a limit, so that changing the token does not raise it. */
+  const takeLimit = async ({ name, account, perMinute }: TokenEntry, points: number): Promise<void> => {
+    if (perMinute === undefined) return;
+    const limiter = limiters.get(perMinute) ?? new RateLimiterMemory({ points: perMinute, duration: 60 });
+    limiters.set(perMinute, limiter);
+    await limiter.consume(`${account} ${name}`, points).catch((refusal: unknown) => {
+      const seconds = String(Math.max(1, Math.ceil((refusal as RateLimiterRes).msBeforeNext / 1_000)));
+      const message = `${name} may send ${perMinute} requests and payouts a minute: try again in ${seconds} s`;
+      throw new RefusedError('RATE_LIMITED', message, { 'retry-after': seconds });
+    });
+  };
 
   const openStream = async (name: string, run: () => Promise<void>): Promise<undefined> => {
     const open = streams.get(name) ?? 0;
@@ -102,7 +109,8 @@ export function createDoor({ accounts, tokens, metrics, logger, refuse, closed }
     const lastEventId = request.headers['last-event-id']?.toString();
     const reply = await route.handle({ account, token, payoutId, query, body, lastEventId, stream });
     if (route.method === 'POST') {
-      const what = count === undefined ? { payoutId: payoutId || (body as PayoutInput).payoutId } : { payouts: count };
+      const what =
+        count === undefined ? { payoutId: payoutId || (body as { payoutId: string }).payoutId } : { payouts: count };
       // A line for each payout would cost as much as the payout.
       const level = route.right === 'enqueue' && count === undefined ? 'debug' : 'info';
       logger[level]({ by: token.name, platformId: token.account, status: reply?.status, ...what }, route.path);
@@ -138,23 +146,19 @@ const ALL: readonly (Route | OpenApiRoute)[] = [...ROUTES, { method: 'GET', path
 
 function find({ method, url = '' }: IncomingMessage) {
   const [path = '', query = ''] = url.split('?', 2);
-  let payoutId = '' as string | undefined;
-  const template = path.replace(/(?<=^\/v1\/payouts\/)[^/]+/, (id) => {
-    payoutId = decode(id);
-    return '{payoutId}';
-  });
-  const here = payoutId === undefined ? [] : ALL.filter((route) => route.path === template);
-  const route = here.find((each) => each.method === method);
-  return { route, payoutId: payoutId ?? '', query, allowed: here.map((each) => each.method) };
-}
-
-/** @returns undefined if it is not percent-encoded UTF-8 */
-function decode(part: string): string | undefined {
+  let payoutId = '';
+  let template: string | undefined;
   try {
-    return decodeURIComponent(part);
+    template = path.replace(/(?<=^\/v1\/payouts\/)[^/]+/, (id) => {
+      payoutId = decodeURIComponent(id);
+      return '{payoutId}';
+    });
   } catch {
-    return undefined;
+    // It is not percent-encoded UTF-8, and names no route.
   }
+  const here = ALL.filter((route) => route.path === template);
+  const route = here.find((each) => each.method === method);
+  return { route, payoutId, query, allowed: here.map((each) => each.method) };
 }
 
 function refuseRoute(allowed: readonly string[]): RefusedError {
@@ -180,22 +184,6 @@ function authorize(tokens: Tokens, { headers }: IncomingMessage, { right }: Rout
   throw new RefusedError('FORBIDDEN', `The token of ${token.name} has no right to ${right}`);
 }
 
-/** Tokens of one name share a limit, so that changing the token does not raise it. */
-function createLimits(): (token: TokenEntry, points: number) => Promise<void> {
-  const limiters = new Map<number, RateLimiterMemory>();
-  return async ({ name, account, perMinute }, points) => {
-    if (perMinute === undefined) return;
-    const limiter = limiters.get(perMinute) ?? new RateLimiterMemory({ points: perMinute, duration: 60 });
-    limiters.set(perMinute, limiter);
-    await limiter.consume(`${account} ${name}`, points).catch((refusal: unknown) => {
-      if (!(refusal instanceof RateLimiterRes)) throw refusal;
-      const seconds = Math.max(1, Math.ceil(refusal.msBeforeNext / 1_000));
-      const message = `${name} may send ${perMinute} requests and payouts a minute: try again in ${seconds} s`;
-      throw new RefusedError('RATE_LIMITED', message, { 'retry-after': String(seconds) });
-    });
-  };
-}
-
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** @returns undefined without a body. @throws RefusedError, InvalidInputError */
@@ -209,7 +197,6 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(utf8.decode(bytes)) as unknown;
   } catch {
-    // The parser's own message shows the text.
     throw new InvalidInputError([{ field: 'body', message: 'is no JSON in UTF-8' }]);
   }
 }
@@ -219,15 +206,13 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let length = 0;
     const rejectCut = (): void => {
-      // Each request is closed, also after its end: an error would be made for nothing.
       if (!request.complete) reject(new InvalidInputError([{ field: 'body', message: 'ended before its end' }]));
     };
     request
       .on('data', (chunk: Buffer) => {
         length += chunk.length;
         if (length <= MAX_BODY_BYTES) chunks.push(chunk);
-        else
-          reject(new RefusedError('TOO_LARGE', `The body has more than ${MAX_BODY_BYTES} bytes: send fewer payouts`));
+        else reject(new RefusedError('TOO_LARGE', `The body has over ${MAX_BODY_BYTES} bytes: send fewer payouts`));
       })
       .on('end', () => {
         resolve(Buffer.concat(chunks));

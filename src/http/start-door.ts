@@ -8,7 +8,7 @@ import type { readSettings } from '../base/config.js';
 import { InvalidConfigError } from '../base/errors.js';
 import { answerHealth, listen } from '../base/health-server.js';
 import { failsafeLogger, type Logger } from '../base/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../base/redis.js';
+import { closeRedis, connectRedis } from '../base/redis.js';
 import type { SERVE_SETTINGS } from '../base/settings.js';
 import { readSecretFile } from '../base/trusted-file.js';
 import { CurrentFile, readNamedBy } from '../control/keys/current-file.js';
@@ -27,7 +27,6 @@ type ProducerSetting = 'redisReplicas' | 'checkAddresses' | 'checkPaymentIds' | 
 export interface DoorOptions extends ServeSettings, Pick<PayoutProducerOptions, ProducerSetting> {
   readonly platformIds: readonly number[];
   readonly redisUrl: string;
-  /** Each account's environment; required with `keysFile`. */
   readonly audiences: ReadonlyMap<number, string>;
   readonly healthHost: string;
   readonly mayBeOpen: boolean;
@@ -37,7 +36,6 @@ export interface DoorOptions extends ServeSettings, Pick<PayoutProducerOptions, 
 export interface RunningDoor {
   readonly url: string;
   readonly healthUrl: string;
-  /** Reads tokens and certificate again. */
   reload(): void;
   /** Answers the requests in progress, and adds the jobs of accepted payouts. Safe to call twice. */
   close(): Promise<void>;
@@ -47,21 +45,22 @@ const TOKENS_READ_EVERY_MS = 1_000;
 const READY_WITHIN_MS = 2_000;
 const CLOSE_WITHIN_MS = 10_000;
 
-/** A client that sends slowly holds a connection for some seconds only. */
+/** A slow client holds a connection for some seconds only. */
 const SERVER_LIMITS = {
   maxHeaderSize: 8_192,
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 65_000,
-  noDelay: true,
 } as const;
-/** `timeout` is for a client that does not read its response. Streams write more often. */
+/** `timeout` is for a client that does not read. */
 const CONNECTION_LIMITS = { maxConnections: 1_000, maxHeadersCount: 64, timeout: 90_000 } as const;
 
 /** @throws InvalidConfigError if it would serve unprotected, or a file or an address cannot be used */
 export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
-  const { serveTokensFile, platformIds, mayBeOpen } = options;
+  const { serveTokensFile, platformIds, mayBeOpen, keysFile, acceptUnboundUntil } = options;
+  const { redisReplicas, checkAddresses, checkPaymentIds } = options;
+  const checks = { redisReplicas, checkAddresses, checkPaymentIds };
   const logger = failsafeLogger(options.logger);
   const refuse = await protect(options);
   const tls = new CurrentFile(() => readTls(options));
@@ -81,6 +80,7 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   const reloadTokens = (): void => {
     metrics.tokensStale.set(readAgain(tokens, 'tokens') ? 0 : 1);
   };
+  let closing: Promise<void> | undefined;
   const closeAll = async (): Promise<void> => {
     unwatchFile(serveTokensFile, reloadTokens);
     closed.abort();
@@ -88,19 +88,24 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
     await Promise.all([...accounts.values()].map(async ({ producer }) => producer.close()));
     await closeRedis(redis);
   };
-  let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => (closing ??= closeAll());
 
   try {
     for (const platformId of platformIds) {
-      accounts.set(platformId, openAccount(redis, platformId, options, closed.signal));
+      const connection = connectLedger(redis, platformId, systemClock);
+      const keyring = { keysFile, acceptUnboundUntil, audience: options.audiences.get(platformId) };
+      accounts.set(platformId, {
+        producer: new PayoutProducer({ platformId, connection: redis, logger, ...checks, ...keyring }),
+        connection,
+        nextEvents: openBell(connection, logger, closed.signal),
+        requiresSignature: keysFile !== undefined,
+      });
     }
     const door = createDoor({ accounts, tokens, metrics, logger, refuse, closed: closed.signal });
     const encrypted = tls.content && createHttpsServer({ ...SERVER_LIMITS, ...tls.content }, door);
     const server = encrypted ?? createHttpServer(SERVER_LIMITS, door);
     const answer = answerHealth(metrics.registry, async () => {
       const ready = (await within(READY_WITHIN_MS, ask(redis.ping())).catch(() => undefined)) === 'PONG';
-      // With former tokens it serves all the same: an operator must look, a load balancer need not.
       const readable = tokens.trouble === undefined ? 'read' : 'stale';
       return [ready, { ready, redis: ready ? 'up' : 'unavailable', tokens: readable }];
     });
@@ -124,42 +129,22 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   }
 }
 
-function openAccount(
-  redis: RedisClient,
-  platformId: number,
-  { redisReplicas, checkAddresses, checkPaymentIds, keysFile, acceptUnboundUntil, audiences, logger }: DoorOptions,
-  closed: AbortSignal,
-): DoorAccount {
-  const connection = connectLedger(redis, platformId, systemClock);
-  const keyring = { keysFile, acceptUnboundUntil, audience: audiences.get(platformId) };
-  const checks = { redisReplicas, checkAddresses, checkPaymentIds };
-  return {
-    producer: new PayoutProducer({ platformId, connection: redis, logger, ...checks, ...keyring }),
-    connection,
-    nextEvents: openBell(connection, logger, closed),
-    requiresSignature: keysFile !== undefined,
-  };
-}
-
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
-type Trusts = (address: string | undefined, hop: number) => boolean;
-
 /**
- * A token crosses a network protected by TLS only: the door's own, or that of a proxy that is named.
+ * A token crosses a network under TLS only: the door's own, or that of a named proxy.
  * @returns says why a request is refused
- * @throws InvalidConfigError if neither is set and other machines can connect
  */
 async function protect({ serveHost, serveTlsCertFile, serveTrustedProxies }: ServeSettings) {
   if (serveTlsCertFile !== undefined || LOOPBACK.test(serveHost)) return () => undefined;
   if (serveTrustedProxies === undefined) {
-    const message = `is ${serveHost}, which other machines can reach, and tokens would cross the network in the clear: set SERVE_TLS_CERT_FILE and SERVE_TLS_KEY_FILE, or name the TLS proxy in front of it in SERVE_TRUSTED_PROXIES, or listen on 127.0.0.1`;
+    const message = `is ${serveHost}, which other machines can reach, so tokens would cross the network in the clear: set SERVE_TLS_CERT_FILE and SERVE_TLS_KEY_FILE, name a TLS proxy in SERVE_TRUSTED_PROXIES, or listen on 127.0.0.1`;
     throw new InvalidConfigError([{ field: 'SERVE_HOST', message }]);
   }
-  // Only its reading of proxies, as in the dashboard: its handling of requests would cost more than the door.
+  // Only its reading of proxies: its handling of requests would cost more than the door.
   const { default: express } = await import('express');
   const app = express().set('trust proxy', [...serveTrustedProxies]);
-  const trusts = app.get('trust proxy fn') as Trusts;
+  const trusts = app.get('trust proxy fn') as (address: string | undefined, hop: number) => boolean;
   const change = 'and change the token, which crossed the network in the clear';
   return ({ socket, headers }: IncomingMessage): string | undefined => {
     if (!trusts(socket.remoteAddress, 0)) {
@@ -172,7 +157,6 @@ async function protect({ serveHost, serveTlsCertFile, serveTrustedProxies }: Ser
 
 const [CERT, KEY] = ['SERVE_TLS_CERT_FILE', 'SERVE_TLS_KEY_FILE'] as const;
 
-/** @throws InvalidConfigError if one of the files is missing, or they do not belong together */
 function readTls({ serveTlsCertFile: certFile, serveTlsKeyFile: keyFile, mayBeOpen }: DoorOptions) {
   if (certFile === undefined || keyFile === undefined) {
     if (certFile === keyFile) return undefined;
@@ -190,7 +174,6 @@ function readTls({ serveTlsCertFile: certFile, serveTlsKeyFile: keyFile, mayBeOp
   return { cert, key };
 }
 
-/** Waits for the responses in progress, then ends every connection. */
 async function closeServer(server: Server): Promise<void> {
   if (!server.listening) return;
   // After its response a connection is idle, and would keep the server open.

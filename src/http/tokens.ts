@@ -20,7 +20,6 @@ const entrySchema = z
     account: platformIdField,
     rights: z.array(z.enum(RIGHTS, `must be of ${RIGHTS.join(', ')}`), 'must be a list').min(1, 'must not be empty'),
     sha256: z.string('must be a string').regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits, not the token itself'),
-    /** Requests and payouts a minute, counted for all tokens of the name. */
     perMinute: wholeNumberField(1).optional(),
   })
   .transform((entry) => ({ ...entry, hash: Buffer.from(entry.sha256, 'hex') }));
@@ -29,7 +28,7 @@ const fileSchema = z.array(entrySchema, 'must be a list of tokens').max(MAX_TOKE
 
 export type TokenEntry = Readonly<z.output<typeof entrySchema>>;
 
-/** @returns the token, which is shown once, and its line for the file. @throws InvalidInputError */
+/** @returns the token, which is shown once, and its line for the file */
 export function createToken({ name, account, rights, perMinute }: Omit<TokenEntry, 'sha256' | 'hash'>) {
   const token = `pq_${randomBytes(32).toString('base64url')}`;
   const limit = perMinute === undefined ? '' : `, perMinute: ${perMinute}`;
@@ -59,7 +58,6 @@ export class Tokens extends CurrentFile<readonly TokenEntry[]> {
     return found;
   }
 
-  /** Whether the token still counts, with this right. */
   has({ sha256 }: TokenEntry, right: Right): boolean {
     return this.content.some((entry) => entry.sha256 === sha256 && entry.rights.includes(right));
   }

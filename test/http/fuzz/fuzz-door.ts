@@ -1,14 +1,7 @@
 import fc from 'fast-check';
 import { Agent, request as send } from 'node:http';
 import type { z } from 'zod';
-import {
-  acceptedSchema,
-  bulkSchema,
-  pageSchema,
-  payoutSchema,
-  problemSchema,
-  statsSchema,
-} from '../../../src/http/schemas.js';
+import { REPLY_SCHEMAS } from '../../../src/http/schemas.js';
 import { type FuzzedRequest, type OpenApi, requestsOf } from './make-requests.js';
 
 interface FuzzResult {
@@ -31,11 +24,11 @@ const AT_ONCE = 16;
 
 /** What a good answer is, beside the status. */
 const BODIES: Readonly<Record<string, z.ZodType>> = {
-  'POST /v1/payouts': acceptedSchema.or(bulkSchema),
-  'GET /v1/payouts': pageSchema,
-  'GET /v1/payouts/{payoutId}': payoutSchema,
-  'POST /v1/payouts/{payoutId}/cancel': payoutSchema,
-  'GET /v1/stats': statsSchema,
+  'POST /v1/payouts': REPLY_SCHEMAS.Accepted,
+  'GET /v1/payouts': REPLY_SCHEMAS.Page,
+  'GET /v1/payouts/{payoutId}': REPLY_SCHEMAS.Payout,
+  'POST /v1/payouts/{payoutId}/cancel': REPLY_SCHEMAS.Payout,
+  'GET /v1/stats': REPLY_SCHEMAS.Stats,
 };
 
 /**
@@ -117,7 +110,7 @@ function findProblem(
   if (method === 'HEAD') return undefined;
   if (status >= 400) {
     if (type !== 'application/problem+json') return `a problem of type ${type}`;
-    return problemSchema.safeParse(JSON.parse(text)).success ? undefined : `no problem: ${text}`;
+    return REPLY_SCHEMAS.Problem.safeParse(JSON.parse(text)).success ? undefined : `no problem: ${text}`;
   }
   if (type === 'text/event-stream') return undefined;
   const parsed = BODIES[`${method} ${route ?? ''}`]?.safeParse(JSON.parse(text));

@@ -44,25 +44,12 @@ const payoutId = fc.oneof(
 
 const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 
+const STRANGE = ['', ' ', '\u0000', '\ud800', '\u202e', '__proto__', 'constructor', '%', '%2e%2e', "'--", '${x}'];
+
 const strangeText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.string({ unit: 'grapheme', maxLength: 300 }),
-  fc.constantFrom(
-    '',
-    ' ',
-    '\u0000',
-    '\ud800',
-    '\u202e',
-    '__proto__',
-    'constructor',
-    '%',
-    '%2e%2e',
-    "'--",
-    '${x}',
-    '\r\nX: y',
-    'NaN',
-    '1e400',
-  ),
+  fc.constantFrom(...STRANGE, '\r\nX: y', 'NaN', '1e400'),
 );
 
 const strangeValue: fc.Arbitrary<unknown> = fc.oneof(
@@ -169,53 +156,37 @@ function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
+/** Mostly one of the usual values, sometimes a strange one. */
+function mostly<Value>(usual: readonly Value[], ...strange: readonly Value[]): fc.Arbitrary<Value> {
+  return fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...strange) },
+  );
+}
+
+const TYPES = [
+  '',
+  'text/plain',
+  'application/json;charset=utf-8',
+  'application/json; charset=x',
+  'multipart/form-data',
+];
+
 /** @param tokens - of the door, with different rights */
 export function requestsOf({ paths }: OpenApi, tokens: readonly string[]): fc.Arbitrary<FuzzedRequest> {
-  const token = fc.oneof(
-    {
-      weight: 8,
-      arbitrary: fc
-        .constantFrom(...tokens, ...tokens.slice(0, 1), ...tokens.slice(0, 1), ...tokens.slice(0, 1))
-        .map((each) => `Bearer ${each}`),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(
-        '',
-        'Bearer',
-        'Bearer x',
-        'Basic eDp5',
-        `bearer ${tokens[0] ?? ''}`,
-        `Bearer ${'y'.repeat(200)}`,
-      ),
-    },
+  const [first = ''] = tokens;
+  const token = mostly(
+    [...tokens, first, first, first].map((each) => `Bearer ${each}`),
+    ...['', 'Bearer', 'Bearer x', 'Basic eDp5', `bearer ${first}`, `Bearer ${'y'.repeat(200)}`],
   );
-  const type = fc.oneof(
-    { weight: 8, arbitrary: fc.constant('application/json') },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(
-        '',
-        'text/plain',
-        'application/json;charset=utf-8',
-        'application/json; charset=x',
-        'multipart/form-data',
-        ';',
-      ),
-    },
-  );
-  const extra = fc.oneof(
-    { weight: 8, arbitrary: fc.constant({}) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(
-        { 'last-event-id': '0-0' },
-        { 'last-event-id': 'x' },
-        { 'content-encoding': 'gzip' },
-        { 'x-forwarded-proto': 'http' },
-        { expect: '100-continue' },
-      ),
-    },
+  const type = mostly(['application/json'], ...TYPES, ';');
+  const extra = mostly<Record<string, string>>(
+    [{}],
+    { 'last-event-id': '0-0' },
+    { 'last-event-id': 'x' },
+    { 'content-encoding': 'gzip' },
+    { 'x-forwarded-proto': 'http' },
+    { expect: '100-continue' },
   );
   const operations = Object.entries(paths).flatMap(([route, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
