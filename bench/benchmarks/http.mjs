@@ -107,12 +107,13 @@ async function openDoor(redisUrl) {
   });
   const port = await readPort(child);
   const clients = fork(fileURLToPath(new URL('../http-clients.mjs', import.meta.url)), [String(port), token]);
+  const ended = once(clients, 'exit');
   return {
     platformId,
     sent: 0,
     async prepare(payouts) {
-      await ask(clients, payouts);
-      return async () => ask(clients, 'go');
+      await ask(clients, ended, payouts);
+      return async () => ask(clients, ended, 'go');
     },
     readCpu: async () => readCpu(child.pid),
     async close() {
@@ -138,9 +139,9 @@ async function readPort(child) {
   throw new Error(`the door did not start:\n${log}`);
 }
 
-async function ask(clients, message) {
+async function ask(clients, ended, message) {
   clients.send(message);
-  const hasEnded = await Promise.race([once(clients, 'message').then(() => false), once(clients, 'exit')]);
+  const hasEnded = await Promise.race([once(clients, 'message').then(() => false), ended]);
   if (hasEnded) throw new Error('the clients ended');
 }
 
