@@ -1,67 +1,55 @@
 import { once } from 'node:events';
+import http from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/base/clock.js';
+import { exchangeOnce, postForm } from '../../src/gateway/exchange-once.js';
 import { GatewayUnavailableError } from '../../src/gateway/gateway.js';
 import type { GatewayClient } from '../../src/gateway/gateway-client.js';
-import { startRawGateway, type RawGateway, type RawGatewayBehaviour, type Scheme } from './support/raw-gateway.js';
+import { GuardedSocket, openSocket } from '../../src/gateway/socket.js';
+import { httpResponse, type Scheme, startForTest as start } from './support/raw-gateway.js';
 import { makeSelfSignedCertificate } from './support/self-signed-certificate.js';
 import { clientOf } from './support/test-client.js';
 
 const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC' };
-
-const servers: RawGateway[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.stop()));
-});
-
-async function start(scheme: Scheme, behaviour: RawGatewayBehaviour = {}): Promise<RawGateway> {
-  const server = await startRawGateway(scheme, behaviour);
-  servers.push(server);
-  return server;
-}
+const { signal } = new AbortController();
 
 /** A connection that cannot be made is an error when it is prepared, and "not sent" when a withdrawal needs it. */
 async function expectNoConnection(client: GatewayClient, reason: RegExp): Promise<void> {
-  const failure = client.openConnection(new AbortController().signal);
+  const failure = client.openConnection(signal);
   await expect(failure).rejects.toThrow(GatewayUnavailableError);
   await expect(failure).rejects.toThrow(reason);
   expect(await client.withdraw(REQUEST)).toEqual({ kind: 'not_sent', reason: expect.stringMatching(reason) });
 }
 
 describe('a connection that cannot be made', () => {
-  it('refused', async () => {
+  it('refused, or a name that does not exist', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
     closed.close();
     await once(closed, 'close');
-    await expectNoConnection(clientOf({ baseUrl: `http://127.0.0.1:${port}` }), /ECONNREFUSED/);
-    await expectNoConnection(clientOf({ baseUrl: `https://127.0.0.1:${port}` }), /ECONNREFUSED/);
-    await expectNoConnection(clientOf({ baseUrl: `http://localhost:${port}` }), /ECONNREFUSED/);
-  });
-
-  it('a name that does not exist', async () => {
+    for (const origin of ['http://127.0.0.1', 'https://127.0.0.1', 'http://localhost']) {
+      await expectNoConnection(clientOf({ baseUrl: `${origin}:${port}` }), /ECONNREFUSED/);
+    }
     await expectNoConnection(clientOf({ baseUrl: 'https://gateway.invalid' }), /gateway\.invalid/);
   });
 
-  it('an unknown authority, another host name, or no TLS at all', async () => {
-    const server = await start('https');
-    const other = makeSelfSignedCertificate().cert;
-    await expectNoConnection(clientOf({ baseUrl: server.baseUrl }), /self-signed certificate/);
-    await expectNoConnection(clientOf({ baseUrl: server.baseUrl, ca: other }), /self-signed certificate/);
+  it('an unknown authority, or no TLS at all', async () => {
+    const { baseUrl } = await start('https');
+    const ca = makeSelfSignedCertificate().cert;
+    await expectNoConnection(clientOf({ baseUrl }), /self-signed certificate/);
+    await expectNoConnection(clientOf({ baseUrl, ca }), /self-signed certificate/);
     const plain = await start('http', { onConnect: (raw) => void raw.write('HTTP/1.1 400 Bad Request\r\n\r\n') });
     await expectNoConnection(clientOf({ baseUrl: plain.baseUrl.replace('http:', 'https:') }), /wrong version|EPROTO/);
-    expect(server.receivedBytes).toBe(0);
   });
 
   it('a certificate of another host, although its authority is trusted', async () => {
-    const server = await startRawGateway('https', {}, makeSelfSignedCertificate('gateway.example'));
-    servers.push(server);
+    const server = await start('https', {}, makeSelfSignedCertificate('gateway.example'));
+    const baseUrl = server.baseUrl.replace('127.0.0.1', 'localhost');
     await expectNoConnection(clientOf(server), /altnames/);
-    await expectNoConnection(
-      clientOf({ baseUrl: server.baseUrl.replace('127.0.0.1', 'localhost'), ca: server.ca }),
-      /altnames/,
-    );
+    await expectNoConnection(clientOf({ baseUrl, ca: server.ca }), /altnames/);
     expect(server.receivedBytes).toBe(0);
   });
 
@@ -71,29 +59,57 @@ describe('a connection that cannot be made', () => {
     expect(server.receivedBytes).toBe(0);
   });
 
-  it('a handshake that takes too long', async () => {
+  it('a handshake that takes too long, or that the caller aborts before or while it is made', async () => {
     // Accepts and sends nothing, as a stuck TCP connection does.
     const server = await start('http');
-    const client = clientOf({ baseUrl: server.baseUrl.replace('http:', 'https:') }, { connectTimeoutMs: 100 });
-    await expectNoConnection(client, /not connected within 100 ms/);
+    const baseUrl = server.baseUrl.replace('http:', 'https:');
+    await expectNoConnection(clientOf({ baseUrl }, { connectTimeoutMs: 100 }), /not connected within 100 ms/);
+    for (const aborted of [AbortSignal.abort(), AbortSignal.timeout(50)]) {
+      await expect(clientOf({ baseUrl }).openConnection(aborted)).rejects.toThrow(/aborted by the caller/);
+    }
     await server.allClosed();
   });
+});
 
-  it('aborted by the caller, before and while it is made', async () => {
-    const server = await start('http');
-    const client = clientOf({ baseUrl: server.baseUrl.replace('http:', 'https:') });
-    await expect(client.openConnection(AbortSignal.abort())).rejects.toThrow(/aborted by the caller/);
-    await expect(client.openConnection(AbortSignal.timeout(50))).rejects.toThrow(/aborted by the caller/);
-    await server.allClosed();
-  });
+it('a connection uses TLS server names where the host is one', async () => {
+  const { baseUrl, ca } = await start('https');
+  const client = clientOf({ baseUrl: baseUrl.replace('127.0.0.1', 'localhost'), ca });
+  const connection = await client.openConnection(signal);
+  expect(connection.usable).toBe(true);
+  connection.close();
+});
 
-  it('uses TLS server names where the host is one', async () => {
-    const server = await start('https');
-    const connection = await clientOf({
-      baseUrl: server.baseUrl.replace('127.0.0.1', 'localhost'),
-      ca: server.ca,
-    }).openConnection(new AbortController().signal);
-    expect(connection.usable).toBe(true);
-    connection.close();
-  });
+it.each<Scheme>(['http', 'https'])(
+  'the whole request is written in one piece, in the same synchronous step as the permission, over %s',
+  async (scheme) => {
+    const server = await start(scheme, { onRequest: ({ stream }) => void stream.write(httpResponse(200, '{}')) });
+    const socket = await openSocket(new URL(server.baseUrl), { connectTimeoutMs: 5000, ca: server.ca }, signal);
+    const order: string[] = [];
+    const { stream } = socket;
+    const write = stream.write.bind(stream) as (chunk: Buffer, callback: () => void) => boolean;
+    stream.write = ((chunk: Buffer, callback: () => void) => {
+      order.push(`written: ${chunk.toString().split(' ', 1).join()} … ${chunk.toString().slice(-5)}`);
+      return write(chunk, callback);
+    }) as typeof stream.write;
+
+    const request = { url: `${server.baseUrl}/withdraw`, body: 'a=1&b=2' };
+    const mayWrite = (): boolean => {
+      order.push('asked');
+      process.nextTick(() => order.push('next tick'));
+      queueMicrotask(() => order.push('microtask'));
+      return true;
+    };
+    const limits = { withdrawTimeoutMs: 5000, clock: systemClock };
+    const exchange = await exchangeOnce(new GuardedSocket(socket), request, mayWrite, limits);
+    expect(exchange).toMatchObject({ kind: 'responded', response: { status: 200 } });
+    expect(order.slice(0, 2)).toEqual(['asked', 'written: POST … 1&b=2']);
+    expect(order.slice(2).sort()).toEqual(['microtask', 'next tick']);
+  },
+);
+
+it('an error contains nothing of the request', async () => {
+  const posted = postForm('http://127.0.0.1:1/withdraw', 'amount=1&hash=f00', new http.Agent());
+  const failure: unknown = await posted.catch((error: unknown) => error);
+  expect(failure).toMatchObject({ message: expect.stringMatching(/ECONNREFUSED/) });
+  expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('f00');
 });

@@ -87,16 +87,16 @@ stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn
 
 const wordsOf = (text: string): string[] => text.trim().split(/\s+/);
 
-describe.each<[WalletFamily, string[]]>([
-  ['cashaddr', wordsOf(CASH).map((payload) => `bitcoincash:${payload}`)],
-  ['bech32', wordsOf(BECH32)],
-])('%s', (family, addresses) => {
-  it.each(addresses)('%s, also in capitals', (address) => {
-    const key = address.replace('bitcoincash:', '');
-    for (const spelling of [address, address.toUpperCase()]) {
-      expect(parseWallet(spelling)).toEqual({ family, key, tag: undefined, problem: undefined });
-    }
-  });
+const CODED: [WalletFamily, string][] = [
+  ...wordsOf(CASH).map((payload): [WalletFamily, string] => ['cashaddr', `bitcoincash:${payload}`]),
+  ...wordsOf(BECH32).map((address): [WalletFamily, string] => ['bech32', address]),
+];
+
+it.each(CODED)('%s: %s, also in capitals', (family, address) => {
+  const key = address.replace('bitcoincash:', '');
+  for (const spelling of [address, address.toUpperCase()]) {
+    expect(parseWallet(spelling)).toEqual({ family, key, tag: undefined, problem: undefined });
+  }
 });
 
 /** EIP-55. */
@@ -121,15 +121,10 @@ GBBM6BKZPEHWYO3E3YKREDPQXMS4VK35YLNU7NFBRI26RAN7GI5POFBB GONISIUAYDOMHM7VURRAAAP
 47zQ5LAivg6hNCgijXSEFVLX7mke1bgM6YGLFaANDoJbgXDymcAAZvvMNt2PmMpqEe5qRy2zyfMYXdwpmdyitiFh84xnPG2 469226551L bittrexacct1 0.0.12345
 `;
 
-describe('an address as its network writes it', () => {
-  it.each([...wordsOf(EVM), ...wordsOf(OTHERS)])('%s is taken', (address) => {
-    const { key, tag, problem } = parseWallet(address);
-    expect([problem, tag, key]).toEqual([
-      undefined,
-      undefined,
-      address.startsWith('0x') ? address.toLowerCase() : address,
-    ]);
-  });
+it.each([...wordsOf(EVM), ...wordsOf(OTHERS)])('takes %s as its network writes it', (address) => {
+  const { key, tag, problem } = parseWallet(address);
+  const whole = address.startsWith('0x') ? address.toLowerCase() : address;
+  expect([problem, tag, key]).toEqual([undefined, undefined, whole]);
 });
 
 /** BIP-350. */

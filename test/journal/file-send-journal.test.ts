@@ -1,69 +1,67 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { appendFile, mkdir, open as openFile, readdir, type FileHandle } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
 import {
   aSend,
+  folder,
   HEADER,
   headerOf,
+  itemsOf,
   lastHash,
   LEDGER,
-  makeJournalFolder,
-  type JournalFolder,
+  outcomeOf,
+  useFolder,
 } from './support/journal-folder.js';
 
-let folder: JournalFolder;
-beforeEach(async () => {
-  folder = await makeJournalFolder();
-});
-afterEach(async () => {
+useFolder();
+afterEach(() => {
   jest.restoreAllMocks();
-  await folder.close();
 });
 
-const open = async (): Promise<FileSendJournal> => folder.open();
 const read = async () => readJournal(folder.dir, 1);
 const PEER = { journalId: 'j-two', host: 'host-2', dir: '/journal' };
+const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+const NOT_SENT = { kind: 'not_sent', reason: 'refused' } as const;
+
+/** An open journal that is bound to a ledger. */
+async function bound(options = {}): Promise<FileSendJournal> {
+  const journal = await folder.open(options);
+  await journal.bind(LEDGER);
+  return journal;
+}
 
 describe('a journal that two processes write', () => {
   it('reports when another process has added to it, and no longer once that was read', async () => {
-    const one = await open();
-    await one.bind(LEDGER);
+    const one = await bound();
     await one.append(aSend('p', 1));
     expect(await one.changedByOthers()).toBe(false);
-
-    const other = await open();
+    const other = await folder.open();
     expect(other.knows('p', 1)).toBe(true);
-    expect(await other.changedByOthers()).toBe(false);
     await other.append(aSend('q', 2));
-    expect(await other.changedByOthers()).toBe(false);
-    expect(await one.changedByOthers()).toBe(true);
-    expect(one.knows('q', 1)).toBe(false);
-
+    expect([await other.changedByOthers(), await one.changedByOthers(), one.knows('q', 1)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
     await one.reload();
-    expect(await one.changedByOthers()).toBe(false);
-    expect(one.knows('q', 1)).toBe(true);
+    expect([await one.changedByOthers(), one.knows('q', 1)]).toEqual([false, true]);
     expect(one.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 2, token: 't-2' });
   });
 
   it('reports it also for a line that was written just before its own', async () => {
-    const one = await open();
-    await one.bind(LEDGER);
-    const other = await open();
-    await other.append(aSend('p', 1, { token: 'theirs' }));
+    const one = await bound();
+    await (await folder.open()).append(aSend('p', 1, { token: 'theirs' }));
     await one.append(aSend('p', 1));
-    expect(await one.changedByOthers()).toBe(true);
-    expect(one.knowsFromAnother(aSend('p', 1))).toBe(false);
+    expect([await one.changedByOthers(), one.knowsFromAnother(aSend('p', 1))]).toEqual([true, false]);
     await one.reload();
-    expect(await one.changedByOthers()).toBe(false);
-    expect(one.knowsFromAnother(aSend('p', 1))).toBe(true);
+    expect([await one.changedByOthers(), one.knowsFromAnother(aSend('p', 1))]).toEqual([false, true]);
   });
 
   it('reports it also for a line that it read on the way, when it opened the file again to write', async () => {
-    const one = await open();
-    await one.bind(LEDGER);
-    const other = await open();
+    const one = await bound();
+    const other = await folder.open();
     await one.reload();
     await other.append(aSend('p', 1));
     await one.append(aSend('q', 2));
@@ -73,7 +71,7 @@ describe('a journal that two processes write', () => {
   });
 
   it('has one id for both, also when both make it', async () => {
-    const journals = await Promise.all(Array.from({ length: 8 }, open));
+    const journals = await Promise.all(Array.from({ length: 8 }, async () => folder.open()));
     expect(new Set(journals.map(({ journalId }) => journalId)).size).toBe(1);
     expect(await folder.lines()).toEqual([headerOf(journals[0]?.journalId)]);
     expect(await readdir(folder.dir)).toEqual(['1.journal']);
@@ -82,105 +80,94 @@ describe('a journal that two processes write', () => {
 
 describe('a journal', () => {
   it('has nothing to say while it is new but its id, and is bound before its first send', async () => {
-    const journal = await open();
+    const journal = await folder.open();
     expect(journal.journalId).toMatch(/^[0-9a-f]{12}$/);
-    expect({ ledger: journal.ledger, sends: journal.lastSends(9), peers: journal.peers }).toEqual({
-      ledger: undefined,
-      sends: [],
-      peers: [],
-    });
+    expect([journal.ledger, journal.lastSends(9), journal.peers]).toEqual([undefined, [], []]);
     await expect(journal.append(aSend('p', 1))).rejects.toThrow('The journal is bound to no ledger');
     await journal.bind(LEDGER);
     await journal.append(aSend('p', 1));
     expect(journal.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 1, token: 't-1' });
   });
 
-  it('keeps its id, its peers and its sends with their outcomes', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
+  it('keeps its id, its peers and its sends with their outcomes, and changes no byte when it is opened again', async () => {
+    const journal = await bound();
     await journal.notePeers([{ ...PEER, sends: 7 } as typeof PEER]);
     await journal.append(aSend('p', 1));
-    journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
-    await journal.close();
-    const again = await open();
-    expect(again.journalId).toBe(journal.journalId);
-    expect(again.peers).toEqual([PEER]);
-    expect(again.lastSends(9)).toEqual([{ ...aSend('p', 1), outcome: { kind: 'accepted', txhash: 'h' } }]);
-  });
-
-  it('has an outcome in the file before the next send', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
-    await journal.append(aSend('p', 1));
-    journal.noteOutcome(aSend('p', 1), { kind: 'not_sent', reason: 'refused' }, 5);
-    await journal.append(aSend('q', 2));
-    expect(journal.knows('p', 1)).toBe(false);
-    expect(await folder.lines()).toEqual([
-      headerOf(journal.journalId),
-      LEDGER,
-      aSend('p', 1),
-      { payoutId: 'p', attempt: 1, token: 't-1', outcome: { kind: 'not_sent', reason: 'refused' }, at: 5 },
-      aSend('q', 2),
-    ]);
-    expect(await journal.changedByOthers()).toBe(false);
-  });
-
-  it('gives the last sends, the newest at the end, and no more than asked for', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
-    for (const [index, payoutId] of ['p', 'q', 'r'].entries()) await journal.append(aSend(payoutId, index + 1));
-    expect(journal.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
-  });
-
-  it('reports how long each send took to be on disk', async () => {
-    const took: number[] = [];
-    const journal = await folder.open({ onSynced: (ms) => took.push(ms) });
-    await journal.bind(LEDGER);
-    await journal.append(aSend('p', 1));
-    journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
-    await journal.close();
-    expect(took).toHaveLength(1);
-    expect(took.every((ms) => ms >= 0 && ms < 10_000)).toBe(true);
-  });
-
-  it('can be closed twice, and changes no byte of a sound file when it is opened again', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
+    journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
     await journal.close();
     await journal.close();
     const before = await folder.text();
-    await open();
+    const again = await folder.open();
+    expect([again.journalId, again.peers]).toEqual([journal.journalId, [PEER]]);
+    expect(again.lastSends(9)).toEqual([{ ...aSend('p', 1), outcome: ACCEPTED }]);
     expect(await folder.text()).toBe(before);
+  });
+
+  it('has an outcome in the file before the next send, gives the last sends, and tells how long a sync took', async () => {
+    const took: number[] = [];
+    const journal = await bound({ onSynced: (ms: number) => took.push(ms) });
+    await journal.append(aSend('p', 1));
+    journal.noteOutcome(aSend('p', 1), NOT_SENT, 5);
+    await journal.append(aSend('q', 2));
+    await journal.append(aSend('r', 3));
+    expect([journal.knows('p', 1), await journal.changedByOthers()]).toEqual([false, false]);
+    expect((await folder.lines()).slice(1)).toEqual([
+      LEDGER,
+      aSend('p', 1),
+      { payoutId: 'p', attempt: 1, token: 't-1', outcome: NOT_SENT, at: 5 },
+      aSend('q', 2),
+      aSend('r', 3),
+    ]);
+    expect(journal.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
+    expect(took).toHaveLength(3);
+    expect(took.every((ms) => ms >= 0 && ms < 10_000)).toBe(true);
   });
 
   it('is not taken for empty when it cannot be read', async () => {
     await mkdir(folder.path());
     await expect(read()).rejects.toThrow('EISDIR');
-    await expect(open()).rejects.toThrow('EISDIR');
+    await expect(folder.open()).rejects.toThrow('EISDIR');
   });
 
   it('refuses a line in the middle that makes no sense', async () => {
     await folder.write([HEADER, LEDGER]);
     await folder.add('nonsense\n');
-    await expect(open()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
-    await expect(read()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
+    for (const look of [folder.open, read]) await expect(look()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
   });
 
   it('refuses such a line also when another process writes it while it is in use', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
+    const journal = await bound();
     await folder.add('nonsense\n');
     expect(await journal.changedByOthers()).toBe(true);
     await expect(journal.reload()).rejects.toThrow(/cannot be read at .*1\.journal, byte \d+/);
     await expect(journal.append(aSend('p', 1))).rejects.toThrow(/cannot be read at/);
   });
+
+  it('never writes a line that nobody could read again, and writes what follows', async () => {
+    const troubles: string[] = [];
+    const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
+    const before = await folder.texts();
+    const refused = 'A line of payout p was not written to the send journal: nobody could read it again.';
+    for (const attempt of [NaN, 1.5]) {
+      await expect(journal.append(aSend('p', 1, { attempt }))).rejects.toThrow(refused);
+    }
+    const nameless = { ledgerId: 'ledger', epoch: NaN, sends: 0, token: '' };
+    await expect(journal.bind(nameless)).rejects.toThrow('A line of ledgerId, epoch, sends, token was not written');
+    journal.noteOutcome(aSend('p', 1, { attempt: NaN }), ACCEPTED, 5);
+    await journal.append(aSend('q', 1));
+    expect(troubles).toEqual([refused]);
+    expect(await folder.texts()).toHaveLength(before.length + 1);
+    expect((await folder.open()).knows('q', 1)).toBe(true);
+  });
 });
 
 describe('a last line that a crash tore', () => {
-  it('is read as none, ended, and counts as nobody else’s', async () => {
-    await (await open()).bind(LEDGER);
-    await folder.add('{"payoutId":"p"');
-    const journal = await open();
+  it('is marked, read as none, and counts as nobody else’s; empty lines are none', async () => {
+    await folder.write([HEADER, LEDGER]);
+    await folder.add('\n{"payoutId":"p"');
+    const journal = await folder.open();
+    expect(journal.ledger).toEqual(LEDGER);
+    expect((await folder.text()).split('\n').at(-2)).toBe('{"payoutId":"p" torn');
     expect(await journal.changedByOthers()).toBe(false);
     await journal.append(aSend('p', 1));
     expect(await journal.changedByOthers()).toBe(false);
@@ -188,17 +175,8 @@ describe('a last line that a crash tore', () => {
     expect(journal.lastSends(9)).toEqual([aSend('p', 1)]);
   });
 
-  it('is marked; empty lines are none', async () => {
-    await folder.write([HEADER, LEDGER]);
-    await folder.add('\n{"payoutId"');
-    const journal = await open();
-    expect(journal.ledger).toEqual(LEDGER);
-    expect((await folder.text()).split('\n').at(-2)).toBe('{"payoutId" torn');
-  });
-
   it('of another process is left to it while it may still be written', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
+    const journal = await bound();
     const line = toChainedLines([aSend('p', 1)], lastHash(await folder.text()));
     await folder.add(line.slice(0, 20));
     await journal.reload();
@@ -210,21 +188,25 @@ describe('a last line that a crash tore', () => {
   });
 });
 
+/** What all open files have in common, to let one of their methods fail. */
+async function aHandle(): Promise<FileHandle> {
+  const file = await openFile(folder.path(), 'r');
+  await file.close();
+  return Object.getPrototypeOf(file) as FileHandle;
+}
+
 describe('a write that fails', () => {
   it('is told, and what came on disk all the same is known afterwards', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
+    const journal = await bound();
     jest.spyOn(await aHandle(), 'datasync').mockRejectedValueOnce(new Error('EIO: i/o error'));
     await expect(journal.append(aSend('p', 1))).rejects.toThrow(/1\.journal cannot be written: EIO/);
     expect(journal.knows('p', 1)).toBe(false);
     await journal.ensureWritable();
-    expect(journal.knows('p', 1)).toBe(true);
-    expect(await journal.changedByOthers()).toBe(false);
+    expect([journal.knows('p', 1), await journal.changedByOthers()]).toEqual([true, false]);
   });
 
   it('in part is a failure, and the torn line announces nothing', async () => {
-    const journal = await open();
-    await journal.bind(LEDGER);
+    const journal = await bound();
     jest.spyOn(await aHandle(), 'write').mockImplementationOnce(async () => {
       await appendFile(folder.path(), '{"payo');
       return { bytesWritten: 6, buffer: '' };
@@ -240,11 +222,10 @@ describe('a write that fails', () => {
 
   it('of an outcome is told and throws nothing; the send stays without one', async () => {
     const troubles: string[] = [];
-    const journal = await folder.open({ onTrouble: ({ message }) => troubles.push(message) });
-    await journal.bind(LEDGER);
+    const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
     await journal.append(aSend('p', 1));
     jest.spyOn(await aHandle(), 'write').mockRejectedValueOnce(new Error('ENOSPC: no space left on device'));
-    journal.noteOutcome(aSend('p', 1), { kind: 'accepted', txhash: 'h' }, 5);
+    journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
     await journal.ensureWritable();
     expect(troubles).toEqual([expect.stringMatching(/1\.journal cannot be written: ENOSPC/)]);
     expect(journal.lastSends(9)).toEqual([aSend('p', 1)]);
@@ -252,30 +233,134 @@ describe('a write that fails', () => {
   });
 });
 
-/** What all open files have in common, to let one of their methods fail. */
-async function aHandle(): Promise<FileHandle> {
-  const file = await openFile(folder.path(), 'r');
-  await file.close();
-  return Object.getPrototypeOf(file) as FileHandle;
-}
+/** A system call that does not return: what was asked, and what is asked then, is refused within seconds. */
+describe('a disk that does not answer', () => {
+  const STALLED = 'has not answered for 5 s: nothing is sent until it does';
+  let journal: FileSendJournal;
+  let answers: (() => void) | undefined;
+  beforeEach(async () => {
+    journal = await bound();
+  });
+  afterEach(() => answers?.());
 
-describe('a line that nobody could read again', () => {
-  const nameless = { ledgerId: 'ledger', epoch: NaN, sends: 0, token: '' };
+  /** From now on it does not answer to this call. */
+  async function hang(call: 'write' | 'datasync'): Promise<void> {
+    const prototype = await aHandle();
+    const original = Reflect.get(prototype, call) as () => Promise<never>;
+    const answered = new Promise<void>((resolve) => (answers = resolve));
+    jest.spyOn(prototype, call).mockImplementation(async function (this: FileHandle, ...args: unknown[]) {
+      await answered;
+      return original.apply(this, args as []);
+    });
+  }
 
-  it('is never written, and what follows is', async () => {
-    const troubles: string[] = [];
-    const journal = await folder.open({ onTrouble: (error) => troubles.push(error.message) });
-    await journal.bind(LEDGER);
+  async function answer(): Promise<void> {
+    jest.restoreAllMocks();
+    answers?.();
+    while (journal.isStalled) await new Promise((resolve) => setTimeout(resolve, 10));
+    await journal.reload();
+  }
+
+  it.each(['write', 'datasync'] as const)(
+    'to a %s is given up, and what comes late is followed by what came of it; what waits behind is never begun',
+    async (call) => {
+      await hang(call);
+      const behind = [journal.append(aSend('p', 1)), journal.append(aSend('behind', 2))];
+      for (const appending of await Promise.allSettled(behind)) {
+        expect(appending).toMatchObject({ reason: { message: expect.stringContaining(STALLED) } });
+      }
+      expect(journal.isStalled).toBe(true);
+      const startedAt = performance.now();
+      for (const asked of [
+        journal.changedByOthers(),
+        journal.reload(),
+        journal.ensureWritable(),
+        journal.append(aSend('never', 1)),
+        journal.close(),
+      ]) {
+        await expect(asked).rejects.toThrow(STALLED);
+      }
+      expect(performance.now() - startedAt).toBeLessThan(1_000);
+      journal.noteOutcome(aSend('p', 1), NOT_SENT, 2);
+      await answer();
+      expect((await folder.lines()).slice(2)).toMatchObject([{ payoutId: 'p' }, { payoutId: 'p', outcome: NOT_SENT }]);
+      expect(journal.knows('p', 1)).toBe(false);
+      await journal.append(aSend('p', 2, { attempt: 2 }));
+      expect(journal.knows('p', 2)).toBe(true);
+    },
+  );
+
+  it('is not taken for hanging by a process that stood still itself', async () => {
+    await hang('datasync');
+    const appending = journal.append(aSend('p', 1));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    answers?.();
+    const end = performance.now() + 5_500;
+    while (performance.now() < end) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    await appending;
+    expect(journal.isStalled).toBe(false);
+  });
+});
+
+describe('reading only', () => {
+  it('finds none where there is no journal, and makes nothing', async () => {
+    expect(await read()).toBeUndefined();
+    expect(await readdir(folder.dir)).toEqual([]);
+    expect(await readJournal(`${folder.dir}/missing`, 1)).toBeUndefined();
+  });
+
+  it('leaves a torn last line as it is', async () => {
+    await folder.write([HEADER, LEDGER, aSend('p', 1)]);
+    await folder.add('{"payoutId"');
     const before = await folder.text();
-    const refused = 'A line of payout p was not written to the send journal: nobody could read it again.';
-    await expect(journal.append(aSend('p', 1, { attempt: NaN }))).rejects.toThrow(refused);
-    await expect(journal.append(aSend('p', 1, { attempt: 1.5 }))).rejects.toThrow(refused);
-    await expect(journal.bind(nameless)).rejects.toThrow('A line of ledgerId, epoch, sends, token was not written');
-    journal.noteOutcome(aSend('p', 1, { attempt: NaN }), { kind: 'accepted', txhash: 'h' }, 5);
-    await journal.append(aSend('q', 1));
-    expect(troubles).toEqual([refused]);
-    const added = (await folder.text()).slice(before.length);
-    expect(added.trimEnd().split('\n')).toHaveLength(1);
-    expect((await folder.open()).knows('q', 1)).toBe(true);
+    const journal = await read();
+    expect([journal?.journalId, journal?.lastSends(9)]).toEqual(['abcdef012345', [aSend('p', 1)]]);
+    expect(await folder.text()).toBe(before);
+  });
+
+  it('finds sends also where the line with the ledger is missing', async () => {
+    await folder.write([HEADER, aSend('p', 1)]);
+    const journal = await read();
+    expect([journal?.ledger, journal?.lastSends(9)]).toEqual([undefined, [aSend('p', 1)]]);
+  });
+});
+
+describe('the items of a journal', () => {
+  it('are what stands in all of its files, the oldest first, each send with its outcome', async () => {
+    const [p, q, r] = [aSend('p', 1), aSend('q', 2), aSend('r', 4)];
+    const adopted = { ...LEDGER, sends: 3, token: 'adoption', adopted: true };
+    await folder.write([HEADER, LEDGER, p, { peers: [PEER] }, outcomeOf(p, 'not_sent'), q], 1);
+    await folder.write([HEADER, LEDGER, outcomeOf(q, 'accepted'), adopted, r]);
+    expect(await itemsOf(await folder.open())).toEqual([
+      LEDGER,
+      { ...p, outcome: { kind: 'not_sent', reason: 'the connection ended' }, outcomeAt: 1_900_000_000_500 },
+      { peers: [PEER] },
+      { ...q, outcome: { kind: 'accepted', txhash: 'h-q' }, outcomeAt: 1_900_000_000_500 },
+      LEDGER,
+      adopted,
+      r,
+    ]);
+  });
+
+  it('are given a few at a time: an outcome that stands hundreds of sends behind its own is not waited for', async () => {
+    const sends = Array.from({ length: 300 }, (_, index) => aSend(`p-${index}`, index + 1));
+    const outcomes = [1, 0].map((index) => outcomeOf(sends[index] ?? aSend('none', 1), 'accepted'));
+    await folder.write([
+      HEADER,
+      ...sends.slice(0, 152),
+      ...outcomes.slice(0, 1),
+      ...sends.slice(152),
+      ...outcomes.slice(1),
+    ]);
+    const items = (await itemsOf(await folder.open())) as readonly { payoutId: string; outcome?: unknown }[];
+    expect(items.map(({ payoutId }) => payoutId)).toEqual(sends.map(({ payoutId }) => payoutId));
+    expect(items.filter(({ outcome }) => outcome !== undefined).map(({ payoutId }) => payoutId)).toEqual(['p-1']);
+  });
+
+  it('say where a line makes no sense, also in a file that nothing else reads', async () => {
+    await folder.write([{ v: 2, journalId: 'abcdef012345' }, LEDGER, { payoutId: 'p' }], 1);
+    await folder.write([HEADER, LEDGER], 2);
+    await folder.write([HEADER, LEDGER]);
+    await expect(itemsOf(await folder.open())).rejects.toThrow(/cannot be read at .*1\.journal\.1:3/);
   });
 });

@@ -1,31 +1,25 @@
-import { cp, rm, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { cp, readdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { JournalItem, JournalLine } from '../../src/journal/journal-line.js';
+import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { hashLine, toChainedText } from '../../src/journal/line-chain.js';
 import { readJournal } from '../../src/journal/journal-reader.js';
 import { JournalDamagedError } from '../../src/journal/send-journal.js';
 import { verifyJournal, type JournalReport } from '../../src/control/audit/verify-journal.js';
 import {
   aSend,
-  fullFile,
+  folder,
   HEADER,
+  itemsOf,
   lastHash,
   LEDGER,
-  makeJournalFolder,
   outcomeOf,
+  toFileText,
   toText,
-  type JournalFolder,
+  useFolder,
 } from './support/journal-folder.js';
 
-const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
-
-let folder: JournalFolder;
-beforeEach(async () => {
-  folder = await makeJournalFolder();
-});
-afterEach(async () => folder.close());
+useFolder();
 
 async function verify(head?: string): Promise<JournalReport> {
   const report = await verifyJournal(folder.dir, 1, head);
@@ -36,6 +30,14 @@ const faultsIn = async (): Promise<string[]> =>
   (await verify()).faults.map(({ file, line, message }) => `${file.slice(folder.dir.length + 1)}:${line} ${message}`);
 const put = async (texts: readonly string[], number?: number): Promise<void> =>
   writeFile(folder.path(number), texts.map((text) => `${text}\n`).join(''));
+/** What the line at this place names. */
+const prevOf = async (index: number, number?: number): Promise<unknown> =>
+  (JSON.parse((await folder.texts(number)).at(index) ?? '') as { prev: unknown }).prev;
+
+async function readEverything(): Promise<unknown> {
+  const journal = await readJournal(folder.dir, 1);
+  return { ...journal, items: await itemsOf(journal), lastSends: journal?.lastSends(99) };
+}
 
 /** A journal of seven lines: header, ledger, three sends and two outcomes. */
 async function writeSome(): Promise<string[]> {
@@ -52,47 +54,43 @@ async function writeSome(): Promise<string[]> {
 describe('each line', () => {
   it('names the one before it by the SHA-256 of its bytes; the first one names none', async () => {
     const texts = await writeSome();
-    const named = texts.map((text) => (JSON.parse(text) as { prev: unknown }).prev);
+    const named = await Promise.all(texts.map(async (_, index) => prevOf(index)));
     expect(named).toEqual([[], ...texts.slice(0, -1).map(hashLine)]);
-    expect(await verify()).toMatchObject({ lines: 7, sends: 3, files: 1, unchained: 0, faults: [] });
-    expect((await verify()).head).toBe(hashLine(texts.at(-1) ?? ''));
+    const head = hashLine(texts.at(-1) ?? '');
+    expect(await verify()).toMatchObject({ lines: 7, sends: 3, files: 1, unchained: 0, faults: [], head });
   });
 
   it('names the last whole line where a crash tore one', async () => {
     const texts = await writeSome();
     await folder.add('{"payoutId":"s"');
-    const journal = await folder.open();
-    await journal.append(aSend('s', 4));
-    const last = (await folder.texts()).at(-1) ?? '';
-    expect((JSON.parse(last) as { prev: unknown }).prev).toBe(hashLine(texts.at(-1) ?? ''));
+    await (await folder.open()).append(aSend('s', 4));
+    expect(await prevOf(-1)).toBe(hashLine(texts.at(-1) ?? ''));
     expect(await faultsIn()).toEqual([]);
     expect((await folder.open()).knows('s', 1)).toBe(true);
   });
 });
 
 const MISSING = 'a line that it follows is not there: lines before it were changed, removed or moved';
-
-const ALTERATIONS: [string, (texts: string[]) => string[], number][] = [
-  ['changed', (texts) => texts.with(2, (texts[2] ?? '').replace('wallet-1', 'wallet-2')), 4],
-  ['removed', (texts) => texts.toSpliced(3, 1), 4],
-  ['moved', (texts) => [...texts.slice(0, 3), texts[4] ?? '', texts[3] ?? '', ...texts.slice(5)], 4],
-  ['put in, naming none', (texts) => texts.toSpliced(3, 0, JSON.stringify(outcomeOf(aSend('p', 1), 'not_sent'))), 4],
-  [
-    'put in, naming one that is not there',
-    (texts) => texts.toSpliced(3, 0, toChainedText(outcomeOf(aSend('p', 1), 'not_sent'), [hashLine('x')])),
-    4,
-  ],
-  ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
-  ['removed, which was the header', (texts) => texts.slice(1), 1],
-];
+const FORGED = outcomeOf(aSend('p', 1), 'not_sent');
 
 describe('a line that was altered', () => {
-  it.each(ALTERATIONS)('because it was %s: is found, and nothing is sent', async (_, alter, line) => {
+  it.each<[string, (texts: string[]) => string[], number]>([
+    ['changed', (texts) => texts.with(2, (texts[2] ?? '').replace('wallet-1', 'wallet-2')), 4],
+    ['removed', (texts) => texts.toSpliced(3, 1), 4],
+    ['moved', (texts) => [...texts.slice(0, 3), texts[4] ?? '', texts[3] ?? '', ...texts.slice(5)], 4],
+    ['put in, naming none', (texts) => texts.toSpliced(3, 0, JSON.stringify(FORGED)), 4],
+    [
+      'put in, naming one that is not there',
+      (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, [hashLine('x')])),
+      4,
+    ],
+    ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
+    ['removed, which was the header', (texts) => texts.slice(1), 1],
+  ])('because it was %s: is found, and nothing is sent', async (_, alter, line) => {
     await put(alter(await writeSome()));
     expect((await faultsIn())[0]).toMatch(new RegExp(`^1\\.journal:${line} `));
-    const place = `1.journal:${line}: `;
     await expect(folder.open()).rejects.toThrow(JournalDamagedError);
-    await expect(folder.open()).rejects.toThrow(place);
+    await expect(folder.open()).rejects.toThrow(`1.journal:${line}: `);
     await expect(readJournal(folder.dir, 1)).rejects.toThrow(/was altered at .*Put the files back as they were/);
   });
 
@@ -109,11 +107,9 @@ describe('a line that was altered', () => {
     await put([...texts, texts[2] ?? '']);
     expect(await faultsIn()).toEqual(['1.journal:8 it is a copy of an earlier line']);
     await put(texts);
-    const journal = await folder.open();
-    for (let sends = 4; sends <= 110; sends += 1) await journal.append(aSend(`s-${sends}`, sends));
+    await folder.addLines(Array.from({ length: 107 }, (_, index) => aSend(`s-${index}`, index + 4)));
     const all = await folder.texts();
-    const forged = toChainedText(outcomeOf(aSend('p', 1), 'not_sent'), [hashLine(all[2] ?? '')]);
-    await put(all.toSpliced(3, 0, forged));
+    await put(all.toSpliced(3, 0, toChainedText(FORGED, [hashLine(all[2] ?? '')])));
     expect(await faultsIn()).toEqual(['1.journal:4 no later line follows it: it was put in between']);
   });
 
@@ -126,38 +122,26 @@ describe('a line that was altered', () => {
   });
 
   it('in any single byte: is found, or changes nothing that is read', async () => {
-    const texts = await writeSome();
+    await writeSome();
     const { head = '' } = await verify();
     const before = Buffer.from(await folder.text());
     const read = await readEverything();
-    expect(texts).toHaveLength(7);
-    await fc.assert(
-      fc.asyncProperty(fc.nat(before.length - 1), fc.integer({ min: 1, max: 255 }), async (index, change) => {
-        const bytes = Buffer.from(before);
-        bytes.writeUInt8((bytes[index] ?? 0) ^ change, index);
-        await writeFile(folder.path(), bytes);
-        const isFound = await verify(head).then(
-          ({ faults, found }) => faults.length > 0 || found === undefined,
-          () => true,
-        );
-        if (!isFound) expect(await readEverything()).toEqual(read);
-      }),
-      { numRuns: 400 },
-    );
+    const property = async (index: number, change: number): Promise<void> => {
+      const bytes = Buffer.from(before);
+      bytes.writeUInt8((bytes[index] ?? 0) ^ change, index);
+      await writeFile(folder.path(), bytes);
+      const isFound = await verify(head).then(
+        ({ faults, found }) => faults.length > 0 || found === undefined,
+        () => true,
+      );
+      if (!isFound) expect(await readEverything()).toEqual(read);
+    };
+    const byte = fc.integer({ min: 1, max: 255 });
+    await fc.assert(fc.asyncProperty(fc.nat(before.length - 1), byte, property), { numRuns: 400 });
   });
 });
 
-async function readEverything(): Promise<unknown> {
-  const journal = await readJournal(folder.dir, 1);
-  const items: JournalItem[] = [];
-  for await (const item of journal?.items() ?? []) items.push(item);
-  return { ...journal, items, lastSends: journal?.lastSends(99) };
-}
-
 describe('processes that write at the same time', () => {
-  const prevOf = async (index: number): Promise<unknown> =>
-    (JSON.parse((await folder.texts()).at(index) ?? '') as { prev: unknown }).prev;
-
   it('fork the chain, and the next who has read both names both', async () => {
     const one = await folder.open();
     await one.bind(LEDGER);
@@ -193,14 +177,10 @@ describe('processes that write at the same time', () => {
   });
 
   it('go on in the next file: its header names the end of the one before, and a late line there harms nobody', async () => {
-    await folder.write(fullFile('a'));
-    const one = await folder.open();
-    const late = await folder.open();
-    const third = await folder.open();
+    await folder.writeFull('a');
+    const [one, late, third] = [await folder.open(), await folder.open(), await folder.open()];
     await one.append(aSend('p', 17));
-    expect((JSON.parse((await folder.texts())[0] ?? '') as { prev: unknown }).prev).toBe(
-      lastHash(await folder.text(1))[0],
-    );
+    expect(await prevOf(0)).toBe(lastHash(await folder.text(1))[0]);
     await late.append(aSend('q', 18, { token: 'late' }));
     await third.reload();
     await third.append(aSend('r', 19));
@@ -208,15 +188,14 @@ describe('processes that write at the same time', () => {
     await one.append(aSend('s', 20));
     expect(await faultsIn()).toEqual([]);
     const again = await folder.open();
-    expect(['p', 'q', 'r', 's'].filter((payoutId) => again.knows(payoutId, 1))).toEqual(['p', 'q', 'r', 's']);
+    expect(['p', 'q', 'r', 's'].map((payoutId) => again.knows(payoutId, 1))).toEqual([true, true, true, true]);
   });
 });
 
 describe('the chain over several files', () => {
   beforeEach(async () => {
-    await folder.write([HEADER, LEDGER, aSend('a', 1)], 1);
-    await folder.write([HEADER, LEDGER, aSend('b', 2)], 2);
-    await folder.write([HEADER, LEDGER, aSend('c', 3)]);
+    for (const number of [1, 2, 3, 4]) await folder.write([HEADER, LEDGER, aSend(`p-${number}`, number)], number);
+    await folder.write([HEADER, LEDGER, aSend('c', 5)]);
   });
 
   it('is whole, also where the oldest was removed', async () => {
@@ -226,13 +205,16 @@ describe('the chain over several files', () => {
     await folder.open();
   });
 
-  it('is broken where one in the middle is missing, or lost its end', async () => {
-    const texts = await folder.texts(2);
-    await put(texts.slice(0, -1), 2);
-    expect(await faultsIn()).toEqual([`1.journal:1 ${MISSING}`]);
-    await rm(folder.path(2));
-    expect(await faultsIn()).toEqual([`1.journal:1 ${MISSING}`]);
-    await expect(folder.open()).rejects.toThrow(/1\.journal:1: a line that it follows is not there/);
+  it.each([
+    [2, '1.journal.3:1'],
+    [4, '1.journal:1'],
+  ])('is broken where one in the middle lost its end, or is missing: number %d', async (number, place) => {
+    await put((await folder.texts(number)).slice(0, -1), number);
+    expect(await faultsIn()).toEqual([`${place} ${MISSING}`]);
+    await rm(folder.path(number));
+    expect(await faultsIn()).toEqual([`${place} ${MISSING}`]);
+    await expect(folder.open()).rejects.toThrow(JournalDamagedError);
+    await expect(folder.open()).rejects.toThrow(`${place}: a line that it follows is not there`);
   });
 
   it('is checked also in files whose sends nobody needs any more', async () => {
@@ -241,52 +223,84 @@ describe('the chain over several files', () => {
   });
 });
 
-describe('a journal of a former format', () => {
-  const LAST: JournalLine[] = [aSend('under-way', 11), outcomeOf(aSend('under-way', 11), 'accepted')];
+describe('a journal that was damaged while a process had it open', () => {
+  let journal: FileSendJournal;
+  let saved: string;
+  beforeEach(async () => {
+    journal = await folder.open();
+    await journal.bind(LEDGER);
+    await journal.append(aSend('p', 1));
+    await journal.append(aSend('q', 2));
+    saved = `${folder.dir}-saved`;
+    await cp(folder.dir, saved, { recursive: true });
+  });
+  afterEach(async () => rm(saved, { recursive: true, force: true }));
 
-  it.each([1, 2] as const)('%i is chained from where it is opened, with all that it had', async (format) => {
-    await cp(`${FIXTURES}format-${format}`, folder.dir, { recursive: true });
-    const before = await readEverything();
-    const now = Date.now();
-    const journal = await folder.open();
-    expect(journal.bornAt).toBeGreaterThanOrEqual(now);
-    await journal.close();
-    expect(await readEverything()).toEqual(before);
-    expect(await faultsIn()).toEqual([]);
-    await (await folder.open()).append(aSend('next', 20));
-    expect(await faultsIn()).toEqual([]);
-    expect((await folder.texts()).filter((text) => text.includes('"v":3'))).toHaveLength(1);
+  async function replace(text: string): Promise<void> {
+    await writeFile(`${folder.path()}.copy`, text);
+    await rename(`${folder.path()}.copy`, folder.path());
+  }
+
+  /** As an operator does it. */
+  async function putBack(): Promise<void> {
+    await rm(folder.dir, { recursive: true, force: true });
+    await cp(saved, folder.dir, { recursive: true });
+  }
+
+  const OTHER = 'was replaced by another file';
+  it.each<[string, () => Promise<void>, string]>([
+    ['deleted', async () => rm(folder.path()), 'was deleted'],
+    ['deleted with its folder', async () => rm(folder.dir, { recursive: true }), 'was deleted'],
+    ['renamed', async () => rename(folder.path(), `${folder.path()}.bak`), 'was deleted'],
+    ['cut off', async () => truncate(folder.path(), (await folder.text()).length - 20), 'was cut off'],
+    ['emptied', async () => truncate(folder.path(), 0), 'was cut off'],
+    ['an older copy', async () => replace(`${(await folder.texts()).slice(0, -1).join('\n')}\n`), OTHER],
+    ['a new journal', async () => replace(toFileText([HEADER])), OTHER],
+  ])(
+    'and is now %s: is noticed before anything is sent, never made again, and whole once it was put back',
+    async (_, damage, what) => {
+      await damage();
+      const left = await readdir(folder.dir).catch(() => []);
+      expect(await journal.changedByOthers()).toBe(true);
+      for (const look of [async () => journal.reload(), async () => journal.ensureWritable()]) {
+        await expect(look()).rejects.toThrow(JournalDamagedError);
+        await expect(look()).rejects.toThrow(what);
+      }
+      await expect(journal.append(aSend('r', 3))).rejects.toThrow(JournalDamagedError);
+      expect(await readdir(folder.dir).catch(() => [])).toEqual(left);
+      // What it knows, it still knows.
+      expect([journal.knows('p', 1), journal.knows('q', 1)]).toEqual([true, true]);
+      expect(journal.ledger).toMatchObject({ sends: 2 });
+
+      await putBack();
+      await journal.reload();
+      expect(await journal.changedByOthers()).toBe(false);
+      await journal.append(aSend('r', 3));
+      expect((await folder.lines()).at(-1)).toEqual(aSend('r', 3));
+      expect(journal.ledger).toMatchObject({ sends: 3 });
+    },
+  );
+
+  it('is noticed after a write, too, where nobody looked before', async () => {
+    await truncate(folder.path(), 10);
+    await journal.append(aSend('r', 3));
+    expect(await journal.changedByOthers()).toBe(true);
+    await expect(journal.reload()).rejects.toThrow(JournalDamagedError);
   });
 
-  it('may get the last lines of a process of that version behind the header: they count, and are followed', async () => {
-    await cp(`${FIXTURES}format-2`, folder.dir, { recursive: true });
-    const journal = await folder.open();
-    await folder.add(toText(LAST));
+  it('is not one that was replaced by a copy of itself, as a restored disk does it', async () => {
+    await putBack();
+    expect(await journal.changedByOthers()).toBe(true);
     await journal.reload();
-    expect(journal.knows('under-way', 1)).toBe(true);
-    await journal.append(aSend('next', 12));
-    const again = await folder.open();
-    expect(again.knows('under-way', 1)).toBe(true);
-    const { unchained, faults, lines } = await verify();
-    expect({ faults, unchained }).toEqual({ faults: [], unchained: lines - 2 });
-    const texts = await folder.texts();
-    for (const index of [-3, -2]) {
-      await put(texts.toSpliced(index, 1));
-      expect(await faultsIn()).toHaveLength(1);
-    }
+    expect(await journal.changedByOthers()).toBe(false);
+    expect(journal.lastSends(9).map(({ payoutId }) => payoutId)).toEqual(['p', 'q']);
   });
 
-  it('gets no lines of another kind without a hash, and none at all once it has a new file', async () => {
-    await cp(`${FIXTURES}format-2`, folder.dir, { recursive: true });
-    const journal = await folder.open();
-    const upgraded = await folder.text();
-    for (const line of [{ complete: { at: 1, by: 'x', reason: 'y' } }, { paused: { at: 1, reason: 'y' } }]) {
-      await folder.add(toText([line]));
-      await expect(journal.reload()).rejects.toThrow(/it does not name the line before it/);
-      await writeFile(folder.path(), upgraded);
-    }
-    await folder.write([HEADER, LEDGER]);
-    await folder.add(toText(LAST));
-    expect((await faultsIn())[0]).toMatch(/it does not name the line before it/);
+  it('and is deleted once nobody has it open, is made again with another id', async () => {
+    const { journalId } = journal;
+    await journal.close();
+    await rm(folder.path());
+    // The ledger shows that it lacks what it had.
+    expect((await folder.open()).journalId).not.toBe(journalId);
   });
 });

@@ -1,152 +1,240 @@
-import { cp, readdir, readFile } from 'node:fs/promises';
+import { cp, readdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { UnsupportedFormatError } from '../../src/base/errors.js';
-import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readJournal } from '../../src/journal/journal-reader.js';
-import { findMismatch } from '../../src/journal/find-mismatch.js';
-import type { JournalItem } from '../../src/journal/journal-line.js';
-import { aSend, headerOf, lastHash, makeJournalFolder, type JournalFolder } from './support/journal-folder.js';
+import { parseLine, TORN_MARK } from '../../src/journal/parse-line.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
+import { journaled } from '../worker/support/send-rig.js';
+import {
+  aSend,
+  files,
+  folder,
+  HEADER,
+  headerOf,
+  itemsOf,
+  lastHash,
+  LEDGER,
+  outcomeOf,
+  toText,
+  useFolder,
+} from './support/journal-folder.js';
 
-const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
+const PLACE = '/journal/1.journal:7';
+const parse = (line: unknown) => parseLine(typeof line === 'string' ? line : JSON.stringify(line), PLACE)?.line;
+const HASH = 'a1'.repeat(32);
+const MINE = { payoutId: 'p', attempt: 1, token: 'mine' };
+const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+const STATEMENT = { at: 6, by: 'alice', reason: 'new' };
+const resultOf = (outcome: object): object => ({ ...MINE, at: 5, outcome });
 
-let folder: JournalFolder;
-beforeEach(async () => {
-  folder = await makeJournalFolder();
-});
-afterEach(async () => {
-  await folder.close();
-});
+describe('a line', () => {
+  it.each<[string, object]>([
+    ['a header of format 2', { v: 2, journalId: 'j' }],
+    ['a header', { v: 3, journalId: 'j', bornAt: 5 }],
+    ['a header with its marks', { v: 3, journalId: 'j', bornAt: 5, complete: STATEMENT, prunedUpTo: 7 }],
+    ['a statement that nothing is missing', { complete: STATEMENT }],
+    ['a pause', { paused: { at: 6, reason: 'blocked' } }],
+    ['the end of a pause', { resumed: { at: 6, act: HASH } }],
+    [
+      'a signed send',
+      journaled(MINE, { signed: { intent: HASH, key: 'shop', issuedAt: 1, expiresAt: 2, act: HASH, clears: [1] } }),
+    ],
+    ['a ledger', { ledgerId: 'L', epoch: 1, sends: 2, token: 'second' }],
+    ['an adopted ledger', { ledgerId: 'L', epoch: 1, sends: 2, token: 'second', adopted: true }],
+    ['peers', { peers: [{ journalId: 'j', host: 'h', dir: '/d' }] }],
+    ['a send', journaled(MINE)],
+    ['a send with its currency', journaled(MINE, { request: { ...REQUEST, symbol: 'USD' } })],
+    ['a send after one of format 1', journaled(MINE, { after: { sends: 3, token: 'e:2' } })],
+    ['an acceptance', resultOf({ kind: 'accepted', txhash: 'h' })],
+    ['a rejection', resultOf({ kind: 'rejected', message: 'no' })],
+    ['an unknown outcome', resultOf({ kind: 'unknown', reason: 'silence' })],
+    ['a send that was none', resultOf({ kind: 'not_sent', reason: 'refused' })],
+  ])('that is %s is read as it was written', (_, line) => {
+    expect(parse(line)).toEqual(line);
+  });
 
-const put = async (format: 1 | 2 | 4): Promise<void> =>
-  cp(`${FIXTURES}format-${format}`, folder.dir, { recursive: true });
-const read = async () => readJournal(folder.dir, 1);
+  it.each(['', 'anything torn', `{"payoutId":"p"${TORN_MARK}`])('that says nothing is none: "%s"', (line) => {
+    expect(parse(line)).toBeUndefined();
+  });
 
-async function sendsOf(journal: Pick<FileSendJournal, 'items'>): Promise<Exclude<JournalItem, { peers: unknown }>[]> {
-  const items: JournalItem[] = [];
-  for await (const item of journal.items()) items.push(item);
-  return items.filter((item) => 'payoutId' in item);
-}
-
-/** What the fixture of format 1 holds, as payoutId, attempt and token, the oldest first. */
-const FORMER_SENDS = ['P-1 1 e:1', 'P-2 1 e:1', 'P-3 1 e:2', 'P-4 1 e:2', 'P-2 2 e:3', 'P-5 1 e:3'];
-
-describe('a journal of format 1', () => {
-  const describeSends = (items: readonly object[]): string[] =>
-    (items as readonly { payoutId: string; attempt: number; token: string }[]).map(
-      ({ payoutId, attempt, token }) => `${payoutId} ${attempt} ${token}`,
+  it.each([
+    'nonsense',
+    '{"payoutId":"p"',
+    'null',
+    '[]',
+    '{}',
+    '7',
+    { ...journaled(MINE), sends: '3' },
+    { ...journaled(MINE), request: { ...REQUEST, amount: 12.5 } },
+    { ...journaled(MINE), request: { ...REQUEST, symbol: null } },
+    resultOf({ kind: 'accepted' }),
+    resultOf({ kind: 'paid', txhash: 'h' }),
+    { ...resultOf({ kind: 'accepted', txhash: 'h' }), token: undefined },
+    { ledgerId: 'L', epoch: 1 },
+    { ledgerId: 'L', epoch: 1.5, sends: 2 },
+    { v: 2 },
+    { v: 3, journalId: 'j' },
+    { v: 3, journalId: 'j', bornAt: 5, prev: 'short' },
+    { v: 3, journalId: 'j', bornAt: 5, prev: [HASH.toUpperCase()] },
+    { resumed: { at: 6, act: 'none' } },
+    { ...journaled(MINE), signed: { intent: HASH, key: 'shop', issuedAt: 1 } },
+    { peers: [{ journalId: 'j' }] },
+  ])('that makes no sense is an error that names the place and not the content: %j', (line) => {
+    expect(() => parse(line)).toThrow(
+      `The send journal cannot be read at ${PLACE}. Nothing may be sent without it; see docs/runbooks/journal.md.`,
     );
+  });
 
-  it('is read with every send, and nothing of it is changed by who only looks', async () => {
+  it('of format 1 has a send known by its epoch, the one before by its number, and a ledger without a name', () => {
+    const line = { payoutId: 'p', attempt: 2, epoch: 3, sends: 9, at: 5, request: REQUEST };
+    expect(parse(line)).toEqual({ ...line, token: 'e:3', after: { sends: 8 } });
+    expect(parse({ ledgerId: 'L', epoch: 3, sends: 9 })).toEqual({ ledgerId: 'L', epoch: 3, sends: 9, token: '' });
+  });
+});
+
+describe('a journal', () => {
+  useFolder();
+
+  const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url));
+  const put = async (format: 1 | 2 | 4): Promise<void> =>
+    cp(`${FIXTURES}format-${format}`, folder.dir, { recursive: true });
+  const read = async () => readJournal(folder.dir, 1);
+  const faults = async () => (await verifyJournal(folder.dir, 1))?.faults.map(({ message }) => message);
+  async function sendsOf(): Promise<string[]> {
+    const items = await itemsOf(await read());
+    return items.flatMap((item) => ('payoutId' in item ? [`${item.payoutId} ${item.attempt} ${item.token}`] : []));
+  }
+  /** What the fixture of format 1 holds, as payoutId, attempt and token, the oldest first. */
+  const FORMER_SENDS = ['P-1 1 e:1', 'P-2 1 e:1', 'P-3 1 e:2', 'P-4 1 e:2', 'P-2 2 e:3', 'P-5 1 e:3'];
+
+  it('of format 1 is read with every send, and nothing of it is changed by who only looks', async () => {
     await put(1);
     const before = await folder.text();
     const journal = await read();
     expect(journal?.ledger).toEqual({ ledgerId: 'L-1', epoch: 3, sends: 7, token: 'e:3' });
-    expect(describeSends(journal?.lastSends(99) ?? [])).toEqual(FORMER_SENDS);
+    expect(await sendsOf()).toEqual(FORMER_SENDS);
+    expect(journal?.lastSends(99)).toHaveLength(FORMER_SENDS.length);
     expect(journal?.journalId).toMatch(/^[0-9a-f]{12}$/);
     expect(await folder.text()).toBe(before);
   });
 
-  it('is given an id and a header where it stands, and no send is forgotten', async () => {
+  it('of format 1 is given one id and a header where it stands, once, and no send is forgotten', async () => {
     await put(1);
     const [before, former, seen] = [await folder.text(), await folder.text(1), await read()];
-    const journal = await folder.open();
-    expect(journal.journalId).toBe(seen?.journalId);
-    expect(await folder.text(1)).toBe(former);
+    const opened = await Promise.all(Array.from({ length: 4 }, async () => folder.open()));
+    const [journal = await folder.open()] = opened;
+    expect(new Set(opened.map(({ journalId }) => journalId))).toEqual(new Set([seen?.journalId]));
+    expect([await folder.text(1), await files()]).toEqual([former, ['1.journal', '1.journal.1']]);
     const after = await folder.text();
     expect(after.startsWith(before)).toBe(true);
-    expect(JSON.parse(after.slice(before.length))).toEqual({
-      ...headerOf(journal.journalId),
-      prev: lastHash(before)[0],
-    });
-    expect(journal.ledger).toEqual({ ledgerId: 'L-1', epoch: 3, sends: 7, token: 'e:3' });
-    for (const [payoutId, attempt] of [
-      ['P-1', 1],
-      ['P-2', 1],
-      ['P-2', 2],
-      ['P-3', 1],
-      ['P-4', 1],
-      ['P-5', 1],
-    ] as const) {
-      expect(journal.knows(payoutId, attempt)).toBe(true);
+    const header = { ...headerOf(journal.journalId), prev: lastHash(before)[0] };
+    expect(JSON.parse(after.slice(before.length).split('\n')[0] ?? '')).toEqual(header);
+    for (const send of FORMER_SENDS) {
+      const [payoutId = '', attempt] = send.split(' ');
+      expect([send, journal.knows(payoutId, Number(attempt))]).toEqual([send, true]);
     }
     expect(journal.knows('P-5', 2)).toBe(false);
-    expect(describeSends(await sendsOf(journal))).toEqual(FORMER_SENDS);
-  });
-
-  it('is upgraded once, and written on with attempts that are known by tokens', async () => {
-    await put(1);
-    const journal = await folder.open();
+    await journal.reload();
     await journal.append(aSend('P-6', 8, { after: { sends: 7, token: 'e:3' } }));
     await journal.close();
     const again = await folder.open();
     expect(again.journalId).toBe(journal.journalId);
-    expect((await folder.lines()).filter((line) => 'v' in (line as object))).toHaveLength(1);
-    expect(describeSends(await sendsOf(again))).toEqual([...FORMER_SENDS, 'P-6 1 t-8']);
+    expect(await sendsOf()).toEqual([...FORMER_SENDS, 'P-6 1 t-8']);
     expect(again.ledger).toEqual({ ledgerId: 'L-1', epoch: 3, sends: 8, token: 't-8' });
   });
 
-  it('is made whole where a process ended before it made the next file', async () => {
+  it('of format 1 is made whole where a process ended before it made the next file', async () => {
     await cp(`${FIXTURES}format-1/1.journal.1`, folder.path(1));
     const seen = await read();
-    const journal = await folder.open();
-    expect(journal.journalId).toBe(seen?.journalId);
-    expect(await folder.lines()).toEqual([
-      headerOf(journal.journalId),
-      { ledgerId: 'L-1', epoch: 2, sends: 3, token: 'e:2' },
-    ]);
+    const { journalId } = await folder.open();
+    expect(journalId).toBe(seen?.journalId);
+    const ledger = { ledgerId: 'L-1', epoch: 2, sends: 3, token: 'e:2' };
+    expect(await folder.lines()).toEqual([headerOf(journalId), ledger]);
   });
 
-  it('is not told from a ledger by the name of its last send, which it did not have', async () => {
-    await put(1);
-    const journal = await folder.open();
-    const ledger = { findForgottenSends: async () => Promise.resolve([]) };
-    const lease = { owner: 'one', epoch: 3, heartbeat: 0, released: true };
-    const journals = { objections: [], journals: [] };
-    const view = { ledgerId: 'L-1', lease, sendCount: 7, last: '', lastJournalId: undefined, ...journals };
-    const rest = { awaitingAnswer: false, inFlightMs: 0, pausedReason: undefined };
-    expect(await findMismatch(journal, { ...view, ...rest }, ledger)).toBeUndefined();
-    expect(await findMismatch(journal, { ...view, ...rest, sendCount: 6 }, ledger)).toMatchObject({ kind: 'ledger' });
-  });
-});
-
-describe('a journal of format 2', () => {
-  it('is read with all that it has, by who opens it and by who only looks', async () => {
+  it('of format 2 is read with all that it has, by who opens it and by who only looks', async () => {
     await put(2);
     const before = await folder.text();
     const seen = await read();
     expect(await folder.text()).toBe(before);
     const journal = await folder.open();
-    expect(seen).toMatchObject({ journalId: journal.journalId, ledger: journal.ledger, peers: journal.peers });
+    const { journalId, ledger, peers } = journal;
+    expect(seen).toMatchObject({ journalId, ledger, peers });
     expect(seen?.lastSends(9)).toEqual(journal.lastSends(9));
-    expect(journal.journalId).toBe('5f3a1c9be207');
-    expect(journal.peers).toEqual([{ journalId: '0123456789ab', host: 'host-b', dir: '/var/lib/payouts/journal' }]);
-    expect(journal.ledger).toEqual({ ledgerId: 'L-1', epoch: 4, sends: 10, token: 'YmF6YmF6' });
-    expect(journal.lastSends(9).map(({ payoutId, outcome }) => [payoutId, outcome?.kind])).toEqual([
+    expect(journalId).toBe('5f3a1c9be207');
+    expect(peers).toEqual([{ journalId: '0123456789ab', host: 'host-b', dir: '/var/lib/payouts/journal' }]);
+    expect(ledger).toEqual({ ledgerId: 'L-1', epoch: 4, sends: 10, token: 'YmF6YmF6' });
+    const last = journal.lastSends(9).map(({ payoutId, outcome }) => [payoutId, outcome?.kind]);
+    expect(last).toEqual([
       ['P-6', 'accepted'],
       ['P-7', 'not_sent'],
       ['P-8', undefined],
     ]);
-    expect(['P-6', 'P-7', 'P-8'].filter((payoutId) => journal.knows(payoutId, 1))).toEqual(['P-6', 'P-8']);
+    expect(['P-6', 'P-7', 'P-8'].map((payoutId) => journal.knows(payoutId, 1))).toEqual([true, false, true]);
     expect((await folder.text()).startsWith(before)).toBe(true);
     expect((await folder.lines()).at(-1)).toEqual(headerOf('5f3a1c9be207'));
   });
-});
 
-describe('a journal of a newer format', () => {
-  it('is refused by who opens it and by who only looks, and is left as it is', async () => {
-    await put(4);
-    const before = await readFile(`${FIXTURES}format-4/1.journal`, 'utf8');
-    await expect(folder.open()).rejects.toThrow(UnsupportedFormatError);
-    await expect(read()).rejects.toThrow(
-      /send journal has format 4 at .*1\.journal:1; this version of payout-queue reads formats 1 to 3\. Run the version/,
-    );
-    expect(await folder.text()).toBe(before);
-    expect(await readdir(folder.dir)).toEqual(['1.journal']);
+  it.each([1, 2] as const)('of format %i is chained from where it is opened, with all that it had', async (format) => {
+    await put(format);
+    const everything = async () => ({ items: await itemsOf(await read()), ends: (await read())?.lastSends(99) });
+    const before = await everything();
+    const now = Date.now();
+    const journal = await folder.open();
+    expect(journal.bornAt).toBeGreaterThanOrEqual(now);
+    await journal.close();
+    expect(await everything()).toEqual(before);
+    expect(await faults()).toEqual([]);
+    await (await folder.open()).append(aSend('next', 20));
+    expect(await faults()).toEqual([]);
+    expect((await folder.texts()).filter((text) => text.includes('"v":3'))).toHaveLength(1);
   });
 
-  it('is refused also where the file before it is of this format', async () => {
+  const LATE = [aSend('under-way', 11), outcomeOf(aSend('under-way', 11), 'accepted')];
+
+  it('of a former format may get the last lines of its process behind the header: they count, and are followed', async () => {
+    await put(2);
+    const journal = await folder.open();
+    await folder.add(toText(LATE));
+    await journal.reload();
+    expect(journal.knows('under-way', 1)).toBe(true);
+    await journal.append(aSend('next', 12));
+    expect((await folder.open()).knows('under-way', 1)).toBe(true);
+    const report = await verifyJournal(folder.dir, 1);
+    expect(report).toMatchObject({ faults: [], unchained: (report?.lines ?? 0) - 2 });
+    const texts = await folder.texts();
+    for (const index of [-3, -2]) {
+      await writeFile(folder.path(), `${texts.toSpliced(index, 1).join('\n')}\n`);
+      expect(await faults()).toHaveLength(1);
+    }
+  });
+
+  it('of a former format gets no lines of another kind without a hash, and none at all once it has a new file', async () => {
+    await put(2);
+    const journal = await folder.open();
+    const upgraded = await folder.text();
+    for (const line of [{ complete: { at: 1, by: 'x', reason: 'y' } }, { paused: { at: 1, reason: 'y' } }]) {
+      await folder.add(toText([line]));
+      await expect(journal.reload()).rejects.toThrow(/it does not name the line before it/);
+      await writeFile(folder.path(), upgraded);
+    }
+    await folder.write([HEADER, LEDGER]);
+    await folder.add(toText(LATE));
+    expect((await faults())?.[0]).toMatch(/it does not name the line before it/);
+  });
+
+  it('of a newer format is refused, also behind a file of this one, and is left as it is', async () => {
     await put(4);
+    const before = await folder.text();
+    const refused =
+      /send journal has format 4 at .*1\.journal:1; this version of payout-queue reads formats 1 to 3\. Run the version that wrote it, or a newer one\./;
+    for (const look of [folder.open, read]) {
+      await expect(look()).rejects.toThrow(UnsupportedFormatError);
+      await expect(look()).rejects.toThrow(refused);
+    }
+    expect(await folder.text()).toBe(before);
+    expect(await readdir(folder.dir)).toEqual(['1.journal']);
     await cp(`${FIXTURES}format-2/1.journal`, folder.path(1));
     await expect(folder.open()).rejects.toThrow(UnsupportedFormatError);
   });

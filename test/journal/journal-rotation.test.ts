@@ -1,52 +1,43 @@
-import { readdir, utimes } from 'node:fs/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { readJournal } from '../../src/journal/journal-reader.js';
-import type { JournalItem } from '../../src/journal/journal-line.js';
+import { createFile, listFiles, setAside } from '../../src/journal/journal-files.js';
+import { JournalReader, readJournal } from '../../src/journal/journal-reader.js';
+import { toChainedLines } from '../../src/journal/line-chain.js';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import {
+  age,
+  aLongSend,
   aSend,
-  fullFile,
+  files,
+  folder,
   HEADER,
+  lastHash,
   LEDGER,
-  longSends,
-  makeJournalFolder,
-  type JournalFolder,
+  sendsIn,
+  useFolder,
 } from './support/journal-folder.js';
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+useFolder();
 
-let folder: JournalFolder;
-beforeEach(async () => {
-  folder = await makeJournalFolder();
-});
-afterEach(async () => folder.close());
-
-const files = async (): Promise<string[]> => (await readdir(folder.dir)).sort();
-const sendsIn = async (journal: Pick<FileSendJournal, 'items'>): Promise<string[]> => {
-  const payoutIds: string[] = [];
-  for await (const item of journal.items()) if (isSend(item)) payoutIds.push(item.payoutId);
-  return payoutIds;
-};
 const names = (file: string): string[] => Array.from({ length: 16 }, (_, index) => `${file}-${index + 1}`);
-const isSend = (item: JournalItem): item is Extract<JournalItem, { payoutId: string }> => 'payoutId' in item;
+const LEDGER_AT_17 = { ledgerId: 'ledger', epoch: 3, sends: 17, token: 't-17' };
+const ONE_FILE = ['1.journal', '1.journal.1'];
+const TWO_FILES = [...ONE_FILE, '1.journal.2'];
 
-/** Appends as many sends as fill a file. */
-const fill = async (journal: FileSendJournal, name: string, first: number): Promise<void> => {
-  for (const send of longSends(name, first)) await journal.append(send);
-};
+/** As long as a file may be. */
+const FULL = aLongSend('b', 18, 16 * 1024 * 1024);
 const knownIn = (journal: FileSendJournal, payoutIds: readonly string[]): string[] =>
   payoutIds.filter((payoutId) => journal.knows(payoutId, 1));
 
 describe('a journal that has grown to 16 MiB', () => {
   it('begins a new file, which names the journal and its ledger, and knows what was sent before', async () => {
-    await folder.write(fullFile('a'));
+    await folder.writeFull('a');
     const journal = await folder.open();
     expect(await files()).toEqual(['1.journal']);
     await journal.append(aSend('p', 17));
-    expect(await files()).toEqual(['1.journal', '1.journal.1']);
-    const ledger = { ledgerId: 'ledger', epoch: 3, sends: 17, token: 't-17' };
-    expect(await folder.lines()).toEqual([HEADER, ledger]);
-    expect(journal.ledger).toEqual(ledger);
+    expect(await files()).toEqual(ONE_FILE);
+    expect(await folder.lines()).toEqual([HEADER, LEDGER_AT_17]);
+    expect(journal.ledger).toEqual(LEDGER_AT_17);
     expect(knownIn(journal, ['a-1', 'a-16', 'p'])).toEqual(['a-1', 'a-16', 'p']);
     expect(await journal.changedByOthers()).toBe(false);
     await journal.append(aSend('q', 18));
@@ -56,32 +47,13 @@ describe('a journal that has grown to 16 MiB', () => {
     const again = await folder.open();
     expect(again.ledger).toMatchObject({ sends: 18, token: 't-18' });
     expect(knownIn(again, ['a-1', 'a-16', 'p', 'q'])).toEqual(['a-1', 'a-16', 'q']);
-    expect(again.lastSends(2).map(({ payoutId, outcome }) => [payoutId, outcome?.kind])).toEqual([
-      ['p', 'not_sent'],
-      ['q', undefined],
-    ]);
-  });
-
-  it('keeps every file, the oldest with the lowest number, and reads the last two when it is opened', async () => {
-    await folder.write(fullFile('a'));
-    const journal = await folder.open();
-    await journal.append(aSend('p', 17));
-    await fill(journal, 'b', 18);
-    await journal.append(aSend('q', 34));
-    expect(await files()).toEqual(['1.journal', '1.journal.1', '1.journal.2']);
-    const all = [...names('a'), 'p', ...names('b'), 'q'];
-    expect(await sendsIn(journal)).toEqual(all);
-    const again = await folder.open();
-    expect(knownIn(again, ['a-16', 'p', 'b-1', 'b-16', 'q'])).toEqual(['b-1', 'b-16', 'q']);
-    const read = await readJournal(folder.dir, 1);
-    expect(read?.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['b-16', 'q']);
-    expect(read && (await sendsIn(read))).toEqual(all);
+    expect(again.lastSends(2)).toMatchObject([{ payoutId: 'p', outcome: { kind: 'not_sent' } }, { payoutId: 'q' }]);
   });
 
   it('works on where a process ended between setting the full file aside and making the next one', async () => {
-    await folder.write(fullFile('a'), 1);
+    await folder.writeFull('a', 1);
     const journal = await folder.open();
-    expect(await folder.lines()).toEqual([HEADER, { ledgerId: 'ledger', epoch: 3, sends: 16, token: 't-16' }]);
+    expect(await folder.lines()).toEqual([HEADER, { ...LEDGER_AT_17, sends: 16, token: 't-16' }]);
     expect(journal.knows('a-16', 1)).toBe(true);
     await journal.append(aSend('p', 17));
     expect(journal.ledger).toMatchObject({ sends: 17, token: 't-17' });
@@ -93,34 +65,42 @@ describe('another process', () => {
   let one: FileSendJournal;
   let other: FileSendJournal;
   beforeEach(async () => {
-    await folder.write(fullFile('a'));
+    await folder.writeFull('a');
     one = await folder.open();
     other = await folder.open();
   });
 
-  it('that stands by across one new file, or two, knows all that was sent and writes on in the newest', async () => {
+  it('that stands by across two new files, knows all that was sent, and writes on in the newest', async () => {
     await one.append(aSend('p', 17));
     expect(await other.changedByOthers()).toBe(true);
-    await fill(one, 'b', 18);
-    await one.append(aSend('q', 34));
-    expect(await files()).toEqual(['1.journal', '1.journal.1', '1.journal.2']);
+    await one.append(FULL);
+    await one.append(aSend('q', 19));
+    expect(await files()).toEqual(TWO_FILES);
 
     await other.reload();
     expect(await other.changedByOthers()).toBe(false);
-    expect(knownIn(other, ['b-1', 'b-16', 'q'])).toEqual(['b-1', 'b-16', 'q']);
-    expect(other.lastSends(99).map(({ payoutId }) => payoutId)).toEqual([...names('a'), 'p', ...names('b'), 'q']);
+    expect(knownIn(other, ['b', 'q'])).toEqual(['b', 'q']);
+    const all = [...names('a'), 'p', 'b', 'q'];
+    expect(other.lastSends(99).map(({ payoutId }) => payoutId)).toEqual(all);
     expect(other.ledger).toEqual(one.ledger);
-    await other.append(aSend('r', 35));
+    await other.append(aSend('r', 20));
     expect(await other.changedByOthers()).toBe(false);
-    expect((await folder.lines()).at(-1)).toEqual(aSend('r', 35));
+    expect((await folder.lines()).at(-1)).toEqual(aSend('r', 20));
     await one.reload();
     expect(one.knows('r', 1)).toBe(true);
+
+    // Every file is kept, and who opens the journal reads the last two.
+    expect(await sendsIn(one)).toEqual([...all, 'r']);
+    expect(knownIn(await folder.open(), ['a-16', 'p', 'b', 'q'])).toEqual(['b', 'q']);
+    const read = await readJournal(folder.dir, 1);
+    expect(read?.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
+    expect(await sendsIn(read)).toEqual([...all, 'r']);
   });
 
   it('that has not heard of the new file adds to the old one, is told, and begins no further file', async () => {
     await one.append(aSend('p', 17));
     await other.append(theirs);
-    expect(await files()).toEqual(['1.journal', '1.journal.1']);
+    expect(await files()).toEqual(ONE_FILE);
     expect((await folder.lines(1)).slice(-2)).toEqual([aSend('p', 17), theirs]);
     expect(await other.changedByOthers()).toBe(true);
     await other.reload();
@@ -131,51 +111,39 @@ describe('another process', () => {
   it('is told of what was added to the full file before it began the new one itself', async () => {
     await folder.addLines([theirs]);
     await one.append(aSend('p', 17));
-    expect(await files()).toEqual(['1.journal', '1.journal.1']);
-    expect(one.knows('x', 1)).toBe(true);
-    expect(await one.changedByOthers()).toBe(true);
+    expect(await files()).toEqual(ONE_FILE);
+    expect([one.knows('x', 1), await one.changedByOthers()]).toEqual([true, true]);
     await one.reload();
     expect(await one.changedByOthers()).toBe(false);
   });
 });
 
 describe('files that were full', () => {
-  const ages = async (...days: number[]): Promise<void> => {
-    for (const [index, age] of days.entries()) {
-      const number = index + 1;
-      await folder.write([HEADER, LEDGER, aSend(`p-${number}`, number)], number);
-      const at = new Date(Date.now() - age * DAY_MS);
-      await utimes(folder.path(number), at, at);
+  /** Former files of these ages, in days. */
+  async function writeOld(...days: number[]): Promise<void> {
+    for (const [index, each] of days.entries()) {
+      await folder.write([HEADER, LEDGER, aSend(`p-${index + 1}`, index + 1)], index + 1);
+      await age(index + 1, each);
     }
     await folder.write([HEADER, LEDGER]);
-  };
+  }
 
-  it('are removed when they are older than they are to be kept, but for the newest of them', async () => {
-    await ages(40, 31, 29);
-    await folder.open({ keepDays: 30 });
-    expect(await files()).toEqual(['1.journal', '1.journal.3']);
-    await folder.open({ keepDays: 1 });
-    expect(await files()).toEqual(['1.journal', '1.journal.3']);
-  });
-
-  it('are all kept where nothing is said', async () => {
-    await ages(4_000, 3_000);
-    await folder.open();
-    expect(await files()).toEqual(['1.journal', '1.journal.1', '1.journal.2']);
-  });
-
-  it('are removed from the oldest on: none is missing between two', async () => {
-    await ages(40, 1, 40, 1);
-    await folder.open({ keepDays: 30 });
-    expect(await files()).toEqual(['1.journal', '1.journal.2', '1.journal.3', '1.journal.4']);
+  it.each([
+    ['but for the newest of them', [40, 31, 29], 30, [3]],
+    ['but for the newest of them, however short they are kept', [40, 31, 29], 1, [3]],
+    ['and none where nothing is said', [4_000, 3_000], undefined, [1, 2]],
+    ['from the oldest on: none is missing between two', [40, 1, 40, 1], 30, [2, 3, 4]],
+  ])('are removed when they are older than they are to be kept, %s', async (_, days, keepDays, left) => {
+    await writeOld(...days);
+    await folder.open(keepDays === undefined ? {} : { keepDays });
+    expect(await files()).toEqual(['1.journal', ...left.map((number) => `1.journal.${number}`)]);
   });
 
   it('are removed by a process that runs on, when the next file is full', async () => {
-    await ages(29, 29);
-    await folder.write(fullFile('a'));
+    await writeOld(29, 29);
+    await folder.writeFull('a');
     const journal = await folder.open({ keepDays: 30 });
-    const old = new Date(Date.now() - 31 * DAY_MS);
-    await utimes(folder.path(1), old, old);
+    await age(1, 31);
     await journal.append(aSend('p', 17));
     expect(await files()).toEqual(['1.journal', '1.journal.2', '1.journal.3']);
   });
@@ -183,8 +151,62 @@ describe('files that were full', () => {
   it('count on from the highest number, though the lowest are gone', async () => {
     await folder.write([HEADER, LEDGER], 9);
     await folder.write([HEADER, LEDGER], 10);
-    await folder.write(fullFile('a'));
+    await folder.writeFull('a');
     await (await folder.open()).append(aSend('p', 17));
     expect(await files()).toEqual(['1.journal', '1.journal.10', '1.journal.11', '1.journal.9']);
+  });
+});
+
+describe('while another process begins new files as fast as it can', () => {
+  const ROTATIONS = 30;
+  let sends: number;
+  beforeEach(async () => folder.write([HEADER, LEDGER, aSend('p', (sends = 1))]));
+
+  /** Reads until the last file was begun, and once more. */
+  async function readBeside(read: () => Promise<void>): Promise<void> {
+    let isOver = false;
+    const rotating = (async () => {
+      for (let count = 0; count < ROTATIONS; count += 1) {
+        const prev = lastHash(await folder.text());
+        await setAside(folder.path());
+        await createFile(folder.path(), toChainedLines([HEADER, LEDGER, aSend('p', sends + 1)], prev));
+        sends += 1;
+      }
+    })().finally(() => (isOver = true));
+    while (!isOver) await read();
+    await rotating;
+    await read();
+  }
+
+  it('a journal that is opened or read on is never taken for damaged, and no line is left out', async () => {
+    const reader = new JournalReader(folder.path());
+    await readBeside(async () => {
+      const before = sends;
+      await reader.catchUp();
+      const read = await readJournal(folder.dir, 1);
+      for (const last of [reader.view.lastSends(1), read?.lastSends(1)]) {
+        expect(last?.[0]?.sends).toBeGreaterThanOrEqual(before - 1);
+      }
+    });
+    const numbers = Array.from({ length: ROTATIONS + 1 }, (_, index) => index + 1);
+    expect(reader.view.lastSends(Infinity).map((send) => send.sends)).toEqual(numbers);
+  });
+
+  it('a listing has every file that there was when it began', async () => {
+    await readBeside(async () => {
+      const before = sends;
+      const lists = await Promise.all(Array.from({ length: 3 }, async () => listFiles(folder.path())));
+      for (const list of lists) expect(list.length).toBeGreaterThanOrEqual(before);
+    });
+  });
+
+  it('an audit finds nothing missing, and every send is read once', async () => {
+    await readBeside(async () => {
+      expect((await verifyJournal(folder.dir, 1))?.faults).toEqual([]);
+      const read: number[] = [];
+      for await (const item of (await readJournal(folder.dir, 1))?.items() ?? [])
+        if ('sends' in item && 'payoutId' in item) read.push(item.sends);
+      expect(read).toEqual(read.map((_, index) => index + 1));
+    });
   });
 });

@@ -1,139 +1,137 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../../src/base/errors.js';
-import { WriteConfirmer } from '../../src/ledger/confirm-write.js';
+import { SharedWait, WriteConfirmer } from '../../src/ledger/confirm-write.js';
 import { KnownReplicas } from '../../src/ledger/redis-durability.js';
 import { connectLedger, type LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import type { BeginSend } from '../../src/ledger/sender-ledger.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { newPlatformId } from '../support/account.js';
+import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
-import { begin, NO_BREAKER, nextBegin, takeLease } from './contract/ledger-rig.js';
+import { nextBegin, takeLease } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
-import { openTestAccount } from './support/test-account.js';
+import { names } from './support/use-account.js';
 
-const ASKED = ['1', '0', '1000'];
-
-let server: WaitaofRedis;
 let redis: RedisClient;
-let writes: WriteConfirmer;
+let connection: LedgerConnection;
 let payouts: PayoutLedger;
-let ledger: RedisSenderLedger;
+let doubts: number;
 
-beforeAll(async () => {
-  server = await startWaitaofRedis();
-});
-afterAll(async () => server.close());
-
-beforeEach(() => {
-  redis = connectRedis(server.url, 'commands');
-  writes = new WriteConfirmer({ redis, known: new KnownReplicas(redis), needsDisk: true });
-  const connection = connectLedger(redis, newPlatformId());
-  payouts = new PayoutLedger(connection, writes);
-  ledger = new RedisSenderLedger(connection, writes);
-  server.reply = [1, 0];
-});
-afterEach(async () => closeRedis(redis));
-
-/** The questions that `work` led to, without that of the check before the first write. */
-async function askedDuring(work: () => Promise<unknown>): Promise<string[][]> {
-  await writes.prepare('any');
-  const before = server.asked.length;
-  await work();
-  return server.asked.slice(before);
+/** @param fixed - how many replicas the operator says that there are */
+function confirmer(fixed?: number, needsDisk = true): WriteConfirmer {
+  const known = new KnownReplicas(redis, fixed);
+  return new WriteConfirmer({ redis, known, needsDisk, onDoubt: () => (doubts += 1) });
 }
 
-describe('a begin whose server is asked with WAITAOF', () => {
-  let request: BeginSend;
+async function connect(url: string): Promise<WriteConfirmer> {
+  redis = connectRedis(url, 'commands');
+  connection = connectLedger(redis, newPlatformId());
+  doubts = 0;
+  const writes = confirmer();
+  payouts = new PayoutLedger(connection, writes);
+  await new PayoutLedger(connection).enqueue([aPayout('p')]);
+  return writes;
+}
+afterEach(async () => closeRedis(redis));
+
+/** What would begin `payoutId`. */
+async function toBegin(writes: WriteConfirmer, payoutId = 'p', on = connection) {
+  const ledger = new RedisSenderLedger(on, writes);
+  const asked = await nextBegin(ledger, await takeLease(ledger, 'one'), payoutId);
+  return { ledger, asked, begin: async () => ledger.beginSend(asked) };
+}
+
+const cancel = async (): Promise<void> => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+const pause = async () => payouts.pause('ann', 'lunch');
+const resume = async () => payouts.resume('ann', 'back');
+const CHANGES: [string, () => Promise<unknown>][] = [
+  ['a cancellation', cancel],
+  ['a pause', pause],
+  ['a resumption that finds nothing to resume', resume],
+];
+const SAFE_TO_ASK = /may or may not be kept; asking again is safe$/;
+
+describe('with a server that is asked with WAITAOF', () => {
+  let server: WaitaofRedis;
+  let writes: WriteConfirmer;
+  beforeAll(async () => {
+    server = await startWaitaofRedis();
+  });
+  afterAll(async () => server.close());
   beforeEach(async () => {
-    await payouts.enqueue([aPayout('p')]);
-    request = await nextBegin(ledger, await takeLease(ledger, 'one'), 'p');
+    server.reply = [1, 0];
+    writes = await connect(server.url);
   });
 
-  it('has begun once the server itself has it on disk', async () => {
-    expect(
-      await askedDuring(async () => {
-        expect(await ledger.beginSend(request)).toEqual({ kind: 'begun', sendCount: 1 });
-      }),
-    ).toEqual([ASKED]);
-  });
+  /** The questions that `work` led to, without that of the check before the first write. */
+  async function askedDuring(work: () => Promise<unknown>): Promise<string[][]> {
+    await writes.prepare('any');
+    const before = server.asked.length;
+    await work();
+    return server.asked.slice(before);
+  }
 
-  it('fails where only replicas have it, so that nothing is written', async () => {
-    await askedDuring(async () => {
-      server.reply = [0, 2];
-      await expect(ledger.beginSend(request)).rejects.toThrow(/not on disk within 1000 ms.*asking again is safe/);
-    });
-  });
-
-  it('fails where the disk was late before', async () => {
+  /** The disk is late with what `work` writes, and well again after it. */
+  async function whileLate(work: () => Promise<unknown>): Promise<void> {
+    await writes.prepare('any');
     server.reply = [0, 0];
-    await expect(ledger.beginSend(request)).rejects.toBeInstanceOf(RedisUnavailableError);
-  });
-
-  it('does not ask for what it refused', async () => {
-    expect(
-      await askedDuring(async () => {
-        expect(await ledger.beginSend({ ...request, sendCount: 7 })).toEqual({
-          kind: 'sends_differ',
-          sendCount: 0,
-          last: '',
-        });
-      }),
-    ).toEqual([]);
-  });
-});
-
-describe('a change whose server is asked with WAITAOF', () => {
-  beforeEach(async () => payouts.enqueue([aPayout('p')]));
-
-  it.each([
-    ['a cancellation', async () => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' })],
-    ['a pause', async () => payouts.pause('ann', 'lunch')],
-    ['a resumption that finds nothing to resume', async () => payouts.resume('ann', 'back')],
-  ])('is on disk before it is acknowledged: %s', async (_, change) => {
-    expect(await askedDuring(change)).toEqual([ASKED]);
-    await askedDuring(async () => {
-      server.reply = [0, 0];
-      await expect(change()).rejects.toThrow(/may or may not be kept; asking again is safe$/);
-    });
-  });
-
-  it('is told of a conflict only once what it conflicts with is on disk', async () => {
-    const cancel = async (): Promise<void> => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    await askedDuring(async () => {
-      server.reply = [0, 0];
-      await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
-    });
+    await work();
     server.reply = [1, 0];
-    await askedDuring(async () => {
-      server.reply = [0, 0];
-      await expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError);
+  }
+
+  it('a send has begun once the server itself has it on disk', async () => {
+    const { begin } = await toBegin(writes);
+    const asked = await askedDuring(async () => expect(await begin()).toEqual({ kind: 'begun', sendCount: 1 }));
+    expect(asked).toEqual([['1', '0', '1000']]);
+  });
+
+  it.each<[string, [number, number], RegExp]>([
+    ['only replicas have it', [0, 2], /not on disk within 1000 ms.*asking again is safe/],
+    ['the disk was late before', [0, 0], /disk/],
+  ])('a send does not begin where %s', async (_, reply, reason) => {
+    const { begin } = await toBegin(writes);
+    if (reply[1] > 0) await writes.prepare('any');
+    server.reply = reply;
+    const begun = begin();
+    await expect(begun).rejects.toBeInstanceOf(RedisUnavailableError);
+    await expect(begun).rejects.toThrow(reason);
+  });
+
+  it('nothing is asked for a send that was refused, nor for payouts that are accepted', async () => {
+    const { ledger, asked } = await toBegin(writes);
+    const questions = await askedDuring(async () => {
+      expect(await ledger.beginSend({ ...asked, sendCount: 7 })).toMatchObject({ kind: 'sends_differ' });
+      await payouts.enqueue([aPayout('q')]);
     });
-    server.reply = [1, 0];
+    expect(questions).toEqual([]);
+  });
+
+  it.each(CHANGES)('%s is on disk before it is acknowledged', async (_, change) => {
+    expect(await askedDuring(change)).toEqual([['1', '0', '1000']]);
+    await whileLate(async () => expect(change()).rejects.toThrow(SAFE_TO_ASK));
+  });
+
+  it('a conflict is told only once what it conflicts with is on disk', async () => {
+    for (let times = 0; times < 2; times += 1) {
+      await whileLate(async () => expect(cancel()).rejects.toBeInstanceOf(RedisUnavailableError));
+    }
     await expect(cancel()).rejects.toThrow('Allowed from cancelled: none, it is final');
     expect((await payouts.get('p'))?.history).toHaveLength(2);
   });
 
-  it('is a pause that stands when it is asked for again', async () => {
-    await askedDuring(async () => {
-      server.reply = [0, 0];
-      await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
+  it('a pause that was not confirmed stands when it is asked for again, which the disk has to confirm as well', async () => {
+    await whileLate(async () => {
+      for (let times = 0; times < 3; times += 1) await expect(pause()).rejects.toBeInstanceOf(RedisUnavailableError);
     });
-    server.reply = [1, 0];
-    expect(await payouts.pause('ann', 'lunch')).toBe(false);
+    expect(await pause()).toBe(false);
   });
 
-  it('leaves accepted payouts alone: they are not waited for', async () => {
-    expect(await askedDuring(async () => payouts.enqueue([aPayout('q')]))).toEqual([]);
-  });
-});
-
-describe('changes that are made at the same time', () => {
-  it('share their waits', async () => {
-    const payoutIds = Array.from({ length: 30 }, (_, index) => `p-${index}`);
+  it('changes that are made at the same time share their waits', async () => {
+    const payoutIds = names(30);
     await payouts.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
     const asked = await askedDuring(async () =>
       Promise.all(payoutIds.map(async (payoutId) => payouts.change({ payoutId, from: 'queued', to: 'cancelled' }))),
@@ -141,24 +139,12 @@ describe('changes that are made at the same time', () => {
     expect(asked.length).toBeGreaterThan(0);
     expect(asked.length).toBeLessThan(10);
   });
-});
 
-describe('a disk that is late again and again', () => {
-  it('lets no change be acknowledged, however often it is asked for', async () => {
-    server.reply = [0, 0];
-    for (let attempt = 0; attempt < 3; attempt += 1) {
-      await expect(payouts.pause('ann', 'lunch')).rejects.toBeInstanceOf(RedisUnavailableError);
-    }
-  });
-});
-
-describe('the check of a server that is asked with WAITAOF', () => {
-  const check = async (): Promise<number> => {
-    if (!(redis instanceof Redis)) throw new Error('this is one server');
-    return (await writes.check(redis)).problems.length;
-  };
-
-  it('asks it for its disk once, and again for as long as that is late', async () => {
+  it('the check asks the server for its disk once, and again for as long as that is late', async () => {
+    const check = async (): Promise<number> => {
+      if (!(redis instanceof Redis)) throw new Error('this is one server');
+      return (await writes.check(redis)).problems.length;
+    };
     server.reply = [0, 0];
     const before = server.asked.length;
     expect([await check(), await check()]).toEqual([1, 1]);
@@ -168,42 +154,153 @@ describe('the check of a server that is asked with WAITAOF', () => {
   });
 });
 
-describe('a Redis that cannot say what is on its disk', () => {
-  let volatile: LocalRedis;
-  let connection: LedgerConnection;
-  beforeEach(async () => {
-    volatile = await startLocalRedis({ args: ['--appendonly', 'no'] });
-    connection = connectLedger(connectRedis(volatile.url, 'commands'), newPlatformId());
-  });
-  afterEach(async () => {
-    await closeRedis(connection.redis);
+it('a Redis that cannot say what is on its disk acknowledges changes, and begins no send', async () => {
+  const volatile = await startLocalRedis({ args: ['--appendonly', 'no'] });
+  try {
+    await connect(volatile.url);
+    const { begin } = await toBegin(confirmer());
+    await expect(begin()).rejects.toThrow(/not on disk/);
+    expect(await new PayoutLedger(connection, confirmer(undefined, false)).pause('ann', 'trial')).toBe(true);
+  } finally {
     await volatile.stop();
+  }
+});
+
+describe('with a replica', () => {
+  const SHORT = /only 0 of 1 replicas acknowledged it within 1000 ms/;
+  let servers: MasterWithReplica;
+  beforeAll(async () => {
+    servers = await startMasterWithReplica();
+  });
+  afterAll(async () => servers.close());
+  beforeEach(async () => {
+    await servers.untilReplica('online');
+    await connect(servers.master.url);
+    await payouts.enqueue([aPayout('q')]);
+  });
+  afterEach(() => {
+    servers.link.heal();
   });
 
-  const confirmer = (needsDisk: boolean): WriteConfirmer =>
-    new WriteConfirmer({ redis: connection.redis, known: new KnownReplicas(connection.redis), needsDisk });
+  /** From now on the replica hears nothing, and the master does not know. */
+  async function silenceReplica(): Promise<void> {
+    servers.link.silence(['requests', 'replies']);
+    // A write of this connection that does not reach the replica, also where the change that follows writes nothing.
+    await redis.set(`${connection.keys.prefix}:written`, 'since');
+  }
 
-  it('acknowledges changes as it always did, because nothing is sent from it', async () => {
-    expect(await new PayoutLedger(connection, confirmer(false)).pause('ann', 'trial')).toBe(true);
+  async function reconnect(): Promise<void> {
+    const ready = new Promise((resolve) => redis.once('ready', resolve));
+    if ('stream' in redis) redis.stream.destroy();
+    await ready;
+  }
+
+  it('a begin counts once the replica has it, and not while the replica hears nothing', async () => {
+    const { ledger, asked, begin } = await toBegin(confirmer());
+    expect(await begin()).toEqual({ kind: 'begun', sendCount: 1 });
+    await ledger.revertSend(asked, 'only a test');
+    await silenceReplica();
+    const next = await nextBegin(ledger, asked.lease, 'q');
+    await expect(ledger.beginSend(next)).rejects.toThrow(SHORT);
+    expect(doubts).toBe(1);
   });
 
-  it('begins no send', async () => {
-    await new PayoutLedger(connection).enqueue([aPayout('p')]);
-    const strict = new RedisSenderLedger(connection, confirmer(true));
-    const begin = strict.beginSend(await nextBegin(strict, await takeLease(strict, 'one'), 'p'));
-    await expect(begin).rejects.toThrow(/not on disk/);
+  it('a begin waits for as many replicas as the operator says', async () => {
+    const begin = async (fixed: number): Promise<unknown> => {
+      const other = connectLedger(redis, newPlatformId());
+      await new PayoutLedger(other).enqueue([aPayout('p')]);
+      return (await toBegin(confirmer(fixed), 'p', other)).begin();
+    };
+    await expect(begin(2)).rejects.toThrow(/only 1 of 2 replicas/);
+    await silenceReplica();
+    expect(await begin(0)).toMatchObject({ kind: 'begun' });
+  });
+
+  it.each(CHANGES)('%s is acknowledged once the replica has it', async (_, change) => {
+    await change();
+    await silenceReplica();
+    const silent = change();
+    await expect(silent).rejects.toThrow(SHORT);
+    await expect(silent).rejects.toThrow(SAFE_TO_ASK);
+  });
+
+  it('a change can be asked for again until the replica has it, and happens once', async () => {
+    await silenceReplica();
+    for (const change of [cancel, pause]) await expect(change()).rejects.toBeInstanceOf(RedisUnavailableError);
+    servers.link.heal();
+    await expect(cancel()).rejects.toThrow('Allowed from cancelled: none, it is final');
+    expect(await pause()).toBe(false);
+    expect((await payouts.get('p'))?.history.map(({ to }) => to)).toEqual(['queued', 'cancelled']);
+  });
+
+  it('a change goes the same way through a producer, which does not wait for what it accepts', async () => {
+    const producer = new PayoutProducer({ platformId: connection.platformId, redisUrl: servers.master.url });
+    expect(await producer.cancel('q')).toMatchObject({ state: 'cancelled' });
+    await silenceReplica();
+    await expect(producer.cancel('p')).rejects.toThrow(SHORT);
+    // The application asks again with the same payoutId.
+    const given = { payoutId: 'r', paymentId: 1, amount: '1', addressTo: 'wallet-1' };
+    expect(await producer.enqueue(given)).toMatchObject({ created: true });
+    await producer.close();
+  });
+
+  it('one that was seen is waited for after the master has forgotten it, also on a new connection', async () => {
+    await pause();
+    servers.link.cut();
+    await servers.untilReplica('gone');
+    await expect(resume()).rejects.toThrow(SHORT);
+    await reconnect();
+    await expect(resume()).rejects.toThrow(SHORT);
+    // What an operator does who says that the replica is gone for good: a process that starts now has not seen it.
+    expect(await new PayoutLedger(connection, confirmer()).resume('ann', 'back')).toBe(false);
+  });
+
+  it('a connection that changes between a write and its confirmation confirms nothing: WAIT is about its own', async () => {
+    const write = await confirmer().prepare(connection.keys.ledger);
+    await connection.run('pause-account', [1, 'ann', 'lunch']);
+    await reconnect();
+    await expect(write.confirm()).rejects.toThrow(/the connection changed meanwhile/);
   });
 });
 
-describe('an unknown outcome', () => {
-  it('has no txhash in the record', async () => {
-    const account = openTestAccount();
-    await account.ledger.enqueue([aPayout('p')]);
-    const plain = new RedisSenderLedger(account.connection, 'reply');
-    expect((await plain.readSender()).awaitingAnswer).toBe(false);
-    const attempt = await begin(plain, await takeLease(plain, 'one'), 'p');
-    await plain.finishSend(attempt, { kind: 'unknown', reason: 'silence' }, NO_BREAKER, 0);
-    expect(await account.ledger.get('p')).not.toHaveProperty('txhash');
-    await account.close();
+describe('waits that are asked for at the same time', () => {
+  let started: { resolve: (reply: string) => void; reject: (error: Error) => void }[];
+  let wait: SharedWait<string>;
+  beforeEach(() => {
+    started = [];
+    wait = new SharedWait(async () => new Promise((resolve, reject) => started.push({ resolve, reject })));
+  });
+  /** Lets everything happen that waits for no wait. */
+  const settle = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it('share the one that begins after they were asked for, never one that was under way', async () => {
+    const first = wait.join();
+    expect(started).toHaveLength(1);
+    const others = [wait.join(), wait.join(), wait.join()];
+    await settle();
+    expect(started).toHaveLength(1);
+    started[0]?.resolve('one');
+    expect(await first).toBe('one');
+    await settle();
+    expect(started).toHaveLength(2);
+    const late = wait.join();
+    started[1]?.resolve('two');
+    expect(await Promise.all(others)).toEqual(['two', 'two', 'two']);
+    await settle();
+    started[2]?.resolve('three');
+    expect(await late).toBe('three');
+    const alone = wait.join();
+    expect(started).toHaveLength(4);
+    started[3]?.resolve('four');
+    expect(await alone).toBe('four');
+  });
+
+  it('continue after one that failed', async () => {
+    const [first, second] = [wait.join(), wait.join()];
+    started[0]?.reject(new Error('no reply'));
+    await expect(first).rejects.toThrow('no reply');
+    await settle();
+    started[1]?.resolve('two');
+    expect(await second).toBe('two');
   });
 });

@@ -1,47 +1,37 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { aPayout } from './support/a-payout.js';
-import { openTestAccount, type TestAccount } from './support/test-account.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { account, enqueue, useAccount } from './support/use-account.js';
 
-let account: TestAccount;
-beforeEach(async () => {
-  account = openTestAccount();
-  await account.ledger.enqueue(['a', 'b', 'c'].map((payoutId) => aPayout(payoutId)));
-});
-afterEach(async () => account.close());
-
-interface Reply {
-  readonly newestId: string;
-  readonly othersForMs: number;
-  readonly payoutIds: readonly string[];
-  readonly eventIds: readonly string[];
-}
+useAccount();
+beforeEach(async () => enqueue('a', 'b', 'c'));
 
 const CLAIM_AFTER_MS = 60_000;
 
-async function read(consumer: string, given: { limit?: number; claimAfterMs?: number } = {}): Promise<Reply> {
-  const { limit = 100, claimAfterMs = CLAIM_AFTER_MS } = given;
+async function read(consumer: string, { limit = 100, claimAfterMs = CLAIM_AFTER_MS } = {}) {
   const reply = await account.connection.run('read-group-events', ['books', consumer, claimAfterMs, limit]);
   const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
   const payoutIds = entries.map(([, fields]) => fields[fields.indexOf('payoutId') + 1] ?? '');
   return { newestId, othersForMs, payoutIds, eventIds: entries.map(([eventId]) => eventId) };
 }
 
-const acknowledge = async (consumer: string, eventId = ''): Promise<unknown> =>
+const acknowledge = async (consumer: string, eventId = '') =>
   account.connection.run('ack-group-event', ['books', consumer, eventId]);
 
-const setIdle = async (consumer: string, idleMs: number, limit = 100): Promise<unknown> =>
+const setIdle = async (consumer: string, idleMs: number, limit = 100) =>
   account.connection.run('set-group-idle', ['books', consumer, idleMs, limit]);
 
-const newestInStream = async (): Promise<string | undefined> =>
+const newestInStream = async () =>
   (await account.redis.xrevrange(account.connection.keys.events, '+', '-', 'COUNT', 1))[0]?.[0];
+
+/** Almost the whole silence is still to come. */
+function expectWholeWait(othersForMs: number): void {
+  expect(othersForMs).toBeGreaterThan(CLAIM_AFTER_MS - 5_000);
+  expect(othersForMs).toBeLessThanOrEqual(CLAIM_AFTER_MS);
+}
 
 describe('reading', () => {
   it('gives a new group the oldest events first, as many as asked for, and names the newest', async () => {
-    expect(await read('one', { limit: 2 })).toMatchObject({
-      newestId: await newestInStream(),
-      othersForMs: 0,
-      payoutIds: ['a', 'b'],
-    });
+    const newestId = await newestInStream();
+    expect(await read('one', { limit: 2 })).toMatchObject({ newestId, othersForMs: 0, payoutIds: ['a', 'b'] });
   });
 
   it('gives a consumer the same ones again until it has acknowledged them, and then the next', async () => {
@@ -64,8 +54,7 @@ describe('reading', () => {
     await read('one', { limit: 1 });
     const { othersForMs, payoutIds, newestId } = await read('two');
     expect({ payoutIds, newestId }).toEqual({ payoutIds: [], newestId: await newestInStream() });
-    expect(othersForMs).toBeGreaterThan(CLAIM_AFTER_MS - 5_000);
-    expect(othersForMs).toBeLessThanOrEqual(CLAIM_AFTER_MS);
+    expectWholeWait(othersForMs);
   });
 
   it('lets another take over all of them after the silence, and not before', async () => {
@@ -78,23 +67,19 @@ describe('reading', () => {
 
   it('continues with later ones when those in hand were trimmed', async () => {
     const { eventIds } = await read('one', { limit: 2 });
-    for (const eventId of eventIds) await account.redis.xdel(account.connection.keys.events, eventId);
+    await account.redis.xdel(account.connection.keys.events, ...eventIds);
     expect((await read('one')).payoutIds).toEqual(['c']);
   });
 });
 
 describe('acknowledging', () => {
-  it('is for the consumer that has the event, once', async () => {
+  it('is for the consumer that has the event, once; 0 says also that there is no such group or event', async () => {
+    expect(await acknowledge('one', '1-1')).toBe(0);
     const [eventId] = (await read('one')).eventIds;
+    expect(await acknowledge('one', '1-1')).toBe(0);
     expect(await acknowledge('two', eventId)).toBe(0);
     expect(await acknowledge('one', eventId)).toBe(1);
     expect(await acknowledge('one', eventId)).toBe(0);
-  });
-
-  it('says that it is not the consumer’s where there is no such group or event', async () => {
-    expect(await acknowledge('one', '1-1')).toBe(0);
-    await read('one');
-    expect(await acknowledge('one', '1-1')).toBe(0);
   });
 
   it('fails for any other reason that there is', async () => {
@@ -106,29 +91,20 @@ describe('acknowledging', () => {
 });
 
 describe('saying for how long a consumer was silent', () => {
-  it('is about all that it has, and says how many those are', async () => {
-    expect(await read('one', { limit: 2 })).toMatchObject({ payoutIds: ['a', 'b'] });
+  it('is about all that it has, or as many as asked for, and says how many those are', async () => {
+    await read('one', { limit: 2 });
+    expect(await setIdle('two', 70_000)).toBe(0);
+    expect(await setIdle('one', 70_000, 1)).toBe(1);
+    expect((await read('two')).othersForMs).toBeGreaterThan(0);
     expect(await setIdle('one', 70_000)).toBe(2);
     expect((await read('two')).payoutIds).toEqual(['a', 'b']);
   });
 
-  it('keeps the events when it is 0', async () => {
-    await read('one');
+  it('keeps the events when it is 0, and does not count as another delivery', async () => {
+    const [eventId = ''] = (await read('one')).eventIds;
     await setIdle('one', 70_000);
     expect(await setIdle('one', 0)).toBe(3);
-    expect((await read('two')).othersForMs).toBeGreaterThan(CLAIM_AFTER_MS - 5_000);
-  });
-
-  it('is nothing for a consumer that has none, and touches no more than asked for', async () => {
-    await read('one');
-    expect(await setIdle('two', 70_000)).toBe(0);
-    expect(await setIdle('one', 70_000, 1)).toBe(1);
-    expect((await read('two')).othersForMs).toBeGreaterThan(0);
-  });
-
-  it('does not count as another delivery', async () => {
-    const [eventId = ''] = (await read('one')).eventIds;
-    await setIdle('one', 1);
+    expectWholeWait((await read('two')).othersForMs);
     const pending = await account.redis.xpending(account.connection.keys.events, 'books', eventId, eventId, 1);
     expect(pending).toMatchObject([[eventId, 'one', expect.any(Number), 1]]);
   });

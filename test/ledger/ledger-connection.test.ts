@@ -1,89 +1,102 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../../src/base/errors.js';
+import { SHARED_KEYS } from '../../src/ledger/keys.js';
 import { ask, pipelined } from '../../src/ledger/ledger-connection.js';
+import { MemberRegistry, versionOf, type MemberReport } from '../../src/ledger/member-registry.js';
 import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js';
-import { openTestAccount, type TestAccount } from './support/test-account.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { openTestAccount } from './support/test-account.js';
+import { account, useAccount } from './support/use-account.js';
 
-let account: TestAccount;
-beforeEach(() => {
-  account = openTestAccount();
-});
-afterEach(async () => account.close());
+useAccount();
 
-describe('the ledger', () => {
-  it('gets one id, which stays', async () => {
-    const { ledgerId, pausedReason } = await readSenderView(account.connection);
-    expect(ledgerId).toMatch(/^[0-9a-f-]{36}$/);
-    expect(pausedReason).toBeUndefined();
-    expect((await readSenderView(account.connection)).ledgerId).toBe(ledgerId);
-    expect((await peekSenderView(account.connection)).ledgerId).toBe(ledgerId);
-  });
-
-  it('gets none from who only looks', async () => {
-    expect((await peekSenderView(account.connection)).ledgerId).toBe('none');
-    expect(await account.redis.hget(account.connection.keys.ledger, 'id')).toBeNull();
-  });
+it('the ledger gets one id, which stays, and none from who only looks', async () => {
+  expect((await peekSenderView(account.connection)).ledgerId).toBe('none');
+  expect(await account.redis.hget(account.connection.keys.ledger, 'id')).toBeNull();
+  const { ledgerId, pausedReason } = await readSenderView(account.connection);
+  expect(ledgerId).toMatch(/^[0-9a-f-]{36}$/);
+  expect(pausedReason).toBeUndefined();
+  expect((await readSenderView(account.connection)).ledgerId).toBe(ledgerId);
+  expect((await peekSenderView(account.connection)).ledgerId).toBe(ledgerId);
 });
 
 describe('a pipeline', () => {
-  it('gives the replies in order', async () => {
-    const { ledger } = account.connection.keys;
-    expect(
-      await pipelined(account.connection, (pipeline) => pipeline.hset(ledger, 'a', '1').hget(ledger, 'a')),
-    ).toEqual([1, '1']);
+  it('gives the replies in order, and fails where one of its commands does', async () => {
+    const { connection } = account;
+    const { ledger } = connection.keys;
+    expect(await pipelined(connection, (line) => line.hset(ledger, 'a', '1').hget(ledger, 'a'))).toEqual([1, '1']);
+    const failing = pipelined(connection, (line) => line.hgetall(ledger).zcard(ledger));
+    await expect(failing).rejects.toThrow('WRONGTYPE');
   });
 
-  it('of one command is that command, and fails as it does', async () => {
-    const { ledger } = account.connection.keys;
+  it('of one command is that command, and fails as it does; of none it asks nothing', async () => {
+    const { connection } = account;
+    const { ledger } = connection.keys;
     const made = jest.spyOn(account.redis as Redis, 'pipeline');
     await account.redis.hset(ledger, 'a', '1');
-    expect(await pipelined(account.connection, (pipeline) => pipeline.hgetall(ledger))).toEqual([{ a: '1' }]);
-    await expect(pipelined(account.connection, (pipeline) => pipeline.zcard(ledger))).rejects.toThrow('WRONGTYPE');
+    expect(await pipelined(connection, (line) => line.hgetall(ledger))).toEqual([{ a: '1' }]);
+    await expect(pipelined(connection, (line) => line.zcard(ledger))).rejects.toThrow('WRONGTYPE');
     expect(made).not.toHaveBeenCalled();
-  });
-
-  it('of no command asks nothing', async () => {
-    expect(await pipelined(account.connection, () => undefined)).toEqual([]);
-  });
-
-  it('fails where one of its commands does', async () => {
-    const { ledger } = account.connection.keys;
-    await account.redis.hset(ledger, 'a', '1');
-    await expect(pipelined(account.connection, (pipeline) => pipeline.hgetall(ledger).zcard(ledger))).rejects.toThrow(
-      'WRONGTYPE',
-    );
+    expect(await pipelined(connection, () => undefined)).toEqual([]);
   });
 });
 
-describe('a Redis that is unavailable', () => {
-  it('is told as such by a command, a pipeline and a script', async () => {
-    const unavailable = openTestAccount();
-    unavailable.redis.disconnect();
-    const { connection } = unavailable;
-    for (const asked of [
-      ask(connection.redis.get('x')),
-      pipelined(connection, (pipeline) => pipeline.get('x')),
-      connection.run('renew-lease', ['one', 1]),
-    ]) {
-      await expect(asked).rejects.toBeInstanceOf(RedisUnavailableError);
-    }
-  });
+it('a Redis that is unavailable is told as such by a command, a pipeline and a script', async () => {
+  const { redis, connection } = openTestAccount();
+  redis.disconnect();
+  for (const asked of [
+    ask(connection.redis.get('x')),
+    pipelined(connection, (pipeline) => pipeline.get('x')),
+    connection.run('renew-lease', ['one', 1]),
+  ]) {
+    await expect(asked).rejects.toBeInstanceOf(RedisUnavailableError);
+  }
 });
 
-describe('a script that fails by itself', () => {
-  it('is told with its name and the words of Redis, and not as Redis unavailable', async () => {
-    const { connection, redis } = account;
-    await redis.set(connection.keys.ledger, 'not a hash');
-    const failed = await connection.run('pause-account', [1, 'ann', 'why']).catch((error: unknown) => error);
-    expect(failed).not.toBeInstanceOf(RedisUnavailableError);
-    expect((failed as Error).message).toMatch(/^The ledger script pause-account failed: WRONGTYPE .*user_script/);
-  });
+it('a script that fails by itself is told with its name and its words, and not as Redis unavailable', async () => {
+  const { connection, redis } = account;
+  await expect(connection.run('remove-payouts', ['queued', 1, 10])).rejects.toThrow(
+    /^The ledger script remove-payouts failed: .*queued is not final/,
+  );
+  await redis.set(connection.keys.ledger, 'not a hash');
+  const failed = await connection.run('pause-account', [1, 'ann', 'why']).catch((error: unknown) => error);
+  expect(failed).not.toBeInstanceOf(RedisUnavailableError);
+  expect((failed as Error).message).toMatch(/^The ledger script pause-account failed: WRONGTYPE .*user_script/);
+});
 
-  it('also where the script itself says so', async () => {
-    const { connection } = account;
-    await expect(connection.run('remove-payouts', ['queued', 1, 10])).rejects.toThrow(
-      /^The ledger script remove-payouts failed: .*queued is not final/,
-    );
-  });
+it('the registry of processes lists their heartbeats and reports, leaves out what nobody can read, and forgets', async () => {
+  const server = await startLocalRedis();
+  const redis = connectRedis(server.url, 'commands');
+  try {
+    const [one, two] = [new MemberRegistry(redis, 'one'), new MemberRegistry(redis, 'two')];
+    const heartbeats = new Map([['one', '1 0']]);
+    expect(await one.exchange({ count: 1, version: 0 })).toEqual({ heartbeats, wasListed: false });
+    await two.exchange({ count: 7, version: 3 });
+    heartbeats.set('one', '2 0').set('two', '7 3');
+    expect(await one.exchange({ count: 2, version: 0 })).toEqual({ heartbeats, wasListed: true });
+    expect(['7 3', 'no heartbeat', ''].map(versionOf)).toEqual([3, undefined, undefined]);
+    await redis.hdel(SHARED_KEYS.members, 'one');
+    expect((await one.exchange({ count: 3, version: 0 })).wasListed).toBe(false);
+
+    const report: MemberReport = { version: 3, folder: 'f', accounts: [1, 2], unfit: [2], claims: [1], held: [] };
+    await one.report(report);
+    const huge = JSON.stringify({ ...report, claims: Array.from({ length: 20_001 }, (_, index) => index) });
+    await redis.hset(SHARED_KEYS.memberReports, { a: '{"version":"x"}', b: 'no JSON', huge });
+    expect(await one.readReports(['one', 'a', 'b', 'huge', 'missing'])).toEqual(new Map([['one', report]]));
+    expect(await one.readReports([])).toEqual(new Map());
+
+    await one.leave();
+    expect((await two.exchange({ count: 8, version: 3 })).heartbeats.get('one')).toBeUndefined();
+    expect(await two.readReports(['one'])).toEqual(new Map());
+    await two.remove(['one']);
+    await two.remove([]);
+    expect(await redis.hkeys(SHARED_KEYS.members)).toEqual(['two']);
+    // The rights that are documented for the Redis user.
+    for (const key of Object.values(SHARED_KEYS)) expect(key).toMatch(/^\{payouts:/);
+  } finally {
+    await closeRedis(redis);
+    await server.stop();
+  }
 });

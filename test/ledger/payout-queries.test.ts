@@ -1,66 +1,63 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { listPayouts, readPayout, readPayouts, type ListOptions } from '../../src/ledger/reads/payout-queries.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  countStuck,
+  findPayouts,
+  listPayouts,
+  readPayout,
+  readPayouts,
+  type ListOptions,
+  type PayoutFilter,
+} from '../../src/ledger/reads/payout-queries.js';
+import type { PayoutInput } from '../../src/ledger/payout.js';
 import { aPayout } from './support/a-payout.js';
-import { openTestAccount, type TestAccount } from './support/test-account.js';
+import { account, change, enqueue, enter, names, useAccount } from './support/use-account.js';
 
-let account: TestAccount;
-beforeEach(() => {
-  account = openTestAccount();
-});
-afterEach(async () => account.close());
+useAccount();
 
-/** Reads all pages; `between` runs after each. */
-async function readPages(options: ListOptions, between: () => Promise<void> = async () => Promise.resolve()) {
-  const pages: string[][] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await listPayouts(account.connection, { ...options, ...(cursor === undefined ? {} : { cursor }) });
-    pages.push(page.payouts.map(({ payoutId }) => payoutId));
-    cursor = page.next;
-    await between();
-  } while (cursor !== undefined);
-  return pages;
-}
-
-const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `p${index}`);
+const cancel = async (payoutId: string) => change(payoutId, 'queued', 'cancelled');
 
 describe('listPayouts', () => {
-  it('lists a state in the order in which the payouts came into it, page by page', async () => {
-    await account.ledger.enqueue(names(7).map((name) => aPayout(name)));
-    for (const payoutId of ['p5', 'p1', 'p3']) {
-      await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
-    }
+  /** Reads all pages; `between` runs after each. */
+  async function readPages(options: ListOptions, between = async () => Promise.resolve()) {
+    const pages: string[][] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await listPayouts(account.connection, { ...options, ...(cursor === undefined ? {} : { cursor }) });
+      pages.push(page.payouts.map(({ payoutId }) => payoutId));
+      cursor = page.next;
+      await between();
+    } while (cursor !== undefined);
+    return pages;
+  }
+
+  it('lists a state in the order in which the payouts came into it, page by page, in both directions', async () => {
+    await enqueue(...names(7));
+    for (const payoutId of ['p5', 'p1', 'p3']) await cancel(payoutId);
     expect(await readPages({ state: 'queued', limit: 2 })).toEqual([['p0', 'p2'], ['p4', 'p6'], []]);
     expect(await readPages({ state: 'cancelled', limit: 2 })).toEqual([['p5', 'p1'], ['p3']]);
     expect(await readPages({ state: 'unknown' })).toEqual([[]]);
-  });
-
-  it('lists from the newest backwards when asked to', async () => {
-    await account.ledger.enqueue(names(5).map((name) => aPayout(name)));
-    expect(await readPages({ newestFirst: true, limit: 2 })).toEqual([['p4', 'p3'], ['p2', 'p1'], ['p0']]);
+    expect(await readPages({ newestFirst: true, limit: 3 })).toEqual([['p6', 'p4', 'p2'], ['p0']]);
   });
 
   it('lists the queued ones where nothing is said, 100 a page', async () => {
-    await account.ledger.enqueue(names(101).map((name) => aPayout(name)));
+    await enqueue(...names(101));
     expect((await readPages({})).map(({ length }) => length)).toEqual([100, 1]);
   });
 
   it('lists a batch in the order of acceptance, whatever the state', async () => {
     await account.ledger.enqueue([aPayout('p', { batch: 'b' }), aPayout('q'), aPayout('r', { batch: 'b' })]);
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    await cancel('p');
     expect(await readPages({ batch: 'b', limit: 1 })).toEqual([['p'], ['r'], []]);
   });
 
   it('skips none and shows none twice while payouts leave and others come', async () => {
     const first = names(60);
-    await account.ledger.enqueue(first.map((name) => aPayout(name)));
+    await enqueue(...first);
     let iteration = 0;
     const listed = await readPages({ state: 'queued', limit: 7 }, async () => {
       // The head of the line, already listed, leaves; new ones come behind.
-      for (const payoutId of first.slice(iteration * 7, iteration * 7 + 7)) {
-        await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
-      }
-      if (iteration < 3) await account.ledger.enqueue([aPayout(`new${iteration}`)]);
+      for (const payoutId of first.slice(iteration * 7, iteration * 7 + 7)) await cancel(payoutId);
+      if (iteration < 3) await enqueue(`new${iteration}`);
       iteration += 1;
     });
     expect(listed.flat()).toEqual([...first, 'new0', 'new1', 'new2']);
@@ -72,9 +69,9 @@ describe('reading payouts', () => {
 
   it('reads payouts in the order asked for, and leaves out those that do not exist', async () => {
     const payouts = await readPayouts(account.connection, ['q', 'nobody', 'p']);
-    expect(payouts.map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
-      ['q', '3'],
-      ['p', '12.5'],
+    expect(payouts).toMatchObject([
+      { payoutId: 'q', amount: '3' },
+      { payoutId: 'p', amount: '12.5' },
     ]);
     expect(await readPayouts(account.connection, [])).toEqual([]);
   });
@@ -83,4 +80,140 @@ describe('reading payouts', () => {
     expect(await readPayout(account.connection, 'q')).toMatchObject({ payoutId: 'q', amount: '3', state: 'queued' });
     expect(await readPayout(account.connection, 'nobody')).toBeUndefined();
   });
+});
+
+describe('findPayouts', () => {
+  /** Accepts payouts one after another, a second apart. */
+  async function accept(given: Record<string, Partial<PayoutInput>>): Promise<void> {
+    for (const [payoutId, input] of Object.entries(given)) {
+      await account.ledger.enqueue([aPayout(payoutId, input)]);
+      account.clock.advance(1_000);
+    }
+  }
+
+  async function findAll(filter: PayoutFilter, limit = 100) {
+    const found: string[] = [];
+    let searched = 0;
+    let after: string | undefined;
+    do {
+      const page = await findPayouts(account.connection, filter, limit, after);
+      expect(page.payouts.length).toBeLessThanOrEqual(limit);
+      found.push(...page.payouts.map(({ payoutId }) => payoutId));
+      searched += page.searched;
+      after = page.next;
+    } while (after !== undefined);
+    return { found, searched };
+  }
+
+  const find = async (filter: PayoutFilter, limit?: number) => (await findAll(filter, limit)).found;
+
+  it('finds by address, with or without its tag, by a part of the reference, and by amount', async () => {
+    await accept({
+      a: { addressTo: 'wallet-9' },
+      b: { addressTo: 'wallet-9:77', reference: 'Invoice 12/2030' },
+      c: { addressTo: 'wallet-90', reference: 'invoice 13/2030', amount: '3.50' },
+      d: { addressTo: 'wallet-8', amount: '3.5' },
+    });
+    expect(await find({ address: 'wallet-9' })).toEqual(['b', 'a']);
+    expect(await find({ address: 'wallet-9:77' })).toEqual(['b']);
+    expect(await find({ reference: 'INVOICE 1' })).toEqual(['c', 'b']);
+    expect(await find({ amount: '3.5' })).toEqual(['d', 'c']);
+    expect(await find({ amount: '3.5', reference: 'invoice' })).toEqual(['c']);
+    expect(await find({ address: 'nobody' })).toEqual([]);
+  });
+
+  it('finds an address in any spelling of its wallet', async () => {
+    const cash = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+    await accept({
+      ton: { addressTo: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5' },
+      cash: { addressTo: `bitcoincash:${cash}` },
+    });
+    const ton = '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E';
+    expect(await find({ address: ton })).toEqual(['ton']);
+    expect(await find({ address: `${ton}:5` })).toEqual(['ton']);
+    expect(await find({ address: `${ton}:6` })).toEqual([]);
+    // What is before the colon of raw TON is no wallet.
+    expect(await find({ address: '0' })).toEqual([]);
+    expect(await find({ address: cash.toUpperCase() })).toEqual(['cash']);
+  });
+
+  it('finds in all states those first that changed last, in one state and in a batch, page by page', async () => {
+    await accept({ a: {}, b: {}, c: { batch: 'May' }, d: { batch: 'May' }, e: { batch: 'May' } });
+    await cancel('b');
+    await cancel('d');
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await find({}, limit)).toEqual(['d', 'b', 'e', 'c', 'a']);
+      expect(await find({ state: 'queued' }, limit)).toEqual(['e', 'c', 'a']);
+      expect(await find({ batch: 'May' }, limit)).toEqual(['e', 'd', 'c']);
+      expect(await find({ batch: 'May', state: 'cancelled' }, limit)).toEqual(['d']);
+    }
+  });
+
+  it('finds by the time of the last change, the first included and the last not', async () => {
+    const start = account.clock.wallNow();
+    await accept({ a: {}, b: {}, c: { batch: 'May' } });
+    await cancel('a');
+    expect(await find({ since: start + 1_000 })).toEqual(['a', 'c', 'b']);
+    expect(await find({ until: start + 2_000 })).toEqual(['b']);
+    expect(await find({ since: start + 1_000, until: start + 3_000 })).toEqual(['c', 'b']);
+    expect(await find({ since: start + 2_000, batch: 'May' })).toEqual(['c']);
+  });
+
+  it('searches a bounded number for one page, and says how many', async () => {
+    await enqueue(...names(6_000));
+    const first = await findPayouts(account.connection, { address: 'nobody' }, 10);
+    expect(first).toEqual({ payouts: [], searched: 5_000, next: expect.any(String) });
+    const last = await findPayouts(account.connection, { address: 'nobody' }, 10, first.next);
+    expect(last).toEqual({ payouts: [], searched: 1_000, next: undefined });
+  });
+
+  it('reads neither what changed long after nor long before the time that is asked for', async () => {
+    const day = 24 * 60 * 60_000;
+    const start = account.clock.wallNow();
+    for (let days = 0; days < 5; days += 1) {
+      const payoutIds = names(1_000, `p${days}-`);
+      await enqueue(...payoutIds);
+      await account.ledger.changeMany({
+        ...{ from: 'queued', to: 'cancelled', isOneAct: true, by: 'ann', reason: 'r' },
+        payouts: payoutIds.slice(0, 600).map((payoutId) => ({ payoutId })),
+      });
+      account.clock.advance(day);
+    }
+    const window = { state: 'cancelled', since: start + 2 * day, until: start + 2.5 * day } as const;
+    const { found, searched } = await findAll(window);
+    expect(found.sort()).toEqual(names(600, 'p2-').sort());
+    expect(searched).toBeLessThanOrEqual(1_200);
+    expect(await find({ since: start + 2 * day, until: start + 3 * day })).toHaveLength(1_000);
+  });
+
+  it('finds a payout that was put back without having been sent by the time of that', async () => {
+    const start = account.clock.wallNow();
+    await accept({ first: {} });
+    await enqueue(...names(1_500));
+    account.clock.advance(60 * 60_000);
+    const { redis, connection } = account;
+    await redis.hset(connection.keys.payout('first'), 'h1', `${account.clock.wallNow()}\tqueued`, 'n', 2);
+    expect(await find({ since: start + 60_000 })).toEqual(['first']);
+  });
+
+  it('passes over payouts that were removed meanwhile', async () => {
+    await enqueue('a', 'b');
+    await account.redis.del(account.connection.keys.payout('a'));
+    expect(await find({})).toEqual(['b']);
+  });
+});
+
+it('countStuck counts exactly those that are in progress for longer', async () => {
+  const count = async (ms: number) => countStuck(account.connection, ms);
+  expect(await count(0)).toBe(0);
+  const payoutIds = names(7);
+  for (const payoutId of payoutIds) {
+    await enter('in_progress', payoutId);
+    account.clock.advance(1_000);
+  }
+  // The last has been there for 1 s, the first for 7 s.
+  for (let stuck = 0; stuck <= 7; stuck += 1) expect(await count(7_500 - stuck * 1_000)).toBe(stuck);
+  expect(await count(7_000)).toBe(0);
+  await change('p0', 'in_progress', 'completed');
+  expect(await count(0)).toBe(6);
 });

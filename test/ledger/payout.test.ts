@@ -1,27 +1,35 @@
 import { describe, expect, it } from '@jest/globals';
 import { batchField, lineField, payoutInputSchema, toLine } from '../../src/ledger/payout.js';
+import { differingFields, pairsToRecord, parseRecord, toRecordFields } from '../../src/ledger/payout-record.js';
+import { parseRejection } from '../../src/ledger/sender-ledger.js';
+import { payoutInput } from '../producer/support/payout-input.js';
+import { aPayout } from './support/a-payout.js';
 
-const GIVEN = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+const SIGNED = {
+  ...{ key: 'shop', signature: `${'a'.repeat(85)}A` },
+  ...{ issuedAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-08T00:00:00.000Z' },
+};
 
 function problemsOf(extra: object): string[] {
-  const { error } = payoutInputSchema.safeParse({ ...GIVEN, ...extra });
+  const { error } = payoutInputSchema.safeParse({ ...payoutInput(), ...extra });
   return (error?.issues ?? []).map(({ path, message }) => `${path.join('.')} ${message}`);
 }
 
 describe('payoutInputSchema', () => {
   it('takes a payout with the least that is needed, and refuses what it does not know', () => {
-    expect(payoutInputSchema.parse(GIVEN)).toEqual(GIVEN);
+    expect(payoutInputSchema.parse(payoutInput())).toEqual(payoutInput());
     expect(problemsOf({ adress: 'typo' })).toHaveLength(1);
   });
 
+  const TIME = 'notBefore must be a Date or a time such as 2030-01-31T09:00:00Z';
   it.each([
     [{ priority: 1 }, []],
     [{ priority: 2_097_152 }, []],
     [{ priority: 0 }, ['priority must be at least 1']],
     [{ priority: 2_097_153 }, ['priority must be at most 2097152']],
     [{ priority: 1.5 }, ['priority must be a whole number']],
-    [{ notBefore: 'tomorrow' }, ['notBefore must be a Date or a time such as 2030-01-31T09:00:00Z']],
-    [{ notBefore: '2030-01-31T09:00:00' }, ['notBefore must be a Date or a time such as 2030-01-31T09:00:00Z']],
+    [{ notBefore: 'tomorrow' }, [TIME]],
+    [{ notBefore: '2030-01-31T09:00:00' }, [TIME]],
     [{ reference: 7 }, ['reference must be a string']],
     [{ reference: ' ' }, ['reference must not be empty']],
     [{ metadata: undefined, batch: 'b' }, []],
@@ -32,34 +40,134 @@ describe('payoutInputSchema', () => {
   ])('has a rule for %j', (extra, problems) => {
     expect(problemsOf(extra)).toEqual(problems);
   });
+
+  it('keeps the signature of a payout that was signed before in a field of its own', () => {
+    const given = { ...payoutInput(), requestedBy: 'Ann' };
+    const signed = { ...SIGNED, requestedBy: 'Ann' };
+    expect(payoutInputSchema.parse({ ...given, ...SIGNED })).toEqual({ ...given, signed });
+  });
+
+  it.each([
+    [{ key: undefined }, /^key is missing: of a/],
+    [{ signature: undefined }, /^signature is missing: of a/],
+    [{ issuedAt: undefined }, /^issuedAt is missing: of a/],
+    [{ expiresAt: undefined }, /^expiresAt is missing: of a/],
+    [{ signature: SIGNED.signature.slice(1) }, /^signature .*86 characters/],
+    // The same 64 bytes to a lenient decoder.
+    [{ signature: `${'a'.repeat(85)}B` }, /^signature /],
+    [{ signature: `${'a'.repeat(84)}+A` }, /^signature /],
+    [{ key: '-x' }, /^key must be 1 to 32/],
+    [{ issuedAt: '2030-01-01T00:00:00Z' }, /^issuedAt must be a time with milliseconds, in UTC/],
+    [{ issuedAt: '2030-01-01T01:00:00.000+01:00' }, /^issuedAt /],
+    [{ expiresAt: '2030-02-31T00:00:00.000Z' }, /^expiresAt /],
+    [{ expiresAt: SIGNED.issuedAt }, /^expiresAt must be after issuedAt/],
+    [{ notBefore: SIGNED.expiresAt }, /^notBefore must be before expiresAt/],
+  ])('refuses a signed payout with %j', (changes, problem) => {
+    expect(problemsOf({ ...SIGNED, ...changes })).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it.each(['payoutId', 'addressTo', 'symbol', 'reference', 'amount', 'notBefore', 'requestedBy', 'key'])(
+    'refuses what cannot be signed in the %s of every payout',
+    (field) => {
+      for (const text of ['a\nb', 'a\u0000b', 'a\u0085b', 'a\u2028b', 'a\u2029b', 'a\ud800b', '\udc00']) {
+        expect([text, problemsOf({ [field]: text })]).toEqual([
+          text,
+          expect.arrayContaining([expect.stringMatching(`^${field} `)]),
+        ]);
+      }
+    },
+  );
 });
 
-describe('lineField', () => {
-  it('trims, and takes 200 characters in one line', () => {
+describe('a text of one line', () => {
+  it('is trimmed, and has 200 characters', () => {
     expect(lineField.parse('  invoice 7 ')).toBe('invoice 7');
     expect(lineField.safeParse('x'.repeat(200)).success).toBe(true);
     expect(lineField.safeParse('x'.repeat(201)).error?.issues[0]?.message).toBe('must have at most 200 characters');
     expect(lineField.safeParse('a\tb').error?.issues[0]?.message).toBe('must be one line without control characters');
   });
-});
 
-describe('batchField', () => {
-  it('takes 1 to 64 of its characters and nothing around them', () => {
+  it('is, as the name of a batch, 1 to 64 of its characters and nothing around them', () => {
     for (const text of ['b', 'A-Z.a_z,0+9/=', 'x'.repeat(64)]) expect(batchField.parse(text)).toBe(text);
     for (const text of ['', 'a b', ' ab', 'ab ', 'a:b', 'x'.repeat(65)]) {
       expect(batchField.safeParse(text).error?.issues[0]?.message).toBe('must be 1 to 64 of A-Z a-z 0-9 + / = - . , _');
     }
     expect(batchField.safeParse(7).error?.issues[0]?.message).toBe('must be a string');
   });
-});
 
-describe('toLine', () => {
-  it('makes one line of any text', () => {
+  it('is made of any text, and shows where it was cut after 300 characters', () => {
     expect(toLine(' a\r\n\tb\u0000c ')).toBe('a b c');
-  });
-
-  it('keeps 300 characters and shows where it cut', () => {
     expect(toLine('x'.repeat(300))).toBe('x'.repeat(300));
     expect(toLine('x'.repeat(301))).toBe(`${'x'.repeat(299)}…`);
+  });
+});
+
+describe('a stored payout', () => {
+  const AT = '2030-01-01T00:00:00.000Z';
+  const parse = (state: string, more = {}) =>
+    parseRecord('p', { state, attempt: '0', n: '1', h0: `${Date.parse(AT)}\t${state}`, ...more });
+  const fieldsOf = (given = {}) => toRecordFields({ ...aPayout('p'), ...given });
+
+  it('has no fields for what was not given', () => {
+    const fields = fieldsOf({ symbol: undefined, metadata: undefined });
+    expect(fields).toEqual(['paymentId', '7', 'amount', '12.5', 'addressTo', 'wallet-1']);
+    expect(parse('queued', pairsToRecord(fields))).toStrictEqual({
+      ...{ payoutId: 'p', state: 'queued', paymentId: 7, amount: '12.5', addressTo: 'wallet-1', attempt: 0 },
+      ...{ requeueCount: 0, createdAt: AT, updatedAt: AT, history: [{ at: AT, to: 'queued' }] },
+    });
+  });
+
+  it('says why it is held only while it is', () => {
+    const held = '{"kind":"policy","reason":"day","message":"over the limit","isTampering":false}';
+    expect(parse('held', { held }).held).toEqual({ kind: 'policy', reason: 'day', message: 'over the limit' });
+    expect(parse('queued', { held })).not.toHaveProperty('held');
+  });
+
+  it.each(['', 'null', '7', '[]', '{"kind":"no such"}', '{"rea'])('is held, whatever its field holds: %j', (held) => {
+    expect(parse('held', { held }).held).toEqual({
+      ...{ kind: 'signature', reason: 'unreadable', message: expect.stringMatching(/someone has altered/) },
+    });
+  });
+
+  it('in a state that does not exist is refused', () => {
+    expect(() => parse('paid')).toThrow('The record of payout p in Redis cannot be read: there is no state "paid"');
+  });
+
+  it.each(['', '-1', 'NaN', '1e3', '9'.repeat(16)])('is refused with %j approvals and rejections', (decisions) => {
+    expect(parse('queued', { decisions: '12' }).decisions).toBe(12);
+    expect(() => parse('queued', { decisions })).toThrow(`decisions must be a whole number (got "${decisions}")`);
+  });
+
+  it('differs from what is given in nothing when both say nothing of a field', () => {
+    const record = pairsToRecord(fieldsOf({ priority: 3 }));
+    expect(differingFields(record, aPayout('p', { priority: 3 }))).toEqual([]);
+    expect(differingFields(record, aPayout('p'))).toEqual(['priority']);
+  });
+});
+
+describe('the reply of a script', () => {
+  it.each([
+    [[-1], { kind: 'lease_lost' }],
+    [[-2, 'L'], { kind: 'other_ledger', ledgerId: 'L' }],
+    [[-3, '7', 'token'], { kind: 'sends_differ', sendCount: 7, last: 'token' }],
+    [[-3, '0', ''], { kind: 'sends_differ', sendCount: 0, last: '' }],
+    [[-4, 'lunch'], { kind: 'paused', reason: 'lunch' }],
+    [[-5, 'p', 'q'], { kind: 'others_sending', payoutIds: ['p', 'q'] }],
+    [[-6, 'queued', '3'], { kind: 'wrong_state', state: 'queued', attempt: 3 }],
+    [[-6, '', ''], { kind: 'wrong_state', state: undefined, attempt: 0 }],
+    [[-7], { kind: 'not_found' }],
+    [[-8, 'p'], { kind: 'txhash_taken', payoutId: 'p' }],
+    [[-9, 'j-one', 'older'], { kind: 'objected', journalId: 'j-one', reason: 'older' }],
+    [[-13, 'h'], { kind: 'paid_late', txhash: 'h' }],
+    [[-11, 250], { kind: 'in_doubt', forMs: 250 }],
+  ])('%j is a rejection', (reply, rejection) => {
+    expect(parseRejection(reply)).toEqual(rejection);
+  });
+
+  it('is none with another value, and what a number means is not guessed', () => {
+    for (const reply of [[1], [0], ['x'], [[0, 'p']], [['p', 'q']], [[]], [null]]) {
+      expect([reply, parseRejection(reply)]).toEqual([reply, undefined]);
+    }
+    expect(() => parseRejection([-99])).toThrow('returned -99, which has no meaning');
   });
 });

@@ -1,145 +1,146 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
-import { checkDurability, checkServer, judge, type DiskReply } from '../../src/ledger/redis-durability.js';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { InvalidConfigError } from '../../src/base/errors.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import {
+  checkDurability,
+  checkServer,
+  type DiskReply,
+  findServer,
+  findWriteRefusal,
+  judge,
+  KnownReplicas,
+  parseReplication,
+  slotOf,
+} from '../../src/ledger/redis-durability.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis } from '../support/waitaof-redis.js';
 
-const SAFE = {
-  appendonly: 'yes',
-  appendfsync: 'always',
-  'no-appendfsync-on-rewrite': 'no',
-  'aof-load-truncated': 'no',
+type Told = Record<string, string>;
+const SAFE: Told = {
+  ...{ appendonly: 'yes', appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no', 'aof-load-truncated': 'no' },
   'maxmemory-policy': 'noeviction',
 };
-const HEALTHY = {
-  aof_enabled: '1',
-  aof_last_write_status: 'ok',
-  aof_rewrite_in_progress: '0',
-  aof_base_size: '88',
+const HEALTHY: Told = {
+  ...{ aof_enabled: '1', aof_last_write_status: 'ok', aof_rewrite_in_progress: '0', aof_base_size: '88' },
   maxmemory_policy: 'noeviction',
 };
-
-function problemsOf(
-  settings: Record<string, string> | undefined,
-  info: Record<string, string> | undefined = HEALTHY,
-  disk: DiskReply = 'silent',
-): readonly string[] {
-  return judge({ settings, info, disk }).problems;
-}
+const like = (...patterns: RegExp[]): unknown[] => patterns.map((pattern) => expect.stringMatching(pattern));
 
 describe('a server is judged by what it says', () => {
-  it('and is fit with the settings that the docs ask for', () => {
-    expect(judge({ settings: SAFE, info: HEALTHY, disk: 'syncs' })).toEqual({ problems: [], warnings: [] });
-  });
+  const LATE = /does not sync to its disk within 1000 ms/;
+  const EVERYSEC = { appendfsync: 'everysec' };
+  const SAVING = { 'no-appendfsync-on-rewrite': 'yes' };
+  const evicting = { maxmemory_policy: 'allkeys-lru' };
 
-  it.each([
-    ['appendonly no', { ...SAFE, appendonly: 'no' }, HEALTHY, /appendonly is off/],
-    ['an append-only file that INFO does not know of', SAFE, { ...HEALTHY, aof_enabled: '0' }, /appendonly is off/],
-    ['appendfsync everysec', { ...SAFE, appendfsync: 'everysec' }, HEALTHY, /appendfsync is everysec/],
+  it.each<[string, Told, Told, DiskReply, RegExp[]]>([
+    ['the settings of the docs', {}, {}, 'syncs', []],
+    ['a later rewrite', {}, { aof_rewrite_in_progress: '1' }, 'syncs', []],
+    ['appendonly no', { appendonly: 'no' }, {}, 'syncs', [/appendonly is off/]],
+    ['a file that INFO does not know of', {}, { aof_enabled: '0' }, 'syncs', [/appendonly is off/]],
+    ['appendfsync everysec', EVERYSEC, {}, 'silent', [/appendfsync is everysec/]],
+    ['appendfsync everysec and WAITAOF', EVERYSEC, {}, 'syncs', []],
+    ['appendfsync everysec and a late disk', EVERYSEC, {}, 'late', [LATE]],
+    ['no sync during a save', SAVING, {}, 'silent', [/no-appendfsync-on-rewrite is on/]],
+    ['no sync during a save and WAITAOF', SAVING, {}, 'syncs', []],
+    ['no sync during a save and a late disk', SAVING, {}, 'late', [LATE]],
+    ['a disk that failed', {}, { aof_last_write_status: 'err' }, 'syncs', [/last write .* failed/]],
     [
-      'no sync during a save',
-      { ...SAFE, 'no-appendfsync-on-rewrite': 'yes' },
-      HEALTHY,
-      /no-appendfsync-on-rewrite is on/,
+      'a file whose first rewrite is not complete',
+      {},
+      { aof_rewrite_in_progress: '1', aof_base_size: '0' },
+      'syncs',
+      [/still being written/],
     ],
-    ['a disk that failed', SAFE, { ...HEALTHY, aof_last_write_status: 'err' }, /last write .* failed/],
-    [
-      'an append-only file whose first rewrite is not complete',
-      SAFE,
-      { ...HEALTHY, aof_rewrite_in_progress: '1', aof_base_size: '0' },
-      /still being written/,
-    ],
-    ['eviction', { ...SAFE, 'maxmemory-policy': 'allkeys-lru' }, HEALTHY, /maxmemory-policy is allkeys-lru/],
-  ])('and may forget with %s', (_, settings, info, problem) => {
-    const disk =
-      settings.appendfsync === 'always' && settings['no-appendfsync-on-rewrite'] === 'no' ? 'syncs' : 'silent';
-    expect(problemsOf(settings, info, disk)).toEqual([expect.stringMatching(problem)]);
+    ['eviction', { 'maxmemory-policy': 'allkeys-lru' }, {}, 'syncs', [/maxmemory-policy is allkeys-lru/]],
+  ])('with %s', (_, settings, info, disk, problems) => {
+    const judged = judge({ settings: { ...SAFE, ...settings }, info: { ...HEALTHY, ...info }, disk });
+    expect(judged.problems).toEqual(like(...problems));
+    const isSlow = settings === SAVING && disk === 'syncs';
+    expect(judged.warnings).toEqual(isSlow ? like(/nothing can be sent during a save/) : []);
   });
 
-  it('and a later rewrite is no trouble', () => {
-    expect(problemsOf(SAFE, { ...HEALTHY, aof_rewrite_in_progress: '1' }, 'syncs')).toEqual([]);
-  });
-
-  it.each([{ appendfsync: 'everysec' }, { 'no-appendfsync-on-rewrite': 'yes' }])(
-    'and is fit with %j where it confirms by WAITAOF, but not while its disk is late',
-    (change) => {
-      expect(problemsOf({ ...SAFE, ...change }, HEALTHY, 'syncs')).toEqual([]);
-      expect(problemsOf({ ...SAFE, ...change }, HEALTHY, 'late')).toEqual([
-        expect.stringMatching(/does not sync to its disk within 1000 ms/),
-      ]);
-    },
-  );
-
-  it('and an operator is told what WAITAOF costs during a save', () => {
-    const settings = { ...SAFE, 'no-appendfsync-on-rewrite': 'yes' };
-    expect(judge({ settings, info: HEALTHY, disk: 'syncs' }).warnings).toEqual([
-      expect.stringMatching(/nothing can be sent during a save/),
-    ]);
-  });
-
-  it('by INFO where CONFIG is forbidden', () => {
-    expect(problemsOf(undefined, HEALTHY, 'syncs')).toEqual([]);
-    expect(problemsOf(undefined, { ...HEALTHY, maxmemory_policy: 'allkeys-lru' }, 'syncs')).toEqual([
-      expect.stringMatching(/maxmemory-policy is allkeys-lru/),
-    ]);
-    expect(problemsOf(undefined, { ...HEALTHY, aof_enabled: '0' })).toEqual([
-      expect.stringMatching(/appendonly is off/),
-    ]);
-    expect(problemsOf(undefined)).toEqual([expect.stringMatching(/forbids CONFIG and does not confirm writes/)]);
-    expect(problemsOf(undefined, undefined as never, 'syncs')).toEqual([]);
-  });
-
-  it('and not at all where INFO is forbidden too', () => {
-    expect(judge({ settings: undefined, info: undefined, disk: 'syncs' }).problems).toEqual([
-      expect.stringMatching(/forbids CONFIG and INFO/),
-    ]);
+  it.each<[string, Told | undefined, DiskReply, RegExp[]]>([
+    ['and a server that confirms writes', HEALTHY, 'syncs', []],
+    ['and eviction', { ...HEALTHY, ...evicting }, 'syncs', [/maxmemory-policy is allkeys-lru/]],
+    ['and no file', { ...HEALTHY, aof_enabled: '0' }, 'silent', [/appendonly is off/]],
+    ['and a server that confirms no writes', HEALTHY, 'silent', [/forbids CONFIG and does not confirm writes/]],
+    ['and INFO', undefined, 'syncs', [/forbids CONFIG and INFO/]],
+  ])('by INFO where CONFIG is forbidden %s', (_, info, disk, problems) => {
+    expect(judge({ settings: undefined, info, disk }).problems).toEqual(like(...problems));
   });
 });
 
 describe('a real server', () => {
   let server: LocalRedis;
   let redis: Redis;
-  let admin: Redis;
-  beforeEach(async () => {
+  beforeAll(async () => {
     server = await startLocalRedis();
-    [redis, admin] = [new Redis(server.url), new Redis(server.url)];
+    redis = new Redis(server.url);
   });
   afterEach(async () => {
-    redis.disconnect();
-    admin.disconnect();
+    await redis.call('ACL', 'SETUSER', 'default', '+config');
+    await redis.replicaof('NO', 'ONE');
+    for (const setting of ['maxmemory', 'min-replicas-to-write']) await redis.config('SET', setting, '0');
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+  });
+  afterAll(async () => {
+    await redis.quit();
     await server.stop();
   });
+  const problems = async () => (await checkDurability(redis)).problems;
 
-  it('is fit as it was started, and is not with no-appendfsync-on-rewrite or without its file', async () => {
+  it('is fit as it was started, and takes writes, of which the check makes none', async () => {
+    const sizeOf = async () => /aof_current_size:(\d+)/.exec(await redis.info('persistence'))?.[1];
+    const before = await sizeOf();
     expect(await checkServer(redis)).toEqual({
-      durability: 'reply',
-      problems: [],
-      warnings: [],
+      ...{ durability: 'reply', problems: [], warnings: [] },
       replication: { role: 'master', replicationId: expect.stringMatching(/^[0-9a-f]{40}$/), online: 0 },
     });
-    await admin.config('SET', 'no-appendfsync-on-rewrite', 'yes');
-    expect((await checkDurability(redis)).problems).toEqual([expect.stringMatching(/no-appendfsync-on-rewrite/)]);
-    await admin.config('SET', 'no-appendfsync-on-rewrite', 'no');
-    await admin.config('SET', 'appendonly', 'no');
-    expect((await checkDurability(redis)).problems).toEqual([expect.stringMatching(/appendonly is off/)]);
+    expect(await findWriteRefusal(redis)).toBeUndefined();
+    expect([await redis.dbsize(), await sizeOf()]).toEqual([0, before]);
   });
 
   it('that forbids CONFIG shows its eviction policy all the same', async () => {
-    await admin.call('ACL', 'SETUSER', 'default', '-config');
-    expect((await checkDurability(redis)).problems).toEqual([expect.stringMatching(/forbids CONFIG/)]);
-    await server.stop();
-    server = await startLocalRedis({ port: server.port, args: ['--maxmemory-policy', 'allkeys-lru'] });
-    await admin.call('ACL', 'SETUSER', 'default', '-config');
-    expect((await checkDurability(redis)).problems).toEqual([
-      expect.stringMatching(/forbids CONFIG/),
-      expect.stringMatching(/maxmemory-policy is allkeys-lru/),
-    ]);
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await redis.call('ACL', 'SETUSER', 'default', '-config');
+    expect(await problems()).toEqual(like(/forbids CONFIG/, /maxmemory-policy is allkeys-lru/));
   });
 
   it('that is a replica is never taken for the master', async () => {
-    await admin.replicaof('127.0.0.1', 1);
+    await redis.replicaof('127.0.0.1', 1);
     await expect(checkDurability(redis)).rejects.toThrow('This Redis is a replica, not the master');
+  });
+
+  it.each([
+    ['a replica', async () => redis.replicaof('127.0.0.1', await findFreePort()), 'it is a read-only replica', true],
+    ['full', async () => redis.config('SET', 'maxmemory', '1mb'), 'it is full (maxmemory)', true],
+    [
+      'without replicas',
+      async () => redis.config('SET', 'min-replicas-to-write', '1'),
+      'too few of its replicas',
+      false,
+    ],
+  ])(
+    'that is %s refuses writes, says why, also where scripts have no flags, as in Redis 6.2',
+    async (_, make, why, old) => {
+      const of62 = Object.create(redis) as Redis;
+      of62.eval = async () => Promise.reject(Object.assign(new Error('ERR compiling script'), { name: 'ReplyError' }));
+      expect(await findWriteRefusal(of62)).toBeUndefined();
+      await make();
+      const refusal = { reason: expect.stringContaining(why), action: expect.stringMatching(/^[A-Z].{20,}\.$/) };
+      expect(await findWriteRefusal(redis)).toEqual(refusal);
+      if (old) expect(await findWriteRefusal(of62)).toEqual(refusal);
+    },
+  );
+
+  it('is not fit with no-appendfsync-on-rewrite or without its file', async () => {
+    await redis.config('SET', 'no-appendfsync-on-rewrite', 'yes');
+    expect(await problems()).toEqual(like(/no-appendfsync-on-rewrite/));
+    await redis.config('SET', 'no-appendfsync-on-rewrite', 'no');
+    await redis.config('SET', 'appendonly', 'no');
+    expect(await problems()).toEqual(like(/appendonly is off/));
   });
 });
 
@@ -159,25 +160,112 @@ it('a server that confirms by WAITAOF is fit, and says how', async () => {
   }
 });
 
-describe('a master with replicas', () => {
-  it.each([
-    ['0', '10', [/min-replicas-to-write is 0/]],
-    ['1', '60', [/min-replicas-max-lag is 60/]],
-    ['1', '0', [/min-replicas-max-lag is 0/]],
-    ['1', '10', []],
-  ])('should stop soon after it lost them: min-replicas-to-write %s, max-lag %s', async (replicas, lag, expected) => {
-    const settings = ['--min-replicas-to-write', replicas, '--min-replicas-max-lag', lag];
-    const servers = await startMasterWithReplica(settings);
-    const server = servers.master;
-    const redis = new Redis(server.url);
-    try {
-      expect((await checkServer(redis)).warnings).toEqual(expected.map((words) => expect.stringMatching(words)));
+it('a master with replicas should stop soon after it lost them', async () => {
+  const servers = await startMasterWithReplica();
+  const redis = new Redis(servers.master.url);
+  try {
+    for (const [replicas, lag, expected] of [
+      ['0', '10', [/min-replicas-to-write is 0/]],
+      ['1', '60', [/min-replicas-max-lag is 60/]],
+      ['1', '0', [/min-replicas-max-lag is 0/]],
+      ['1', '10', []],
+    ] as const) {
+      await redis.config('SET', 'min-replicas-to-write', replicas);
+      await redis.config('SET', 'min-replicas-max-lag', lag);
+      expect((await checkServer(redis)).warnings).toEqual(like(...expected));
       await redis.call('ACL', 'SETUSER', 'default', '-config');
-      const { warnings } = await checkServer(redis);
-      expect(warnings).toHaveLength(replicas === '0' || lag === '0' ? 1 : 0);
-    } finally {
-      redis.disconnect();
-      await servers.close();
+      expect((await checkServer(redis)).warnings).toHaveLength(replicas === '0' || lag === '0' ? 1 : 0);
+      await redis.call('ACL', 'SETUSER', 'default', '+config');
     }
+  } finally {
+    redis.disconnect();
+    await servers.close();
+  }
+});
+
+describe('what a server says of its replicas', () => {
+  const replica = (host: number, state: string, port = 6379) =>
+    `ip=10.0.0.${host},port=${port},state=${state},offset=14,lag=0`;
+
+  it.each([
+    ['is read from INFO', [replica(2, 'online'), replica(3, 'wait_bgsave'), replica(4, 'online')], 2],
+    [
+      'counts once who is still listed with an earlier connection',
+      [replica(2, 'online').replace('lag=0', 'lag=55'), replica(2, 'online'), replica(2, 'online', 6380)],
+      2,
+    ],
+  ])('%s', (_, slaves, online) => {
+    const listed = Object.fromEntries(slaves.map((line, index) => [`slave${index}`, line]));
+    const info = { role: 'master', connected_slaves: '3', master_replid: 'abc', ...listed };
+    expect(parseReplication(info)).toEqual({ role: 'master', replicationId: 'abc', online });
   });
+
+  it('may be nothing', () => {
+    expect(parseReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
+  });
+});
+
+describe('how many replicas are needed', () => {
+  const single = new Redis({ lazyConnect: true });
+  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+  const watched = new Redis({ lazyConnect: true, sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'm' });
+  const seen = (online: number, replicationId = 'first') => ({ role: 'master', replicationId, online });
+
+  it('is none where none was ever seen, and one at least with Sentinel', () => {
+    expect(new KnownReplicas(single).required(seen(0))).toBe(0);
+    expect(new KnownReplicas(watched).required(seen(0))).toBe(1);
+  });
+
+  it.each([
+    // What is behind one address now may be a master that was cut off and restarted.
+    ['one server', single, 2],
+    ['a cluster', cluster, 1],
+    ['Sentinel', watched, 1],
+  ])('is the highest number that was seen, and is counted again after a failover: %s', (_, redis, afterFailover) => {
+    const known = new KnownReplicas(redis);
+    for (const online of [1, 2, 0]) known.note(seen(online));
+    expect(known.required(seen(0))).toBe(2);
+    known.note(seen(1, 'second'));
+    expect(known.required(seen(1, 'second'))).toBe(afterFailover);
+    expect(known.required(seen(2))).toBe(2);
+  });
+
+  it.each([
+    [watched, 1],
+    [watched, 3],
+    [single, 0],
+  ])('is what the operator says, whatever was seen', (redis, fixed) => {
+    const known = new KnownReplicas(redis, fixed);
+    known.note(seen(2));
+    expect(known.required(seen(2))).toBe(fixed);
+  });
+
+  it.each([
+    [watched, 0, 'at least 1, because Sentinel fails over to a replica (got 0)'],
+    [single, 1.5, 'at least 0 (got 1.5)'],
+  ])('cannot be none with Sentinel, nor a part of one', (redis, fixed, words) => {
+    const make = (): unknown => new KnownReplicas(redis, fixed);
+    expect(make).toThrow(InvalidConfigError);
+    expect(make).toThrow(`REDIS_REPLICAS: must be a whole number of ${words}`);
+  });
+});
+
+it.each([
+  // As CLUSTER KEYSLOT says.
+  ['123456789', 12_739],
+  ['{payouts:42}:ledger', 2_785],
+  ['{payouts:42}', 2_785],
+  ['a{}b{c}', 7_353],
+  ['a{{b}}c', 6_215],
+  ['a}b{c', 13_587],
+  ['', 0],
+  ['{ü}:é', 9_552],
+])('the slot of the key %j is the one that Redis Cluster gives it', (key, slot) => {
+  expect(slotOf(key)).toBe(slot);
+});
+
+it('a cluster that is not reached has no server for any key', async () => {
+  const redis = connectRedis('redis-cluster://127.0.0.1:1', 'commands');
+  expect(findServer(redis, '{payouts:42}:ledger')).toBeUndefined();
+  await closeRedis(redis);
 });

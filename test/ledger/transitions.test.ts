@@ -1,108 +1,132 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FINAL_STATES, PAYOUT_STATES, type PayoutState, reachableFrom, TRANSITIONS } from '../../src/ledger/states.js';
-import { aPayout } from './support/a-payout.js';
-import { openTestAccount, type TestAccount } from './support/test-account.js';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { renderStatesDoc } from '../../scripts/states-doc.js';
+import { LedgerKeys } from '../../src/ledger/keys.js';
+import {
+  FINAL_STATES,
+  OPERATOR_STATES,
+  PAYOUT_STATES,
+  type PayoutState,
+  reachableFrom,
+  SETTLED_STATES,
+  STATES_WITH_JOB,
+  statesInQueueOf,
+  TRANSITIONS,
+  UNSENT_STATES,
+  URGENT_STATES,
+  waitsFor,
+  WATCHED_STATES,
+} from '../../src/ledger/states.js';
+import { account, change, enter, stateOf, useAccount } from './support/use-account.js';
 
-let account: TestAccount;
-beforeEach(() => {
-  account = openTestAccount();
-});
-afterEach(async () => account.close());
-
-/** How a payout comes into each state. */
-const WAYS: Record<PayoutState, readonly PayoutState[]> = {
-  queued: [],
-  held: ['held'],
-  sending: ['sending'],
-  in_progress: ['sending', 'in_progress'],
-  completed: ['sending', 'in_progress', 'completed'],
-  failed: ['sending', 'in_progress', 'failed'],
-  rejected: ['sending', 'rejected'],
-  unknown: ['sending', 'unknown'],
-  cancelled: ['cancelled'],
-};
-
-async function bring(state: PayoutState): Promise<void> {
-  await account.ledger.enqueue([aPayout('p')]);
-  let from: PayoutState = 'queued';
-  for (const to of WAYS[state]) {
-    await account.ledger.change({ payoutId: 'p', from, to });
-    from = to;
-  }
-}
-
-const isTransition = (from: PayoutState, to: PayoutState): boolean =>
-  TRANSITIONS.some((transition) => transition.from === from && transition.to === to);
-
+const WAYS = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
 const PAIRS = PAYOUT_STATES.flatMap((from) => PAYOUT_STATES.map((to) => [from, to] as const));
+const isTransition = ([from, to]: readonly [PayoutState, PayoutState]): boolean => WAYS.includes(`${from} ${to}`);
 
 describe('the scripts', () => {
-  it.each(PAIRS.filter(([from, to]) => isTransition(from, to)))('make the transition %s → %s', async (from, to) => {
-    await bring(from);
-    await account.ledger.change({ payoutId: 'p', from, to });
-    expect((await account.ledger.get('p'))?.state).toBe(to);
-    const indexes = await Promise.all(
-      PAYOUT_STATES.map(async (state) => account.redis.zrange(account.connection.keys.state(state), '0', '-1')),
-    );
-    expect(Object.fromEntries(PAYOUT_STATES.map((state, index) => [state, indexes[index]]))).toEqual({
-      ...Object.fromEntries(PAYOUT_STATES.map((state) => [state, []])),
-      [to]: ['p'],
-    });
+  useAccount();
+
+  it.each(PAIRS.filter(isTransition))('make the transition %s → %s', async (from, to) => {
+    await enter(from, 'p');
+    await change('p', from, to);
+    expect(await stateOf('p')).toBe(to);
+    for (const state of PAYOUT_STATES) {
+      const index = await account.redis.zrange(account.connection.keys.state(state), '0', '-1');
+      expect([state, index]).toEqual([state, state === to ? ['p'] : []]);
+    }
   });
 
-  it.each(PAIRS.filter(([from, to]) => !isTransition(from, to)))(
-    'refuse %s → %s, which the table does not know, before anything is written',
-    async (from, to) => {
-      await bring(from);
+  it.each(PAYOUT_STATES)(
+    'refuse from %s whatever the table does not know, before anything is written',
+    async (from) => {
+      await enter(from, 'p');
       const before = await account.dump();
-      const change = account.ledger.change({ payoutId: 'p', from, to, txhash: 'h', fee: '1', message: 'm' });
-      await expect(change).rejects.toThrow(`no transition from ${from} to ${to}`);
+      for (const [, to] of PAIRS.filter((pair) => pair[0] === from && !isTransition(pair))) {
+        await expect(change('p', from, to, { txhash: 'h', fee: '1', message: 'm' })).rejects.toThrow(
+          `no transition from ${from} to ${to}`,
+        );
+      }
       expect(await account.dump()).toEqual(before);
     },
   );
+
+  it('refuse a change that is about one attempt once another one was begun', async () => {
+    await enter('unknown', 'p');
+    await account.redis.hset(account.connection.keys.payout('p'), 'attempt', 2);
+    const before = await account.dump();
+    await expect(change('p', 'unknown', 'queued', { attempt: 1 })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/was sent again meanwhile \(attempt 2\)/),
+    });
+    expect(await account.dump()).toEqual(before);
+    await change('p', 'unknown', 'queued', { attempt: 2 });
+    expect(await stateOf('p')).toBe('queued');
+  });
 });
 
 describe('the table', () => {
   it('names no transition twice and none from a state to itself', () => {
-    expect(new Set(TRANSITIONS.map(({ from, to }) => `${from} ${to}`)).size).toBe(TRANSITIONS.length);
+    expect(new Set(WAYS).size).toBe(TRANSITIONS.length);
     expect(TRANSITIONS.filter(({ from, to }) => from === to)).toEqual([]);
   });
 
-  it('has three final states, and leads from every other to one of them', () => {
+  it('leads from every state to a final one, and waits for someone where one leads on', () => {
     expect(FINAL_STATES).toEqual(['completed', 'failed', 'cancelled']);
     for (const state of PAYOUT_STATES) {
       const reached = new Set<PayoutState>([state]);
       for (const from of reached) for (const to of reachableFrom(from)) reached.add(to);
       expect(FINAL_STATES.some((final) => reached.has(final))).toBe(true);
+      const isFinal = FINAL_STATES.includes(state);
+      expect([state, reachableFrom(state).length === 0, waitsFor(state) === null]).toEqual([state, isFinal, isFinal]);
     }
   });
 
   it('never leads back to queued from a state in which money may have moved, except by an operator or a proof', () => {
     const back = TRANSITIONS.filter(({ to }) => to === 'queued').map(({ from, when }) => [from, when]);
     expect(back).toEqual([
-      [
-        'held',
-        'the policy lets it pass, an operator releases it after the cause is gone, or it is enqueued again with a new signature',
-      ],
+      ['held', expect.stringMatching(/^the policy lets it pass, an operator releases it .*, or it is enqueued again/)],
       ['sending', 'it is proved that nothing was sent'],
       ['rejected', 'an operator retries it'],
       ['unknown', 'an operator states that it was not sent'],
     ]);
   });
+
+  it('has a way to cancel what was not sent, and one to unknown where the ledger forgot a send', () => {
+    for (const state of UNSENT_STATES) {
+      expect(WAYS).toEqual(expect.arrayContaining([`${state} cancelled`, `${state} unknown`]));
+    }
+  });
+
+  it('has the lists that the ledger, the queues and the dashboard go by', () => {
+    expect(STATES_WITH_JOB).toEqual(['queued', 'in_progress']);
+    expect(STATES_WITH_JOB.map(statesInQueueOf)).toEqual([['queued', 'sending'], ['in_progress']]);
+    expect(WATCHED_STATES).toEqual(['queued', 'held', 'sending', 'in_progress', 'unknown']);
+    expect(UNSENT_STATES).toEqual(['queued', 'held', 'rejected']);
+    expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'held', 'rejected', 'unknown']);
+    expect(URGENT_STATES).toEqual(['unknown', 'rejected', 'failed', 'held']);
+  });
+
+  it('is in docs/states.md as `npm run docs` makes it, with every transition, and in an alert for each decision', () => {
+    const text = renderStatesDoc();
+    expect(readFileSync('docs/states.md', 'utf8')).toBe(text);
+    for (const state of PAYOUT_STATES) expect(text).toMatch(new RegExp(`^\\| \`${state}\` +\\| \\w`, 'm'));
+    for (const { from, to, isExceptional } of TRANSITIONS) {
+      expect(text).toMatch(new RegExp(`^\\| [^|]*\`${from}\`[^|]*\\| \`${to}\` +\\| `, 'm'));
+      expect(text.includes(`    ${from} --> ${to}\n`)).toBe(!isExceptional);
+    }
+    const alerts = readFileSync('docs/alerts.yml', 'utf8');
+    for (const state of OPERATOR_STATES) {
+      expect(alerts).toContain(`payouts list --account {{ $labels.platform_id }} --state ${state}`);
+    }
+  });
 });
 
-describe('a change that is about one attempt', () => {
-  it('is refused once another one was begun, and nothing is changed', async () => {
-    await bring('unknown');
-    await account.redis.hset(account.connection.keys.payout('p'), 'attempt', 2);
-    const before = await account.dump();
-    const change = { payoutId: 'p', from: 'unknown', to: 'queued' } as const;
-    await expect(account.ledger.change({ ...change, attempt: 1 })).rejects.toMatchObject({
-      code: 'CONFLICT',
-      message: expect.stringMatching(/was sent again meanwhile \(attempt 2\)/),
-    });
-    expect(await account.dump()).toEqual(before);
-    await account.ledger.change({ ...change, attempt: 2 });
-    expect((await account.ledger.get('p'))?.state).toBe('queued');
-  });
+it('every key of an account has the hash tag that keeps it in one slot', () => {
+  const keys = new LedgerKeys(42);
+  const some = [keys.ledger, keys.sender, keys.outbox, keys.events, keys.payout('p'), keys.state('queued')];
+  const rest = ['ledger', 'sender', 'outbox', 'events', 'payout:p', 'state:queued', 'batch:b'];
+  expect([keys.prefix, ...some, keys.batch('b')]).toEqual([
+    '{payouts:42}',
+    ...rest.map((name) => `{payouts:42}:${name}`),
+  ]);
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { afterEach } from '@jest/globals';
 import { makeSelfSignedCertificate, type Certificate } from './self-signed-certificate.js';
 
 /** One connection as the server sees it. */
@@ -92,6 +93,21 @@ export async function startRawGateway(
     },
   };
 }
+
+const started: RawGateway[] = [];
+/** One that ends with the test that started it. */
+export async function startForTest(
+  scheme: Scheme,
+  behaviour: RawGatewayBehaviour = {},
+  certificate?: Certificate,
+): Promise<RawGateway> {
+  const server = await startRawGateway(scheme, behaviour, certificate);
+  started.push(server);
+  return server;
+}
+afterEach(async () => {
+  await Promise.all(started.splice(0).map(async (server) => server.stop()));
+});
 
 function wholeRequestLength(text: string): number | undefined {
   const headEnd = text.indexOf('\r\n\r\n');

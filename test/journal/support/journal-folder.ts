@@ -1,12 +1,24 @@
-import { expect } from '@jest/globals';
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { afterEach, beforeEach, expect } from '@jest/globals';
+import { appendFile, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSendJournal, type FileSendJournalOptions } from '../../../src/journal/file-send-journal.js';
 import { listFiles } from '../../../src/journal/journal-files.js';
-import type { SendLine, JournalLine } from '../../../src/journal/journal-line.js';
+import type { JournalItem, JournalLine, SendLine } from '../../../src/journal/journal-line.js';
+import type { StoredJournal } from '../../../src/journal/journal-reader.js';
 import { hashLine, toChainedLines } from '../../../src/journal/line-chain.js';
 import { isTorn } from '../../../src/journal/parse-line.js';
+
+/** The folder of the running test, in a file that called `useFolder`. */
+export let folder: JournalFolder;
+
+/** Gives each test of a file a folder of its own. */
+export function useFolder(): void {
+  beforeEach(async () => {
+    folder = await makeJournalFolder();
+  });
+  afterEach(async () => folder.close());
+}
 
 /** A folder for the journal of account 1, and the processes that have it open. */
 export interface JournalFolder {
@@ -16,11 +28,13 @@ export interface JournalFolder {
   open(options?: Partial<FileSendJournalOptions>): Promise<FileSendJournal>;
   /** Writes a file past any process. The lines are chained where they begin with a header of that format. */
   write(lines: readonly unknown[], number?: number): Promise<void>;
+  /** Writes a file of 16 short sends, `a-1` … `a-16`, at which a journal begins a new one with its next send. */
+  writeFull(name: string, number?: number): Promise<void>;
   add(text: string): Promise<void>;
   /** Adds lines past any process, chained to the last one there. */
   addLines(lines: readonly unknown[]): Promise<void>;
   text(number?: number): Promise<string>;
-  /** The lines of a file, without their hashes. */
+  /** The lines of a file that crashes did not tear, without their hashes. */
   lines(number?: number): Promise<unknown[]>;
   /** The lines of a file as they stand there. */
   texts(number?: number): Promise<string[]>;
@@ -33,6 +47,10 @@ export async function makeJournalFolder(): Promise<JournalFolder> {
   const path = (number?: number): string => join(dir, `1.journal${number === undefined ? '' : `.${number}`}`);
   const text = async (number?: number): Promise<string> => readFile(path(number), 'utf8');
   const texts = async (number?: number): Promise<string[]> => (await text(number)).trimEnd().split('\n');
+  const write: JournalFolder['write'] = async (lines, number) => {
+    const former = (await listFiles(path())).filter((file) => file.path !== path()).at(-1);
+    await writeFile(path(number), toFileText(lines, former && (await readFile(former.path, 'utf8'))));
+  };
   return {
     dir,
     path,
@@ -41,18 +59,23 @@ export async function makeJournalFolder(): Promise<JournalFolder> {
       opened.push(journal);
       return journal;
     },
-    async write(lines, number) {
-      const former = (await listFiles(path())).filter((file) => file.path !== path()).at(-1);
-      await writeFile(path(number), toFileText(lines, former && (await readFile(former.path, 'utf8'))));
+    write,
+    async writeFull(name, number) {
+      const sends = Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, index + 1));
+      await write([HEADER, LEDGER, ...sends], number);
+      // Lines that crashes tore cost the least to read.
+      await appendFile(path(number), `${'x'.repeat(MIB)} torn\n`.repeat(FULL_MIB));
     },
     add: async (added) => appendFile(path(), added),
     addLines: async (lines) => appendFile(path(), toChainedLines(lines as JournalLine[], lastHash(await text()))),
     text,
     texts,
     lines: async (number) =>
-      (await texts(number)).map((line) =>
-        Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => name !== 'prev')),
-      ),
+      (await texts(number))
+        .filter((line) => !isTorn(line))
+        .map((line) =>
+          Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => name !== 'prev')),
+        ),
     async close() {
       for (const journal of opened) await journal.close();
       await rm(dir, { recursive: true, force: true });
@@ -87,17 +110,8 @@ export const LEDGER = { ledgerId: 'ledger', epoch: 2, sends: 0, token: '' };
 export function aSend(payoutId: string, sends: number, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
-  return {
-    payoutId,
-    attempt: 1,
-    token: `t-${sends}`,
-    epoch: 3,
-    sends,
-    after,
-    at: 1_900_000_000_000,
-    request,
-    ...given,
-  };
+  const times = { epoch: 3, sends, after, at: 1_900_000_000_000 };
+  return { payoutId, attempt: 1, token: `t-${sends}`, ...times, request, ...given };
 }
 
 /** The header that a process writes for this journal. */
@@ -120,12 +134,27 @@ export function outcomeOf({ payoutId, attempt, token }: SendLine, kind: 'accepte
 const MIB = 1024 * 1024;
 const FULL_MIB = 16;
 
-/** A file at which a journal of 16 MiB begins a new one with its next send: `a-1` … `a-16`, of 1 MiB each. */
-export function fullFile(name: string, first = 1): JournalLine[] {
-  return [HEADER, LEDGER, ...longSends(name, first)];
-}
-
 /** As many sends as fill a file, each a long one. */
 export function longSends(name: string, first: number): SendLine[] {
   return Array.from({ length: FULL_MIB }, (_, index) => aLongSend(`${name}-${index + 1}`, first + index, MIB));
+}
+
+/** The files of the folder, by name. */
+export const files = async (): Promise<string[]> => (await readdir(folder.dir)).sort();
+
+/** Makes a former file as old as that. */
+export async function age(number: number, days: number): Promise<void> {
+  const at = new Date(Date.now() - days * 24 * 60 * 60_000);
+  await utimes(folder.path(number), at, at);
+}
+
+export async function itemsOf(journal: Pick<StoredJournal, 'items'> | undefined): Promise<JournalItem[]> {
+  const items: JournalItem[] = [];
+  for await (const item of journal?.items() ?? []) items.push(item);
+  return items;
+}
+
+/** The payouts of all sends that a journal has. */
+export async function sendsIn(journal: Pick<StoredJournal, 'items'> | undefined): Promise<string[]> {
+  return (await itemsOf(journal)).flatMap((item) => ('payoutId' in item ? [item.payoutId] : []));
 }

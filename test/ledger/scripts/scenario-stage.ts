@@ -25,6 +25,27 @@ export interface Call {
   readonly again?: (stage: Stage) => Promise<unknown>;
 }
 
+/** A scenario of one script. @param run - is given what `prepare` returned */
+export function scene<Prepared>(
+  script: ScriptName,
+  name: string,
+  prepare: (stage: Stage) => Promise<Prepared>,
+  run: (stage: Stage, prepared: Prepared) => Promise<unknown>,
+  again?: (stage: Stage, prepared: Prepared) => Promise<unknown>,
+): ScriptScenario {
+  return {
+    name,
+    script,
+    async prepare(stage) {
+      const prepared = await prepare(stage);
+      return {
+        run: async (later) => run(later, prepared),
+        ...(again === undefined ? {} : { again: async (later: Stage) => again(later, prepared) }),
+      };
+    },
+  };
+}
+
 export const ANN = { by: 'ann', reason: 'looked it up' };
 export const DOUBT = { ...ANN, doubtMs: 0 };
 export const LEASE = { owner: 'one', epoch: 1 };
@@ -33,17 +54,22 @@ export const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
 export const UNKNOWN = { kind: 'unknown', reason: 'timeout' } as const;
 export const TRIPS: BreakerRule = { maxRejectionsInARow: 1, maxUnknownsInARow: 1 };
 export const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-export const GROUP = { group: 'books', consumer: 'one' };
 
-export async function enqueue({ account }: Stage, ...payoutIds: string[]): Promise<void> {
-  for (const payoutId of payoutIds) await account.ledger.enqueue([aPayout(payoutId)]);
+export const nothing = async (): Promise<void> => Promise.resolve();
+
+/** Accepts payouts, some time before what comes next. */
+export function queued(...payoutIds: string[]) {
+  return async ({ account }: Stage): Promise<void> => {
+    for (const payoutId of payoutIds) await account.ledger.enqueue([aPayout(payoutId)]);
+    account.clock.advance(1);
+  };
 }
 
 /** Everything is ready for a send; what it would begin with. */
 export async function readyToBegin(stage: Stage, payoutId = 'p'): Promise<BeginSend> {
   const { sender } = stage;
   if ((await sender.readSender()).lease === undefined) await takeLease(sender, 'one');
-  await enqueue(stage, payoutId);
+  await queued(payoutId)(stage);
   return nextBegin(sender, LEASE, payoutId);
 }
 
@@ -54,15 +80,22 @@ export async function begun(stage: Stage, payoutId = 'p'): Promise<SendAttempt> 
   return asked;
 }
 
-export async function finished(
-  stage: Stage,
-  result: typeof ACCEPTED | typeof REJECTED | typeof UNKNOWN,
-  payoutId = 'p',
-): Promise<SendAttempt> {
-  const attempt = await begun(stage, payoutId);
-  await stage.sender.finishSend(attempt, result, NO_BREAKER, 0);
-  stage.account.clock.advance(1);
-  return attempt;
+type Result = { kind: 'accepted'; txhash: string } | typeof REJECTED | typeof UNKNOWN;
+
+/** Sends payouts, with this result. @returns the first attempt */
+export function finished(result: Result, ...payoutIds: string[]) {
+  return async (stage: Stage): Promise<SendAttempt> => {
+    const attempts: SendAttempt[] = [];
+    for (const payoutId of payoutIds.length === 0 ? ['p'] : payoutIds) {
+      const attempt = await begun(stage, payoutId);
+      await stage.sender.finishSend(attempt, result, NO_BREAKER, 0);
+      stage.account.clock.advance(1);
+      attempts.push(attempt);
+    }
+    const [first] = attempts;
+    if (first === undefined) throw new Error('no payout was sent');
+    return first;
+  };
 }
 
 export const change =

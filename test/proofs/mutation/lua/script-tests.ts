@@ -3,7 +3,7 @@ import { PRELUDE_PARTS } from '../../../../src/ledger/ledger-connection.js';
 const CONTRACT = 'ledger/redis-sender-ledger.test.ts';
 const PAYOUTS = 'ledger/payout-ledger.test.ts';
 const ADOPTION = 'ledger/adopt-ledger.test.ts';
-const EVENTS = 'ledger/event-stream.test.ts';
+const EVENTS = 'ledger/events.test.ts';
 const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
 const ARCHIVED = 'worker/retention-archive.test.ts';
@@ -26,17 +26,11 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'declare-new': ['operator/new-account.test.ts'],
-  'renew-lease': [CONTRACT, 'ledger/outbox-at-heartbeat.test.ts'],
+  'renew-lease': [CONTRACT, PAYOUTS],
   'begin-send': [CONTRACT],
   'bind-ledger': [CONTRACT, 'worker/other-gateway.test.ts'],
   'count-payouts': STATISTICS,
-  'change-payouts': [
-    'ledger/change-payouts.test.ts',
-    PAYOUTS,
-    'ledger/transitions.test.ts',
-    'ledger/activity.test.ts',
-    CONTRACT,
-  ],
+  'change-payouts': ['ledger/change-payouts.test.ts', PAYOUTS, 'ledger/transitions.test.ts', EVENTS, CONTRACT],
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
@@ -45,7 +39,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'object-to-ledger': [CONTRACT, 'ledger/account-stats.test.ts'],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
   ...PRELUDE_TESTS,
-  'publish-event': ['ledger/publish-event.test.ts', 'worker/reconciliation/reconciler.test.ts'],
+  'publish-event': [EVENTS, 'worker/reconciliation/reconciler.test.ts'],
   'read-group-events': [GROUPS],
   'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],

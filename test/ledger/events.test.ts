@@ -1,0 +1,258 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/adopt-ledger.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
+import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../src/ledger/reads/workers.js';
+import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
+import { HOLD, OBJECTION, takeLease } from './contract/ledger-rig.js';
+import { aPayout } from './support/a-payout.js';
+import {
+  account,
+  ACCEPTED,
+  beginOne,
+  change,
+  enqueue,
+  finish,
+  names,
+  REJECTED,
+  sendAs,
+  UNKNOWN,
+  useAccount,
+} from './support/use-account.js';
+
+/** What the ledger writes of its changes: the stream of events, and the acts of operators. */
+
+useAccount();
+
+const ANN = { by: 'ann', reason: 'a wrong file' };
+const AT = '2030-01-01T00:00:00.000Z';
+const TRIPS = { maxRejectionsInARow: 1, maxUnknownsInARow: 9 };
+const TRIPPED = '1 rejections in a row, the last: no funds';
+const FORGOTTEN = { payoutId: 't', attempt: 1, token: 't', request: { paymentId: 7, amount: '1', addressTo: 'w' } };
+
+const adopt = async (givenUp: string[] = []) =>
+  adoptLedger(account.connection, { epoch: 1, sendCount: 1 }, 'adopted', { read: [], givenUp }, ANN);
+
+describe('the event stream', () => {
+  /** Each event in a line: what, of which payout, from where to where, by whom, why. */
+  async function readLines(): Promise<string[]> {
+    const entries = await account.redis.xrange(account.connection.keys.events, '-', '+');
+    return entries.map(([, fields]) => {
+      const of = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
+      expect(fields.filter((_, index) => index % 2 === 0)).toEqual(
+        expect.arrayContaining(['type', 'payoutId', 'from', 'to', 'at', 'by', 'reason']),
+      );
+      const [at, from] = [Number(of('at')) - Date.parse(AT), `${of('from')}>${of('to')}`];
+      return `${of('type')} ${of('payoutId')} ${from} ${of('by')}: ${of('reason')}${at === 0 ? '' : ` +${at}`}`;
+    });
+  }
+
+  it('reports every change of a payout in order, in the same step', async () => {
+    await enqueue('p');
+    await account.sender.revertSend(await beginOne('p'), 'no connection');
+    await finish(await beginOne('p'), REJECTED, TRIPS);
+    await change('p', 'rejected', 'queued', { by: 'ann', reason: 'again' });
+    await account.ledger.resume('ann', 'topped up');
+    expect(await readLines()).toEqual([
+      'state p >queued : ',
+      'state p queued>sending : ',
+      'state p sending>queued : no connection',
+      'state p queued>sending : ',
+      'state p sending>rejected : no funds',
+      `paused  > worker: ${TRIPPED}`,
+      'state p rejected>queued ann: again',
+      'resumed  > ann: topped up',
+    ]);
+  });
+
+  it('reports a recovery and an adoption', async () => {
+    await enqueue('p');
+    const left = await beginOne('p');
+    await account.sender.markSendsUnknown(await takeLease(account.sender, 'two'), [left], 'the sender ended', 0);
+    await adoptSends(account.connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
+    await adopt();
+    expect((await readLines()).slice(2)).toEqual([
+      'state p sending>unknown : the sender ended',
+      'state t >unknown ann: a wrong file',
+      'ledger_adopted  > ann: a wrong file',
+    ]);
+  });
+
+  it('reports an objection once, with its journal, and again when its reason is another', async () => {
+    const { sender } = account;
+    await sender.object(OBJECTION);
+    await sender.object({ ...OBJECTION, at: OBJECTION.at + 5 });
+    await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
+    expect(await readLines()).toEqual([
+      'objection  > j-two: it forgot a send',
+      'objection  > j-two: it forgot more +9',
+    ]);
+  });
+
+  it('reports a payment that was proved too late, once', async () => {
+    await enqueue('p');
+    const attempt = await beginOne('p');
+    await finish(attempt, UNKNOWN);
+    await change('p', 'unknown', 'cancelled', ANN);
+    for (let times = 0; times < 2; times += 1) await finish(attempt, ACCEPTED);
+    expect((await readLines()).slice(4)).toEqual(['late_payment p >cancelled : paid as h']);
+  });
+
+  it('says nothing when nothing was changed', async () => {
+    await enqueue('p');
+    await account.ledger.enqueue([aPayout('p'), aPayout('p', { amount: '1' })]);
+    await change('p', 'unknown', 'queued').catch(() => undefined);
+    await account.ledger.resume('ann', 'r');
+    expect(await readLines()).toEqual(['state p >queued : ']);
+  });
+});
+
+describe('an event that a worker publishes', () => {
+  const HEAD = { journalId: 'abcdef012345', hash: 'ab'.repeat(32), sends: 7 };
+  const POLICY = 'cd'.repeat(32);
+  const read = async (): Promise<PayoutEvent[]> => readEvents(account.connection, { sinceMs: 0 }, 100);
+  const publishHead = async (hash = HEAD.hash) => publishJournalHead(account.connection, { ...HEAD, hash });
+
+  it('tells where a journal ends, and which policy was loaded, and is no act', async () => {
+    await publishHead();
+    await publishPolicyLoaded(account.connection, POLICY, 'policy.yaml, by host:1');
+    const any: unknown = expect.any(String);
+    const head = 'journal abcdef012345, send number 7';
+    expect(await read()).toEqual([
+      { eventId: any, at: any, type: 'journal_head', hash: HEAD.hash, reason: head },
+      { eventId: any, at: any, type: 'policy_loaded', hash: POLICY, reason: 'policy.yaml, by host:1' },
+    ]);
+    expect(parseHeadReason(head)).toBe('abcdef012345');
+    expect(parseHeadReason('journal abcdef012345')).toBeUndefined();
+    expect((await readActivity(account.connection, 10)).activities).toEqual([]);
+  });
+
+  it('is told once when it is told again, and each head is', async () => {
+    for (const hash of [HEAD.hash, HEAD.hash, POLICY]) await publishHead(hash);
+    expect((await read()).map(({ hash }) => hash)).toEqual([HEAD.hash, POLICY]);
+  });
+
+  it('comes after the one that an interrupted script left out', async () => {
+    const { redis, keys } = account.connection;
+    await redis.hset(keys.ledger, 'untold', ['paused', '1000', 'ann', 'maintenance'].join('\t'));
+    await publishHead();
+    expect((await read()).map(({ type }) => type)).toEqual(['paused', 'journal_head']);
+    expect(await redis.hget(keys.ledger, 'untold')).toBeNull();
+  });
+});
+
+describe('the activity of an account', () => {
+  async function readAll(limit = 100): Promise<string[]> {
+    const found: string[] = [];
+    let before: string | undefined;
+    do {
+      const page = await readActivity(account.connection, limit, before);
+      expect(page.activities.length).toBeLessThanOrEqual(limit);
+      for (const { what, by, payoutId = '-', reason } of page.activities)
+        found.push(`${what} ${payoutId} ${by}: ${reason}`);
+      before = page.next;
+    } while (before !== undefined);
+    return found;
+  }
+  const forgetActivity = async () => account.redis.del(account.connection.keys.activity);
+
+  /** Everything that the sender and an operator do to some payouts. */
+  async function actOnAll(): Promise<void> {
+    const { ledger, sender, connection } = account;
+    await enqueue('p', 'q', 'r', 's');
+    await change('s', 'queued', 'cancelled', ANN);
+    await finish(await beginOne('p'), REJECTED, TRIPS);
+    await ledger.resume('ann', 'topped up');
+    await change('p', 'rejected', 'queued', ANN);
+    await sendAs(UNKNOWN, 'q', 'r');
+    await change('q', 'unknown', 'in_progress', { txhash: 'hash-1', ...ANN });
+    await change('q', 'in_progress', 'completed');
+    await change('r', 'unknown', 'queued', ANN);
+    await sender.object(OBJECTION);
+    await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
+    await holdSendablePayouts(connection, { ...ANN, doubtMs: 0 });
+    await adopt([OBJECTION.journalId]);
+    await change('r', 'unknown', 'cancelled', ANN);
+  }
+
+  const everything = (...madeUnknown: string[]): string[] => [
+    'written_off r ann: a wrong file',
+    'adopted - ann: a wrong file',
+    ...madeUnknown.map((payoutId) => `made_unknown ${payoutId} ann: a wrong file`),
+    'recovered t ann: a wrong file',
+    'objected - j-two: it forgot a send',
+    'resolved_not_sent r ann: a wrong file',
+    'resolved_sent q ann: a wrong file',
+    'retried p ann: a wrong file',
+    'resumed - ann: topped up',
+    `paused - worker: ${TRIPPED}`,
+    'cancelled s ann: a wrong file',
+  ];
+  const EVERYTHING = everything('-');
+  /** An act for many payouts is one for each in the events. */
+  const EVERY_EVENT = everything('r', 'p');
+
+  it('is empty where nobody did anything, and what the sender and the gateway do is not listed', async () => {
+    await enqueue('p', 'q', 'r');
+    await beginOne('p');
+    for (const payoutId of ['q', 'r']) await account.sender.holdPayout(payoutId, 0, { ...HOLD, isTampering: true });
+    expect(await readActivity(account.connection, 5)).toEqual({ activities: [], next: undefined });
+    expect(await account.redis.exists(account.connection.keys.activity)).toBe(0);
+    await change('q', 'held', 'cancelled', ANN);
+    expect(await readAll()).toHaveLength(1);
+  });
+
+  it('lists who did what and why, the newest first, in pages of any size, also once the events are trimmed', async () => {
+    await actOnAll();
+    for (const limit of [1, 2, 5, 10, 11]) expect(await readAll(limit)).toEqual(EVERYTHING);
+    const [last] = (await readActivity(account.connection, 1)).activities;
+    expect(last).toEqual({ at: AT, ...ANN, what: 'written_off', payoutId: 'r', count: 1 });
+    await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
+    expect(await readAll()).toEqual(EVERYTHING);
+  });
+
+  it('of a ledger of before comes from its events, and is one list with that of now', async () => {
+    await actOnAll();
+    await forgetActivity();
+    for (const limit of [3, 100]) expect(await readAll(limit)).toEqual(EVERY_EVENT);
+    await delay(5);
+    await account.ledger.pause('bob', 'lunch');
+    await account.ledger.resume('bob', 'back');
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
+    }
+  });
+
+  it('has one line for a decision about many payouts, however many scripts carry it out', async () => {
+    const cancel = async (payoutId: string) => {
+      const payouts = [{ payoutId }];
+      await account.ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
+      await delay(2);
+    };
+    const read = async (limit = 9) => (await readActivity(account.connection, limit)).activities;
+    await enqueue('a', 'b', 'c', 'd', 'e');
+    for (const payoutId of ['a', 'b', 'c', 'd']) await cancel(payoutId);
+    expect(await read()).toMatchObject([{ what: 'cancelled', count: 4 }]);
+    expect(await read(1)).toHaveLength(1);
+    account.clock.advance(60_001);
+    await cancel('e');
+    expect(await read()).toMatchObject([{ count: 1 }, { count: 4 }]);
+  });
+
+  it('of before is searched in steps, each of which is bounded', async () => {
+    await account.ledger.pause('ann', 'long ago');
+    await enqueue(...names(6_000));
+    await forgetActivity();
+    const first = await readActivity(account.connection, 10);
+    expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
+    expect(await readAll()).toEqual(['paused - ann: long ago']);
+  });
+
+  it('is kept within bounds', async () => {
+    const { keys, run } = account.connection;
+    const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'by', 'ann', 'at', i) end`;
+    await account.redis.eval(fill, 1, keys.activity);
+    await run('pause-account', [account.clock.wallNow(), 'ann', 'holiday']);
+    expect(await account.redis.xlen(keys.activity)).toBeLessThan(10_150);
+  });
+});

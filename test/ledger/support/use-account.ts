@@ -1,0 +1,81 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
+import { begin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
+import { aPayout } from './a-payout.js';
+import { openTestAccount, type TestAccount } from './test-account.js';
+
+/** The account of the running test, in a file that called `useAccount`. */
+export let account: TestAccount;
+
+/** Gives each test of a file an account of its own. */
+export function useAccount(): void {
+  beforeEach(() => {
+    account = openTestAccount();
+  });
+  afterEach(async () => account.close());
+}
+
+export const ANN = { by: 'ann', reason: 'looked it up' };
+export const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+export const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
+export const UNKNOWN = { kind: 'unknown', reason: 'silence' } as const;
+
+export const names = (count: number, prefix = 'p'): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+export async function enqueue(...payoutIds: string[]): Promise<void> {
+  await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+}
+
+export async function change(payoutId: string, from: PayoutState, to: PayoutState, more = {}): Promise<void> {
+  await account.ledger.change({ payoutId, from, to, ...more });
+}
+
+export const stateOf = async (payoutId: string) => (await account.ledger.get(payoutId))?.state;
+
+/** How a payout comes into each state. */
+const WAYS: Record<PayoutState, readonly PayoutState[]> = {
+  queued: [],
+  held: ['held'],
+  sending: ['sending'],
+  in_progress: ['sending', 'in_progress'],
+  completed: ['sending', 'in_progress', 'completed'],
+  failed: ['sending', 'in_progress', 'failed'],
+  rejected: ['sending', 'rejected'],
+  unknown: ['sending', 'unknown'],
+  cancelled: ['cancelled'],
+};
+
+/** Accepts payouts and brings them into a state, without a sender. */
+export async function enter(state: PayoutState, ...payoutIds: string[]): Promise<void> {
+  await enqueue(...payoutIds);
+  for (const payoutId of payoutIds) {
+    let from: PayoutState = 'queued';
+    for (const to of WAYS[state]) {
+      await change(payoutId, from, to, to === 'in_progress' ? { txhash: `hash-${payoutId}` } : {});
+      from = to;
+    }
+  }
+}
+
+/** The account's sender, under a new lease, begins a payout. */
+export async function beginOne(payoutId: string): Promise<SendAttempt> {
+  return begin(account.sender, await takeLease(account.sender, 'one'), payoutId);
+}
+
+export async function finish(attempt: SendAttempt, result: SentOutcome, rule = NO_BREAKER) {
+  return account.sender.finishSend(attempt, result, rule, 0);
+}
+
+/** The account's sender sends payouts that are queued, with this result. */
+export async function sendAs(result: SentOutcome, ...payoutIds: string[]): Promise<SendAttempt[]> {
+  const attempts: SendAttempt[] = [];
+  for (const payoutId of payoutIds) {
+    const attempt = await beginOne(payoutId);
+    await finish(attempt, result);
+    attempts.push(attempt);
+  }
+  return attempts;
+}
