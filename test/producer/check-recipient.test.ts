@@ -2,13 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { walletKey } from '../../src/gateway/wallet.js';
 import { checkRecipient } from '../../src/producer/parse-payouts.js';
 
-const CURRENCIES = [
-  { paymentId: 1, name: 'BTC', usdRate: undefined },
-  { paymentId: 4, name: 'XRP', usdRate: undefined },
-  { paymentId: 6, name: 'USDT (TRC-20)', usdRate: undefined },
-  { paymentId: 7, name: 'USDT (ERC-20)', usdRate: undefined },
-  { paymentId: 13, name: 'SOL', usdRate: undefined },
-];
+const NAMES = { 1: 'BTC', 4: 'XRP', 6: 'USDT (TRC-20)', 7: 'USDT (ERC-20)', 13: 'SOL' };
+const CURRENCIES = Object.entries(NAMES).map(([id, name]) => ({ paymentId: Number(id), name, usdRate: undefined }));
 
 const RAW_TON = '0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e';
 const TON = 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA';
@@ -143,36 +138,11 @@ describe('a payment link', () => {
 });
 
 describe('a tag', () => {
-  const NOTHING = [
-    'undefined',
-    'null',
-    'NULL',
-    'nan',
-    'None',
-    '#N/A',
-    '#REF!',
-    '#DIV/0!',
-    'n/a',
-    '(none)',
-    '"null"',
-    '-',
-    '?',
-    '-1',
-    '\\N',
-    '#NV',
-  ];
-  const REWRITTEN = [
-    '1.23457E+12',
-    '4.29497e+09',
-    '1e+22',
-    '1,5E+12',
-    '123456.0',
-    '123456,00',
-    '123,456',
-    '1,234,567',
-    '123,456.00',
-    '123.456,00',
-  ];
+  const NOTHING = String.raw`undefined null NULL nan None #N/A #REF! #DIV/0! n/a (none) "null" - ? -1 \N #NV`.split(
+    ' ',
+  );
+  const REWRITTEN =
+    '1.23457E+12 4.29497e+09 1e+22 1,5E+12 123456.0 123456,00 123,456 1,234,567 123,456.00 123.456,00'.split(' ');
   const FOREIGN = ['\uff11\uff12\uff13', '\u0661\u0662\u0663', 'ID\uff17'];
 
   it.each([XRP, TON, 'some-wallet'])(
@@ -194,17 +164,8 @@ describe('a tag', () => {
   });
 
   it('of TON is a comment', () => {
-    const comments = [
-      '880021',
-      'Order 17, 2nd part',
-      '12e45',
-      '4812e739',
-      'a1b2-1e5',
-      '1.5',
-      '2030-01-31',
-      '-1001234567890',
-    ];
-    for (const tag of [...comments, 'zahlung für Jürgen', '付款：甲', 'nullable', 'ok', '0', '50%']) {
+    const words = '880021 12e45 4812e739 a1b2-1e5 1.5 2030-01-31 -1001234567890 付款：甲 nullable ok 0 50%'.split(' ');
+    for (const tag of [...words, 'Order 17, 2nd part', 'zahlung für Jürgen']) {
       expect(check(`${TON}:${tag}`)).toBe('taken');
     }
   });

@@ -1,58 +1,50 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { ConflictError, RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
-import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
-import { newPlatformId, testRedisUrl } from '../support/account.js';
+import type { PayoutProducer } from '../../src/control/payout-producer.js';
+import { account, names } from '../ledger/support/use-account.js';
 import { payoutInput } from './support/payout-input.js';
+import { key, openProducer, useProducer, waiting } from './support/use-producer.js';
 
-let platformId: number;
-let connection: RedisClient;
-let producer: PayoutProducer;
-
+useProducer();
 beforeEach(() => {
-  platformId = newPlatformId();
-  connection = connectRedis(testRedisUrl(), 'commands');
-  producer = new PayoutProducer({ platformId, connection });
+  producer = openProducer({ connection: account.redis });
 });
 
-afterEach(async () => {
-  await producer.close();
-  await closeRedis(connection);
-});
+let producer: PayoutProducer;
 
 /** Counts the calls of the script on this connection. @param onSent - called behind each */
 function countScripts(onSent: () => void = () => undefined): () => number {
-  const commands = connection as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const commands = account.redis as unknown as Record<string, (...args: unknown[]) => unknown>;
   const script = commands['payouts:enqueue-payouts'];
   let calls = 0;
   commands['payouts:enqueue-payouts'] = (...args) => {
     calls += 1;
-    const reply = script?.apply(connection, args);
+    const reply = script?.apply(account.redis, args);
     onSent();
     return reply;
   };
   return () => calls;
 }
 
-const ids = (count: number, name = 'p'): string[] => Array.from({ length: count }, (_, index) => `${name}-${index}`);
-const key = (name: string): string => `{payouts:${platformId}}:${name}`;
+const enqueueAll = (payoutIds: readonly string[], by = producer) =>
+  payoutIds.map(async (payoutId) => by.enqueue(payoutInput({ payoutId })));
 
 describe('calls at the same time', () => {
   it('share a script call, and each gets its own result', async () => {
-    await producer.enqueue(payoutInput({ payoutId: 'p-7' }));
+    await producer.enqueue(payoutInput({ payoutId: 'p7' }));
     const scripts = countScripts();
-    const results = await Promise.all(ids(60).map(async (payoutId) => producer.enqueue(payoutInput({ payoutId }))));
+    const results = await Promise.all(enqueueAll(names(60)));
     expect(scripts()).toBe(2);
-    expect(results).toEqual(ids(60).map((payoutId) => ({ payoutId, state: 'queued', created: payoutId !== 'p-7' })));
+    expect(results).toEqual(names(60).map((payoutId) => ({ payoutId, state: 'queued', created: payoutId !== 'p7' })));
   });
 
   it('share it in groups that leave Redis time for others', async () => {
     const scripts = countScripts();
-    await Promise.all(ids(250).map(async (payoutId) => producer.enqueue(payoutInput({ payoutId }))));
+    await Promise.all(enqueueAll(names(250)));
     expect(scripts()).toBe(8);
-    expect(await connection.zcard(key('state:queued'))).toBe(250);
+    expect(await account.redis.zcard(key('state:queued'))).toBe(250);
   });
 
   it('with one payoutId are one payout, and a conflict where they differ', async () => {
@@ -67,34 +59,27 @@ describe('calls at the same time', () => {
   });
 
   it.each<[string, (record: string) => Promise<unknown>]>([
-    ['fails its script', async (record) => connection.set(record, 'no hash')],
-    ['cannot be read', async (record) => connection.hset(record, 'state', 'refunding', 'n', 1, 'h0', '1\trefunding')],
+    ['fails its script', async (record) => account.redis.set(record, 'no hash')],
+    [
+      'cannot be read',
+      async (record) => account.redis.hset(record, 'state', 'refunding', 'n', 1, 'h0', '1\trefunding'),
+    ],
   ])('of which one meets a record that %s: only that one fails', async (_, damage) => {
-    await damage(key('payout:p-3'));
+    await damage(key('payout:p3'));
     const scripts = countScripts();
-    const results = await Promise.allSettled(
-      ids(6).map(async (payoutId) => producer.enqueue(payoutInput({ payoutId }))),
-    );
+    const results = await Promise.allSettled(enqueueAll(names(6)));
     expect(results.map(({ status }) => status)).toEqual(
-      ids(6).map((payoutId) => (payoutId === 'p-3' ? 'rejected' : 'fulfilled')),
+      names(6).map((payoutId) => (payoutId === 'p3' ? 'rejected' : 'fulfilled')),
     );
     expect(scripts()).toBe(7);
     await producer.close();
-    const jobs = await connection.lrange(key('withdraw:wait'), 0, -1);
-    expect(jobs.toSorted()).toEqual(['p-0~0', 'p-1~0', 'p-2~0', 'p-4~0', 'p-5~0']);
+    expect((await waiting()).toSorted()).toEqual(['p0', 'p1', 'p2', 'p4', 'p5']);
   });
 
-  it('are recorded as they were when they were made', async () => {
+  it.each(['enqueue', 'enqueueMany'] as const)('are recorded as they were when they were made: %s', async (how) => {
     const metadata = { invoice: 1 };
-    const accepted = producer.enqueue(payoutInput({ metadata }));
-    metadata.invoice = 2;
-    await accepted;
-    expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
-  });
-
-  it('are so as well where they are given together', async () => {
-    const metadata = { invoice: 1 };
-    const accepted = producer.enqueueMany([payoutInput({ metadata })]);
+    const input = payoutInput({ metadata });
+    const accepted = how === 'enqueue' ? producer.enqueue(input) : producer.enqueueMany([input]);
     metadata.invoice = 2;
     await accepted;
     expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
@@ -136,13 +121,13 @@ it('a cancellation ends while the same producer enqueues without a pause', async
   }
   expect(ended).toEqual(['cancelled']);
   await cancelled;
-  expect(await connection.lrange(key('withdraw:wait'), 0, -1)).not.toContain('wrong~0');
+  expect(await waiting()).not.toContain('wrong');
 });
 
 describe('a call that waits behind a group', () => {
   it('fails with it within one time limit where Redis hangs', async () => {
     const server = await startLocalRedis();
-    const stuck = new PayoutProducer({ platformId, redisUrl: server.url });
+    const stuck = openProducer({ redisUrl: server.url });
     try {
       await stuck.enqueue(payoutInput());
       process.kill(server.pid, 'SIGSTOP');
@@ -151,7 +136,7 @@ describe('a call that waits behind a group', () => {
       await systemClock.sleep(500);
       const second = stuck.enqueue(payoutInput({ payoutId: 'second' }));
       await systemClock.sleep(500);
-      const behind = ids(3).map(async (payoutId) => stuck.enqueue(payoutInput({ payoutId })));
+      const behind = enqueueAll(names(3), stuck);
       for (const call of [first, second, ...behind]) await expect(call).rejects.toBeInstanceOf(RedisUnavailableError);
       expect(performance.now() - startedAt).toBeLessThan(7_000);
     } finally {

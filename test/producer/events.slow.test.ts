@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ClosedError, InvalidInputError } from '../../src/base/errors.js';
+import { ClosedError } from '../../src/base/errors.js';
 import type { EventsOptions } from '../../src/producer/events/event-group.js';
 import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
@@ -132,11 +132,6 @@ describe('events', () => {
     await producer.close();
     expect((await waiting).done).toBe(true);
     expect(() => producer.events(BOOKS)).toThrow(ClosedError);
-  });
-
-  it('refuse options that make no sense', () => {
-    expect(() => producer.events({ group: '', consumer: 'c' })).toThrow(InvalidInputError);
-    expect(() => producer.events({ ...BOOKS, claimAfterMs: 1 })).toThrow(/claimAfterMs.*from 100 to/);
   });
 });
 

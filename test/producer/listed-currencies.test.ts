@@ -1,12 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../src/base/clock.js';
 import { InvalidInputError } from '../../src/base/errors.js';
-import { PayoutProducer } from '../../src/control/payout-producer.js';
+import type { PayoutProducer } from '../../src/control/payout-producer.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { takeCurrenciesRequest, writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
-import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { account, names } from '../ledger/support/use-account.js';
 import { payoutInput } from './support/payout-input.js';
+import { openProducer, useProducer } from './support/use-producer.js';
 
 const HOUR_MS = 3_600_000;
 const LISTED = [
@@ -14,25 +15,17 @@ const LISTED = [
   { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
 ];
 
-let account: TestAccount;
 let aheadMs: number;
 let producer: PayoutProducer;
 const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+const open = (checkPaymentIds?: boolean): PayoutProducer =>
+  openProducer({ connection: account.redis, clock, checkPaymentIds });
 
+useProducer();
 beforeEach(() => {
   aheadMs = 0;
-  account = openTestAccount();
   producer = open();
 });
-afterEach(async () => {
-  await producer.close();
-  await account.close();
-});
-
-function open(checkPaymentIds?: boolean): PayoutProducer {
-  const { redis: connection, platformId } = account.connection;
-  return new PayoutProducer({ connection, platformId, clock, checkPaymentIds });
-}
 
 async function publish(currencies = LISTED, isWhole: boolean | 'unsaid' = true, ageMs = HOUR_MS): Promise<void> {
   const whole = isWhole === 'unsaid' ? {} : { isWhole };
@@ -54,17 +47,13 @@ describe('a payment id that the gateway does not list', () => {
     expect(await enqueue(6)).toMatchObject({ created: true });
   });
 
-  it('is named by its index among many, of which none is enqueued', async () => {
+  it('is named by its index among many, also beyond the first thousand, and none of them is enqueued', async () => {
     await publish();
     const inputs = [7, 6, 8].map((paymentId, index) => payoutInput({ payoutId: `p-${index}`, paymentId }));
     await expect(producer.enqueueMany(inputs)).rejects.toThrow(/\[0\]\.paymentId: .*\(got 7\).*\[2\]\.paymentId: /);
     expect((await producer.stats()).queued).toBe(0);
-  });
-
-  it('is refused beyond the first thousand of many too', async () => {
-    await publish();
-    const inputs = Array.from({ length: 1_001 }, (_, index) => payoutInput({ payoutId: `p-${index}`, paymentId: 7 }));
-    const error: unknown = await producer.enqueueMany(inputs).catch((thrown: unknown) => thrown);
+    const many = names(1_001).map((payoutId) => payoutInput({ payoutId, paymentId: 7 }));
+    const error: unknown = await producer.enqueueMany(many).catch((thrown: unknown) => thrown);
     expect((error as InvalidInputError).problems).toHaveLength(1_001);
   });
 

@@ -1,115 +1,100 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { ClosedError, ConflictError, InvalidConfigError, InvalidInputError } from '../../src/base/errors.js';
-import { connectLedger } from '../../src/ledger/ledger-connection.js';
-import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
-import type { PayoutState } from '../../src/ledger/states.js';
+import { LONGEST_TIMER_MS, systemClock } from '../../src/base/clock.js';
+import {
+  ClosedError,
+  ConflictError,
+  InvalidConfigError,
+  InvalidInputError,
+  NotFoundError,
+  RedisUnavailableError,
+  StoppedError,
+  WaitTimeoutError,
+} from '../../src/base/errors.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { closeRedis, connectRedis, duplicateForWaiting } from '../../src/base/redis.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { PayoutQueues } from '../../src/queues/payout-queues.js';
-import { closeRedis, connectRedis } from '../../src/base/redis.js';
-import { newPlatformId, testRedisUrl } from '../support/account.js';
+import type { Payout } from '../../src/ledger/payout.js';
+import { waitForPayout } from '../../src/producer/payout-producer.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { account, change, enter, names } from '../ledger/support/use-account.js';
+import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
+import { produceEvents } from './support/many-events.js';
 import { payoutInput } from './support/payout-input.js';
+import { openProducer, outbox, producer, useProducer, waiting } from './support/use-producer.js';
 
-let platformId: number;
-let producer: PayoutProducer;
-let ledger: PayoutLedger;
-let queues: PayoutQueues;
+const complaints: string[] = [];
+useProducer({ logger: { ...silentLogger, error: (_: object, message: string) => void complaints.push(message) } });
 
-beforeEach(() => {
-  platformId = newPlatformId();
-  producer = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
-  const redis = connectRedis(testRedisUrl(), 'commands');
-  ledger = new PayoutLedger(connectLedger(redis, platformId));
-  queues = new PayoutQueues(ledger.connection);
-});
-
-afterEach(async () => {
-  await producer.close();
-  await queues.close();
-  await closeRedis(ledger.connection.redis);
-});
-
-async function jobIds(): Promise<string[]> {
-  const jobs = await queues.withdraw.getJobs(['wait', 'delayed', 'prioritized']);
-  return jobs.map(({ id = '' }) => id).sort();
-}
+const HAS_JOB = 'it has a job';
 
 describe('enqueue', () => {
-  it('accepts a payout, gives it a job and leaves nothing in the outbox', async () => {
-    expect(await producer.enqueue(payoutInput({ amount: '12.500' }))).toEqual({
-      payoutId: 'p-1',
-      state: 'queued',
-      created: true,
-    });
-    expect(await producer.get('p-1')).toMatchObject({ payoutId: 'p-1', state: 'queued', amount: '12.5', attempt: 0 });
-    await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
-    expect(await jobIds()).toEqual(['p-1~0']);
-  });
-
-  it('makes one payout of fifty calls at once', async () => {
-    const others = Array.from({ length: 4 }, () => new PayoutProducer({ platformId, redisUrl: testRedisUrl() }));
-    const calls = [producer, ...others].flatMap((caller) =>
-      Array.from({ length: 10 }, async () => caller.enqueue(payoutInput())),
+  it('accepts a payout once, of many calls of many producers, gives it a job and leaves nothing in the outbox', async () => {
+    const calls = [producer, ...names(4).map(() => openProducer())].flatMap((caller) =>
+      names(10).map(async () => caller.enqueue(payoutInput({ amount: '12.500' }))),
     );
     const results = await Promise.all(calls);
-    await Promise.all(others.map((other) => other.close()));
-    expect(results.filter((result) => result.created)).toHaveLength(1);
-    expect((await producer.stats()).queued).toBe(1);
-    await until('it has a job', async () => (await jobIds()).length > 0);
-    expect(await jobIds()).toEqual(['p-1~0']);
+    expect(results.filter(({ created }) => created)).toEqual([{ payoutId: 'p-1', state: 'queued', created: true }]);
+    expect(await producer.get('p-1')).toMatchObject({ payoutId: 'p-1', state: 'queued', amount: '12.5', attempt: 0 });
+    await until(HAS_JOB, async () => (await producer.stats()).withoutJob === 0);
+    expect([await waiting(), (await producer.stats()).queued]).toEqual([['p-1'], 1]);
   });
 
   it('refuses the same payoutId with other data, naming the fields and changing nothing', async () => {
     await producer.enqueue(payoutInput());
     const attempt = producer.enqueue(payoutInput({ amount: '13', symbol: 'USD' }));
     await expect(attempt).rejects.toBeInstanceOf(ConflictError);
-    await expect(attempt).rejects.toMatchObject({ fields: ['amount', 'symbol'] });
-    await expect(attempt).rejects.toThrow(
-      /p-1 already exists \(queued\) with a different amount, symbol\. Use a new payoutId/,
-    );
+    await expect(attempt).rejects.toMatchObject({
+      fields: ['amount', 'symbol'],
+      message: expect.stringMatching(
+        /p-1 already exists \(queued\) with a different amount, symbol\. Use a new payoutId/,
+      ),
+    });
     expect(await producer.get('p-1')).toMatchObject({ amount: '12.5' });
   });
 
   it('names every field that breaks a rule, with rule and value', async () => {
     const attempt = producer.enqueue({ ...payoutInput({ amount: '1e3', paymentId: 0 }), extra: 1 } as never);
     await expect(attempt).rejects.toBeInstanceOf(InvalidInputError);
-    await expect(attempt).rejects.toThrow(/paymentId: must be more than 0 \(got 0\)/);
-    await expect(attempt).rejects.toThrow(/amount: must be a decimal string .*\(got "1e3"\)/);
-    await expect(attempt).rejects.toThrow(/extra: is not a known field/);
+    for (const problem of [
+      /paymentId: must be more than 0 \(got 0\)/,
+      /amount: must be a decimal string .*\(got "1e3"\)/,
+      /extra: is not a known field/,
+    ]) {
+      await expect(attempt).rejects.toThrow(problem);
+    }
   });
 
-  it('heals an enqueue that ended between ledger and queue', async () => {
-    await ledger.enqueue([payoutInput() as never]);
-    expect(await jobIds()).toEqual([]);
+  it('heals one that ended between ledger and queue, and rings for no payout that has left the queue', async () => {
+    await account.ledger.enqueue([aPayout('p-1', payoutInput())]);
+    expect(await waiting()).toEqual([]);
     expect(await producer.enqueue(payoutInput())).toMatchObject({ created: false, state: 'queued' });
-    await until('it has a job', async () => (await jobIds()).length > 0);
-    expect(await jobIds()).toEqual(['p-1~0']);
-  });
-
-  it('rings for no payout that has left the queue', async () => {
-    await ledger.enqueue([payoutInput() as never]);
-    await ledger.change({ payoutId: 'p-1', from: 'queued', to: 'cancelled' });
-    expect(await producer.enqueue(payoutInput())).toMatchObject({ created: false, state: 'cancelled' });
+    await until(HAS_JOB, async () => (await waiting()).length > 0);
+    await account.ledger.enqueue([aPayout('gone', payoutInput({ payoutId: 'gone' }))]);
+    await change('gone', 'queued', 'cancelled');
+    const again = await producer.enqueue(payoutInput({ payoutId: 'gone' }));
+    expect(again).toMatchObject({ created: false, state: 'cancelled' });
     await producer.close();
-    expect(await jobIds()).toEqual([]);
+    expect(await waiting()).toEqual(['p-1']);
   });
 });
 
 describe('enqueueMany', () => {
   it('keeps the order of results across its chunks and counts them', async () => {
-    await producer.enqueue(payoutInput({ payoutId: 'p-7' }));
-    await producer.enqueue(payoutInput({ payoutId: 'p-1500', amount: '1' }));
+    await producer.enqueue(payoutInput({ payoutId: 'p7' }));
+    await producer.enqueue(payoutInput({ payoutId: 'p1100', amount: '1' }));
     // The check of the list blocks the process. If that takes five seconds, their jobs count as timed out.
     await until('both have a job', async () => (await producer.stats()).withoutJob === 0);
-    const inputs = Array.from({ length: 2_500 }, (_, index) => payoutInput({ payoutId: `p-${index}` }));
-    const { results, ...counts } = await producer.enqueueMany(inputs);
-    expect(counts).toEqual({ created: 2_498, existing: 1, conflicts: 1 });
-    expect(results.map(({ payoutId }) => payoutId)).toEqual(inputs.map(({ payoutId }) => payoutId));
-    expect(results[7]).toEqual({ kind: 'existing', payoutId: 'p-7', state: 'queued', created: false });
-    expect(results[1_500]).toEqual({ kind: 'conflict', payoutId: 'p-1500', state: 'queued', fields: ['amount'] });
-    expect(await queues.withdraw.getWaitingCount()).toBe(2_500);
-    expect((await producer.stats()).withoutJob).toBe(0);
+    const ids = names(1_200);
+    const { results, ...counts } = await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId })));
+    expect(counts).toEqual({ created: 1_198, existing: 1, conflicts: 1 });
+    expect(results.map(({ payoutId }) => payoutId)).toEqual(ids);
+    expect(results[7]).toEqual({ kind: 'existing', payoutId: 'p7', state: 'queued', created: false });
+    expect(results[1_100]).toEqual({ kind: 'conflict', payoutId: 'p1100', state: 'queued', fields: ['amount'] });
+    expect((await waiting()).toSorted()).toEqual(ids.toSorted());
+    expect(await outbox()).toEqual([]);
   });
 
   it('enqueues nothing when one is invalid, and names it by its index', async () => {
@@ -119,72 +104,56 @@ describe('enqueueMany', () => {
     expect((await producer.stats()).queued).toBe(0);
   });
 
-  it('treats a payoutId that comes twice as two calls would', async () => {
-    const inputs = [payoutInput(), payoutInput(), payoutInput({ amount: '99' })];
-    const { results } = await producer.enqueueMany(inputs);
-    expect(results.map(({ kind }) => kind)).toEqual(['created', 'existing', 'conflict']);
-    expect(results[2]).toMatchObject({ fields: ['amount'] });
-  });
-
-  it('accepts an empty list', async () => {
+  it('treats a payoutId that comes twice as two calls would, and accepts an empty list', async () => {
+    const { results } = await producer.enqueueMany([payoutInput(), payoutInput(), payoutInput({ amount: '99' })]);
+    expect(results).toMatchObject([
+      { kind: 'created' },
+      { kind: 'existing' },
+      { kind: 'conflict', fields: ['amount'] },
+    ]);
     expect(await producer.enqueueMany([])).toEqual({ results: [], created: 0, existing: 0, conflicts: 0 });
   });
 });
 
 describe('cancel', () => {
-  it('records who and why, and removes the job', async () => {
-    await producer.enqueue(payoutInput());
-    const payout = await producer.cancel('p-1', { by: 'ann', reason: 'paid by hand' });
-    expect(payout.state).toBe('cancelled');
-    expect(payout.history.at(-1)).toMatchObject({ from: 'queued', to: 'cancelled', by: 'ann', reason: 'paid by hand' });
-    expect(await jobIds()).toEqual([]);
-  });
-
-  it('cancels what was rejected, and removes its job', async () => {
-    await producer.enqueue(payoutInput());
-    await ledger.change({ payoutId: 'p-1', from: 'queued', to: 'sending' });
-    await ledger.change({ payoutId: 'p-1', from: 'sending', to: 'rejected', message: 'wrong address' });
-    const payout = await producer.cancel('p-1', { by: 'ann', reason: 'no other address' });
-    expect(payout).toMatchObject({ state: 'cancelled', message: 'wrong address' });
-    expect(payout.history.at(-1)).toMatchObject({ from: 'rejected', by: 'ann', reason: 'no other address' });
-    expect(await jobIds()).toEqual([]);
-    expect(await producer.list({ state: 'rejected' })).toMatchObject({ payouts: [] });
-  });
-
-  it.each<PayoutState[]>([
-    ['sending'],
-    ['sending', 'unknown'],
-    ['sending', 'in_progress'],
-    ['sending', 'in_progress', 'completed'],
-    ['sending', 'in_progress', 'failed'],
-  ])('refuses what may have been paid: %s %s %s', async (...states) => {
-    await producer.enqueue(payoutInput());
-    let from: PayoutState = 'queued';
-    for (const to of states) {
-      await ledger.change({ payoutId: 'p-1', from, to });
-      from = to;
+  it('records who and why, and removes the job; also of what was rejected', async () => {
+    const act = { by: 'ann', reason: 'paid by hand' };
+    for (const from of ['queued', 'rejected'] as const) {
+      await producer.enqueue(payoutInput({ payoutId: from }));
+      if (from === 'rejected') {
+        await change(from, 'queued', 'sending');
+        await change(from, 'sending', 'rejected', { message: 'wrong address' });
+      }
+      const { state, history } = await producer.cancel(from, act);
+      expect([state, history.at(-1)]).toMatchObject(['cancelled', { from, to: 'cancelled', ...act }]);
     }
-    await expect(producer.cancel('p-1')).rejects.toThrow(ConflictError);
-    await expect(producer.cancel('p-1')).rejects.toThrow(
-      /from \w+ to cancelled: that needs queued, held or rejected\./,
-    );
-    expect((await producer.get('p-1'))?.state).toBe(from);
+    await producer.close();
+    expect(await waiting()).toEqual([]);
   });
+
+  it.each(['sending', 'unknown', 'in_progress', 'completed', 'failed'] as const)(
+    'refuses what may have been paid: %s',
+    async (state) => {
+      await enter(state, 'p-1');
+      const cancelled = producer.cancel('p-1');
+      await expect(cancelled).rejects.toThrow(ConflictError);
+      await expect(cancelled).rejects.toThrow(/from \w+ to cancelled: that needs queued, held or rejected\./);
+      expect((await producer.get('p-1'))?.state).toBe(state);
+    },
+  );
 
   it('is a conflict where the payout moved meanwhile, and changes nothing', async () => {
     await producer.enqueue(payoutInput());
-    const cancelling = producer.cancel('p-1');
-    const sending = ledger.change({ payoutId: 'p-1', from: 'queued', to: 'sending' });
-    const [cancelled, sent] = await Promise.allSettled([cancelling, sending]);
+    const racing = [producer.cancel('p-1'), change('p-1', 'queued', 'sending')];
+    const statuses = (await Promise.allSettled(racing)).map(({ status }) => status);
     const { state } = (await producer.get('p-1')) ?? {};
-    expect([cancelled.status, sent.status, state]).toEqual(
+    expect([...statuses, state]).toEqual(
       state === 'sending' ? ['rejected', 'fulfilled', state] : ['fulfilled', 'rejected', 'cancelled'],
     );
   });
 
-  it('refuses what is neither queued nor rejected, saying the state', async () => {
-    await producer.enqueue(payoutInput());
-    await producer.cancel('p-1');
+  it('says what is final, what is not there, and what is no line', async () => {
+    await enter('cancelled', 'p-1');
     await expect(producer.cancel('p-1')).rejects.toThrow(/p-1 from cancelled to cancelled: .* it is final/);
     await expect(producer.cancel('p-9')).rejects.toThrow(/^Payout p-9 not found$/);
     await expect(producer.cancel('p-1', { by: 'a\nb' })).rejects.toThrow(/by: must be one line/);
@@ -193,53 +162,163 @@ describe('cancel', () => {
 
 describe('looking up', () => {
   it('finds a payout by its transaction', async () => {
-    await producer.enqueue(payoutInput());
-    await ledger.connection.redis.hset(ledger.connection.keys.payout('p-1'), 'state', 'unknown');
-    await ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', txhash: '0xabc' });
-    expect(await producer.getByTxhash('0xabc')).toMatchObject({ payoutId: 'p-1', txhash: '0xabc' });
+    await enter('in_progress', 'p');
+    expect(await producer.getByTxhash('hash-p')).toMatchObject({ payoutId: 'p', txhash: 'hash-p' });
     expect(await producer.getByTxhash('0xdef')).toBeUndefined();
     expect(await producer.get('p-9')).toBeUndefined();
   });
 
-  it('lists by state and by batch, page by page', async () => {
-    await producer.enqueueMany([1, 2, 3].map((n) => payoutInput({ payoutId: `p-${n}`, batch: 'salaries' })));
-    const first = await producer.list({ batch: 'salaries', limit: 2 });
-    expect(first.payouts.map(({ payoutId }) => payoutId)).toEqual(['p-1', 'p-2']);
-    const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: first.next ?? '' });
-    expect(rest.payouts.map(({ payoutId }) => payoutId)).toEqual(['p-3']);
-    expect(rest.next).toBeUndefined();
+  it('lists by state and by batch, page by page, and counts a batch by state', async () => {
+    const ids = names(3);
+    await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId, batch: 'salaries' })));
+    const list = async (cursor = {}) => {
+      const { payouts, next } = await producer.list({ batch: 'salaries', limit: 2, ...cursor });
+      return { found: payouts.map(({ payoutId }) => payoutId), next };
+    };
+    const { found, next = '' } = await list();
+    expect([found, await list({ cursor: next })]).toEqual([ids.slice(0, 2), { found: ['p2'], next: undefined }]);
     expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
     await expect(producer.list({})).rejects.toThrow(/must name a state or a batch/);
     await expect(producer.list({ state: 'gone' as never })).rejects.toThrow(/state: must be one of queued,/);
-  });
-
-  it('counts a batch by state', async () => {
-    await producer.enqueueMany([1, 2, 3].map((n) => payoutInput({ payoutId: `p-${n}`, batch: 'salaries' })));
-    await producer.cancel('p-2');
+    await producer.cancel('p2');
     expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 2, cancelled: 1, completed: 0 });
     await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
   });
 });
 
-describe('options and closing', () => {
+describe('waitFor', () => {
+  const wait = async (timeoutMs = 60_000, signal?: AbortSignal) =>
+    producer.waitFor('p-1', { timeoutMs, ...(signal && { signal }) });
+
+  it('resolves once the payout is settled, or is held, and says why; it waits in short steps, however long', async () => {
+    await producer.enqueueMany([payoutInput(), payoutInput({ payoutId: 'held' })]);
+    const [settled, held] = [wait(1e10), producer.waitFor('held', { timeoutMs: 10_000 })];
+    expect(await Promise.race([settled, systemClock.sleep(300).then(() => 'still waiting')])).toBe('still waiting');
+    await producer.cancel('p-1');
+    expect(await account.sender.holdPayout('held', 0, HOLD)).toBe(true);
+    expect(await settled).toMatchObject({ payoutId: 'p-1', state: 'cancelled' });
+    expect(await held).toMatchObject({ state: 'held', held: { kind: 'signature', reason: 'expired' } });
+  });
+
+  it('says the state that it found when the time is over', async () => {
+    await producer.enqueue(payoutInput());
+    const late = wait(120);
+    await expect(late).rejects.toBeInstanceOf(WaitTimeoutError);
+    await expect(late).rejects.toThrow(/p-1 is not settled after 120 ms: it is queued/);
+  });
+
+  it('fails for a payout that does not exist, and when the producer is closed', async () => {
+    await expect(wait(1_000)).rejects.toBeInstanceOf(NotFoundError);
+    await producer.enqueue(payoutInput());
+    const closed = expect(wait()).rejects.toBeInstanceOf(ClosedError);
+    await producer.close();
+    await closed;
+  });
+
+  it('ends at once when it is aborted, and changes nothing about the payout', async () => {
+    await producer.enqueue(payoutInput());
+    const startedAt = performance.now();
+    const signal = AbortSignal.timeout(200);
+    const stopped = new StoppedError('Waiting for payout p-1 was aborted; the payout goes on');
+    for (let times = 0; times < 2; times += 1) await expect(wait(60_000, signal)).rejects.toThrow(stopped);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(await producer.get('p-1')).toMatchObject({ state: 'queued' });
+  });
+
+  it('outlasts a Redis that is unavailable for a while', async () => {
+    const results = [new RedisUnavailableError('unavailable'), { payoutId: 'p-1', state: 'completed' } as Payout];
+    const get = async (): Promise<Payout> => {
+      const result = results.shift();
+      if (result instanceof Error || result === undefined) throw result ?? new Error('asked too often');
+      return Promise.resolve(result);
+    };
+    const source = { get, connection: { clock: systemClock } };
+    expect((await waitForPayout(source, 'p-1', 5_000, new AbortController().signal)).state).toBe('completed');
+  });
+});
+
+describe('listeners', () => {
+  it('hear what happens from now on, by the name of the state or of what happened to the account', async () => {
+    await producer.enqueue(payoutInput({ payoutId: 'before' }));
+    const heard: string[] = [];
+    producer.on('queued', ({ payoutId }) => heard.push(`queued ${payoutId ?? ''}`));
+    producer.on('completed', ({ payoutId, from }) => heard.push(`completed ${payoutId ?? ''} from ${from ?? ''}`));
+    producer.on('paused', ({ by, reason }) => heard.push(`paused ${by ?? ''} ${reason ?? ''}`));
+    await producer.enqueue(payoutInput({ payoutId: 'after' }));
+    await produceEvents(account.ledger, 1);
+    await account.ledger.pause('ann', 'lunch');
+    await until('four events', () => heard.length === 4);
+    expect(heard).toEqual(['queued after', 'queued p-1', 'completed p-1 from in_progress', 'paused ann lunch']);
+  });
+
+  it('do not suffer from each other, nor from one that was removed', async () => {
+    const heard: string[] = [];
+    const before = complaints.length;
+    const taken = (): void => void heard.push('removed');
+    producer
+      .on('queued', () => {
+        throw new Error('a mistake');
+      })
+      .on('queued', async () => Promise.reject(new Error('a later mistake')))
+      .on('queued', taken)
+      .on('queued', ({ payoutId }) => heard.push(payoutId ?? ''))
+      .off('queued', taken);
+    await producer.enqueue(payoutInput({ payoutId: 'a' }));
+    await until('an event and two complaints', () => heard.length > 0 && complaints.length === before + 2);
+    expect(heard).toEqual(['a']);
+  });
+});
+
+describe('events', () => {
+  const BOOKS = { group: 'books', consumer: 'one' };
+
+  it.each([
+    ['claimAfterMs', 1e10, 100],
+    ['claimAfterMs', LONGEST_TIMER_MS + 1, 100],
+    ['claimAfterMs', 1, 100],
+    ['blockMs', 1e10, 1],
+  ])('refuse %s %d, which no timer can wait', (option, ms, min) => {
+    const open = (): unknown => producer.events({ ...BOOKS, [option]: ms });
+    expect(open).toThrow(InvalidInputError);
+    expect(open).toThrow(`${option}: must be a whole number from ${min} to 2147483647 (got ${ms})`);
+  });
+
+  it('take the longest time, and a connection for commands that wait gives them no less', async () => {
+    const longest = { claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS };
+    const events = producer.events({ ...BOOKS, ...longest });
+    const next = events.next();
+    await producer.enqueue(payoutInput());
+    expect((await next).value).toMatchObject({ payoutId: 'p-1', to: 'queued' });
+    await events.return();
+    const redis = connectRedis(testRedisUrl(), 'commands');
+    const duplicate = duplicateForWaiting(redis, LONGEST_TIMER_MS);
+    expect(duplicate.options).toMatchObject({ commandTimeout: LONGEST_TIMER_MS, socketTimeout: LONGEST_TIMER_MS });
+    for (const each of [duplicate, redis]) await closeRedis(each);
+  });
+});
+
+describe('a producer', () => {
   it('refuses options that would hang or fail later', () => {
-    expect(() => new PayoutProducer({ platformId: 0, redisUrl: testRedisUrl() })).toThrow(InvalidConfigError);
+    const redisUrl = testRedisUrl();
+    expect(() => new PayoutProducer({ platformId: 0, redisUrl })).toThrow(InvalidConfigError);
     // Where nobody listens, the search for a Sentinel would outlive the test.
-    const redisUrl = `redis-sentinel://${new URL(testRedisUrl()).host}/payouts`;
-    expect(() => new PayoutProducer({ platformId: 1, redisUrl, redisReplicas: 0 })).toThrow(
-      /REDIS_REPLICAS: .*at least 1/,
-    );
-    expect(() => new PayoutProducer({ platformId })).toThrow(/redisUrl: is missing/);
-    expect(() => new PayoutProducer({ platformId, redisUrl: 'http://x' })).toThrow(/redisUrl: must begin with redis/);
+    const sentinel = `redis-sentinel://${new URL(redisUrl).host}/payouts`;
     const connection = new Redis({ lazyConnect: true });
-    expect(() => new PayoutProducer({ platformId, connection })).toThrow(/connection: has no commandTimeout/);
+    for (const [options, problem] of [
+      [{ redisUrl: sentinel, redisReplicas: 0 }, /REDIS_REPLICAS: .*at least 1/],
+      [{}, /redisUrl: is missing/],
+      [{ redisUrl: 'http://x' }, /redisUrl: must begin with redis/],
+      [{ connection }, /connection: has no commandTimeout/],
+    ] as const) {
+      expect(() => new PayoutProducer({ platformId: 1, ...options })).toThrow(problem);
+    }
   });
 
   it('leaves a shared connection open and refuses calls after closing', async () => {
-    const shared = new PayoutProducer({ platformId, connection: ledger.connection.redis });
+    const shared = openProducer({ connection: account.redis });
     await shared.enqueue(payoutInput());
     await Promise.all([shared.close(), shared.close()]);
     await expect(shared.get('p-1')).rejects.toBeInstanceOf(ClosedError);
-    expect(await ledger.get('p-1')).toMatchObject({ state: 'queued' });
+    expect(await account.ledger.get('p-1')).toMatchObject({ state: 'queued' });
   });
 });

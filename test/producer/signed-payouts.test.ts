@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { systemClock } from '../../src/base/clock.js';
 import { Keyring } from '../../src/control/keys/keyring.js';
@@ -8,13 +8,11 @@ import { intentOf } from '../../src/control/intents/intent.js';
 import { formatPublicKey } from '../../src/control/keys/signing-key.js';
 import { verifyIntent, type IntentVerdict } from '../../src/control/intents/verify-intent.js';
 import { InvalidConfigError, InvalidInputError } from '../../src/base/errors.js';
-import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { payoutInputSchema, type PayoutInput } from '../../src/ledger/payout.js';
-import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
-import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
-import { closeRedis, connectRedis } from '../../src/base/redis.js';
-import { newPlatformId, testRedisUrl } from '../support/account.js';
+import type { PayoutProducer, PayoutProducerOptions } from '../../src/control/payout-producer.js';
+import { account, names } from '../ledger/support/use-account.js';
 import { payoutInput } from './support/payout-input.js';
+import { openProducer, useProducer } from './support/use-producer.js';
 import { TEST_AUDIENCE, TEST_TRUST } from '../control/support/keys.js';
 
 const DAY_MS = 86_400_000;
@@ -41,38 +39,27 @@ const FULL: PayoutInput = payoutInput({
   requestedBy: 'Ann',
 });
 
-let platformId: number;
-let ledger: PayoutLedger;
-const opened: PayoutProducer[] = [];
+useProducer();
 
-function open(options: Partial<PayoutProducerOptions> = {}): PayoutProducer {
-  const producer = new PayoutProducer({
-    platformId,
-    redisUrl: testRedisUrl(),
-    signingKey: { name: 'shop', privateKey },
-    audience: TEST_AUDIENCE,
-    ...options,
-  });
-  opened.push(producer);
-  return producer;
+const KEY = { name: 'shop', privateKey };
+const open = (options: Partial<PayoutProducerOptions> = {}): PayoutProducer =>
+  openProducer({ signingKey: KEY, audience: TEST_AUDIENCE, ...options });
+const unsigned = (): PayoutProducer => open({ signingKey: undefined });
+const signerOf = (key = KEY, clock = systemClock): PayoutSigner =>
+  new PayoutSigner({ audience: TEST_AUDIENCE, key, platformId: account.platformId, clock });
+
+/** A payout that was signed before, as it comes in a line of JSON. */
+function signedBefore(signer: PayoutSigner): PayoutInput {
+  const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
+  return JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
 }
-
-beforeEach(() => {
-  platformId = newPlatformId();
-  ledger = new PayoutLedger(connectLedger(connectRedis(testRedisUrl(), 'commands'), platformId));
-});
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map(async (producer) => producer.close()));
-  await closeRedis(ledger.connection.redis);
-});
 
 /** What a worker makes of what Redis holds. */
 async function verify(payoutId = 'p-1'): Promise<IntentVerdict> {
-  const payout = await ledger.require(payoutId);
+  const payout = await account.ledger.require(payoutId);
   const { signed } = payout;
   if (signed === undefined) return verifyIntent({} as never, undefined, keyring, Date.now());
-  return verifyIntent(intentOf(platformId, payout, signed), signed, keyring, Date.now());
+  return verifyIntent(intentOf(account.platformId, payout, signed), signed, keyring, Date.now());
 }
 
 /** The machine's clock, so long ago. */
@@ -85,14 +72,17 @@ describe('a producer with a signing key', () => {
     const notBefore = new Date(Date.now() + DAY_MS).toISOString().replace('Z', '+00:00');
     await open().enqueue({ ...FULL, notBefore });
     expect(await verify()).toMatchObject({ kind: 'verified', signer: { name: 'shop' } });
-    expect(await ledger.get('p-1')).toMatchObject({ requestedBy: 'Ann', signed: { key: 'shop', requestedBy: 'Ann' } });
+    expect(await account.ledger.get('p-1')).toMatchObject({
+      requestedBy: 'Ann',
+      signed: { key: 'shop', requestedBy: 'Ann' },
+    });
   });
 
   it('takes the key as PEM too, and signs every payout of many', async () => {
-    const inputs = Array.from({ length: 1_200 }, (_, index) => payoutInput({ payoutId: `p-${index}` }));
+    const inputs = names(1_100).map((payoutId) => payoutInput({ payoutId }));
     const { created } = await open({ signingKey: { name: 'shop', privateKey: pem } }).enqueueMany(inputs);
-    expect(created).toBe(1_200);
-    for (const payoutId of ['p-0', 'p-999', 'p-1000', 'p-1199']) {
+    expect(created).toBe(1_100);
+    for (const payoutId of ['p0', 'p999', 'p1000', 'p1099']) {
       expect(await verify(payoutId)).toMatchObject({ kind: 'verified' });
     }
   });
@@ -106,31 +96,19 @@ describe('a producer with a signing key', () => {
     const many = producer.enqueueMany([payoutInput(), payoutInput({ payoutId: 'p-2', ...late })]);
     await expect(many).rejects.toThrow(/^\[1\]\.notBefore: must be less than 7 days/);
     expect((await producer.stats()).queued).toBe(0);
-    await open({ signingKey: undefined }).enqueue(payoutInput(late));
+    await unsigned().enqueue(payoutInput(late));
   });
 
   it('keeps the signature of a payout that was signed before', async () => {
-    const signer = new PayoutSigner({
-      audience: TEST_AUDIENCE,
-      key: { name: 'other', privateKey: other },
-      platformId,
-      clock: systemClock,
-    });
-    const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
-    const line = JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
+    const line = signedBefore(signerOf({ name: 'other', privateKey: other }));
     await open().enqueue(line);
     expect(await verify()).toMatchObject({ kind: 'verified', signer: { name: 'other' } });
-    await open({ signingKey: undefined }).enqueueMany([{ ...line, payoutId: 'p-2' }]);
+    await unsigned().enqueueMany([{ ...line, payoutId: 'p-2' }]);
     expect(await verify('p-2')).toMatchObject({ fault: 'bad_signature' });
   });
 
   it('never fails on a payout that its rules accept', () => {
-    const signer = new PayoutSigner({
-      audience: TEST_AUDIENCE,
-      key: { name: 'shop', privateKey },
-      platformId: 1,
-      clock: systemClock,
-    });
+    const signer = signerOf();
     const text = fc.string({ unit: 'binary', maxLength: 20 });
     fc.assert(
       fc.property(text, text, text, fc.jsonValue(), (tag, reference, requestedBy, metadata) => {
@@ -149,7 +127,7 @@ describe('enqueueing again', () => {
     const again = { ...FULL, requestedBy: undefined };
     expect(await open().enqueue(again)).toMatchObject({ created: false });
     expect(await verify()).toMatchObject({ kind: 'verified' });
-    expect(await ledger.get('p-1')).not.toHaveProperty('requestedBy');
+    expect(await account.ledger.get('p-1')).not.toHaveProperty('requestedBy');
   });
 
   it.each([
@@ -157,48 +135,43 @@ describe('enqueueing again', () => {
     ['for another environment', 'staging', 'wrong_audience'],
     ['for an environment with a long name', 'x'.repeat(200), 'wrong_audience'],
   ])('renews a signature %s', async (_, audience, fault) => {
-    const key = { name: 'shop', privateKey };
-    const former = new IntentSigner({ key, platformId, audience: audience as string, clock: ago(60_000) });
+    const { platformId } = account;
+    const former = new IntentSigner({ key: KEY, platformId, audience: audience as string, clock: ago(60_000) });
     const fields = payoutInputSchema.parse(payoutInput());
-    await ledger.enqueue([{ ...fields, signed: former.sign(fields) }]);
-    expect((await ledger.require('p-1')).signed?.audience).toBe(audience);
+    await account.ledger.enqueue([{ ...fields, signed: former.sign(fields) }]);
+    expect((await account.ledger.require('p-1')).signed?.audience).toBe(audience);
     expect(await verify()).toMatchObject({ fault, isTampering: false });
     expect(await open().enqueue(payoutInput())).toMatchObject({ created: false });
     expect(await verify()).toMatchObject({ kind: 'verified' });
-    expect((await ledger.require('p-1')).signed?.audience).toBe(TEST_AUDIENCE);
+    expect((await account.ledger.require('p-1')).signed?.audience).toBe(TEST_AUDIENCE);
   });
 
   it('keeps the newer signature where an older one comes again, and asks nobody to check it again', async () => {
-    const signer = new PayoutSigner({
-      audience: TEST_AUDIENCE,
-      key: { name: 'shop', privateKey },
-      platformId,
-      clock: ago(8 * DAY_MS),
-    });
-    const { signed, ...fields } = signer.sign(payoutInputSchema.parse(FULL));
-    const older = JSON.parse(JSON.stringify({ ...fields, ...signed })) as PayoutInput;
-    await open({ signingKey: undefined }).enqueue(older);
+    const older = signedBefore(signerOf(KEY, ago(8 * DAY_MS)));
+    await unsigned().enqueue(older);
     await open().enqueue(FULL);
-    await open({ signingKey: undefined }).enqueue(older);
+    await unsigned().enqueue(older);
     expect(await verify()).toMatchObject({ kind: 'verified' });
-    const { redis, keys } = ledger.connection;
+    const { redis, keys } = account.connection;
     await redis.hset(keys.payout('p-1'), 'state', 'held');
-    await open({ signingKey: undefined }).enqueue(older);
-    expect((await ledger.get('p-1'))?.state).toBe('held');
+    await unsigned().enqueue(older);
+    expect((await account.ledger.get('p-1'))?.state).toBe('held');
   });
 
-  it('signs a payout that was queued without a signature', async () => {
-    await open({ signingKey: undefined }).enqueue(FULL);
+  it('signs a payout that was queued without a signature; without a key leaves the signature as it is', async () => {
+    await unsigned().enqueue(FULL);
     expect(await verify()).toMatchObject({ fault: 'unsigned' });
     await open().enqueue(FULL);
+    expect(await verify()).toMatchObject({ kind: 'verified' });
+    expect(await unsigned().enqueue(FULL)).toMatchObject({ created: false });
     expect(await verify()).toMatchObject({ kind: 'verified' });
   });
 
   it('leaves a signature alone once a send was begun, and after the end', async () => {
     await open({ clock: ago(8 * DAY_MS) }).enqueueMany([FULL, { ...FULL, payoutId: 'p-2' }]);
-    const { redis, keys } = ledger.connection;
+    const { redis, keys } = account.connection;
     await redis.hset(keys.payout('p-1'), 'attempt', '1');
-    await ledger.change({ payoutId: 'p-2', from: 'queued', to: 'cancelled' });
+    await account.ledger.change({ payoutId: 'p-2', from: 'queued', to: 'cancelled' });
     await open().enqueueMany([FULL, { ...FULL, payoutId: 'p-2' }]);
     expect(await verify('p-1')).toMatchObject({ fault: 'expired' });
     expect(await verify('p-2')).toMatchObject({ fault: 'expired' });
@@ -217,24 +190,13 @@ describe('enqueueing again', () => {
     expect(results).toMatchObject([{ kind: 'conflict', fields: Object.keys(changes) }]);
     expect(await verify()).toMatchObject({ fault: 'expired' });
   });
-
-  it('without a key leaves the signature as it is', async () => {
-    await open().enqueue(FULL);
-    expect(await open({ signingKey: undefined }).enqueue(FULL)).toMatchObject({ created: false });
-    expect(await verify()).toMatchObject({ kind: 'verified' });
-  });
 });
 
-describe('the option audience', () => {
-  it('is required with a signingKey', () => {
-    const attempt = (): PayoutProducer => open({ audience: undefined });
-    expect(attempt).toThrow(InvalidConfigError);
-    expect(attempt).toThrow(/^audience: is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE/);
-  });
-
-  it('has its own rule', () => {
-    expect(() => open({ audience: 'my gateway' })).toThrow(/must be 1 to 200 printable characters of ASCII/);
-  });
+it('the option audience is required with a signingKey, and has its own rule', () => {
+  const attempt = (): PayoutProducer => open({ audience: undefined });
+  expect(attempt).toThrow(InvalidConfigError);
+  expect(attempt).toThrow(/^audience: is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE/);
+  expect(() => open({ audience: 'my gateway' })).toThrow(/must be 1 to 200 printable characters of ASCII/);
 });
 
 describe('the option signingKey', () => {
@@ -251,8 +213,7 @@ describe('the option signingKey', () => {
     ['nothing', { name: 'shop', privateKey: undefined as never }, 'signingKey.privateKey: must be a KeyObject'],
     ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
   ])('is refused with %s, and never shown', (_what, signingKey, message) => {
-    const attempt = (): PayoutProducer =>
-      new PayoutProducer({ platformId, redisUrl: testRedisUrl(), signingKey, audience: TEST_AUDIENCE });
+    const attempt = (): PayoutProducer => open({ signingKey });
     expect(attempt).toThrow(InvalidConfigError);
     expect(attempt).toThrow(message);
     try {

@@ -70,12 +70,8 @@ describe('spans and instruments that throw', () => {
     throw new Error('no');
   };
   const span: Span = {
-    setSpanOnContext: fail,
-    setAttribute: fail,
-    setAttributes: fail,
-    addEvent: fail,
-    recordException: fail,
-    end: fail,
+    ...{ setSpanOnContext: fail, setAttribute: fail, setAttributes: fail },
+    ...{ addEvent: fail, recordException: fail, end: fail },
   };
   const { tracer, meter } = failsafeTelemetry({
     ...throwingTelemetry,

@@ -1,16 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { StateWithJob } from '../../src/ledger/states.js';
-import { readJobBalance, type JobBalance } from '../../src/queues/job-balance.js';
+import { countDuePayouts, readJobBalance, type JobBalance } from '../../src/queues/job-balance.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+import { rig, useRig } from './support/queue-rig.js';
 
-let rig: QueueRig;
-beforeEach(() => {
-  rig = openQueueRig();
-});
-afterEach(async () => {
-  await rig.close();
-});
+useRig();
 
 const balance = async (state: StateWithJob): Promise<JobBalance> =>
   readJobBalance(rig.account.connection, rig.queues, state);
@@ -65,4 +59,22 @@ it('does not take members that make no sense for payouts: they would hide lost j
   await rig.enqueue(['p', 'q', 'r']);
   await redis.del(rig.queues.withdraw.toKey('wait'));
   expect(await balance('queued')).toEqual({ payouts: 3, jobs: 0, outboxed: 0, lost: 3 });
+});
+
+it('counts queued payouts but for those whose notBefore is in the future', async () => {
+  const { clock, connection } = rig.account;
+  const count = async (): Promise<number> => countDuePayouts(connection, rig.queues);
+  expect(await count()).toBe(0);
+  const notBefore = (delayMs: number): string => new Date(clock.wallNow() + delayMs).toISOString();
+  await rig.enqueue([
+    'P-1',
+    aPayout('P-2', { priority: 3 }),
+    aPayout('P-3', { notBefore: notBefore(3_600_000) }),
+    aPayout('P-4', { notBefore: notBefore(2_000) }),
+  ]);
+  expect(await count()).toBe(2);
+  clock.advance(1_999);
+  expect(await count()).toBe(2);
+  clock.advance(2);
+  expect(await count()).toBe(3);
 });

@@ -1,24 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import type { StateWithJob } from '../../src/ledger/states.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import type { OutboxRelay } from '../../src/queues/outbox-relay.js';
-import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+import { rig, useRig } from './support/queue-rig.js';
 
-let rig: QueueRig;
+useRig();
+
 let withdraw: Queue;
 let status: Queue;
 beforeEach(() => {
-  rig = openQueueRig();
   ({ withdraw, transactionstatus: status } = rig.queues);
-});
-afterEach(async () => {
-  await rig.close();
 });
 
 const check = async (state: StateWithJob): Promise<number> =>
   rig.reconciler.reconcile(state, new AbortController().signal);
+const lose = async (structure: string) => rig.account.redis.del(withdraw.toKey(structure));
 
 const IN_AN_HOUR = '2030-01-01T01:00:00Z';
 
@@ -81,10 +79,11 @@ describe('reconcile leaves alone', () => {
 });
 
 describe('reconcile re-creates', () => {
-  it.each(['wait', 'prioritized', 'delayed', 'every structure'])('what stood in %s', async (structure) => {
+  it.each(['wait', 'prioritized', 'delayed', 'the whole queue'])('what stood in %s', async (structure) => {
     await enqueueOneOfEach();
-    const keys = structure === 'every structure' ? ['wait', 'prioritized', 'delayed'] : [structure];
-    await rig.account.redis.del(...keys.map((name) => withdraw.toKey(name)));
+    const keys = structure === 'the whole queue' ? ['wait', 'prioritized', 'delayed'] : [structure];
+    if (keys.length > 1) await withdraw.obliterate({ force: true });
+    else await lose(structure);
     const lost = HEALTHY.filter((place) => keys.some((name) => place.startsWith(`${name} `))).length;
     expect(await check('queued')).toBe(lost);
     expect(await rig.places(withdraw)).toEqual(HEALTHY);
@@ -129,13 +128,6 @@ describe('reconcile re-creates', () => {
     expect(await withdraw.getFailedCount()).toBe(0);
   });
 
-  it('everything, where the whole queue is gone', async () => {
-    await enqueueOneOfEach();
-    await withdraw.obliterate({ force: true });
-    expect(await check('queued')).toBe(4);
-    expect(await rig.places(withdraw)).toEqual(HEALTHY);
-  });
-
   it('polls', async () => {
     await rig.enqueue(['p', 'q']);
     await rig.accept('p');
@@ -149,7 +141,7 @@ describe('reconcile re-creates', () => {
   it('the place of a job that a worker runs, among the active ones', async () => {
     const { redis } = rig.account;
     await rig.enqueue(['running']);
-    await redis.del(withdraw.toKey('wait'));
+    await lose('wait');
     await redis.set(withdraw.toKey('running~0:lock'), 'token', 'PX', 6_000);
     expect(await check('queued')).toBe(1);
     expect(await rig.places(withdraw)).toEqual(['active running~0']);
@@ -186,7 +178,7 @@ describe('reconcile, and what happens meanwhile', () => {
     const { redis, connection } = rig.account;
     await rig.enqueue(['broken', 'sound']);
     await redis.hset(connection.keys.payout('broken'), 'metadata', '{');
-    await redis.del(withdraw.toKey('wait'));
+    await lose('wait');
     expect(await check('queued')).toBe(1);
     expect(await rig.places(withdraw)).toEqual(['wait sound~0']);
     expect(rig.errors).toMatchObject([[{ payoutId: 'broken' }, expect.stringContaining('not re-created')]]);
@@ -194,35 +186,26 @@ describe('reconcile, and what happens meanwhile', () => {
 
   it('ends between two pages when it is told to', async () => {
     await rig.enqueue(Array.from({ length: 120 }, (_, index) => `p${index}`));
-    await rig.account.redis.del(withdraw.toKey('wait'));
+    await lose('wait');
     expect(await rig.reconciler.reconcile('queued', AbortSignal.abort())).toBe(0);
     expect(await rig.places(withdraw)).toEqual([]);
   });
 });
 
-describe('reconcile in a long queue', () => {
+it('reconcile in a long queue finds the jobs that lost their place or hash, keeps the order, and adds nothing twice', async () => {
+  const { redis } = rig.account;
   const names = Array.from({ length: 5_200 }, (_, index) => `p${index}`);
-
-  it('keeps the order of what it re-creates, and adds nothing twice', async () => {
-    await rig.enqueue(names.map((name) => aPayout(name)));
-    await rig.account.redis.del(withdraw.toKey('wait'));
-    expect(await check('queued')).toBe(names.length);
-    // BullMQ takes from the tail.
-    const order = (await rig.account.redis.lrange(withdraw.toKey('wait'), 0, -1)).reverse();
-    expect(order).toEqual(names.map((name) => `${name}~0`));
-    expect(await check('queued')).toBe(0);
-  });
-
-  it('finds the one job that lost its place or its hash, wherever it stood', async () => {
-    const { redis } = rig.account;
-    await rig.enqueue(names.map((name) => aPayout(name)));
-    for (const index of [0, 1_500, 2_600, 4_000, 5_198]) {
-      await redis.lrem(withdraw.toKey('wait'), 0, `p${index}~0`);
-      expect(await check('queued')).toBe(1);
-      await redis.del(withdraw.toKey(`p${index + 1}~0`));
-      expect(await check('queued')).toBe(1);
-    }
-    expect(await rig.places(withdraw)).toEqual(names.map((name) => `wait ${name}~0`).sort());
-    expect(await check('queued')).toBe(0);
-  });
+  const order = async () => (await redis.lrange(withdraw.toKey('wait'), 0, -1)).reverse();
+  await rig.enqueue(names);
+  for (const index of [0, 2_600, 5_198]) {
+    await redis.lrem(withdraw.toKey('wait'), 0, `p${index}~0`);
+    await redis.del(withdraw.toKey(`p${index + 1}~0`));
+    expect(await check('queued')).toBe(2);
+  }
+  expect((await order()).sort()).toEqual(names.map((name) => `${name}~0`).sort());
+  await lose('wait');
+  expect(await check('queued')).toBe(names.length);
+  // BullMQ takes from the tail.
+  expect(await order()).toEqual(names.map((name) => `${name}~0`));
+  expect(await check('queued')).toBe(0);
 });

@@ -1,28 +1,22 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Worker } from 'bullmq';
+import fc from 'fast-check';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
-import { JobRecords } from '../../src/queues/job-records.js';
+import { CompactMap, JobRecords } from '../../src/queues/job-records.js';
 import { PayoutQueues, QUEUE_NAMES } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
-import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+import { rig, useRig } from './support/queue-rig.js';
 
-let rig: QueueRig;
-let records: JobRecords;
-beforeEach(() => {
-  rig = openQueueRig();
-  records = new JobRecords(rig.account.redis);
-});
-afterEach(async () => {
-  await rig.close();
-});
+useRig();
 
 describe('readKinds', () => {
   it('distinguishes jobs that can still run, jobs that have ended, and none', async () => {
     const { withdraw } = rig.queues;
+    const records = new JobRecords(rig.account.redis);
     await rig.enqueue(['completed', 'failed', 'active']);
     const connection = connectRedis(testRedisUrl(), 'queue');
     let whileActive: unknown;
@@ -110,3 +104,44 @@ it('the scripts touch no key that they do not declare, since a slot of a cluster
 function isOfBullMq(declared: readonly string[]): boolean {
   return declared.some((key) => key.endsWith(':events'));
 }
+
+describe('the map of many jobs', () => {
+  it('holds what a Map holds, whatever the texts', () => {
+    const entries = fc.array(fc.tuple(fc.string({ maxLength: 12 }), fc.constantFrom('a', 'b', 'c')), { maxLength: 60 });
+    fc.assert(
+      fc.property(entries, fc.array(fc.string({ maxLength: 12 })), (pairs, others) => {
+        const [map, compact] = [new Map(pairs), new CompactMap<string>()];
+        for (const [text, value] of pairs) compact.set(text, value);
+        expect(compact.size).toBe(map.size);
+        for (const text of [...map.keys(), ...others]) expect(compact.get(text)).toBe(map.get(text));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('distinguishes 30,000 texts that differ in a digit or two', () => {
+    const compact = new CompactMap<string>();
+    const names = Array.from({ length: 30_000 }, (_, index) => `invoice-${String(index).padStart(9, '0')}~0`);
+    for (const [index, name] of names.entries()) compact.set(name, index % 2 === 0 ? 'even' : 'odd');
+    expect(compact.size).toBe(names.length);
+    expect(names.every((name, index) => compact.get(name) === (index % 2 === 0 ? 'even' : 'odd'))).toBe(true);
+    expect(names.some((name) => compact.get(name.replace('~0', '~1')) !== undefined)).toBe(false);
+  });
+
+  it('takes 255 values', () => {
+    const compact = new CompactMap<number>();
+    for (let value = 0; value < 255; value += 1) compact.set(String(value), value);
+    expect(compact.get('254')).toBe(254);
+    expect(() => {
+      compact.set('one more', 255);
+    }).toThrow(RangeError);
+  });
+
+  it('distinguishes texts that share half of their hash', () => {
+    // The first half is FNV-1a, of which these are known to collide.
+    const compact = new CompactMap<string>();
+    compact.set('costarring', 'a');
+    compact.set('declinate', 'b');
+    expect(['liquid', 'macallums', 'costarring'].map((text) => compact.get(text))).toEqual([undefined, undefined, 'a']);
+  });
+});

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { RedisUnavailableError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
@@ -6,19 +6,20 @@ import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { openQueueRig, type QueueRig } from './support/queue-rig.js';
+import { rig, useRig } from './support/queue-rig.js';
 
-let rig: QueueRig;
-beforeEach(() => {
-  rig = openQueueRig();
-});
-afterEach(async () => {
-  await rig.close();
-});
+useRig();
 
 const soon = (): number => rig.account.clock.wallNow() + 1;
 const withdrawJobs = async () => (await rig.queues.withdraw.getWaiting()).map((job) => job.id).sort();
 const statusJobs = async () => (await rig.queues.transactionstatus.getDelayed()).map((job) => job.id).sort();
+
+const relay = async (signal?: AbortSignal) => rig.relay.relayOutbox(soon(), signal);
+const outbox = async () => rig.account.redis.zrange(rig.account.connection.keys.outbox, '0', '-1');
+const names = (count: number, prefix = 'p'): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+const accept = async (...payoutIds: string[]) =>
+  rig.account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
 
 async function makeInProgress(payoutId: string): Promise<void> {
   const { ledger } = rig.account;
@@ -28,58 +29,36 @@ async function makeInProgress(payoutId: string): Promise<void> {
 
 describe('relayOutbox', () => {
   it('adds the jobs that a crash left out, and then has nothing to do', async () => {
-    await rig.account.ledger.enqueue([aPayout('p'), aPayout('q')]);
+    await accept('p', 'q');
     await makeInProgress('q');
-    expect(await rig.relay.relayOutbox(soon())).toBe(3);
+    expect(await relay()).toBe(3);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await statusJobs()).toEqual(['q~0']);
-    expect(await rig.relay.relayOutbox(soon())).toBe(0);
+    expect(await relay()).toBe(0);
   });
 
-  it('goes through more than one page', async () => {
-    const payouts = Array.from({ length: 1_100 }, (_, index) => aPayout(`p${index}`));
-    await rig.account.ledger.enqueue(payouts);
-    expect(await rig.relay.relayOutbox(soon())).toBe(1_100);
-    expect(await rig.queues.withdraw.count()).toBe(1_100);
-  });
-
-  it('ends between two pages when it is told to', async () => {
-    await rig.account.ledger.enqueue(Array.from({ length: 501 }, (_, index) => aPayout(`p${index}`)));
-    expect(await rig.relay.relayOutbox(soon(), AbortSignal.abort())).toBe(250);
-  });
-
-  it('leaves the newest changes to the process that is adding their job', async () => {
-    await rig.account.ledger.enqueue([aPayout('p')]);
-    expect(await rig.relay.relayOutbox(rig.account.clock.wallNow())).toBe(0);
-    expect(await withdrawJobs()).toEqual([]);
+  it('goes through more than one page, and ends between two when it is told to', async () => {
+    await accept(...names(600));
+    expect(await relay(AbortSignal.abort())).toBe(250);
+    expect(await relay()).toBe(350);
+    expect(await rig.queues.withdraw.count()).toBe(600);
   });
 
   it('adds no job for a payout that has moved on', async () => {
-    await rig.account.ledger.enqueue([aPayout('p')]);
+    await accept('p');
     await rig.account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    expect(await relay()).toBe(1);
     expect(await withdrawJobs()).toEqual([]);
-    expect(await rig.relay.relayOutbox(soon())).toBe(0);
-  });
-
-  it('gives a payout that an operator put back a new job beside the old one', async () => {
-    const { ledger } = rig.account;
-    await ledger.enqueue([aPayout('p')]);
-    await rig.relay.relayOutbox(soon());
-    await ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
-    await ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
-    await ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued' });
-    await rig.relay.relayOutbox(soon());
-    expect(await withdrawJobs()).toEqual(['p~0', 'p~1']);
+    expect(await relay()).toBe(0);
   });
 });
 
 describe('relayOutbox, where someone has altered notBefore', () => {
   it('reports it once, and adds the jobs of all', async () => {
     const { redis, connection, ledger } = rig.account;
-    await ledger.enqueue([aPayout('p'), aPayout('strange')]);
+    await accept('p', 'strange');
     await redis.hset(connection.keys.payout('strange'), 'notBefore', 'now');
-    expect(await rig.relay.relayOutbox(soon())).toBe(2);
+    expect(await relay()).toBe(2);
     expect(await withdrawJobs()).toEqual(['p~0', 'strange~0']);
     await rig.relay.deliver('queued', ['strange']);
     expect(rig.errors).toEqual([[{ payoutId: 'strange', notBefore: 'now' }, expect.stringContaining('is no time')]]);
@@ -92,16 +71,16 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
   it('ends, delivers the others, leaves the strange ones and reports each once', async () => {
     const { redis, connection, ledger } = rig.account;
     for (const member of STRANGE) await redis.zadd(connection.keys.outbox, 1, member);
-    await ledger.enqueue([aPayout('p')]);
-    expect(await rig.relay.relayOutbox(soon())).toBe(1);
-    expect(await rig.relay.relayOutbox(soon())).toBe(0);
+    await accept('p');
+    expect(await relay()).toBe(1);
+    expect(await relay()).toBe(0);
     expect(await withdrawJobs()).toEqual(['p~0']);
-    expect((await redis.zrange(connection.keys.outbox, '0', '-1')).sort()).toEqual([...STRANGE].sort());
+    expect((await outbox()).sort()).toEqual([...STRANGE].sort());
     expect(rig.errors).toHaveLength(1);
     expect(rig.errors[0]?.[0]).toMatchObject({ count: STRANGE.length });
 
     await redis.zadd(connection.keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
-    await rig.relay.relayOutbox(soon());
+    await relay();
     expect(rig.errors.slice(1)).toEqual([
       [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
     ]);
@@ -111,8 +90,8 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
     const { redis, connection, ledger } = rig.account;
     const strange = Array.from({ length: 1_200 }, (_, index) => [1, `refunding p${index}`] as const);
     await redis.zadd(connection.keys.outbox, ...strange.flat());
-    await ledger.enqueue([aPayout('p')]);
-    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    await accept('p');
+    expect(await relay()).toBe(1);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await redis.zcard(connection.keys.outbox)).toBe(1_200);
   });
@@ -125,9 +104,9 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
       Buffer.concat([Buffer.from(`queued p${index}-`), Buffer.of(0xff)]),
     ]);
     await redis.zadd(connection.keys.outbox, ...broken.flat());
-    await ledger.enqueue([aPayout('p')]);
+    await accept('p');
     const limited = AbortSignal.timeout(3_000);
-    expect(await rig.relay.relayOutbox(soon(), limited)).toBe(1);
+    expect(await relay(limited)).toBe(1);
     expect(limited.aborted).toBe(false);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect(await redis.zcard(connection.keys.outbox)).toBe(600);
@@ -138,7 +117,7 @@ describe('relayOutbox, where members of the outbox make no sense to it', () => {
 describe('deliver', () => {
   it('adds a job in the place of one that is finished, or of which only a part is left', async () => {
     const { redis, ledger } = rig.account;
-    await ledger.enqueue([aPayout('finished'), aPayout('part')]);
+    await accept('finished', 'part');
     const key = (jobId: string): string => rig.queues.withdraw.toKey(jobId);
     await redis.hset(key('finished~0'), { timestamp: '1', finishedOn: '2' });
     await redis.zadd(key('failed'), 2, 'finished~0');
@@ -153,39 +132,29 @@ describe('deliver', () => {
 
 describe('tryDeliverSent', () => {
   it('adds the poll job of a payout that was accepted, and takes it out of the outbox', async () => {
-    await rig.account.ledger.enqueue([aPayout('p')]);
-    await rig.relay.relayOutbox(soon());
+    await accept('p');
+    await relay();
     await makeInProgress('p');
     await rig.relay.tryDeliverSent('p');
     expect(await statusJobs()).toEqual(['p~0']);
-    expect(await rig.relay.relayOutbox(soon())).toBe(0);
+    expect(await relay()).toBe(0);
   });
 
   it('keeps a payout in the outbox whose poll job could not be added', async () => {
-    await rig.account.ledger.enqueue([aPayout('p')]);
-    await rig.relay.relayOutbox(soon());
+    await accept('p');
+    await relay();
     await makeInProgress('p');
     const queues = Object.assign(Object.create(rig.queues) as PayoutQueues, {
       addStatusJobs: async () => Promise.reject(new RedisUnavailableError('Redis is gone')),
     });
     await new OutboxRelay(rig.account.ledger, queues).tryDeliverSent('p');
     expect(await statusJobs()).toEqual([]);
-    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    expect(await relay()).toBe(1);
     expect(await statusJobs()).toEqual(['p~0']);
-  });
-
-  it('adds none for a payout that has moved on', async () => {
-    await rig.account.ledger.enqueue([aPayout('p')]);
-    await makeInProgress('p');
-    await rig.account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'completed' });
-    await rig.relay.tryDeliverSent('p');
-    expect(await statusJobs()).toEqual([]);
   });
 });
 
 describe('tryDeliver', () => {
-  const outbox = async () => rig.account.redis.zrange(rig.account.connection.keys.outbox, '0', '-1');
-
   it('takes accepted payouts that are new out of the outbox, and leaves the others to the worker', async () => {
     const [fresh, waiting] = [aPayout('fresh'), aPayout('waiting')];
     await rig.account.ledger.enqueue([fresh, waiting]);
@@ -241,40 +210,34 @@ describe('relayOutbox, where a payout cannot be read', () => {
     ['h0', 'yesterday\tqueued'],
   ])('delivers the others, keeps it in the outbox and reports it once: %s', async (field, value) => {
     const { redis, connection, ledger } = rig.account;
-    await ledger.enqueue([aPayout('broken'), aPayout('sound')]);
+    await accept('broken', 'sound');
     const before = (await redis.hget(connection.keys.payout('broken'), field)) ?? '';
     await redis.hset(connection.keys.payout('broken'), field, value);
-    expect(await rig.relay.relayOutbox(soon())).toBe(1);
-    expect(await rig.relay.relayOutbox(soon())).toBe(0);
+    expect(await relay()).toBe(1);
+    expect(await relay()).toBe(0);
     expect(await withdrawJobs()).toEqual(['sound~0']);
-    expect(await redis.zrange(connection.keys.outbox, '0', '-1')).toEqual(['queued broken']);
+    expect(await outbox()).toEqual(['queued broken']);
     expect(rig.errors).toEqual([
       [{ payoutId: 'broken', error: expect.stringContaining('payout broken') }, expect.stringContaining('no job')],
     ]);
 
-    await restore('broken', field, before);
-    expect(await rig.relay.relayOutbox(soon())).toBe(1);
+    if (before === '') await redis.hdel(connection.keys.payout('broken'), field);
+    else await redis.hset(connection.keys.payout('broken'), field, before);
+    expect(await relay()).toBe(1);
     expect(await withdrawJobs()).toEqual(['broken~0', 'sound~0']);
   });
 
   it('ends with more than a page of them, and finds the others behind', async () => {
     const { redis, connection, ledger } = rig.account;
-    await ledger.enqueue(Array.from({ length: 600 }, (_, index) => aPayout(`broken${index}`)));
+    await accept(...names(600, 'broken'));
     for (let index = 0; index < 600; index += 1) {
       await redis.hset(connection.keys.payout(`broken${index}`), 'metadata', '{');
     }
     rig.account.clock.advance(1);
-    await ledger.enqueue([aPayout('sound')]);
+    await accept('sound');
     const limited = AbortSignal.timeout(3_000);
-    expect(await rig.relay.relayOutbox(soon(), limited)).toBe(1);
+    expect(await relay(limited)).toBe(1);
     expect(limited.aborted).toBe(false);
     expect(await withdrawJobs()).toEqual(['sound~0']);
   });
 });
-
-async function restore(payoutId: string, field: string, value: string): Promise<void> {
-  const { redis, connection } = rig.account;
-  const key = connection.keys.payout(payoutId);
-  if (value === '') await redis.hdel(key, field);
-  else await redis.hset(key, field, value);
-}

@@ -1,35 +1,19 @@
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { createToken, RIGHTS } from '../../../src/http/tokens.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
-import { openRun, type Point, type Run, type RunOptions } from './open-run.js';
-import { findBroken, insistOnJob, PAYOUTS, PLAN, untilCompleted } from './producer-points.js';
-import type { CrashedProgram, Tried } from './try-points.js';
+import type { Run } from './open-run.js';
+import { type Asked, crashedEnqueuer, OCCURRENCES, PLAN } from './producer-points.js';
 
-const OCCURRENCES = '20';
 const CANCELLED: PayoutInput = {
   ...{ payoutId: 'P-cancelled', paymentId: 1, amount: '1', addressTo: 'wallet-cancelled' },
   notBefore: '2099-01-01T00:00:00Z',
 };
-
-/**
- * An HTTP door that ends between any two steps of its requests. What it answered is there and is sent without it. Its
- * clients then ask a new door again, and everything is paid once.
- */
-export const CRASHED_DOOR: CrashedProgram = { name: 'door', recordSteps, tryPoint };
-
-interface Asked {
-  /** Payouts that are to be paid and were answered. */
-  readonly answered: readonly string[];
-  readonly isCancelled: boolean;
-  readonly signal: string | null;
-}
 
 /** Asks as PLAN says, until the door ends. */
 async function askAll(run: Run, environment: Readonly<Record<string, string>>): Promise<Asked> {
@@ -77,8 +61,11 @@ async function askAll(run: Run, environment: Readonly<Record<string, string>>): 
   }
   if (door.exitCode === null && door.signalCode === null) door.kill('SIGTERM');
   const [, signal] = (await ended) as [number | null, string | null];
-  return { answered, isCancelled, signal };
+  return { answered, signal, promised: isCancelled ? async () => insistOnCancelled(run) : undefined };
 }
+
+/** An HTTP door that ends between any two steps of its requests. */
+export const CRASHED_DOOR = crashedEnqueuer('door', askAll, { keepsOrder: false });
 
 const takenPorts = new Set<number>();
 
@@ -101,42 +88,6 @@ async function listens(port: number): Promise<boolean> {
     return false;
   } finally {
     socket.destroy();
-  }
-}
-
-async function recordSteps(options: RunOptions): Promise<string[]> {
-  const run = await openRun(options);
-  try {
-    const file = join(run.dir, 'steps');
-    run.start({});
-    const { answered, isCancelled } = await askAll(run, { CRASH_RECORD: file });
-    if (answered.length !== PAYOUTS.length || !isCancelled)
-      throw new Error(`only ${answered.join(', ')} were answered`);
-    await untilCompleted(run, answered);
-    return [...new Set((await readFile(file, 'utf8')).trim().split('\n'))];
-  } finally {
-    await run.close();
-  }
-}
-
-async function tryPoint(options: RunOptions, { step, side }: Point): Promise<Tried> {
-  const run = await openRun(options);
-  const redis = new Redis(options.redis.url);
-  try {
-    run.start({});
-    const { answered, isCancelled, signal } = await askAll(run, { CRASH_STEP: step, CRASH_SIDE: side });
-    for (const payoutId of answered) await insistOnJob(run, redis, payoutId);
-    await untilCompleted(run, answered);
-    if (isCancelled) await insistOnCancelled(run);
-    const again = await askAll(run, {});
-    await untilCompleted(run, again.answered);
-    await insistOnCancelled(run);
-    return { isReached: signal === 'SIGKILL', broken: findBroken(run) };
-  } catch (error) {
-    return { isReached: true, broken: (error as Error).message };
-  } finally {
-    redis.disconnect();
-    await run.close();
   }
 }
 

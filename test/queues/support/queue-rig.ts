@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import type { ValidPayout } from '../../../src/ledger/payout.js';
 import { silentLogger, type Logger } from '../../../src/base/logger.js';
@@ -24,6 +25,17 @@ export interface QueueRig {
   /** Every place of every job in the queue: structure and job id, sorted. */
   places(queue: Queue): Promise<string[]>;
   close(): Promise<void>;
+}
+
+/** The rig of the running test, in a file that called `useRig`. */
+export let rig: QueueRig;
+
+/** Gives each test of a file a rig of its own. */
+export function useRig(): void {
+  beforeEach(() => {
+    rig = openQueueRig();
+  });
+  afterEach(async () => rig.close());
 }
 
 export function openQueueRig(): QueueRig {

@@ -1,0 +1,44 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import { PayoutProducer, type PayoutProducerOptions } from '../../../src/control/payout-producer.js';
+import { account, useAccount } from '../../ledger/support/use-account.js';
+import { testRedisUrl } from '../../support/account.js';
+
+/** The producer of the running test, in a file that called `useProducer`, for `account`. */
+export let producer: PayoutProducer;
+
+const opened: PayoutProducer[] = [];
+
+export function useProducer(options: Partial<PayoutProducerOptions> = {}): void {
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map(async (each) => each.close()));
+  });
+  useAccount();
+  beforeEach(() => {
+    producer = openProducer(options);
+  });
+}
+
+/** Another producer of the same account, which ends with the test. */
+export function openProducer(options: Partial<PayoutProducerOptions> = {}): PayoutProducer {
+  const connection = options.connection === undefined ? { redisUrl: testRedisUrl() } : {};
+  const made = new PayoutProducer({ platformId: account.platformId, ...connection, ...options });
+  opened.push(made);
+  return made;
+}
+
+/** A key of the account. */
+export const key = (name: string): string => `${account.connection.keys.prefix}:${name}`;
+
+const toPayoutIds = (jobIds: readonly string[]): string[] => jobIds.map((jobId) => jobId.replace('~0', ''));
+
+/** The payouts whose job waits, in the order in which they will be sent. */
+export async function waiting(): Promise<string[]> {
+  return toPayoutIds((await account.redis.lrange(key('withdraw:wait'), 0, -1)).reverse());
+}
+
+/** The payouts whose job is in another structure of the queue, in its order. */
+export async function inStructure(structure: 'delayed' | 'prioritized'): Promise<string[]> {
+  return toPayoutIds(await account.redis.zrange(key(`withdraw:${structure}`), '0', '-1'));
+}
+
+export const outbox = async (): Promise<string[]> => account.redis.zrange(key('outbox'), '0', '-1');
