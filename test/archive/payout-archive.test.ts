@@ -1,14 +1,17 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { closeSync, constants, openSync } from 'node:fs';
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { filePath, indexPath, type ArchiveFolder } from '../../src/archive/archive-files.js';
+import { filePath, folderPath, indexPath, type ArchiveFolder } from '../../src/archive/archive-files.js';
 import { findArchived } from '../../src/archive/find-archived.js';
-import { PayoutArchive } from '../../src/archive/payout-archive.js';
+import { ArchiveTurns, PayoutArchive } from '../../src/archive/payout-archive.js';
 import { readArchive, type ReadOptions } from '../../src/archive/read-archive.js';
-import { aCompletedPayout } from './support/archived-payout.js';
+import type { Payout } from '../../src/ledger/payout.js';
 
 const [MONDAY, TUESDAY, WEDNESDAY] = ['2030-01-07', '2030-01-08', '2030-01-09'] as const;
 
@@ -24,7 +27,14 @@ beforeEach(async () => {
 afterEach(async () => rm(join(folder.dir, '..', '..'), { recursive: true, force: true }));
 
 const onDamage = (message: string): void => void damage.push(message);
-const on = (day: string, payoutId: string, given = {}) => aCompletedPayout(payoutId, `${day}T10:00:00.000Z`, given);
+/** A payout as retention reads it: completed on that day, with a transaction of its own. */
+function on(day: string, payoutId: string, given: Partial<Payout> = {}): Payout {
+  const at = `${day}T10:00:00.000Z`;
+  return {
+    ...{ payoutId, state: 'completed', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', attempt: 1, requeueCount: 0 },
+    ...{ txhash: `0x${payoutId}`, createdAt: at, updatedAt: at, history: [{ at, to: 'queued' }], ...given },
+  };
+}
 
 async function read(options: Partial<ReadOptions> = {}): Promise<string[]> {
   const payoutIds: string[] = [];
@@ -252,3 +262,113 @@ function damageAt(bytes: Buffer, offset: number): Buffer {
   damaged[offset] = (damaged[offset] ?? 0) ^ 0xff;
   return damaged;
 }
+
+const SHORT_MS = 50;
+const HANGS_AFTER_MS = 30_000;
+const NOT_ENDED = /an earlier write, of this account or another, has not ended/;
+
+/** A write that ends when it is told to. */
+function heldWrite() {
+  let end: () => void = () => undefined;
+  let fail: (error: Error) => void = () => undefined;
+  const ended = new Promise<void>((resolve, reject) => {
+    [end, fail] = [resolve, reject];
+  });
+  const write = {
+    isBegun: false,
+    run: async () => {
+      write.isBegun = true;
+      await ended;
+    },
+    end: () => {
+      end();
+    },
+    fail: (message: string) => {
+      fail(new Error(message));
+    },
+  };
+  return write;
+}
+
+describe('turns', () => {
+  it('let one write begin when the one before has ended, in the order in which they were asked for', async () => {
+    const turns = new ArchiveTurns();
+    const writes = [heldWrite(), heldWrite(), heldWrite()];
+    const taken = writes.map(async ({ run }) => turns.take(run));
+    for (const [index, write] of writes.entries()) {
+      await nextTurn();
+      expect(writes.map(({ isBegun }) => isBegun)).toEqual(writes.map((_, other) => other <= index));
+      write.end();
+      await taken[index];
+    }
+  });
+
+  it('let the next write begin where the one before failed', async () => {
+    const turns = new ArchiveTurns();
+    const [one, other] = [heldWrite(), heldWrite()];
+    const [first, second] = [turns.take(one.run), turns.take(other.run)];
+    one.fail('disk full');
+    await expect(first).rejects.toThrow('disk full');
+    await nextTurn();
+    other.end();
+    await second;
+  });
+
+  it(
+    'refuse a write that waits too long, and never begin it',
+    async () => {
+      const turns = new ArchiveTurns(SHORT_MS);
+      const [hung, refused, later] = [heldWrite(), heldWrite(), heldWrite()];
+      const first = turns.take(hung.run);
+      await expect(turns.take(refused.run)).rejects.toThrow(NOT_ENDED);
+      hung.end();
+      await first;
+      const last = turns.take(later.run);
+      later.end();
+      await last;
+      expect([refused.isBegun, later.isBegun]).toEqual([false, true]);
+    },
+    HANGS_AFTER_MS,
+  );
+});
+
+describe('the archives of several accounts on a folder that hangs', () => {
+  const ACCOUNTS = [1, 2, 3, 4, 5, 6];
+  const DAY = '2030-01-07';
+  let dir: string;
+  let pipes: string[];
+  let ended: Promise<unknown>;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'archive-turns-'));
+    pipes = [];
+    for (const platformId of ACCOUNTS) {
+      const folder = { dir, platformId };
+      await mkdir(folderPath(folder));
+      // Whatever opens a pipe to write waits for someone who reads it.
+      const pipe = filePath(folder, DAY, 1);
+      execFileSync('mkfifo', [pipe]);
+      pipes.push(pipe);
+    }
+  });
+  afterEach(async () => {
+    // Both ends of each, and not on one of the threads for files: they may all wait.
+    const ends = pipes.map((pipe) => openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK));
+    await ended;
+    for (const end of ends) closeSync(end);
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it(
+    'leave the process threads for other files',
+    async () => {
+      const turns = new ArchiveTurns(SHORT_MS);
+      const kept = ACCOUNTS.map(async (platformId) =>
+        new PayoutArchive({ dir, platformId }, turns).keep([on(DAY, 'a')]),
+      );
+      ended = Promise.allSettled(kept);
+      for (const waiting of kept.slice(1)) await expect(waiting).rejects.toThrow(NOT_ENDED);
+      await writeFile(join(dir, 'journal'), 'a send');
+    },
+    HANGS_AFTER_MS,
+  );
+});

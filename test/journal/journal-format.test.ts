@@ -229,7 +229,7 @@ describe('a journal', () => {
     const before = await folder.text();
     const refused =
       /send journal has format 4 at .*1\.journal:1; this version of payout-queue reads formats 1 to 3\. Run the version that wrote it, or a newer one\./;
-    for (const look of [folder.open, read]) {
+    for (const look of [async () => folder.open(), read]) {
       await expect(look()).rejects.toThrow(UnsupportedFormatError);
       await expect(look()).rejects.toThrow(refused);
     }

@@ -164,7 +164,7 @@ describe('while another process begins new files as fast as it can', () => {
 
   /** Reads until the last file was begun, and once more. */
   async function readBeside(read: () => Promise<void>): Promise<void> {
-    let isOver = false;
+    const progress = { isOver: false };
     const rotating = (async () => {
       for (let count = 0; count < ROTATIONS; count += 1) {
         const prev = lastHash(await folder.text());
@@ -172,8 +172,8 @@ describe('while another process begins new files as fast as it can', () => {
         await createFile(folder.path(), toChainedLines([HEADER, LEDGER, aSend('p', sends + 1)], prev));
         sends += 1;
       }
-    })().finally(() => (isOver = true));
-    while (!isOver) await read();
+    })().finally(() => (progress.isOver = true));
+    while (!progress.isOver) await read();
     await rotating;
     await read();
   }

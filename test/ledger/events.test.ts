@@ -5,7 +5,6 @@ import { readActivity } from '../../src/ledger/reads/activity.js';
 import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../src/ledger/reads/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { HOLD, OBJECTION, takeLease } from './contract/ledger-rig.js';
-import { aPayout } from './support/a-payout.js';
 import {
   account,
   ACCEPTED,
@@ -96,14 +95,6 @@ describe('the event stream', () => {
     await change('p', 'unknown', 'cancelled', ANN);
     for (let times = 0; times < 2; times += 1) await finish(attempt, ACCEPTED);
     expect((await readLines()).slice(4)).toEqual(['late_payment p >cancelled : paid as h']);
-  });
-
-  it('says nothing when nothing was changed', async () => {
-    await enqueue('p');
-    await account.ledger.enqueue([aPayout('p'), aPayout('p', { amount: '1' })]);
-    await change('p', 'unknown', 'queued').catch(() => undefined);
-    await account.ledger.resume('ann', 'r');
-    expect(await readLines()).toEqual(['state p >queued : ']);
   });
 });
 

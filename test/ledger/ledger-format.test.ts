@@ -8,7 +8,6 @@ import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/ledger-connection.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import { HOLD, JOURNAL, nextBegin, takeLease } from './contract/ledger-rig.js';
-import { aPayout } from './support/a-payout.js';
 import { loadLedger } from './support/load-ledger.js';
 import { account, ANN, change, enqueue, enter, finish, stateOf, useAccount } from './support/use-account.js';
 

@@ -3,7 +3,6 @@ import {
   countStuck,
   findPayouts,
   listPayouts,
-  readPayout,
   readPayouts,
   type ListOptions,
   type PayoutFilter,
@@ -74,11 +73,6 @@ describe('reading payouts', () => {
       { payoutId: 'p', amount: '12.5' },
     ]);
     expect(await readPayouts(account.connection, [])).toEqual([]);
-  });
-
-  it('reads one, or finds that there is none', async () => {
-    expect(await readPayout(account.connection, 'q')).toMatchObject({ payoutId: 'q', amount: '3', state: 'queued' });
-    expect(await readPayout(account.connection, 'nobody')).toBeUndefined();
   });
 });
 

@@ -26,12 +26,7 @@ function check(addressTo: string, { paymentId = 99, checksums = true } = {}): st
 describe('an address whose form names its family', () => {
   it.each([
     [BTC.replace('w508', 'w509'), /bech32 address whose checksum is wrong/],
-    [BTC.replace('bc1qw', 'bc1qW'), /bech32 address in mixed case/],
-    [TON.replace('Icf', 'Icg'), /TON address whose checksum \(CRC16\) is wrong/],
     [`${TON.replace('Icf', 'Icg')}:hello`, /TON address whose checksum \(CRC16\) is wrong/],
-    [`bitcoincash:${CASH.replace('pm2', 'pm3')}`, /CashAddr address of bitcoincash whose checksum is wrong/],
-    [EVM.replace('5aAe', '5AAe'), /0x address whose capitals are not its checksum \(EIP-55\)/],
-    [XRP.replace('cZA', 'cZB'), /XRP address whose checksum is wrong/],
     // A letter too few or too many, another one than the family has, or what was copied with it.
     [`${BTC}.`, /bech32 address whose checksum is wrong/],
     [BTC.replace('w508', 'w-508'), /bech32 address whose checksum is wrong/],

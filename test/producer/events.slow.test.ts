@@ -70,19 +70,6 @@ describe('events', () => {
     ]);
   });
 
-  it('come to each group, and to one consumer of it at a time', async () => {
-    await enqueue('a', 'b', 'c');
-    expect(await take(3)).toEqual(['a', 'b', 'c']);
-    expect(await take(3, { group: 'mail', consumer: 'one' })).toEqual(['a', 'b', 'c']);
-    const holder = producer.events({ ...BOOKS, consumer: 'one' });
-    expect((await holder.next()).value).toMatchObject({ payoutId: 'c' });
-    await enqueue('d');
-    const waiting = take(2, { ...BOOKS, consumer: 'two' });
-    await delay(1_000);
-    await holder.return();
-    expect(await waiting).toEqual(['c', 'd']);
-  });
-
   it('come again after a break or an error in the loop, but not after the signal ended it', async () => {
     await enqueue('a', 'b');
     const failing = async (): Promise<void> => {
