@@ -4,18 +4,7 @@ import { createFile, listFiles, setAside } from '../../src/journal/journal-files
 import { JournalReader, readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
-import {
-  age,
-  aLongSend,
-  aSend,
-  files,
-  folder,
-  HEADER,
-  lastHash,
-  LEDGER,
-  sendsIn,
-  useFolder,
-} from './support/journal-folder.js';
+import { age, aSend, files, folder, HEADER, lastHash, LEDGER, sendsIn, useFolder } from './support/journal-folder.js';
 
 useFolder();
 
@@ -24,8 +13,6 @@ const LEDGER_AT_17 = { ledgerId: 'ledger', epoch: 3, sends: 17, token: 't-17' };
 const ONE_FILE = ['1.journal', '1.journal.1'];
 const TWO_FILES = [...ONE_FILE, '1.journal.2'];
 
-/** As long as a file may be. */
-const FULL = aLongSend('b', 18, 16 * 1024 * 1024);
 const knownIn = (journal: FileSendJournal, payoutIds: readonly string[]): string[] =>
   payoutIds.filter((payoutId) => journal.knows(payoutId, 1));
 
@@ -73,7 +60,9 @@ describe('another process', () => {
   it('that stands by across two new files, knows all that was sent, and writes on in the newest', async () => {
     await one.append(aSend('p', 17));
     expect(await other.changedByOthers()).toBe(true);
-    await one.append(FULL);
+    await folder.fillUp();
+    await one.reload();
+    await one.append(aSend('b', 18));
     await one.append(aSend('q', 19));
     expect(await files()).toEqual(TWO_FILES);
 

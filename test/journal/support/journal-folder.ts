@@ -30,6 +30,8 @@ export interface JournalFolder {
   write(lines: readonly unknown[], number?: number): Promise<void>;
   /** Writes a file of 16 short sends, `a-1` … `a-16`, at which a journal begins a new one with its next send. */
   writeFull(name: string, number?: number): Promise<void>;
+  /** Makes a file so long that the next send in it is its last. */
+  fillUp(number?: number): Promise<void>;
   add(text: string): Promise<void>;
   /** Adds lines past any process, chained to the last one there. */
   addLines(lines: readonly unknown[]): Promise<void>;
@@ -51,6 +53,9 @@ export async function makeJournalFolder(): Promise<JournalFolder> {
     const former = (await listFiles(path())).filter((file) => file.path !== path()).at(-1);
     await writeFile(path(number), toFileText(lines, former && (await readFile(former.path, 'utf8'))));
   };
+  // Lines that crashes tore cost the least to read.
+  const fillUp = async (number?: number): Promise<void> =>
+    appendFile(path(number), `${'x'.repeat(MIB)} torn\n`.repeat(FULL_MIB));
   return {
     dir,
     path,
@@ -63,9 +68,9 @@ export async function makeJournalFolder(): Promise<JournalFolder> {
     async writeFull(name, number) {
       const sends = Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, index + 1));
       await write([HEADER, LEDGER, ...sends], number);
-      // Lines that crashes tore cost the least to read.
-      await appendFile(path(number), `${'x'.repeat(MIB)} torn\n`.repeat(FULL_MIB));
+      await fillUp(number);
     },
+    fillUp,
     add: async (added) => appendFile(path(), added),
     addLines: async (lines) => appendFile(path(), toChainedLines(lines as JournalLine[], lastHash(await text()))),
     text,
