@@ -44,6 +44,10 @@ describe('reconcile leaves alone', () => {
     expect(await written()).toBe(before);
   });
 
+  it('an account without payouts', async () => {
+    expect([await check('queued'), await check('in_progress')]).toEqual([0, 0]);
+  });
+
   it('a job that a worker runs, also where its hash is gone', async () => {
     const { redis } = rig.account;
     await rig.enqueue(['running', 'hashless']);
