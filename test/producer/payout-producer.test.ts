@@ -121,6 +121,17 @@ describe('cancel', () => {
     await producer.close();
     expect(await waiting()).toEqual([]);
   });
+
+  it('refuses what may have been paid, and says what is final, what is not there, and what is no line', async () => {
+    await enter('cancelled', 'p-1');
+    await enter('sending', 'sent');
+    const sent = producer.cancel('sent');
+    await expect(sent).rejects.toThrow(ConflictError);
+    await expect(sent).rejects.toThrow(/from sending to cancelled: that needs queued, held or rejected\./);
+    await expect(producer.cancel('p-1')).rejects.toThrow(/p-1 from cancelled to cancelled: .* it is final/);
+    await expect(producer.cancel('p-9')).rejects.toThrow(/^Payout p-9 not found$/);
+    await expect(producer.cancel('p-1', { by: 'a\nb' })).rejects.toThrow(/by: must be one line/);
+  });
 });
 
 describe('looking up', () => {
