@@ -1,40 +1,36 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { expectPromisesKept, openWorld, untilSettled } from './support/payout-world.js';
 
-/** What becomes of the payout whose send was cut off, and how often the gateway saw it. */
+/** Where a worker is killed, what becomes of the payout whose send was cut off, and how often the gateway saw it. */
 const POINTS = [
-  { point: 'before-begin', state: 'completed', arrivals: 1 },
-  { point: 'after-begin', state: 'unknown', arrivals: 0 },
-  { point: 'after-journal', state: 'unknown', arrivals: 0 },
-  { point: 'during-request', state: 'unknown', arrivals: 1 },
-  { point: 'before-finish', state: 'unknown', arrivals: 1 },
-  { point: 'after-outcome', state: 'completed', arrivals: 1 },
-  { point: 'after-finish', state: 'completed', arrivals: 1 },
-];
+  ['before-begin', 'completed', 1],
+  ['after-begin', 'unknown', 0],
+  ['after-journal', 'unknown', 0],
+  ['during-request', 'unknown', 1],
+  ['before-finish', 'unknown', 1],
+  ['after-outcome', 'completed', 1],
+  ['after-finish', 'completed', 1],
+] as const;
 
-/** Kills a worker there, and lets another continue. @returns what became of the payout whose send was cut off */
-async function killAt(point: string) {
+/** Kills a worker there, and lets another continue. */
+async function killAt(point: string): Promise<[point: string, state: string | undefined, arrivals: number]> {
   const world = await openWorld({ sandbox: { latencyBeforeMs: 200 } });
   try {
     const [, cutOff = ''] = await world.enqueue(3);
-    const killed = world.startWorker({ crashAt: point });
-    expect(await killed.ended).toBe('SIGKILL');
-
+    expect(await world.startWorker({ crashAt: point }).ended).toBe('SIGKILL');
     world.startWorker();
     await untilSettled(world, 3);
     const payout = await world.producer.get(cutOff);
     await expectPromisesKept(world);
     const arrived = world.sandbox.payments().filter(({ addressTo }) => addressTo === payout?.addressTo);
-    return { point, state: payout?.state, arrivals: arrived.length };
+    return [point, payout?.state, arrived.length];
   } finally {
     await world.close();
   }
 }
 
-describe('a worker that is killed', () => {
-  // One test, in which all wait at the same time: Jest refuses modules that a concurrent test loads between two tests.
-  it('sends nothing twice, loses nothing and keeps the pace, wherever it is killed', async () => {
-    const became = await Promise.allSettled(POINTS.map(async ({ point }) => killAt(point)));
-    expect(became).toEqual(POINTS.map((value) => ({ status: 'fulfilled', value })));
-  }, 120_000);
-});
+// One test, in which all wait at the same time: Jest refuses modules that a concurrent test loads between two tests.
+it('a worker that is killed sends nothing twice, loses nothing and keeps the pace, wherever it is killed', async () => {
+  const became = await Promise.allSettled(POINTS.map(async ([point]) => killAt(point)));
+  expect(became).toEqual(POINTS.map((value) => ({ status: 'fulfilled', value })));
+}, 120_000);

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
-import { countCommands, type CommandCounter } from './support/command-counter.js';
-import { openWorld, untilSettled, type PayoutWorld } from './support/payout-world.js';
-import { endAllWorkers } from './support/worker-process.js';
+import { closeAfterTest } from './support/close-after-test.js';
+import { countCommands } from './support/command-counter.js';
+import { startOwnRedis } from './support/own-redis.js';
+import { untilSettled, worldOfTest } from './support/payout-world.js';
 
 /** A heartbeat a second, and some two more; more than that is a loop that asks without a cause. */
 const SENT_A_SECOND = 4;
@@ -15,33 +15,20 @@ const MEASURED_MS = 25_000;
 /** What comes of a start or of a payout is over by then. */
 const SETTLE_MS = 12_000;
 
-let redis: LocalRedis;
-let world: PayoutWorld;
-let counter: CommandCounter;
-beforeEach(async () => {
-  redis = await startLocalRedis();
-  world = await openWorld({ redis });
+it('an account without payouts asks Redis for next to nothing, and so does a worker that stands by', async () => {
+  const redis = closeAfterTest(await startOwnRedis());
+  const world = await worldOfTest({ redis });
   // Opens the connections of the test itself.
   await world.producer.stats();
-  counter = await countCommands(redis.url);
-});
-afterEach(async () => {
-  await counter.close();
-  await endAllWorkers();
-  await world.close();
-  await redis.stop();
-});
-
-/** What is sent a second without payouts: reads of the clock of Redis, and all else. */
-async function measure(): Promise<{ readonly time: number; readonly rest: number }> {
-  await delay(SETTLE_MS);
-  counter.take();
-  await delay(MEASURED_MS);
-  const { time = 0, ...others } = Object.fromEntries(counter.take());
-  return { time, rest: Object.values(others).reduce((sum, rate) => sum + rate, 0) };
-}
-
-it('an account without payouts asks Redis for next to nothing, and so does a worker that stands by', async () => {
+  const counter = closeAfterTest(await countCommands(redis.url));
+  /** What is sent a second without payouts: reads of the clock of Redis, and all else. */
+  const measure = async (): Promise<{ readonly time: number; readonly rest: number }> => {
+    await delay(SETTLE_MS);
+    counter.take();
+    await delay(MEASURED_MS);
+    const { time = 0, ...others } = Object.fromEntries(counter.take());
+    return { time, rest: Object.values(others).reduce((sum, rate) => sum + rate, 0) };
+  };
   const start = (): void => void world.startWorker({ environment: { LEASE_MS: '10000' } });
   start();
   await until('it sends', async () => (await world.producer.stats()).sender !== null);

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
-import { LedgerKeys } from '../../src/ledger/keys.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
 import { openWorld, type PayoutWorld } from './support/payout-world.js';
 
 /** What can never be sent, however often it is tried: each of these stood at the head of the queue for good. */
 
-/** Fields as someone who writes to Redis sets them. */
+/** Fields as someone who writes to Redis sets them; the record names the field. */
 const ALTERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'amount below zero': { amount: '-5' },
   'amount that is no number': { amount: 'all' },
@@ -19,79 +18,65 @@ const ALTERED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'attempt beyond all': { attempt: '100001' },
 };
 /** Records that nobody can read as a payout; what they say of their state is left. */
-const UNREADABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const UNREADABLE: typeof ALTERED = {
   'metadata that is no JSON': { metadata: '{' },
   'number of entries that is none': { n: 'x' },
   'history that is none': { h0: 'zz' },
   'count of decisions that is none': { decisions: 'x' },
 };
 /** What the script cannot read either. */
-const UNHOLDABLE = ['interrupted change from no state', 'no hash'] as const;
+const [PENDING, NO_HASH] = ['interrupted change from no state', 'no hash'] as const;
 
 let world: PayoutWorld;
-let redis: Redis;
-let keys: LedgerKeys;
+let account: TestAccount;
 const idOf = (name: string): string => name.replaceAll(' ', '-');
+const isPaid = async (payoutId: string): Promise<boolean> =>
+  (await world.producer.get(payoutId))?.state === 'completed';
 
 beforeAll(async () => {
   world = await openWorld();
-  redis = new Redis(world.redisUrl);
-  keys = new LedgerKeys(world.platformId);
+  account = openTestAccount(world.platformId);
+  const { redis, connection } = account;
+  const { keys } = connection;
   const altered = { ...ALTERED, ...UNREADABLE };
-  for (const name of [...Object.keys(altered), ...UNHOLDABLE, 'priority', 'honest']) {
+  for (const name of [...Object.keys(altered), PENDING, NO_HASH, 'priority', 'honest']) {
     const payout = { paymentId: 6, amount: '1', addressTo: `wallet-${idOf(name).toLowerCase()}` };
     await world.producer.enqueue({ payoutId: idOf(name), ...payout, ...(name === 'priority' && { priority: 3 }) });
   }
   await until('all have a job', async () => (await redis.zcard(keys.outbox)) === 0);
   for (const [name, fields] of Object.entries(altered)) await redis.hset(keys.payout(idOf(name)), fields);
-  const [pending, noHash] = UNHOLDABLE;
-  await redis.hset(keys.payout(idOf(pending)), 'pending', 'elsewhere');
-  await redis.set(keys.payout(idOf(noHash)), 'text');
+  await redis.hset(keys.payout(idOf(PENDING)), 'pending', 'elsewhere');
+  await redis.set(keys.payout(idOf(NO_HASH)), 'text');
   // The relay gives it its job: BullMQ refuses a priority that is none, and with it the jobs beside it.
   await redis.hset(keys.payout('priority'), 'priority', '0.5');
   await redis.zrem(`${keys.prefix}:withdraw:prioritized`, 'priority~0');
   await redis.del(`${keys.prefix}:withdraw:priority~0`);
   await redis.zadd(keys.outbox, 1, 'queued priority');
   world.startWorker();
-  await until(
-    'the honest payout behind all of them is paid',
-    async () => (await world.producer.get('honest'))?.state === 'completed',
-    60_000,
-  );
+  await until('the honest payout behind all of them is paid', async () => isPaid('honest'));
 }, 120_000);
 
 afterAll(async () => {
-  redis.disconnect();
   await world.close();
+  await account.close();
 });
 
-const stateOf = async (name: string): Promise<string | null> => redis.hget(keys.payout(idOf(name)), 'state');
+const stateOf = async (name: string): Promise<string | null> =>
+  account.redis.hget(account.connection.keys.payout(idOf(name)), 'state');
 
-async function tamperingOf(name: string): Promise<string | undefined> {
-  const events = await redis.xrange(keys.events, '-', '+');
-  const told = events.map(([, pairs]) => pairs).find((pairs) => pairs[1] === 'tampering' && pairs[3] === idOf(name));
-  return told?.at(-1);
-}
-
-it.each(Object.entries(ALTERED))('%s: held, with the event tampering that names the field', async (name, fields) => {
+it.each([
+  ...Object.entries(ALTERED).map(([name, fields]) => [name, `It can never be sent: ${Object.keys(fields)[0] ?? ''}: `]),
+  ...Object.keys(UNREADABLE).map((name) => [name, 'cannot be read']),
+] as [string, string][])('%s: held, with the event tampering: %s', async (name, words) => {
   expect(await stateOf(name)).toBe('held');
-  expect(await tamperingOf(name)).toContain(`fields: It can never be sent: ${Object.keys(fields)[0] ?? ''}: `);
+  const events = await account.redis.xrange(account.connection.keys.events, '-', '+');
+  const told = events.find(([, pairs]) => pairs[1] === 'tampering' && pairs[3] === idOf(name));
+  expect(told?.[1].at(-1)).toContain(words);
 });
 
-it.each(Object.keys(UNREADABLE))('%s: held, with the event tampering', async (name) => {
-  expect(await stateOf(name)).toBe('held');
-  expect(await tamperingOf(name)).toContain('cannot be read');
-});
-
-it('what no script can hold keeps nobody waiting', async () => {
-  expect(await stateOf(UNHOLDABLE[0])).toBe('queued');
-});
-
-it('a priority that is none counts for none', async () => {
-  await until('it is paid', async () => (await world.producer.get('priority'))?.state === 'completed', 20_000);
-});
-
-it('nothing else was sent', () => {
+it('what no script can hold keeps nobody waiting, a priority that is none counts for none, and nothing else was sent', async () => {
+  expect(await stateOf(PENDING)).toBe('queued');
+  await until('it is paid', async () => isPaid('priority'), 20_000);
   const sent = world.sandbox.payments().map(({ addressTo }) => addressTo);
   expect(sent.sort()).toEqual(['wallet-honest', 'wallet-priority']);
 });

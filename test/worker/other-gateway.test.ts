@@ -2,82 +2,43 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { connectRedis, closeRedis, type RedisClient } from '../../src/base/redis.js';
-import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { silentLogger, type Logger } from '../../src/base/logger.js';
+import { openLedger } from '../../src/queues/open-ledger.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { runCli, type CliResult } from '../support/cli.js';
-import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { until } from '../support/until.js';
-import { expectPromisesKept, openWorld, SECRET_KEY, untilSettled, type PayoutWorld } from './support/payout-world.js';
+import { closeAfterTest } from './support/close-after-test.js';
+import { expectPromisesKept, untilSent, untilSettled, worldOfTest, type PayoutWorld } from './support/payout-world.js';
+import { startWatchedWorker } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
 /** Workers of a production gateway and of a staging gateway, by mistake on the same Redis. Nothing is signed. */
-
-let world: PayoutWorld;
-let staging: Sandbox;
-let redis: RedisClient;
-
-beforeEach(async () => {
-  world = await openWorld({ sandbox: { settleAfterMs: 3_000 } });
-  staging = await startSandbox({ accounts: [{ platformId: world.platformId, secretKey: SECRET_KEY }] });
-  redis = connectRedis(world.redisUrl, 'commands');
-});
-afterEach(async () => {
-  await closeRedis(redis);
-  await world.close();
-  await staging.close();
-});
-
-const production = (): string => `${world.sandbox.url}#${world.platformId}`;
-const ofStaging = (): string => `${staging.url}#${world.platformId}`;
-const ledgerKey = (): string => `{payouts:${world.platformId}}:ledger`;
-
-/** Without PAYOUT_AUDIENCE: the gateway's URL and the account say which it is. */
-function startProduction(): WorkerProcess {
-  return world.startWorker({ environment: { PAYOUT_AUDIENCE: '' } });
-}
-
-interface Staging extends WorkerProcess {
-  readonly readyz: () => Promise<{ status: number; body: string }>;
-}
-
-/** A worker with staging's GATEWAY_BASE_URL, and a journal of its own. */
-async function startStaging(baseUrl = staging.url): Promise<Staging> {
-  const port = String(await findFreePort());
-  const worker = world.startWorker({
-    baseUrl,
-    journalDir: join(world.dir, 'staging'),
-    environment: { PAYOUT_AUDIENCE: '', HEALTH_PORT: port },
-  });
-  return {
-    ...worker,
-    readyz: async () => {
-      const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-      return { status: response?.status ?? 0, body: (await response?.text()) ?? '' };
-    },
-  };
-}
-
-async function refuses(worker: Staging, url = staging.url): Promise<void> {
-  await until('it says that the ledger is of another gateway', async () => {
-    const { status, body } = await worker.readyz();
-    return status === 503 && body.includes(production()) && body.includes(`${url}#${world.platformId}`);
-  });
-}
-
-const adoptGateway = async (...args: string[]): Promise<CliResult> =>
-  runCli(['adopt-ledger', '--gateway', '--reason', 'moved', ...args], {
-    env: {
-      ...{ REDIS_URL: world.redisUrl, GATEWAY_PLATFORM_ID: String(world.platformId), GATEWAY_BASE_URL: staging.url },
-      PAYOUT_AUDIENCE: '',
-    },
-  });
-
 describe('a worker of another gateway', () => {
+  let world: PayoutWorld;
+  beforeEach(async () => {
+    world = await worldOfTest({ sandbox: { settleAfterMs: 3_000 } });
+  });
+
+  const audienceOf = (url: string): string => `${url}#${world.platformId}`;
+  // Without PAYOUT_AUDIENCE: the gateway's URL and the account say which it is.
+  const environment = { PAYOUT_AUDIENCE: '' };
+
+  /** A worker with staging's GATEWAY_BASE_URL, and a journal of its own. It refuses. */
+  async function startStaging(baseUrl: string): Promise<WorkerProcess> {
+    const worker = world.startWorker({ baseUrl, journalDir: join(world.dir, 'staging'), environment });
+    await until('it says that the ledger is of another gateway', async () => {
+      const { status, body } = await worker.get('/readyz');
+      return status === 503 && [world.sandbox.url, baseUrl].every((url) => body.includes(audienceOf(url)));
+    });
+    return worker;
+  }
+
   it('pays nothing and polls nothing, says why, and leaves the account to the others', async () => {
-    const first = startProduction();
+    const first = world.startWorker({ environment });
     await world.enqueue(6);
-    await until('some are sent', () => world.sandbox.stats().arrivals >= 2);
+    await untilSent(world, 2);
     // Another process than the sandbox notes whatever is asked.
     const asked: string[] = [];
     const gateway = createServer((request, response) => {
@@ -85,49 +46,81 @@ describe('a worker of another gateway', () => {
       response.writeHead(500).end();
     });
     await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
-    const other = await startStaging(url);
-    await refuses(other, url);
+    const other = await startStaging(`http://127.0.0.1:${(gateway.address() as AddressInfo).port}`);
     first.kill('SIGTERM');
     await first.ended;
-    const arrivals = world.sandbox.stats().arrivals;
+    const { arrivals } = world.sandbox.stats();
     // Longer than a lease, its quarantine and some polls.
     await delay(6_000);
-    expect(asked).toEqual([]);
     expect(other.log().match(/the ledger is of another gateway/g)).toHaveLength(1);
     const { queued, sender, objections } = await world.producer.stats();
     expect({ queued, sender, objections }).toEqual({ queued: 6 - arrivals, sender: null, objections: [] });
-    startProduction();
+    world.startWorker({ environment });
     await untilSettled(world, 6);
     await expectPromisesKept(world);
     expect(asked).toEqual([]);
     gateway.close();
-  }, 90_000);
+  });
 
   it('sends once an operator has bound the ledger to it; the former one then refuses', async () => {
-    const first = startProduction();
+    const staging = (await worldOfTest({ platformIds: [world.platformId] })).sandbox;
+    const ledger = closeAfterTest(openLedger(world.account, 'reply')).ledger.connection;
+    // A ledger of an earlier version is bound to the gateway where it sends first.
+    await ledger.redis.hset(ledger.keys.ledger, { id: 'former', format: '2' });
+    const first = world.startWorker({ environment });
     await world.enqueue(1);
     await untilSettled(world, 1);
-    const other = await startStaging();
-    await refuses(other);
-    expect(await adoptGateway()).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
-    const adopted = await adoptGateway('--yes', '--json');
+    const before = audienceOf(world.sandbox.url);
+    expect(await ledger.redis.hget(ledger.keys.ledger, 'audience')).toBe(before);
+    const other = await startStaging(staging.url);
+    const adopt = async (...args: string[]): Promise<CliResult> =>
+      runCli(['adopt-ledger', '--gateway', '--reason', 'moved', ...args], {
+        env: { ...world.env, ...environment, GATEWAY_BASE_URL: staging.url },
+      });
+    expect(await adopt()).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+    const adopted = await adopt('--yes', '--json');
     expect(adopted).toMatchObject({ code: 0 });
-    expect(JSON.parse(adopted.stdout)).toEqual({ audience: ofStaging(), before: production(), changed: true });
+    expect(JSON.parse(adopted.stdout)).toEqual({ audience: audienceOf(staging.url), before, changed: true });
     await world.enqueue(2, 'Q');
     // The former sender finds out at its next begin, and gives the lease back.
     await untilSettled(world, 3);
     expect([world.sandbox.stats().arrivals, staging.stats().arrivals]).toEqual([1, 2]);
     expect(first.log()).toContain('the ledger is of another gateway');
-    expect((await other.readyz()).status).toBe(200);
-    expect((await adoptGateway()).stdout).toContain('already');
+    expect((await other.get('/readyz')).status).toBe(200);
+    expect((await adopt()).stdout).toContain('already');
   }, 90_000);
+});
 
-  it('is the one that a ledger of an earlier version is bound to, where it sends first', async () => {
-    await redis.hset(ledgerKey(), { id: 'former', format: '2' });
-    startProduction();
-    await world.enqueue(1);
-    await untilSettled(world, 1);
-    expect(await redis.hget(ledgerKey(), 'audience')).toBe(production());
-  }, 60_000);
+it('a worker refuses a ledger of a newer format, says so once, sends nothing and leaves it as it is', async () => {
+  const errors: string[] = [];
+  const error = (fields: object, message: string): void => void errors.push(`${message} ${JSON.stringify(fields)}`);
+  const logger: Logger = { ...silentLogger, error, child: () => logger };
+  let account: TestAccount | undefined;
+  const { worker, sandbox, readyz, metric } = await startWatchedWorker({
+    worker: { logger },
+    prepare: async (_, platformId) => {
+      account = openTestAccount(platformId);
+      await account.ledger.enqueue([aPayout('P-1')]);
+      await account.redis.hset(account.connection.keys.ledger, 'format', '5');
+    },
+  });
+  const readKeys = async (): Promise<unknown> => {
+    const { ledger, sender, journals, objections, outbox } = account?.connection.keys ?? { outbox: '' };
+    const hashes = [ledger, sender, journals, objections].map(async (key) => account?.redis.hgetall(key ?? ''));
+    return Promise.all([...hashes, account?.redis.zrange(outbox, '0', '-1')]);
+  };
+  const before = await readKeys();
+  await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
+  // Longer than the worker takes to get the lease, or to look again at what it refuses.
+  await delay(4_000);
+  const reason: unknown = expect.stringMatching(/^The ledger in Redis has format 5; this version .* formats 1 to 4\./);
+  expect(worker.accounts[0]?.status).toEqual({ role: 'refused', reason });
+  const accounts = [{ role: 'refused', reason, stopped: [] }];
+  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'up', accounts }]);
+  expect(await metric('payouts_sending_refused')).toBe(1);
+  const said = /^this process sends nothing.*newer version \{"reason":"The ledger in/;
+  expect(errors).toEqual([expect.stringMatching(said)]);
+  expect(sandbox.stats().arrivals).toBe(0);
+  expect(await readKeys()).toEqual(before);
+  await account?.close();
 });

@@ -1,33 +1,22 @@
-import { afterEach, expect, it } from '@jest/globals';
-import { endAllWorkers } from './support/worker-process.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
+import { expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
-
-let world: PayoutWorld;
-afterEach(async () => {
-  await endAllWorkers();
-  await world.close();
-});
+import { expectPromisesKept, worldOfTest } from './support/payout-world.js';
 
 const PAYOUTS = 60;
 const INTERVAL_MS = 1_010;
 
 it('sends 60 payouts through jitter: never under 1000 ms apart, and a period of interval + T', async () => {
-  world = await openWorld({
-    sandbox: { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } },
-  });
+  const sandbox = { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: { min: 20, max: 80 } };
+  const world = await worldOfTest({ sandbox });
   await world.enqueue(PAYOUTS);
   const worker = world.startWorker();
   await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 180_000);
   await expectPromisesKept(world);
-
   // T as the sender measured it: from the first byte to the whole response.
-  const durations = [...worker.log().matchAll(/"kind":"accepted".*?"durationMs":([\d.]+)/g)].map(([, ms]) =>
-    Number(ms),
-  );
+  const sends = worker.log().matchAll(/"kind":"accepted".*?"durationMs":([\d.]+)/g);
+  const durations = Array.from(sends, ([, ms]) => Number(ms));
   expect(durations).toHaveLength(PAYOUTS);
   const meanT = durations.reduce((sum, ms) => sum + ms, 0) / durations.length;
-  const { meanGapMs } = world.sandbox.stats();
   // What scripts and syncs of the disk add is for `npm run bench`; a sender that waited for another interval would show here.
-  expect(meanGapMs).toBeLessThanOrEqual(1.25 * (INTERVAL_MS + meanT));
+  expect(world.sandbox.stats().meanGapMs).toBeLessThanOrEqual(1.25 * (INTERVAL_MS + meanT));
 }, 240_000);

@@ -1,36 +1,20 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
-import { endAllWorkers } from './support/worker-process.js';
-import { openWorld, type PayoutWorld } from './support/payout-world.js';
 import { until } from '../support/until.js';
+import { closeAfterTest } from './support/close-after-test.js';
+import { startOwnRedis } from './support/own-redis.js';
+import { worldOfTest } from './support/payout-world.js';
 
-let server: LocalRedis;
-let redis: Redis;
-let world: PayoutWorld;
-
-beforeEach(async () => {
-  server = await startLocalRedis({ args: ['--appendfsync', 'no'] });
-  redis = new Redis(server.url);
-  world = await openWorld({ redis: server });
-});
-
-afterEach(async () => {
-  await endAllWorkers();
-  await world.close();
-  await redis.quit();
-  await server.stop();
-});
-
-const QUEUED = 100_000;
-
-function median(values: readonly number[]): number {
-  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
+const median = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 it('sending continues within a minute, at its pace, where 100,000 payouts lose their jobs at once', async () => {
+  const server = closeAfterTest(await startOwnRedis(['--appendfsync', 'no']));
+  const redis = new Redis(server.url);
+  closeAfterTest({ close: async () => void (await redis.quit()) });
+  const world = await worldOfTest({ redis: server });
   const key = (name: string): string => `{payouts:${world.platformId}}:${name}`;
-  await world.enqueue(QUEUED);
+  await world.enqueue(100_000);
   const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
   const sent = (): number => world.sandbox.stats().arrivals;
   await until('sending has begun', () => sent() >= 8);
@@ -42,29 +26,16 @@ it('sending continues within a minute, at its pace, where 100,000 payouts lose t
   await until('sending continues', () => sent() > before + 2, 120_000);
   expect(performance.now() - damagedAt).toBeLessThan(70_000);
 
-  await until(
-    'all have a job again',
-    async () => {
-      const [queued, sending] = await Promise.all([
-        redis.zcard(key('state:queued')),
-        redis.zcard(key('state:sending')),
-      ]);
-      const [waiting, active] = await Promise.all([
-        redis.llen(key('withdraw:wait')),
-        redis.llen(key('withdraw:active')),
-      ]);
-      return waiting + active >= queued + sending;
-    },
-    300_000,
-  );
+  const haveJobs = async (): Promise<boolean> => {
+    const payouts = ['state:queued', 'state:sending'].map(async (name) => redis.zcard(key(name)));
+    const jobs = ['withdraw:wait', 'withdraw:active'].map(async (name) => redis.llen(key(name)));
+    const [queued = 0, sending = 0, waiting = 0, active = 0] = await Promise.all([...payouts, ...jobs]);
+    return waiting + active >= queued + sending;
+  };
+  await until('all have a job again', haveJobs, 300_000);
   await until('the repair is told', () => worker.log().includes('re-created missing jobs'), 300_000);
-  await until(
-    'sending continues after it',
-    (
-      (from) => () =>
-        sent() >= from + 10
-    )(sent()),
-  );
+  const from = sent();
+  await until('sending continues after it', () => sent() >= from + 10);
 
   const { arrivalsAtMs, smallestGapMs, duplicatePayments, blocked } = world.sandbox.stats();
   expect({ duplicatePayments, blocked }).toEqual({ duplicatePayments: [], blocked: false });
@@ -72,7 +43,6 @@ it('sending continues within a minute, at its pace, where 100,000 payouts lose t
   const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? at));
   // The repair does not slow the sends beside it down.
   expect(median(gaps.slice(before + 2))).toBeLessThan(median(gaps.slice(0, before - 1)) * 1.5);
-
   const waiting = await redis.lrange(key('withdraw:wait'), 0, -1);
   expect(new Set(waiting).size).toBe(waiting.length);
 }, 600_000);

@@ -1,68 +1,29 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { BullMQOtel } from 'bullmq-otel';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
-import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
-import { newPlatformId, testRedisUrl } from '../support/account.js';
+import { closeAfterTest } from './support/close-after-test.js';
+import { cents, openWorkerIn, worldOfTest } from './support/payout-world.js';
 
-const SECRET_KEY = 'k-telemetry';
-const exporter = new InMemorySpanExporter();
-const platformId = newPlatformId();
-
-let dir: string;
-let sandbox: Sandbox;
-let worker: PayoutWorker;
-let producer: PayoutProducer;
-
-beforeAll(async () => {
+it('one trace runs from the enqueue to the send', async () => {
+  const exporter = new InMemorySpanExporter();
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
-  dir = await mkdtemp(join(tmpdir(), 'payouts-telemetry-'));
-  sandbox = await startSandbox({ accounts: [{ platformId, secretKey: SECRET_KEY }], settleAfterMs: 100 });
   const telemetry = new BullMQOtel({ tracerName: 'payouts' });
-  const redisUrl = testRedisUrl();
-  producer = new PayoutProducer({ redisUrl, platformId, telemetry });
-  worker = await createPayoutWorker({
-    redisUrl,
-    journalDir: dir,
-    telemetry,
-    accounts: [
-      { platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, leaseMs: 500, quarantineMs: 0, pollMinMs: 100 },
-    ],
-  });
-});
-
-afterAll(async () => {
-  await worker.stop();
-  await producer.close();
-  await sandbox.close();
-  await rm(dir, { recursive: true, force: true });
-});
-
-it('one trace runs from the enqueue to the send', async () => {
+  const world = await worldOfTest();
+  const producer = closeAfterTest(new PayoutProducer({ ...world.account, telemetry }));
+  await openWorkerIn(world, { telemetry });
   const traceId = await trace.getTracer('test').startActiveSpan('checkout', async (span) => {
-    await producer.enqueue({ payoutId: 'traced', paymentId: 1, amount: '1', addressTo: 'wallet-traced' });
+    await producer.enqueueMany(cents(['P-1']));
     span.end();
     return span.spanContext().traceId;
   });
-  await producer.waitFor('traced', { timeoutMs: 30_000 });
-  const names = exporter
-    .getFinishedSpans()
-    .filter((span) => span.spanContext().traceId === traceId)
-    .map(({ name }) => name);
-  expect(names).toEqual(
-    expect.arrayContaining([
-      'checkout',
-      expect.stringMatching(/add.*withdraw/i),
-      expect.stringMatching(/process.*withdraw/i),
-    ]),
-  );
+  await producer.waitFor('P-1', { timeoutMs: 30_000 });
+  const spans = exporter.getFinishedSpans().filter((span) => span.spanContext().traceId === traceId);
+  const steps: unknown[] = [/add.*withdraw/i, /process.*withdraw/i].map((step) => expect.stringMatching(step));
+  expect(spans.map(({ name }) => name)).toEqual(expect.arrayContaining(['checkout', ...steps]));
 });

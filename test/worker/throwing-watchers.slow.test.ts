@@ -1,8 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Logger } from '../../src/base/logger.js';
+import { describe, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startHealthServer } from '../../src/worker/monitoring/health-server.js';
-import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../src/control/payout-worker.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import {
   loggerWithThrowingChildren,
@@ -10,107 +8,68 @@ import {
   throwingObserver,
   throwingTelemetry,
 } from '../support/throwing-watchers.js';
-import { expectPromisesKept, openWorld, type PayoutWorld } from './support/payout-world.js';
 import { until } from '../support/until.js';
+import { expectPromisesKept, openWorkerIn, worldOfTest, type PayoutWorld } from './support/payout-world.js';
 
-const SECRET_KEY = 'k-test-0123456789';
+const cannotBeMade = (): never => {
+  throw new Error('no observer today');
+};
 
-let world: PayoutWorld;
-const workers: PayoutWorker[] = [];
+const epochOf = async ({ producer }: PayoutWorld): Promise<number | undefined> =>
+  (await producer.stats()).sender?.epoch;
 
-beforeEach(async () => {
-  world = await openWorld();
-});
-
-afterEach(async () => {
-  await Promise.all(workers.splice(0).map(async (worker) => worker.stop()));
-  await world.close();
-});
-
-/** A worker in this process, for this test's account. */
-async function startWorker(watchers: Partial<PayoutWorkerOptions>): Promise<PayoutWorker> {
-  const { platformId, redisUrl, sandbox, dir } = world;
-  const worker = await createPayoutWorker({
-    redisUrl,
-    journalDir: `${dir}/journal`,
-    accounts: [
-      { platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, leaseMs: 1_500, quarantineMs: 500, pollMinMs: 100 },
-    ],
-    ...watchers,
-  });
-  workers.push(worker);
-  return worker;
-}
-
-async function untilAllCompleted(payoutIds: readonly string[]): Promise<void> {
-  await until('all completed', async () => (await world.producer.stats()).completed === payoutIds.length);
-  for (const payoutId of payoutIds) {
-    expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
-  }
+/** Two payouts are paid once, with their txhashes. */
+async function expectPaid(world: PayoutWorld): Promise<void> {
+  const payoutIds = await world.enqueue(2);
+  await until('all completed', async () => (await world.producer.stats()).completed === 2);
+  for (const payoutId of payoutIds) expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
   await expectPromisesKept(world);
 }
 
-async function readEpoch(): Promise<number | undefined> {
-  return (await world.producer.stats()).sender?.epoch;
-}
-
-function cannotBeMade(): never {
-  throw new Error('no observer today');
-}
-
-describe.each<[string, Partial<PayoutWorkerOptions>]>([
-  ['a logger whose every call throws', { logger: throwingLogger }],
-  ['a logger whose children throw', { logger: loggerWithThrowingChildren }],
-  ['an observer that throws', { observe: () => throwingObserver }],
-  ['an observer that cannot be made', { observe: cannotBeMade }],
-  ['telemetry that throws', { telemetry: throwingTelemetry }],
-])('a worker with %s', (_name, watchers) => {
-  it('pays every payout once and records its txhash', async () => {
-    const payoutIds = await world.enqueue(2);
-    await startWorker(watchers);
-    await untilAllCompleted(payoutIds);
-    expect(await readEpoch()).toBe(1);
+describe('what throws where it is called', () => {
+  it.each([
+    ['a logger', { logger: throwingLogger }],
+    ['the children of a logger', { logger: loggerWithThrowingChildren }],
+    ['an observer', { observe: () => throwingObserver }],
+    ['the making of an observer', { observe: cannotBeMade }],
+    ['telemetry', { telemetry: throwingTelemetry }],
+  ])('%s: the worker pays every payout once and records its txhash', async (_, watchers) => {
+    const world = await worldOfTest();
+    await openWorkerIn(world, watchers);
+    await expectPaid(world);
+    expect(await epochOf(world)).toBe(1);
   });
-});
 
-it('a standby whose logger throws takes the lease over once, and sends', async () => {
-  const first = await startWorker({});
-  await until('there is a sender', async () => (await readEpoch()) === 1);
-  await startWorker({ logger: throwingLogger });
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
-  expect(await readEpoch()).toBe(1);
-
-  await first.stop();
-  await untilAllCompleted(await world.enqueue(2));
-  expect(await readEpoch()).toBe(2);
-});
-
-describe.each<[string, Logger]>([
-  ['whose every call throws', throwingLogger],
-  ['whose children throw', loggerWithThrowingChildren],
-])('a producer with telemetry that throws and a logger %s', (_name, logger) => {
-  it('enqueues, and the worker has a job at once', async () => {
-    const { platformId, redisUrl } = world;
-    const producer = new PayoutProducer({ platformId, redisUrl, logger, telemetry: throwingTelemetry });
-    await producer.enqueue({ payoutId: 'P-1', paymentId: 1, amount: '0.01', addressTo: 'wallet-thrown' });
-    await until('it has a job', async () => (await world.producer.stats()).withoutJob === 0);
-    expect(await world.producer.stats()).toMatchObject({ queued: 1 });
-    expect(await producer.cancel('P-1')).toMatchObject({ state: 'cancelled' });
-    await producer.close();
+  it('a logger of a standby: it takes the lease over once, and sends', async () => {
+    const world = await worldOfTest();
+    const first = await openWorkerIn(world);
+    await until('there is a sender', async () => (await epochOf(world)) === 1);
+    await openWorkerIn(world, { logger: throwingLogger });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await epochOf(world)).toBe(1);
+    await first.stop();
+    await expectPaid(world);
+    expect(await epochOf(world)).toBe(2);
   });
-});
 
-it('a health server whose logger throws still responds that something is wrong', async () => {
-  const health = await startHealthServer({
-    host: '127.0.0.1',
-    port: 0,
-    metrics: createWorkerMetrics({ version: '1' }),
-    accounts: () => {
-      throw new Error('no accounts');
+  it.each([throwingLogger, loggerWithThrowingChildren])(
+    'telemetry and a logger of a producer: it enqueues',
+    async (logger) => {
+      const { platformId, redisUrl, producer: reader } = await worldOfTest();
+      const producer = new PayoutProducer({ platformId, redisUrl, logger, telemetry: throwingTelemetry });
+      await producer.enqueue({ payoutId: 'P-1', paymentId: 1, amount: '0.01', addressTo: 'wallet-thrown' });
+      await until('it has a job', async () => (await reader.stats()).withoutJob === 0);
+      expect(await reader.stats()).toMatchObject({ queued: 1 });
+      expect(await producer.cancel('P-1')).toMatchObject({ state: 'cancelled' });
+      await producer.close();
     },
-    logger: throwingLogger,
+  );
+
+  it('a logger of a health server: it still responds that something is wrong', async () => {
+    const [metrics, accounts] = [createWorkerMetrics({ version: '1' }), cannotBeMade];
+    const health = await startHealthServer({ host: '127.0.0.1', port: 0, metrics, accounts, logger: throwingLogger });
+    const { status } = await fetch(`${health.url}/metrics`);
+    await health.close();
+    expect(status).toBe(500);
   });
-  const { status } = await fetch(`${health.url}/metrics`);
-  await health.close();
-  expect(status).toBe(500);
 });

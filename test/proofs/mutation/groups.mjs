@@ -72,7 +72,6 @@ export const groups = {
     tests: [
       'test/worker/sender/sender.test.ts',
       'test/worker/sender/sender-begin.test.ts',
-      'test/worker/sender/sender-recovery.test.ts',
       'test/worker/sender/sender-journal.test.ts',
       'test/worker/sender/pacer.test.ts',
       'test/worker/sender/lease-keeper.test.ts',
@@ -81,7 +80,6 @@ export const groups = {
       'test/worker/sender/attempt-recorder.test.ts',
       'test/worker/sender/recover-sends.test.ts',
       'test/worker/sender/ledger-check.test.ts',
-      'test/worker/sender/stop-grace.test.ts',
       'test/worker/sender/blocked-words.test.ts',
     ],
   },
@@ -101,7 +99,7 @@ export const groups = {
   },
   watch: {
     mutate: ['src/worker/restore-lost-jobs.ts'],
-    tests: ['test/worker/restore-lost-jobs.test.ts', 'test/worker/lost-job-alarm.test.ts'],
+    tests: ['test/worker/jobs.test.ts'],
   },
   journal: {
     mutate: [

@@ -5,147 +5,104 @@ import { describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/base/errors.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
-import { startOwnRedis } from '../support/own-redis.js';
-import { closeAfterTest, startWatchedWorker } from '../support/watched-worker.js';
 import { until } from '../../support/until.js';
-
-/** The first line of a journal that a later version wrote. */
-const NEWER = JSON.stringify({ v: 99 });
-
-/** @returns the status and the body of the response */
-async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(5_000) });
-  return [response.status, await response.json()];
-}
+import { startOwnRedis } from '../support/own-redis.js';
+import { ask, closeAfterTest, readMetric, startWatchedWorker } from '../support/watched-worker.js';
 
 describe('/readyz', () => {
   it('says standing by, sending, paused, and stopped', async () => {
-    const { url, platformId, worker } = await startWatchedWorker();
-    const readyz = async () => ask(`${url}/readyz`);
-    const notPaused = { paused: false, pausedReason: null, stopped: [], warnings: [] };
-    expect(await readyz()).toEqual([
-      200,
-      {
-        ready: true,
-        redis: 'up',
-        accounts: [{ platformId, headline: 'Waiting for a sender', role: 'standby', ...notPaused }],
-      },
-    ]);
+    const { url, platformId, worker, readyz } = await startWatchedWorker();
+    const well = { paused: false, pausedReason: null, stopped: [], warnings: [] };
+    const expectReady = async (account: object): Promise<void> => {
+      const accounts = [{ platformId, ...well, ...account }];
+      expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
+    };
+    await expectReady({ headline: 'Waiting for a sender', role: 'standby' });
     await until('the lease', () => worker.accounts[0]?.status.role === 'sender');
-    expect(await readyz()).toEqual([
-      200,
-      {
-        ready: true,
-        redis: 'up',
-        accounts: [{ platformId, headline: 'Idle', role: 'sender', epoch: 1, ...notPaused }],
-      },
-    ]);
+    await expectReady({ headline: 'Idle', role: 'sender', epoch: 1 });
     await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
-    expect(await readyz()).toEqual([
-      200,
-      {
-        ready: true,
-        redis: 'up',
-        accounts: [
-          {
-            platformId,
-            headline: 'Paused',
-            role: 'sender',
-            epoch: 1,
-            paused: true,
-            pausedReason: 'to check it',
-            stopped: [
-              { problem: 'paused: to check it', command: `payouts resume --account ${platformId} --reason WHY` },
-            ],
-            warnings: [],
-          },
-        ],
-      },
-    ]);
+    const command = `payouts resume --account ${platformId} --reason WHY`;
+    const stopped = [{ problem: 'paused: to check it', command }];
+    const paused = { paused: true, pausedReason: 'to check it', stopped };
+    await expectReady({ headline: 'Paused', role: 'sender', epoch: 1, ...paused });
     await worker.stop();
     expect(await readyz()).toMatchObject([503, { ready: false, accounts: [{ role: 'stopped' }] }]);
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
   });
 
-  it('is not ready where the ledger is refused, says why, and the metrics say so too', async () => {
-    const { url, worker, metric } = await startWatchedWorker({
-      prepare: async (journalDir, platformId) => {
-        await mkdir(journalDir, { recursive: true });
-        const line = JSON.stringify({ ledgerId: 'of-another-redis', epoch: 3, sends: 9 });
-        await writeFile(join(journalDir, `${platformId}.journal`), `${line}\n`);
+  const OTHER_LEDGER = JSON.stringify({ ledgerId: 'of-another-redis', epoch: 3, sends: 9 });
+  it.each<[string, string | undefined, RegExp, (path: string) => Promise<unknown>]>([
+    ['of another ledger', undefined, /another ledger/, async (path) => writeFile(path, `${OTHER_LEDGER}\n`)],
+    ['that cannot be read', 'disk', /EISDIR/, async (path) => mkdir(path)],
+    ['of a newer format', undefined, /newer/, async (path) => writeFile(path, `${JSON.stringify({ v: 99 })}\n`)],
+  ])('is not ready with a journal %s, and says why, as do the metrics', async (_, cause, reason, make) => {
+    const { worker, readyz, metric } = await startWatchedWorker({
+      prepare: async (dir, platformId) => {
+        await mkdir(dir, { recursive: true });
+        await make(join(dir, `${platformId}.journal`));
       },
     });
     await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
-    expect(await ask(`${url}/readyz`)).toMatchObject([
-      503,
-      {
-        ready: false,
-        redis: 'up',
-        accounts: [{ role: 'refused', reason: expect.stringContaining('another ledger') }],
-      },
-    ]);
-    expect(await metric('payouts_sending_refused')).toBe(1);
-    expect(await metric('payouts_lease_held')).toBe(0);
-    expect(await metric('payouts_lease_epoch')).toBe(0);
-  });
-
-  it.each<[string, string | undefined, (path: string) => Promise<unknown>]>([
-    ['its disk, if it cannot be read', 'disk', async (path) => mkdir(path)],
-    ['nothing of the disk, if its format is newer', undefined, async (path) => writeFile(path, `${NEWER}\n`)],
-  ])('says of a journal that stops the account: %s', async (_, cause, make) => {
-    const { url, worker } = await startWatchedWorker({
-      prepare: async (journalDir, platformId) => {
-        await mkdir(journalDir, { recursive: true });
-        await make(join(journalDir, `${platformId}.journal`));
-      },
-    });
-    await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
-    const { accounts } = (await (await fetch(`${url}/readyz`)).json()) as { accounts: { cause?: string }[] };
+    const [status, body] = await readyz();
+    const { accounts } = body as { accounts: { cause?: string }[] };
+    const account = { role: 'refused', reason: expect.stringMatching(reason) };
+    expect([status, body]).toMatchObject([503, { ready: false, redis: 'up', accounts: [account] }]);
     expect(accounts[0]?.cause).toBe(cause);
+    expect(await metric('payouts_sending_refused')).toBe(cause === 'disk' ? 0 : 1);
+    expect([await metric('payouts_lease_held'), await metric('payouts_lease_epoch')]).toEqual([0, 0]);
   });
+});
 
-  it('is not ready while Redis is unavailable, and is again when it is back', async () => {
-    const redis = closeAfterTest(await startOwnRedis());
-    const { url } = await startWatchedWorker({ redisUrl: redis.url });
-    expect(await ask(`${url}/readyz`)).toMatchObject([200, { redis: 'up' }]);
-    await redis.stop();
-    expect(await ask(`${url}/readyz`)).toMatchObject([
-      503,
-      {
-        ready: false,
-        redis: 'unavailable',
-        accounts: [
-          {
-            headline: 'Redis does not respond',
-            role: expect.any(String),
-            paused: null,
-            pausedReason: null,
-          },
-        ],
-      },
-    ]);
-    expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
-    await redis.startAgain();
-    await until('ready again', async () => (await ask(`${url}/readyz`))[0] === 200);
-  });
+it('pages and metrics are served while Redis is unavailable or hangs', async () => {
+  const redis = closeAfterTest(await startOwnRedis());
+  const { metric, readyz, url, platformId } = await startWatchedWorker({ redis });
+  const account = { platform_id: String(platformId) };
+  await until('the lease', async () => (await metric('payouts_lease_held')) === 1);
+  const read = async (): Promise<string> => {
+    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(5_000) });
+    expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    return response.text();
+  };
+  const untilUp = async (): Promise<void> =>
+    until('Redis is back', async () => readMetric(await read(), 'payouts_redis_up') === 1);
+  await untilUp();
+  const build = { version: '1.2.3', node_version: process.version };
+  expect(readMetric(await read(), 'payouts_build_info', build)).toBe(1);
+
+  process.kill(redis.pid, 'SIGSTOP');
+  const hung = await read();
+  process.kill(redis.pid, 'SIGCONT');
+  expect(readMetric(hung, 'payouts_redis_up')).toBe(0);
+  expect(readMetric(hung, 'payouts_paused', account)).toBeUndefined();
+  expect(readMetric(hung, 'payouts_lease_held', account)).toBe(1);
+  await untilUp();
+
+  await redis.stop();
+  const role: unknown = expect.any(String);
+  const accounts = [{ headline: 'Redis does not respond', role, paused: null, pausedReason: null }];
+  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'unavailable', accounts }]);
+  expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+  const unavailable = await read();
+  expect(readMetric(unavailable, 'payouts_redis_up')).toBe(0);
+  expect(readMetric(unavailable, 'payouts_in_state', { ...account, state: 'queued' })).toBeUndefined();
+  expect(readMetric(unavailable, 'payouts_sends_total', { ...account, outcome: 'accepted' })).toBe(0);
+  await redis.startAgain();
+  await untilUp();
+  await until('ready again', async () => (await readyz())[0] === 200);
 });
 
 describe('the health server', () => {
   const metrics = createWorkerMetrics({ version: '1.2.3' });
   const options = { host: '127.0.0.1', port: 0, metrics, accounts: () => [] };
 
-  it('is alive but not ready while the worker is still being created', async () => {
-    const health = closeAfterTest(await startHealthServer(options));
-    expect(await ask(`${health.url}/healthz`)).toEqual([200, { alive: true }]);
-    expect(await ask(`${health.url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
-    expect(await (await fetch(`${health.url}/metrics`)).text()).toContain('\npayouts_redis_up 0\n');
-  });
-
-  it('has no other pages and takes nothing', async () => {
-    const health = closeAfterTest(await startHealthServer(options));
-    expect((await ask(`${health.url}/`))[0]).toBe(404);
-    expect((await ask(`${health.url}/healthz`, { method: 'POST', body: 'x' }))[0]).toBe(405);
-    const head = await fetch(`${health.url}/healthz?from=probe`, { method: 'HEAD' });
+  it('is alive but not ready while the worker is still being created, has no other pages and takes nothing', async () => {
+    const { url } = closeAfterTest(await startHealthServer(options));
+    expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+    expect(await ask(`${url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain('\npayouts_redis_up 0\n');
+    expect((await ask(`${url}/`))[0]).toBe(404);
+    expect((await ask(`${url}/healthz`, { method: 'POST', body: 'x' }))[0]).toBe(405);
+    const head = await fetch(`${url}/healthz?from=probe`, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
   });
 
@@ -153,11 +110,7 @@ describe('the health server', () => {
     const health = await startHealthServer(options);
     const client = connect(health.port, '127.0.0.1');
     const ended = new Promise((resolve) => client.once('close', resolve).once('error', () => undefined));
-    await new Promise<void>((resolve) =>
-      client.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /', () => {
-        resolve();
-      }),
-    );
+    client.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /');
     await new Promise((resolve) => client.once('data', resolve));
     const startedAt = performance.now();
     await health.close();
@@ -171,11 +124,8 @@ describe('the health server', () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
-    try {
-      await expect(startHealthServer({ ...options, port })).rejects.toThrow(InvalidConfigError);
-      await expect(startHealthServer({ ...options, port })).rejects.toThrow(`127.0.0.1 port ${port}`);
-    } finally {
-      other.close();
-    }
+    const starting = startHealthServer({ ...options, port }).finally(() => other.close());
+    await expect(starting).rejects.toThrow(InvalidConfigError);
+    await expect(starting).rejects.toThrow(`127.0.0.1 port ${port}`);
   });
 });

@@ -1,92 +1,47 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import { connectLedger } from '../../../src/ledger/ledger-connection.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
-import { endAllWorkers } from '../support/worker-process.js';
-import { openWorld, type PayoutWorld } from '../support/payout-world.js';
+import { expect, it } from '@jest/globals';
+import { openLedger } from '../../../src/queues/open-ledger.js';
+import type { FaultRule } from '../../../src/sandbox/index.js';
 import { until } from '../../support/until.js';
+import { closeAfterTest } from '../support/close-after-test.js';
+import { worldOfTest } from '../support/payout-world.js';
 
-let world: PayoutWorld;
-let redis: RedisClient;
-let ledger: PayoutLedger;
-
-beforeEach(async () => {
-  world = await openWorld();
-  redis = connectRedis(world.redisUrl, 'commands');
-  ledger = new PayoutLedger(connectLedger(redis, world.platformId));
-});
-
-afterEach(async () => {
-  await endAllWorkers();
-  await closeRedis(redis);
-  await world.close();
-});
-
-async function untilPaused(): Promise<string> {
+it.each<[string, FaultRule | undefined, RegExp, sent: object]>([
+  ['HTTP 429, whatever the text', { kind: 'rate-429' }, /looks like a rate limit: too many requests/, { rejected: 1 }],
+  ['another language', { kind: 'reject', message: 'Konto gesperrt' }, /looks like a block: Konto/, { rejected: 1 }],
+  [
+    'a signature that it does not accept',
+    undefined,
+    /response looks like wrong credentials: wrong sign/,
+    { rejected: 1 },
+  ],
+  ['five rejections', { kind: 'reject', message: 'not today' }, /5 rejections in a row.*not today/, { rejected: 5 }],
+  ['two without a response', { kind: 'html-502' }, /2 sends in a row without a trustworthy resp/, { unknown: 2 }],
+])('the account pauses by itself: %s', async (_, fault, reason, sent) => {
+  const world = await worldOfTest();
+  if (fault !== undefined) world.sandbox.addFaults([fault]);
+  await world.enqueue(2 + Object.values(sent).reduce((sum: number, count: number) => sum + count, 0));
+  world.startWorker(fault === undefined ? { secretKey: 'k-of-yesterday' } : {});
   await until('the account is paused', async () => (await world.producer.stats()).paused);
-  return (await world.producer.stats()).pausedReason ?? '';
-}
+  expect(await world.producer.stats()).toMatchObject({
+    queued: 2,
+    ...sent,
+    pausedReason: expect.stringMatching(reason),
+  });
+});
 
-describe('the account pauses', () => {
-  it('when the gateway says that it is blocked; later payouts stay queued until an operator resumes', async () => {
-    world.sandbox.addFaults([{ kind: 'block', times: 1 }]);
-    await world.enqueue(3);
-    const worker = world.startWorker();
-    expect(await untilPaused()).toMatch(/looks like a block.*blocked/i);
-    await until('the log says so', () => worker.log().includes('the account is paused'));
-    expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 1 });
-    const { arrivals } = world.sandbox.stats();
-    expect(arrivals).toBe(1);
-
-    await ledger.resume('tester', 'unblocked');
-    await until('the rest is completed', async () => (await world.producer.stats()).completed === 2);
-  }, 60_000);
-
-  it.each([
-    ['HTTP 429, whatever the text', { kind: 'rate-429' } as const, /looks like a rate limit: too many requests/],
-    ['words of another language', { kind: 'reject', message: 'Konto gesperrt' } as const, /looks like a block: Konto/],
-  ])(
-    'at the first response that says so: %s',
-    async (_name, fault, reason) => {
-      world.sandbox.addFaults([fault]);
-      await world.enqueue(3);
-      world.startWorker();
-      expect(await untilPaused()).toMatch(reason);
-      expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 1 });
-    },
-    60_000,
-  );
-
-  it('at the first signature that the gateway does not accept, as after a change of the key', async () => {
-    await world.enqueue(3);
-    world.startWorker({ secretKey: 'k-of-yesterday' });
-    expect(await untilPaused()).toBe("the gateway's response looks like wrong credentials: wrong signature");
-    expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 1 });
-  }, 60_000);
-
-  it('after five rejections in a row', async () => {
-    world.sandbox.addFaults([{ kind: 'reject', message: 'not today' }]);
-    await world.enqueue(7);
-    world.startWorker();
-    expect(await untilPaused()).toMatch(/5 rejections in a row.*not today/);
-    expect(await world.producer.stats()).toMatchObject({ queued: 2, rejected: 5 });
-  }, 60_000);
-
-  it('after two sends in a row without a trustworthy response', async () => {
-    world.sandbox.addFaults([{ kind: 'html-502' }]);
-    await world.enqueue(4);
-    world.startWorker();
-    expect(await untilPaused()).toMatch(/2 sends in a row without a trustworthy response/);
-    expect(await world.producer.stats()).toMatchObject({ queued: 2, unknown: 2 });
-  }, 60_000);
-
-  it('by hand: nothing begins after the pause has returned', async () => {
-    await world.enqueue(6);
-    world.startWorker();
-    await until('sending has begun', () => world.sandbox.stats().arrivals >= 2);
-    await ledger.pause('tester', 'lunch');
-    const { sends } = await world.producer.stats();
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    expect((await world.producer.stats()).sends).toBe(sends);
-  }, 60_000);
+it('nothing begins from a block, or from a pause by hand, until an operator resumes', async () => {
+  const world = await worldOfTest();
+  world.sandbox.addFaults([{ kind: 'block', times: 1 }]);
+  await world.enqueue(6);
+  const { ledger } = closeAfterTest(openLedger(world.account, 'reply'));
+  const worker = world.startWorker();
+  await worker.said('the account is paused');
+  expect(await world.producer.stats()).toMatchObject({ queued: 5, rejected: 1, paused: true });
+  expect(world.sandbox.stats().arrivals).toBe(1);
+  await ledger.resume('tester', 'unblocked');
+  await until('sending continues', () => world.sandbox.stats().arrivals >= 3);
+  await ledger.pause('tester', 'lunch');
+  const { sends } = await world.producer.stats();
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  expect((await world.producer.stats()).sends).toBe(sends);
 });

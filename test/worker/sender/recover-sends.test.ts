@@ -1,33 +1,49 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { makeRecorderRig, recordersOfTheNext, type RecorderRig } from '../support/recorders.js';
-import { journaled } from '../support/send-rig.js';
+import {
+  DOUBT_MS,
+  GUARD_MS,
+  HOLD_OFF_MS,
+  IN_FLIGHT_MAX_MS,
+  journaled,
+  makeSendRig,
+  NEVER,
+} from '../support/send-rig.js';
 
 let rig: RecorderRig;
 beforeEach(async () => {
   rig = await makeRecorderRig();
 });
 
-const accepted = { kind: 'accepted', txhash: 'h', durationMs: 1 } as const;
+const LOST = { payoutId: 'p', attempt: 1, token: 'lost' };
+const PUT_BACK = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;
+const PAUSED = 'error the account is paused; `payouts resume` lets it send again';
+const REPLAYED = 'info recorded the outcome from the journal';
+
+const pausedReason = async (): Promise<string | undefined> => (await rig.ledger.readSender()).pausedReason;
 
 describe('resolveLeftovers', () => {
+  /** @returns the state of `p` after it */
+  const resolve = async (): Promise<string | undefined> =>
+    rig.recovery.resolveLeftovers().then(async () => rig.stateOf('p'));
+
   it('puts back what has begun and was not written', async () => {
     rig.ownAttempts.trackBegin(await rig.begin('p'));
     rig.ownAttempts.clearCurrent();
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('queued');
+    expect(await resolve()).toBe('queued');
   });
 
   it('leaves the attempt alone that is under way, begun or already written', async () => {
     const attempt = await rig.begin('p');
     rig.ownAttempts.trackBegin(attempt);
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('sending');
+    expect(await resolve()).toBe('sending');
     rig.ownAttempts.confirmBegin(attempt);
-    await rig.recovery.resolveLeftovers();
+    expect(await resolve()).toBe('sending');
     rig.ownAttempts.release(attempt);
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('sending');
+    expect(await resolve()).toBe('sending');
   });
 
   it('never puts back what may have been written', async () => {
@@ -35,8 +51,7 @@ describe('resolveLeftovers', () => {
     rig.ownAttempts.trackBegin(attempt);
     rig.ownAttempts.release(attempt);
     rig.ownAttempts.clearCurrent();
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('unknown');
+    expect(await resolve()).toBe('unknown');
   });
 
   it('puts back no attempt that another sender journaled under the same number', async () => {
@@ -44,56 +59,64 @@ describe('resolveLeftovers', () => {
     rig.ownAttempts.trackBegin(attempt);
     rig.ownAttempts.clearCurrent();
     rig.journal.othersWrite(journaled({ ...attempt, token: 'theirs' }));
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('sending');
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('unknown');
+    expect([await resolve(), await resolve()]).toEqual(['sending', 'unknown']);
   });
 
   it('knows its own attempts by their tokens, not by their numbers', async () => {
-    rig.ownAttempts.trackBegin({ payoutId: 'p', attempt: 1, token: 'mine' });
+    rig.ownAttempts.trackBegin({ ...LOST, token: 'mine' });
     rig.ownAttempts.clearCurrent();
     await rig.begin('p');
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.stateOf('p')).toBe('unknown');
+    expect(await resolve()).toBe('unknown');
   });
 
   it('forgets its unwritten attempts once another has begun: they can take effect no more', async () => {
-    const late = { payoutId: 'q', attempt: 1, token: 'late' };
-    rig.ownAttempts.trackBegin(late);
-    expect(rig.ownAttempts.hasUnwrittenToken('late')).toBe(true);
+    const { ownAttempts } = rig;
+    ownAttempts.trackBegin({ ...LOST, payoutId: 'q' });
     const attempt = await rig.begin('p');
-    rig.ownAttempts.trackBegin(attempt);
-    rig.ownAttempts.confirmBegin(attempt);
-    expect({
-      late: rig.ownAttempts.hasUnwrittenToken('late'),
-      now: rig.ownAttempts.hasUnwrittenToken(attempt.token),
-    }).toEqual({
-      late: false,
-      now: true,
-    });
-    rig.ownAttempts.release(attempt);
-    expect(rig.ownAttempts.hasUnwrittenToken(attempt.token)).toBe(false);
+    const known = (): boolean[] => ['lost', attempt.token].map((token) => ownAttempts.hasUnwrittenToken(token));
+    expect(known()).toEqual([true, false]);
+    ownAttempts.trackBegin(attempt);
+    ownAttempts.confirmBegin(attempt);
+    expect(known()).toEqual([false, true]);
+    ownAttempts.release(attempt);
+    expect(known()).toEqual([false, false]);
   });
 
   it('records the last outcome again rather than calling the payout unknown', async () => {
     const attempt = await rig.begin('p');
     const older = rig.ledger.snapshot();
-    await rig.attempts.finish(attempt, accepted);
+    await rig.attempts.finish(attempt, { kind: 'accepted', txhash: 'h', durationMs: 1 });
     rig.ledger.restore(older);
     rig.journal.lines.length = 0;
     await rig.journal.reload();
-    await rig.recovery.resolveLeftovers();
-    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'in_progress', txhash: 'h' });
+    await resolve();
+    await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
+  });
+
+  it('leaves the send of a sender alone that is under way', async () => {
+    rig.gateway.responseMs = 5_000;
+    const sent = rig.sender.send('p', NEVER);
+    await rig.clock.advance(HOLD_OFF_MS + 1_000);
+    expect(rig.gateway.arrivals).toHaveLength(1);
+    await rig.sender.recovery.resolveLeftovers();
+    expect(await rig.stateOf()).toBe('sending');
+    expect(await rig.clock.until(sent)).toMatchObject({ kind: 'sent' });
+  });
+
+  it('says until when the requests of the longest known time may be on their way', async () => {
+    const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
+    const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
+    await rig.begin('p');
+    await patient.sender.recovery.resolveLeftovers();
+    const forMs = expect.closeTo((GUARD_MS + 4 * IN_FLIGHT_MAX_MS) * 1.001, -1);
+    expect(rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
   });
 
   describe('of an earlier sender', () => {
     const leave = async (outcome?: JournaledOutcome): Promise<void> => {
-      const attempt = await rig.begin('p');
-      await rig.journal.append(journaled(attempt));
-      if (outcome !== undefined) rig.journal.noteOutcome(attempt, outcome, 0);
+      await rig.sending(outcome);
       rig = { ...rig, ...(await recordersOfTheNext(rig)) };
-      await rig.recovery.resolveLeftovers();
+      await resolve();
     };
 
     it.each<[JournaledOutcome, object]>([
@@ -108,7 +131,7 @@ describe('resolveLeftovers', () => {
       [{ kind: 'not_sent', reason: 'connection refused' }, { state: 'queued' }],
     ])('come to what the journal says: %j', async (outcome, payout) => {
       await leave(outcome);
-      expect(await rig.ledger.readPayout('p')).toMatchObject(payout);
+      await rig.expectPayout(payout);
       expect((await rig.lastChangeOf('p'))?.reason ?? '').not.toMatch(/its sender ended/);
     });
 
@@ -117,18 +140,14 @@ describe('resolveLeftovers', () => {
       ['nothing of their outcome', undefined],
     ])('become unknown where the journal says %s', async (_, outcome) => {
       await leave(outcome);
-      expect(await rig.ledger.readPayout('p')).toMatchObject({
-        state: 'unknown',
-        message: 'its sender ended before the response came; it may have been sent',
-      });
-      expect(rig.said).toEqual([
-        'error payout is unknown: its sender ended before the response came; `payouts resolve` decides',
-      ]);
+      const message = 'its sender ended before the response came; it may have been sent';
+      await rig.expectPayout({ state: 'unknown', message });
+      const said = 'payout is unknown: its sender ended before the response came; `payouts resolve` decides';
+      expect(rig.said).toEqual([`error ${said}`]);
     });
 
     it('become unknown where the journal knows another attempt of the same number only', async () => {
-      const attempt = await rig.begin('p');
-      const theirs = { ...attempt, token: 'theirs' };
+      const theirs = { ...(await rig.begin('p')), token: 'theirs' };
       await rig.journal.append(journaled(theirs));
       rig.journal.noteOutcome(theirs, { kind: 'accepted', txhash: 'h' }, 0);
       await (await recordersOfTheNext(rig)).recovery.resolveLeftovers();
@@ -137,18 +156,139 @@ describe('resolveLeftovers', () => {
 
     it('count for the breaker when the journal says that they were rejected', async () => {
       await leave({ kind: 'rejected', message: 'account blocked' });
-      expect((await rig.ledger.readSender()).pausedReason).toMatch(/looks like a block/);
-      expect(rig.said).toEqual([
-        'info recorded the outcome from the journal',
-        'error the account is paused; `payouts resume` lets it send again',
-      ]);
+      expect(await pausedReason()).toMatch(/looks like a block/);
+      expect(rig.said).toEqual([REPLAYED, PAUSED]);
     });
 
     it('stay where they are when the lease is lost meanwhile', async () => {
       await rig.begin('p');
       await recordersOfTheNext(rig);
-      await rig.recovery.resolveLeftovers();
-      expect(await rig.stateOf('p')).toBe('sending');
+      expect(await resolve()).toBe('sending');
     });
+  });
+});
+
+describe('checkLedger', () => {
+  it('finds nothing wrong with the ledger that it knows', async () => {
+    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+    await rig.send('p');
+    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+  });
+
+  it('finds an older copy, to which it does not report its last outcome', async () => {
+    const older = rig.ledger.snapshot();
+    await rig.send('p');
+    rig.ledger.restore(older);
+    const asked = rig.fail('finishSend', new Error(), 0);
+    expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
+    expect(asked).toEqual([]);
+  });
+
+  it('reports the last outcome again to a ledger that came back without it', async () => {
+    let older = rig.ledger.snapshot();
+    rig.after.beginSend = () => void (older = rig.ledger.snapshot());
+    await rig.send('p');
+    rig.ledger.restore(older);
+    expect(await rig.stateOf()).toBe('sending');
+    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+    expect(await rig.stateOf()).toBe('in_progress');
+  });
+});
+
+describe('the outcomes that a journal knows', () => {
+  const recorderWith = (settings: object): OutcomeRecorder =>
+    new OutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, DOUBT_MS, undefined);
+  let recorder: OutcomeRecorder;
+  beforeEach(() => {
+    recorder = recorderWith({ maxRejectionsInARow: 2 });
+  });
+
+  const markUnknown = async (attempt: SendAttempt): Promise<unknown> =>
+    rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
+
+  /** `p` was sent, and its sender ended before the ledger heard what came of it; the next one called it unknown. */
+  async function left(outcome?: JournaledOutcome): Promise<void> {
+    await markUnknown(await rig.sending(outcome));
+    expect(await rig.stateOf('p')).toBe('unknown');
+  }
+
+  it.each<[JournaledOutcome, object]>([
+    [
+      { kind: 'accepted', txhash: 'h' },
+      { state: 'in_progress', txhash: 'h' },
+    ],
+    [
+      { kind: 'rejected', message: 'no funds' },
+      { state: 'rejected', message: 'no funds' },
+    ],
+  ])('are told to the ledger where the payout is unknown: %j', async (outcome, payout) => {
+    await left(outcome);
+    expect(await recorder.replayAll()).toBe(true);
+    await rig.expectPayout(payout);
+    expect(rig.said).toEqual([REPLAYED]);
+  });
+
+  it.each<JournaledOutcome | undefined>([
+    undefined,
+    { kind: 'unknown', reason: 'silence' },
+    { kind: 'not_sent', reason: 'r' },
+  ])('are not told where they are not certain, or missing: %j', async (outcome) => {
+    await left(outcome);
+    const asked = rig.fail('finishSend', new Error(), 0);
+    expect(await recorder.replayAll()).toBe(true);
+    expect([asked, await rig.stateOf('p')]).toEqual([[], 'unknown']);
+  });
+
+  it('leave a payout alone that is decided', async () => {
+    await left({ kind: 'rejected', message: 'no funds' });
+    rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    expect(await recorder.replayAll()).toBe(true);
+    expect([await rig.stateOf('p'), rig.said]).toEqual(['cancelled', []]);
+  });
+
+  it('are told of the newest ten sends', async () => {
+    await left({ kind: 'accepted', txhash: 'h' });
+    for (let number = 1; number <= 10; number += 1) {
+      await rig.journal.append(journaled({ payoutId: `other-${number}`, attempt: 1, token: `t${number}` }));
+    }
+    expect(await recorder.replayAll()).toBe(true);
+    expect(await rig.stateOf('p')).toBe('unknown');
+  });
+
+  it('are not all told while the ledger has one of the payouts as being sent, which stays', async () => {
+    const attempt = await rig.sending({ kind: 'accepted', txhash: 'h' });
+    expect(await recorder.replayAll()).toBe(false);
+    expect(await rig.stateOf('p')).toBe('sending');
+    await markUnknown(attempt);
+    expect(await recorder.replayAll()).toBe(true);
+    expect(await rig.stateOf('p')).toBe('in_progress');
+  });
+
+  it('say nothing where the ledger does not know the attempt', async () => {
+    await recorder.replay({ ...LOST, token: 'other' }, { kind: 'rejected', message: 'no funds' });
+    expect([await rig.stateOf('p'), rig.said]).toEqual(['queued', []]);
+  });
+
+  it('count for the breaker, which pauses the account where the response is about the account', async () => {
+    await left({ kind: 'rejected', message: 'Platform is blocked' });
+    await recorder.replayAll();
+    expect(await pausedReason()).toMatch(/Platform is blocked/);
+    expect(rig.said).toContain(PAUSED);
+  });
+
+  it.each([
+    [
+      'apart where the words name the payout',
+      'unknown payment_id 9',
+      2,
+      [undefined, /^2 rejections in a row, for their own/],
+    ],
+    ['up to the stricter limit where they name nothing of it', 'declined', 50, [/^1 rejection/]],
+  ] as const)('count %s', async (_, message, maxPayoutRejectionsInARow, reasons) => {
+    recorder = recorderWith({ maxRejectionsInARow: 1, maxPayoutRejectionsInARow });
+    for (const [index, reason] of reasons.entries()) {
+      await recorder.record(await rig.begin(index === 0 ? 'p' : 'q'), { kind: 'rejected', message }, undefined);
+      expect((await pausedReason()) ?? 'none').toMatch(reason ?? 'none');
+    }
   });
 });

@@ -1,23 +1,27 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
-import { HOLD, JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
-import { aPayout } from '../../ledger/support/a-payout.js';
-import { GUARD_MS, makeSendRig, PLACE, HOLD_OFF_MS, refused, type SendRig } from '../support/send-rig.js';
+import { HOLD, takeLease } from '../../ledger/contract/ledger-rig.js';
+import {
+  GUARD_MS,
+  HOLD_OFF_MS,
+  makeSendRig,
+  PLACE,
+  refused,
+  throwing,
+  UNAVAILABLE,
+  type SendRig,
+} from '../support/send-rig.js';
 
 let rig: SendRig;
 beforeEach(async () => {
   rig = await makeSendRig();
 });
-const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
-const OTHER_SENDS = 'Redis came back older than it was: its last send differs from the one that this process began.';
+
 /** A begin that Redis has yet to carry out, and whose revert it never got. */
 async function loseBegin(payoutId: string): Promise<{ payoutId: string; attempt: number; token: string }> {
-  rig.before.beginSend = () => {
-    throw UNAVAILABLE;
-  };
+  rig.fail('beginSend', UNAVAILABLE);
   rig.before.revertSend = () => {
     rig.ending.abort();
     throw UNAVAILABLE;
@@ -31,58 +35,46 @@ async function loseBegin(payoutId: string): Promise<{ payoutId: string; attempt:
 describe('a Redis that may not be trusted now', () => {
   it('gets no begin, so that the payout is as it was, and gets one once it may', async () => {
     let hindrance: string | undefined = 'Redis is being checked';
-    const begins: number[] = [];
     rig = await makeSendRig({ hindrance: () => hindrance });
-    rig.before.beginSend = () => void begins.push(rig.clock.now());
+    const begins = rig.fail('beginSend', UNAVAILABLE, 0);
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis is being checked' });
     rig.expectNothingSent();
-    expect(begins).toEqual([]);
-    expect([await rig.stateOf(), await rig.attemptOf(), rig.journal.sends]).toEqual(['queued', 0, []]);
+    expect([begins, await rig.stateOf(), await rig.attemptOf(), rig.journal.sends]).toEqual([[], 'queued', 0, []]);
     hindrance = undefined;
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
 
   it('is asked for in the same step as the begin, after everything that takes time', async () => {
     let asked = 0;
-    rig = await makeSendRig({
-      hindrance: () => {
-        asked = rig.clock.now();
-        return undefined;
-      },
-    });
-    const begins: number[] = [];
-    rig.before.beginSend = () => void begins.push(rig.clock.now());
+    rig = await makeSendRig({ hindrance: () => void (asked = rig.clock.now()) as undefined });
+    const begins = rig.fail('beginSend', UNAVAILABLE, 0);
     await rig.send('p');
     expect(begins).toEqual([asked]);
   });
 });
 
 describe('what the ledger refuses', () => {
-  it('is a lease that another has', async () => {
-    await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
-    expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
-    rig.expectNothingSent();
-  });
-
-  it('is a paused account', async () => {
-    rig.ledger.pause('lunch');
-    expect(await rig.send('p')).toEqual({ kind: 'paused', reason: 'lunch' });
-    rig.expectNothingSent();
-  });
-
-  it('is an account of which a journal contradicts the ledger', async () => {
-    const objection = { journalId: 'j-theirs', kind: 'ledger', reason: 'it forgot', sends: 3, at: 0 } as const;
-    await rig.ledger.object({ ...objection, ...PLACE });
-    expect(await rig.send('p')).toEqual({ kind: 'objected', reason: 'it forgot' });
-    rig.expectNothingSent();
-  });
-
-  it('is a flushed Redis', async () => {
-    rig.before.beginSend = async () => {
-      rig.ledger.flush();
-      await rig.ledger.readSender();
-    };
-    expect(await rig.send('p')).toEqual(refused('Redis was flushed or exchanged while this process was the sender.'));
+  it.each<[string, () => unknown, object]>([
+    ['a lease that another has', async () => takeLease(rig.ledger, 'two'), { kind: 'lease_lost' }],
+    ['a paused account', () => void rig.ledger.pause('lunch'), { kind: 'paused', reason: 'lunch' }],
+    [
+      'an account of which a journal contradicts the ledger',
+      async () => rig.ledger.object({ journalId: 'j', kind: 'ledger', reason: 'it forgot', sends: 3, at: 0, ...PLACE }),
+      { kind: 'objected', reason: 'it forgot' },
+    ],
+    [
+      'a flushed Redis',
+      () => {
+        rig.before.beginSend = async () => {
+          rig.ledger.flush();
+          await rig.ledger.readSender();
+        };
+      },
+      refused('Redis was flushed or exchanged while this process was the sender.'),
+    ],
+  ])('is %s', async (_, happens, report) => {
+    await happens();
+    expect(await rig.send('p')).toEqual(report);
     rig.expectNothingSent();
   });
 
@@ -90,25 +82,8 @@ describe('what the ledger refuses', () => {
     const older = rig.ledger.snapshot();
     await rig.send('p');
     rig.ledger.restore(older);
-    expect(await rig.send('q')).toEqual(
-      refused('Redis came back older than it was: it knows 0 sends, this process 1.'),
-    );
-    expect(rig.gateway.arrivals).toHaveLength(1);
-  });
-
-  it.each([
-    ['as many', 1],
-    ['more', 2],
-  ])('is an older copy that has %s sends again, which are others', async (_, sends) => {
-    rig.ledger.enqueue(aPayout('r'));
-    const older = rig.ledger.snapshot();
-    await rig.send('p');
-    rig.ledger.restore(older);
-    for (let number = 1; number <= sends; number += 1) {
-      await rig.ledger.finishSend(await rig.begin('r'), { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
-      rig.ledger.change({ payoutId: 'r', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
-    }
-    expect(await rig.send('q')).toEqual(refused(OTHER_SENDS));
+    const reason = 'Redis came back older than it was: it knows 0 sends, this process 1.';
+    expect(await rig.send('q')).toEqual(refused(reason));
     expect(rig.gateway.arrivals).toHaveLength(1);
   });
 
@@ -131,13 +106,11 @@ describe('what the ledger refuses', () => {
   });
 
   it('is a payout that changed since the look: put back into the queue it is tried again, else it is skipped', async () => {
-    rig.before.beginSend = async () => {
-      await rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up');
-    };
+    rig.once('before', 'beginSend', async () =>
+      rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up'),
+    );
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
-    rig.before.beginSend = () => {
-      rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' });
-    };
+    rig.once('before', 'beginSend', () => rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' }));
     expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
     rig.expectNothingSent();
   });
@@ -145,12 +118,9 @@ describe('what the ledger refuses', () => {
 
 describe('a begin whose reply is lost', () => {
   it('is put back, and the number of the attempt is used up', async () => {
-    rig.after.beginSend = () => {
-      delete rig.after.beginSend;
-      throw UNAVAILABLE;
-    };
+    rig.once('after', 'beginSend', throwing(UNAVAILABLE));
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
-    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'queued', attempt: 1 });
+    await rig.expectPayout({ state: 'queued', attempt: 1 });
     rig.expectNothingSent();
   });
 
@@ -163,12 +133,8 @@ describe('a begin whose reply is lost', () => {
 
   it('of an earlier sender becomes unknown at the look, and is skipped', async () => {
     await rig.begin('p');
-    const epoch = await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0);
-    const heldLease = {
-      ...rig.heldLease,
-      lease: { owner: 'two', epoch: epoch ?? 0 },
-      view: await rig.ledger.readSender(),
-    };
+    const lease = await takeLease(rig.ledger, 'two');
+    const heldLease = { ...rig.heldLease, lease, view: await rig.ledger.readSender() };
     const next = await makeSendRig({ senderLedger: rig.ledger, heldLease });
     expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
     expect(next.gateway.arrivals).toEqual([]);
@@ -194,13 +160,10 @@ describe('the last checks before the write', () => {
     [GUARD_MS, 'not_sent'],
     [1 - GUARD_MS, 'sent'],
     [-GUARD_MS, 'not_sent'],
-  ])(
-    'look at the wall clock too, which runs on in a suspended machine: a jump of %d ms is %s',
-    async (jumpMs, kind) => {
-      rig.gateway.beforeWrite = () => void (rig.clock.wallOffsetMs += jumpMs);
-      expect(await rig.send('p')).toMatchObject({ kind });
-    },
-  );
+  ])('look at the wall clock too, which runs on in a suspended machine: a jump of %d ms is %s', async (ms, kind) => {
+    rig.gateway.beforeWrite = () => void (rig.clock.wallOffsetMs += ms);
+    expect(await rig.send('p')).toMatchObject({ kind });
+  });
 
   it('count the time by the monotonic clock, whatever the wall clock says', async () => {
     rig.after.beginSend = async () => {
@@ -211,18 +174,14 @@ describe('the last checks before the write', () => {
   });
 
   it('look at the lease', async () => {
-    rig.gateway.beforeWrite = () => {
-      rig.lost.abort();
-    };
+    rig.gateway.beforeWrite = () => void rig.lost.abort();
     expect(await rig.send('p')).toEqual(REFUSED);
     expect(await rig.stateOf()).toBe('queued');
   });
 
   it('look at the pace, also when a lost lease ended the wait for it', async () => {
     const early = await makeSendRig();
-    early.after.beginSend = () => {
-      early.lost.abort();
-    };
+    early.after.beginSend = () => void early.lost.abort();
     expect(await early.send('p')).toEqual(REFUSED);
     expect(early.gateway.arrivals).toEqual([]);
   });
@@ -230,21 +189,17 @@ describe('the last checks before the write', () => {
   it('find a slot that was closed again since', async () => {
     const pacer = new Pacer(rig.clock, rig.runtime.settings);
     const other = await makeSendRig({ pacer });
-    other.gateway.beforeWrite = () => {
-      pacer.holdUntil(rig.clock.now() + 1_000_000);
-    };
+    other.gateway.beforeWrite = () => void pacer.holdUntil(rig.clock.now() + 1_000_000);
     expect(await other.send('p')).toEqual(REFUSED);
   });
 });
 
 describe('a rejection for which a payout is held', () => {
-  const steps: string[] = [];
   const permit: SendAuthority['permit'] = () => ({ kind: 'refused', hold: HOLD });
 
   it('is on disk before the ledger hears of it', async () => {
-    const keepRejections = async (): Promise<void> => {
-      steps.push(`kept while ${await rig.stateOf()}`);
-    };
+    const steps: string[] = [];
+    const keepRejections = async (): Promise<void> => void steps.push(`kept while ${await rig.stateOf()}`);
     rig = await makeSendRig({ authority: { permit, keepRejections } });
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
     expect(steps).toEqual(['kept while queued']);
@@ -256,21 +211,16 @@ describe('a rejection for which a payout is held', () => {
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
     expect(await rig.stateOf()).toBe('queued');
   });
-});
 
-describe('a rejection that comes while the payout waits for its second', () => {
-  it('is judged before the send begins', async () => {
+  it('is judged before the send begins where it comes while the payout waits for its second', async () => {
     const REJECTION: SignedApproval = {
       ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'reject', by: 'bob-1', signature: 's'.repeat(86) },
       ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
     };
-    const permit: SendAuthority['permit'] = ({ approvals = [] }) =>
+    const permitUnlessRejected: SendAuthority['permit'] = ({ approvals = [] }) =>
       approvals.length === 0 ? { kind: 'granted' } : { kind: 'refused', hold: HOLD };
-    rig = await makeSendRig({ authority: { permit } });
-    rig.before.beginSend = () => {
-      rig.ledger.addApproval(REJECTION);
-      delete rig.before.beginSend;
-    };
+    rig = await makeSendRig({ authority: { permit: permitUnlessRejected } });
+    rig.once('before', 'beginSend', () => rig.ledger.addApproval(REJECTION));
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
     rig.expectNothingSent();

@@ -1,15 +1,18 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
+import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import { UnreadableRecordError } from '../../../src/ledger/payout.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import {
+  HOLD_OFF_MS,
   IN_FLIGHT_MAX_MS,
   INTERVAL_MS,
   journaled,
   makeSendRig,
+  NEVER,
   PLACE,
-  HOLD_OFF_MS,
   refused,
+  throwing,
   type SendRig,
 } from '../support/send-rig.js';
 
@@ -17,10 +20,23 @@ let rig: SendRig;
 beforeEach(async () => {
   rig = await makeSendRig();
 });
-describe('after a send without a trustworthy response', () => {
-  const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
-  const ACCEPTED = { kind: 'accepted', txhash: 'h-2', durationMs: 5 } as const;
 
+const ACCEPTED = { kind: 'accepted', txhash: 'h-2', durationMs: 5 } as const;
+const REJECTED = { kind: 'rejected', message: 'no', durationMs: 5 } as const;
+const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
+const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
+
+/** When the requests of two payouts arrive, and when the send of the first ended. */
+async function sendTwo(outcome: WithdrawOutcome = ACCEPTED): Promise<{ arrivals: number[]; endedAt: number }> {
+  rig.gateway.outcome = outcome;
+  await rig.send('p');
+  const endedAt = rig.clock.now();
+  if (outcome.kind === 'not_sent') rig.gateway.outcome = ACCEPTED;
+  await rig.send('q');
+  return { arrivals: rig.gateway.arrivals.map(({ at }) => at), endedAt };
+}
+
+describe('after a send without a trustworthy response', () => {
   it('the gateway gets no other payout before it responds to something that costs nothing', async () => {
     let probes = 0;
     rig.gateway.onProbe = () => {
@@ -33,20 +49,16 @@ describe('after a send without a trustworthy response', () => {
     rig.gateway.outcome = ACCEPTED;
     const held = { kind: 'not_sent', reason: 'The gateway did not respond to /balance: HTTP 502' };
     expect([await rig.send('q'), await rig.send('q')]).toEqual([held, held]);
-    expect({ arrivals: rig.gateway.arrivals.length, state: await rig.stateOf('q') }).toEqual({
-      ...{ arrivals: 1, state: 'queued' },
-    });
+    expect([rig.gateway.arrivals.length, await rig.stateOf('q')]).toEqual([1, 'queued']);
     rig.gateway.onProbe = () => void (probes += 1);
     expect(await rig.send('q')).toMatchObject({ kind: 'sent' });
-    expect(probes).toBe(3);
     await rig.send('q');
     expect(probes).toBe(3);
   });
 
   it('of an earlier sender, too', async () => {
     const { heldLease } = rig;
-    const after = { ...heldLease, view: { ...heldLease.view, awaitingAnswer: true } };
-    const next = await makeSendRig({ heldLease: after });
+    const next = await makeSendRig({ heldLease: { ...heldLease, view: { ...heldLease.view, awaitingAnswer: true } } });
     let probes = 0;
     next.gateway.onProbe = () => void (probes += 1);
     await next.send('p');
@@ -64,23 +76,20 @@ describe('a send', () => {
     rig.after.finishSend = () => void steps.push('recorded');
     expect(await rig.send('p')).toEqual({ kind: 'sent', outcome: rig.gateway.outcome });
     expect(steps).toEqual(['begun', 'journaled', 'written', 'recorded']);
-    expect(rig.gateway.arrivals.map(({ request }) => request)).toEqual([
-      { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' },
-    ]);
-    expect(await rig.ledger.readPayout('p')).toMatchObject({ state: 'in_progress', attempt: 1, txhash: 'h' });
+    const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+    expect(rig.gateway.arrivals.map((arrival) => arrival.request)).toEqual([request]);
+    await rig.expectPayout({ state: 'in_progress', attempt: 1, txhash: 'h' });
     expect(rig.gateway.connections[0]?.isClosed).toBe(true);
     expect(rig.said).toEqual(['info withdraw sent']);
   });
 
   it('begins with all that the ledger needs to distinguish it from any other', async () => {
-    await rig.send('p');
-    await rig.send('q');
+    await sendTwo();
     const view = await rig.ledger.readSender();
     expect(view).toMatchObject({ sendCount: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
     // As the journal stood when the last send began.
-    expect(view.journals).toEqual([
-      { journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at: rig.clock.wallNow() - 100 - 30 },
-    ]);
+    const at = rig.clock.wallNow() - 100 - 30;
+    expect(view.journals).toEqual([{ journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at }]);
   });
 
   it('names the currency where the payout does', async () => {
@@ -89,20 +98,21 @@ describe('a send', () => {
     expect(rig.gateway.arrivals[0]?.request.symbol).toBe('USD');
   });
 
-  it.each([
-    [{ kind: 'rejected', message: 'no', durationMs: 5 }, 'rejected'],
-    [{ kind: 'unknown', reason: 'silence', durationMs: 5 }, 'unknown'],
-  ] as const)('records %j', async (outcome, state) => {
+  it.each([REJECTED, SILENCE])('records %j', async (outcome) => {
     rig.gateway.outcome = outcome;
     expect(await rig.send('p')).toEqual({ kind: 'sent', outcome });
-    expect(await rig.stateOf()).toBe(state);
+    expect(await rig.stateOf()).toBe(outcome.kind);
   });
 
-  it('reports what it measured', async () => {
+  it('reports what it measured, and calls the gap after idle time no pace', async () => {
     await rig.send('p');
     expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });
     await rig.send('q');
     expect(rig.seen.gaps).toEqual([[INTERVAL_MS + 100, true]]);
+    await rig.clock.advance(60_000);
+    rig.ledger.enqueue(aPayout('r'));
+    await rig.send('r');
+    expect(rig.seen.gaps[1]).toEqual([60_100, false]);
   });
 
   it('measures from write to write, however long the write waits and whatever Redis says of the outcome', async () => {
@@ -114,9 +124,7 @@ describe('a send', () => {
     rig.gateway.beforeWrite = async () => rig.clock.sleep(40);
     await sendSoon('q');
     rig.gateway.beforeWrite = () => undefined;
-    rig.before.finishSend = () => {
-      throw new Error('Redis refuses it');
-    };
+    rig.fail('finishSend', new Error('Redis refuses it'));
     await sendSoon('r');
     delete rig.before.finishSend;
     await sendSoon('s');
@@ -124,68 +132,41 @@ describe('a send', () => {
     const between = written.slice(1).map((at, index) => at - (written[index] ?? 0));
     expect(rig.seen.gaps.map(([gapMs]) => gapMs)).toEqual([between[0], between[2]]);
   });
-
-  it('calls the gap after idle time no pace', async () => {
-    await rig.send('p');
-    await rig.clock.until(rig.clock.sleep(60_000));
-    await rig.send('q');
-    expect(rig.seen.gaps).toEqual([[60_100, false]]);
-  });
 });
 
 describe('the pace', () => {
   it('begins where the lease says, with a connection of the last second and a begin of the last moment', async () => {
     const startedAt = rig.clock.now();
-    let beganAt = 0;
-    rig.before.beginSend = () => void (beganAt = rig.clock.now());
+    const begins = rig.fail('beginSend', new Error(), 0);
     await rig.send('p');
     expect(rig.gateway.arrivals[0]?.at).toBe(startedAt + HOLD_OFF_MS);
     expect(rig.gateway.connections[0]?.openedAt).toBe(startedAt + HOLD_OFF_MS - 1_000);
-    expect(beganAt).toBe(startedAt + HOLD_OFF_MS - 30);
+    expect(begins).toEqual([startedAt + HOLD_OFF_MS - 30]);
   });
 
-  it('is an interval from the response to the next write', async () => {
-    await rig.send('p');
-    const respondedAt = rig.clock.now();
-    await rig.send('q');
-    expect(rig.gateway.arrivals[1]?.at).toBe(respondedAt + INTERVAL_MS);
-  });
-
-  it('waits after a rejection like after any response', async () => {
-    rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
-    await rig.send('p');
-    const respondedAt = rig.clock.now();
-    await rig.send('q');
-    expect(rig.gateway.arrivals[1]?.at).toBe(respondedAt + INTERVAL_MS);
+  it.each([ACCEPTED, REJECTED])('is an interval from the response to the next write: %j', async (outcome) => {
+    const { arrivals, endedAt } = await sendTwo(outcome);
+    expect(arrivals[1]).toBe(endedAt + INTERVAL_MS);
   });
 
   it('waits without a response until the request can be on its way no more', async () => {
-    rig.gateway.outcome = { kind: 'unknown', reason: 'silence', durationMs: 5 };
-    await rig.send('p');
-    const endedAt = rig.clock.now();
-    await rig.send('q');
-    expect(rig.gateway.arrivals[1]?.at).toBeGreaterThanOrEqual(endedAt + IN_FLIGHT_MAX_MS + INTERVAL_MS);
+    const { arrivals, endedAt } = await sendTwo(SILENCE);
+    expect(arrivals[1]).toBeGreaterThanOrEqual(endedAt + IN_FLIGHT_MAX_MS + INTERVAL_MS);
   });
 
   it('is not held up by an attempt of which nothing was written', async () => {
-    rig.gateway.outcome = { kind: 'not_sent', reason: 'refused' };
-    await rig.send('p');
-    rig.gateway.outcome = { kind: 'accepted', txhash: 'h', durationMs: 1 };
-    const tried = rig.clock.now();
-    await rig.send('q');
-    expect(rig.gateway.arrivals[0]?.at).toBe(tried);
+    const { arrivals, endedAt } = await sendTwo({ kind: 'not_sent', reason: 'refused' });
+    expect(arrivals).toEqual([endedAt]);
   });
 
   it('counts from the response though Redis takes long to record it', async () => {
-    let respondedAt = 0;
+    let records = 0;
     rig.before.finishSend = async () => {
-      respondedAt = rig.clock.now();
+      records += 1;
       await rig.clock.sleep(700);
     };
-    await rig.send('p');
-    await rig.send('q');
-    expect(rig.gateway.arrivals[1]?.at).toBe((rig.gateway.arrivals[0]?.at ?? 0) + 100 + INTERVAL_MS);
-    expect(respondedAt).toBeGreaterThan(0);
+    const { arrivals } = await sendTwo();
+    expect([records, arrivals[1]]).toEqual([2, (arrivals[0] ?? 0) + 100 + INTERVAL_MS]);
   });
 });
 
@@ -208,27 +189,24 @@ describe('a payout that is not to be sent', () => {
   });
 
   it('is refused when the journal knows the very attempt, and never begun', async () => {
-    rig.journal.given(journaled({ payoutId: 'p', attempt: 1, token: 'theirs' }));
-    expect(await rig.send('p')).toEqual(
-      refused('The send journal says that payout p was sent, the ledger says that it was not.'),
-    );
+    rig.journal.given(journaled(THEIRS));
+    const reason = 'The send journal says that payout p was sent, the ledger says that it was not.';
+    expect(await rig.send('p')).toEqual(refused(reason));
     expect(await rig.attemptOf()).toBe(0);
     rig.expectNothingSent();
   });
 
-  it('is sent when the journal knows that very attempt as not sent', async () => {
-    const theirs = { payoutId: 'p', attempt: 1, token: 'theirs' };
-    rig.journal.given(journaled(theirs), { ...theirs, outcome: { kind: 'not_sent', reason: 'r' }, at: 0 });
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
-  });
-
-  it('is sent when the journal knows an earlier attempt: an operator put it back', async () => {
-    for (const [payoutId, attempt] of [
-      ['p', 0],
-      ['q', 1],
-    ] as const) {
-      rig.journal.given(journaled({ payoutId, attempt, token: `${payoutId}-${attempt}` }));
-    }
+  it.each([
+    [
+      'that very attempt as not sent',
+      [journaled(THEIRS), { ...THEIRS, outcome: { kind: 'not_sent', reason: 'r' }, at: 0 }],
+    ],
+    [
+      'an earlier attempt: an operator put it back',
+      [journaled({ ...THEIRS, attempt: 0 }), journaled({ ...THEIRS, payoutId: 'q' })],
+    ],
+  ] as const)('is sent when the journal knows %s', async (_, lines) => {
+    rig.journal.given(...lines);
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
   });
 });
@@ -237,17 +215,9 @@ describe('a payout that can never be sent', () => {
   it.each([
     ...[NaN, Infinity, 1.5, -1, 100_000, 10 ** 15].map((attempt) => ({ attempt })),
     ...['-5', '0', '1e3', '', '12.50 '].map((amount) => ({ amount })),
-    { paymentId: NaN },
-    { addressTo: 'x'.repeat(257) },
-    { symbol: '' },
+    ...[{ paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
   ])('is held as tampered with, before anything else is asked of it: %p', async (fields) => {
-    rig = await makeSendRig({
-      authority: {
-        permit: () => {
-          throw new Error('asked');
-        },
-      },
-    });
+    rig = await makeSendRig({ authority: { permit: throwing('asked') } });
     const all = rig.ledger.snapshot();
     all.book.alter('p', fields);
     rig.ledger.restore(all);
@@ -261,18 +231,12 @@ describe('a payout that can never be sent', () => {
   });
 
   it('is tried again where Redis was unavailable, and only then', async () => {
-    rig.before.readPayout = () => {
-      throw new UnreadableRecordError('p', new Error('metadata'));
-    };
-    rig.before.holdPayout = () => {
-      throw new RedisUnavailableError('gone');
-    };
+    rig.fail('readPayout', new UnreadableRecordError('p', new Error('metadata')));
+    rig.fail('holdPayout', new RedisUnavailableError('gone'));
     await expect(rig.send('p')).rejects.toThrow(RedisUnavailableError);
-    rig.before.holdPayout = () => {
-      throw new Error('WRONGTYPE');
-    };
+    rig.fail('holdPayout', new Error('WRONGTYPE'));
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: undefined });
-    rig.before.holdPayout = () => undefined;
+    delete rig.before.holdPayout;
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
     // In another state than queued its job has nothing to do.
     rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
@@ -282,50 +246,36 @@ describe('a payout that can never be sent', () => {
 
 describe('a connection', () => {
   it('that cannot be made means not sent, and nothing was begun', async () => {
-    rig.gateway.onOpen = () => {
-      throw new Error('connection refused');
-    };
+    rig.gateway.onOpen = throwing('connection refused');
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'connection refused' });
     expect(await rig.attemptOf()).toBe(0);
   });
 
   it('that ended while it waited is made again', async () => {
     rig.gateway.onOpen = (count) => {
-      if (count === 1)
-        void rig.clock.sleep(500).then(() => {
-          endConnection(0);
-        });
+      const end = (): unknown => Object.assign(rig.gateway.connections[0] ?? {}, { usable: false });
+      if (count === 1) void rig.clock.sleep(500).then(end);
     };
     expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
-    expect(rig.gateway.connections).toHaveLength(2);
-    expect(rig.gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
+    expect(rig.gateway.connections.map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });
 
   it('that ends at once, with the slot open, is the trouble of the gateway', async () => {
     await rig.clock.advance(HOLD_OFF_MS);
     rig.gateway.opensUsable = false;
-    expect(await rig.send('p')).toEqual({
-      kind: 'not_sent',
-      reason: 'the gateway ended the connection before it was used',
-      code: 'GATEWAY_UNAVAILABLE',
-    });
+    const reason = 'the gateway ended the connection before it was used';
+    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason, code: 'GATEWAY_UNAVAILABLE' });
     rig.expectNothingSent();
     expect(await rig.attemptOf()).toBe(0);
   });
 
   it('that refuses to write puts the payout back, with the reason', async () => {
     rig.gateway.outcome = { kind: 'not_sent', reason: 'ended early' };
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'ended early' });
-    const payout = await rig.ledger.readPayout('p');
-    expect(payout).toMatchObject({ state: 'queued', attempt: 1 });
-    expect(payout?.history.at(-1)).toMatchObject({ reason: 'ended early' });
+    expect(await rig.send('p')).toEqual(rig.gateway.outcome);
+    await rig.expectPayout({ state: 'queued', attempt: 1 });
+    expect(await rig.lastChangeOf()).toMatchObject({ reason: 'ended early' });
     rig.expectNothingSent();
   });
-
-  const endConnection = (index: number): void => {
-    const connection = rig.gateway.connections[index];
-    if (connection !== undefined) connection.usable = false;
-  };
 });
 
 describe('a stop', () => {
@@ -344,8 +294,7 @@ describe('a stop', () => {
     stop.abort();
     expect(await rig.clock.until(sending)).toEqual({ kind: 'stopped' });
     rig.expectNothingSent();
-    expect(await rig.attemptOf()).toBe(0);
-    expect(rig.seen.waits).toEqual([]);
+    expect([await rig.attemptOf(), rig.seen.waits]).toEqual([0, []]);
   });
 
   it('ends one that is connecting, which is no trouble of the gateway', async () => {
@@ -359,14 +308,12 @@ describe('a stop', () => {
 
   it('does not end one that has begun', async () => {
     const stop = new AbortController();
-    rig.after.beginSend = () => {
-      stop.abort();
-    };
+    rig.after.beginSend = () => void stop.abort();
     expect(await rig.send('p', stop.signal)).toMatchObject({ kind: 'sent' });
   });
 
   it('because of a lost lease is told as such', async () => {
-    const sending = rig.sender.send('p', new AbortController().signal);
+    const sending = rig.sender.send('p', NEVER);
     await rig.clock.advance(100);
     rig.lost.abort();
     expect(await rig.clock.until(sending)).toEqual({ kind: 'lease_lost' });

@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { makeFolder } from './close-after-test.js';
 
 /** A Redis that a test may stop and start again, with its data and on its port. */
 export interface OwnRedis {
   readonly url: string;
+  /** With its files. */
+  readonly dir: string;
   /** Of the server that runs now. */
   readonly pid: number;
   stop(): Promise<void>;
@@ -16,11 +16,12 @@ export interface OwnRedis {
 }
 
 export async function startOwnRedis(args: readonly string[] = []): Promise<OwnRedis> {
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-own-redis-'));
+  const folder = await makeFolder('own-redis');
+  const { dir } = folder;
   let server: LocalRedis = await startLocalRedis({ dir, args });
   const { url, port } = server;
   return {
-    url,
+    ...{ url, dir },
     get pid() {
       return server.pid;
     },
@@ -30,7 +31,7 @@ export async function startOwnRedis(args: readonly string[] = []): Promise<OwnRe
     },
     async close() {
       await server.stop();
-      await rm(dir, { recursive: true, force: true });
+      await folder.close();
     },
   };
 }

@@ -1,23 +1,32 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import type { LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
+import { closeAfterTest, makeFolder } from './close-after-test.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
 
 /** An account of its own with a Redis, a gateway, a producer and a journal folder. */
 export interface PayoutWorld {
   readonly platformId: number;
   readonly redisUrl: string;
+  /** For what opens the account. */
+  readonly account: { readonly platformId: number; readonly redisUrl: string };
   readonly sandbox: Sandbox;
   readonly producer: PayoutProducer;
   readonly dir: string;
+  /** For a command that is to find the account. */
+  readonly env: Readonly<Record<'REDIS_URL' | 'GATEWAY_PLATFORM_ID' | 'SEND_JOURNAL_DIR', string>>;
   startWorker(options?: Partial<WorkerProcessOptions>): WorkerProcess;
   /** Enqueues P-1 … P-n, each to an address of its own. */
   enqueue(count: number, prefix?: string): Promise<string[]>;
+  /** The producer of any account. */
+  producerOf(platformId: number): PayoutProducer;
+  /** Writes an accounts file, and the key of the accounts to the file `key`. @returns what a worker needs to find it */
+  writeAccounts(accounts: readonly object[]): Promise<{ readonly PAYOUT_ACCOUNTS_FILE: string }>;
   /** Ends the workers too. */
   close(): Promise<void>;
 }
@@ -27,62 +36,100 @@ let nextPlatformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
 
 export interface PayoutWorldOptions {
   /** A Redis of one's own; without it the tests' common one serves, under a platformId of its own. */
-  readonly redis?: Pick<LocalRedis, 'url'>;
+  readonly redis?: { readonly url: string };
   readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>> & { readonly balance?: string };
+  /** Accounts of the gateway. @defaultValue one of its own */
+  readonly platformIds?: readonly number[];
 }
+
+/** Payouts of one cent, to an address each. */
+export const cents = (payoutIds: readonly string[]) =>
+  payoutIds.map((payoutId) => {
+    const [, prefix = '', number = ''] = /^(.*)-(\d+)$/.exec(payoutId) ?? [];
+    const addressTo = `wallet-${prefix.toLowerCase()}${number}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
+    return { payoutId, paymentId: 1, amount: '0.01', addressTo };
+  });
+
+export const numbered = (count: number, prefix = 'P'): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
 
 export async function openWorld({
   redis,
+  platformIds = [(nextPlatformId += 1)],
   sandbox: { balance, ...sandboxOptions } = {},
 }: PayoutWorldOptions = {}): Promise<PayoutWorld> {
-  const platformId = (nextPlatformId += 1);
-  const redisUrl = redis?.url ?? process.env['REDIS_URL'] ?? '';
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
+  const [platformId = 0] = platformIds;
+  const redisUrl = redis?.url ?? testRedisUrl();
+  const folder = await makeFolder('test');
+  const { dir } = folder;
   const sandbox = await startSandbox({
-    accounts: [{ platformId, secretKey: SECRET_KEY, balance }],
+    accounts: platformIds.map((id) => ({ platformId: id, secretKey: SECRET_KEY, balance })),
     settleAfterMs: 300,
     ...sandboxOptions,
   });
-  const producer = new PayoutProducer({ redisUrl, platformId });
+  const producers = new Map<number, PayoutProducer>();
+  const producerOf = (id: number): PayoutProducer => {
+    const producer = producers.get(id) ?? new PayoutProducer({ redisUrl, platformId: id });
+    producers.set(id, producer);
+    return producer;
+  };
+  const producer = producerOf(platformId);
+  const journalDir = join(dir, 'journal');
   const workers: WorkerProcess[] = [];
   return {
-    platformId,
-    redisUrl,
-    sandbox,
-    producer,
-    dir,
+    ...{ platformId, redisUrl, account: { platformId, redisUrl }, sandbox, producer, dir, producerOf },
+    env: { REDIS_URL: redisUrl, GATEWAY_PLATFORM_ID: String(platformId), SEND_JOURNAL_DIR: journalDir },
     startWorker(options = {}) {
-      const worker = startWorkerProcess({
-        redisUrl,
-        platformId,
-        baseUrl: sandbox.url,
-        secretKey: SECRET_KEY,
-        journalDir: join(dir, 'journal'),
-        ...options,
-      });
+      const access = { redisUrl, platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, journalDir };
+      const worker = startWorkerProcess({ ...access, ...options });
       workers.push(worker);
       return worker;
     },
-    async enqueue(count, prefix = 'P') {
-      const payoutIds = Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
-      await producer.enqueueMany(
-        payoutIds.map((payoutId, index) => ({
-          payoutId,
-          paymentId: 1,
-          amount: '0.01',
-          addressTo: `wallet-${prefix.toLowerCase()}${index + 1}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
-        })),
-      );
+    async enqueue(count, prefix) {
+      const payoutIds = numbered(count, prefix);
+      await producer.enqueueMany(cents(payoutIds));
       return payoutIds;
+    },
+    async writeAccounts(accounts) {
+      const file = join(dir, 'accounts.json');
+      await writeFile(join(dir, 'key'), SECRET_KEY, { mode: 0o600 });
+      const filled = accounts.map((account) => ({ baseUrl: sandbox.url, secretKeyFile: 'key', ...account }));
+      await writeFile(file, JSON.stringify(filled));
+      return { PAYOUT_ACCOUNTS_FILE: file };
     },
     async close() {
       await Promise.all(workers.map(async (worker) => worker.end()));
-      await producer.close();
+      await Promise.all([...producers.values()].map(async (each) => each.close()));
       await sandbox.close();
-      await rm(dir, { recursive: true, force: true });
+      await folder.close();
     },
   };
 }
+
+/** A world that is closed, with its workers, when the test has ended. */
+export async function worldOfTest(options: PayoutWorldOptions = {}): Promise<PayoutWorld> {
+  return closeAfterTest(await openWorld(options));
+}
+
+/** A worker in this process, for the account of a world. It ends with the test. */
+export async function openWorkerIn(
+  { platformId, redisUrl, sandbox, dir }: PayoutWorld,
+  options: Partial<PayoutWorkerOptions> = {},
+  account: object = {},
+): Promise<PayoutWorker> {
+  const access = { platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY };
+  const worker = await createPayoutWorker({
+    ...(options.connection === undefined && { redisUrl }),
+    journalDir: join(dir, 'journal'),
+    accounts: [{ ...access, leaseMs: 500, quarantineMs: 0, pollMinMs: 50, ...account }],
+    ...options,
+  });
+  closeAfterTest({ close: async () => worker.stop() });
+  return worker;
+}
+
+/** Waits until one has the lease. */
+export const untilLeased = async (worker: WorkerProcess): Promise<void> => worker.said('acquired sender lease');
 
 export async function untilSent({ sandbox }: PayoutWorld, count: number): Promise<void> {
   await until(`${count} payouts arrived`, () => sandbox.stats().arrivals >= count);
@@ -98,16 +145,21 @@ export async function untilSettledAfterOutage({ producer }: PayoutWorld, count: 
   await until(`${count} payouts are settled`, async () => isSettled(producer, count).catch(() => false));
 }
 
-async function isSettled(producer: PayoutProducer, count: number): Promise<boolean> {
+export async function isSettled(producer: PayoutProducer, count: number): Promise<boolean> {
   const { completed, unknown } = await producer.stats();
   return completed + unknown === count;
 }
 
 /** The promises, as the gateway and the ledger see them. */
-export async function expectPromisesKept(world: PayoutWorld): Promise<void> {
-  const { smallestGapMs, duplicatePayments, blocked } = world.sandbox.stats();
-  expect({ blocked, duplicatePayments }).toEqual({ blocked: false, duplicatePayments: [] });
-  if (smallestGapMs !== null) expect(smallestGapMs).toBeGreaterThanOrEqual(1000);
-  const { queued, sending } = await world.producer.stats();
+export async function expectPromisesKept({ sandbox, producer }: PayoutWorld): Promise<void> {
+  expectPace(sandbox);
+  const { queued, sending } = await producer.stats();
   expect({ queued, sending }).toEqual({ queued: 0, sending: 0 });
+}
+
+/** Nothing was sent twice, nor too fast, as the gateway sees it. */
+export function expectPace(sandbox: Sandbox, platformId?: number): void {
+  const { smallestGapMs, duplicatePayments, blocked } = sandbox.stats(platformId);
+  expect({ platformId, blocked, duplicatePayments }).toEqual({ platformId, blocked: false, duplicatePayments: [] });
+  if (smallestGapMs !== null) expect(smallestGapMs).toBeGreaterThanOrEqual(1000);
 }

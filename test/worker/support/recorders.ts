@@ -1,10 +1,12 @@
+import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import { AttemptRecorder } from '../../../src/worker/sender/attempt-recorder.js';
 import { LedgerCheck, type OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
-import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import { DOUBT_MS, makeSendRig, type SendRig } from './send-rig.js';
+import { takeLease } from '../../ledger/contract/ledger-rig.js';
+import { DOUBT_MS, journaled, makeSendRig, type SendRig } from './send-rig.js';
 
 /** The parts of a sender that record and recover attempts, without the one that sends. */
 export interface Recorders {
@@ -13,11 +15,21 @@ export interface Recorders {
   readonly recovery: SendRecovery;
 }
 
-export type RecorderRig = SendRig & Recorders;
+export type RecorderRig = SendRig &
+  Recorders & {
+    /** `p` is being sent, and the journal knows what came of it. */
+    sending(outcome?: JournaledOutcome): Promise<SendAttempt>;
+  };
 
 export async function makeRecorderRig(): Promise<RecorderRig> {
   const rig = await makeSendRig();
-  return { ...rig, ...makeRecorders(rig) };
+  const sending: RecorderRig['sending'] = async (outcome) => {
+    const attempt = await rig.begin('p');
+    await rig.journal.append(journaled(attempt));
+    if (outcome !== undefined) rig.journal.noteOutcome(attempt, outcome, 0);
+    return attempt;
+  };
+  return { ...rig, ...makeRecorders(rig), sending };
 }
 
 function makeRecorders(rig: SendRig, heldLease: HeldLease = rig.heldLease): Recorders {
@@ -33,6 +45,5 @@ function makeRecorders(rig: SendRig, heldLease: HeldLease = rig.heldLease): Reco
 
 /** The lease goes to another process, which knows nothing of what was begun before. */
 export async function recordersOfTheNext(rig: SendRig): Promise<Recorders> {
-  const epoch = (await rig.ledger.acquireLease('two', await rig.ledger.readSender(), JOURNAL, 0)) ?? 0;
-  return makeRecorders(rig, { ...rig.heldLease, lease: { owner: 'two', epoch } });
+  return makeRecorders(rig, { ...rig.heldLease, lease: await takeLease(rig.ledger, 'two') });
 }

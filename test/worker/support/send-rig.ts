@@ -1,14 +1,16 @@
 import { expect } from '@jest/globals';
+import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import type { HistoryEntry } from '../../../src/ledger/payout.js';
+import type { HistoryEntry, Payout } from '../../../src/ledger/payout.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import type { Logger } from '../../../src/base/logger.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { Sender } from '../../../src/worker/sender/sender.js';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -50,15 +52,20 @@ export interface SendRig {
   /** What was logged, as `level message`. */
   readonly said: string[];
   /** What happens before a call of the ledger takes effect; may throw. */
-  before: Partial<Record<Call, () => void | Promise<void>>>;
+  before: Partial<Record<Call, () => unknown>>;
   /** What happens after it, before the reply is there; may throw. */
-  after: Partial<Record<Call, () => void | Promise<void>>>;
+  after: Partial<Record<Call, () => unknown>>;
   send(payoutId: string, stop?: AbortSignal): Promise<SendReport>;
   /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
   begin(payoutId: string, given?: Partial<BeginSend>): Promise<SendAttempt>;
   stateOf(payoutId?: string): Promise<PayoutState | undefined>;
   attemptOf(payoutId?: string): Promise<number | undefined>;
   lastChangeOf(payoutId?: string): Promise<HistoryEntry | undefined>;
+  expectPayout(expected: Partial<Payout>, payoutId?: string): Promise<void>;
+  /** Fails a call of the ledger before it takes effect, the first so many times. @returns when it was called */
+  fail(call: Call, error: Error, times?: number): number[];
+  /** Does this around the next of these calls. */
+  once(side: 'before' | 'after', call: Call, action: () => unknown): void;
   /** Expects that nothing was written, and that each connection that was made was closed. */
   expectNothingSent(): void;
 }
@@ -94,15 +101,10 @@ export async function makeSendRig(
     journal,
     gateway,
     observer: {
+      ...noObserver,
       sent: (kind, durationMs) => void seen.sent.push([kind, durationMs]),
-      notSent: () => undefined,
       sendGap: (gapMs, hadToWait) => void seen.gaps.push([gapMs, hadToWait]),
       pacerWaited: (waitedMs) => void seen.waits.push(waitedMs),
-      journalSynced: () => undefined,
-      polled: () => undefined,
-      signatureRefused: () => undefined,
-      jobsRecreated: () => undefined,
-      jobWorkerReplaced: () => undefined,
     },
     logger: listeningLogger(said),
     ...given,
@@ -121,20 +123,31 @@ export async function makeSendRig(
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
-  const hands = { runtime, clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace };
+  const readPayout = async (payoutId = 'p'): Promise<Payout | undefined> => ledger.readPayout(payoutId);
   return {
-    ...hands,
-    unrecordable,
-    sender,
-    seen,
-    said,
-    before,
-    after,
-    send,
-    begin,
-    stateOf: async (payoutId = 'p') => (await ledger.readPayout(payoutId))?.state,
-    attemptOf: async (payoutId = 'p') => (await ledger.readPayout(payoutId))?.attempt,
-    lastChangeOf: async (payoutId = 'p') => (await ledger.readPayout(payoutId))?.history.at(-1),
+    ...{ runtime, clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace, unrecordable, sender },
+    ...{ seen, said, before, after, send, begin },
+    stateOf: async (payoutId) => (await readPayout(payoutId))?.state,
+    attemptOf: async (payoutId) => (await readPayout(payoutId))?.attempt,
+    lastChangeOf: async (payoutId) => (await readPayout(payoutId))?.history.at(-1),
+    async expectPayout(expected, payoutId) {
+      expect(await readPayout(payoutId)).toMatchObject(expected);
+    },
+    fail(call, error, times = Infinity) {
+      const calledAt: number[] = [];
+      before[call] = () => {
+        calledAt.push(clock.now());
+        if (calledAt.length <= times) throw error;
+      };
+      return calledAt;
+    },
+    once(side, call, action) {
+      const hooks = { before, after }[side];
+      hooks[call] = async () => {
+        hooks[call] = () => undefined;
+        await action();
+      };
+    },
     expectNothingSent() {
       expect(gateway.arrivals).toEqual([]);
       expect(gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
@@ -162,6 +175,13 @@ async function holdLease(
   };
 }
 
+export const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
+export const NEVER = new AbortController().signal;
+/** Throws this, as a hook. */
+export const throwing = (error: Error | string) => (): never => {
+  throw typeof error === 'string' ? new Error(error) : error;
+};
+
 /** The report of a send that was refused because the ledger, or the journal, contradicts what the process knows. */
 export const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
 
@@ -186,16 +206,8 @@ export function hooked(ledger: MemoryLedger, before: SendRig['before'], after: S
 }
 
 export function listeningLogger(said: string[]): Logger {
-  const hear =
-    (level: string) =>
-    (_: object, message: string): void =>
-      void said.push(`${level} ${message}`);
-  const logger: Logger = {
-    debug: hear('debug'),
-    info: hear('info'),
-    warn: hear('warn'),
-    error: hear('error'),
-    child: () => logger,
-  };
+  const hear = (level: string) => (_: object, message: string) => void said.push(`${level} ${message}`);
+  const [debug, info, warn, error] = [hear('debug'), hear('info'), hear('warn'), hear('error')];
+  const logger: Logger = { debug, info, warn, error, child: () => logger };
   return logger;
 }

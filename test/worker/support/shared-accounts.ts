@@ -1,12 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
-import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
-import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
+import type { Sandbox } from '../../../src/sandbox/index.js';
+import { startOwnRedis } from './own-redis.js';
+import { cents, expectPace, isSettled, numbered, openWorld, SECRET_KEY } from './payout-world.js';
+import type { WorkerProcess, WorkerProcessOptions } from './worker-process.js';
 
 /** Several accounts in an accounts file, with a Redis of their own, for worker processes that share them. */
 export interface SharedAccounts {
@@ -15,7 +11,7 @@ export interface SharedAccounts {
   readonly redis: Redis;
   readonly dir: string;
   /** What a process needs to work for them. */
-  readonly processOptions: WorkerProcessOptions;
+  readonly processOptions: Omit<WorkerProcessOptions, 'platformId'>;
   startWorker(options?: Partial<WorkerProcessOptions>): WorkerProcess;
   enqueue(countForEach: number): Promise<void>;
   /** The process that holds each account's lease, by platformId; those of which nobody does are left out. */
@@ -27,93 +23,47 @@ export interface SharedAccounts {
   close(): Promise<void>;
 }
 
-const SECRET_KEY = 'k-shared-0123456789';
-
 export async function openSharedAccounts(count: number): Promise<SharedAccounts> {
   const platformIds = Array.from({ length: count }, (_, index) => 7_001 + index);
-  const server = await startLocalRedis();
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-shared-'));
-  const sandbox = await startSandbox({
-    accounts: platformIds.map((platformId) => ({ platformId, secretKey: SECRET_KEY })),
-    settleAfterMs: 300,
-  });
-  const redis = new Redis(server.url);
-  await writeFile(join(dir, 'key'), SECRET_KEY, { mode: 0o600 });
-  const accountsFile = join(dir, 'accounts.json');
-  const accounts = platformIds.map((platformId) => ({ platformId, baseUrl: sandbox.url, secretKeyFile: 'key' }));
-  await writeFile(accountsFile, JSON.stringify(accounts));
-  const producers = platformIds.map((platformId) => new PayoutProducer({ redisUrl: server.url, platformId }));
-  const senderField = async (platformId: number, field: string): Promise<string | null> =>
-    redis.hget(`{payouts:${platformId}}:sender`, field);
-  const processOptions: WorkerProcessOptions = {
-    redisUrl: server.url,
-    platformId: platformIds[0] ?? 0,
-    baseUrl: sandbox.url,
-    secretKey: SECRET_KEY,
-    journalDir: join(dir, 'journal'),
-    environment: { PAYOUT_ACCOUNTS_FILE: accountsFile },
-  };
+  const server = await startOwnRedis();
+  const world = await openWorld({ redis: server, platformIds });
+  const { sandbox, dir, redisUrl, env } = world;
+  const redis = new Redis(redisUrl);
+  const environment = await world.writeAccounts(platformIds.map((platformId) => ({ platformId })));
+  const producers = platformIds.map(world.producerOf);
+  const fields = async (platformId: number): Promise<Record<string, string>> =>
+    redis.hgetall(`{payouts:${platformId}}:sender`);
   return {
-    platformIds,
-    sandbox,
-    redis,
-    dir,
-    processOptions,
-    startWorker: (options = {}) => startWorkerProcess({ ...processOptions, ...options }),
+    ...{ platformIds, sandbox, redis, dir },
+    processOptions: {
+      ...{ redisUrl, baseUrl: sandbox.url, secretKey: SECRET_KEY, journalDir: env.SEND_JOURNAL_DIR, environment },
+    },
+    startWorker: (options = {}) => world.startWorker({ environment, ...options }),
     async enqueue(countForEach) {
-      const inputs = Array.from({ length: countForEach }, (_, index) => ({
-        payoutId: `P-${index}`,
-        paymentId: 1,
-        amount: '0.01',
-        addressTo: `wallet-sharedpayout${index}`,
-      }));
-      for (const producer of producers) await producer.enqueueMany(inputs);
+      for (const producer of producers) await producer.enqueueMany(cents(numbered(countForEach)));
     },
     async holders() {
-      const owners = await Promise.all(
-        platformIds.map(async (platformId) => {
-          const [owner, released] = await Promise.all([
-            senderField(platformId, 'owner'),
-            senderField(platformId, 'released'),
-          ]);
-          return released === '1' ? undefined : pidOf(owner);
-        }),
-      );
+      const found = await Promise.all(platformIds.map(async (id) => [id, await fields(id)] as const));
       return new Map(
-        platformIds.flatMap((platformId, index) => {
-          const pid = owners[index];
-          return pid === undefined ? [] : [[platformId, pid] as const];
+        found.flatMap(([id, { owner = '', released }]) => {
+          // The owner of a lease is host, process and a random word.
+          const [, pid] = /:(\d+):[^:]*$/.exec(owner) ?? [];
+          return released === '1' || pid === undefined ? [] : [[id, Number(pid)] as const];
         }),
       );
     },
-    epochOf: async (platformId) => Number(await senderField(platformId, 'epoch')),
+    epochOf: async (platformId) => Number((await fields(platformId))['epoch']),
     async isSettled(countForEach) {
-      const all = await Promise.all(producers.map(async (producer) => producer.stats()));
-      return all.every(({ completed, unknown }) => completed + unknown === countForEach);
+      const all = await Promise.all(producers.map(async (producer) => isSettled(producer, countForEach)));
+      return all.every(Boolean);
     },
     expectPromisesKept() {
-      for (const platformId of platformIds) {
-        const { smallestGapMs, duplicatePayments, blocked } = sandbox.stats(platformId);
-        expect({ platformId, blocked, duplicatePayments }).toEqual({
-          platformId,
-          blocked: false,
-          duplicatePayments: [],
-        });
-        expect(smallestGapMs).toBeGreaterThanOrEqual(1_000);
-      }
+      for (const platformId of platformIds) expectPace(sandbox, platformId);
     },
     async close() {
-      await Promise.all(producers.map(async (producer) => producer.close()));
       await redis.quit();
-      await sandbox.close();
-      await server.stop();
-      await rm(dir, { recursive: true, force: true });
+      await world.close();
+      await server.close();
     },
   };
-}
-
-/** The owner of a lease is host, process and a random word. */
-function pidOf(owner: string | null): number | undefined {
-  const [, pid] = /:(\d+):[^:]*$/.exec(owner ?? '') ?? [];
-  return pid === undefined ? undefined : Number(pid);
 }

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { basename } from 'node:path';
 import { findBuiltProgram } from '../../support/built-program.js';
+import { until } from '../../support/until.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 /** A `payouts worker` process of the built program. */
@@ -8,6 +9,10 @@ export interface WorkerProcess {
   readonly pid: number;
   /** Everything it has logged. */
   readonly log: () => string;
+  /** Waits until its log has this. */
+  said(text: string): Promise<void>;
+  /** A page of its health server; status 0 while that cannot be reached. */
+  get(path: string): Promise<{ readonly status: number; readonly body: string }>;
   kill(signal: NodeJS.Signals): void;
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
@@ -86,6 +91,12 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
   const worker: WorkerProcess = {
     pid: child.pid ?? 0,
     log: () => log,
+    said: async (text) => until(`the log has "${text}"`, () => log.includes(text)),
+    async get(path) {
+      const [, url = 'http://127.0.0.1:1'] = /"url":"([^"]*)"/.exec(log) ?? [];
+      const response = await fetch(`${url}${path}`).catch(() => undefined);
+      return { status: response?.status ?? 0, body: (await response?.text()) ?? '' };
+    },
     kill: (signal) => void child.kill(signal),
     ended,
     async end() {

@@ -53,12 +53,9 @@ export class SharedWorld {
 
   /** How many leases each process holds. */
   get loads(): Record<string, number> {
-    return Object.fromEntries(
-      this.processes.map((process) => [
-        process.id,
-        [...this.leases.values()].filter(({ holder }) => holder === process).length,
-      ]),
-    );
+    const countOf = (process: SharedProcess): number =>
+      [...this.leases.values()].filter(({ holder }) => holder === process).length;
+    return Object.fromEntries(this.processes.map((process) => [process.id, countOf(process)]));
   }
 
   /** Which process competes for an account, by id. */

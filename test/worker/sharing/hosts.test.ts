@@ -1,0 +1,188 @@
+import { readFile, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
+import { silentLogger, type Logger } from '../../../src/base/logger.js';
+import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
+import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
+import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
+import { adoptJournal } from '../../proofs/signing.js';
+import { until } from '../../support/until.js';
+import { openSharedAccounts, type SharedAccounts } from '../support/shared-accounts.js';
+import { ask, closeAfterTest, QUICK_ACCOUNT, readMetric } from '../support/watched-worker.js';
+
+/** Two accounts, and workers in this process, as on one or on several hosts. */
+
+interface Watched {
+  readonly worker: PayoutWorker;
+  readonly url: string;
+}
+
+let shared: SharedAccounts;
+beforeEach(async () => {
+  shared = closeAfterTest(await openSharedAccounts(2));
+});
+
+const dirOf = (folder: string): string => join(shared.dir, folder);
+const keyOf = (index: number, name: string): string => `{payouts:${String(shared.platformIds[index])}}:${name}`;
+const partsOf = ({ worker }: Watched): string => worker.accounts.map(({ part }) => part).join();
+const sends = ({ worker }: Watched, index: number): boolean => worker.accounts[index]?.status.role === 'sender';
+
+async function start(folder = 'one', options: Partial<PayoutWorkerOptions> = {}): Promise<Watched> {
+  const { baseUrl, secretKey, redisUrl } = shared.processOptions;
+  const accounts = shared.platformIds.map((platformId) => ({ platformId, baseUrl, secretKey, ...QUICK_ACCOUNT }));
+  // Both processes have the host name of this machine: a second journal of one host waits for its adoption.
+  await Promise.all(shared.platformIds.map(async (platformId) => adoptJournal(dirOf(folder), platformId)));
+  const metrics = createWorkerMetrics({ version: '1.2.3' });
+  const access = { redisUrl, journalDir: dirOf(folder), observe: metrics.observe };
+  const worker = await createPayoutWorker({ ...access, accounts, ...options });
+  closeAfterTest({ close: async () => worker.stop() });
+  const health = { host: '127.0.0.1', port: 0, metrics, accounts: () => worker.accounts };
+  return { worker, url: closeAfterTest(await startHealthServer(health)).url };
+}
+
+describe('an account that another process works for', () => {
+  /** One worker sends for both accounts; then another one comes, and one account moves. */
+  async function moveOne(folder: string, options: Partial<PayoutWorkerOptions> = {}) {
+    const first = await start('one', options);
+    await until('it sends for both', () => sends(first, 0) && sends(first, 1));
+    const second = await start(folder);
+    await until('each has one', () => partsOf(first).match(/send/g)?.length === 1);
+    const moved = partsOf(first)
+      .split(',')
+      .findIndex((part) => part !== 'send');
+    await until('the other one sends for it', () => sends(second, moved));
+    return { first, moved, account: first.worker.accounts[moved] };
+  }
+
+  it('with another journal is watched: a Redis that forgot what was sent here is objected to', async () => {
+    await shared.enqueue(6);
+    const { moved, account } = await moveOne('two');
+    expect(account?.part).toBe('watch');
+    await until('both were sent for', () => shared.platformIds.every((id) => shared.sandbox.arrivals(id).length > 0));
+    const journal = await readFile(join(dirOf('one'), `${String(account?.platformId)}.journal`), 'utf8');
+    const { journalId } = JSON.parse(journal.split('\n')[0] ?? '') as { journalId: string };
+    await shared.redis.del(keyOf(moved, 'ledger'), keyOf(moved, 'sender'));
+    const objects = async (): Promise<boolean> =>
+      (await shared.redis.hexists(keyOf(moved, 'objections'), journalId)) === 1;
+    await until('the journal of the first host objects', objects);
+    expect(account?.status).toMatchObject({ role: 'refused' });
+  });
+
+  it('with the same journal costs nothing but that this is followed, and what went wrong before is not told', async () => {
+    const told: string[] = [];
+    const debug = (_: object, message: string): void => void told.push(message);
+    const logger: Logger = { ...silentLogger, debug, child: () => logger };
+    const sleep: Clock['sleep'] = async (ms, signal) => systemClock.sleep(ms === 5 * 60_000 ? 200 : ms, signal);
+    const first = await start('one', { logger, clock: { ...systemClock, sleep } });
+    await until('it sends for both', () => sends(first, 0) && sends(first, 1));
+    for (const { work } of first.worker.accounts) {
+      work.observer.notSent('ENOSPC', 250);
+      work.observer.polled('error', 'HTTP 500');
+    }
+    await start();
+    await until('each has one', () => partsOf(first).split(',').toSorted().join() === 'rest,send');
+    const [rests, works] = ['rest', 'send'].map((part) => first.worker.accounts.findIndex((one) => one.part === part));
+    const troublesOf = (index = -1): unknown[] => {
+      const { work } = first.worker.accounts[index] ?? {};
+      return [work?.notSent?.reason, work?.failedPolls?.reason];
+    };
+    await until('it has ended', () => troublesOf(rests).join('') === '');
+    expect(troublesOf(works)).toEqual(['ENOSPC', 'HTTP 500']);
+    await until('only one reports', async () => (await shared.redis.hlen(keyOf(rests ?? 0, 'workers'))) <= 1);
+    expect(first.worker.accounts[rests ?? 0]?.status).toEqual({ role: 'standby' });
+    await truncate(join(dirOf('one'), `${String(shared.platformIds[rests ?? 0])}.journal`));
+    await until('it was read', () => told.includes('cannot follow the send journal'));
+  });
+});
+
+it('a Redis user without rights for the registry serves all accounts, as if nothing were shared', async () => {
+  const keys = shared.platformIds.map((platformId) => `~{payouts:${platformId}}*`);
+  await shared.redis.call('ACL', 'SETUSER', 'limited', 'on', '>pw', ...keys, '+@all');
+  const redisUrl = shared.processOptions.redisUrl.replace('redis://', 'redis://limited:pw@');
+  const watched = await start('one', { redisUrl });
+  await until('it competes for all', () => partsOf(watched) === 'send,send');
+  await shared.enqueue(1);
+  await until('all are sent', () => shared.platformIds.every((id) => shared.sandbox.arrivals(id).length === 1));
+});
+
+describe('of three processes with one folder of journals, the one that works for no account', () => {
+  const SCRAPES = 20;
+  /** An account that a process works for takes some 40 at a scrape. */
+  const MOST_COMMANDS_A_SCRAPE = 20;
+  /** Longer than a call waits for Redis. */
+  const HANGS_MS = 5_000;
+
+  let spare: Watched;
+  /** Those that work for the first and for the second. */
+  let workers: readonly Watched[];
+  beforeEach(async () => {
+    const all = [await start(), await start(), await start()];
+    const find = (parts: string): Watched | undefined => all.find((each) => partsOf(each) === parts);
+    await until(
+      () => `the accounts are shared out: ${all.map(partsOf).join(' ')}`,
+      () =>
+        ['rest,rest', 'send,rest', 'rest,send'].every(find) &&
+        [0, 1].every((index) => all.some((one) => sends(one, index))),
+    );
+    const [none, first, second] = [find('rest,rest'), find('send,rest'), find('rest,send')];
+    if (!none || !first || !second) throw new Error('the accounts moved meanwhile');
+    [spare, workers] = [none, [first, second]];
+  });
+
+  const scrape = async ({ url }: Watched): Promise<string> => (await fetch(`${url}/metrics`)).text();
+  const readyz = async (): Promise<[status: number, body: unknown]> => ask(`${spare.url}/readyz`);
+
+  /** Of all clients, those in scripts included. */
+  async function commandsSoFar(): Promise<number> {
+    const stats = await shared.redis.info('commandstats');
+    const calls = Array.from(stats.matchAll(/:calls=(\d+)/g), ([, count]) => Number(count));
+    return calls.reduce((sum, one) => sum + one, 0);
+  }
+
+  it('reads nothing of what is to be said of an account: the process does that works for it, and no other', async () => {
+    for (const { ledger } of spare.worker.accounts) await ledger.pause('an operator', 'to keep a backlog');
+    await shared.enqueue(3);
+    const before = await commandsSoFar();
+    for (let count = 0; count < SCRAPES; count += 1) await scrape(spare);
+    expect(((await commandsSoFar()) - before) / SCRAPES).toBeLessThan(MOST_COMMANDS_A_SCRAPE);
+    const backlogs = ['payouts_due', 'payouts_paused', 'payouts_objections', 'payouts_stuck_in_progress'];
+    for (const [index, platformId] of shared.platformIds.entries()) {
+      const account = { platform_id: String(platformId) };
+      for (const [position, process] of [...workers, spare].entries()) {
+        const text = await scrape(process);
+        const works = position === index;
+        expect(readMetric(text, 'payouts_in_state', { ...account, state: 'queued' })).toBe(works ? 3 : undefined);
+        expect(backlogs.filter((name) => readMetric(text, name, account) !== undefined)).toEqual(works ? backlogs : []);
+        expect(readMetric(text, 'payouts_lease_held', account)).toBe(works ? 1 : 0);
+        expect(readMetric(text, 'payouts_sending_refused', account)).toBe(0);
+      }
+    }
+  });
+
+  it('is ready while Redis responds, and says when it does not, or when it does not understand a ledger', async () => {
+    const rest = { role: 'standby', paused: null, pausedReason: null, stopped: [], warnings: [] };
+    const accounts = shared.platformIds.map((platformId) => ({ platformId, ...rest }));
+    expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
+    const text = await scrape(spare);
+    expect(readMetric(text, 'payouts_redis_up')).toBe(1);
+    expect(readMetric(text, 'payouts_clock_offset_seconds')).toEqual(expect.any(Number));
+
+    await shared.redis.config('SET', 'min-replicas-to-write', '1');
+    const refused = { role: 'refused', cause: 'redis' };
+    expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [refused, { role: 'refused' }] }]);
+    expect(readMetric(await scrape(spare), 'payouts_redis_refuses_writes')).toBe(1);
+    await shared.redis.config('SET', 'min-replicas-to-write', '0');
+
+    await shared.redis.call('CLIENT', 'PAUSE', String(HANGS_MS));
+    const [hung, response] = await Promise.all([scrape(spare), readyz()]);
+    expect(readMetric(hung, 'payouts_redis_up')).toBe(0);
+    expect(response).toMatchObject([503, { ready: false, redis: 'unavailable' }]);
+    await until('ready again', async () => (await readyz())[0] === 200);
+
+    await shared.redis.hset(keyOf(0, 'ledger'), 'format', '5');
+    const reason: unknown = expect.stringContaining('has format 5');
+    expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [{ role: 'refused', reason }, {}] }]);
+    expect(partsOf(spare)).toBe('rest,rest');
+  });
+});

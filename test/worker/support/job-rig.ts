@@ -1,0 +1,90 @@
+import { jest } from '@jest/globals';
+import { Worker } from 'bullmq';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
+import { completeSettings } from '../../../src/base/settings.js';
+import type { GatewayClient } from '../../../src/gateway/gateway-client.js';
+import { JobWorker } from '../../../src/worker/job-worker.js';
+import { noObserver } from '../../../src/worker/sender/worker-observer.js';
+import { StatusJobs } from '../../../src/worker/status-jobs.js';
+import { openQueueRig, type QueueRig } from '../../queues/support/queue-rig.js';
+import { testRedisUrl } from '../../support/account.js';
+import { closeAfterTest } from './close-after-test.js';
+
+/** An account's queues, which end with the test. */
+export const queuesOfTest = (): QueueRig => closeAfterTest(openQueueRig());
+
+function connect(): RedisClient {
+  const redis = connectRedis(testRedisUrl(), 'queue');
+  closeAfterTest({ close: async () => closeRedis(redis) });
+  return redis;
+}
+
+const quiet = { clock: systemClock, observer: noObserver, logger: silentLogger };
+
+/** A worker of the withdraw queue, and what became of its jobs. */
+export class JobRig {
+  readonly rig = queuesOfTest();
+  readonly ran: string[] = [];
+  readonly running = new Set<string>();
+  mostRunning = 0;
+  /** Jobs of these payouts end only when they are let go. */
+  held = new Set<string>();
+  /** The queues whose workers were replaced. */
+  readonly replaced: string[] = [];
+  readonly #redis = connect();
+
+  start(limits: { concurrency: number; ratePerSecond?: number }, clock: Clock = systemClock): JobWorker {
+    const { account, queues } = this.rig;
+    const observer = { ...noObserver, jobWorkerReplaced: (queue: string) => void this.replaced.push(queue) };
+    const runtime = { ...quiet, clock, observer, queueRedis: this.#redis, ledger: account.ledger, queues };
+    const worker = new JobWorker(
+      runtime,
+      'withdraw',
+      async ({ data: { payoutId } }) => {
+        this.running.add(payoutId);
+        this.mostRunning = Math.max(this.mostRunning, this.running.size);
+        do await systemClock.sleep(20);
+        while (this.held.has(payoutId));
+        this.running.delete(payoutId);
+        this.ran.push(payoutId);
+        return 'done';
+      },
+      { ratePerSecond: 1_000, ...limits },
+    );
+    closeAfterTest({
+      close: async () => {
+        jest.restoreAllMocks();
+        this.held.clear();
+        await worker.close();
+      },
+    });
+    return worker;
+  }
+}
+
+type Internals = Record<'waitForJob' | 'moveToActive', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
+
+/** What BullMQ's workers do inside. */
+export const internals = Worker.prototype as unknown as Internals;
+
+interface Polls {
+  readonly pollMinMs: number;
+  readonly pollMaxMs: number;
+  readonly pollRate: number;
+}
+
+/** A process that polls the payouts of a queue rig. */
+export function startPolls(
+  { account: { ledger }, queues }: QueueRig,
+  polls: Polls,
+  getStatus: GatewayClient['getStatus'],
+): StatusJobs {
+  const jobs = new StatusJobs({
+    ...{ ...quiet, queueRedis: connect(), queues, ledger, polledLedger: ledger, audience: 'test', control: undefined },
+    gateway: { getStatus } as unknown as GatewayClient,
+    settings: completeSettings(polls),
+  });
+  return closeAfterTest(jobs);
+}
