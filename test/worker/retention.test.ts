@@ -1,59 +1,98 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { adoptSends } from '../../src/ledger/adopt-ledger.js';
-import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { ArchiveFolder } from '../../src/archive/archive-files.js';
+import { findArchived } from '../../src/archive/find-archived.js';
+import { PayoutArchive } from '../../src/archive/payout-archive.js';
+import { readArchive, type ArchivedPayout } from '../../src/archive/read-archive.js';
 import { silentLogger } from '../../src/base/logger.js';
-import { applyRetention, removeSome } from '../../src/worker/retention.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { adoptSends } from '../../src/ledger/adopt-ledger.js';
+import type { Payout } from '../../src/ledger/payout.js';
+import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
+import { applyRetention, removeSome, type RetentionStep } from '../../src/worker/retention.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
+import { until } from '../support/until.js';
+import { closeAfterTest, folderOfTest } from './support/close-after-test.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 let account: TestAccount;
 beforeEach(() => {
-  account = openTestAccount();
+  account = closeAfterTest(openTestAccount());
 });
-afterEach(async () => account.close());
-
-/** One payout in each state, named for it. */
-async function makeOneInEachState(): Promise<void> {
-  await account.ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b' })));
-  const move = async (payoutId: string, from: PayoutState, to: PayoutState, txhash?: string): Promise<void> => {
-    await account.ledger.change({ payoutId, from, to, ...(txhash === undefined ? {} : { txhash }) });
-  };
-  await move('cancelled', 'queued', 'cancelled');
-  for (const payoutId of ['sending', 'in_progress', 'completed', 'failed', 'rejected', 'unknown'] as const) {
-    await move(payoutId, 'queued', 'sending');
-    if (payoutId === 'rejected' || payoutId === 'unknown') await move(payoutId, 'sending', payoutId);
-  }
-  for (const payoutId of ['in_progress', 'completed', 'failed'] as const) {
-    await move(payoutId, 'sending', 'in_progress', `hash-${payoutId}`);
-    if (payoutId !== 'in_progress') await move(payoutId, 'in_progress', payoutId);
-  }
-}
-
-async function findPayouts(): Promise<string[]> {
-  const found = await Promise.all(PAYOUT_STATES.map(async (state) => account.ledger.get(state)));
-  return found.flatMap((payout) => (payout === undefined ? [] : [payout.payoutId]));
-}
 
 /** They have none of their own here. */
 const statistics = {
   countRemoval: async (_: PayoutState, take: () => Promise<readonly unknown[]>) => (await take()).length,
 };
+const options = () => ({ connection: account.connection, retentionDays: 2, statistics });
+const remove = async (archive?: PayoutArchive): Promise<RetentionStep> =>
+  removeSome({ ...options(), ...(archive && { archive }) });
 
-const remove = async () => removeSome({ connection: account.connection, retentionDays: 2, statistics });
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `p-${index}`);
+const keyOf = (payoutId: string): string => account.connection.keys.payout(payoutId);
+
+/** Cancels new payouts, one after the other. */
+async function cancel(payoutIds: readonly string[], ageMs: number, everyMs = 0): Promise<void> {
+  await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+  for (const payoutId of payoutIds) {
+    await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
+    account.clock.advance(everyMs);
+  }
+  account.clock.advance(ageMs);
+}
+
+/** One payout in each state, named for it. */
+async function makeOneInEachState(): Promise<void> {
+  const { ledger } = account;
+  await ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b', reference: 'Ä "1"' })));
+  const move = async (payoutId: string, from: PayoutState, to: PayoutState, more = {}): Promise<unknown> =>
+    ledger.change({ payoutId, from, to, ...more });
+  await move('cancelled', 'queued', 'sending');
+  await move('cancelled', 'sending', 'unknown');
+  await move('cancelled', 'unknown', 'cancelled', { by: 'ann', reason: 'why' });
+  for (const payoutId of ['sending', 'in_progress', 'completed', 'failed', 'rejected', 'unknown'] as const) {
+    await move(payoutId, 'queued', 'sending');
+    if (payoutId === 'rejected' || payoutId === 'unknown') await move(payoutId, 'sending', payoutId);
+  }
+  const receipt = { key: 'w', at: '2030-01-01T00:00:00.000Z', signature: 's'.repeat(88) };
+  for (const payoutId of ['in_progress', 'completed', 'failed'] as const) {
+    await move(payoutId, 'sending', 'in_progress', { txhash: `hash-${payoutId}` });
+    if (payoutId !== 'in_progress') await move(payoutId, 'in_progress', payoutId, { fee: '0.1', receipt });
+  }
+}
 
 describe('removing old payouts', () => {
-  it('takes final ones that are older than the retention, and nothing else', async () => {
+  it('takes final ones that are older than the retention, and leaves of each its id and its state only', async () => {
     await makeOneInEachState();
     account.clock.advance(2 * DAY_MS);
     expect((await remove()).payouts).toBe(0);
     account.clock.advance(1);
     expect((await remove()).payouts).toBe(3);
-    expect(await findPayouts()).toEqual(PAYOUT_STATES.filter((state) => !FINAL_STATES.includes(state)));
+    const found = await Promise.all(PAYOUT_STATES.map(async (state) => account.ledger.get(state)));
+    const open = PAYOUT_STATES.filter((state) => !FINAL_STATES.includes(state));
+    expect(found.flatMap((payout) => payout?.payoutId ?? [])).toEqual(open);
     expect((await remove()).payouts).toBe(0);
+
+    expect(await account.ledger.findByTxhash('hash-completed')).toBeUndefined();
+    expect(await account.ledger.findByTxhash('hash-in_progress')).toBe('in_progress');
+    const { redis, connection } = account;
+    const { keys } = connection;
+    expect(await redis.zrange(keys.batch('b'), '0', '-1')).not.toContain('completed');
+    expect(await redis.zcard(keys.state('completed'))).toBe(0);
+    expect(await redis.keys(`${keys.prefix}:*completed*`)).toEqual([]);
+    const buckets = await redis.keys(`${keys.prefix}:removed:*`);
+    const ids = await Promise.all(buckets.map(async (bucket) => redis.hgetall(bucket)));
+    expect(Object.assign({}, ...ids)).toEqual({ completed: 'completed', failed: 'failed', cancelled: 'cancelled' });
+
+    // That is no reason for an adopted ledger to think that the payout was forgotten.
+    const request = { paymentId: 7, amount: '1', addressTo: 'w' };
+    const sends = ['completed', 'never-seen'].map((payoutId) => ({ payoutId, attempt: 1, token: 't', request }));
+    const doubt = { by: 'ann', reason: 'old copy', doubtMs: 0 };
+    expect(await adoptSends(connection, sends, doubt)).toEqual([{ payoutId: 'never-seen', state: 'unknown' }]);
   });
 
   it('reckons from the last change', async () => {
@@ -63,158 +102,244 @@ describe('removing old payouts', () => {
     expect((await remove()).payouts).toBe(0);
   });
 
-  it('leaves of a payout its id and its state, and nothing else', async () => {
-    await makeOneInEachState();
-    account.clock.advance(3 * DAY_MS);
+  it('never accepts a removed id again, and says why, also where someone has deleted the key `ledger`', async () => {
+    await cancel(['p'], 3 * DAY_MS);
     await remove();
-    expect(await account.ledger.findByTxhash('hash-completed')).toBeUndefined();
-    expect(await account.ledger.findByTxhash('hash-in_progress')).toBe('in_progress');
-    const { keys } = account.connection;
-    expect(await account.redis.zrange(keys.batch('b'), '0', '-1')).not.toContain('completed');
-    expect(await account.redis.zcard(keys.state('completed'))).toBe(0);
-    const left = await account.redis.keys(`${keys.prefix}:*completed*`);
-    expect(left).toEqual([]);
-    const buckets = await account.redis.keys(`${keys.prefix}:removed:*`);
-    const ids = await Promise.all(buckets.map(async (bucket) => account.redis.hgetall(bucket)));
-    expect(Object.assign({}, ...ids)).toEqual({ completed: 'completed', failed: 'failed', cancelled: 'cancelled' });
-  });
-
-  it('never accepts a removed id again, and says why', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    account.clock.advance(3 * DAY_MS);
-    await remove();
-    const producer = new PayoutProducer({ platformId: account.platformId, redisUrl: testRedisUrl() });
-    try {
-      const payout = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-      await expect(producer.enqueue(payout)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
-      expect(await producer.enqueueMany([payout, { ...payout, payoutId: 'q' }])).toMatchObject({
-        results: [{ kind: 'conflict', payoutId: 'p', state: 'cancelled', removed: true }, { kind: 'created' }],
-        created: 1,
-        conflicts: 1,
-      });
-    } finally {
-      await producer.close();
-    }
-  });
-
-  it('never accepts a removed id again, also where someone has deleted the key `ledger`', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    account.clock.advance(3 * DAY_MS);
-    await remove();
+    const { platformId } = account;
+    const producer = closeAfterTest(new PayoutProducer({ platformId, redisUrl: testRedisUrl() }));
+    const payout = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+    await expect(producer.enqueue(payout)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
+    const conflict = { kind: 'conflict', payoutId: 'p', state: 'cancelled', removed: true };
+    const results = [conflict, { kind: 'created' }];
+    const enqueued = await producer.enqueueMany([payout, { ...payout, payoutId: 'q' }]);
+    expect(enqueued).toMatchObject({ results, created: 1, conflicts: 1 });
     await account.redis.del(account.connection.keys.ledger);
-    expect(await account.ledger.enqueue([aPayout('p'), aPayout('q')])).toMatchObject([
+    expect(await account.ledger.enqueue([aPayout('p'), aPayout('r')])).toMatchObject([
       { kind: 'removed', payoutId: 'p', state: 'cancelled' },
       { kind: 'created' },
     ]);
   });
 
-  it('is no reason for an adopted ledger to think that the payout was forgotten', async () => {
-    await makeOneInEachState();
-    account.clock.advance(3 * DAY_MS);
-    await remove();
-    const request = { paymentId: 7, amount: '1', addressTo: 'w' };
-    const sends = ['completed', 'never-seen'].map((payoutId) => ({ payoutId, attempt: 1, token: 't', request }));
-    const doubt = { by: 'ann', reason: 'old copy', doubtMs: 0 };
-    expect(await adoptSends(account.connection, sends, doubt)).toEqual([{ payoutId: 'never-seen', state: 'unknown' }]);
-  });
-});
-
-describe('the loop', () => {
   it('continues step by step until nothing is left to remove', async () => {
-    const payoutIds = Array.from({ length: 150 }, (_, index) => `p-${index}`);
-    await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
-    for (const payoutId of payoutIds) await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
-    account.clock.advance(3 * DAY_MS);
+    await cancel(numbered(150), 3 * DAY_MS);
     const stop = new AbortController();
     const said: object[] = [];
-    const note = (fields: object): void => {
-      said.push(fields);
-      stop.abort();
-    };
-    const logger = { ...silentLogger, info: note };
-    await applyRetention({ connection: account.connection, retentionDays: 2, statistics, logger }, stop.signal);
+    const info = (fields: object): void => void stop.abort(said.push(fields));
+    await applyRetention({ ...options(), logger: { ...silentLogger, info } }, stop.signal);
     expect(said).toEqual([{ removed: 150 }]);
   });
 
   it('is not held up by a payout that cannot be removed', async () => {
-    const payoutIds = Array.from({ length: 150 }, (_, index) => `p-${index}`);
-    await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
-    for (const payoutId of payoutIds) await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
-    account.clock.advance(3 * DAY_MS);
-    await account.redis.hset(account.connection.keys.payout('p-0'), 'state', 'queued');
+    await cancel(numbered(150), 3 * DAY_MS);
+    await account.redis.hset(keyOf('p-0'), 'state', 'queued');
     const steps = [await remove(), await remove(), await remove(), await remove()];
-    expect(steps.map(({ payouts, isFull }) => [payouts, isFull])).toEqual([
-      [49, true],
-      [49, true],
-      [49, true],
-      [2, false],
-    ]);
+    expect(steps.map(({ payouts }) => payouts)).toEqual([49, 49, 49, 2]);
+    expect(steps.map(({ isFull }) => isFull)).toEqual([true, true, true, false]);
   });
 
   it('rests where all that it finds is too young', async () => {
-    const payoutIds = Array.from({ length: 60 }, (_, index) => `p-${index}`);
-    await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
-    for (const payoutId of payoutIds) {
-      await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
-      account.clock.advance(1);
-    }
-    account.clock.advance(2 * DAY_MS - 20);
+    await cancel(numbered(60), 2 * DAY_MS - 20, 1);
     expect(await remove()).toMatchObject({ payouts: 40, isFull: false });
   });
 });
 
-describe('trimming events', () => {
-  const trim = async (keep: number): Promise<number> =>
-    Number(await account.connection.run('trim-events', [keep, 1_000]));
-  const length = 1_000;
-
+describe('retention with an archive', () => {
+  let folder: ArchiveFolder;
   beforeEach(async () => {
-    await account.ledger.enqueue(Array.from({ length }, (_, index) => aPayout(`p-${index}`)));
+    folder = { dir: join(await folderOfTest('retention'), 'archive'), platformId: account.platformId };
   });
 
+  const onDamage = (message: string): never => {
+    throw new Error(message);
+  };
+
+  async function readAll(): Promise<ArchivedPayout[]> {
+    const found: ArchivedPayout[] = [];
+    for await (const payouts of readArchive(folder, { onDamage })) found.push(...payouts);
+    return found;
+  }
+
+  const readIds = async (): Promise<string> => (await readAll()).map(({ payoutId }) => payoutId).join();
+
+  /** An archive with something that happens after payouts are on disk, and before they are removed. */
+  function watchedArchive(after: (payouts: readonly Payout[]) => Promise<unknown>): PayoutArchive {
+    const archive = new PayoutArchive(folder);
+    const keep = archive.keep.bind(archive);
+    archive.keep = async (payouts) => {
+      await keep(payouts);
+      await after(payouts);
+    };
+    return archive;
+  }
+
+  /** Something happens so at the first time only. */
+  function onceArchive(action: () => Promise<unknown>): PayoutArchive {
+    let isFirst = true;
+    return watchedArchive(async () => {
+      if (!isFirst) return;
+      isFirst = false;
+      await action();
+    });
+  }
+
+  it('has on disk what it removes, whole, before it removes it', async () => {
+    await makeOneInEachState();
+    const before = await Promise.all(FINAL_STATES.map(async (state) => account.ledger.require(state)));
+    account.clock.advance(2 * DAY_MS + 1);
+    const file = join(folder.dir, String(account.platformId), '2030-01-01.jsonl.gz');
+    const archived = (payouts: readonly Payout[]): unknown =>
+      expect.arrayContaining(payouts.map((payout) => ({ ...payout, archivedIn: file })));
+    const archive = watchedArchive(async (payouts) => {
+      expect(await readAll()).toEqual(archived(payouts));
+      for (const { payoutId } of payouts) expect(await account.ledger.get(payoutId)).toBeDefined();
+    });
+    expect(await remove(archive)).toMatchObject({ payouts: 3, archiveTrouble: undefined });
+    expect(await readAll()).toEqual(archived(before));
+    expect(await readAll()).toHaveLength(3);
+    for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
+  });
+
+  it('archives nothing that is too young, and continues the file of a day', async () => {
+    await cancel(['a'], 60_000);
+    await cancel(['b'], 2 * DAY_MS - 60_000 + 1);
+    const archive = new PayoutArchive(folder);
+    expect((await remove(archive)).payouts).toBe(1);
+    expect(await readIds()).toBe('a');
+    account.clock.advance(60_000);
+    expect((await remove(archive)).payouts).toBe(1);
+    expect(await readIds()).toBe('b,a');
+    expect(new Set((await readAll()).map(({ archivedIn }) => archivedIn)).size).toBe(1);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['the process ends between writing and removing', async () => Promise.resolve()],
+    ['the files are gone before the payouts are removed', async () => rm(folder.dir, { recursive: true })],
+  ])('loses nothing, and shows nothing twice, where %s', async (_, happens) => {
+    await cancel(['a', 'b'], 3 * DAY_MS);
+    const archive = onceArchive(async () => happens().then(() => onDamage('Redis fails here')));
+    expect((await remove(archive)).payouts).toBe(0);
+    expect(await account.ledger.get('a')).toBeDefined();
+    expect((await remove(archive)).payouts).toBe(2);
+    expect(await readIds()).toBe('b,a');
+  });
+
+  it('does not remove a payout that changed after it was read, until that is on disk too', async () => {
+    await cancel(['a', 'b'], 3 * DAY_MS);
+    const archive = onceArchive(async () => account.redis.hset(keyOf('a'), 'lateTxhash', '0xlate'));
+    expect((await remove(archive)).payouts).toBe(1);
+    expect(await account.ledger.get('a')).toMatchObject({ lateTxhash: '0xlate' });
+    expect((await remove(archive)).payouts).toBe(1);
+    expect(await findArchived(folder, { payoutId: 'a' }, { onDamage })).toMatchObject({ lateTxhash: '0xlate' });
+    expect(await readIds()).toBe('a,b');
+  });
+
+  it.each([
+    ['lost a field', async () => account.redis.hdel(keyOf('a'), 'amount')],
+    ['got another value', async () => account.redis.hset(keyOf('a'), 'amount', '13')],
+  ])('nor one that %s', async (_, change) => {
+    await cancel(['a'], 3 * DAY_MS);
+    expect((await remove(watchedArchive(change))).payouts).toBe(0);
+    expect(await account.redis.exists(keyOf('a'))).toBe(1);
+  });
+
+  it('clears the index of what an earlier removal left there', async () => {
+    await cancel(['a'], 0);
+    await account.redis.del(keyOf('a'));
+    await remove(new PayoutArchive(folder));
+    expect(await account.redis.zcard(account.connection.keys.state('cancelled'))).toBe(0);
+  });
+
+  it('keeps a record that makes no sense, says so, and removes the others', async () => {
+    await cancel(['a', 'altered', 'b'], 3 * DAY_MS);
+    await account.redis.hset(keyOf('altered'), 'metadata', '{');
+    const archiveTrouble: unknown = expect.stringMatching(/payout altered cannot be read/);
+    expect(await remove(new PayoutArchive(folder))).toMatchObject({ payouts: 2, archiveTrouble });
+    expect(await account.redis.exists(keyOf('altered'))).toBe(1);
+    expect(await readIds()).toBe('b,a');
+  });
+
+  it('that cannot be written keeps every payout in Redis, is logged and told, and continues by itself', async () => {
+    await cancel(['a'], 3 * DAY_MS);
+    await writeFile(folder.dir, 'a file in place of the folder');
+    const archive = new PayoutArchive(folder);
+    const archiveTrouble: unknown = expect.stringMatching(/archive .* cannot be written: (ENOTDIR|EEXIST)/);
+    expect(await remove(archive)).toMatchObject({ payouts: 0, archiveTrouble });
+    expect(await account.ledger.get('a')).toMatchObject({ state: 'cancelled' });
+
+    const stop = new AbortController();
+    const [told, logged] = [[] as (string | undefined)[], [] as string[]];
+    const logger = { ...silentLogger, warn: (_: object, message: string) => void logged.push(message) };
+    const onArchiveTrouble = (trouble: string | undefined): void => void told.push(trouble);
+    const running = applyRetention({ ...options(), archive, logger, onArchiveTrouble }, stop.signal);
+    await until('the trouble is told', () => told.length > 0);
+    stop.abort();
+    await running;
+    // From then on it is the task of another process.
+    expect([told, logged]).toEqual([[archiveTrouble, undefined], ['old payouts stay in Redis']]);
+
+    await rm(folder.dir);
+    await mkdir(folder.dir);
+    expect(await remove(archive)).toMatchObject({ payouts: 1, archiveTrouble: undefined });
+    expect(await readIds()).toBe('a');
+  });
+
+  it('that hangs holds nothing up', async () => {
+    await cancel(['a'], 3 * DAY_MS);
+    const archiveTrouble: unknown = expect.stringMatching(/not on disk within 5000 ms/);
+    const hanging = watchedArchive(async () => new Promise(() => undefined));
+    expect(await remove(hanging)).toMatchObject({ payouts: 0, archiveTrouble });
+  });
+});
+
+describe('trimming events', () => {
+  const LENGTH = 1_000;
+  const trim = async (keep: number): Promise<number> =>
+    Number(await account.connection.run('trim-events', [keep, 1_000]));
   const count = async (): Promise<number> => account.redis.xlen(account.connection.keys.events);
 
+  /** Events that a group reads. */
+  async function read(group: string): Promise<string[]> {
+    const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
+    return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
+  }
+
+  async function acknowledge(eventIds: readonly string[]): Promise<void> {
+    for (const eventId of eventIds) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
+  }
+
+  /** Redis drops whole blocks of its stream only. */
+  async function expectDropsSome(): Promise<number> {
+    const dropped = await trim(10);
+    expect(dropped).toBeGreaterThan(50);
+    expect(dropped).toBeLessThanOrEqual(100);
+    expect(await count()).toBe(LENGTH - dropped);
+    return dropped;
+  }
+
+  beforeEach(async () => account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId))).then(() => undefined));
+
   it('keeps the newest ones, and about as many as it should', async () => {
-    expect(await trim(length)).toBe(0);
+    expect(await trim(LENGTH)).toBe(0);
     expect(await trim(250)).toBeGreaterThan(600);
     expect(await count()).toBeGreaterThanOrEqual(250);
     const [newest] = await account.redis.xrevrange(account.connection.keys.events, '+', '-', 'COUNT', 1);
-    expect(newest?.[1]).toContain(`p-${length - 1}`);
+    expect(newest?.[1]).toContain(`p-${LENGTH - 1}`);
   });
 
   it('never takes what a group has yet to read or to acknowledge', async () => {
-    const read = async (group: string): Promise<string[]> => {
-      const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
-      return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
-    };
-    const acknowledge = async (eventIds: readonly string[]): Promise<void> => {
-      for (const eventId of eventIds) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
-    };
-    for (let page = 0; page < 9; page += 1)
-      await account.redis.xack(account.connection.keys.events, 'fast', ...(await read('fast')));
+    const { events } = account.connection.keys;
+    for (let page = 0; page < 9; page += 1) await account.redis.xack(events, 'fast', ...(await read('fast')));
     const first = await read('slow');
     expect(await trim(10)).toBe(0);
     await acknowledge(first);
     await read('slow');
-    // Redis drops whole blocks of its stream only.
-    const dropped = await trim(10);
-    expect(dropped).toBeGreaterThan(50);
-    expect(dropped).toBeLessThanOrEqual(100);
-    const [oldest] = await account.redis.xrange(account.connection.keys.events, '-', '+', 'COUNT', 1);
+    const dropped = await expectDropsSome();
+    const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
     expect(oldest?.[1]).toContain(`p-${dropped}`);
-    expect(await count()).toBe(length - dropped);
   });
 
   it('never takes what a group that has acknowledged all it was given has yet to read', async () => {
-    const reply = await account.connection.run('read-group-events', ['slow', 'one', 1_000, 100]);
-    for (const [eventId] of (reply as [string, number, [string][]])[2]) {
-      await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
-    }
-    const dropped = await trim(10);
-    expect(dropped).toBeGreaterThan(50);
-    expect(dropped).toBeLessThanOrEqual(100);
-    expect(await count()).toBe(length - dropped);
+    await acknowledge(await read('slow'));
+    await expectDropsSome();
   });
 });

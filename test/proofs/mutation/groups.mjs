@@ -76,7 +76,6 @@ export const groups = {
       'test/worker/sender/pacer.test.ts',
       'test/worker/sender/lease-keeper.test.ts',
       'test/worker/sender/lease-watch.test.ts',
-      'test/worker/sender/held-lease.test.ts',
       'test/worker/sender/attempt-recorder.test.ts',
       'test/worker/sender/recover-sends.test.ts',
       'test/worker/sender/ledger-check.test.ts',
@@ -92,7 +91,6 @@ export const groups = {
     ],
     tests: [
       'test/worker/sender/sender-loop.test.ts',
-      'test/worker/sender/sender-loop-handover.test.ts',
       'test/worker/sender/sender-loop-mismatch.test.ts',
       'test/worker/sender/journal-audit.test.ts',
     ],

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readActivity } from '../../../src/ledger/reads/activity.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
 import type { Balance } from '../../../src/ledger/reads/gateway-facts.js';
 import {
   acceptDrops,
@@ -11,15 +11,19 @@ import {
 } from '../../../src/ledger/reads/reconciliation.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { readEvents } from '../../../src/producer/events/payout-events.js';
+import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { Reconciler } from '../../../src/worker/reconciliation/reconciler.js';
+import { recordingLogger } from '../../gateway/support/test-client.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
-import { recordingLogger } from '../../gateway/support/test-client.js';
+import { closeAfterTest } from '../support/close-after-test.js';
+
+/** On a real ledger; `timelines.test.ts` has the sums in any order of sends, readings and debits. */
 
 const SETTLE_MS = 60_000;
+const USDT = 'USDT (TRC-20)';
 const CURRENCIES = [
-  { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
+  { paymentId: 6, name: USDT, usdRate: '1' },
   { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' },
   { paymentId: 10, name: 'BTC', usdRate: '50000' },
 ];
@@ -32,12 +36,12 @@ let currencies: typeof CURRENCIES;
 let ageMs: number | undefined;
 
 beforeEach(async () => {
-  account = openTestAccount();
+  account = closeAfterTest(openTestAccount());
   logger = recordingLogger();
-  reconciler = newReconciler();
+  restart();
   currencies = CURRENCIES;
   ageMs = 0;
-  balances = [{ paymentId: 6, symbol: undefined, amount: '10000' }];
+  set('10000');
   await read();
   // The largest fee so far is known.
   await send('first', '1');
@@ -45,16 +49,16 @@ beforeEach(async () => {
   await settle();
 });
 
-afterEach(async () => {
-  await account.close();
+const stating = (amount: string, given: Partial<Balance> = {}): Balance => ({
+  ...{ paymentId: undefined, symbol: undefined, amount, ...given },
 });
+const restart = (connection = account.connection): void =>
+  void (reconciler = new Reconciler(connection, SETTLE_MS, logger));
+const set = (amount: string): void => void (balances = [stating(amount, { paymentId: 6 })]);
+const setUsd = (amount: string): void => void (balances = [stating(amount, { symbol: 'USD' })]);
 
-function newReconciler(connection = account.connection): Reconciler {
-  return new Reconciler(connection, SETTLE_MS, logger);
-}
-
-async function read(during: () => Promise<void> = async () => Promise.resolve()): Promise<void> {
-  await reconciler.compare(
+async function read(during: () => Promise<void> = async () => Promise.resolve()): Promise<readonly Balance[]> {
+  return reconciler.compare(
     async () => {
       const stated = structuredClone(balances);
       await during();
@@ -65,7 +69,8 @@ async function read(during: () => Promise<void> = async () => Promise.resolve())
 }
 
 /** Two readings, of which the second finds all that ended settled. */
-async function settle(): Promise<void> {
+async function settle(amount?: string): Promise<void> {
+  if (amount !== undefined) set(amount);
   await read();
   account.clock.advance(2 * SETTLE_MS);
   await read();
@@ -81,26 +86,24 @@ async function finish(payoutId: string, to: PayoutState, fee?: string): Promise<
   await account.ledger.change({ payoutId, from: 'in_progress', to, ...(fee === undefined ? {} : { fee }) });
 }
 
-function set(amount: string): void {
-  balances = [{ paymentId: 6, symbol: undefined, amount }];
-}
+const give = async (payoutId: string, to: PayoutState): Promise<unknown> =>
+  account.ledger.change({ payoutId, from: 'sending', to });
 
-async function stored(index = 0): Promise<ReconciledBalance> {
-  const { reconciliation } = await readReconciliation(account.connection);
-  const balance = reconciliation?.balances[index];
+async function stored(): Promise<ReconciledBalance> {
+  const balance = (await readReconciliation(account.connection)).reconciliation?.balances[0];
   if (balance === undefined) throw new Error('it was not compared');
   return balance;
 }
 
-async function missing(): Promise<Record<string, string>> {
+async function expectMissing(expected: Readonly<Record<string, unknown>>): Promise<void> {
   const drops = summariseDrops(await readReconciliation(account.connection), CURRENCIES);
-  return Object.fromEntries(drops.filter(({ amount }) => amount !== '0').map((drop) => [drop.currency, drop.amount]));
+  const missing = drops.filter(({ amount }) => amount !== '0').map(({ currency, amount }) => [currency, amount]);
+  expect(Object.fromEntries(missing)).toEqual(expected);
 }
 
-/** How often one was reported. */
-async function drops(): Promise<number> {
+async function reportedDrops(): Promise<PayoutEvent[]> {
   const events = await readEvents(account.connection, { sinceMs: 0 }, 1_000);
-  return events.filter(({ type }) => type === 'balance_dropped').length;
+  return events.filter(({ type }) => type === 'balance_dropped');
 }
 
 describe('what adds up', () => {
@@ -109,30 +112,25 @@ describe('what adds up', () => {
     set('9900');
     await read();
     await finish('a', 'completed', '1');
-    set('9899');
-    await settle();
+    await settle('9899');
     await send('b', '50');
     await finish('b', 'failed');
     await read();
-    set('9849');
-    await settle();
-    set('9899');
-    await settle();
+    await settle('9849');
+    await settle('9899');
     await send('c', '70');
-    await account.ledger.change({ payoutId: 'c', from: 'sending', to: 'unknown' });
-    set('9829');
-    await settle();
+    await give('c', 'unknown');
+    await settle('9829');
     await send('d', '30');
-    await account.ledger.change({ payoutId: 'd', from: 'sending', to: 'rejected' });
+    await give('d', 'rejected');
     await settle();
-    set('12829');
-    await settle();
-    expect(await missing()).toEqual({});
+    await settle('12829');
+    await expectMissing({});
     expect(await stored()).toMatchObject({ unexplained: '0', isSuspected: false });
-    expect(await drops()).toBe(0);
+    expect(await reportedDrops()).toEqual([]);
   });
 
-  it('is a send that begins, is taken and ends while the balance is read', async () => {
+  it('is a send that begins, is taken and ends while the balance is read, or is completed before the balance shows it', async () => {
     for (const number of [1, 2, 3]) {
       const payoutId = `race-${number}`;
       set(String(10_000 - number * 1_000));
@@ -143,68 +141,52 @@ describe('what adds up', () => {
       expect(await stored()).toMatchObject({ unexplained: '0', isSuspected: false });
     }
     await read();
-    expect(await missing()).toEqual({});
-    expect(await stored()).toMatchObject({ unexplained: '0' });
-  });
-
-  it('is a payment that was completed before the balance shows it', async () => {
     await send('a', '1000');
     await finish('a', 'completed', '1');
     await read();
     await read();
-    set('9000');
+    set('6000');
     await read();
     await read();
-    expect(await missing()).toEqual({});
+    await expectMissing({});
+    expect(await stored()).toMatchObject({ unexplained: '0' });
   });
 
-  it('is a payout in another currency, converted at about the rate', async () => {
-    balances = [{ paymentId: undefined, symbol: 'USD', amount: '100000' }];
-    await send('fee', '0.01', 10);
-    await finish('fee', 'completed', '0.0001');
-    await settle();
-    await send('b', '0.5', 10);
-    await finish('b', 'completed', '0.0001');
-    balances = [{ paymentId: undefined, symbol: 'USD', amount: '74000' }];
-    await settle();
-    expect(await missing()).toEqual({});
-    balances = [{ paymentId: undefined, symbol: 'USD', amount: '60000' }];
-    await settle();
-    expect(await missing()).toEqual({ USD: '14000' });
-  });
-});
-
-it('adds up two balances of the same name, which the gateway states in any order', async () => {
-  balances = ['900', '100'].map((amount) => ({ paymentId: undefined, symbol: 'USDT', amount }));
-  await settle();
-  balances.reverse();
-  await settle();
-  expect(await missing()).toEqual({});
-  expect(await stored()).toMatchObject({ amount: '1000', unexplained: '0' });
-});
-
-describe('what adds up in another currency', () => {
-  it.each(['in this process', 'after a restart'])(
-    'is a payout whose rate fell while it was open, %s',
-    async (where) => {
-      const worth = (paid: number): Balance[] => [
-        { paymentId: undefined, symbol: 'USD', amount: String(100_000 - paid) },
-      ];
-      balances = worth(0);
+  it.each(['at about the rate', 'at a rate that fell while it was open', 'at such a rate, after a restart'])(
+    'is a payout in another currency, converted %s',
+    async (how) => {
+      setUsd('100000');
       await send('fee', '0.01', 10);
       await finish('fee', 'completed', '0.0001');
       await settle();
       await send('b', '0.5', 10);
-      balances = worth(25_000);
+      const isAtRate = how === 'at about the rate';
+      if (isAtRate) await finish('b', 'completed', '0.0001');
+      setUsd(isAtRate ? '74000' : '75000');
       await settle();
-      currencies = CURRENCIES.map((currency) => ({ ...currency, usdRate: currency.paymentId === 10 ? '30000' : '1' }));
-      if (where === 'after a restart') reconciler = newReconciler();
+      if (!isAtRate) {
+        currencies = CURRENCIES.map((each) => ({ ...each, usdRate: each.paymentId === 10 ? '30000' : '1' }));
+        if (how.includes('restart')) restart();
+        await settle();
+        await finish('b', 'completed', '0.0001');
+        await settle();
+      }
+      await expectMissing({});
+      if (!isAtRate) return;
+      setUsd('60000');
       await settle();
-      await finish('b', 'completed', '0.0001');
-      await settle();
-      expect(await missing()).toEqual({});
+      await expectMissing({ USD: '14000' });
     },
   );
+
+  it('is the sum of two balances of the same name, which the gateway states in any order', async () => {
+    balances = ['900', '100'].map((amount) => stating(amount, { symbol: 'USDT' }));
+    await settle();
+    balances.reverse();
+    await settle();
+    await expectMissing({});
+    expect(await stored()).toMatchObject({ amount: '1000', unexplained: '0' });
+  });
 });
 
 describe('what does not add up', () => {
@@ -212,90 +194,79 @@ describe('what does not add up', () => {
     set('9000');
     await read();
     expect(await stored()).toMatchObject({ unexplained: '1000', isSuspected: true });
-    expect(await drops()).toBe(0);
+    expect(await reportedDrops()).toEqual([]);
     await read();
     const reason = 'the balance fell by 1,000 USDT (TRC-20) more than the payouts explain';
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '1000' });
-    const events = await readEvents(account.connection, { sinceMs: 0 }, 1_000);
-    expect(events.at(-1)).toMatchObject({ type: 'balance_dropped', by: 'worker', reason });
+    await expectMissing({ [USDT]: '1000' });
+    expect(await reportedDrops()).toMatchObject([{ by: 'worker', reason }]);
     const { activities } = await readActivity(account.connection, 1);
     expect(activities).toMatchObject([{ what: 'balance_dropped', by: 'worker', reason, count: 0 }]);
-    expect(logger.lines.map(({ message }) => message)).toContain(
-      'unexplained drop of the balance; see `payouts reconcile`',
-    );
+    const logged = 'unexplained drop of the balance; see `payouts reconcile`';
+    expect(logger.lines.map(({ message }) => message)).toContain(logged);
     await read();
-    expect(await drops()).toBe(1);
+    expect(await reportedDrops()).toHaveLength(1);
   });
 
   it('is not one reading that the next contradicts', async () => {
-    set('0');
-    await read();
-    set('10000');
-    await read();
-    set('0');
-    await read();
-    set('10000');
-    await settle();
-    expect(await missing()).toEqual({});
+    for (const amount of ['0', '10000', '0']) {
+      set(amount);
+      await read();
+    }
+    await settle('10000');
+    await expectMissing({});
   });
 
   it('adds up over readings, restarts and takeovers, also while payouts are sent', async () => {
-    let balance = 10_000;
     for (let number = 1; number <= 8; number += 1) {
       await send(`p-${number}`, '100');
       await finish(`p-${number}`, 'completed', '0');
-      balance -= 104;
-      set(String(balance));
-      await settle();
-      reconciler = newReconciler();
+      await settle(String(10_000 - 104 * number));
+      restart();
     }
-    const found = Number((await missing())['USDT (TRC-20)']);
-    expect(found).toBeGreaterThan(10);
-    expect(found).toBeLessThanOrEqual(32);
+    const { drop } = await stored();
+    expect(Number(drop?.amount)).toBeGreaterThan(10);
+    expect(Number(drop?.amount)).toBeLessThanOrEqual(32);
   });
 
   it('is found after a restart, though it was taken while nobody looked', async () => {
     set('8000');
-    reconciler = newReconciler();
+    restart();
     await read();
     await read();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '2000' });
+    await expectMissing({ [USDT]: '2000' });
   });
 
   it('is what was sent although someone stated that it was not', async () => {
     await send('a', '500');
-    await account.ledger.change({ payoutId: 'a', from: 'sending', to: 'unknown' });
-    set('9500');
-    await settle();
-    expect(await missing()).toEqual({});
+    await give('a', 'unknown');
+    await settle('9500');
+    await expectMissing({});
     await account.ledger.change({ payoutId: 'a', from: 'unknown', to: 'queued', by: 'ann', reason: 'not sent' });
     await settle();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '500' });
+    await expectMissing({ [USDT]: '500' });
   });
 
   it('is a balance that is not stated any more, but not one that has got another name', async () => {
-    balances = [...balances, { paymentId: 10, symbol: undefined, amount: '2' }];
+    balances = [...balances, stating('2', { paymentId: 10 })];
     await settle();
     balances = balances.slice(1);
     await settle();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '10000' });
-    balances = [{ paymentId: undefined, symbol: 'bitcoin', amount: '2' }];
+    await expectMissing({ [USDT]: '10000' });
+    balances = [stating('2', { symbol: 'bitcoin' })];
     await settle();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '10000' });
+    await expectMissing({ [USDT]: '10000' });
   });
 
   it('needs an operator until he accepts it; what is found then is told again', async () => {
-    set('9000');
-    await settle();
+    await settle('9000');
     const { drop } = await stored();
     await acceptDrops(account.connection, drop?.at ?? 0, { by: 'ann', reason: 'cold wallet' });
-    expect(await missing()).toEqual({});
+    await expectMissing({});
     await read();
-    expect(await missing()).toEqual({});
+    await expectMissing({});
     account.clock.advance(1_000);
-    set('8500');
-    await settle();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '500' });
+    await settle('8500');
+    await expectMissing({ [USDT]: '500' });
     const { activities } = await readActivity(account.connection, 2);
     expect(activities.map(({ what, by }) => `${what} ${by}`)).toEqual(['balance_dropped worker', 'drop_accepted ann']);
   });
@@ -304,35 +275,34 @@ describe('what does not add up', () => {
 describe('what cannot be compared', () => {
   it('is a balance from which a currency may be taken that has no known rate or fee', async () => {
     await send('new', '1', 9);
-    set('5000');
-    await settle();
+    await settle('5000');
     expect(await stored()).toMatchObject({ doubt: expect.stringContaining('fee, or its rate') });
-    await account.ledger.change({ payoutId: 'new', from: 'sending', to: 'rejected' });
+    await give('new', 'rejected');
     await settle();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': '5000' });
+    await expectMissing({ [USDT]: '5000' });
   });
 
   it('is what is converted by rates that are old or not known', async () => {
-    balances = [{ paymentId: undefined, symbol: 'USD', amount: '100000' }];
+    setUsd('100000');
     await settle();
     for (const age of [4 * 3_600_000, undefined]) {
       ageMs = age;
       await send(`old-${String(age)}`, '1');
       await settle();
       expect(await stored()).toMatchObject({ doubt: expect.stringContaining('its rate') });
-      await account.ledger.change({ payoutId: `old-${String(age)}`, from: 'sending', to: 'rejected' });
+      await give(`old-${String(age)}`, 'rejected');
     }
     await settle();
     expect(await stored()).toMatchObject({ unexplained: '0' });
   });
 
   it('is an account in a symbol of its own', async () => {
-    balances = [{ paymentId: undefined, symbol: undefined, amount: '10000' }];
+    balances = [stating('10000')];
     await settle();
     await send('eur', '5', 6, 'EUR');
-    balances = [{ paymentId: undefined, symbol: undefined, amount: '2' }];
+    balances = [stating('2')];
     await settle();
-    expect(await missing()).toEqual({});
+    await expectMissing({});
   });
 
   it('begins where events are missing, and is judged again once what ended before is settled', async () => {
@@ -341,13 +311,11 @@ describe('what cannot be compared', () => {
     set('5000');
     await read();
     expect(await stored()).toMatchObject({ doubt: expect.any(String), baseline: { amount: '5000' } });
-    set('4000');
-    await settle();
+    await settle('4000');
     await read();
-    expect(await missing()).toEqual({});
-    set('3000');
-    await settle();
-    expect(await missing()).toEqual({ 'USDT (TRC-20)': expect.stringMatching(/^99\d/) });
+    await expectMissing({});
+    await settle('3000');
+    await expectMissing({ [USDT]: expect.stringMatching(/^99\d/) });
   });
 });
 
@@ -357,24 +325,21 @@ it('goes on from what the version before stored, and reports nothing because of 
   await read();
   const { reconciliation } = await readReconciliation(account.connection);
   if (reconciliation === undefined) throw new Error('it was not compared');
-  const [balance] = reconciliation.balances;
   const { newestEventId: position } = await countPayouts(account.connection);
   // As version 0.2 has it: the newest event, sums with `low`, and those of sends that ended lately as a list.
   const recent = [{ count: 1, low: '300', high: '301', at: account.clock.wallNow() }];
   const settled = { count: 0, low: '0', high: '0' };
-  const balances = [{ ...balance, settled, recent }] as unknown as ReconciledBalance[];
-  const former = { ...reconciliation, followedTo: undefined, position, balances };
-  await saveReconciliation(account.connection, former);
-  reconciler = newReconciler();
+  const former = [{ ...(await stored()), settled, recent }] as unknown as ReconciledBalance[];
+  const version2 = { ...reconciliation, followedTo: undefined, position, balances: former };
+  await saveReconciliation(account.connection, version2);
+  restart();
   await read();
-  set('9700');
-  await settle();
+  await settle('9700');
   await read();
-  expect(await missing()).toEqual({});
+  await expectMissing({});
   expect(await stored()).toMatchObject({ amount: '9700', unexplained: '0' });
-  set('8700');
-  await settle();
-  expect(await missing()).toEqual({ 'USDT (TRC-20)': expect.stringMatching(/^(999|1000)$/) });
+  await settle('8700');
+  await expectMissing({ [USDT]: expect.stringMatching(/^(999|1000)$/) });
 });
 
 it('returns the balance also where Redis cannot be asked, and where it is asked again later', async () => {
@@ -383,12 +348,10 @@ it('returns the balance also where Redis cannot be asked, and where it is asked 
   const run: typeof broken.run = async (...args) =>
     isDown ? Promise.reject(new Error('Redis is unavailable')) : broken.run(...args);
   await account.redis.hdel(account.connection.keys.gateway, 'reconciliation');
-  reconciler = newReconciler({ ...broken, run });
-  const watch = async (): Promise<readonly Balance[]> =>
-    reconciler.compare(async () => Promise.resolve(balances), { currencies: CURRENCIES, ageMs: 0 });
-  expect(await watch()).toEqual(balances);
+  restart({ ...broken, run });
+  expect(await read()).toEqual(balances);
   expect(logger.lines.map(({ message }) => message)).toContain('the balance could not be compared with the payouts');
   isDown = false;
-  await watch();
+  await read();
   expect(await stored()).toMatchObject({ baseline: { amount: '10000' } });
 });

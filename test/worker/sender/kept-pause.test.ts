@@ -1,12 +1,17 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { untilAborted } from '../../../src/base/clock.js';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
-import type { ResumeVerdict } from '../../../src/worker/sender/send-authority.js';
+import type { ResumeAuthority, ResumeVerdict } from '../../../src/worker/sender/send-authority.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { LEASE_MS, LoopWorld } from '../support/loop-rig.js';
+import { throwing } from '../support/send-rig.js';
 import { makeRuntime } from '../support/sender-runtime.js';
+import type { SendReport } from '../../../src/worker/sender/send-report.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
 
 /** The pause that a worker keeps in its journal, whatever Redis says. */
 
@@ -118,3 +123,34 @@ describe('a kept pause that Redis does not know', () => {
 function pausedAtOf(line: object): readonly number[] {
   return 'paused' in line ? [(line as { paused: { at: number } }).paused.at] : [];
 }
+
+describe('a sender loop', () => {
+  const resumeAuthority: ResumeAuthority = {
+    judgeResume: () => ({ kind: 'refused', message: 'there is no signed act' }),
+  };
+
+  it.each([true, false])('keeps a pause that its worker makes, which outlives it; with a send: %s', async (isSent) => {
+    const world = new LoopWorld();
+    const { clock, ledger } = world;
+    ledger.enqueue(aPayout('p'));
+    const ownJournal = new MemoryJournal('j-one');
+    const runtime = makeRuntime({ clock, senderLedger: ledger, journal: ownJournal });
+    const kept = new KeptPause(runtime, resumeAuthority);
+    let report: SendReport | undefined;
+    world.start({
+      authority: { permit: throwing('a paused account asks for no permit') },
+      ...{ journal: ownJournal, pause: kept },
+      work: async ({ sender }, end) => {
+        kept.note('looks like a block');
+        if (isSent) report = await sender.send('p', end);
+        await untilAborted(end);
+      },
+    });
+    await world.advance(LEASE_MS + 1_000);
+    expect(kept.reason).toBe('looks like a block');
+    if (!isSent) return;
+    // One that is missing in Redis holds all the same.
+    expect(ownJournal.pausedReason).toBe('looks like a block');
+    expect(report).toMatchObject({ kind: 'paused', reason: expect.stringContaining('not ended by a signed act') });
+  });
+});

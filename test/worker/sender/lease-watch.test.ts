@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LEASE_MS, LeaseRig } from '../support/lease-rig.js';
+import { throwing } from '../support/send-rig.js';
 
 let rig: LeaseRig;
 beforeEach(() => {
@@ -28,7 +29,7 @@ describe('watching a lease', () => {
     const lease = await rig.another();
     const watching = rig.watch();
     await rig.clock.advance(LEASE_MS - 500);
-    const view = (await rig.ledger.readSender()).lease;
+    const view = await rig.lease();
     if (view === undefined) throw new Error('no lease');
     const snapshot = rig.ledger.snapshot();
     if (change === 'owner') rig.ledger.restore({ ...snapshot, lease: { ...view, owner: 'someone else' } });
@@ -78,9 +79,7 @@ describe('watching a lease', () => {
     await rig.another();
     const watching = rig.watch();
     await rig.clock.advance(LEASE_MS - 1_500);
-    rig.before.readSender = () => {
-      throw new Error('Redis unavailable');
-    };
+    rig.before.readSender = throwing('Redis unavailable');
     await rig.clock.advance(1_000);
     delete rig.before.readSender;
     expect(rig.logged).toContain('debug cannot watch the lease');
@@ -124,7 +123,7 @@ describe('watching a lease', () => {
     await rig.clock.advance(3_000);
     rig.stop.abort();
     expect(await rig.clock.until(acquiring)).toBeUndefined();
-    expect((await rig.ledger.readSender()).lease).toMatchObject({ owner: 'other', epoch: 1 });
+    expect(await rig.lease()).toMatchObject({ owner: 'other', epoch: 1 });
   });
 
   it('stops the heartbeat when it cannot read what it has acquired', async () => {
@@ -137,9 +136,106 @@ describe('watching a lease', () => {
     };
     const watching = rig.watch();
     await rig.clock.advance(500);
-    const { lease } = await rig.ledger.readSender();
+    const lease = await rig.lease();
     await rig.clock.advance(5_000);
-    expect((await rig.ledger.readSender()).lease).toEqual(lease);
+    expect(await rig.lease()).toEqual(lease);
     expect(watching.held).toBeUndefined();
+  });
+});
+
+describe('an objection of the journal', () => {
+  it('is looked for at the first observation, and before the lease is taken, but not at every check', async () => {
+    await rig.acquire();
+    expect(rig.comparedAt).toHaveLength(2);
+  });
+
+  it('keeps the lease from being taken, given back or not, as long as it stands', async () => {
+    await rig.ledger.releaseLease(await rig.another());
+    rig.mismatch = 'an older copy';
+    const watching = rig.watch();
+    await rig.clock.advance(60_000);
+    expect(watching.held).toBeUndefined();
+    expect(await rig.lease()).toMatchObject({ epoch: 1 });
+    rig.mismatch = undefined;
+    await rig.clock.advance(5_000);
+    expect(watching.held).toBeDefined();
+  });
+
+  it('is looked for no more than every few seconds', async () => {
+    rig.mismatch = 'an older copy';
+    rig.watch();
+    await rig.clock.advance(39_000);
+    expect(rig.comparedAt).toHaveLength(10);
+  });
+
+  it('has the lease watched again from the beginning', async () => {
+    await rig.another();
+    const watching = rig.watch();
+    await rig.clock.advance(LEASE_MS - 1_500);
+    rig.mismatch = 'an older copy';
+    await rig.clock.advance(3_000);
+    rig.mismatch = undefined;
+    await rig.clock.advance(LEASE_MS - 2_000);
+    expect(watching.held).toBeUndefined();
+    await rig.clock.advance(6_000);
+    expect(watching.held).toBeDefined();
+  });
+
+  it.each<[string, () => unknown]>([
+    ['comes back older', () => undefined],
+    ['is flushed', () => void rig.ledger.flush()],
+    [
+      'comes back older and has as many sends again',
+      async () => {
+        const lease = await rig.lease();
+        await rig.begin({ owner: 'other', epoch: lease?.epoch ?? 0 }, { token: 'another' });
+      },
+    ],
+  ])('is looked for again when the ledger %s, also while someone else has it', async (_, change) => {
+    const lease = await rig.another();
+    const older = rig.ledger.snapshot();
+    await rig.begin(lease);
+    rig.watch();
+    await rig.clock.advance(2_500);
+    expect(rig.comparedAt).toHaveLength(1);
+    rig.ledger.restore(older);
+    await change();
+    await rig.clock.advance(1_000);
+    expect(rig.comparedAt).toHaveLength(2);
+    await rig.clock.advance(2_000);
+    expect(rig.comparedAt).toHaveLength(2);
+  });
+
+  it('is not looked for again when the holder sends on', async () => {
+    const lease = await rig.another();
+    rig.watch();
+    await rig.clock.advance(2_500);
+    await rig.begin(lease);
+    await rig.clock.advance(1_500);
+    expect(rig.comparedAt).toHaveLength(1);
+  });
+
+  it('is looked for again every ten seconds, also where nothing seems to have changed', async () => {
+    const lease = await rig.another();
+    const startedAt = rig.clock.now();
+    const comparedAt: number[] = [];
+    rig.watch(
+      rig.makeKeeper(
+        {},
+        {
+          hasAllSends: () => true,
+          refuseStalled: () => false,
+          findMismatch: async () => {
+            comparedAt.push(rig.clock.now() - startedAt);
+            return Promise.resolve(undefined);
+          },
+        },
+      ),
+    );
+    for (let second = 0; second < 25; second += 1) {
+      await rig.ledger.renewLease(lease);
+      await rig.clock.advance(1_000);
+    }
+    expect(comparedAt).toEqual([0, 10_000, 20_000]);
   });
 });

@@ -1,30 +1,26 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import type { Payout } from '../../../src/ledger/payout.js';
 import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
+import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { endAll, LEASE_MS, makeLoop, makeLoopWorld, type LoopRig, type LoopWorld } from '../support/loop-rig.js';
+import { DAY_MS, LEASE_MS, LoopWorld, type LoopRig } from '../support/loop-rig.js';
 
 /** A journal that cannot know what was sent before it began. */
 
 const PLATFORM_ID = 4242;
 const SHOP = testKey(1);
-const DAY_MS = 86_400_000;
 
 let world: LoopWorld;
 beforeEach(() => {
-  world = makeLoopWorld();
+  world = new LoopWorld();
 });
-afterEach(async () => endAll(world));
 
-const advance = async (ms: number): Promise<void> => world.clock.advance(ms);
-const stateOf = async (payoutId: string): Promise<Payout['state'] | undefined> =>
-  (await world.ledger.readPayout(payoutId))?.state;
 const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gateway' } };
+
+const states = (): string[] => world.ledger.payouts().map(({ state }) => state);
 
 /** Sends whatever is queued. */
 async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
@@ -50,7 +46,7 @@ function startSigned(name: string): LoopRig {
   const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
   const keyring = keyringOf(keyEntry(SHOP));
   const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock, doubtMs: 11_000 });
-  const rig = makeLoop(world, { name, journal, authority, resumeAuthority: authority, work: sendAll });
+  const rig = world.make({ name, journal, authority, resumeAuthority: authority, work: sendAll });
   let sent = 0;
   Object.defineProperty(rig.gateway, 'outcome', {
     get: () => ({ kind: 'accepted', txhash: `${name}-${(sent += 1)}`, durationMs: 50 }),
@@ -65,67 +61,67 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
   it('takes no lease while payouts wait that were signed before its journal began, and holds none', async () => {
     for (const id of ['p', 'q', 'r']) enqueueSigned(id, 1_000);
     const rig = startSigned('b');
-    await advance(LEASE_MS + 60_000);
+    await world.advance(LEASE_MS + 60_000);
     expect(rig.loop.status).toEqual(WAITS);
     expect(world.ledger.lease).toBeUndefined();
-    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(['queued', 'queued', 'queued']);
-    expect(rig.said.filter((line) => line.startsWith('error'))).toHaveLength(1);
+    expect(states()).toEqual(Array(3).fill('queued'));
+    expect(rig.errors()).toHaveLength(1);
 
     rig.journal.othersWrite(COMPLETE);
-    await advance(LEASE_MS + 30_000);
-    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(['in_progress', 'in_progress', 'in_progress']);
+    await world.advance(LEASE_MS + 30_000);
+    expect(states()).toEqual(Array(3).fill('in_progress'));
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 
   it('sends for a new account: what is signed since, also behind a signature that has expired', async () => {
     enqueueSigned('old', 8 * DAY_MS);
     const rig = startSigned('b');
-    await advance(LEASE_MS + 1_000);
+    await world.advance(LEASE_MS + 1_000);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
     enqueueSigned('p');
-    await advance(10_000);
-    expect([await stateOf('old'), await stateOf('p')]).toEqual(['held', 'in_progress']);
+    await world.advance(10_000);
+    expect([await world.stateOf('old'), await world.stateOf('p')]).toEqual(['held', 'in_progress']);
   });
 
   it('sends once the application has signed again what waits', async () => {
     for (const id of ['p', 'q']) enqueueSigned(id, 1_000);
     const rig = startSigned('b');
-    await advance(LEASE_MS + 5_000);
+    await world.advance(LEASE_MS + 5_000);
     expect(rig.loop.status).toEqual(WAITS);
     for (const id of ['p', 'q']) enqueueSigned(id);
-    await advance(LEASE_MS + 15_000);
-    expect([await stateOf('p'), await stateOf('q')]).toEqual(['in_progress', 'in_progress']);
+    await world.advance(LEASE_MS + 15_000);
+    expect([await world.stateOf('p'), await world.stateOf('q')]).toEqual(['in_progress', 'in_progress']);
   });
 
   it('holds a single payout that is older, where no other journal could know it, and sends the others', async () => {
     const rig = startSigned('b');
-    await advance(LEASE_MS + 1_000);
+    await world.advance(LEASE_MS + 1_000);
     enqueueSigned('old', DAY_MS);
     enqueueSigned('p');
-    await advance(10_000);
-    expect([await stateOf('old'), await stateOf('p')]).toEqual(['held', 'in_progress']);
+    await world.advance(10_000);
+    expect([await world.stateOf('old'), await world.stateOf('p')]).toEqual(['held', 'in_progress']);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 
   it('is not stopped by records that no producer signed, however many say that they are older', async () => {
     for (const id of ['p', 'q', 'r']) enqueueSigned(id, DAY_MS, testKey(9));
     const rig = startSigned('b');
-    await advance(LEASE_MS + 10_000);
+    await world.advance(LEASE_MS + 10_000);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
-    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(Array(3).fill('held'));
+    expect(states()).toEqual(Array(3).fill('held'));
     enqueueSigned('s');
-    await advance(5_000);
-    expect(await stateOf('s')).toBe('in_progress');
+    await world.advance(5_000);
+    expect(await world.stateOf('s')).toBe('in_progress');
   });
 
   it('gives the lease back where several come, and holds none', async () => {
     const rig = startSigned('b');
-    await advance(LEASE_MS + 1_000);
+    await world.advance(LEASE_MS + 1_000);
     for (const id of ['p', 'q', 'r']) enqueueSigned(id, DAY_MS);
-    await advance(60_000);
+    await world.advance(60_000);
     expect(rig.loop.status).toEqual(WAITS);
     expect(world.ledger.lease).toMatchObject({ released: true });
-    expect(world.ledger.payouts().map(({ state }) => state)).toEqual(['queued', 'queued', 'queued']);
+    expect(states()).toEqual(Array(3).fill('queued'));
     expect(world.ledger.isObjectedTo).toBe(false);
   });
 
@@ -133,24 +129,24 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     const first = startSigned('a');
     first.journal.othersWrite(COMPLETE);
     enqueueSigned('p');
-    await advance(LEASE_MS + 5_000);
-    expect(await stateOf('p')).toBe('in_progress');
+    await world.advance(LEASE_MS + 5_000);
+    expect(await world.stateOf('p')).toBe('in_progress');
     const second = startSigned('b');
-    await advance(1_000);
+    await world.advance(1_000);
     expect(second.loop.status).toEqual({ role: 'standby' });
     first.stop.abort();
     await first.ended();
-    await advance(LEASE_MS);
+    await world.advance(LEASE_MS);
     expect(second.loop.status).toMatchObject({ role: 'sender' });
     enqueueSigned('q', DAY_MS);
-    await advance(5_000);
-    expect([second.loop.status, await stateOf('q')]).toEqual([WAITS, 'queued']);
+    await world.advance(5_000);
+    expect([second.loop.status, await world.stateOf('q')]).toEqual([WAITS, 'queued']);
 
-    const again = makeLoop(world, { name: 'a2', journal: first.journal, work: sendAll });
+    const again = world.make({ name: 'a2', journal: first.journal, work: sendAll });
     again.gateway.outcome = { kind: 'accepted', txhash: 'a2', durationMs: 50 };
     again.start();
-    await advance(LEASE_MS + 10_000);
-    expect(await stateOf('q')).toBe('in_progress');
+    await world.advance(LEASE_MS + 10_000);
+    expect(await world.stateOf('q')).toBe('in_progress');
     expect(second.loop.status).toEqual({ role: 'standby' });
   });
 });
@@ -160,35 +156,26 @@ describe('a worker without a keyring, whose journal is empty', () => {
 
   /** The ledger knows a journal with a send. */
   async function sentFrom(host: string): Promise<void> {
-    const { ledger } = world;
-    ledger.enqueue(aPayout('p'));
-    const journal = { ...JOURNAL, journalId: 'j-lost', host, dir: '/lost' };
-    const epoch = (await ledger.acquireLease('earlier', await ledger.readSender(), journal, 0)) ?? 0;
-    const asked = { ...(await nextBegin(ledger, { owner: 'earlier', epoch }, 'p')), journal };
-    await ledger.beginSend(asked);
-    const attempt = { payoutId: 'p', attempt: 1, token: asked.token };
-    const breaker = { maxRejectionsInARow: 5, maxUnknownsInARow: 5 };
-    await ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, breaker, 0);
+    const { attempt } = await world.earlierSend({ journalId: 'j-lost', host, dir: '/lost' });
+    await world.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
   }
 
   it('waits where the ledger knows a journal of this host that has sends, until the new one is adopted', async () => {
     await sentFrom('host-one');
-    const rig = makeLoop(world, { journal: bornNow() });
-    rig.start();
-    await advance(LEASE_MS + 30_000);
+    const rig = world.start({ journal: bornNow() });
+    await world.advance(LEASE_MS + 30_000);
     expect(rig.loop.status).toEqual(WAITS);
     expect(rig.loop.status).toMatchObject({ reason: expect.stringContaining('j-lost in /lost') });
     expect(world.ledger.isObjectedTo).toBe(false);
     rig.journal.othersWrite(COMPLETE);
-    await advance(LEASE_MS + 15_000);
+    await world.advance(LEASE_MS + 15_000);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 
   it('sends where only other hosts have sent', async () => {
     await sentFrom('host-of-another-container');
-    const rig = makeLoop(world, { journal: bornNow() });
-    rig.start();
-    await advance(LEASE_MS + 5_000);
+    const rig = world.start({ journal: bornNow() });
+    await world.advance(LEASE_MS + 5_000);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 });

@@ -1,9 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { untilAborted } from '../../../src/base/clock.js';
+import { systemClock, untilAborted } from '../../../src/base/clock.js';
+import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
-import { readStatistics } from '../../../src/ledger/reads/statistics.js';
+import { readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { silentLogger } from '../../../src/base/logger.js';
+import { toFields } from '../../../src/worker/statistics/counters.js';
+import { recount } from '../../../src/worker/statistics/recount.js';
 import { StatisticsKeeper } from '../../../src/worker/statistics/statistics-keeper.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
@@ -15,21 +18,36 @@ import {
   keptBatches,
   losing,
   NEVER,
-  openKeeper,
-  realTime,
   sumPayouts,
 } from './support/statistics-rig.js';
+import { closeAfterTest } from '../support/close-after-test.js';
 
 let account: TestAccount;
+/** Events carry Redis's time, so statistics are read by the real date. */
+let connection: LedgerConnection;
 beforeEach(() => {
-  account = openTestAccount();
+  account = closeAfterTest(openTestAccount());
+  connection = { ...account.connection, clock: systemClock };
 });
-afterEach(async () => account.close());
+
+const open = (given = connection): StatisticsKeeper => new StatisticsKeeper(given, silentLogger);
+const bustleOf = async (seed: number, steps: number, name?: string): Promise<Bustle> => {
+  const bustle = new Bustle(account, seed, name);
+  await bustle.run(steps);
+  return bustle;
+};
+/** That what is told of each state is what the payouts say. */
+const expectSums = async (): Promise<void> =>
+  expect((await readStatistics(connection)).sums).toEqual(await sumPayouts(account));
+const deleteKey = async (key: 'statistics' | 'events'): Promise<unknown> =>
+  account.redis.del(account.connection.keys[key]);
+const remove = async (count: number): ReturnType<typeof removePayouts> =>
+  removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, count);
 
 async function expectTrue(): Promise<void> {
   const sums = await sumPayouts(account);
   // Before the count from the beginning, which would put them right.
-  await catchUp(openKeeper(realTime(account)));
+  await catchUp(open());
   await expectBatches();
   const statistics = await compare(account);
   expect(statistics.told.sums).toEqual(sums);
@@ -47,8 +65,8 @@ async function expectBatches(): Promise<void> {
 
 describe('the statistics of an account', () => {
   it('are empty before there is anything to count', async () => {
-    await catchUp(openKeeper(realTime(account)));
-    expect(await readStatistics(realTime(account))).toMatchObject({
+    await catchUp(open());
+    expect(await readStatistics(connection)).toMatchObject({
       asOf: undefined,
       minutes: [],
       lastSendAt: undefined,
@@ -59,7 +77,7 @@ describe('the statistics of an account', () => {
   it.each([1, 2, 3])(
     'are those of the ledger after any changes, also where each is counted at once (%d)',
     async (seed) => {
-      const keeper = openKeeper(realTime(account));
+      const keeper = open();
       const bustle = new Bustle(account, seed);
       for (let round = 0; round < 40; round += 1) {
         await bustle.run(5);
@@ -72,7 +90,6 @@ describe('the statistics of an account', () => {
   );
 
   it('have the gaps that this process measured, which a count from the beginning keeps', async () => {
-    const connection = realTime(account);
     const gaps = [{ at: Date.now(), gapMs: 1_011, hadToWait: true }];
     const keeper = new StatisticsKeeper(connection, silentLogger, () => gaps.splice(0));
     await account.ledger.enqueue([aPayout('p')]);
@@ -82,7 +99,7 @@ describe('the statistics of an account', () => {
     const told = async () => (await readStatistics(connection)).minutes.map((minute) => minute.smallestGapMs);
     expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
     // Events were lost: the keeper counts all of them again.
-    await account.redis.del(account.connection.keys.events);
+    await deleteKey('events');
     await account.ledger.enqueue([aPayout('q')]);
     await catchUp(keeper);
     expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
@@ -90,7 +107,7 @@ describe('the statistics of an account', () => {
   });
 
   it('are exact to the last digit', async () => {
-    await catchUp(openKeeper(realTime(account)));
+    await catchUp(open());
     const amounts = ['999999999999999999999999999999.000000000000000001', '0.000000000000000001', '0.1', '0.2'];
     await account.ledger.enqueue(amounts.map((amount, index) => aPayout(`p-${index}`, { amount })));
     const { told } = await compare(account);
@@ -100,7 +117,7 @@ describe('the statistics of an account', () => {
   });
 
   it('are counted by two keepers at once, each event by one of them', async () => {
-    const keepers = [openKeeper(realTime(account)), openKeeper(realTime(account))];
+    const keepers = [open(), open()];
     const bustle = new Bustle(account, 4);
     for (let round = 0; round < 30; round += 1) {
       await Promise.all([bustle.run(10), ...keepers.map(async (keeper) => keeper.step(NEVER))]);
@@ -111,8 +128,8 @@ describe('the statistics of an account', () => {
   it('are not written by a keeper that is late', async () => {
     await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
     const gate = { held: Promise.resolve() };
-    const slow = openKeeper(
-      intercepted(realTime(account), async (work, name) => {
+    const slow = open(
+      intercepted(connection, async (work, name) => {
         if (name === 'write-statistics') await gate.held;
         return work();
       }),
@@ -125,7 +142,7 @@ describe('the statistics of an account', () => {
     await delay(50);
     await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
     await account.ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
-    await catchUp(openKeeper(realTime(account)));
+    await catchUp(open());
     hold.abort();
     await late;
     await expectTrue();
@@ -134,17 +151,16 @@ describe('the statistics of an account', () => {
   it.each(['before', 'after'] as const)(
     'count nothing twice and lose nothing when the keeper ends %s any of its steps',
     async (side) => {
-      const bustle = new Bustle(account, 5);
-      await bustle.run(20);
-      await catchUp(openKeeper(realTime(account)));
+      const bustle = await bustleOf(5, 20);
+      await catchUp(open());
       for (let at = 1, reached = true; reached; at += 1) {
         await bustle.run(6);
-        const lost = losing(realTime(account), at, side);
-        const keeper = openKeeper(lost.connection);
+        const lost = losing(connection, at, side);
+        const keeper = open(lost.connection);
         await catchUp(keeper).catch(() => undefined);
         reached = lost.steps() >= at;
-        await catchUp(openKeeper(realTime(account)));
-        expect((await readStatistics(realTime(account))).sums).toEqual(await sumPayouts(account));
+        await catchUp(open());
+        await expectSums();
       }
       await expectTrue();
     },
@@ -156,21 +172,20 @@ describe('the statistics of an account', () => {
       const bustle = new Bustle(account, 6);
       for (let at = 1, reached = true; reached; at += 1) {
         await bustle.run(6);
-        await account.redis.del(account.connection.keys.statistics);
-        const lost = losing(realTime(account), at, side);
-        await catchUp(openKeeper(lost.connection)).catch(() => undefined);
+        await deleteKey('statistics');
+        const lost = losing(connection, at, side);
+        await catchUp(open(lost.connection)).catch(() => undefined);
         reached = lost.steps() >= at;
-        await catchUp(openKeeper(realTime(account)));
-        expect((await readStatistics(realTime(account))).sums).toEqual(await sumPayouts(account));
+        await catchUp(open());
+        await expectSums();
       }
     },
   );
 
   it('continue where the keeper lost its connection for a while', async () => {
-    const bustle = new Bustle(account, 7);
-    await bustle.run(30);
-    const flaky = losing(realTime(account), 4, 'after');
-    const keeper = openKeeper(flaky.connection);
+    const bustle = await bustleOf(7, 30);
+    const flaky = losing(connection, 4, 'after');
+    const keeper = open(flaky.connection);
     await expect(catchUp(keeper)).rejects.toThrow('lost');
     await expectTrue();
   });
@@ -179,12 +194,8 @@ describe('the statistics of an account', () => {
     const before = new Bustle(account, 8);
     await before.run(300);
     for (let round = 0; round < 3; round += 1) {
-      await account.redis.del(account.connection.keys.statistics);
-      await Promise.all([
-        catchUp(openKeeper(realTime(account))),
-        before.run(60),
-        new Bustle(account, 9, `n${round}`).run(60),
-      ]);
+      await deleteKey('statistics');
+      await Promise.all([catchUp(open()), before.run(60), new Bustle(account, 9, `n${round}`).run(60)]);
     }
     await expectTrue();
   });
@@ -192,28 +203,27 @@ describe('the statistics of an account', () => {
 
 describe('when Redis does not have what was counted', () => {
   it('the events behind the position were trimmed: the payouts are counted again, the minutes stay', async () => {
-    const bustle = new Bustle(account, 10);
-    await bustle.run(50);
-    const keeper = openKeeper(realTime(account));
+    const bustle = await bustleOf(10, 50);
+    const keeper = open();
     await catchUp(keeper);
-    const { minutes } = await readStatistics(realTime(account));
+    const { minutes } = await readStatistics(connection);
     await bustle.run(50);
     await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 5);
     await catchUp(keeper);
-    const statistics = await readStatistics(realTime(account));
+    const statistics = await readStatistics(connection);
     expect(statistics.sums).toEqual(await sumPayouts(account));
     expect(statistics.minutes.map(({ at }) => at)).toEqual(expect.arrayContaining(minutes.map(({ at }) => at)));
   });
 
   it('an event tells of a payout that retention removed: the payouts are counted again', async () => {
-    const keeper = openKeeper(realTime(account));
+    const keeper = open();
     await catchUp(keeper);
     await account.ledger.enqueue([aPayout('gone'), aPayout('p')]);
     await catchUp(keeper);
     await account.ledger.change({ payoutId: 'gone', from: 'queued', to: 'cancelled' });
-    await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 10);
+    await remove(10);
     await account.redis.del(account.connection.keys.payout('gone'));
-    const other = openKeeper(realTime(account));
+    const other = open();
     await catchUp(other);
     await other.step(NEVER);
     await catchUp(other);
@@ -221,35 +231,34 @@ describe('when Redis does not have what was counted', () => {
   });
 
   it('it came back older: position and counters came back together', async () => {
-    const bustle = new Bustle(account, 11);
-    await bustle.run(40);
-    const keeper = openKeeper(realTime(account));
+    const bustle = await bustleOf(11, 40);
+    const keeper = open();
     await catchUp(keeper);
     const copy = await account.dump();
     await bustle.run(40);
     await catchUp(keeper);
     await account.redis.del(...Object.keys(await account.dump()));
     for (const [key, content] of Object.entries(copy)) await account.redis.restore(key, 0, Buffer.from(content, 'hex'));
-    await new Bustle(account, 12, 'later').run(40);
+    await bustleOf(12, 40, 'later');
     await catchUp(keeper);
     await catchUp(keeper);
     await expectTrue();
   });
 
   it('it was flushed', async () => {
-    const keeper = openKeeper(realTime(account));
-    await new Bustle(account, 13).run(40);
+    const keeper = open();
+    await bustleOf(13, 40);
     await catchUp(keeper);
     await account.redis.del(...Object.keys(await account.dump()));
-    await new Bustle(account, 14).run(20);
+    await bustleOf(14, 20);
     await catchUp(keeper);
     await catchUp(keeper);
     await expectTrue();
   });
 
   it('they are of another version', async () => {
-    const keeper = openKeeper(realTime(account));
-    await new Bustle(account, 15).run(40);
+    const keeper = open();
+    await bustleOf(15, 40);
     await catchUp(keeper);
     await account.redis.hset(account.connection.keys.statistics, 'version', '99', 'sums', '{}', 'other', '1');
     await expectTrue();
@@ -259,17 +268,43 @@ describe('when Redis does not have what was counted', () => {
 describe('payouts that retention removes', () => {
   it('leave the sums, also while they are counted for the first time', async () => {
     // With this seed none of the removed ones was rejected today: a count from the beginning could not sum it any more.
-    await new Bustle(account, 17).run(200);
-    const keeper = openKeeper(realTime(account));
-    const remove = async (): Promise<number> =>
-      keeper.countRemoval('cancelled', async () =>
-        removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 2),
-      );
-    const removing = delay(60).then(remove);
+    await bustleOf(17, 200);
+    const keeper = open();
+    const removeTwo = async (): Promise<number> => keeper.countRemoval('cancelled', async () => remove(2));
+    const removing = delay(60).then(removeTwo);
     await catchUp(keeper);
     expect(await removing).toBe(2);
-    expect(await remove()).toBe(2);
-    expect((await readStatistics(realTime(account))).sums).toEqual(await sumPayouts(account));
+    expect(await removeTwo()).toBe(2);
+    await expectSums();
     await expectTrue();
+  });
+});
+
+describe('a count of the whole ledger', () => {
+  it.each([1, 2, 3, 4, 5])('fits at once although payouts change between any two of its steps (%d)', async (seed) => {
+    const bustle = new Bustle(account, seed);
+    bustle.adopts = false;
+    await bustle.run(200);
+    const moving = intercepted(connection, async (work) => {
+      await bustle.run(10);
+      return work();
+    });
+    const counters = await recount(moving, undefined, true, NEVER);
+    if (counters === undefined) throw new Error('it did not fit');
+    await saveStatistics(connection, { revision: '', statistics: {}, batches: {} }, toFields(counters));
+    await catchUp(open());
+    await expectSums();
+  });
+
+  it('does not fit an index that names a payout without a record, and need not where that is allowed', async () => {
+    await bustleOf(6, 30);
+    await account.redis.zadd(account.connection.keys.state('queued'), 1.5, 'nobody');
+    expect(await recount(connection, undefined, true, NEVER)).toBeUndefined();
+    expect(await recount(connection, undefined, false, NEVER)).toBeDefined();
+  });
+
+  it('ends when it is stopped', async () => {
+    await bustleOf(7, 30);
+    expect(await recount(connection, undefined, true, AbortSignal.abort())).toBeUndefined();
   });
 });

@@ -99,6 +99,11 @@ export class LeaseRig {
     if (hasResponse) await ledger.finishSend(begun, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
   }
 
+  /** The lease as the ledger has it. */
+  async lease() {
+    return (await this.ledger.readSender()).lease;
+  }
+
   end(): void {
     this.stop.abort();
     for (const held of this.#acquired) held.stopHeartbeat();

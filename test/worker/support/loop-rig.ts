@@ -1,6 +1,6 @@
 import { untilAborted } from '../../../src/base/clock.js';
-import { RedisUnavailableError } from '../../../src/base/errors.js';
-import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type { KnownJournal, Objection, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
@@ -10,10 +10,15 @@ import { countLedgers } from '../../doubles/ledger/memory-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
-import { hooked, listeningLogger, type SendRig } from './send-rig.js';
+import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { closeAfterTest } from './close-after-test.js';
+import { hooked, listeningLogger, throwing, UNAVAILABLE, type SendRig } from './send-rig.js';
 import { makeRuntime } from './sender-runtime.js';
 
 export { DAY_MS, LEASE_MS } from './sender-runtime.js';
+
+type Work = (active: ActiveSender, end: AbortSignal) => Promise<void>;
 
 /** One worker process of an account. */
 export interface LoopRig {
@@ -26,21 +31,11 @@ export interface LoopRig {
   readonly before: SendRig['before'];
   readonly after: SendRig['after'];
   readonly stop: AbortController;
+  /** What was logged as an error. */
+  errors(): string[];
   start(): void;
   /** Resolves once the process has ended. */
   readonly ended: () => Promise<void>;
-}
-
-/** The ledger and the time that all processes share. */
-export interface LoopWorld {
-  readonly clock: ManualClock;
-  readonly ledger: MemoryLedger;
-  readonly rigs: LoopRig[];
-}
-
-export function makeLoopWorld(): LoopWorld {
-  const clock = new ManualClock();
-  return { clock, ledger: new MemoryLedger({ clock, nextLedgerId: countLedgers() }), rigs: [] };
 }
 
 export interface LoopRigOptions {
@@ -51,84 +46,116 @@ export interface LoopRigOptions {
   readonly resumeAuthority?: ResumeAuthority;
   readonly pause?: KeptPause;
   /** What is done while the lease is held. */
-  readonly work?: (active: ActiveSender, end: AbortSignal) => Promise<void>;
+  readonly work?: Work;
 }
 
-export function makeLoop(world: LoopWorld, options: LoopRigOptions = {}): LoopRig {
-  const { clock, ledger } = world;
-  const { name = 'one', journal = new MemoryJournal(`j-${name}`), quarantineMs = 0 } = options;
-  const { work = async (_: ActiveSender, end: AbortSignal) => untilAborted(end) } = options;
-  const gateway = new ScriptedGateway(clock);
-  const stop = new AbortController();
-  const said: string[] = [];
-  const before: SendRig['before'] = {};
-  const after: SendRig['after'] = {};
-  const port: SenderLedger = hooked(ledger, before, after);
-  let owners = 0;
-  let tokens = 0;
-  const runtime = makeRuntime({
-    clock,
-    senderLedger: port,
-    journal,
-    gateway,
-    settings: { quarantineMs },
-    authority: options.authority,
-    makeOwner: () => `${name}.${(owners += 1)}`,
-    makeToken: () => `${name}-t${(tokens += 1)}`,
-    journalPlace: { host: `host-${name}`, dir: `/${name}` },
-    logger: listeningLogger(said),
-  });
-  const { resumeAuthority } = options;
-  const pause = options.pause ?? (resumeAuthority && new KeptPause(runtime, resumeAuthority));
-  const loop = new SenderLoop(runtime, stop.signal, work, pause);
-  let running = Promise.resolve();
-  const rig: LoopRig = {
-    loop,
-    journal,
-    gateway,
-    said,
-    before,
-    after,
-    stop,
-    start: () => {
-      running = loop.run();
-    },
-    ended: async () => clock.until(running),
-  };
-  world.rigs.push(rig);
-  return rig;
-}
+type EarlierSend = Partial<KnownJournal> & { readonly inFlightMs?: number; readonly payoutId?: string };
 
-/** Ends every process, and waits until it has ended. */
-export async function endAll({ rigs }: LoopWorld): Promise<void> {
-  for (const { stop } of rigs) stop.abort();
-  for (const { ended } of rigs) await ended();
+/** The ledger and the time that all processes share. They end with the test. */
+export class LoopWorld {
+  readonly clock = new ManualClock();
+  readonly ledger = new MemoryLedger({ clock: this.clock, nextLedgerId: countLedgers() });
+  readonly rigs: LoopRig[] = [];
+
+  constructor() {
+    closeAfterTest({ close: async () => this.endAll() });
+  }
+
+  advance = async (ms: number): Promise<void> => this.clock.advance(ms);
+  stateOf = async (payoutId: string): Promise<PayoutState | undefined> =>
+    (await this.ledger.readPayout(payoutId))?.state;
+  objections = async (): Promise<readonly Objection[]> => (await this.ledger.readSender()).objections;
+  lease = async () => (await this.ledger.readSender()).lease;
+
+  /** Sends a payout as soon as it may, and returns what its sender objects to. */
+  sendOnce =
+    (payoutId = 'p'): Work =>
+    async ({ sender, onMismatch }, end) => {
+      const report = await sender.send(payoutId, end);
+      if (report.kind === 'ledger_mismatch') onMismatch(report.mismatch);
+      await untilAborted(end);
+    };
+
+  /** Sends a payout whenever it is queued, and returns what the sender objects to. */
+  sendQueued =
+    (payoutId = 'p'): Work =>
+    async ({ sender, onMismatch }, end) => {
+      while (!end.aborted) {
+        if ((await this.stateOf(payoutId)) === 'queued') {
+          const report = await sender.send(payoutId, end).catch(() => undefined);
+          if (report?.kind === 'ledger_mismatch') onMismatch(report.mismatch);
+        }
+        await this.clock.sleep(200, end);
+      }
+    };
+
+  /** A sender that is gone has taken the lease, and begun the first attempt of a payout. */
+  async earlierSend({ inFlightMs = 500, payoutId = 'p', ...known }: EarlierSend = {}) {
+    const { ledger } = this;
+    const journal = { ...JOURNAL, ...known };
+    ledger.enqueue(aPayout(payoutId));
+    const epoch = (await ledger.acquireLease('earlier', await ledger.readSender(), journal, 0)) ?? 0;
+    const lease = { owner: 'earlier', epoch };
+    const asked = { ...(await nextBegin(ledger, lease, payoutId)), journal, inFlightMs };
+    await ledger.beginSend(asked);
+    return { lease, epoch, attempt: { payoutId, attempt: 1, token: asked.token } };
+  }
+
+  make(options: LoopRigOptions = {}): LoopRig {
+    const { clock, ledger } = this;
+    const { name = 'one', journal = new MemoryJournal(`j-${name}`), quarantineMs = 0, resumeAuthority } = options;
+    const { work = async (_, end) => untilAborted(end) } = options;
+    const gateway = new ScriptedGateway(clock);
+    const stop = new AbortController();
+    const said: string[] = [];
+    const before: SendRig['before'] = {};
+    const after: SendRig['after'] = {};
+    let [owners, tokens] = [0, 0];
+    const runtime = makeRuntime({
+      ...{ clock, senderLedger: hooked(ledger, before, after), journal, gateway },
+      settings: { quarantineMs },
+      authority: options.authority,
+      makeOwner: () => `${name}.${(owners += 1)}`,
+      makeToken: () => `${name}-t${(tokens += 1)}`,
+      journalPlace: { host: `host-${name}`, dir: `/${name}` },
+      logger: listeningLogger(said),
+    });
+    const pause = options.pause ?? (resumeAuthority && new KeptPause(runtime, resumeAuthority));
+    const loop = new SenderLoop(runtime, stop.signal, work, pause);
+    let running = Promise.resolve();
+    const rig: LoopRig = {
+      ...{ loop, journal, gateway, said, before, after, stop },
+      errors: () => said.filter((line) => line.startsWith('error')),
+      start: () => void (running = loop.run()),
+      ended: async () => clock.until(running),
+    };
+    this.rigs.push(rig);
+    return rig;
+  }
+
+  /** Starts a process. */
+  start(options: LoopRigOptions = {}): LoopRig {
+    const rig = this.make(options);
+    rig.start();
+    return rig;
+  }
+
+  /** Ends every process, and waits until it has ended. */
+  async endAll(): Promise<void> {
+    for (const { stop } of this.rigs) stop.abort();
+    for (const { ended } of this.rigs) await ended();
+  }
 }
 
 const CALLS = [
-  'readSender',
-  'acquireLease',
-  'renewLease',
-  'releaseLease',
-  'readPayout',
-  'findForgottenSends',
-  'beginSend',
-  'holdPayout',
-  'findSignedBefore',
-  'revertSend',
-  'finishSend',
-  'readSending',
-  'markSendsUnknown',
-  'object',
-] as const satisfies readonly (keyof SenderLedger)[];
+  ...(['readSender', 'acquireLease', 'renewLease', 'releaseLease', 'readPayout', 'findForgottenSends'] as const),
+  ...(['beginSend', 'holdPayout', 'findSignedBefore', 'revertSend', 'finishSend', 'readSending'] as const),
+  ...(['markSendsUnknown', 'object'] as const),
+] satisfies readonly (keyof SenderLedger)[];
 
 /** A process can ask Redis nothing, until what this returns is called. */
 export function cutFromRedis({ before }: LoopRig): () => void {
-  for (const call of CALLS) {
-    before[call] = () => {
-      throw new RedisUnavailableError('Redis unavailable');
-    };
-  }
+  for (const call of CALLS) before[call] = throwing(UNAVAILABLE);
   return () => {
     for (const call of CALLS) before[call] = () => undefined;
   };

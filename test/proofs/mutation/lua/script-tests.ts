@@ -6,7 +6,6 @@ const ADOPTION = 'ledger/adopt-ledger.test.ts';
 const EVENTS = 'ledger/events.test.ts';
 const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
-const ARCHIVED = 'worker/retention-archive.test.ts';
 const STATISTICS = ['worker/statistics/recount.test.ts', 'worker/statistics/statistics-keeper.test.ts'];
 
 /** What every script uses is tested with all of them. */
@@ -43,7 +42,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'read-group-events': [GROUPS],
   'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],
-  'remove-payouts': [RETENTION, ARCHIVED, ...STATISTICS],
+  'remove-payouts': [RETENTION, ...STATISTICS],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
   'revert-send': [CONTRACT],
   'set-group-idle': [GROUPS],

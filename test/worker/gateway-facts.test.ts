@@ -1,0 +1,203 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/base/clock.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { readGatewayFacts, requestCurrencies } from '../../src/ledger/reads/gateway-facts.js';
+import { keepGatewayFacts, parseBalance, parseCurrencies } from '../../src/worker/keep-gateway-facts.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { until } from '../support/until.js';
+import { closeAfterTest } from './support/close-after-test.js';
+
+describe('the facts of the gateway', () => {
+  let account: TestAccount;
+  let stop: AbortController;
+  let calls: string[];
+  /** For how long the wall clock and the monotonic one are ahead, in ms. */
+  let ahead: { wall: number; now: number };
+  beforeEach(() => {
+    account = closeAfterTest(openTestAccount());
+    stop = new AbortController();
+    closeAfterTest({ close: async () => Promise.resolve(stop.abort()) });
+    calls = [];
+    ahead = { wall: 0, now: 0 };
+  });
+
+  const CURRENCIES = [{ payment_id: 6, currency: 'USDT', rate_usd: '1' }];
+  const NO_ROUTE = new Error('no route');
+  const clock = {
+    ...systemClock,
+    now: () => systemClock.now() + ahead.now,
+    wallNow: () => systemClock.wallNow() + ahead.wall,
+  };
+
+  function keep(gateway: { currencies: unknown; balance: unknown }, more = {}): Promise<void> {
+    const respond = (name: 'currencies' | 'balance') => async (): Promise<never> => {
+      calls.push(name);
+      const response = gateway[name];
+      if (response instanceof Error) throw response;
+      return response as never;
+    };
+    return keepGatewayFacts(
+      {
+        gateway: { currencies: respond('currencies'), balance: respond('balance') },
+        connection: { ...account.connection, clock },
+        ...{ balanceEveryMs: 60_000, currenciesEveryMs: 3_600_000, queuedPaymentIds: () => [], logger: silentLogger },
+        ...more,
+      },
+      stop.signal,
+    );
+  }
+
+  const facts = async () => readGatewayFacts(account.connection);
+  const untilKnown = async (isKnown: (known: Awaited<ReturnType<typeof facts>>) => boolean): Promise<void> =>
+    until('it is known', async () => isKnown(await facts()));
+
+  /** Everything was queried just now. */
+  const givenFacts = async (): Promise<unknown> =>
+    account.redis.hset(account.connection.keys.gateway, {
+      currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt: Date.now() }),
+      balance: JSON.stringify({ balance: [], balanceAt: Date.now() }),
+    });
+
+  it('are cached with their time, and not queried again by the next sender before they are due', async () => {
+    const first = keep({ currencies: CURRENCIES, balance: '12.5' });
+    await untilKnown(({ balanceAt }) => balanceAt !== undefined);
+    stop.abort();
+    await first;
+    const known = await facts();
+    expect(known).toEqual({
+      currencies: [{ paymentId: 6, name: 'USDT', usdRate: '1' }],
+      balance: [{ amount: '12.5' }],
+      ...{ currenciesAt: expect.any(Number), balanceAt: expect.any(Number) },
+      ...{ isWhole: true, failure: undefined, failureAt: undefined },
+    });
+    expect(Date.now() - (known.balanceAt ?? 0)).toBeLessThan(5_000);
+    stop = new AbortController();
+    void keep({ currencies: CURRENCIES, balance: '13' });
+    await delay(200);
+    expect(calls).toEqual(['currencies', 'balance']);
+  });
+
+  it('keep what was known when a query fails, with the reason, until one succeeds', async () => {
+    const gateway = { currencies: CURRENCIES, balance: NO_ROUTE as unknown };
+    void keep(gateway, { balanceEveryMs: 1 });
+    await untilKnown(({ failure }) => failure !== undefined);
+    expect(await facts()).toMatchObject({ failure: '/balance: no route', currencies: [{ paymentId: 6 }], balance: [] });
+    expect((await facts()).failureAt).toBeGreaterThan(0);
+    gateway.balance = { odd: true };
+    await untilKnown(({ failure }) => failure?.includes('form') === true);
+    gateway.balance = '7';
+    await untilKnown(({ failure }) => failure === undefined);
+    expect((await facts()).balance).toEqual([{ amount: '7' }]);
+  });
+
+  it('are queried again soon after a query that failed, however seldom it is due', async () => {
+    const gateway = { currencies: NO_ROUTE as unknown, balance: '7' };
+    void keep(gateway);
+    await untilKnown(({ balanceAt }) => balanceAt !== undefined);
+    expect((await facts()).failure).toBe('/currencies: no route');
+    gateway.currencies = CURRENCIES;
+    ahead.wall = 11_000;
+    await untilKnown(({ failure }) => failure === undefined);
+    expect(calls).toEqual(['currencies', 'balance', 'currencies']);
+  });
+
+  it('are queried at once for a currency that is not known, and once for each', async () => {
+    await givenFacts();
+    const queued = [6];
+    void keep({ currencies: CURRENCIES, balance: '1' }, { queuedPaymentIds: () => queued });
+    await delay(200);
+    expect(calls).toEqual([]);
+    queued.push(99);
+    await until('the currencies were queried', () => calls.length > 0);
+    await delay(2_200);
+    expect(calls).toEqual(['currencies']);
+  });
+
+  it('are queried when a producer asks for them, at most every five minutes', async () => {
+    await givenFacts();
+    void keep({ currencies: [...CURRENCIES, { payment_id: 7 }], balance: '1' });
+    await delay(200);
+    expect(calls).toEqual([]);
+    await requestCurrencies(account.connection);
+    ahead.now += 10_000;
+    await until('the currencies were queried', () => calls.length > 0);
+    await untilKnown(({ isWhole }) => isWhole !== undefined);
+    expect(await facts()).toMatchObject({ currencies: [{ paymentId: 6 }], isWhole: false });
+    await requestCurrencies(account.connection);
+    ahead.now += 60_000;
+    await delay(1_500);
+    expect(calls).toEqual(['currencies']);
+    ahead.now += 240_000;
+    await until('they were queried again', () => calls.length === 2);
+  });
+
+  it('are not queried where that is switched off', async () => {
+    void keep({ currencies: CURRENCIES, balance: '1' }, { balanceEveryMs: 0, currenciesEveryMs: 0 });
+    await delay(200);
+    expect(calls).toEqual([]);
+  });
+
+  it('are not waited for when the sender ends', async () => {
+    const never = new Promise(() => undefined);
+    const hanging = keep({ currencies: never, balance: never }, { balanceEveryMs: 1, currenciesEveryMs: 1 });
+    await delay(100);
+    stop.abort();
+    await hanging;
+  });
+});
+
+const USDT = [
+  { payment_id: 6, currency: 'USDT', name: 'Tether (TRC-20)', network: 'Tron', rate_usd: '1' },
+  { payment_id: 7, currency: 'USDT', name: 'Tether (ERC-20)', network: 'Ethereum', rate_usd: '1' },
+];
+
+describe('currencies', () => {
+  it('have the code as their name, with the network where several share it', () => {
+    const btc = { payment_id: 1, currency: 'BTC', name: 'Bitcoin', network: 'Bitcoin', rate_usd: '64250.5' };
+    expect(parseCurrencies([...USDT, btc])).toEqual([
+      { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
+      { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' },
+      { paymentId: 1, name: 'BTC', usdRate: '64250.5' },
+    ]);
+  });
+
+  it.each<readonly [Readonly<Record<string, unknown>>, string | undefined, string | undefined]>([
+    [{ id: 6, code: 'USDT', rate: 1.5e-7 }, 'USDT', '0.00000015'],
+    [{ ID: '6', Ticker: 'USDT' }, 'USDT', undefined],
+    [{ paymentId: 6, name: 'Tether\n', price_usd: '0' }, 'Tether', undefined],
+    [{ currency_id: '6', coin: 'USDT', usd: '-1' }, 'USDT', undefined],
+    ...[{}, { id: 6 }, { name: 'USDT' }, { id: 'x', name: 'USDT' }, { id: 1.5, name: 'USDT' }].map(
+      (item) => [item, undefined, undefined] as const,
+    ),
+  ])('are understood as %j: %p', (item, name, usdRate) => {
+    expect(parseCurrencies([item])).toEqual(name === undefined ? [] : [{ paymentId: 6, name, usdRate }]);
+  });
+});
+
+describe('a balance', () => {
+  const currencies = parseCurrencies([...USDT, { id: 1, code: 'BTC' }]);
+  const of = (amount: string, more = {}) => ({ paymentId: undefined, symbol: undefined, amount, ...more });
+  const LIST = [
+    { payment_id: 6, balance: '7' },
+    { code: 'BTC', value: '1' },
+  ];
+
+  it.each<readonly [unknown, object[] | undefined]>([
+    ['1000000.50', [of('1000000.5')]],
+    [12.5, [of('12.5')]],
+    [-3, [of('0')]],
+    [{ amount: '5', currency: 'USD' }, [of('5', { symbol: 'USD' })]],
+    [{ available: 5 }, [of('5')]],
+    [{ BTC: '0.5', USD: 7 }, [of('0.5', { paymentId: 1 }), of('7', { symbol: 'USD' })]],
+    [{ 1: '0.5', 6: { balance: '9' } }, [of('0.5', { paymentId: 1 }), of('9', { paymentId: 6 })]],
+    [{ USDT: '7' }, [of('7', { symbol: 'USDT' })]],
+    [LIST, [of('7', { paymentId: 6 }), of('1', { paymentId: 1 })]],
+    [[], []],
+    ...[true, 'plenty', null, { currency: 'USD' }, ['1', '2'], { a: { b: { c: 1 } } }].map(
+      (other) => [other, undefined] as const,
+    ),
+  ])('is understood as %j, or not', (balance, parsed) => {
+    expect(parseBalance(balance, currencies)).toEqual(parsed);
+  });
+});
