@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
-import { closeAfterTest } from './support/close-after-test.js';
+import { afterTest, closeAfterTest } from './support/close-after-test.js';
 import { startOwnRedis, type OwnRedis } from './support/own-redis.js';
 import { openWorld } from './support/payout-world.js';
 
@@ -20,7 +20,7 @@ let admin: Redis;
 beforeEach(async () => {
   redis = closeAfterTest(await startOwnRedis(['--appendfsync', 'no']));
   admin = new Redis(redis.url);
-  closeAfterTest({ close: async () => void (await admin.quit()) });
+  afterTest(async () => admin.quit());
 });
 
 const countCommands = async (): Promise<number> =>

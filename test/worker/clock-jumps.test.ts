@@ -6,7 +6,7 @@ import { ClockStepDetector, type ClockReading } from '../../src/worker/redis-clo
 import { repairClockJump, repairClockJumps } from '../../src/worker/repair-clock-jump.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import type { QueueRig } from '../queues/support/queue-rig.js';
-import { closeAfterTest } from './support/close-after-test.js';
+import { afterTest } from './support/close-after-test.js';
 import { queuesOfTest } from './support/job-rig.js';
 
 const HOUR_MS = 3_600_000;
@@ -45,7 +45,10 @@ describe('the queues are looked at', () => {
       { longestPollDelayMs: POLL_MAX_MS, readRedisClock, isSender: () => isSender },
       stop.signal,
     );
-    closeAfterTest({ close: async () => Promise.resolve(stop.abort()).then(async () => running) });
+    afterTest(async () => {
+      stop.abort();
+      await running;
+    });
   });
 
   it('not at all while no clock is put back, in a process that stands by', async () => {

@@ -6,7 +6,7 @@ import { readGatewayFacts, requestCurrencies } from '../../src/ledger/reads/gate
 import { keepGatewayFacts, parseBalance, parseCurrencies } from '../../src/worker/keep-gateway-facts.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
-import { closeAfterTest } from './support/close-after-test.js';
+import { afterTest, closeAfterTest } from './support/close-after-test.js';
 
 describe('the facts of the gateway', () => {
   let account: TestAccount;
@@ -17,7 +17,9 @@ describe('the facts of the gateway', () => {
   beforeEach(() => {
     account = closeAfterTest(openTestAccount());
     stop = new AbortController();
-    closeAfterTest({ close: async () => Promise.resolve(stop.abort()) });
+    afterTest(() => {
+      stop.abort();
+    });
     calls = [];
     ahead = { wall: 0, now: 0 };
   });
@@ -35,7 +37,7 @@ describe('the facts of the gateway', () => {
       calls.push(name);
       const response = gateway[name];
       if (response instanceof Error) throw response;
-      return response as never;
+      return Promise.resolve(response as never);
     };
     return keepGatewayFacts(
       {

@@ -3,7 +3,7 @@ import type { Worker } from 'bullmq';
 import { systemClock, type Clock } from '../../src/base/clock.js';
 import type { StatusGateway } from '../../src/gateway/gateway.js';
 import { until } from '../support/until.js';
-import { closeAfterTest } from './support/close-after-test.js';
+import { afterTest } from './support/close-after-test.js';
 import { internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
 
 const SPEED = 10;
@@ -24,7 +24,9 @@ describe('a worker of the withdraw queue', () => {
 
   const start = () => {
     const worker = jobs.start({ concurrency: 1, ratePerSecond: 100 }, fastClock);
-    closeAfterTest({ close: async () => Promise.resolve(goOn()) });
+    afterTest(() => {
+      goOn();
+    });
     return worker;
   };
 

@@ -7,7 +7,7 @@ import { LostJobAlarm, restoreLostJobs } from '../../src/worker/restore-lost-job
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { longestPollDelayMs } from '../../src/worker/status-jobs.js';
 import { until } from '../support/until.js';
-import { closeAfterTest } from './support/close-after-test.js';
+import { afterTest } from './support/close-after-test.js';
 import { internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
 
 /** BullMQ looks for jobs that wait without a marker only after twenty seconds. */
@@ -95,7 +95,10 @@ describe('jobs that are lost', () => {
         },
         stop.signal,
       );
-      closeAfterTest({ close: async () => Promise.resolve(stop.abort()).then(async () => watching) });
+      afterTest(async () => {
+        stop.abort();
+        await watching;
+      });
     };
     const untilRepaired = async (count = 1): Promise<void> =>
       until('it is repaired', () => seen.recreated.length === count);

@@ -17,7 +17,7 @@ import { testRedisUrl } from '../support/account.js';
 import { startCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { closeAfterTest, folderOfTest } from './support/close-after-test.js';
-import { expectPromisesKept, SECRET_KEY, untilSettled, worldOfTest } from './support/payout-world.js';
+import { expectPromisesKept, untilSettled, worldOfTest } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
@@ -176,7 +176,9 @@ it('SIGUSR1 opens no inspector in any process, and a worker works on', async () 
         socket.destroy();
         resolve(true);
       });
-      socket.once('error', () => void resolve(false));
+      socket.once('error', () => {
+        resolve(false);
+      });
     });
   expect(await isInspectorOpen()).toBe(false);
   const world = await worldOfTest();

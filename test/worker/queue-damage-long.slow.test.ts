@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
-import { closeAfterTest } from './support/close-after-test.js';
+import { afterTest, closeAfterTest } from './support/close-after-test.js';
 import { startOwnRedis } from './support/own-redis.js';
 import { worldOfTest } from './support/payout-world.js';
 
@@ -11,7 +11,7 @@ const median = (values: readonly number[]): number =>
 it('sending continues within a minute, at its pace, where 100,000 payouts lose their jobs at once', async () => {
   const server = closeAfterTest(await startOwnRedis(['--appendfsync', 'no']));
   const redis = new Redis(server.url);
-  closeAfterTest({ close: async () => void (await redis.quit()) });
+  afterTest(async () => redis.quit());
   const world = await worldOfTest({ redis: server });
   const key = (name: string): string => `{payouts:${world.platformId}}:${name}`;
   await world.enqueue(100_000);

@@ -35,7 +35,11 @@ async function writeSecret(file: string, text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 });
 }
 
-async function openKeys(): Promise<{ world: PayoutWorld; file: string; write(...keys: KeyEntry[]): Promise<void> }> {
+async function openKeys(): Promise<{
+  world: PayoutWorld;
+  file: string;
+  write: (...keys: KeyEntry[]) => Promise<void>;
+}> {
   const world = await worldOfTest();
   const file = join(world.dir, 'keys.json');
   const write = async (...keys: KeyEntry[]): Promise<void> => writeSecret(file, JSON.stringify({ version: 1, keys }));

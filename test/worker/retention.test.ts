@@ -124,7 +124,9 @@ describe('removing old payouts', () => {
     await cancel(numbered(150), 3 * DAY_MS);
     const stop = new AbortController();
     const said: object[] = [];
-    const info = (fields: object): void => void stop.abort(said.push(fields));
+    const info = (fields: object): void => {
+      stop.abort(said.push(fields));
+    };
     await applyRetention({ ...options(), logger: { ...silentLogger, info } }, stop.signal);
     expect(said).toEqual([{ removed: 150 }]);
   });
@@ -316,7 +318,9 @@ describe('trimming events', () => {
     return dropped;
   }
 
-  beforeEach(async () => account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId))).then(() => undefined));
+  beforeEach(async () =>
+    account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId))).then(() => undefined),
+  );
 
   it('keeps the newest ones, and about as many as it should', async () => {
     expect(await trim(LENGTH)).toBe(0);

@@ -24,7 +24,8 @@ it('processes share accounts out as they come and go, and no account waits for a
     await until(() => `the leases are held ${shares.join()}; they are ${found}`, isShared);
   };
   const arrivalsOf = (platformId: number): number => sandbox.arrivals(platformId).length;
-  const epochsOf = async (ids: readonly number[]): Promise<number[]> => Promise.all(ids.map(shared.epochOf));
+  const epochsOf = async (ids: readonly number[]): Promise<number[]> =>
+    Promise.all(ids.map(async (id) => shared.epochOf(id)));
 
   await shared.enqueue(PAYOUTS);
   for (let index = 0; index < 3; index += 1) workers.push(shared.startWorker());

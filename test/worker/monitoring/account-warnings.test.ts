@@ -75,7 +75,11 @@ it.each<[string, Given, readonly RegExp[]]>([
     { money: { ...MONEY, unexplained: UNEXPLAINED } },
     [/^The balance fell by 12\.5 TRX more than .*`payouts reconcile --account/],
   ],
-  ['held payouts', { stats: { held: 2 } }, [/^2 payouts held, and not sent: see `payouts list --account \S+ --state held`/]],
+  [
+    'held payouts',
+    { stats: { held: 2 } },
+    [/^2 payouts held, and not sent: see `payouts list --account \S+ --state held`/],
+  ],
   [
     'members of the outbox that nobody understands',
     { stats: { outboxUnreadable: 3 } },
@@ -203,7 +207,10 @@ it('tells of what it repaired for an hour since the last time', () => {
   work.observer.jobsRecreated('in_progress', 3);
   work.observer.jobWorkerReplaced('withdraw');
   now += 59 * MINUTE_MS;
-  expectWarnings({}, [/^5 jobs missing in Redis had to be added again/, /^1 BullMQ worker hung and had to be replaced/]);
+  expectWarnings({}, [
+    /^5 jobs missing in Redis had to be added again/,
+    /^1 BullMQ worker hung and had to be replaced/,
+  ]);
   now += MINUTE_MS;
   expectWarnings({}, []);
 });

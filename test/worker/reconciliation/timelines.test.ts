@@ -9,7 +9,11 @@ const BALANCE = '100000';
 const amountOf = fc.integer({ min: 1, max: 5_000_000 }).map((hundredths) => (hundredths / 1_000).toString());
 const indexOf = fc.nat(30);
 
-const doing = <Name extends string, Fields extends object>(weight: number, name: Name, fields: fc.Arbitrary<Fields>) => ({
+const doing = <Name extends string, Fields extends object>(
+  weight: number,
+  name: Name,
+  fields: fc.Arbitrary<Fields>,
+) => ({
   ...{ weight, arbitrary: fields.map((given) => ({ do: name, ...given })) },
 });
 const amount = fc.record({ amount: amountOf });
@@ -90,8 +94,7 @@ describe('over timelines of sends, readings, deposits and refunds in any order',
       fc.property(books, fc.array(step, { maxLength: 120 }), (given, steps) => {
         const gateway = new ModelGateway(given, BALANCE);
         const rounding = 2n * 10n ** BigInt(36 - given.places);
-        const isTrue = (): boolean =>
-          gateway.reported <= gateway.stolen + (gateway.stolen === 0n ? 0n : rounding);
+        const isTrue = (): boolean => gateway.reported <= gateway.stolen + (gateway.stolen === 0n ? 0n : rounding);
         // Asked after every step: `expect` would take most of the time.
         for (const one of steps) {
           play(gateway, one);

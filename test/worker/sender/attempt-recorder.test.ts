@@ -201,7 +201,9 @@ describe('revert', () => {
   it.each<[string, () => void]>([
     [
       'another sender journaled the same number: it may have sent it',
-      () => void rig.journal.othersWrite(journaled({ ...LOST, token: 'theirs' })),
+      () => {
+        rig.journal.othersWrite(journaled({ ...LOST, token: 'theirs' }));
+      },
     ],
     [
       'the journal cannot be read',

@@ -5,7 +5,7 @@ import { until } from '../../support/until.js';
 import { closeAfterTest } from '../support/close-after-test.js';
 import { worldOfTest } from '../support/payout-world.js';
 
-it.each<[string, FaultRule | undefined, RegExp, sent: object]>([
+it.each<[string, FaultRule | undefined, RegExp, Partial<Record<'rejected' | 'unknown', number>>]>([
   ['HTTP 429, whatever the text', { kind: 'rate-429' }, /looks like a rate limit: too many requests/, { rejected: 1 }],
   ['another language', { kind: 'reject', message: 'Konto gesperrt' }, /looks like a block: Konto/, { rejected: 1 }],
   [
@@ -19,7 +19,7 @@ it.each<[string, FaultRule | undefined, RegExp, sent: object]>([
 ])('the account pauses by itself: %s', async (_, fault, reason, sent) => {
   const world = await worldOfTest();
   if (fault !== undefined) world.sandbox.addFaults([fault]);
-  await world.enqueue(2 + Object.values(sent).reduce((sum: number, count: number) => sum + count, 0));
+  await world.enqueue(2 + (sent.rejected ?? 0) + (sent.unknown ?? 0));
   world.startWorker(fault === undefined ? { secretKey: 'k-of-yesterday' } : {});
   await until('the account is paused', async () => (await world.producer.stats()).paused);
   expect(await world.producer.stats()).toMatchObject({

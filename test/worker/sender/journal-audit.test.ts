@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import type { MemoryJournal } from '../../doubles/memory-journal.js';
-import { LEASE_MS, LoopWorld, type LoopRig } from '../support/loop-rig.js';
+import { LEASE_MS, LoopWorld } from '../support/loop-rig.js';
 import { journaled, throwing } from '../support/send-rig.js';
 
 let world: LoopWorld;
@@ -79,7 +79,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it('compares the ledger with what the journal said before it, whatever is read of the journal meanwhile', async () => {
-    const holder = world.start({ name: 'holder' });
+    world.start({ name: 'holder' });
     await world.advance(LEASE_MS + 1_000);
     const one = world.make();
     one.journal.given(other({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' }));
@@ -100,7 +100,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it('compares again every ten seconds while it stands by', async () => {
-    const holder = world.start({ name: 'holder' });
+    world.start({ name: 'holder' });
     await world.advance(LEASE_MS + 1_000);
     const one = world.start();
     await world.advance(1_500);

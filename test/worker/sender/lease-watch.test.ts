@@ -183,7 +183,12 @@ describe('an objection of the journal', () => {
 
   it.each<[string, () => unknown]>([
     ['comes back older', () => undefined],
-    ['is flushed', () => void rig.ledger.flush()],
+    [
+      'is flushed',
+      () => {
+        rig.ledger.flush();
+      },
+    ],
     [
       'comes back older and has as many sends again',
       async () => {

@@ -46,7 +46,7 @@ describe('a Redis that may not be trusted now', () => {
 
   it('is asked for in the same step as the begin, after everything that takes time', async () => {
     let asked = 0;
-    rig = await makeSendRig({ hindrance: () => void (asked = rig.clock.now()) as undefined });
+    rig = await makeSendRig({ hindrance: () => void (asked = rig.clock.now()) });
     const begins = rig.fail('beginSend', UNAVAILABLE, 0);
     await rig.send('p');
     expect(begins).toEqual([asked]);
@@ -174,14 +174,18 @@ describe('the last checks before the write', () => {
   });
 
   it('look at the lease', async () => {
-    rig.gateway.beforeWrite = () => void rig.lost.abort();
+    rig.gateway.beforeWrite = () => {
+      rig.lost.abort();
+    };
     expect(await rig.send('p')).toEqual(REFUSED);
     expect(await rig.stateOf()).toBe('queued');
   });
 
   it('look at the pace, also when a lost lease ended the wait for it', async () => {
     const early = await makeSendRig();
-    early.after.beginSend = () => void early.lost.abort();
+    early.after.beginSend = () => {
+      early.lost.abort();
+    };
     expect(await early.send('p')).toEqual(REFUSED);
     expect(early.gateway.arrivals).toEqual([]);
   });
@@ -189,7 +193,9 @@ describe('the last checks before the write', () => {
   it('find a slot that was closed again since', async () => {
     const pacer = new Pacer(rig.clock, rig.runtime.settings);
     const other = await makeSendRig({ pacer });
-    other.gateway.beforeWrite = () => void pacer.holdUntil(rig.clock.now() + 1_000_000);
+    other.gateway.beforeWrite = () => {
+      pacer.holdUntil(rig.clock.now() + 1_000_000);
+    };
     expect(await other.send('p')).toEqual(REFUSED);
   });
 });

@@ -103,10 +103,25 @@ describe('the journal', () => {
     it.each<[string, () => unknown]>([
       ['another process has the lease', async () => takeLease(rig.ledger, 'two')],
       ['Redis is unavailable', () => rig.fail('readSender', UNAVAILABLE)],
-      ['another send has this number', () => void rig.ledger.restore({ ...rig.ledger.snapshot(), last: 'theirs' })],
-      ['Redis has another number of sends', () => void rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 7 })],
+      [
+        'another send has this number',
+        () => {
+          rig.ledger.restore({ ...rig.ledger.snapshot(), last: 'theirs' });
+        },
+      ],
+      [
+        'Redis has another number of sends',
+        () => {
+          rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 7 });
+        },
+      ],
       ['Redis came back with fewer heartbeats', () => Object.assign(rig.heldLease, { heartbeat: () => 99 })],
-      ['the journal has another send of this number', () => void rig.journal.given(journaled(THEIRS))],
+      [
+        'the journal has another send of this number',
+        () => {
+          rig.journal.given(journaled(THEIRS));
+        },
+      ],
     ])('leaves it to the recovery where %s', async (_, happens) => {
       atAppend(async () => {
         await happens();
@@ -206,13 +221,17 @@ describe('a journal to which another process writes while a send begins', () => 
   it.each<[string, () => void, object, states: string[]]>([
     [
       'is a mismatch at once where the ledger does not know what came',
-      () => void rig.journal.othersWrite(journaled({ ...THEIRS, payoutId: 'q' })),
+      () => {
+        rig.journal.othersWrite(journaled({ ...THEIRS, payoutId: 'q' }));
+      },
       refused('does not know that payout q was sent'),
       ['queued', 'queued'],
     ],
     [
       'leaves the payout in sending where the other may have sent the attempt of the same number',
-      () => void rig.journal.othersWrite(journaled(THEIRS)),
+      () => {
+        rig.journal.othersWrite(journaled(THEIRS));
+      },
       refused('does not know that payout p was sent'),
       ['sending', 'unknown'],
     ],

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
@@ -86,7 +86,7 @@ describe('a response that only the journal of one host knows', () => {
     const journal = await responseWithoutRedis();
     // Both wait for the lease, while the payout is still being sent; B gets it.
     world.start({ name: 'B' });
-    const a = world.start({ name: 'A', journal });
+    world.start({ name: 'A', journal });
     await world.advance(60_000);
     expect(await world.stateOf('p')).toBe('in_progress');
   });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { untilAborted } from '../../../src/base/clock.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';

@@ -308,7 +308,9 @@ describe('a stop', () => {
 
   it('does not end one that has begun', async () => {
     const stop = new AbortController();
-    rig.after.beginSend = () => void stop.abort();
+    rig.after.beginSend = () => {
+      stop.abort();
+    };
     expect(await rig.send('p', stop.signal)).toMatchObject({ kind: 'sent' });
   });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import { sendUntilDecided, type ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';

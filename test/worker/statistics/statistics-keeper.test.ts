@@ -37,8 +37,9 @@ const bustleOf = async (seed: number, steps: number, name?: string): Promise<Bus
   return bustle;
 };
 /** That what is told of each state is what the payouts say. */
-const expectSums = async (): Promise<void> =>
+const expectSums = async (): Promise<void> => {
   expect((await readStatistics(connection)).sums).toEqual(await sumPayouts(account));
+};
 const deleteKey = async (key: 'statistics' | 'events'): Promise<unknown> =>
   account.redis.del(account.connection.keys[key]);
 const remove = async (count: number): ReturnType<typeof removePayouts> =>
@@ -183,7 +184,7 @@ describe('the statistics of an account', () => {
   );
 
   it('continue where the keeper lost its connection for a while', async () => {
-    const bustle = await bustleOf(7, 30);
+    await bustleOf(7, 30);
     const flaky = losing(connection, 4, 'after');
     const keeper = open(flaky.connection);
     await expect(catchUp(keeper)).rejects.toThrow('lost');

@@ -19,6 +19,15 @@ export function closeAfterTest<Thing extends Closable>(thing: Thing): Thing {
   return thing;
 }
 
+/** Ends something by hand when the test has ended. */
+export function afterTest(end: () => unknown): void {
+  open.push({
+    close: async () => {
+      await end();
+    },
+  });
+}
+
 /** A folder that is removed when it is closed. */
 export async function makeFolder(name: string): Promise<Closable & { readonly dir: string }> {
   const dir = await mkdtemp(join(tmpdir(), `payouts-${name}-`));

@@ -104,7 +104,7 @@ export class LoopWorld {
   make(options: LoopRigOptions = {}): LoopRig {
     const { clock, ledger } = this;
     const { name = 'one', journal = new MemoryJournal(`j-${name}`), quarantineMs = 0, resumeAuthority } = options;
-    const { work = async (_, end) => untilAborted(end) } = options;
+    const { work = async (_: ActiveSender, end: AbortSignal) => untilAborted(end) } = options;
     const gateway = new ScriptedGateway(clock);
     const stop = new AbortController();
     const said: string[] = [];

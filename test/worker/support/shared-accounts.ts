@@ -30,7 +30,7 @@ export async function openSharedAccounts(count: number): Promise<SharedAccounts>
   const { sandbox, dir, redisUrl, env } = world;
   const redis = new Redis(redisUrl);
   const environment = await world.writeAccounts(platformIds.map((platformId) => ({ platformId })));
-  const producers = platformIds.map(world.producerOf);
+  const producers = platformIds.map((platformId) => world.producerOf(platformId));
   const fields = async (platformId: number): Promise<Record<string, string>> =>
     redis.hgetall(`{payouts:${platformId}}:sender`);
   return {
