@@ -15,7 +15,6 @@ const FAKED = `${HOSTILE}\nFAKED`;
 
 let rig: ApprovalRig;
 let dir: string;
-let env: Record<string, string>;
 const shownBy = new Set<string>();
 
 beforeAll(async () => {
@@ -29,17 +28,8 @@ beforeAll(async () => {
   for (const payoutId of ['p', 'q']) {
     const texts = { reference: FAKED, message: FAKED, requestedBy: FAKED, txhash: FAKED, symbol: FAKED, key: FAKED };
     await redis.hset(keys.payout(payoutId), { ...texts, metadata: JSON.stringify(FAKED), amount: FAKED });
-    await redis.hset(
-      keys.payout(payoutId),
-      'addressTo',
-      FAKED,
-      'batch',
-      FAKED,
-      'notBefore',
-      FAKED,
-      'lateTxhash',
-      FAKED,
-    );
+    const more = { addressTo: FAKED, batch: FAKED, notBefore: FAKED, lateTxhash: FAKED };
+    await redis.hset(keys.payout(payoutId), more);
     await redis.hset(keys.payout(payoutId), 'h0', `${now}\tqueued\t${FAKED}\t${FAKED}`);
   }
   const held = { kind: 'policy', rule: FAKED, reason: FAKED, message: FAKED, needs: { by: FAKED, persons: 1 } };
@@ -50,57 +40,35 @@ beforeAll(async () => {
   await redis.hset(keys.sender, { owner: FAKED, epoch: 3, beat: 1, released: 0, sends: 2, last: FAKED });
   const journal = { host: FAKED, dir: FAKED, sends: 1, token: FAKED, at: now };
   await redis.hset(keys.journals, FAKED, JSON.stringify({ journalId: FAKED, ...journal }));
-  await redis.hset(
-    keys.objections,
-    FAKED,
-    JSON.stringify({ kind: 'ledger', reason: FAKED, at: now, journalId: FAKED }),
-  );
+  const objection = { kind: 'ledger', reason: FAKED, at: now, journalId: FAKED };
+  await redis.hset(keys.objections, FAKED, JSON.stringify(objection));
   await redis.zadd(keys.late, now, FAKED);
-  await redis.hset(
-    keys.gateway,
-    'currencies',
-    JSON.stringify({ at: now, currencies: [{ paymentId: 7, name: FAKED }] }),
-  );
+  const currencies = [{ paymentId: 7, name: FAKED }];
+  await redis.hset(keys.gateway, 'currencies', JSON.stringify({ at: now, currencies }));
   await redis.hset(keys.workers, FAKED, JSON.stringify({ host: FAKED, at: now, version: FAKED }));
   for (const by of [FAKED, 'ann']) {
-    const act = [
-      'type',
-      'paused',
-      'payoutId',
-      FAKED,
-      'from',
-      '',
-      'to',
-      '',
-      'at',
-      String(now),
-      'by',
-      by,
-      'reason',
-      FAKED,
-    ];
+    const about = ['type', 'paused', 'payoutId', FAKED, 'from', '', 'to', ''];
+    const act = [...about, 'at', String(now), 'by', by, 'reason', FAKED];
     await redis.xadd(keys.activity, '*', ...act, 'count', '1', 'since', '');
     await redis.xadd(keys.events, '*', ...act);
   }
-  const file = (name: string, text: string) => writeFile(join(dir, name), text, { mode: 0o600 });
-  await file(
-    'policy.yaml',
-    `version: 1\nplatformId: "${ledger.connection.platformId}"\ndefault: hold\nrules:\n  - { name: r, cap: { amount: "1" }, over: refuse }\n`,
-  );
-  await file('bad.yaml', `version: 1\ndefault: hold\nrules:\n  - { name: "a\\u202e", "\\u001b[2J": 1 }\n`);
-  await file(
-    'rows.csv',
-    `payout_id,payment_id,amount,address_to,${HOSTILE.replace(/[\r\n]/g, '')}\n\u001b[2J,x\u202e,\u0085,\u001b]0;,\n`,
-  );
-  await file('ids.txt', `\u001b[2J\u202e\n`);
-  await file(
-    'rows.jsonl',
-    `{"payoutId":${JSON.stringify(HOSTILE)},"amount":${JSON.stringify(HOSTILE)},${JSON.stringify(HOSTILE)}:1}\n`,
-  );
-  env = { PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'), SEND_JOURNAL_DIR: dir, REDIS_URL: testRedisUrl() };
-  Object.assign(env, { GATEWAY_BASE_URL: 'http://127.0.0.1:1', GATEWAY_SECRET_KEY: 'k-hostile' });
-  Object.assign(env, { PAYOUT_SIGNING_KEY_FILE: rig.files.ann, PAYOUT_SIGNING_KEY_NAME: 'ann' });
-  Object.assign(rig.env, env);
+  const hostile = JSON.stringify(HOSTILE);
+  const policy = `version: 1\nplatformId: "${ledger.connection.platformId}"\ndefault: hold\nrules:\n`;
+  const columns = `payout_id,payment_id,amount,address_to,${HOSTILE.replace(/[\r\n]/g, '')}`;
+  for (const [name, text] of Object.entries({
+    'policy.yaml': `${policy}  - { name: r, cap: { amount: "1" }, over: refuse }\n`,
+    'bad.yaml': `version: 1\ndefault: hold\nrules:\n  - { name: "a\\u202e", "\\u001b[2J": 1 }\n`,
+    'rows.csv': `${columns}\n\u001b[2J,x\u202e,\u0085,\u001b]0;,\n`,
+    'ids.txt': `\u001b[2J\u202e\n`,
+    'rows.jsonl': `{"payoutId":${hostile},"amount":${hostile},${hostile}:1}\n`,
+  })) {
+    await writeFile(join(dir, name), text, { mode: 0o600 });
+  }
+  Object.assign(rig.env, {
+    ...{ PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'), SEND_JOURNAL_DIR: dir, REDIS_URL: testRedisUrl() },
+    ...{ GATEWAY_BASE_URL: 'http://127.0.0.1:1', GATEWAY_SECRET_KEY: 'k-hostile' },
+    ...{ PAYOUT_SIGNING_KEY_FILE: rig.files.ann, PAYOUT_SIGNING_KEY_NAME: 'ann' },
+  });
 }, 60_000);
 
 afterAll(async () => {
@@ -190,19 +158,7 @@ describe('what reaches a terminal', () => {
   );
 
   it('was shown in plain by what shows it', () => {
-    const shows = [
-      'get',
-      'list',
-      'status',
-      'stats',
-      'events',
-      'activity',
-      'doctor',
-      'policy',
-      'import',
-      'keys',
-      'approvals',
-    ];
+    const shows = 'get list status stats events activity doctor policy import keys approvals'.split(' ');
     expect([...shownBy].sort()).toEqual(expect.arrayContaining(shows.sort()));
   });
 

@@ -1,51 +1,29 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Command, Help } from 'commander';
+import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
+import { createProcessContext } from '../../src/cli/context/cli-context.js';
 import { newPlatformId } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';
 import { runCli } from '../support/cli.js';
 import { runInProcess } from './support/in-process.js';
 
-/** Every command there is, with those under `gateway`, `audit` and `keys`. */
-const COMMANDS = [
-  ...[
-    'enqueue',
-    'import',
-    'get',
-    'list',
-    'cancel',
-    'retry',
-    'release',
-    'resolve',
-    'stats',
-    'status',
-    'events',
-    'pause',
-    'resume',
-  ],
-  ...[
-    'new-account',
-    'adopt-ledger',
-    'gateway',
-    'worker',
-    'dashboard',
-    'serve',
-    'sandbox',
-    'demo',
-    'doctor',
-    'activity',
-    'completion',
-  ],
-  ...['notify', 'audit', 'keys'],
-  ...['policy', 'approvals', 'approve', 'reject', 'reconcile'],
-];
+/** hostile-text.test.ts has a list of them that does not come from the table. */
+const COMMANDS = COMMAND_GROUPS.flatMap(({ commands }) => commands.map(({ usage }) => usage.split(' ')[0] ?? ''));
 const GATEWAY_COMMANDS = ['balance', 'currencies', 'wallet', 'status'];
-const AUDIT_COMMANDS = ['verify', 'export', 'adopt-journal', 'upgrade-journal'].map((name) => `audit ${name}`);
-const KEYS_COMMANDS = ['init', 'generate', 'check', 'sign', 'verify'].map((name) => `keys ${name}`);
+const UNDER = [
+  ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`),
+  ...['verify', 'export', 'adopt-journal', 'upgrade-journal'].map((name) => `audit ${name}`),
+  ...['init', 'generate', 'check', 'sign', 'verify'].map((name) => `keys ${name}`),
+];
+
+const help = async (command: string) => runInProcess([...command.split(' '), '--help'], {});
 
 /** The commands that a help text lists; the lines of its examples begin with the program's name. */
-function listedIn(help: string): string[] {
-  const names = [...help.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
+function listedIn(text: string): string[] {
+  const names = [...text.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
   return names.filter((name) => name !== 'help' && name !== 'payouts').sort();
 }
 
@@ -54,23 +32,29 @@ describe('payouts', () => {
     const { code, stdout } = await runCli(['--help']);
     expect(code).toBe(0);
     expect(listedIn(stdout)).toEqual(COMMANDS.toSorted());
-    expect(listedIn((await runCli(['gateway', '--help'])).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
+    expect(listedIn((await help('gateway')).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
   });
 
-  it.each([
-    ...COMMANDS,
-    ...GATEWAY_COMMANDS.map((name) => `gateway ${name}`),
-    ...AUDIT_COMMANDS,
-    ...KEYS_COMMANDS,
-    'serve token',
-  ])('%s has a help with examples of its own at the end', async (command) => {
-    const { code, stdout, stderr } = await runInProcess([...command.split(' '), '--help'], {});
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const [, examples = ''] = stdout.split('\nExamples:\n');
-    const lines = examples.trimEnd().split('\n');
-    for (const line of lines) expect(line).toMatch(/^ {2}\S/);
-    expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
-  });
+  it.each([...COMMANDS, ...UNDER, 'serve token'])(
+    '%s has a help with examples of its own at the end',
+    async (command) => {
+      const { code, stdout, stderr } = await help(command);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const lines = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
+      for (const line of lines) expect(line).toMatch(/^ {2}\S/);
+      expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
+    },
+  );
+
+  it.each(COMMAND_GROUPS.flatMap(({ commands }) => commands))(
+    'says of `payouts $usage` what the command takes',
+    async ({ usage, load }) => {
+      const command = new Command(usage.split(' ')[0]);
+      (await load())(command, createProcessContext());
+      expect(new Help().subcommandTerm(command)).toBe(usage);
+      expect(command.description()).toBe('');
+    },
+  );
 
   it.each([
     ['keygen', 'keys generate'],
@@ -80,45 +64,35 @@ describe('payouts', () => {
     ['journal adopt', 'audit adopt-journal'],
     ['journal upgrade', 'audit upgrade-journal'],
   ])('takes %s as %s, and says so on stderr', async (former, present) => {
-    const help = await runInProcess([...present.split(' '), '--help'], {});
-    expect(await runInProcess([...former.split(' '), '--help'], {})).toEqual({
-      ...help,
-      stderr: `payouts: "${former}" is now "${present}"; the old name works until the next release\n`,
-    });
-    const { code, stdout } = await runInProcess(['help', ...former.split(' ')], {});
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: (await runInProcess(['help', ...present.split(' ')], {})).stdout,
-    });
+    const notice = `payouts: "${former}" is now "${present}"; the old name works until the next release\n`;
+    expect(await help(former)).toEqual({ ...(await help(present)), stderr: notice });
+    const helped = async (name: string): Promise<unknown> => {
+      const { code, stdout } = await runInProcess(['help', ...name.split(' ')], {});
+      return { code, stdout };
+    };
+    expect(await helped(former)).toEqual(await helped(present));
   });
 
-  it('prints its version', async () => {
-    expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
-  });
-
-  it('exits 2 for wrong usage, with a suggestion', async () => {
-    expect(await runCli([])).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: payouts') });
+  it('prints its version, and exits 2 for wrong usage, with a suggestion', async () => {
+    expect((await runInProcess(['--version'], {})).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const usage = expect.stringContaining('Usage: payouts');
+    expect(await runInProcess([], {})).toMatchObject({ code: 2, stdout: '', stderr: usage });
     const unknown = await runCli(['cancle', 'p-1']);
     expect(unknown).toMatchObject({ code: 2, stdout: '' });
     expect(unknown.stderr).toMatch(/^payouts: unknown command 'cancle'\n\(Did you mean cancel\?\)/);
-    expect(await runCli(['get', '--frob'])).toMatchObject({ code: 2 });
+    expect(await runInProcess(['get', '--frob'], {})).toMatchObject({ code: 2 });
   });
 
-  it('exits with the same code when stderr is a full disk', () => {
+  it.each([
+    [['cancle'], 2],
+    [['get', '--help'], 0],
+  ] as const)('%j exits with the same code when stderr is a full disk', (args, code) => {
     const full = openSync('/dev/full', 'w');
-    try {
-      for (const [args, code] of [
-        [['cancle'], 2],
-        [['get', '--help'], 0],
-      ] as const) {
-        const { status } = spawnSync(process.execPath, [findBuiltProgram(), ...args], {
-          stdio: ['ignore', 'ignore', full],
-        });
-        expect(status).toBe(code);
-      }
-    } finally {
-      closeSync(full);
-    }
+    const { status } = spawnSync(process.execPath, [findBuiltProgram(), ...args], {
+      stdio: ['ignore', 'ignore', full],
+    });
+    closeSync(full);
+    expect(status).toBe(code);
   });
 
   it('exits 13 if it ends before the command is finished', () => {
@@ -126,19 +100,15 @@ describe('payouts', () => {
     const neverFinish = `
       import { createRequire } from 'node:module';
       createRequire(${JSON.stringify(program)})('./context/run-program.js').runProgram = () => new Promise(() => {});`;
-    const preload = `data:text/javascript,${encodeURIComponent(neverFinish)}`;
-    const { status, stderr } = spawnSync(process.execPath, ['--import', preload, program, 'stats'], {
-      encoding: 'utf8',
-    });
+    const args = ['--import', toDataUrl(neverFinish), program, 'stats'];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 13, stderr: 'payouts: ended before the command was finished\n' });
   });
 
   it('exits 2 for an invalid environment, naming every problem', async () => {
-    const result = await runCli(['stats'], { env: { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' } });
-    expect(result.code).toBe(2);
-    expect(result.stderr).toMatch(
-      /^payouts: REDIS_URL: must begin with .*\npayouts: GATEWAY_PLATFORM_ID: is required\n$/,
-    );
+    const { code, stderr } = await runInProcess(['stats'], { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^payouts: REDIS_URL: must begin with .*\npayouts: GATEWAY_PLATFORM_ID: is required\n$/);
   });
 
   it('exits 1 within seconds when Redis is unavailable, with what to do', async () => {
@@ -149,5 +119,94 @@ describe('payouts', () => {
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(/Redis unavailable .*: check that it runs/);
     expect(result.stderr).not.toMatch(/^ +at /m);
+  });
+});
+
+/** Prints the path of every module that was loaded. */
+const PRINTING_HOOK = `
+  import { writeSync } from 'node:fs';
+  import { createRequire } from 'node:module';
+  const { cache } = createRequire('/');
+  process.on('exit', () => writeSync(2, Object.keys(cache).map((path) => 'loads ' + path + '\\n').join('')));`;
+
+function toDataUrl(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
+/** What `payouts` imports for a command: packages, and modules of its own. */
+async function importsOf(...args: string[]): Promise<{ packages: string[]; modules: string[] }> {
+  const { PATH = '', REDIS_URL = '' } = process.env;
+  const env = { PATH, REDIS_URL, GATEWAY_PLATFORM_ID: String(newPlatformId()) };
+  const command = ['--import', toDataUrl(PRINTING_HOOK), findBuiltProgram(), ...args];
+  const run = promisify(execFile)(process.execPath, command, { env });
+  // A command that does not find its payout has imported as much.
+  const { stderr } = await run.catch((error: unknown) => error as { readonly stderr: string });
+  const found = (pattern: RegExp): string[] => [...new Set([...stderr.matchAll(pattern)].map(([, name = '']) => name))];
+  return {
+    packages: found(/^loads .*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/gm).sort(),
+    modules: found(/^loads .*\/dist\/(.+)$/gm),
+  };
+}
+
+describe('a start', () => {
+  const HEAVY = ['bullmq', 'axios', 'express', 'prom-client', 'pino'];
+
+  it.each([
+    { args: ['--help'], most: 10 },
+    { args: ['cancel', 'nobody', '--reason', 'none'], most: 60 },
+  ])('of `payouts $args` imports at most $most modules', async ({ args, most }) => {
+    const { modules, packages } = await importsOf(...args);
+    expect(modules).toContain('cli/main.js');
+    expect(modules.length).toBeLessThanOrEqual(most);
+    if (args.length === 1) expect(packages).toEqual(['commander', 'picocolors']);
+  });
+
+  it.each([['list', '--state', 'unknown'], ['stats', '--json'], ['events'], ['pause']])(
+    'of `payouts %s` imports neither the queues nor what only services need',
+    async (...args) => {
+      const { packages } = await importsOf(...args);
+      expect(packages).toContain('ioredis');
+      expect(packages.filter((name) => HEAVY.includes(name))).toEqual([]);
+    },
+  );
+
+  it('imports the queues for a command that adds a job', async () => {
+    const payout = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '1', '--address-to', 'TXYZ9'];
+    expect((await importsOf('enqueue', ...payout)).packages).toContain('bullmq');
+  });
+});
+
+describe('payouts completion bash', () => {
+  let script: string;
+  beforeAll(async () => {
+    script = (await runInProcess(['completion', 'bash'], {})).stdout;
+  });
+
+  it.each<[string, string[]]>([
+    ['payouts c', ['cancel', 'completion']],
+    ['payouts cancel --b', ['--batch', '--by']],
+    ['payouts cancel --state ', ['queued', 'held', 'rejected']],
+    ['payouts list --a', ['--address', '--amount', '--archived', '--all', '--account']],
+    ['payouts completion ', ['bash', 'zsh', 'fish', '--help']],
+    ['payouts gateway b', ['balance']],
+    ['payouts gateway balance --a', ['--account']],
+    ['payouts cancel --file ', []],
+  ])('completes `%s`', async (line, expected) => {
+    const complete = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _payouts; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', complete, 'bash', ...line.split(' ')]);
+    expect(stdout.split('\n').filter(Boolean)).toEqual(expected);
+  });
+});
+
+describe('payouts completion', () => {
+  it.each(['zsh', 'fish'])('prints a script for %s that names every command and option', async (shell) => {
+    const { code, stdout } = await runInProcess(['completion', shell], {});
+    expect(code).toBe(0);
+    for (const word of ['adopt-ledger', 'balance', 'quote-formulas', 'in_progress']) expect(stdout).toContain(word);
+    expect(stdout.split("'").length % 2).toBe(1);
+  });
+
+  it('knows no other shell', async () => {
+    expect(await runInProcess(['completion', 'tcsh'], {})).toMatchObject({ code: 2, stdout: '' });
   });
 });

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { signText } from '../../src/control/keys/ed25519.js';
+import { intentOf } from '../../src/control/intents/intent.js';
 import { IntentSigner } from '../../src/control/intents/intent-signer.js';
 import { formatReceipt } from '../../src/control/intents/receipt.js';
-import { formatPublicKey } from '../../src/control/keys/signing-key.js';
-import { intentOf } from '../../src/control/intents/intent.js';
 import { verifyIntent } from '../../src/control/intents/verify-intent.js';
+import { signText } from '../../src/control/keys/ed25519.js';
+import { formatPublicKey } from '../../src/control/keys/signing-key.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
 import { HAS_PHP, HAS_PYTHON } from '../control/make-vectors/makers.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
@@ -38,11 +38,12 @@ interface Signed {
   readonly requestedBy?: string;
 }
 
+/** What every payout has besides. */
 const base = { payoutId: 'invoice-77', paymentId: 6, amount: '12.5', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' };
+const text = '"\\\b\f\n\r\t\u0000\u001f\u007f\u0085\u2028\u2029é💸';
 const PAYOUTS: Readonly<Record<string, object>> = {
-  'the required fields': base,
+  'the required fields': {},
   'every field': {
-    ...base,
     ...{
       symbol: 'USD',
       reference: 'Rechnung für Žofie 💸 / 7',
@@ -50,71 +51,57 @@ const PAYOUTS: Readonly<Record<string, object>> = {
       priority: 3,
       batch: 'october',
     },
-    ...{
-      notBefore: '2026-11-22T09:30:00.5+01:30',
-      metadata: { order: 77, lines: ['a', { b: null, c: [true, {}] }, []] },
-    },
+    notBefore: '2026-11-22T09:30:00.5+01:30',
+    metadata: { order: 77, lines: ['a', { b: null, c: [true, {}] }, []] },
   },
-  'an amount with zeros behind': { ...base, amount: '12.500', notBefore: '2026-11-22T08:00:00Z' },
-  'whole amounts': { ...base, amount: '100' },
-  'a whole amount with zeros behind the point': { ...base, amount: '100.00' },
+  'an amount with zeros behind': { amount: '12.500', notBefore: '2026-11-22T08:00:00Z' },
+  'whole amounts': { amount: '100' },
+  'a whole amount with zeros behind the point': { amount: '100.00' },
   'metadata that JSON can write in several ways': {
-    ...base,
-    metadata: {
-      slash: 'a/b',
-      text: '"\\\b\f\n\r\t\u0000\u001f\u007f\u0085\u2028\u2029é💸',
-      '': '<&>',
-      max: 2 ** 53 - 1,
-      min: -7,
-    },
+    metadata: { slash: 'a/b', text, '': '<&>', max: 2 ** 53 - 1, min: -7 },
   },
-  'metadata that is text': { ...base, metadata: 'é' },
-  'metadata that is null': { ...base, metadata: null },
-  'metadata that is empty': { ...base, metadata: {} },
+  'metadata that is text': { metadata: 'é' },
+  'metadata that is null': { metadata: null },
+  'metadata that is empty': { metadata: {} },
 };
-const REFUSED: Readonly<Record<string, readonly [object, string]>> = {
-  'a fraction in the metadata': [{ ...base, metadata: { a: 1.5 } }, 'metadata'],
-  'a key of digits': [{ ...base, metadata: { b: 1, 7: 2 } }, 'metadata'],
-  'a line break': [{ ...base, reference: 'a\nb' }, 'reference'],
-  'a line separator': [{ ...base, reference: 'a\u2028b' }, 'reference'],
-  'spaces around a reference': [{ ...base, reference: 'a\u00a0' }, 'reference'],
-  'an empty symbol': [{ ...base, symbol: '' }, 'symbol'],
-  'an amount as a number': [{ ...base, amount: 12.5 }, 'amount'],
-  'no address': [{ ...base, addressTo: undefined }, 'addressTo'],
-  'a payment id as text': [{ ...base, paymentId: '6' }, 'paymentId'],
-  'a local time': [{ ...base, notBefore: '2026-11-22T08:00:00' }, 'notBefore'],
-  'one that is signed': [{ ...base, signature: 'x' }, 'signature'],
-};
+const REFUSED: readonly (readonly [string, object])[] = [
+  ['a fraction in the metadata', { metadata: { a: 1.5 } }],
+  ['a key of digits', { metadata: { b: 1, 7: 2 } }],
+  ['a line break', { reference: 'a\nb' }],
+  ['a line separator', { reference: 'a\u2028b' }],
+  ['spaces around a reference', { reference: 'a\u00a0' }],
+  ['an empty symbol', { symbol: '' }],
+  ['an amount as a number', { amount: 12.5 }],
+  ['no address', { addressTo: undefined }],
+  ['a payment id as text', { paymentId: '6' }],
+  ['a local time', { notBefore: '2026-11-22T08:00:00' }],
+  ['one that is signed', { signature: 'x' }],
+];
 const receipt = {
   ...{ payoutId: 'invoice-77', intent: 'ab'.repeat(32), state: 'completed', attempt: 1 },
   ...{ txhash: '9f86d081', at: '2026-11-21T20:00:07.123Z' },
 };
 
+function parse(plain: object) {
+  const payout = payoutInputSchema.parse(plain);
+  return { payout, metadata: payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata) };
+}
+
 /** What our own code makes of the same payout at the same time. */
-function signOurselves(payout: object, issuedAt: string): object {
-  const { requestedBy, ...plain } = payout as { requestedBy?: string };
-  const valid = payoutInputSchema.parse(plain);
-  const metadata = valid.metadata === undefined ? undefined : JSON.stringify(valid.metadata);
+function signOurselves(given: object, issuedAt: string): object {
+  const { requestedBy, ...plain } = given as { requestedBy?: string };
+  const { payout, metadata } = parse(plain);
   const clock = { wallNow: () => Date.parse(issuedAt) };
-  const signature = new IntentSigner({
-    key: { name: 'shop', privateKey },
-    platformId: PLATFORM,
-    audience: TEST_AUDIENCE,
-    clock,
-  }).sign(valid, {
-    metadata,
-    requestedBy,
-  });
-  return { ...valid, ...signature };
+  const signer = { key: { name: 'shop', privateKey }, platformId: PLATFORM, audience: TEST_AUDIENCE, clock };
+  return { ...payout, ...new IntentSigner(signer).sign(payout, { metadata, requestedBy }) };
 }
 
 function isVerified(line: Signed): boolean {
   const { key, signature, issuedAt, expiresAt, audience, requestedBy, ...plain } = line;
-  const payout = payoutInputSchema.parse(plain);
-  const metadata = payout.metadata === undefined ? undefined : JSON.stringify(payout.metadata);
-  const extras = { audience, metadata, requestedBy, issuedAt, expiresAt };
+  const { payout, metadata } = parse(plain);
+  const intent = intentOf(PLATFORM, payout, { audience, metadata, requestedBy, issuedAt, expiresAt });
   const keyring = keyringOf(keyEntry(privateKey));
-  return verifyIntent(intentOf(PLATFORM, payout, extras), { key, signature }, keyring, Date.now()).kind === 'verified';
+  return verifyIntent(intent, { key, signature }, keyring, Date.now()).kind === 'verified';
 }
 
 describe.each([
@@ -129,24 +116,24 @@ describe.each([
     const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], LC_ALL: 'C' };
     return spawnSync(program, [path, ...args], { input: JSON.stringify(input), encoding: 'utf8', env });
   }
+  const sign = (payout: object) => run(['sign', pem, 'shop', String(PLATFORM), TEST_AUDIENCE], { ...base, ...payout });
 
   ifInstalled.each(Object.entries(PAYOUTS))('signs %s as our code does', (_, payout) => {
     const before = Date.now();
-    const { status, stdout, stderr } = run(['sign', pem, 'shop', String(PLATFORM), TEST_AUDIENCE], payout);
+    const { status, stdout, stderr } = sign(payout);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
     const line = JSON.parse(stdout) as Signed;
     expect(Date.parse(line.issuedAt)).toBeGreaterThanOrEqual(before);
-    expect(line).toEqual(signOurselves(payout, line.issuedAt));
-    expect(isVerified(line)).toBe(true);
-    expect(isVerified({ ...line, ...{ amount: '99' } })).toBe(false);
-    expect(isVerified({ ...line, audience: 'staging' })).toBe(false);
+    expect(line).toEqual(signOurselves({ ...base, ...payout }, line.issuedAt));
+    const verified = [line, { ...line, amount: '99' }, { ...line, audience: 'staging' }].map(isVerified);
+    expect(verified).toEqual([true, false, false]);
   });
 
-  ifInstalled.each(Object.entries(REFUSED))('refuses %s', (_, [payout, field]) => {
-    const { status, stdout, stderr } = run(['sign', pem, 'shop', String(PLATFORM), TEST_AUDIENCE], payout);
+  ifInstalled.each(REFUSED)('refuses %s', (_, payout) => {
+    const { status, stdout, stderr } = sign(payout);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toMatch(new RegExp(`^${field}: .+\n$`));
+    expect(stderr).toMatch(new RegExp(`^${String(Object.keys(payout)[0])}: .+\n$`));
   });
 
   ifInstalled('shows nothing of a key that it cannot use', () => {
@@ -161,22 +148,17 @@ describe.each([
   ifInstalled('verifies a receipt of a worker, and no other', () => {
     const signature = signText(formatReceipt(PLATFORM, { audience: TEST_AUDIENCE, ...receipt }), privateKey);
     const verify = (changes: object, platformId = PLATFORM, key = privateKey, audience = TEST_AUDIENCE): unknown => {
-      const given = { ...receipt, signature, ...changes };
-      const { status, stdout, stderr } = run(
-        ['verify-receipt', formatPublicKey(key), String(platformId), audience],
-        given,
-      );
+      const args = ['verify-receipt', formatPublicKey(key), String(platformId), audience];
+      const { status, stdout, stderr } = run(args, { ...receipt, signature, ...changes });
       return [status, stdout, stderr];
     };
-    const refused = [5, 'not verified\n', ''];
     expect(verify({})).toEqual([0, 'verified\n', '']);
-    expect(verify({ state: 'rejected' })).toEqual(refused);
-    expect(verify({ attempt: 2 })).toEqual(refused);
-    expect(verify({ txhash: 'a\nb' })).toEqual(refused);
-    expect(verify({ signature: `${signature}==` })).toEqual(refused);
-    expect(verify({ signature: '' })).toEqual(refused);
-    expect(verify({}, PLATFORM + 1)).toEqual(refused);
-    expect(verify({}, PLATFORM, testKey(2))).toEqual(refused);
-    expect(verify({}, PLATFORM, privateKey, 'staging')).toEqual(refused);
+    for (const found of [
+      ...[{ state: 'rejected' }, { attempt: 2 }, { txhash: 'a\nb' }].map((changes) => verify(changes)),
+      ...[`${signature}==`, ''].map((other) => verify({ signature: other })),
+      ...[verify({}, PLATFORM + 1), verify({}, PLATFORM, testKey(2)), verify({}, PLATFORM, privateKey, 'staging')],
+    ]) {
+      expect(found).toEqual([5, 'not verified\n', '']);
+    }
   });
 });

@@ -12,7 +12,7 @@ const LONGEST = [
   'worker/by-hand',
   'worker/throwing-watchers',
   'queues/job-reconciler',
-  'examples/worker',
+  'examples/programs',
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Jest begins with what took longest the last time. A fresh clone has no last time, and would begin with the largest files. */

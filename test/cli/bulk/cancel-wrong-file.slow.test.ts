@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
-import { runCli, startCli } from '../../support/cli.js';
+import { startCli, type CliResult, type RunningCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { openWorld, untilSent, type PayoutWorld } from '../../worker/support/payout-world.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
@@ -26,32 +26,24 @@ afterAll(async () => {
   await redis.stop();
 });
 
-function payouts(
+async function enqueue(
   batch: string,
   count: number,
   more: (index: number) => Partial<PayoutInput> = () => ({}),
-): PayoutInput[] {
-  return Array.from({ length: count }, (_, index) => ({
-    payoutId: `${batch}-${index}`,
-    paymentId: 1,
-    amount: '0.01',
-    addressTo: `wallet-${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`,
-    batch,
-    ...more(index),
-  }));
+): Promise<void> {
+  const all = Array.from({ length: count }, (_, index) => {
+    const addressTo = `wallet-${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
+    return { payoutId: `${batch}-${index}`, paymentId: 1, amount: '0.01', addressTo, batch, ...more(index) };
+  });
+  for (let start = 0; start < count; start += 2_000) await world.producer.enqueueMany(all.slice(start, start + 2_000));
 }
 
-const enqueue = async (all: readonly PayoutInput[]): Promise<void> => {
-  for (let start = 0; start < all.length; start += 2_000)
-    await world.producer.enqueueMany(all.slice(start, start + 2_000));
-};
-
-const environment = (): Record<string, string> => ({
-  REDIS_URL: redis.url,
-  GATEWAY_PLATFORM_ID: String(world.platformId),
-});
-
-const cancel = (...args: string[]): readonly string[] => ['cancel', ...args, '--reason', 'wrong file', '--by', 'ann'];
+const run = async (...args: string[]): Promise<CliResult> => running(...args).result;
+const running = (...args: string[]): RunningCli =>
+  startCli(args, { env: { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(world.platformId) } });
+const cancel = (...args: string[]): string[] => [
+  ...['cancel', ...args, '--yes', '--reason', 'wrong file', '--by', 'ann'],
+];
 
 /** Jobs that wait, in all structures. */
 async function countJobs(): Promise<number> {
@@ -80,14 +72,12 @@ async function countCalls(command: string): Promise<number> {
 
 describe('payouts cancel --batch of 20,000 payouts, with others before and behind, while a worker sends', () => {
   it('cancels all but those that were sent, and their jobs, within 30 s, while the worker keeps its pace', async () => {
-    await enqueue(payouts('before', 80));
-    await enqueue(
-      payouts('wrong', WRONG, (index) => ({
-        ...(index % 20 === 1 ? { priority: 1 + (index % 9) } : {}),
-        ...(index % 20 === 2 ? { notBefore: '2099-01-01T00:00:00Z' } : {}),
-      })),
-    );
-    await enqueue(payouts('behind', BEHIND));
+    await enqueue('before', 80);
+    await enqueue('wrong', WRONG, (index) => ({
+      ...(index % 20 === 1 ? { priority: 1 + (index % 9) } : {}),
+      ...(index % 20 === 2 ? { notBefore: '2099-01-01T00:00:00Z' } : {}),
+    }));
+    await enqueue('behind', BEHIND);
     world.startWorker();
     await untilSent(world, 2);
     const [startedAt, startedWith] = [performance.now(), world.sandbox.stats().arrivals];
@@ -96,7 +86,7 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
 
     const sentBefore = world.sandbox.stats().arrivals;
     const began = performance.now();
-    const result = await runCli(cancel('--batch', 'wrong', '--yes', '--json'), { env: environment() });
+    const result = await run(...cancel('--batch', 'wrong', '--json'));
     const tookMs = performance.now() - began;
     const sent = world.sandbox.stats().arrivals - sentBefore;
     const summary = JSON.parse(result.stdout) as { changed: number; refused: number; payouts: number };
@@ -112,21 +102,16 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
     // The next to be sent are those behind: nobody waits for jobs that have nothing to do.
     const arrivals = world.sandbox.stats().arrivals;
     await until('others are sent', () => world.sandbox.stats().arrivals >= arrivals + 3);
-    const activity = await runCli(['activity', '--json', '--limit', '5'], { env: environment() });
-    expect(
-      activity.stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as unknown),
-    ).toEqual([
-      expect.objectContaining({ what: 'cancelled', by: 'ann', reason: 'wrong file', count: summary.changed }),
-    ]);
+    const activity = await run('activity', '--json', '--limit', '5');
+    const acts = activity.stdout.trim().split('\n');
+    const act = { what: 'cancelled', by: 'ann', reason: 'wrong file', count: summary.changed };
+    expect(acts.map((line) => JSON.parse(line) as unknown)).toEqual([expect.objectContaining(act)]);
   }, 240_000);
 
   it('keeps Redis busy for less than 5 ms with each script, behind and before 20,000 others', async () => {
-    await enqueue(payouts('other', 5_000));
+    await enqueue('other', 5_000);
     const [cpuBefore, callsBefore] = [await cpuMs(), await countCalls('evalsha')];
-    const result = await runCli(cancel('--batch', 'other', '--yes'), { env: environment() });
+    const result = await run(...cancel('--batch', 'other'));
     expect(result).toMatchObject({ code: 0, stdout: expect.stringMatching(/5,000 payouts cancelled/) });
     // All that Redis did meanwhile, also for the worker, over this command's 150 scripts and those of the worker.
     const scripts = (await countCalls('evalsha')) - callsBefore;
@@ -135,16 +120,16 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
   }, 120_000);
 
   it('stopped by Ctrl-C says how far it came, and the same command continues', async () => {
-    const running = startCli(cancel('--batch', 'behind', '--yes'), { env: environment() });
+    const command = running(...cancel('--batch', 'behind'));
     const before = (await world.producer.stats()).cancelled;
     await until('some are cancelled', async () => (await world.producer.stats()).cancelled > before + 500);
-    running.kill('SIGINT');
-    const stopped = await running.result;
+    command.kill('SIGINT');
+    const stopped = await command.result;
     expect(stopped).toMatchObject({ code: 1, signal: null });
     const [, done = '0'] =
       /(\d+) of [\d,]+ payouts done; run the same command again to continue/.exec(stopped.stderr) ?? [];
     expect(Number(done)).toBeGreaterThan(500);
-    const again = await runCli(cancel('--batch', 'behind', '--yes'), { env: environment() });
+    const again = await run(...cancel('--batch', 'behind'));
     expect(again.stdout).toMatch(/[\d,]+ cancelled left as they are/);
     const { cancelled, queued } = await world.producer.batchStats('behind');
     expect(queued).toBe(0);

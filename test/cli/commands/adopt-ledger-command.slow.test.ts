@@ -1,88 +1,167 @@
-import { writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import { expectPromisesKept } from '../../worker/support/payout-world.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { runCli, type CliResult } from '../../support/cli.js';
 import { until } from '../../support/until.js';
-import { openAdoption, type AdoptionRig } from '../support/adoption-rig.js';
+import { expectPromisesKept, openWorld, SECRET_KEY, type PayoutWorld } from '../../worker/support/payout-world.js';
+import { endAllWorkers, type WorkerProcess } from '../../worker/support/worker-process.js';
 
-let rig: AdoptionRig;
+/** Real workers whose Redis comes back older, or flushed, and what an operator runs then; the rules are in test/operator. */
+
+/** Workers reckon with it too; the doubt after which an operator may decide is as long. */
+const IN_FLIGHT_MAX_MS = '4000';
+const FULL_BYTES = 16 * 1024 * 1024 + 1;
+/** A line of which no reader takes notice: its end is that of a line that a crash tore. */
+const FILLER = `${'x'.repeat(64 * 1024)} torn\n`;
+const [HOST_A, HOST_B] = ['host-a', 'host-b'];
+
+let dir: string;
+let redis: LocalRedis;
+let client: Redis;
+let world: PayoutWorld;
 
 beforeEach(async () => {
-  rig = await openAdoption();
+  dir = await mkdtemp(join(tmpdir(), 'payouts-adopt-'));
+  redis = await startLocalRedis({ dir });
+  world = await openWorld({ redis });
+  client = new Redis(redis.url);
+  // It is down while its folder is exchanged.
+  client.on('error', () => undefined);
 });
 
-afterEach(async () => rig.close());
+afterEach(async () => {
+  await endAllWorkers();
+  client.disconnect();
+  await world.close();
+  await redis.stop();
+  await rm(dir, { recursive: true, force: true });
+});
 
-async function untilCompleted(completed: number): Promise<void> {
-  await until(`${completed} are completed`, async () => (await rig.world.producer.stats()).completed === completed);
-  await expectPromisesKept(rig.world);
+const journalDir = (host = 'journal'): string => join(world.dir, host);
+const journalFile = (): string => join(journalDir(), `${world.platformId}.journal`);
+const readJournal = async (): Promise<string> => readFile(journalFile(), 'utf8');
+const startWorker = (host?: string): WorkerProcess => world.startWorker({ journalDir: journalDir(host) });
+const arrivals = (): number => world.sandbox.stats().arrivals;
+const untilSent = async (count: number): Promise<void> => until(`${count} arrived`, () => arrivals() >= count);
+const adopt = async (...args: string[]): Promise<CliResult> => run('adopt-ledger', ...args);
+
+async function run(...args: string[]): Promise<CliResult> {
+  const gateway = { GATEWAY_BASE_URL: world.sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY };
+  const account = { REDIS_URL: world.redisUrl, GATEWAY_PLATFORM_ID: String(world.platformId) };
+  return runCli(args, { env: { ...gateway, ...account, SEND_JOURNAL_DIR: journalDir(), IN_FLIGHT_MAX_MS } });
 }
 
-const paidIds = (): string[] => rig.paid().map(({ payoutId }) => payoutId);
+/** A worker of this host sends at least `count` payouts, and ends in good order. */
+async function sendSome(count: number, host?: string): Promise<void> {
+  const before = arrivals();
+  const worker = startWorker(host);
+  await untilSent(before + count);
+  worker.kill('SIGTERM');
+  await worker.ended;
+}
+
+/** @returns how many requests the gateway had by then */
+async function untilRefused(worker: WorkerProcess, reason: RegExp): Promise<number> {
+  await until('the worker refuses', () => reason.test(worker.log()));
+  return arrivals();
+}
+
+/** The payouts P-1 to P-9 that the gateway paid, in the order of their payments. */
+const paid = (): { payoutId: string; txhash: string }[] =>
+  world.sandbox
+    .payments()
+    .map(({ addressTo, txhash }) => ({ payoutId: `P-${/^wallet-p(\d)x/.exec(addressTo)?.[1] ?? '?'}`, txhash }));
+const paidIds = (): string[] => paid().map(({ payoutId }) => payoutId);
+const idsIn = async (state: 'queued' | 'unknown'): Promise<string[]> =>
+  (await world.producer.list({ state })).payouts.map(({ payoutId }) => payoutId).sort();
+
+async function copyOfRedis(): Promise<string> {
+  await redis.stop();
+  await cp(dir, `${dir}-copy`, { recursive: true });
+  redis = await startLocalRedis({ dir, port: redis.port });
+  return `${dir}-copy`;
+}
+
+/** Puts the server back to how its folder was when the copy was made. */
+async function putBack(copy: string): Promise<void> {
+  await redis.stop();
+  await rm(dir, { recursive: true });
+  await cp(copy, dir, { recursive: true });
+  await rm(copy, { recursive: true });
+  redis = await startLocalRedis({ dir, port: redis.port });
+}
+
+async function untilCompleted(completed: number): Promise<void> {
+  await until(`${completed} are completed`, async () => (await world.producer.stats()).completed === completed);
+  await expectPromisesKept(world);
+}
+
+const inProgress = (payoutIds: readonly string[]): unknown =>
+  payoutIds.map((payoutId) => ({ payoutId, state: 'in_progress' }));
 
 describe('payouts adopt-ledger', () => {
-  it('brings back what an older copy of Redis forgot; the running worker continues with the rest', async () => {
-    const { world } = rig;
-    await world.enqueue(6);
-    await rig.sendSome(1);
-    const copy = await rig.copyOfRedis();
-    const known = paidIds();
-    const worker = rig.startWorker();
-    await rig.untilSent(known.length + 2);
-    await rig.putBack(copy);
-    const arrivals = await rig.untilRefused(worker, /older/);
-    const forgotten = rig.paid().slice(known.length);
+  it('brings back what an older copy forgot, where the journal has begun a new file twice since', async () => {
+    await world.enqueue(9);
+    await sendSome(1);
+    const copy = await copyOfRedis();
+    const known = paidIds().length;
+    for (const count of [1, 1]) {
+      await sendSome(count);
+      // The next send sets the present file aside.
+      await appendFile(journalFile(), FILLER.repeat(Math.ceil(FULL_BYTES / FILLER.length)));
+    }
+    await sendSome(1);
+    const name = `${world.platformId}.journal`;
+    expect((await readdir(journalDir())).sort()).toEqual([name, `${name}.1`, `${name}.2`]);
+    await putBack(copy);
+    const worker = startWorker();
+    const before = await untilRefused(worker, /older/);
+    const forgotten = paid().slice(known);
 
-    const asked = await rig.adopt();
+    const asked = await adopt();
     expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is required/) });
     for (const { payoutId } of forgotten) expect(asked.stderr).toMatch(new RegExp(`${payoutId} +queued.* accepted `));
     await delay(2_000);
-    expect(world.sandbox.stats().arrivals).toBe(arrivals);
+    expect(arrivals()).toBe(before);
 
-    const adopted = await rig.adopt('--yes', '--by', 'ann', '--reason', 'backup restored', '--json');
+    const adopted = await adopt('--yes', '--by', 'ann', '--reason', 'backup restored', '--json');
     expect(adopted.code).toBe(0);
     expect(JSON.parse(adopted.stdout)).toMatchObject({
       // Which of the two is found first is a matter of time.
       mismatch: expect.stringMatching(/older|journal says that payout/),
-      unknown: [],
-      adopted: forgotten.map(({ payoutId }) => ({ payoutId, state: 'in_progress' })),
-      held: 0,
+      ...{ unknown: [], held: 0, adopted: inProgress(forgotten.map(({ payoutId }) => payoutId)) },
     });
     const [first] = forgotten;
     const payout = await world.producer.get(first?.payoutId ?? '');
     expect(payout).toMatchObject({ txhash: first?.txhash });
-    expect(payout?.history).toContainEqual(
-      expect.objectContaining({
-        from: 'queued',
-        to: 'in_progress',
-        by: 'ann',
-        reason: expect.stringMatching(/forgot it: backup/),
-      }),
-    );
-    await untilCompleted(6);
-    expect(new Set(paidIds()).size).toBe(6);
+    const reason = expect.stringMatching(/forgot it: backup/);
+    const change = { from: 'queued', to: 'in_progress', by: 'ann', reason };
+    expect(payout?.history).toContainEqual(expect.objectContaining(change));
+    await untilCompleted(9);
+    expect(new Set(paidIds()).size).toBe(9);
 
-    const journal = await rig.readJournal();
-    expect(await rig.adopt()).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/nothing to adopt/) });
-    expect(await rig.readJournal()).toBe(journal);
-  }, 120_000);
+    const journal = await readJournal();
+    expect(await adopt()).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/nothing to adopt/) });
+    expect(await readJournal()).toBe(journal);
+  }, 180_000);
 
   it('brings back what a flushed Redis forgot, so that enqueueing it again pays nothing twice', async () => {
-    const { world } = rig;
     await world.enqueue(4);
-    const worker = rig.startWorker();
-    await rig.untilSent(2);
-    await rig.redisClient.flushall();
+    const worker = startWorker();
+    await untilSent(2);
+    await client.flushall();
     await world.enqueue(2, 'Q');
-    await rig.untilRefused(worker, /flushed or exchanged/);
-    const sent = rig.paid();
-
-    const adopted = await rig.adopt('--yes');
-    expect(adopted.code).toBe(0);
-    expect(adopted.stdout).toMatch(/No payout became unknown/);
+    await untilRefused(worker, /flushed or exchanged/);
+    const sent = paid();
+    const adopted = await adopt('--yes');
+    expect(adopted).toMatchObject({ code: 0, stdout: expect.stringMatching(/No payout became unknown/) });
     for (const { payoutId } of sent) expect(adopted.stdout).toMatch(new RegExp(`\n  ${payoutId}\n`));
     expect(await world.producer.get('P-1')).toMatchObject({ amount: '0.01', paymentId: 1, txhash: sent[0]?.txhash });
     await world.enqueue(4);
@@ -90,56 +169,113 @@ describe('payouts adopt-ledger', () => {
   }, 120_000);
 
   it('continues where it was interrupted before it wrote to the journal', async () => {
-    const { world } = rig;
     await world.enqueue(2);
-    await rig.sendSome(2);
-    await rig.redisClient.flushall();
-    const journal = await rig.readJournal();
-    expect((await rig.adopt('--yes')).code).toBe(0);
-    await writeFile(rig.journalFile(), journal);
-
-    const worker = rig.startWorker();
+    await sendSome(2);
+    await client.flushall();
+    const journal = await readJournal();
+    expect((await adopt('--yes')).code).toBe(0);
+    await writeFile(journalFile(), journal);
+    const worker = startWorker();
     await world.enqueue(3);
     await untilCompleted(3);
     expect(worker.log()).not.toMatch(/nothing is sent/);
-    expect(await rig.adopt()).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
+    expect(await adopt()).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
   }, 120_000);
 
   it("lifts a worker's objection that came to Redis when the ledger had just been adopted", async () => {
-    const { world, redisClient } = rig;
     await world.enqueue(1);
-    const worker = rig.startWorker();
+    const worker = startWorker();
     await untilCompleted(1);
-    const connection = connectLedger(redisClient, world.platformId);
+    const connection = connectLedger(client, world.platformId);
     const sender = new RedisSenderLedger(connection, 'reply');
     const [journal] = (await sender.readSender()).journals;
     if (journal === undefined) throw new Error('the ledger knows no journal');
-    await sender.object({ ...journal, kind: 'ledger', reason: 'an older copy, as it was a moment ago' });
+    const mismatch = 'an older copy, as it was a moment ago';
+    await sender.object({ ...journal, kind: 'ledger', reason: mismatch });
     await world.enqueue(1, 'Q');
     await delay(2_000);
     expect(await world.producer.stats()).toMatchObject({ queued: 1 });
-
-    const adopted = await rig.adopt('--yes', '--json');
-    expect(JSON.parse(adopted.stdout)).toMatchObject({
-      mismatch: 'an older copy, as it was a moment ago',
-      adopted: [],
-      objections: 0,
-    });
+    const adopted = await adopt('--yes', '--json');
+    expect(JSON.parse(adopted.stdout)).toMatchObject({ mismatch, adopted: [], objections: 0 });
     await untilCompleted(2);
     expect(worker.log()).not.toMatch(/nothing is sent/);
-
-    const ledger = new PayoutLedger(connection);
-    await ledger.pause('ann', 'holidays');
-    expect(await rig.adopt('--yes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
+    await new PayoutLedger(connection).pause('ann', 'holidays');
+    expect(await adopt('--yes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
     expect(await world.producer.stats()).toMatchObject({ pausedBy: 'ann' });
   }, 120_000);
 
   it('says that it is run in the wrong place where there is no journal, and makes none', async () => {
-    const result = await rig.adopt('--yes');
-    expect(result).toMatchObject({
-      code: 3,
-      stderr: expect.stringMatching(/No send journal of account \d+ in .*journal/),
-    });
-    await expect(rig.readJournal()).rejects.toMatchObject({ code: 'ENOENT' });
+    const wrongPlace = expect.stringMatching(/No send journal of account \d+ in .*journal/);
+    expect(await adopt('--yes')).toMatchObject({ code: 3, stderr: wrongPlace });
+    await expect(readJournal()).rejects.toMatchObject({ code: 'ENOENT' });
   });
+});
+
+describe('payouts adopt-ledger, where two hosts took turns', () => {
+  /** Redis comes back as it was before host B had its turn, and then host A. @returns what it forgot */
+  async function takeTurns(): Promise<{ ofA: string[]; ofB: string[]; known: number }> {
+    await world.enqueue(9);
+    await sendSome(1, HOST_A);
+    const backup = await copyOfRedis();
+    const known = paidIds().length;
+    await sendSome(2, HOST_B);
+    const toB = paidIds().length;
+    await sendSome(1, HOST_A);
+    await putBack(backup);
+    return { known, ofB: paidIds().slice(known, toB), ofA: paidIds().slice(toB) };
+  }
+
+  async function expectStopped(sent: number): Promise<void> {
+    await delay(4_000);
+    expect(arrivals()).toBe(sent);
+  }
+
+  it('names what one journal alone does not have, and adopts with both', async () => {
+    const { ofA, ofB, known } = await takeTurns();
+    const workers = [startWorker(HOST_A), startWorker(HOST_B)];
+    const journals = [HOST_A, HOST_B].flatMap((host) => ['--journal', journalDir(host)]);
+    for (const worker of workers) await untilRefused(worker, /older copy of the ledger/);
+    const alone = await adopt('--journal', journalDir(HOST_A), '--yes');
+    expect(alone).toMatchObject({ code: 4, stdout: '' });
+    const [first, last] = [known + 1, known + ofB.length];
+    const missing = first === last ? `send number ${first}` : `the sends number ${first} to ${last}`;
+    expect(alone.stderr).toContain(`no journal has ${missing}`);
+    expect(alone.stderr).toContain(
+      `payouts adopt-ledger --account ${world.platformId} ${journals.join(' ')} --reason WHY`,
+    );
+    await expectStopped(known + ofB.length + ofA.length);
+    const both = await adopt(...journals, '--yes', '--json', '--reason', 'disk failure');
+    expect(JSON.parse(both.stdout)).toMatchObject({ unknown: [], held: 0, adopted: inProgress([...ofA, ...ofB]) });
+    expect((await idsIn('queued')).filter((payoutId) => paidIds().includes(payoutId))).toEqual([]);
+    await untilCompleted(9);
+    expect(new Set(paidIds()).size).toBe(9);
+  }, 180_000);
+
+  it('makes what is queued unknown where a journal is given up', async () => {
+    const { ofA, ofB, known } = await takeTurns();
+    await rm(journalDir(HOST_B), { recursive: true });
+    const sent = await untilRefused(startWorker(HOST_A), /older copy of the ledger/);
+    const alone = ['--journal', journalDir(HOST_A), '--yes', '--json', '--reason', 'host B burnt down'];
+    const [, lost = ''] = /journal (\w+) was not read/.exec((await adopt(...alone)).stderr) ?? [];
+    const stillLacking = await adopt(...alone, '--give-up', lost);
+    expect(stillLacking).toMatchObject({ code: 4, stderr: expect.stringMatching(/--give-up unwitnessed/) });
+    await expectStopped(sent);
+    const adopted = await adopt(...alone, '--give-up', lost, 'unwitnessed');
+    const held = 9 - known - ofA.length;
+    expect(JSON.parse(adopted.stdout)).toMatchObject({ adopted: inProgress(ofA), held });
+    expect(await idsIn('queued')).toEqual([]);
+    const unknown = await idsIn('unknown');
+    expect(unknown).toHaveLength(held);
+    expect(unknown).toEqual(expect.arrayContaining(ofB));
+    // The operator looks up in the gateway's book what was paid.
+    const txhashes = new Map(paid().map(({ payoutId, txhash }) => [payoutId, txhash]));
+    for (const payoutId of unknown) {
+      const txhash = txhashes.get(payoutId);
+      const decision = txhash === undefined ? ['--not-sent'] : ['--sent', '--txhash', txhash];
+      const resolve = ['resolve', payoutId, ...decision, '--reason', 'looked it up'];
+      await until(`${payoutId} is resolved`, async () => (await run(...resolve)).code === 0);
+    }
+    await untilCompleted(9);
+    expect(new Set(paidIds()).size).toBe(9);
+  }, 180_000);
 });

@@ -1,29 +1,91 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { DemoSummary } from '../../../src/cli/demo/demo-summary.js';
+import { findBuiltProgram } from '../../support/built-program.js';
 import { runCli } from '../../support/cli.js';
-import { startDemo } from '../demo/support/running-demo.js';
+import { until } from '../../support/until.js';
 
-const NOTHING = { processes: false, files: [] };
+const END_WITHIN_MS = 10_000;
+const GONE_WITHIN_MS = 2_000;
+
+/** Starts `payouts demo` of the built program, in a process group and with a temporary folder of its own. */
+async function startDemo(args: readonly string[], path = process.env['PATH'] ?? '') {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
+  // Settings of the user, which the demo must ignore.
+  const settings = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_BASE_URL: 'http://127.0.0.1:1' };
+  const env = { PATH: path, TMPDIR: dir, ...settings };
+  const stdio = ['ignore', 'pipe', 'pipe'] as const;
+  const child = spawn(process.execPath, [findBuiltProgram(), 'demo', ...args], {
+    stdio: [...stdio],
+    env,
+    detached: true,
+  });
+  const group = -(child.pid ?? 0);
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
+  }
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.once('close', (code, signal) => {
+      resolve(code ?? signal);
+    });
+  });
+  const exists = (): boolean => {
+    try {
+      return process.kill(group, 0);
+    } catch {
+      return false;
+    }
+  };
+  return {
+    output,
+    ended,
+    /** Sends a signal to the demo only, or to all that it started as well, as a terminal does with Ctrl-C. */
+    kill: (signal: NodeJS.Signals, whom: 'demo' | 'all') => process.kill(whom === 'all' ? group : -group, signal),
+    waitFor: async (pattern: RegExp): Promise<void> =>
+      until(
+        () => `the demo prints ${String(pattern)}:\n${output.stdout}${output.stderr}`,
+        () => {
+          if (child.exitCode !== null) throw new Error(`The demo ended:\n${output.stdout}${output.stderr}`);
+          return pattern.test(output.stdout + output.stderr);
+        },
+        120_000,
+      ),
+    /** Expects that it left neither processes nor files. Both are removed. */
+    async expectNoRemains(): Promise<void> {
+      await Promise.race([ended, delay(END_WITHIN_MS, undefined, { ref: false })]);
+      // What was killed takes a moment to be gone.
+      await until('the processes of the demo are gone', () => !exists(), GONE_WITHIN_MS).catch(() => undefined);
+      const processes = exists();
+      if (processes) process.kill(group, 'SIGKILL');
+      const files = await readdir(dir);
+      await rm(dir, { recursive: true, force: true });
+      expect({ processes, files }).toEqual({ processes: false, files: [] });
+    },
+  };
+}
 
 /** They wait for a pace, not for a processor: together they take as long as the longest. */
 describe('payouts demo', () => {
   it.concurrent(
     'shows each change as a line, prints its summary as JSON, and leaves nothing behind',
     async () => {
-      const demo = await startDemo(['--payouts', '4', '--json']);
-      expect(await demo.ended).toBe(0);
-      const { stdout, stderr } = demo.output();
-      const summary = JSON.parse(stdout) as DemoSummary;
+      const { ended, output, expectNoRemains } = await startDemo(['--payouts', '4', '--json']);
+      expect(await ended).toBe(0);
+      const summary = JSON.parse(output.stdout) as DemoSummary;
       expect(summary).toMatchObject({ ok: true, problems: [], payouts: 4, sentTwice: 0, workerKills: 0, unknown: [] });
       expect(summary.states).toMatchObject({ completed: 4, queued: 0, unknown: 0 });
       expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
       for (const payoutId of ['demo-01', 'demo-04']) {
-        expect(stderr).toMatch(new RegExp(`s {2}${payoutId} {2}queued → sending\\n`));
-        expect(stderr).toMatch(new RegExp(`s {2}${payoutId} {2}sending → in_progress`));
-        expect(stderr).toMatch(new RegExp(`s {2}${payoutId} {2}in_progress → completed\\n`));
+        for (const change of ['queued → sending\\n', 'sending → in_progress', 'in_progress → completed\\n'])
+          expect(output.stderr).toMatch(new RegExp(`s {2}${payoutId} {2}${change}`));
       }
-      expect(stderr).not.toContain('\u001b');
-      expect(await demo.findRemains()).toEqual(NOTHING);
+      expect(output.stderr).not.toContain('\u001b');
+      await expectNoRemains();
     },
     60_000,
   );
@@ -31,17 +93,16 @@ describe('payouts demo', () => {
   it.concurrent(
     'with --chaos kills the worker three times and more, and the promises hold',
     async () => {
-      const demo = await startDemo(['--payouts', '6', '--chaos', '--json']);
-      expect(await demo.ended).toBe(0);
-      const { stdout, stderr } = demo.output();
-      const summary = JSON.parse(stdout) as DemoSummary;
+      const { ended, output, expectNoRemains } = await startDemo(['--payouts', '6', '--chaos', '--json']);
+      expect(await ended).toBe(0);
+      const summary = JSON.parse(output.stdout) as DemoSummary;
       expect(summary).toMatchObject({ ok: true, problems: [], payouts: 6, sentTwice: 0 });
       expect(summary.workerKills).toBeGreaterThanOrEqual(3);
       expect(summary.states.completed + summary.states.unknown).toBe(6);
       expect(summary.unknown).toHaveLength(summary.states.unknown);
       expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
-      expect(stderr.match(/killed with SIGKILL/g)).toHaveLength(summary.workerKills);
-      expect(await demo.findRemains()).toEqual(NOTHING);
+      expect(output.stderr.match(/killed with SIGKILL/g)).toHaveLength(summary.workerKills);
+      await expectNoRemains();
     },
     90_000,
   );
@@ -51,15 +112,14 @@ describe('payouts demo', () => {
     async () => {
       const demo = await startDemo(['--payouts', '1', '--keep']);
       await demo.waitFor(/\/metrics\n/);
-      const { stdout, stderr } = demo.output();
-      expect(stdout).toMatch(/The promises held.*\n[^]*payouts +1 completed \(of 1\)/);
-      const env: Record<string, string> = {};
-      for (const [, name = '', value = ''] of stderr.matchAll(/^export (\w+)=(.*)$/gm)) env[name] = value;
+      expect(demo.output.stdout).toMatch(/The promises held.*\n[^]*payouts +1 completed \(of 1\)/);
+      const exported = demo.output.stderr.matchAll(/^export (\w+)=(.*)$/gm);
+      const env = Object.fromEntries([...exported].map(([, name = '', value = '']) => [name, value]));
       const stats = await runCli(['stats', '--json'], { env });
       expect(JSON.parse(stats.stdout)).toMatchObject({ completed: 1, sender: { epoch: 1 } });
       demo.kill('SIGINT', 'all');
       expect(await demo.ended).toBe(0);
-      expect(await demo.findRemains()).toEqual(NOTHING);
+      await demo.expectNoRemains();
     },
     60_000,
   );
@@ -77,13 +137,12 @@ describe('payouts demo', () => {
       for (let time = 0; time < times; time += 1) {
         demo.kill(signal, whom);
         // Two signals in a row would else arrive as one.
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await delay(5);
       }
-      expect(await demo.ended).toBe(1);
-      expect(demo.output().stdout).toBe('');
+      expect([await demo.ended, demo.output.stdout]).toEqual([1, '']);
       if (signal !== 'SIGHUP' && times === 1)
-        expect(demo.output().stderr).toMatch(/payouts: The demo was interrupted; .* stopped\n$/);
-      expect(await demo.findRemains()).toEqual(NOTHING);
+        expect(demo.output.stderr).toMatch(/payouts: The demo was interrupted; .* stopped\n$/);
+      await demo.expectNoRemains();
     },
     60_000,
   );
@@ -91,15 +150,12 @@ describe('payouts demo', () => {
   it.concurrent('says how to get redis-server if it is missing', async () => {
     const demo = await startDemo([], '/nonexistent');
     expect(await demo.ended).toBe(1);
-    expect(demo.output().stderr).toMatch(/^payouts: The demo starts its own Redis, .*npm run demo.*\n$/);
-    expect(await demo.findRemains()).toEqual(NOTHING);
+    expect(demo.output.stderr).toMatch(/^payouts: The demo starts its own Redis, .*npm run demo.*\n$/);
+    await demo.expectNoRemains();
   });
 
   it.concurrent.each(['0', '-3', 'many', '1001'])('refuses --payouts %s', async (count) => {
-    expect(await runCli(['demo', `--payouts=${count}`])).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: `payouts: --payouts: must be a whole number from 1 to 1000 (got "${count}")\n`,
-    });
+    const stderr = `payouts: --payouts: must be a whole number from 1 to 1000 (got "${count}")\n`;
+    expect(await runCli(['demo', `--payouts=${count}`])).toMatchObject({ code: 2, stdout: '', stderr });
   });
 });

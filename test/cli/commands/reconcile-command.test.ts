@@ -1,123 +1,70 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { checkReconciliation } from '../../../src/cli/doctor/check-account.js';
 import { readActivity } from '../../../src/ledger/reads/activity.js';
 import { saveReconciliation, type ReconciledBalance } from '../../../src/ledger/reads/reconciliation.js';
-import { openAccountCli, type AccountCli } from '../support/account-cli.js';
+import { textWith, useCli } from '../support/cli-rig.js';
 
-let account: AccountCli;
-
-beforeEach(() => {
-  account = openAccountCli();
-});
-
-afterEach(async () => {
-  await account.close();
-});
-
+const cli = useCli();
 const AT = Date.parse('2030-01-31T09:00:00Z');
-
 const FINE: ReconciledBalance = {
-  ...{ paymentId: undefined, symbol: 'USD', amount: '900' },
-  baseline: { amount: '1000', at: AT },
-  places: 2,
-  settled: { count: 2, high: '62.5' },
-  recent: { count: 1, high: '40.5' },
-  open: { count: 1, high: undefined },
-  unexplained: '0',
-  doubt: undefined,
-  isSuspected: false,
-  reported: '0',
-  drop: undefined,
+  ...{ paymentId: undefined, symbol: 'USD', amount: '900', baseline: { amount: '1000', at: AT }, places: 2 },
+  ...{ settled: { count: 2, high: '62.5' }, recent: { count: 1, high: '40.5' }, open: { count: 1, high: undefined } },
+  ...{ unexplained: '0', doubt: undefined, isSuspected: false, reported: '0', drop: undefined },
 };
+const dropped = (amount: string, at: number): ReconciledBalance => ({ ...FINE, drop: { amount, since: AT, at } });
 
-const DROPPED: ReconciledBalance = { ...FINE, drop: { amount: '77.25', since: AT, at: AT + 60_000 } };
+async function store(balance: ReconciledBalance): Promise<void> {
+  const found = { comparedAt: AT, followedSince: AT, followedTo: '1-0', fees: {}, rates: {}, balances: [balance] };
+  await saveReconciliation(cli.ledger.connection, found);
+}
 
-async function store(...balances: readonly ReconciledBalance[]): Promise<void> {
-  const found = { comparedAt: AT, followedSince: AT, followedTo: '1-0', fees: {}, rates: {}, balances };
-  await saveReconciliation(account.ledger.connection, found);
+async function expectCheck(status: string, detail: string): Promise<void> {
+  expect(await checkReconciliation(cli.ledger.connection)).toMatchObject({ status, detail: textWith(detail) });
 }
 
 it('says that nothing was compared yet, and exits with 3', async () => {
-  expect(await account.run('reconcile')).toMatchObject({
-    code: 3,
-    stderr: expect.stringContaining('not compared yet'),
-  });
-  expect(await checkReconciliation(account.ledger.connection)).toMatchObject({ status: 'ok' });
+  await cli.refused(3, 'not compared yet', 'reconcile');
+  await expectCheck('ok', '');
 });
 
 it('shows baseline, the most that was sent, and what is not explained', async () => {
   await store(FINE);
-  const { code, stdout } = await account.runProcess('reconcile');
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/USD +balance +900/);
-  expect(stdout).toMatch(/baseline +1,000 \(2030-01-31 09:00:00 UTC\)/);
-  expect(stdout).toMatch(/sent since +up to 103 \(3\)/);
-  expect(stdout).toMatch(/not ended +more than can be said \(1\)/);
-  expect(stdout).toMatch(/unexplained +0\n/);
-  const json = JSON.parse((await account.run('reconcile', '--json')).stdout) as object;
-  expect(json).toMatchObject({
-    ok: true,
-    comparedAt: '2030-01-31T09:00:00.000Z',
-    lastDropAt: null,
-    balances: [
-      {
-        currency: 'USD',
-        baseline: { amount: '1000', at: '2030-01-31T09:00:00.000Z' },
-        sent: { count: 3, high: '103' },
-        unexplained: '0',
-        drop: null,
-      },
-    ],
+  const stdout = await cli.ok('reconcile');
+  for (const line of [
+    ...[/USD +balance +900/, /baseline +1,000 \(2030-01-31 09:00:00 UTC\)/, /sent since +up to 103 \(3\)/],
+    ...[/not ended +more than can be said \(1\)/, /unexplained +0\n/],
+  ]) {
+    expect(stdout).toMatch(line);
+  }
+  const time = '2030-01-31T09:00:00.000Z';
+  const balance = { currency: 'USD', baseline: { amount: '1000', at: time }, sent: { count: 3, high: '103' } };
+  expect(await cli.json('reconcile')).toMatchObject({
+    ...{ ok: true, comparedAt: time, lastDropAt: null },
+    balances: [{ ...balance, unexplained: '0', drop: null }],
   });
-  expect(await checkReconciliation(account.ledger.connection)).toMatchObject({
-    status: 'ok',
-    detail: expect.stringContaining('nothing is missing'),
-  });
+  await expectCheck('ok', 'nothing is missing');
 });
 
 it('says why a balance cannot be compared', async () => {
   await store({ ...FINE, unexplained: undefined, doubt: 'this reading is the first to compare with' });
-  const { code, stdout } = await account.run('reconcile');
-  expect({ code, stdout }).toEqual({
-    code: 0,
-    stdout: expect.stringMatching(/cannot be compared: this reading is the first/),
-  });
-  expect(await checkReconciliation(account.ledger.connection)).toMatchObject({
-    status: 'ok',
-    detail: expect.stringContaining('1 of 1 balances cannot be compared'),
-  });
+  expect(await cli.ok('reconcile')).toMatch(/cannot be compared: this reading is the first/);
+  await expectCheck('ok', '1 of 1 balances cannot be compared');
 });
 
 it('exits with 4 while a drop is not explained, until an operator accepts it', async () => {
-  await store(DROPPED);
-  const shown = await account.run('reconcile');
-  expect(shown).toMatchObject({ code: 4, stdout: expect.stringMatching(/REPORTED +77\.25 missing, since 2030-01-31/) });
-  expect(await account.run('reconcile', '--json')).toMatchObject({
-    code: 4,
-    stdout: expect.stringContaining('"lastDropAt":"2030-01-31T09:01:00.000Z"'),
-  });
-  expect(await checkReconciliation(account.ledger.connection)).toMatchObject({
-    status: 'warning',
-    detail: expect.stringContaining('fell by 77.25 USD more than the payouts explain'),
-  });
-  const accepted = await account.run('reconcile', '--accept', '--reason', 'cold wallet', '--by', 'ann');
-  expect(accepted).toMatchObject({ code: 0, stdout: expect.not.stringContaining('REPORTED') });
-  const { activities } = await readActivity(account.ledger.connection, 5);
+  await store(dropped('77.25', AT + 60_000));
+  const shown = { code: 4, stdout: textWith(/REPORTED +77\.25 missing, since 2030-01-31/) };
+  expect(await cli.run('reconcile')).toMatchObject(shown);
+  expect(await cli.json('reconcile')).toMatchObject({ lastDropAt: '2030-01-31T09:01:00.000Z' });
+  await expectCheck('warning', 'fell by 77.25 USD more than the payouts explain');
+  await cli.refused(2, '--reason', 'reconcile', '--accept');
+  await cli.refused(2, 'goes with --accept', 'reconcile', '--reason', 'cold wallet');
+  expect((await cli.run('reconcile')).code).toBe(4);
+  const accepted = await cli.ok('reconcile', '--accept', '--reason', 'cold wallet', '--by', 'ann');
+  expect(accepted).not.toContain('REPORTED');
+  const { activities } = await readActivity(cli.ledger.connection, 5);
   expect(activities).toMatchObject([{ what: 'drop_accepted', by: 'ann', reason: 'cold wallet' }]);
-  expect((await account.run('reconcile')).code).toBe(0);
-  await store({ ...DROPPED, drop: { amount: '80', since: AT, at: AT + 120_000 } });
-  expect((await account.run('reconcile')).code).toBe(4);
-});
-
-it('accepts only with a reason, and takes a reason only to accept', async () => {
-  await store(DROPPED);
-  expect(await account.run('reconcile', '--accept')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('--reason'),
-  });
-  expect(await account.run('reconcile', '--reason', 'cold wallet')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('goes with --accept'),
-  });
-  expect((await account.run('reconcile')).code).toBe(4);
+  expect((await cli.run('reconcile')).code).toBe(0);
+  await store(dropped('80', AT + 120_000));
+  expect((await cli.run('reconcile')).code).toBe(4);
 });

@@ -1,7 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock, type Clock } from '../../../src/base/clock.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
+import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import {
   checkClock,
   checkRedis,
@@ -9,25 +15,20 @@ import {
   checkRedisLatency,
   checkRedisReplicas,
 } from '../../../src/cli/doctor/check-redis.js';
-import { checkGatewayConnection, checkGatewayCurrencies } from '../../../src/cli/doctor/check-services.js';
-import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
-import { systemClock, type Clock } from '../../../src/base/clock.js';
+import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../../../src/cli/doctor/check-services.js';
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
-import { silentLogger } from '../../../src/base/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
-import { startMasterWithReplica } from '../../support/replicated-redis.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { TEST_CERTIFICATE } from '../../sandbox/support/test-certificate.js';
+import { testRedisUrl } from '../../support/account.js';
+import { startMasterWithReplica } from '../../support/replicated-redis.js';
+import { textWith } from '../support/cli-rig.js';
 
 let redis: RedisClient;
-
 beforeAll(() => {
-  redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+  redis = connectRedis(testRedisUrl(), 'commands');
 });
-
-afterAll(async () => {
-  await closeRedis(redis);
-});
+afterAll(async () => closeRedis(redis));
 
 const noTrouble = (): undefined => undefined;
 
@@ -37,9 +38,9 @@ function steppingClock(stepMs: number): Clock {
   return { ...systemClock, now: () => (now += stepMs) };
 }
 
-function clockAhead(byMs: number): Clock {
-  return { ...systemClock, wallNow: () => Date.now() + byMs };
-}
+const clockAhead = (byMs: number): Clock => ({ ...systemClock, wallNow: () => Date.now() + byMs });
+const finding = (status: string, detail: RegExp | string = ''): unknown =>
+  expect.objectContaining({ status, detail: textWith(detail) });
 
 describe('checkRedis', () => {
   it.each([
@@ -47,111 +48,70 @@ describe('checkRedis', () => {
     ['6.2.0', 'ok'],
     ['10.0.1', 'ok'],
   ])('judges version %s as %s', async (version, status) => {
-    const other = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+    const other = connectRedis(testRedisUrl(), 'commands');
     // Connecting asks for it too.
     await other.ping();
     Object.assign(other, { info: async () => Promise.resolve(`# Server\r\nredis_version:${version}\r\n`) });
-    expect(await checkRedis(other, noTrouble)).toMatchObject({ status, detail: expect.stringContaining(version) });
+    expect(await checkRedis(other, noTrouble)).toEqual(finding(status, version));
     await closeRedis(other);
   });
 
-  it('reports the version of the server', async () => {
-    expect((await checkRedis(redis, noTrouble)).detail).toMatch(/^reachable, version \d+\.\d+\.\d+$/);
+  it('reports the version of the server, and accepts the settings that payouts need', async () => {
+    expect(await checkRedis(redis, noTrouble)).toEqual(finding('ok', /^reachable, version \d+\.\d+\.\d+$/));
+    expect(await checkRedisDurability(redis, false)).toEqual(finding('ok'));
+    expect(await checkRedisReplicas(redis, undefined, false)).toEqual(finding('ok'));
   });
 });
 
-it('reports the round trip to a distant Redis', async () => {
-  expect(await checkRedisLatency(redis, steppingClock(1))).toMatchObject({
-    status: 'ok',
-    detail: '1.0 ms per round trip',
-  });
-  expect(await checkRedisLatency(redis, steppingClock(60))).toMatchObject({ status: 'warning' });
-  expect(await checkRedisLatency(redis, steppingClock(600))).toMatchObject({ status: 'problem' });
+it.each([
+  [1, 'ok', /^1\.0 ms per round trip$/],
+  [60, 'warning', ''],
+  [600, 'problem', ''],
+] as const)('reports a round trip to Redis of %d ms as %s', async (stepMs, status, detail) => {
+  expect(await checkRedisLatency(redis, steppingClock(stepMs))).toEqual(finding(status, detail));
 });
 
-it('accepts the settings that payouts need', async () => {
-  expect(await checkRedisDurability(redis, false)).toMatchObject({ status: 'ok' });
+it('requires an acknowledgement of each replica, and warns of min-replicas-to-write 0', async () => {
+  const servers = await startMasterWithReplica();
+  const client = connectRedis(servers.master.url, 'commands');
+  const check = async (replicas?: number): Promise<unknown> => checkRedisReplicas(client, replicas, false);
+  try {
+    expect(await check()).toEqual(finding('ok', '1 acknowledge every send before its request is written'));
+    expect(await checkRedisDurability(client, false)).toEqual(finding('warning', 'min-replicas-to-write is 0'));
+    servers.link.silence(['requests', 'replies']);
+    await client.set('{payouts:1}:test', 'never replicated');
+    expect(await check()).toEqual(finding('problem', 'only 0 of 1 acknowledge writes, so nothing is sent'));
+    expect(await check(0)).toEqual(finding('ok', 'none needed for a send'));
+  } finally {
+    await closeRedis(client);
+    await servers.close();
+  }
 });
 
-describe('checkRedisReplicas', () => {
-  it('requires an acknowledgement of each replica, and warns of min-replicas-to-write 0', async () => {
-    const servers = await startMasterWithReplica();
-    const client = connectRedis(servers.master.url, 'commands');
-    try {
-      expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
-        status: 'ok',
-        detail: '1 acknowledge every send before its request is written',
-      });
-      expect(await checkRedisDurability(client, false)).toMatchObject({
-        status: 'warning',
-        detail: expect.stringContaining('min-replicas-to-write is 0'),
-      });
-      servers.link.silence(['requests', 'replies']);
-      await client.set('{payouts:1}:test', 'never replicated');
-      expect(await checkRedisReplicas(client, undefined, false)).toMatchObject({
-        status: 'problem',
-        detail: 'only 0 of 1 acknowledge writes, so nothing is sent',
-      });
-      expect(await checkRedisReplicas(client, 0, false)).toMatchObject({
-        status: 'ok',
-        detail: 'none needed for a send',
-      });
-    } finally {
-      await closeRedis(client);
-      await servers.close();
-    }
-  });
-
-  it('needs no acknowledgement without replicas', async () => {
-    expect(await checkRedisReplicas(redis, undefined, false)).toMatchObject({ status: 'ok' });
-  });
+it('compares the clock with that of Redis, and detects one that was never set, also without Redis', async () => {
+  expect(await checkClock(systemClock, redis)).toEqual(finding('ok'));
+  expect(await checkClock(clockAhead(60_000), redis)).toEqual(
+    finding('warning', /(59\.9|60\.0|60\.1) s ahead of the clock of Redis$/),
+  );
+  expect(await checkClock(clockAhead(-60_000), redis)).toEqual(finding('warning', 's behind the clock of Redis'));
+  const neverSet = { ...systemClock, wallNow: () => 86_400_000 };
+  expect(await checkClock(neverSet, undefined)).toEqual(finding('problem', '1970-01-02'));
+  expect(await checkClock(systemClock, undefined)).toEqual(finding('ok'));
 });
 
-describe('checkClock', () => {
-  it('compares with the clock of Redis', async () => {
-    expect(await checkClock(systemClock, redis)).toMatchObject({ status: 'ok' });
-    expect(await checkClock(clockAhead(60_000), redis)).toMatchObject({
-      status: 'warning',
-      detail: expect.stringMatching(/(59\.9|60\.0|60\.1) s ahead of the clock of Redis$/),
-    });
-    expect(await checkClock(clockAhead(-60_000), redis)).toMatchObject({
-      status: 'warning',
-      detail: expect.stringContaining('s behind the clock of Redis'),
-    });
-  });
-
-  it('detects a clock that was never set, also without Redis', async () => {
-    const neverSet = { ...systemClock, wallNow: () => 86_400_000 };
-    expect(await checkClock(neverSet, undefined)).toMatchObject({
-      status: 'problem',
-      detail: expect.stringContaining('1970-01-02'),
-    });
-    expect(await checkClock(systemClock, undefined)).toMatchObject({ status: 'ok' });
-  });
-});
-
-describe('checkGatewayConnection over TLS', () => {
-  it('requires a trusted certificate that stays valid', async () => {
-    const sandbox = await startSandbox({ accounts: [{ platformId: 1, secretKey: 'k' }], tls: TEST_CERTIFICATE });
-    try {
-      expect(await checkGatewayConnection(sandbox.url, systemClock)).toMatchObject({
-        status: 'problem',
-        detail: expect.stringContaining('self-signed certificate'),
-      });
-      const trusting = TEST_CERTIFICATE.cert;
-      expect(await checkGatewayConnection(sandbox.url, systemClock, trusting)).toMatchObject({
-        status: 'ok',
-        detail: expect.stringMatching(/^reachable, TLSv1\.3, certificate valid for \d+ days$/),
-      });
-      const soonInvalid = clockAhead(Date.parse('2126-10-20T00:00:00Z') - Date.now());
-      expect(await checkGatewayConnection(sandbox.url, soonInvalid, trusting)).toMatchObject({
-        status: 'warning',
-        detail: expect.stringContaining('valid for 8 days'),
-      });
-    } finally {
-      await sandbox.close();
-    }
-  });
+it('requires a trusted certificate of the gateway that stays valid', async () => {
+  const sandbox = await startSandbox({ accounts: [{ platformId: 1, secretKey: 'k' }], tls: TEST_CERTIFICATE });
+  const check = async (clock: Clock, trusted?: string): Promise<unknown> =>
+    checkGatewayConnection(sandbox.url, clock, trusted);
+  try {
+    expect(await check(systemClock)).toEqual(finding('problem', 'self-signed certificate'));
+    const valid = finding('ok', /^reachable, TLSv1\.3, certificate valid for \d+ days$/);
+    expect(await check(systemClock, TEST_CERTIFICATE.cert)).toEqual(valid);
+    const soonInvalid = clockAhead(Date.parse('2126-10-20T00:00:00Z') - Date.now());
+    expect(await check(soonInvalid, TEST_CERTIFICATE.cert)).toEqual(finding('warning', 'valid for 8 days'));
+  } finally {
+    await sandbox.close();
+  }
 });
 
 it('only warns if the gateway does not list its currencies', async () => {
@@ -161,35 +121,83 @@ it('only warns if the gateway does not list its currencies', async () => {
   });
   const options = { baseUrl: sandbox.url, platformId: 1, secretKey: 'k' };
   const gateway = createGatewayClient({ ...options, logger: silentLogger, clock: systemClock });
-  try {
-    expect(await checkGatewayCurrencies(gateway)).toMatchObject({
-      status: 'warning',
-      detail: expect.stringContaining('not now'),
-    });
-    expect(await checkGatewayCurrencies(gateway)).toMatchObject({
-      status: 'ok',
-      detail: expect.stringMatching(/^\d+ currencies$/),
-    });
-  } finally {
-    gateway.close();
-    await sandbox.close();
-  }
+  expect(await checkGatewayCurrencies(gateway)).toEqual(finding('warning', 'not now'));
+  expect(await checkGatewayCurrencies(gateway)).toEqual(finding('ok', /^\d+ currencies$/));
+  gateway.close();
+  await sandbox.close();
 });
 
 it('detects a disk that is too slow for the journal', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-'));
-  try {
-    expect(await checkJournalFolder(dir, steppingClock(2))).toMatchObject({
-      status: 'ok',
-      detail: `${dir} is writable, synced to disk in 2.0 ms`,
+  const check = async (folder: string, stepMs: number): Promise<unknown> =>
+    checkJournalFolder(folder, steppingClock(stepMs));
+  expect(await check(dir, 2)).toEqual(finding('ok', `${dir} is writable, synced to disk in 2.0 ms`));
+  expect(await check(dir, 60)).toEqual(finding('warning'));
+  expect(await check(dir, 600)).toEqual(finding('problem'));
+  expect(await check(join(dir, 'not', 'yet'), 2)).toEqual(finding('ok', '(created by the worker)'));
+  await rm(dir, { recursive: true });
+});
+
+describe('checkWorker', () => {
+  let server: Server | undefined;
+  afterEach(() => {
+    server?.close();
+    server?.closeAllConnections();
+  });
+
+  const account = (changes: object = {}): object => ({
+    ...{ platformId: 7, role: 'sender', epoch: 1, paused: false, pausedReason: null, stopped: [], warnings: [] },
+    ...changes,
+  });
+  const readiness = (accounts: object[], ready = true, up = 'up'): object => ({ ready, redis: up, accounts });
+
+  const refused = { role: 'refused', reason: 'The journal is damaged.', warnings: ['One.', 'Two.'] };
+  const about = { platformId: 7 };
+  it.each<[string, object | string, object, string?]>([
+    ['is well', readiness([account()]), { status: 'ok', detail: 'sender, without warnings' }],
+    [
+      'is of a version without warnings, and serves on all addresses',
+      readiness([account({ warnings: undefined })]),
+      { status: 'ok' },
+      '0.0.0.0',
+    ],
+    [
+      'refuses to send, and warns',
+      readiness([account(refused)], false),
+      [
+        { ...about, status: 'problem', detail: 'must not send: The journal is damaged.' },
+        { ...about, status: 'warning', detail: 'One.' },
+        { ...about, status: 'warning', detail: 'Two.' },
+      ],
+    ],
+    [
+      'has no Redis',
+      readiness([], false, 'unavailable'),
+      { status: 'problem', detail: 'not ready: Redis is unavailable to it' },
+    ],
+    [
+      'stops',
+      readiness([account({ role: 'stopped' })], false),
+      { status: 'problem', detail: 'not ready: it is stopping' },
+    ],
+    [
+      'works for another account',
+      readiness([account({ platformId: 8 })]),
+      { status: 'warning', detail: 'it works for other accounts, not for 7' },
+    ],
+    ['is no worker', '<html>', { status: 'warning', detail: textWith('no worker') }],
+  ])('asks the worker, which %s', async (_, body, expected, host = '127.0.0.1') => {
+    server = createServer((__, response) => {
+      response.end(typeof body === 'string' ? body : JSON.stringify(body));
     });
-    expect(await checkJournalFolder(dir, steppingClock(60))).toMatchObject({ status: 'warning' });
-    expect(await checkJournalFolder(dir, steppingClock(600))).toMatchObject({ status: 'problem' });
-    expect(await checkJournalFolder(join(dir, 'not', 'yet'), steppingClock(2))).toMatchObject({
-      status: 'ok',
-      detail: expect.stringContaining('(created by the worker)'),
-    });
-  } finally {
-    await rm(dir, { recursive: true });
-  }
+    await new Promise<void>((resolve) => server?.listen(0, resolve));
+    const found = await checkWorker(host, (server.address() as AddressInfo).port, [7]);
+    expect(found).toMatchObject([expected].flat());
+  });
+
+  it('says that none is there', async () => {
+    expect(await checkWorker('127.0.0.1', await findFreePort(), [7])).toEqual([
+      finding('warning', /no worker responds at .*ECONNREFUSED/),
+    ]);
+  });
 });

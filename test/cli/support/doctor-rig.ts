@@ -4,13 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { defineDoctorCommand } from '../../../src/cli/commands/doctor-command.js';
-import { createOutput, type CliContext } from '../../../src/cli/context/cli-context.js';
-import { runProgram } from '../../../src/cli/context/run-program.js';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
-import { silentLogger } from '../../../src/base/logger.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { runInProcess } from './in-process.js';
 
 export interface DoctorRun {
   readonly code: number;
@@ -62,29 +61,8 @@ export class DoctorRig {
   }
 
   async run(...args: string[]): Promise<DoctorRun> {
-    let out = '';
-    let err = '';
-    const context: CliContext = {
-      environment: this.environment,
-      ...createOutput({
-        writeOut: (text) => void (out += text),
-        writeErr: (text) => void (err += text),
-        isTerminal: false,
-        isColoured: false,
-      }),
-      logger: silentLogger,
-      terminal: { input: process.stdin, output: process.stderr },
-      stopSignal: () => new AbortController().signal,
-    };
-    const entry = {
-      usage: 'doctor',
-      description: '',
-      accounts: 'all' as const,
-      load: () => Promise.resolve(defineDoctorCommand),
-    };
-    const groups = [{ heading: 'Tools:', commands: [entry] }];
-    const code = await runProgram(groups, ['doctor', ...args], context);
-    return { code, out, err };
+    const { code, stdout: out, stderr: err } = await runInProcess(['doctor', ...args], this.environment);
+    return { code: code ?? -1, out, err };
   }
 
   /** Runs it with a changed environment. @returns the exit code, and the checks that are not ok */
@@ -104,6 +82,30 @@ export class DoctorRig {
     for (const { fix } of found) expect(fix).toMatch(/^.{20,}$/);
     return { code, found };
   }
+
+  /** Expects that a run with a changed environment ends with this code and these findings. @returns them */
+  async expectFindings(
+    code: number,
+    findings: readonly unknown[],
+    changes?: Record<string, string>,
+  ): Promise<CheckResult[]> {
+    const result = await this.findings(changes);
+    expect(result).toEqual({ code, found: findings });
+    return result.found;
+  }
+
+  async startWorker(journalDir: string, quarantineMs = 0): Promise<PayoutWorker> {
+    const { platformId, secretKey, redis, sandbox } = this;
+    const account = { platformId, secretKey, baseUrl: sandbox.url, audience: TEST_AUDIENCE };
+    return createPayoutWorker({
+      ...{ redisUrl: redis.url, journalDir },
+      accounts: [{ ...account, leaseMs: 1_000, quarantineMs }],
+    });
+  }
+
+  openProducer(): PayoutProducer {
+    return new PayoutProducer({ platformId: this.platformId, redisUrl: this.redis.url });
+  }
 }
 
 /** A rig for the tests of a file. */
@@ -122,4 +124,10 @@ export const NO_SENDER = expect.objectContaining({ name: 'sender', status: 'warn
 /** A problem of this check whose detail contains the text. */
 export function problemOf(name: string, detail: string): unknown {
   return expect.objectContaining({ name, status: 'problem', detail: expect.stringContaining(detail) });
+}
+
+/** As {@link problemOf}, of a warning. @param fix - a part of its remedy */
+export function warningOf(name: string, detail: string, fix = ''): unknown {
+  const texts = { detail: expect.stringContaining(detail), fix: expect.stringContaining(fix) };
+  return expect.objectContaining({ name, status: 'warning', ...texts });
 }

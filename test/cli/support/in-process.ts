@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { COMMAND_GROUPS } from '../../../src/cli/command-groups.js';
 import { createOutput } from '../../../src/cli/context/cli-context.js';
+import type { Terminal } from '../../../src/cli/context/confirm.js';
 import { runProgram } from '../../../src/cli/context/run-program.js';
 import type { CliResult } from '../../support/cli.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
@@ -10,6 +11,7 @@ export async function runInProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   groups = COMMAND_GROUPS,
+  terminal: Terminal = { input: new PassThrough(), output: new PassThrough() },
 ): Promise<CliResult> {
   const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
   let [stdout, stderr] = ['', ''];
@@ -18,10 +20,10 @@ export async function runInProcess(
     ...createOutput({
       writeOut: (text) => void (stdout += text),
       writeErr: (text) => void (stderr += text),
-      isTerminal: false,
+      isTerminal: terminal.output.isTTY ?? false,
       isColoured: false,
     }),
-    terminal: { input: new PassThrough(), output: new PassThrough() },
+    terminal,
     stopSignal: () => new AbortController().signal,
   });
   return { code, signal: null, stdout, stderr };

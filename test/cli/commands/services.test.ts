@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { chmod } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { keyEntry, testKey } from '../../control/support/keys.js';
+import { startNotify } from '../../notifications/support/notify-process.js';
+import { newPlatformId, testRedisUrl } from '../../support/account.js';
+import { openWorld, SECRET_KEY, untilSent } from '../../worker/support/payout-world.js';
+import { textWith, useCli } from '../support/cli-rig.js';
+import { runInProcess } from '../support/in-process.js';
+
+/** Commands that run until they are stopped. A closed terminal sends SIGHUP to what runs in it. */
+
+const cli = useCli();
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+describe('payouts dashboard', () => {
+  const prepare = (env: Record<string, string> = {}): unknown =>
+    Object.assign(cli.env, { DASHBOARD_PORT: '0', ...env });
+
+  async function prepareFiles(): Promise<Record<'PAYOUT_KEYS_FILE' | 'PAYOUT_POLICY_FILE', string>> {
+    const keys = [keyEntry(testKey(1))];
+    const rule = '{ name: most, when: { paymentId: ["7"] }, cap: { amount: "5" }, over: refuse }';
+    const policy = `{ version: 1, platformId: "${cli.platformId}", default: send, rules: [${rule}] }`;
+    const files = {
+      PAYOUT_KEYS_FILE: await cli.file('keys.json', JSON.stringify({ version: 1, keys })),
+      PAYOUT_POLICY_FILE: await cli.file('policy.yaml', policy),
+    };
+    prepare(files);
+    return files;
+  }
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'prints its URL, serves, outlives SIGHUP, and exits cleanly on %s',
+    async (signal) => {
+      prepare({ DASHBOARD_PASSWORD: 'sesame' });
+      const dashboard = cli.start(['dashboard']);
+      const line = /Dashboard on (http:\/\/127\.0\.0\.1:\d+\/)\n/;
+      await dashboard.waitForOutput(line);
+      dashboard.kill('SIGHUP');
+      dashboard.kill(signal);
+      const result = await dashboard.result;
+      expect(result).toMatchObject({ code: 0, stdout: '', stderr: textWith(line) });
+      expect(result.stderr).not.toContain('sesame');
+    },
+  );
+
+  it('takes approvals, and says what rules say, with the files of the environment', async () => {
+    await prepareFiles();
+    const port = String(await findFreePort());
+    cli.env['DASHBOARD_PORT'] = port;
+    const dashboard = cli.start(['dashboard']);
+    await dashboard.waitForOutput(/Dashboard on/);
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+    const response = await fetch(`http://127.0.0.1:${port}/approvals`, init);
+    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'INVALID_INPUT' })]);
+    dashboard.kill('SIGTERM');
+    expect(await dashboard.result).toMatchObject({ code: 0 });
+  });
+
+  it('names the variable for which it does not start: no password beyond loopback, a policy, a keyring', async () => {
+    prepare({ DASHBOARD_HOST: '0.0.0.0' });
+    const loopback = /^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/;
+    await cli.refused(2, loopback, 'dashboard');
+    delete cli.env['DASHBOARD_HOST'];
+    const { PAYOUT_KEYS_FILE: keysFile } = await prepareFiles();
+    await cli.file('policy.yaml', 'version: 2');
+    await cli.refused(2, /^payouts: PAYOUT_POLICY_FILE: /, 'dashboard');
+    await chmod(keysFile, 0o666);
+    await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: /, 'dashboard');
+  });
+});
+
+describe('payouts notify', () => {
+  const env = {
+    ...{ GATEWAY_PLATFORM_ID: '7', NOTIFY_URL: 'https://hooks.example/T0/hunter2' },
+    ...{ NOTIFY_SECRET: 'hunter2-0123456789', NOTIFY_HEALTH_PORT: '0' },
+  };
+
+  it.each<[string, Record<string, string>, string]>([
+    ['no URL', { NOTIFY_URL: '' }, 'NOTIFY_URL: is required (or NOTIFY_URL_FILE, a file that holds it)'],
+    ['http elsewhere', { NOTIFY_URL: 'http://hooks.example/hunter2' }, 'NOTIFY_URL: must begin with https://'],
+    ['a password', { NOTIFY_URL: 'https://u:hunter2@hooks.example' }, 'must not contain a user name or password'],
+    ['a short secret', { NOTIFY_SECRET: 'hunter2' }, 'NOTIFY_SECRET: must have at least 16 characters'],
+    ['no secret', { NOTIFY_SECRET: '' }, 'NOTIFY_SECRET: is required for NOTIFY_FORMAT json'],
+    ['an unknown event', { NOTIFY_EVENTS: 'paid' }, 'NOTIFY_EVENTS: must name events'],
+    ['no chat', { NOTIFY_FORMAT: 'telegram' }, 'NOTIFY_URL: must end with ?chat_id='],
+  ])('refuses %s, without showing a secret', async (_, changes, message) => {
+    const { code, stderr } = await runInProcess(['notify'], { ...env, ...changes });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: textWith(message) });
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('serves every account of an accounts file, or the one of --account, and outlives SIGHUP', async () => {
+    const ids = [newPlatformId(), newPlatformId()] as const;
+    const accounts = ids.map((platformId) => ({ platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'k' }));
+    const file = await cli.file('accounts.json', JSON.stringify(accounts));
+    const served = async (...args: string[]): Promise<number[]> => {
+      const settings = { PAYOUT_ACCOUNTS_FILE: file };
+      const notify = await startNotify(testRedisUrl(), ids[0], 'https://hooks.example', settings, args);
+      notify.kill('SIGHUP');
+      const { body } = await notify.read('/metrics');
+      notify.kill('SIGTERM');
+      expect(await notify.result).toMatchObject({ code: 0 });
+      return ids.filter((id) => body.includes(`payouts_notifications_failing{platform_id="${id}"}`));
+    };
+    expect(await served()).toEqual(ids);
+    expect(await served('--account', String(ids[1]))).toEqual([ids[1]]);
+  });
+});
+
+describe('payouts worker', () => {
+  const accounts = (baseUrl: string, ...platformIds: number[]): string =>
+    JSON.stringify(platformIds.map((platformId) => ({ platformId, baseUrl, secretKeyFile: 'key' })));
+
+  it.each([
+    ...['0', '65', '2.5', 'many', ''].map((number) => [number, 2, {}, 'must be a whole number from 1 to 64'] as const),
+    ['2', 1, {}, '--processes: shares accounts out, and there is only one: leave it out, or name several'],
+    ['3', 2, {}, '--processes: must be at most the number of accounts, 2'],
+    ['2', 2, { HEALTH_PORT: '65535' }, 'HEALTH_PORT: must leave a port for each of 2 processes'],
+  ] as const)('--processes %s with %i accounts is refused', async (number, count, environment, words) => {
+    await cli.file('key', 'k-processes');
+    const file = await cli.file('accounts.json', accounts('http://127.0.0.1:1', ...[1, 2].slice(0, count)));
+    const env = { PAYOUT_ACCOUNTS_FILE: file, ...environment };
+    const { code, stderr } = await runInProcess(['worker', '--processes', number], env);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: textWith(words) });
+  });
+
+  it.each([[[]], [['--processes', '2']]])(
+    'without keys loses nothing by a SIGHUP during a request: %j',
+    async (args: string[]) => {
+      const world = await openWorld();
+      await cli.file('key', SECRET_KEY);
+      const others = accounts(world.sandbox.url, world.platformId, world.platformId + 1_000_000_000);
+      const file = await cli.file('accounts.json', others);
+      world.sandbox.addFaults([{ kind: 'latency-after', delayMs: 3_000, times: 1 }]);
+      await world.enqueue(1);
+      const worker = world.startWorker({ args, environment: args.length > 0 ? { PAYOUT_ACCOUNTS_FILE: file } : {} });
+      await untilSent(world, 1);
+      worker.kill('SIGHUP');
+      expect((await world.producer.waitFor('P-1', { timeoutMs: 20_000 })).state).toBe('completed');
+      worker.kill('SIGTERM');
+      expect(await worker.ended).toBe(0);
+      await world.close();
+    },
+    60_000,
+  );
+});

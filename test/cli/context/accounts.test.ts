@@ -1,0 +1,178 @@
+import { join } from 'node:path';
+import { chmod } from 'node:fs/promises';
+import { PassThrough } from 'node:stream';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { readPlatformIds, readWorkerAccounts } from '../../../src/cli/context/accounts.js';
+import { confirm, type Terminal } from '../../../src/cli/context/confirm.js';
+import { startSandbox } from '../../../src/sandbox/index.js';
+import { useCli } from '../support/cli-rig.js';
+
+const cli = useCli();
+const BASE_URL = 'https://gateway.example';
+let ids: [number, number];
+beforeEach(() => {
+  ids = [cli.platformId, cli.platformId + 1];
+});
+
+/** The only setting is an accounts file of these. */
+async function useAccounts(platformIds: readonly number[], baseUrl = BASE_URL): Promise<void> {
+  for (const id of platformIds) await cli.file(`${id}.txt`, `secret-${id}`);
+  const accounts = platformIds.map((platformId) => ({ platformId, baseUrl, secretKeyFile: `${platformId}.txt` }));
+  delete cli.env['GATEWAY_PLATFORM_ID'];
+  cli.env['PAYOUT_ACCOUNTS_FILE'] = await cli.file('accounts.json', JSON.stringify(accounts));
+}
+
+describe('a command with an accounts file only', () => {
+  it('takes the one account that there is, and asks its gateway with its secret', async () => {
+    const [one] = ids;
+    const sandbox = await startSandbox({ accounts: [{ platformId: one, secretKey: `secret-${one}` }] });
+    try {
+      await useAccounts([one], sandbox.url);
+      expect(await cli.json('stats')).toMatchObject({ platformId: one });
+      for (const args of [[], ['--account', String(one)]]) await cli.ok('gateway', 'balance', ...args);
+    } finally {
+      await sandbox.close();
+    }
+  });
+
+  it('asks which of several, with their ids, and changes nothing; only a file is checked without', async () => {
+    await useAccounts(ids);
+    const required = `payouts: --account: is required: PAYOUT_ACCOUNTS_FILE has the accounts ${ids.join(', ')}\n`;
+    for (const args of [['stats'], ['list', '--state', 'queued'], ['pause', '--reason', 'holiday']]) {
+      await cli.refused(2, required, ...args);
+    }
+    expect(await cli.enqueue('p')).toMatchObject({ code: 2, stdout: '', stderr: required });
+    const rows = await cli.file('rows.csv', 'payout_id,payment_id,amount,address_to', 'p-1,6,1,T');
+    await cli.ok('import', rows, '--dry-run');
+  });
+
+  it('keeps to the one that is chosen, and refuses one that is not there', async () => {
+    await useAccounts(ids);
+    const [one, two] = ids.map(String) as [string, string];
+    expect(await cli.enqueue('only-two', '--account', two)).toMatchObject({ code: 0 });
+    await cli.ok('get', 'only-two', '--account', two);
+    await cli.refused(3, 'only-two', 'get', 'only-two', '--account', one);
+    const unknown = `payouts: --account: is not in PAYOUT_ACCOUNTS_FILE, which has ${one}, ${two} (got "5")\n`;
+    await cli.refused(2, unknown, 'stats', '--account', '5');
+    await cli.refused(2, /--account: must be a whole number/, 'stats', '--account', 'five');
+    cli.env['GATEWAY_PLATFORM_ID'] = two;
+    await cli.ok('get', 'only-two');
+  });
+});
+
+it('--account without an accounts file names the account, or agrees with the environment', async () => {
+  const [one, two] = ids.map(String) as [string, string];
+  await cli.ok('stats', '--account', one);
+  const other = `payouts: --account: is not the account of GATEWAY_PLATFORM_ID, which is ${one} (got "${two}")\n`;
+  await cli.refused(2, other, 'stats', '--account', two);
+  delete cli.env['GATEWAY_PLATFORM_ID'];
+  expect(await cli.json('stats', '--account', one)).toMatchObject({ platformId: ids[0] });
+});
+
+describe('the accounts file of a worker', () => {
+  beforeEach(async () => {
+    await cli.file('one.key', 'k-one-0123456789');
+    await cli.file('two.key', 'k-two-0123456789');
+    await cli.file('empty.key', '');
+    await chmod(await cli.file('open.key', 'k-open-0123456789'), 0o644);
+  });
+  const ONE = { platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'one.key' };
+  const TWO = { platformId: 2, baseUrl: `${BASE_URL}/`, secretKeyFile: 'two.key' };
+
+  async function read(accounts: unknown, environment: Record<string, string> = {}): Promise<unknown> {
+    const file = await cli.file('file.json', typeof accounts === 'string' ? accounts : JSON.stringify(accounts));
+    return readWorkerAccounts({ PAYOUT_ACCOUNTS_FILE: file, ...environment });
+  }
+
+  it('gives each account its own settings and its policy, and the environment’s for the rest', async () => {
+    const own = { intervalMs: 2_000, policyFile: 'one/policy.yaml' };
+    const two = { ...TWO, secretKeyFile: join(cli.dir, 'two.key'), retentionDays: 30 };
+    const environment = { WITHDRAW_INTERVAL_MS: '1500', LEASE_MS: '5000', PAYOUT_POLICY_FILE: 'all.yaml' };
+    const policyFile = join(cli.dir, 'one/policy.yaml');
+    expect(await read([{ ...ONE, ...own }, two], environment)).toMatchObject([
+      {
+        platformId: 1,
+        baseUrl: BASE_URL,
+        secretKey: 'k-one-0123456789',
+        intervalMs: 2_000,
+        leaseMs: 5_000,
+        policyFile,
+      },
+      {
+        ...{ platformId: 2, baseUrl: BASE_URL, secretKey: 'k-two-0123456789', intervalMs: 1_500, retentionDays: 30 },
+        policyFile: 'all.yaml',
+      },
+    ]);
+  });
+
+  it('names the accounts without their secrets, and is not needed for one', async () => {
+    const file = await cli.file('file.json', JSON.stringify([{ ...ONE, secretKeyFile: 'none.key' }, TWO]));
+    expect(readPlatformIds({ PAYOUT_ACCOUNTS_FILE: file })).toEqual([1, 2]);
+    expect(readPlatformIds({ GATEWAY_PLATFORM_ID: '7' })).toEqual([7]);
+    expect(() => readPlatformIds({})).toThrow('GATEWAY_PLATFORM_ID: is required');
+    const environment = { GATEWAY_PLATFORM_ID: '5', GATEWAY_BASE_URL: BASE_URL, GATEWAY_SECRET_KEY: 'k-five' };
+    expect(readWorkerAccounts(environment)).toMatchObject([{ platformId: 5, secretKey: 'k-five', intervalMs: 1_010 }]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no account', [], 'PAYOUT_ACCOUNTS_FILE input: must name at least one account'],
+    ['an account twice', [ONE, ONE], 'must name each platformId once'],
+    [
+      'an interval under a second',
+      [{ ...ONE, intervalMs: 999 }],
+      'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000',
+    ],
+    ['a setting with a typing mistake', [{ ...ONE, intervalMS: 2_000 }], 'intervalMS: is not a known field'],
+    ['no key', [{ ...ONE, secretKeyFile: 'gone' }], 'secretKeyFile of account 1: cannot be read: ENOENT'],
+    ['an empty key', [{ ...ONE, secretKeyFile: 'empty.key' }], 'secretKeyFile of account 1: is empty'],
+    [
+      'a secret that every user can read',
+      [{ ...ONE, secretKeyFile: 'open.key' }],
+      'secretKeyFile of account 1: is open to every user of this machine (mode 0644)',
+    ],
+    ['something else than JSON', '[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
+  ])('with %s is refused', async (_, accounts, message) => {
+    await expect(read(accounts)).rejects.toThrow(message);
+  });
+
+  it('keeps a key that was written into the file by mistake out of the error', async () => {
+    const secretKey = 'k-by-mistake-0123456789';
+    const error = await read([{ platformId: 1, baseUrl: BASE_URL, secretKey }]).catch(String);
+    expect(error).toContain('secretKey: is not a known field');
+    expect(error).not.toContain(secretKey);
+  });
+});
+
+describe('confirm', () => {
+  function terminal(isTTY = true): Terminal & { readonly typed: PassThrough; readonly shown: () => string } {
+    const [typed, screen] = [new PassThrough(), new PassThrough()];
+    const [input, output] = [typed, screen].map((stream) => Object.assign(stream, { isTTY })) as [
+      Terminal['input'] & PassThrough,
+      PassThrough,
+    ];
+    return { typed, input, output, shown: () => String(screen.read() ?? '') };
+  }
+
+  it.each(['y', 'Y', ' yes '])('continues after %j', async (answer) => {
+    const asked = terminal();
+    asked.typed.write(`${answer}\n`);
+    await confirm('Continue?', asked);
+    expect(asked.shown()).toContain('Continue? [y/N] ');
+  });
+
+  it.each(['', 'n', 'yesterday', 'no', undefined])('stops after %j', async (answer) => {
+    const asked = terminal();
+    // The end of the input is no yes either.
+    if (answer === undefined) asked.typed.end();
+    else asked.typed.write(`${answer}\n`);
+    await expect(confirm('Continue?', asked)).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('stops when the command is ended, and wants --yes where nobody can be asked', async () => {
+    const stop = new AbortController();
+    const answer = confirm('Continue?', terminal(), stop.signal);
+    stop.abort();
+    await expect(answer).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(confirm('Continue?', terminal(false))).rejects.toThrow(/--yes: is required/);
+  });
+});

@@ -1,0 +1,434 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { readKeyringFile } from '../../../src/control/keys/keyring.js';
+import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
+import { startSandbox } from '../../../src/sandbox/index.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { type CliResult, runCli, startCli } from '../../support/cli.js';
+import { until } from '../../support/until.js';
+import { textWith, useCli } from '../support/cli-rig.js';
+
+const cli = useCli();
+const REDIS_OFF = 'redis://127.0.0.1:1';
+const SIGNING = ['PAYOUT_SIGNING_KEY_FILE', 'PAYOUT_SIGNING_KEY_NAME'] as const;
+const PAYOUT = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '12.50', '--address-to', 'TXYZ9'];
+const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
+
+let keyFile: string;
+let keysFile: string;
+beforeEach(() => {
+  [keyFile, keysFile] = [join(cli.dir, 'shop.pem'), join(cli.dir, 'keys.yaml')];
+});
+
+const generate = (name = 'shop', role = 'producer', person = 'Shop: "A" #1'): string[] => [
+  ...['keys', 'generate', name, '--role', role, '--person', person, '--out', keyFile],
+];
+
+/** A key, and the keyring that has it, as who signs and verifies has them in the environment. */
+async function makeKeys(): Promise<void> {
+  await cli.file('keys.yaml', `version: 1\nkeys:\n${await cli.ok(...generate())}`);
+  const signing = { PAYOUT_SIGNING_KEY_FILE: keyFile, PAYOUT_SIGNING_KEY_NAME: 'shop' };
+  Object.assign(cli.env, { ...signing, PAYOUT_KEYS_FILE: keysFile });
+}
+
+/** A line of the private key itself. */
+const secret = async (): Promise<string> => (await readFile(keyFile, 'utf8')).split('\n')[1] ?? '';
+
+describe('payouts keys generate', () => {
+  it('writes a private key that only its owner reads, and prints the entry of the keyring', async () => {
+    const stdout = await cli.ok(...generate());
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    expect(stdout).toMatch(/^ {2}- \{ name: "shop", role: "producer", person: "shop-a-1", public: "ed25519:/);
+    expect(await secret()).toMatch(/^[A-Za-z0-9+/=]{60,}$/);
+    expect(stdout).not.toContain(await secret());
+    await cli.file('keys.yaml', `version: 1\nkeys:\n${stdout}`);
+    const entry = { name: 'shop', role: 'producer', person: 'shop-a-1', status: 'valid' };
+    expect(await cli.json('keys', 'check', keysFile)).toEqual(entry);
+  });
+
+  it('never overwrites a file', async () => {
+    await cli.ok(...generate());
+    const before = await secret();
+    await cli.refused(2, /^payouts: --out: exists already, and a key is never overwritten/, ...generate(), '--json');
+    expect(await secret()).toBe(before);
+  });
+
+  it('names what is wrong, and writes nothing', async () => {
+    const stderr = await cli.refused(2, '', ...generate('-', 'producer', ' a'));
+    expect(stderr).toMatch(
+      /^payouts: name: must be 1 to 32 of .*\(got "-"\)\npayouts: --person: must not begin or end with spaces.*\n$/,
+    );
+    await cli.refused(2, '--role', ...generate('a', 'boss', 'a'));
+    expect(existsSync(keyFile)).toBe(false);
+  });
+});
+
+describe('payouts keys check', () => {
+  const check = async (keys: readonly object[], more: object = {}): Promise<string[]> => {
+    await cli.file('keys.yaml', JSON.stringify({ version: 1, keys, ...more }));
+    return ['keys', 'check', keysFile];
+  };
+
+  async function entry(name: string, more: object): Promise<object> {
+    keyFile = join(cli.dir, `${name}.pem`);
+    return { ...(await cli.json<object>(...generate(name, 'operator', name))), ...more };
+  }
+  const inDays = (days: number): string => inHours(days * 24 + 0.1);
+
+  it('says of each key whether it counts now, and warns of those that end soon', async () => {
+    const args = await check([
+      await entry('ok', { notBefore: inDays(-3), notAfter: inDays(15) }),
+      await entry('soon', { notAfter: inDays(13) }),
+      await entry('old', { notAfter: inDays(-1) }),
+      await entry('new', { notBefore: inDays(1) }),
+      await entry('stolen', { revoked: true, notAfter: inDays(3) }),
+    ]);
+    const statuses = (await cli.lines(...args)).map(({ status }) => status);
+    expect(statuses).toEqual(['valid', 'expires soon', 'expired', 'not valid yet', 'revoked']);
+    const { code, stdout, stderr } = await cli.run(...args);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^Warning: the key "soon" expires in 13 days, at \S+Z\. Add a new key[^\n]*\n$/);
+    expect(stdout).toMatch(/^stolen +operator +stolen .* revoked$/m);
+  });
+
+  it('names every problem of a bad keyring, with exit code 2', async () => {
+    const args = await check([await entry('a', { role: 'boss' }), await entry('b', { public: 'ed25519:x' })]);
+    const problems = /keys\.0\.role must be one of producer[^]*keys\.1\.public .*must be "ed25519:"/;
+    await cli.refused(2, problems, ...args);
+    const alike = await check([await entry('c', { person: 'ann.lee' }), await entry('d', { person: 'annlee' })]);
+    await cli.refused(2, /keys\.1\.person looks like the person of keys\.0/, ...alike);
+    await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: is required/, 'keys', 'check');
+    await chmod(keysFile, 0o666);
+    cli.env['PAYOUT_KEYS_FILE'] = keysFile;
+    const open = /^payouts: PAYOUT_KEYS_FILE: .* is not trusted: others than its owner can write .*chmod go-w/;
+    await cli.refused(2, open, 'keys', 'check');
+  });
+
+  it('shows one person for two spellings of an id, and display names apart', async () => {
+    const keys = [await entry('a', { person: 'Ann' }), await entry('b', { person: 'ann' })];
+    const stdout = await cli.ok(...(await check(keys, { people: { ann: 'Ann Lee' } })));
+    expect(stdout).toMatch(/^a +operator +ann \(Ann Lee\) [^]*^b +operator +ann \(Ann Lee\) /m);
+  });
+});
+
+describe('signing', () => {
+  beforeEach(makeKeys);
+
+  it('of `payouts enqueue` is verified by `payouts keys verify`, and shown by `payouts get`', async () => {
+    await cli.ok('enqueue', ...PAYOUT, '--requested-by', 'Ann');
+    expect(await cli.ok('keys', 'verify', 'p-1')).toMatch(
+      /^Payout p-1 is verified: signed by key "shop" of shop-a-1, requested by Ann, until /,
+    );
+    const shown = await cli.json('get', 'p-1');
+    expect(shown).toMatchObject({ signedBy: 'shop', requestedBy: 'Ann', issuedAt: textWith(/Z$/) });
+    expect(shown).not.toHaveProperty('signed');
+    expect(await cli.json('list', '--state', 'queued')).toEqual(shown);
+    expect(await cli.ok('get', 'p-1')).toMatch(/signed by +shop\n/);
+  });
+
+  it('is found out where a field was altered: exit code 5', async () => {
+    await cli.ok('enqueue', ...PAYOUT);
+    await cli.alter('p-1', { amount: '13' });
+    const { code, stdout, stderr } = await cli.run('keys', 'verify', 'p-1', '--json');
+    expect(code).toBe(5);
+    expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-1', verified: false, fault: 'bad_signature' });
+    expect(stderr).toMatch(
+      /^payouts: Payout p-1 is not verified\. The signature of key "shop" is not over this payout/,
+    );
+    await cli.alter('p-1', { metadata: '{' });
+    await cli.refused(5, 'p-1', 'keys', 'verify', 'p-1');
+    await cli.refused(3, 'p-9', 'keys', 'verify', 'p-9');
+    cli.unset(...SIGNING);
+    await cli.enqueue('p-2');
+    await cli.refused(5, 'It is not signed', 'keys', 'verify', 'p-2');
+  });
+
+  const LINE = { payoutId: 'p-1', paymentId: 6, amount: '12.50', addressTo: 'TXYZ9', metadata: { b: 1, 1: 2 } };
+  const sign = async (...rows: object[]): Promise<CliResult> => {
+    const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+    return cli.start(['keys', 'sign'], { input, env: { ...cli.env, REDIS_URL: REDIS_OFF } }).result;
+  };
+
+  it('of `payouts keys sign` needs no Redis, and is imported without the key', async () => {
+    const later = { ...LINE, payoutId: 'p-2', reference: ' x ', notBefore: inHours(3), requestedBy: 'Ann' };
+    const { code, stdout } = await sign(LINE, later);
+    expect([code, stdout]).toEqual([
+      0,
+      textWith(/^.*"amount":"12\.5".*"metadata":\{"1":2,"b":1\},"key":"shop","signature":"/),
+    ]);
+    const file = await cli.file('signed.jsonl', ...stdout.trim().split('\n'));
+    expect(await cli.ok('keys', 'sign', file)).not.toBe(stdout);
+    cli.unset(...SIGNING);
+    await cli.ok('import', file, '--yes');
+    for (const payoutId of ['p-1', 'p-2']) await cli.ok('keys', 'verify', payoutId);
+  });
+
+  it('of `payouts keys sign` names every row with an error, and then writes nothing', async () => {
+    const late = { ...LINE, payoutId: 'p-3', notBefore: inHours(200) };
+    const { code, stdout, stderr } = await sign(LINE, { ...LINE, amount: '13' }, late, { ...LINE, key: 'shop' });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^line 2: payoutId: already used in line 1 with a different amount/m);
+    expect(stderr).toMatch(/^line 3: notBefore: must be less than 7 days from now/m);
+    expect(stderr).toMatch(/^line 4: signature: is missing/m);
+    expect(stderr).toMatch(/^payouts: stdin: 3 of 4 rows have errors, nothing was signed; fix them$/m);
+  });
+
+  it('of `payouts import` takes a column requested_by, and no later time than a signature holds', async () => {
+    const head = 'payout_id,payment_id,amount,address_to';
+    const file = await cli.file('payouts.csv', `${head},requested_by`, 'p-1,6,12.50,TXYZ9,Ann');
+    await cli.ok('import', file, '--yes');
+    expect(await cli.json('keys', 'verify', 'p-1')).toMatchObject({ verified: true, requestedBy: 'Ann' });
+    const late = await cli.file('late.csv', `${head},not_before`, `p-2,6,1,TXYZ9,${inHours(200)}`);
+    const { code, stderr } = await cli.run('import', late, '--dry-run');
+    expect([code, stderr]).toEqual([2, textWith(/^line 2: not_before: must be less than 7 days/)]);
+  });
+
+  it('needs file and name of the key, and a file that only its owner reads', async () => {
+    const enqueue = ['enqueue', ...PAYOUT];
+    for (const one of SIGNING) {
+      const other = SIGNING.find((name) => name !== one) ?? '';
+      const { [one]: value = '' } = cli.env;
+      cli.unset(one);
+      await cli.refused(2, `payouts: ${one}: is required, because ${other} is set`, ...enqueue);
+      cli.env[one] = value;
+    }
+    await chmod(keyFile, 0o644);
+    await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* is open to every user of this machine/, ...enqueue);
+    await chmod(keyFile, 0o600);
+    const text = await secret();
+    await writeFile(keyFile, text);
+    const bad = await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* holds no private key/, ...enqueue);
+    expect(bad).not.toContain(text.slice(0, 20));
+  });
+
+  it('takes the key of the account from the accounts file', async () => {
+    const { PAYOUT_KEYS_FILE = '' } = cli.env;
+    const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
+    const write = async (more: object): Promise<string> =>
+      cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
+    cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
+    Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: await write({}), PAYOUT_KEYS_FILE });
+    await cli.refused(2, /signingKeyName: is required, because signingKeyFile is set/, 'enqueue', ...PAYOUT);
+    await write({ signingKeyName: 'shop' });
+    await cli.ok('enqueue', ...PAYOUT);
+    await cli.ok('keys', 'verify', 'p-1');
+  });
+});
+
+const FILES = ['keys.yaml', 'operator.pem', 'policy.yaml', 'producer.pem', 'worker.pem'];
+
+interface Made {
+  readonly keysFile: string;
+  readonly policyFile: string;
+  readonly environment: { readonly producer: object; readonly worker: object; readonly operator: object };
+  readonly journal: { readonly adopted: boolean; readonly reason?: string; readonly command?: string };
+}
+
+describe('payouts keys init', () => {
+  let dir: string;
+  let journalDir: string;
+  beforeEach(() => {
+    [dir, journalDir] = [join(cli.dir, 'keys'), join(cli.dir, 'journal')];
+    cli.env['SEND_JOURNAL_DIR'] = journalDir;
+  });
+  const init = (...args: string[]): string[] => ['keys', 'init', dir, ...args];
+  const make = async (...args: string[]): Promise<Made> => cli.json<Made>(...init(...args));
+
+  /** What a shell reads from the printed lines. */
+  function readBySh(text: string): Record<string, string> {
+    const script = `set -a\n${text}\nexec "$0" -p 'JSON.stringify(process.env)'`;
+    const { stdout } = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' });
+    const read = Object.entries(JSON.parse(stdout) as Record<string, string>);
+    return Object.fromEntries(read.filter(([name]) => name.startsWith('PAYOUT_')));
+  }
+
+  it('leads from nothing to a completed and verified payout in five commands', async () => {
+    // In place of the first command, `payouts sandbox`.
+    const secretKey = 'k-init-0123456789';
+    const { platformId } = cli;
+    const sandbox = await startSandbox({ accounts: [{ platformId, secretKey }], settleAfterMs: 300 });
+    Object.assign(cli.env, { GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: secretKey });
+    const made = await cli.runProcess(...init());
+    expect(made).toMatchObject({ code: 0, stderr: textWith(/counts as complete: account \d+ is new\.\n$/) });
+    Object.assign(cli.env, readBySh(made.stdout));
+    expect(await cli.runProcess('enqueue', ...PAYOUT)).toMatchObject({ code: 0, stderr: '' });
+    const quick = { HEALTH_PORT: '0', LEASE_MS: '1500', TAKEOVER_QUARANTINE_MS: '1000', STATUS_POLL_MIN_MS: '200' };
+    const worker = startCli(['worker'], { env: { ...cli.env, ...quick } });
+    // Held until the worker has read the gateway's rates twice.
+    await until('it is completed', async () => (await cli.ledger.require('p-1')).state === 'completed', 90_000);
+    const shown = await cli.runProcess('get', 'p-1');
+    worker.kill('SIGTERM');
+    expect(await worker.result).toMatchObject({ code: 0 });
+    await sandbox.close();
+    expect(shown.stdout).toMatch(/^p-1 +completed: [^]*receipt +verified by worker worker-1\n[^]*signed by +shop\n/);
+    expect(await runCli(['audit', 'verify'], { env: cli.env })).toMatchObject({ code: 0 });
+  });
+
+  it('makes files that only their owner reads, a keyring and a policy that can be used at once', async () => {
+    const { keysFile: made, policyFile, environment } = await make('--operator', 'Ann Lee');
+    const audience = { PAYOUT_AUDIENCE: cli.env['PAYOUT_AUDIENCE'] };
+    expect(environment).toMatchObject({ producer: audience, worker: audience, operator: audience });
+    expect((await readdir(dir)).sort()).toEqual(FILES);
+    const modes = { '': 0o700, 'operator.pem': 0o600, 'producer.pem': 0o600, 'worker.pem': 0o600 };
+    for (const [name, mode] of Object.entries(modes)) expect((await stat(join(dir, name))).mode & 0o777).toBe(mode);
+    const { keys } = readKeyringFile(made);
+    expect(keys.map(({ name, role, person }) => [name, role, person])).toEqual([
+      ['shop', 'producer', 'shop'],
+      ['ann-lee', 'operator', 'ann-lee'],
+      ['worker-1', 'worker', 'worker-1'],
+    ]);
+    expect(JSON.stringify(environment.worker)).not.toMatch(/SIGNING_KEY|producer\.pem|operator\.pem/);
+    cli.env['PAYOUT_KEYS_FILE'] = made;
+    await cli.ok('policy', 'check', policyFile);
+    await cli.refused(3, 'p-1', 'retry', 'p-1', '--reason', 'none', '--key', join(dir, 'operator.pem'));
+    // A keyring that a crash cut short is refused.
+    const text = (await readFile(made, 'utf8')).trimEnd();
+    const cut = await cli.file('cut.yaml');
+    for (let length = 0; length < text.length; length += 1) {
+      await writeFile(cut, text.slice(0, length));
+      expect(() => readKeyringFile(cut)).toThrow();
+    }
+  });
+
+  it('prints lines that a shell reads, for any folder, and without an audience how to find it', async () => {
+    dir = join(cli.dir, `it's a "$HOME" folder`);
+    cli.env['PAYOUT_AUDIENCE'] = '';
+    const { stdout, stderr } = await cli.run(...init());
+    expect(readBySh(stdout)).toEqual({
+      PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'),
+      PAYOUT_SIGNING_KEY_NAME: 'shop',
+      PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'),
+      PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'),
+      PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem'),
+      PAYOUT_WORKER_KEY_NAME: 'worker-1',
+    });
+    expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
+    expect(stdout).toMatch(/^# In production, keep producer\.pem and operator\.pem off the worker's host/m);
+    expect(stderr).toMatch(/^The send journal in .* counts as complete/);
+    dir = join(cli.dir, 'other');
+    cli.env['GATEWAY_BASE_URL'] = 'https://gateway.example';
+    const audience = { PAYOUT_AUDIENCE: `https://gateway.example#${cli.platformId}` };
+    const { producer, worker, operator } = (await make()).environment;
+    expect([producer, operator]).toMatchObject([audience, audience]);
+    expect(worker).not.toHaveProperty('PAYOUT_AUDIENCE');
+  });
+
+  it('never overwrites: a second run names what is there, and changes nothing', async () => {
+    await make();
+    const read = async (): Promise<string[]> =>
+      Promise.all(FILES.slice(1).map(async (name) => readFile(join(dir, name), 'utf8')));
+    const before = await read();
+    const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
+    await cli.refused(2, there, ...init());
+    await rm(join(dir, 'keys.yaml'));
+    await cli.refused(2, 'dir: has', ...init());
+    expect(existsSync(join(dir, 'keys.yaml'))).toBe(false);
+    expect(await read()).toEqual(before);
+  });
+
+  it('leaves nothing when the disk is full halfway, and works after that', async () => {
+    // The keys have fewer than 512 bytes, the policy more.
+    const limited = ['-c', 'ulimit -f 1; exec "$@"', '-', process.execPath, findBuiltProgram(), ...init()];
+    const env = { ...process.env, ...cli.env };
+    const { status, stderr } = spawnSync('dash', limited, { env, encoding: 'utf8' });
+    const full = textWith(/^payouts: dir: cannot be written: EFBIG.*policy\.yaml"\)\n$/);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: full });
+    expect([await readdir(dir), existsSync(journalDir)]).toEqual([[], false]);
+    await make();
+  });
+
+  it.each([
+    ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
+    ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
+    ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
+    ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],
+    ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
+    ['the operator is no id', ['--operator', '\u0430nn'], {}, /^payouts: --operator: must be an id .*U\+0430/],
+  ])('makes nothing if %s', async (_, args, changes, words) => {
+    Object.assign(cli.env, changes);
+    await cli.refused(2, words, ...init(...args));
+    expect(await readdir(cli.dir)).toEqual([]);
+  });
+
+  it('puts no key into a folder that others can write, or under one', async () => {
+    const open = join(cli.dir, 'open');
+    await mkdir(open);
+    await chmod(open, 0o777);
+    for (const each of [open, join(open, 'a', 'b')]) {
+      dir = each;
+      await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
+    }
+    expect(await readdir(open)).toEqual([]);
+    dir = await cli.file('file', 'x');
+    await cli.refused(2, /^payouts: dir: /, ...init());
+    expect(await readFile(dir, 'utf8')).toBe('x\n');
+  });
+
+  describe('with its adoption of the journal', () => {
+    async function bornAt(): Promise<number> {
+      const journal = await FileSendJournal.open({ dir: journalDir, platformId: cli.platformId });
+      await journal.close();
+      return journal.bornAt;
+    }
+    const notAdopted = async (reason: RegExp | string, ...args: string[]): Promise<void> => {
+      const { journal } = await make(...args);
+      expect(journal).toMatchObject({ dir: journalDir, adopted: false, reason: textWith(reason) });
+    };
+
+    it('adopts that of a new account, also with payouts that wait', async () => {
+      await cli.enqueue('p-1');
+      // It named the new keyring before that was made.
+      cli.env['PAYOUT_KEYS_FILE'] = join(dir, 'keys.yaml');
+      expect((await make()).journal).toEqual({ dir: journalDir, adopted: true });
+      expect(await bornAt()).toBe(0);
+    });
+
+    it.each<[string, () => Promise<unknown>, RegExp]>([
+      ['a process had the right to send', async () => cli.redis.hset(cli.keys.sender, 'epoch', 1), /right to send/],
+      ['a journal is known', async () => cli.redis.hset(cli.keys.journals, 'j', '{}'), /knows a send journal/],
+      ['a payout was sent', async () => cli.make('in_progress', 'p-1'), /is in_progress/],
+      ['nobody knows what became of a payout', async () => cli.make('unknown', 'p-1'), /is unknown/],
+    ])('does not if %s, and prints the command', async (_, prepare, reason) => {
+      await prepare();
+      const command = `payouts audit adopt-journal --account ${cli.platformId} --reason 'first start with keys'`;
+      const { journal } = await make();
+      expect(journal).toEqual({ dir: journalDir, adopted: false, reason: textWith(reason), command });
+      expect([existsSync(journalDir), (await readdir(dir)).sort()]).toEqual([false, FILES]);
+    });
+
+    it('does not if this host has a journal of the account, whatever Redis says', async () => {
+      const before = await bornAt();
+      expect(before).toBeGreaterThan(0);
+      await notAdopted('already');
+      expect(await bornAt()).toBe(before);
+    });
+
+    it('does not beside an earlier keyring, whose signatures may be of payouts that were sent', async () => {
+      cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.yaml', 'version: 1', 'keys: []');
+      await notAdopted('PAYOUT_KEYS_FILE');
+      expect(existsSync(journalDir)).toBe(false);
+    });
+
+    it('does not with --no-adopt, or while Redis cannot be reached; the files are made', async () => {
+      const { code, stderr } = await cli.run(...init('--no-adopt'));
+      expect([code, stderr]).toEqual([
+        0,
+        textWith(/^Warning: .* is not adopted: you gave --no-adopt\.\n[^]*\n {2}payouts audit adopt-journal /),
+      ]);
+      dir = join(cli.dir, 'again');
+      cli.env['REDIS_URL'] = REDIS_OFF;
+      await notAdopted('Redis unavailable');
+      expect([existsSync(journalDir), (await readdir(dir)).sort()]).toEqual([false, FILES]);
+    });
+
+    (process.getuid?.() === 0 ? it : it.skip)('leaves root out of a journal folder that is a worker’s', async () => {
+      await mkdir(journalDir);
+      await chown(journalDir, 65534, 65534);
+      await notAdopted('you are root');
+      expect(await readdir(journalDir)).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,200 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, expect } from '@jest/globals';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
+import { connectLedger } from '../../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
+import { newPlatformId, testRedisUrl } from '../../support/account.js';
+import { runCli, startCli, type CliOptions, type CliResult, type RunningCli } from '../../support/cli.js';
+import { until } from '../../support/until.js';
+import { runInProcess } from './in-process.js';
+
+export const SECRET_KEY = 'k-cli-0123456789';
+
+/** A command that asks its question at a terminal. */
+export interface AskedCli {
+  readonly result: Promise<CliResult>;
+  /** What was asked until now. */
+  readonly asked: () => string;
+  untilAsked(): Promise<void>;
+  answer(text: string): void;
+}
+
+/** An account of the test's own, with a folder for its files, and `payouts` run for it. */
+export class CliRig {
+  readonly ledger: PayoutLedger;
+  readonly platformId = newPlatformId();
+  readonly redis: RedisClient;
+  readonly keys: PayoutLedger['connection']['keys'];
+  /** Of every command. */
+  readonly env: Record<string, string> = {
+    ...{ GATEWAY_PLATFORM_ID: String(this.platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE },
+  };
+  readonly dir: string;
+  readonly sandbox: Sandbox | undefined;
+
+  private constructor(dir: string, redis: RedisClient) {
+    [this.dir, this.redis] = [dir, redis];
+    this.ledger = new PayoutLedger(connectLedger(redis, this.platformId));
+    this.keys = this.ledger.connection.keys;
+  }
+
+  static async open(withGateway = false): Promise<CliRig> {
+    const dir = await mkdtemp(join(tmpdir(), 'payouts-cli-'));
+    const rig = new CliRig(dir, connectRedis(testRedisUrl(), 'commands'));
+    if (!withGateway) return rig;
+    const account = { platformId: rig.platformId, secretKey: SECRET_KEY, balance: '1000.5' };
+    const sandbox = await startSandbox({ accounts: [account] });
+    Object.assign(rig.env, { GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY });
+    return Object.assign(rig, { sandbox });
+  }
+
+  async close(): Promise<void> {
+    await closeRedis(this.redis);
+    await this.sandbox?.close();
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  unset(...names: string[]): void {
+    for (const name of names) Reflect.deleteProperty(this.env, name);
+  }
+
+  /** In the test's own process. */
+  async run(...args: string[]): Promise<CliResult> {
+    return runInProcess(args, this.env);
+  }
+
+  /** As operators do, in a process of its own. */
+  async runProcess(...args: string[]): Promise<CliResult> {
+    return runCli(args, { env: this.env });
+  }
+
+  start(args: readonly string[], options: CliOptions = {}): RunningCli {
+    return startCli(args, { env: this.env, ...options });
+  }
+
+  /** Runs a command that succeeds, without a word on stderr. @returns stdout */
+  async ok(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(...args);
+    // On a busy machine a connection may take a second attempt.
+    const said = stderr.replace(/^payouts: Redis unavailable, reconnecting.*\n/gm, '');
+    expect({ code, stderr: said }).toEqual({ code: 0, stderr: '' });
+    return stdout;
+  }
+
+  /** The lines of a command with `--json`, whatever it ends with. */
+  async lines<T = Record<string, unknown>>(...args: string[]): Promise<T[]> {
+    const { stdout } = await this.run(...args, '--json');
+    return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
+  }
+
+  /** As {@link lines}, of which there is one. */
+  async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+    const lines = await this.lines<T>(...args);
+    expect(lines).toHaveLength(1);
+    return lines[0] as T;
+  }
+
+  /** Runs a command that prints nothing and ends with this code. @returns stderr */
+  async refused(code: number, message: RegExp | string, ...args: string[]): Promise<string> {
+    const result = await this.run(...args);
+    expect(result).toMatchObject({ code, stdout: '', stderr: textWith(message) });
+    return result.stderr;
+  }
+
+  /** Runs a command at a terminal. */
+  ask(...args: string[]): AskedCli {
+    const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
+    const [input, output] = [terminal(), terminal()];
+    let asked = '';
+    output.on('data', (text) => (asked += String(text)));
+    return {
+      result: runInProcess(args, this.env, undefined, { input, output }),
+      asked: () => asked,
+      untilAsked: async () => until('it asks', () => /\[y\/N\] |how many: /.test(asked)),
+      answer: (text) => void input.write(`${text}\n`),
+    };
+  }
+
+  /** As {@link ask}, with the answer. */
+  async answered(answer: string, ...args: string[]): Promise<CliResult & { readonly asked: string }> {
+    const command = this.ask(...args);
+    command.answer(answer);
+    return { ...(await command.result), asked: command.asked() };
+  }
+
+  async enqueue(payoutId: string, ...args: string[]): Promise<CliResult> {
+    const payout = ['--payment-id', '6', '--amount', '12.5', '--address-to', 'TXYZ9'];
+    return this.run('enqueue', '--payout-id', payoutId, ...payout, ...args);
+  }
+
+  /** Enqueues payouts, and puts them into a state as the worker would leave them. */
+  async make(state: string, ...payoutIds: string[]): Promise<void> {
+    for (const payoutId of payoutIds) {
+      await this.enqueue(payoutId);
+      await this.force(payoutId, state);
+    }
+  }
+
+  async force(payoutId: string, state: string): Promise<void> {
+    const { keys, redis } = this;
+    const score = await redis.zscore(keys.state('queued'), payoutId);
+    await redis
+      .pipeline()
+      .hset(keys.payout(payoutId), { state, h0: `${Date.now()}\t${state}` })
+      .zrem(keys.state('queued'), payoutId)
+      .zadd(`${keys.prefix}:state:${state}`, score ?? 1, payoutId)
+      .exec();
+  }
+
+  /** Writes fields of a payout's record past every rule. */
+  async alter(payoutId: string, fields: Record<string, string | number>): Promise<void> {
+    await this.redis.hset(this.keys.payout(payoutId), fields);
+  }
+
+  async states(...payoutIds: string[]): Promise<(string | undefined)[]> {
+    return Promise.all(payoutIds.map(async (payoutId) => (await this.ledger.get(payoutId))?.state));
+  }
+
+  async lastChange(payoutId: string): Promise<unknown> {
+    return (await this.ledger.get(payoutId))?.history.at(-1);
+  }
+
+  /** The jobs that wait in a queue, in all its structures. */
+  async jobs(queue = 'withdraw'): Promise<string[]> {
+    const key = (structure: string): string => `${this.keys.prefix}:${queue}:${structure}`;
+    const found = [await this.redis.lrange(key('wait'), 0, -1)];
+    for (const name of ['delayed', 'prioritized']) found.push(await this.redis.zrange(key(name), 0, '-1'));
+    return found.flat();
+  }
+
+  async file(name: string, ...lines: readonly string[]): Promise<string> {
+    const path = join(this.dir, name);
+    await writeFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 });
+    return path;
+  }
+}
+
+/** A rig for each test of a file. */
+export function useCli(withGateway = false): CliRig {
+  let open: CliRig | undefined;
+  beforeEach(async () => {
+    open = await CliRig.open(withGateway);
+  });
+  afterEach(async () => open?.close());
+  const present: ProxyHandler<object> = {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(open ?? {}, name);
+      return typeof value === 'function' ? (value.bind(open) as unknown) : value;
+    },
+  };
+  return new Proxy({}, present) as CliRig;
+}
+
+export function textWith(message: RegExp | string): unknown {
+  return typeof message === 'string' ? expect.stringContaining(message) : expect.stringMatching(message);
+}
