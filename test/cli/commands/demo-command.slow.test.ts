@@ -27,7 +27,7 @@ async function startDemo(args: readonly string[], path = process.env['PATH'] ?? 
   const group = -(child.pid ?? 0);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
+    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
   }
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once('close', (code, signal) => {
@@ -56,7 +56,7 @@ async function startDemo(args: readonly string[], path = process.env['PATH'] ?? 
         120_000,
       ),
     /** Expects that it left neither processes nor files. Both are removed. */
-    async expectNoRemains(): Promise<void> {
+    expectNoRemains: async (): Promise<void> => {
       await Promise.race([ended, delay(END_WITHIN_MS, undefined, { ref: false })]);
       // What was killed takes a moment to be gone.
       await until('the processes of the demo are gone', () => !exists(), GONE_WITHIN_MS).catch(() => undefined);

@@ -63,14 +63,14 @@ describe('payouts resolve --sent', () => {
 
   it('refuses a transaction that the gateway does not know, or cannot be asked about, and what is none', async () => {
     await makeUnknown('p-1');
-    const sent = resolve('p-1', '--sent', '--txhash');
-    await cli.refused(4, /no status for transaction abc: unknown/, ...sent, 'abc');
+    const sent = (txhash: string): string[] => resolve('p-1', '--sent', '--txhash', txhash);
+    await cli.refused(4, /no status for transaction abc: unknown/, ...sent('abc'));
     for (const txhash of ['null', `0x${'0'.repeat(64)}`, 'TXHASH']) {
       const message = /^payouts: --txhash: must be a real txhash, .*\(got ".*"\)\n$/;
-      for (const more of [[], ['--force']]) await cli.refused(2, message, ...sent, txhash, ...more);
+      for (const more of [[], ['--force']]) await cli.refused(2, message, ...sent(txhash), ...more);
     }
     cli.env['GATEWAY_BASE_URL'] = UNREACHABLE;
-    await cli.refused(1, '', ...sent, 'abc');
+    await cli.refused(1, '', ...sent('abc'));
     expect(await cli.states('p-1')).toEqual(['unknown']);
   });
 

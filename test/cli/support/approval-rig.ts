@@ -29,7 +29,7 @@ export const RULE = { kind: 'policy', reason: 'approve', rule: 'four-eyes', isTa
 
 /** `ann`, `bob` (OpenSSH), `rita` and `sam` are keys of approvers; Sam is the shop's own person. */
 export async function openApprovalRig(): Promise<ApprovalRig> {
-  const account = await CliRig.open();
+  const account = await new CliRig().open();
   const keys = await openTestKeys();
   const entries: KeyEntry[] = [];
   const add = (name: string, role: KeyEntry['role'], person: string, key: { readonly public: string }): void => {

@@ -26,31 +26,26 @@ export interface AskedCli {
 
 /** An account of the test's own, with a folder for its files, and `payouts` run for it. */
 export class CliRig {
-  readonly ledger: PayoutLedger;
-  readonly platformId = newPlatformId();
-  readonly redis: RedisClient;
-  readonly keys: PayoutLedger['connection']['keys'];
+  platformId!: number;
+  ledger!: PayoutLedger;
+  redis!: RedisClient;
+  keys!: PayoutLedger['connection']['keys'];
   /** Of every command. */
-  readonly env: Record<string, string> = {
-    ...{ GATEWAY_PLATFORM_ID: String(this.platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE },
-  };
-  readonly dir: string;
-  readonly sandbox: Sandbox | undefined;
+  env: Record<string, string> = {};
+  dir!: string;
+  sandbox: Sandbox | undefined;
 
-  private constructor(dir: string, redis: RedisClient) {
-    [this.dir, this.redis] = [dir, redis];
-    this.ledger = new PayoutLedger(connectLedger(redis, this.platformId));
+  async open(withGateway = false): Promise<this> {
+    this.dir = await mkdtemp(join(tmpdir(), 'payouts-cli-'));
+    const platformId = (this.platformId = newPlatformId());
+    this.redis = connectRedis(testRedisUrl(), 'commands');
+    this.ledger = new PayoutLedger(connectLedger(this.redis, platformId));
     this.keys = this.ledger.connection.keys;
-  }
-
-  static async open(withGateway = false): Promise<CliRig> {
-    const dir = await mkdtemp(join(tmpdir(), 'payouts-cli-'));
-    const rig = new CliRig(dir, connectRedis(testRedisUrl(), 'commands'));
-    if (!withGateway) return rig;
-    const account = { platformId: rig.platformId, secretKey: SECRET_KEY, balance: '1000.5' };
-    const sandbox = await startSandbox({ accounts: [account] });
-    Object.assign(rig.env, { GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY });
-    return Object.assign(rig, { sandbox });
+    this.env = { GATEWAY_PLATFORM_ID: String(platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE };
+    if (!withGateway) return this;
+    this.sandbox = await startSandbox({ accounts: [{ platformId, secretKey: SECRET_KEY, balance: '1000.5' }] });
+    Object.assign(this.env, { GATEWAY_BASE_URL: this.sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY });
+    return this;
   }
 
   async close(): Promise<void> {
@@ -179,20 +174,12 @@ export class CliRig {
   }
 }
 
-/** A rig for each test of a file. */
+/** A rig that is opened anew for each test of a file. */
 export function useCli(withGateway = false): CliRig {
-  let open: CliRig | undefined;
-  beforeEach(async () => {
-    open = await CliRig.open(withGateway);
-  });
-  afterEach(async () => open?.close());
-  const present: ProxyHandler<object> = {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(open ?? {}, name);
-      return typeof value === 'function' ? (value.bind(open) as unknown) : value;
-    },
-  };
-  return new Proxy({}, present) as CliRig;
+  const rig = new CliRig();
+  beforeEach(async () => void (await rig.open(withGateway)));
+  afterEach(async () => rig.close());
+  return rig;
 }
 
 export function textWith(message: RegExp | string): unknown {
