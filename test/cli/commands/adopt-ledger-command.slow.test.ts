@@ -1,4 +1,4 @@
-import { appendFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -168,20 +168,6 @@ describe('payouts adopt-ledger', () => {
     await untilCompleted(6);
   }, 120_000);
 
-  it('continues where it was interrupted before it wrote to the journal', async () => {
-    await world.enqueue(2);
-    await sendSome(2);
-    await client.flushall();
-    const journal = await readJournal();
-    expect((await adopt('--yes')).code).toBe(0);
-    await writeFile(journalFile(), journal);
-    const worker = startWorker();
-    await world.enqueue(3);
-    await untilCompleted(3);
-    expect(worker.log()).not.toMatch(/nothing is sent/);
-    expect(await adopt()).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
-  }, 120_000);
-
   it("lifts a worker's objection that came to Redis when the ledger had just been adopted", async () => {
     await world.enqueue(1);
     const worker = startWorker();
@@ -203,12 +189,6 @@ describe('payouts adopt-ledger', () => {
     expect(await adopt('--yes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/nothing to adopt/) });
     expect(await world.producer.stats()).toMatchObject({ pausedBy: 'ann' });
   }, 120_000);
-
-  it('says that it is run in the wrong place where there is no journal, and makes none', async () => {
-    const wrongPlace = expect.stringMatching(/No send journal of account \d+ in .*journal/);
-    expect(await adopt('--yes')).toMatchObject({ code: 3, stderr: wrongPlace });
-    await expect(readJournal()).rejects.toMatchObject({ code: 'ENOENT' });
-  });
 });
 
 describe('payouts adopt-ledger, where two hosts took turns', () => {

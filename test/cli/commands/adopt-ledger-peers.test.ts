@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { useCli } from '../support/cli-rig.js';
@@ -32,4 +33,10 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names, whi
   expect(await cli.states('p-1')).toEqual([undefined]);
   expect(await cli.run(...command, '--give-up', OTHER)).toMatchObject({ code: 0 });
   expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['unknown', 'unknown', 'unknown']);
+});
+
+it('payouts adopt-ledger says that it is run in the wrong place where there is no journal, and makes none', async () => {
+  cli.env['SEND_JOURNAL_DIR'] = cli.dir;
+  await cli.refused(3, /No send journal of account \d+ in .*payouts-cli/, 'adopt-ledger', '--yes');
+  expect(await readdir(cli.dir)).toEqual([]);
 });

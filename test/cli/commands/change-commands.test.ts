@@ -211,7 +211,7 @@ describe('payouts pause and resume', () => {
     expect(await cli.ok('pause')).toMatch(/was already paused: maintenance/);
   });
 
-  it.each(['WHY', '<WHY>'])('refuse %s, which only stands for a reason', async (reason) => {
+  it.each(['WHY', 'why', '<WHY>', '"WHY"'])('refuse %s, which only stands for a reason', async (reason) => {
     await cli.refused(2, /--reason: must be your own/, 'pause', '--reason', reason);
   });
 });

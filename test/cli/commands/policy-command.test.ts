@@ -114,6 +114,11 @@ describe('payouts policy explain', () => {
       /the payout waits: its worth in dollars is not known: only the worker knows rates that are not pinned\n[^]*Not known on this host: what it is worth in dollars/,
     ],
     [
+      'what no cap covers',
+      async () => write('\n  - { name: btc, when: { paymentId: ["10"] }, cap: { amount: "1" }, over: refuse }\n'),
+      / {2}default +is held: no rule with a cap covers it/,
+    ],
+    [
       'with a keyring that an unsigned payout is held all the same',
       async () => Promise.all([write(RULES + APPROVALS), writeKeys()]).then(),
       /the payout needs 1 more approval by finance: it is 12\.50 USD, more than 5\.00 USD\n[^]*Its signature does not count, so it is held whatever the policy says\. It is not signed/,

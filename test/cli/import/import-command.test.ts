@@ -135,9 +135,10 @@ describe('payouts import', () => {
     });
   });
 
-  it.each<[string, string, RegExp[]]>([
+  it.each<[string, string | Buffer, RegExp[]]>([
     ['no rows', HEADER, [/contains no payouts/]],
     ['no content', '', [/contains no payouts/]],
+    ['other bytes', Buffer.from(`${HEADER}\np-1,6,1,M\xfcller`, 'latin1'), [/line 2: row: is not UTF-8/]],
     [
       'invalid JSON lines',
       `{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(70_000)}"}`,
