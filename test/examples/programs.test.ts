@@ -164,27 +164,23 @@ describe('signing/pay-signed.ts', () => {
       ...(['books nothing that no worker signed', false, 1] as const),
       /^withdrawal-88132 is shown as completed, and not booked: no worker signed that\n$/,
     ],
-  ])(
-    '%s',
-    async (_, isSigned, code, printed) => {
-      const write = async (name: string, text: string | Buffer): Promise<string> => {
-        await writeFile(join(world.dir, name), text, { mode: 0o600 });
-        return join(world.dir, name);
-      };
-      const [shop, worker] = [testKey(1), testKey(2)];
-      const pem = async (name: string, key: typeof shop): Promise<string> =>
-        write(name, key.export({ format: 'pem', type: 'pkcs8' }));
-      const keys = [keyEntry(shop), keyEntry(worker, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
-      const PAYOUT_KEYS_FILE = await write('keys.json', JSON.stringify({ version: 1, keys }));
-      const workerKey = { PAYOUT_WORKER_KEY_FILE: await pem('worker.pem', worker), PAYOUT_WORKER_KEY_NAME: 'worker-1' };
-      const sending = world.startWorker({ environment: { PAYOUT_KEYS_FILE, ...(isSigned && workerKey) } });
-      // What was signed before the worker's journal was begun is held.
-      await until('it sends', () => sending.log().includes('acquired sender lease'));
-      const environment = { GATEWAY_PLATFORM_ID: String(world.platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE };
-      const signing = { PAYOUT_KEYS_FILE, PAYOUT_SIGNING_KEY_FILE: await pem('shop.pem', shop) };
-      const { ended, output } = await runExample('signing/pay-signed.ts', { ...environment, ...signing }).end();
-      expect({ output, ended }).toEqual({ output: expect.stringMatching(printed), ended: [code, null] });
-    },
-    60_000,
-  );
+  ])('%s', async (_, isSigned, code, printed) => {
+    const write = async (name: string, text: string | Buffer): Promise<string> => {
+      await writeFile(join(world.dir, name), text, { mode: 0o600 });
+      return join(world.dir, name);
+    };
+    const [shop, worker] = [testKey(1), testKey(2)];
+    const pem = async (name: string, key: typeof shop): Promise<string> =>
+      write(name, key.export({ format: 'pem', type: 'pkcs8' }));
+    const keys = [keyEntry(shop), keyEntry(worker, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
+    const PAYOUT_KEYS_FILE = await write('keys.json', JSON.stringify({ version: 1, keys }));
+    const workerKey = { PAYOUT_WORKER_KEY_FILE: await pem('worker.pem', worker), PAYOUT_WORKER_KEY_NAME: 'worker-1' };
+    const sending = world.startWorker({ environment: { PAYOUT_KEYS_FILE, ...(isSigned && workerKey) } });
+    // What was signed before the worker's journal was begun is held.
+    await until('it sends', () => sending.log().includes('acquired sender lease'));
+    const environment = { GATEWAY_PLATFORM_ID: String(world.platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE };
+    const signing = { PAYOUT_KEYS_FILE, PAYOUT_SIGNING_KEY_FILE: await pem('shop.pem', shop) };
+    const { ended, output } = await runExample('signing/pay-signed.ts', { ...environment, ...signing }).end();
+    expect({ output, ended }).toEqual({ output: expect.stringMatching(printed), ended: [code, null] });
+  });
 });
