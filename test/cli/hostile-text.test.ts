@@ -159,7 +159,7 @@ describe('what reaches a terminal', () => {
 
   it('was shown in plain by what shows it', () => {
     const shows = 'get list status stats events activity doctor policy import keys approvals'.split(' ');
-    expect([...shownBy].sort()).toEqual(expect.arrayContaining(shows.sort()));
+    expect(shows.filter((command) => !shownBy.has(command))).toEqual([]);
   });
 
   it('is the same value in JSON', async () => {

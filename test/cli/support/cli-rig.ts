@@ -177,7 +177,9 @@ export class CliRig {
 /** A rig that is opened anew for each test of a file. */
 export function useCli(withGateway = false): CliRig {
   const rig = new CliRig();
-  beforeEach(async () => void (await rig.open(withGateway)));
+  beforeEach(async () => {
+    await rig.open(withGateway);
+  });
   afterEach(async () => rig.close());
   return rig;
 }
