@@ -67,12 +67,12 @@ const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
   },
   {
     name: 'no allowance for clocks that run faster',
-    plant: { file: 'worker/sender/pacer.ts', edits: [['onAnyClock(this.#inFlightMaxMs)', 'this.#inFlightMaxMs']] },
+    plant: { file: 'worker/sender/pacer.ts', edits: [['onAnyClock(inFlightMaxMs)', 'inFlightMaxMs']] },
     test: 'test/worker/sender/pacer.test.ts',
   },
   {
     name: 'awaitingAnswer flag ignored on take-over',
-    plant: { file: KEEPER, edits: [['awaitingAnswer ? awaitingAnswerMs(inFlightMs) : 0', '0']] },
+    plant: { file: KEEPER, edits: [['awaitingAnswer ? onAnyClock(guardMs + inFlightMs) + intervalMs : 0', '0']] },
     test: LEASE_TEST,
   },
   {
@@ -111,9 +111,7 @@ const FOUND_BY_TESTS: readonly Extract<Planted, { test: string }>[] = [
     name: 'stale count of sends accepted, and the journal not asked',
     plant: {
       file: 'ledger/lua/begin-send.lua',
-      edits: [
-        ["if begun[1] ~= sends or (begun[2] or '') ~= last then return { -3, begun[1], begun[2] or '' } end", ''],
-      ],
+      edits: [['if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end', '']],
     },
     test: LEDGER_TEST,
   },
@@ -150,8 +148,8 @@ export const PLANTED: readonly Planted[] = [
         ['const beganAt =', 'let beganAt ='],
         ['const beganOn =', 'let beganOn ='],
         [
-          'if (begun !== undefined) return begun;\n',
-          'if (begun !== undefined) return begun;\n      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n',
+          'if (refusal !== undefined) return refusal;\n',
+          'if (refusal !== undefined) return refusal;\n      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n',
         ],
       ],
     },
