@@ -3,7 +3,7 @@ import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import fc from 'fast-check';
 import type { BreakerRule, Lease, SendAttempt, SenderView } from '../../../src/ledger/sender-ledger.js';
 import { TRANSITIONS } from '../../../src/ledger/states.js';
-import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
+import { makeWorldRig } from '../../world/world-rig.js';
 import { HOLD, JOURNAL, nextBegin, OBJECTION, type LedgerRig } from '../contract/ledger-rig.js';
 import { makeRedisRig } from './redis-rig.js';
 
@@ -296,7 +296,7 @@ export function ledgerSequences(counts: SequenceCounts, replayPath?: string): fc
     const redis = makeRedisRig();
     try {
       const { ledgerId } = await redis.ledger.readSender();
-      const memory = makeMemoryRig(() => ledgerId);
+      const memory = makeWorldRig(() => ledgerId);
       await memory.ledger.readSender();
       const sides = { model: { rig: memory, seen: new Seen() }, real: { rig: redis, seen: new Seen() } };
       for (const command of first) await command.run(sides.model, sides.real);

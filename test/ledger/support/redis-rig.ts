@@ -4,16 +4,35 @@ import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledge
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../contract/ledger-rig.js';
 import { aPayout } from './a-payout.js';
+import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js';
+import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
+import type { WallClock } from './wall-clock.js';
 
 /** The ledger in Redis, for the contract. */
 export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
   const account = openTestAccount();
+  return { account, ...makeRig(account, new RedisSenderLedger(account.connection, 'reply')) };
+}
+
+/** An account, wherever its keys are. */
+export interface RigAccount {
+  readonly connection: LedgerConnection;
+  readonly ledger: PayoutLedger;
+  readonly clock: WallClock;
+  dump(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export function makeRig<Ledger extends SenderLedger>(
+  account: RigAccount,
+  sender: Ledger,
+): LedgerRig & { readonly ledger: Ledger } {
   const { connection, ledger, clock } = account;
   let adoptions = 0;
   return {
-    account,
-    ledger: new RedisSenderLedger(connection, 'reply'),
+    ledger: sender,
     async enqueue(payoutId, given) {
       await ledger.enqueue([{ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given }]);
     },

@@ -1,5 +1,5 @@
-import type { LedgerSnapshot } from '../../doubles/ledger/ledger-snapshot.js';
-import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import type { RedisSnapshot } from '../../world/memory-redis.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 import type { Pieces } from '../simulation/pieces.js';
 import { SimGateway } from '../simulation/sim-gateway.js';
 import { newPayout, walletOf } from '../simulation/sim-payout.js';
@@ -29,11 +29,11 @@ export interface ExploredAccountOptions {
 
 /** One account: its ledger, with the copies that Redis may come back to, and the gateway's book. */
 export class ExploredAccount {
-  readonly ledger: MemoryLedger;
+  readonly ledger: WorldLedger;
   readonly gateway: SimGateway;
   isRolledBack = false;
   readonly #payouts: number;
-  #snapshots: LedgerSnapshot[] = [];
+  #snapshots: RedisSnapshot[] = [];
   /** What was read of the ledger, until something may have changed it. */
   #isSettled: boolean | undefined;
 
@@ -70,10 +70,11 @@ export class ExploredAccount {
 
   /** Of the ledger and of the gateway's book, without heartbeats. */
   get contents(): string {
-    const { lease, sendCount, awaitingAnswer, pausedReason, objections } = this.ledger.snapshot();
-    const payouts = this.ledger.payouts().map(({ state, attempt }) => `${state}${attempt}`);
+    const { ledger } = this;
+    const { lease, sendCount, awaitingAnswer, pausedReason, objectionCount } = ledger;
+    const payouts = ledger.payoutIds().map((id) => `${ledger.stateOf(id)}${ledger.ofPayout(id, 'attempt')}`);
     const holder = `${lease?.owner ?? ''}${lease?.epoch ?? ''}${String(lease?.released)}`;
-    return [holder, sendCount, awaitingAnswer, pausedReason, objections.size, payouts, this.gateway.arrivals].join(' ');
+    return [holder, sendCount, awaitingAnswer, pausedReason, objectionCount, payouts, this.gateway.arrivals].join(' ');
   }
 
   noteChange(): void {
@@ -99,13 +100,12 @@ export class ExploredAccount {
 
   /** Every payout was sent, or may have been. */
   get isDone(): boolean {
-    const payouts = this.ledger.payouts();
-    return payouts.length === this.#payouts && payouts.every(({ state }) => state !== 'queued' && state !== 'sending');
+    const states = this.ledger.payoutIds().map((payoutId) => this.ledger.stateOf(payoutId));
+    return states.length === this.#payouts && states.every((state) => state !== 'queued' && state !== 'sending');
   }
 
   get isStopped(): boolean {
-    const { pausedReason, objections } = this.ledger.snapshot();
-    return pausedReason !== undefined || objections.size > 0;
+    return this.ledger.pausedReason !== undefined || this.ledger.isObjectedTo;
   }
 
   /** Which state says something else than the gateway's book; undefined when all are true. */

@@ -67,8 +67,7 @@ export function linkLedger({ world, process, account, commandTimeoutMs }: Explor
     // BullMQ knows it without asking the ledger.
     queued: async () => {
       if (process.isDead) return never();
-      const queued = ledger.payouts().flatMap(({ payoutId, state }) => (state === 'queued' ? [payoutId] : []));
-      return Promise.resolve(queued);
+      return Promise.resolve(ledger.idsIn('queued'));
     },
   };
 }

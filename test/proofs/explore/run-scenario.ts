@@ -197,10 +197,10 @@ class ScenarioRun {
   /** An account that is stopped for nothing keeps a merchant's money waiting. Only Redis that came back older is a reason. */
   #whyStopped(): string | undefined {
     if (this.#accounts.some(({ isRolledBack }) => isRolledBack)) return undefined;
-    const { pausedReason, objections } = this.#accounts.find(({ isStopped }) => isStopped)?.ledger.snapshot() ?? {};
+    const stopped = this.#accounts.find(({ isStopped }) => isStopped)?.ledger;
     // After two sends without a response the breaker pauses the account.
-    if (pausedReason !== undefined && objections?.size === 0) return undefined;
-    const reasons = [...(objections?.values() ?? [])].map(({ reason }) => reason);
+    if (stopped?.pausedReason !== undefined && !stopped.isObjectedTo) return undefined;
+    const reasons = (stopped?.objections ?? []).map(({ reason }) => reason);
     const refused = this.#workers.flatMap(({ worker }) => worker.mismatch ?? []);
     return `stopped without a reason: ${[...reasons, ...refused].join('; ')}`;
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
-import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
+import { makeWorldRig } from '../../world/world-rig.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
 
 /** `npm run races` runs thousands of orderings; here are as many as take a few seconds. */
@@ -13,7 +13,7 @@ const ORDERINGS_AT_MOST = 2_000;
 
 describe('whatever the order of sender, polls, recovery, operators and the gateway', () => {
   it.each<[string, number, OrderingsOptions]>([
-    ['in memory', ORDERINGS, { makeRig: () => makeMemoryRig() }],
+    ['in memory', ORDERINGS, { makeRig: () => makeWorldRig() }],
     ['in Redis', ORDERINGS / 4, { makeRig: makeRedisRig }],
   ])('each payout is paid once at most, and none is lost, with the ledger %s', async (_, numRuns, options) => {
     const counts = { begun: 0, paid: 0 };
@@ -27,7 +27,7 @@ describe('whatever the order of sender, polls, recovery, operators and the gatew
       'a payout without a response that is sent again',
       // What comes before or instead of the second payment shows it too: paid, and yet queued or rejected.
       /twice:|, but was paid/,
-      { makeRig: () => makeMemoryRig(), alterRuntime: makeHasty },
+      { makeRig: () => makeWorldRig(), alterRuntime: makeHasty },
     ],
   ])('notices a planted mistake: %s', async (_, broken, options) => {
     const property = orderings({ begun: 0, paid: 0 }, options);
@@ -37,14 +37,14 @@ describe('whatever the order of sender, polls, recovery, operators and the gatew
   });
 });
 
-function makeRigThatIgnoresPauses(): ReturnType<typeof makeMemoryRig> {
-  const rig = makeMemoryRig();
+function makeRigThatIgnoresPauses(): ReturnType<typeof makeWorldRig> {
+  const rig = makeWorldRig();
   const { ledger } = rig;
   const beginSend = ledger.beginSend.bind(ledger);
   ledger.beginSend = async (begin) => {
-    const wasPaused = ledger.resume();
+    const wasPaused = await ledger.resume();
     const reply = await beginSend(begin);
-    if (wasPaused === true) ledger.pause('as before');
+    if (wasPaused === true) await ledger.pause('as before');
     return reply;
   };
   return rig;

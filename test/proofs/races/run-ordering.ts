@@ -1,7 +1,7 @@
 import type { Scheduler } from 'fast-check';
 import type { Payout } from '../../../src/ledger/payout.js';
 import { takeLease, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
-import { isTransition } from '../../doubles/ledger/payout-book.js';
+import { TRANSITIONS } from '../../../src/ledger/states.js';
 import { RaceGateway } from './race-gateway.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { RaceLedger } from './race-ledger.js';
@@ -81,7 +81,7 @@ function findFaults({ payoutId, state, txhash, history }: Payout, payments: read
   if (!follows && !isDecided && payments.length > 0) faults.push(`lost: ${payoutId} is ${state}, but was paid`);
   for (const [index, { from, to }] of history.slice(1).entries()) {
     const before = history[index]?.to;
-    if (from !== before || from === undefined || !isTransition(from, to)) {
+    if (from !== before || from === undefined || !TRANSITIONS.some((one) => one.from === from && one.to === to)) {
       faults.push(`history: ${payoutId} went from ${String(before)} (${String(from)}) to ${to}`);
     }
   }

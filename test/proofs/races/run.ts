@@ -6,7 +6,7 @@ import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { print, runCommand, wholeNumber } from '../command-line.js';
 import { orderings } from './orderings.js';
-import { makeMemoryRig } from '../../doubles/ledger/memory-rig.js';
+import { makeWorldRig } from '../../world/world-rig.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
 npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000), sequences (5000)
@@ -35,7 +35,7 @@ const { values } = parseArgs({
 });
 
 const PROOFS: Readonly<Record<string, Proof>> = {
-  orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeMemoryRig() }) },
+  orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeWorldRig() }) },
   'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
   sequences: { runs: 5_000, property: (counts) => ledgerSequences(counts, values.replay) },
 };

@@ -3,8 +3,7 @@ import { wasSent } from '../../../src/journal/journal-view.js';
 import type { JournalFile } from './journal-file.js';
 import type { Plan } from './plan.js';
 import type { Host, SimHosts } from './sim-hosts.js';
-import type { LedgerSnapshot } from '../../doubles/ledger/ledger-snapshot.js';
-import { knows } from '../../doubles/ledger/payout-book.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 import type { World } from './world.js';
 
 export interface ForgettingOptions {
@@ -21,7 +20,7 @@ export interface ForgettingOptions {
  * is lost as well, the ledger that comes back knows, or another journal has gone on after it.
  */
 export function mayForget(
-  kept: LedgerSnapshot | undefined,
+  kept: WorldLedger | undefined,
   { world, plan, hosts, lostFiles }: ForgettingOptions,
 ): boolean {
   const forgottenBy = (file: JournalFile): JournalEntry[] => forgottenIn(kept, file);
@@ -31,7 +30,7 @@ export function mayForget(
     const forgotten = forgottenBy(file);
     if (forgotten.length === 0) continue;
     const isFollowed = newest > Math.max(...forgotten.map(({ sends }) => sends));
-    if (holders.length === 0 || !(isFollowed || kept?.journals.has(file.journalId) === true)) return false;
+    if (holders.length === 0 || !(isFollowed || kept?.hasJournal(file.journalId) === true)) return false;
   }
   if (hosts.all.length === 1) return true;
   const isAwake = ({ running, file }: Host): boolean =>
@@ -43,9 +42,9 @@ export function mayForget(
 }
 
 /** The sends of a journal that a copy of the ledger does not know. */
-export function forgottenIn(copy: LedgerSnapshot | undefined, file: JournalFile): JournalEntry[] {
+export function forgottenIn(copy: WorldLedger | undefined, file: JournalFile): JournalEntry[] {
   return file
     .items()
     .filter((entry) => 'payoutId' in entry)
-    .filter((entry) => wasSent(entry) && !knows(copy?.book.get(entry.payoutId), entry.attempt, entry.token));
+    .filter((entry) => wasSent(entry) && copy?.knows(entry) !== true);
 }

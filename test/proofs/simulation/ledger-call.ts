@@ -1,5 +1,5 @@
-import { RedisUnavailableError } from '../../../src/base/errors.js';
-import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import { ConflictError, RedisUnavailableError } from '../../../src/base/errors.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 import type { FaultInjector } from './fault-injector.js';
 import type { Attacker } from './signed/attacker.js';
 import { nearBoundary, type Plan } from './plan.js';
@@ -14,7 +14,7 @@ export interface LedgerLinkOptions {
   /** Told when a send is about to begin. */
   readonly onBegin: () => void;
   /** Who answers in the place of Redis. */
-  readonly attacker?: Pick<Attacker, 'forge'> | undefined;
+  readonly attacker?: Pick<Attacker, 'forge' | 'hasStruck'> | undefined;
 }
 
 /** Asked often and changing little: their faults are rarer, and they are left out of the trace. */
@@ -37,7 +37,8 @@ export class LedgerCall<Reply> {
   readonly #options: LedgerLinkOptions;
   readonly #name: string;
   readonly #about: string;
-  readonly #run: (ledger: MemoryLedger) => Promise<Reply>;
+  readonly #run: (ledger: WorldLedger) => Promise<Reply>;
+  readonly #onWay: (reply: Reply) => Reply;
   readonly #isQuiet: boolean;
   readonly #askedAt: number;
   readonly #generation: number;
@@ -47,8 +48,16 @@ export class LedgerCall<Reply> {
   #resolve: (reply: Promise<Reply>) => void = ignore;
   #reject: (error: Error) => void = ignore;
 
-  constructor(options: LedgerLinkOptions, name: string, about: string, run: (ledger: MemoryLedger) => Promise<Reply>) {
+  /** @param onWay - what becomes of the reply */
+  constructor(
+    options: LedgerLinkOptions,
+    name: string,
+    about: string,
+    run: (ledger: WorldLedger) => Promise<Reply>,
+    onWay: (reply: Reply) => Reply = (reply) => reply,
+  ) {
     this.#options = options;
+    this.#onWay = onWay;
     this.#name = name;
     this.#about = about;
     this.#run = run;
@@ -95,9 +104,7 @@ export class LedgerCall<Reply> {
     const { redis } = this.#options;
     this.#watchUnlessTaken();
     if (redis.generation !== this.#generation || redis.refuses) return;
-    redis.take(() => {
-      this.#execute();
-    });
+    redis.take(async () => this.#execute());
   }
 
   /** Where Redis does not take the command at once, the caller's timer matters. */
@@ -106,19 +113,25 @@ export class LedgerCall<Reply> {
     if (redis.generation !== this.#generation || !redis.isUp) this.#watch();
   }
 
-  #execute(): void {
+  async #execute(): Promise<void> {
     const { process, redis, injector } = this.#options;
     if (!this.#isQuiet) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
     if (this.#name === 'acquireLease') redis.beforeLease = redis.ledger.snapshot();
     const reply = this.#run(redis.ledger);
-    // One that is lost may be an error: a script that met a record of an attacker.
-    reply.catch(ignore);
+    await reply.catch((error: unknown) => {
+      // A script that met a record of an attacker.
+      if (this.#options.attacker?.hasStruck === true) return;
+      // A change that was refused is a reply like others.
+      if (!(error instanceof ConflictError)) process.world.fail(`${this.#name} failed: ${(error as Error).message}`);
+    });
     process.world.situations.executed(process.name, this.#name, this.#about, redis.ledger.lease);
     injector.strike(process, 'executed', this.#name);
     redis.executed(this.#name, this.#isQuiet);
+    const heard = reply.then(this.#onWay);
+    heard.catch(ignore);
     if (this.#isReplyLost) return;
     process.after(this.#replyMs, () => {
-      this.#deliver(reply);
+      this.#deliver(heard);
     });
   }
 

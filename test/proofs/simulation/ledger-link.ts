@@ -1,6 +1,6 @@
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { LedgerCall, type LedgerLinkOptions } from './ledger-call.js';
-import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 
 /** What the worker asks: the sender's calls, and which payouts wait (in production BullMQ knows that). */
 export interface WorkerLedger extends SenderLedger {
@@ -13,8 +13,9 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
   const call = async <Reply>(
     name: string,
     about: string,
-    run: (ledger: MemoryLedger) => Promise<Reply>,
-  ): Promise<Reply> => new LedgerCall(options, name, about, run).start();
+    run: (ledger: WorldLedger) => Promise<Reply>,
+    onWay?: (reply: Reply) => Reply,
+  ): Promise<Reply> => new LedgerCall(options, name, about, run, onWay).start();
   return {
     readSender: async () => call('readSender', '', async (ledger) => ledger.readSender()),
     acquireLease: async (owner, seen, ...rest) =>
@@ -22,10 +23,11 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
     renewLease: async (lease) => call('renewLease', lease.owner, async (ledger) => ledger.renewLease(lease)),
     releaseLease: async (lease) => call('releaseLease', lease.owner, async (ledger) => ledger.releaseLease(lease)),
     readPayout: async (payoutId) =>
-      call('readPayout', payoutId, async (ledger) =>
-        attacker === undefined
-          ? ledger.readPayout(payoutId)
-          : ledger.readPayout(payoutId).then((payout) => attacker.forge(payout)),
+      call(
+        'readPayout',
+        payoutId,
+        async (ledger) => ledger.readPayout(payoutId),
+        attacker && ((payout) => attacker.forge(payout)),
       ),
     findForgottenSends: async (sends) =>
       call('findForgottenSends', '', async (ledger) => ledger.findForgottenSends(sends)),
@@ -49,10 +51,6 @@ export function linkLedger(options: LedgerLinkOptions): WorkerLedger {
         ledger.markSendsUnknown(lease, attempts, reason, doubtMs),
       ),
     object: async (objection) => call('object', objection.reason, async (ledger) => ledger.object(objection)),
-    queued: async () => call('queued', '', async (ledger) => Promise.resolve(queuedIn(ledger))),
+    queued: async () => call('queued', '', async (ledger) => Promise.resolve(ledger.idsIn('queued'))),
   };
-}
-
-function queuedIn(ledger: MemoryLedger): string[] {
-  return ledger.payouts().flatMap(({ payoutId, state }) => (state === 'queued' ? [payoutId] : []));
 }

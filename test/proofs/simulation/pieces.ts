@@ -6,7 +6,7 @@ import type { SendJournal } from '../../../src/journal/send-journal.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SignedAuthority, type SignedRuntime } from '../../../src/control/worker/signed-authority.js';
 import type { WorkerLedger } from './ledger-link.js';
-import { MemoryLedger, type MemoryLedgerOptions } from '../../doubles/ledger/memory-ledger.js';
+import { WorldLedger, type WorldLedgerOptions } from '../../world/world-ledger.js';
 import type { Settings } from './plan.js';
 
 type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
@@ -27,14 +27,14 @@ export interface PieceContext {
   readonly clock: Clock;
   readonly pacer: Pacer;
   readonly settings: Settings;
-  readonly ledgerOfRun: MemoryLedger;
+  readonly ledgerOfRun: WorldLedger;
 }
 
 /** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
 export interface Pieces {
   /** @param next - a token that no other attempt has. @param epoch - of the sender's lease */
   readonly makeToken: (next: string, epoch: number) => string;
-  readonly makeLedger: (options: MemoryLedgerOptions) => MemoryLedger;
+  readonly makeLedger: (options: WorldLedgerOptions) => WorldLedger;
   readonly makePacer: (clock: Clock, pace: Pace) => Pacer;
   readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
@@ -51,7 +51,7 @@ export interface Pieces {
 
 export const soundPieces: Pieces = {
   makeToken: (next) => next,
-  makeLedger: (options) => new MemoryLedger(options),
+  makeLedger: (options) => new WorldLedger(options),
   makePacer: (clock, pace) => new Pacer(clock, pace),
   wrapLedger: (ledger) => ledger,
   wrapGateway: (gateway) => gateway,

@@ -110,7 +110,7 @@ export class ScheduledFaults {
     const check = (): void => {
       if (!world.faultsOn || !deposed.paused) return;
       const next = hosts.findSender();
-      if (next === undefined || redis.ledger.snapshot().sendCount === copy.sendCount) {
+      if (next === undefined || redis.ledger.sendCount === redis.ledger.at(copy).sendCount) {
         world.after(world.random.between(50, 500), check);
         return;
       }
@@ -132,7 +132,7 @@ export class ScheduledFaults {
 
   /** The host comes back with an empty disk. It keeps its disk where Redis has forgotten sends that only this disk has. */
   #loseJournal(host: Host): void {
-    if (forgottenIn(this.#options.redis.ledger.snapshot(), host.file).length > 0) return;
+    if (forgottenIn(this.#options.redis.ledger, host.file).length > 0) return;
     this.#world.note(() => `${host.dir} loses its DISK`);
     for (const { process } of [...host.running.values()]) process.kill();
     this.lostFiles.push(host.file);

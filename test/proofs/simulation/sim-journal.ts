@@ -1,5 +1,5 @@
 import type { JournalLine, OutcomeLine } from '../../../src/journal/journal-line.js';
-import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import type { FaultInjector } from './fault-injector.js';
 import type { JournalFile } from './journal-file.js';
@@ -12,7 +12,7 @@ const STALLED_AFTER_MS = 5_000;
 export interface SimJournalOptions {
   readonly process: SimProcess;
   readonly file: JournalFile;
-  readonly ledger: Pick<MemoryLedger, 'lease'>;
+  readonly ledger: Pick<WorldLedger, 'lease'>;
   readonly plan: Plan;
   readonly injector: FaultInjector;
   /** In signed mode. */

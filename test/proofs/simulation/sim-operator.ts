@@ -71,7 +71,7 @@ export class SimOperator {
     const [program, verb, ...words] = command.split(' ');
     if (program !== 'payouts') throw new Error(`not a command: ${command}`);
     if (verb === 'resume') {
-      const resumed = this.#options.redis.ledger.resume(this.#options.signResume?.());
+      const resumed = await this.#options.redis.ledger.resume(this.#options.signResume?.());
       this.#options.world.note(() => `operator: resume ${String(resumed)}`);
     } else if (verb === 'adopt-ledger') {
       await this.#adopt(valuesOf('--journal', words), valuesOf('--give-up', words));

@@ -1,6 +1,6 @@
-import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import type { RedisSnapshot } from '../../world/memory-redis.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 import type { Plan } from './plan.js';
-import type { LedgerSnapshot } from '../../doubles/ledger/ledger-snapshot.js';
 import type { World } from './world.js';
 
 /** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */
@@ -11,25 +11,25 @@ const KEPT_SNAPSHOTS = 4;
 
 /** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
 export class SimRedis {
-  readonly ledger: MemoryLedger;
+  readonly ledger: WorldLedger;
   readonly #world: World;
   readonly #plan: Plan;
   #mode: Mode = 'up';
-  #waiting: (() => void)[] = [];
+  #waiting: (() => Promise<void>)[] = [];
   /** The newest last: an older one gives more out again. */
-  #snapshots: LedgerSnapshot[];
+  #snapshots: RedisSnapshot[];
   #rollbacksLeft: number;
   #sendersToLose: number;
   /** Rises with every restart: what was under way on an old connection is gone. */
   generation = 0;
   /** As it was right before the lease was taken the last time. */
-  beforeLease: LedgerSnapshot | undefined;
+  beforeLease: RedisSnapshot | undefined;
   /** Asked before anything is forgotten: whether it is within what the sending rules assume. */
-  mayForget: (kept: LedgerSnapshot | undefined) => boolean = () => true;
+  mayForget: (kept: RedisSnapshot | undefined) => boolean = () => true;
   /** Told of every command that was carried out. */
   onExecuted: (name: string) => void = () => undefined;
 
-  constructor(world: World, plan: Plan, ledger: MemoryLedger) {
+  constructor(world: World, plan: Plan, ledger: WorldLedger) {
     this.#world = world;
     this.#plan = plan;
     this.ledger = ledger;
@@ -39,7 +39,7 @@ export class SimRedis {
   }
 
   get ledgerId(): string {
-    return this.ledger.snapshot().ledgerId ?? '';
+    return this.ledger.ledgerId ?? '';
   }
 
   get isUp(): boolean {
@@ -51,9 +51,9 @@ export class SimRedis {
   }
 
   /** Runs a command, at once or when it hangs no longer. */
-  take(run: () => void): void {
+  take(run: () => Promise<void>): void {
     if (this.#mode === 'hangs') this.#waiting.push(run);
-    else run();
+    else void run();
   }
 
   /** Called after a command of a sender has run. */
@@ -75,17 +75,17 @@ export class SimRedis {
     this.#mode = this.#world.random.pick(['refuses', 'hangs']);
     this.#world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
     this.#world.after(forMs, () => {
-      this.comeBack();
+      void this.comeBack();
     });
   }
 
-  comeBack(): void {
+  async comeBack(): Promise<void> {
     if (this.#mode === 'up') return;
     this.#world.note(() => 'redis is back');
     this.#mode = 'up';
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const run of waiting) run();
+    for (const run of waiting) await run();
   }
 
   /** Restarts with one of the last snapshots, or with the one given. What was committed since then is lost. */
@@ -93,12 +93,12 @@ export class SimRedis {
     if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
     this.#rollbacksLeft -= 1;
     this.#world.situations.rolledBack();
-    this.#world.note(() => `redis: ROLLED BACK to ${snapshot.sendCount} sends`);
+    this.#world.note(() => `redis: ROLLED BACK to ${this.ledger.at(snapshot).sendCount} sends`);
     this.#restart();
     this.ledger.restore(snapshot);
   }
 
-  #pickSnapshot(): LedgerSnapshot {
+  #pickSnapshot(): RedisSnapshot {
     const { random } = this.#world;
     const newest = this.#snapshots.at(-1);
     return newest !== undefined && random.chance(0.5) ? newest : random.pick(this.#snapshots);

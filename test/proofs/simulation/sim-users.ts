@@ -1,7 +1,7 @@
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import { truthfulResolution } from '../../doubles/truthful-resolution.js';
-import type { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
 import type { Plan } from './plan.js';
 import type { SimGateway } from './sim-gateway.js';
 import { SimOperator, type JournalFolder } from './sim-operator.js';
@@ -51,7 +51,7 @@ export class SimUsers {
     this.#checkAgain();
   }
 
-  get #ledger(): MemoryLedger {
+  get #ledger(): WorldLedger {
     return this.#options.redis.ledger;
   }
 
@@ -97,52 +97,54 @@ export class SimUsers {
     // First of all: what the application misses must be there before sends are given up that no journal has.
     this.#enqueue();
     if (world.random.chance(world.faultsOn ? 0.5 : 1)) await this.#operator.endStop(refusing());
-    this.#decide();
+    await this.#decide();
   }
 
   #enqueue(): void {
     if (this.#options.redis.refuses) return;
     const { signed, policy } = this.#options;
     for (const payoutId of this.#wanted) {
-      if (signed === undefined) this.#ledger.enqueue(policy?.payout(payoutId) ?? newPayout(payoutId));
-      else signed.enqueue(payoutId);
+      if (signed !== undefined) signed.enqueue(payoutId);
+      else if (!this.#ledger.isComplete(payoutId)) {
+        this.#ledger.enqueue(policy?.payout(payoutId) ?? newPayout(payoutId));
+      }
       policy?.enqueued(payoutId);
     }
   }
 
-  #decide(): void {
+  async #decide(): Promise<void> {
     const { world, plan, signed, policy } = this.#options;
-    signed?.endKeptPause();
-    signed?.endUnadopted();
+    await signed?.endKeptPause();
+    await signed?.endUnadopted();
     for (const payout of this.#ledger.payouts()) {
-      if (payout.state === 'held' || payout.state === 'queued') policy?.decide(this.#ledger, payout);
-      if (payout.state === 'held' && payout.held?.kind !== 'policy') signed?.decideHeld(payout);
-      if (payout.state === 'unknown' && world.fault(0.7)) this.#resolve(payout);
-      if (payout.state === 'rejected' && world.fault(0.5)) this.#retry(payout);
+      if (payout.state === 'held' || payout.state === 'queued') await policy?.decide(this.#ledger, payout);
+      if (payout.state === 'held' && payout.held?.kind !== 'policy') await signed?.decideHeld(payout);
+      if (payout.state === 'unknown' && world.fault(0.7)) await this.#resolve(payout);
+      if (payout.state === 'rejected' && world.fault(0.5)) await this.#retry(payout);
       if (payout.state === 'queued' && plan.operatorCancels && world.fault(0.05))
-        this.#change(payout, { to: 'cancelled' });
+        await this.#change(payout, { to: 'cancelled' });
     }
-    if (world.fault(0.02)) this.#ledger.pause('ann wants it');
+    if (world.fault(0.02)) await this.#ledger.pause('ann wants it');
   }
 
   /** That it was not paid is true at that moment; that it cannot be paid any more, the ledger has to ensure. */
-  #resolve(payout: Payout): void {
-    this.#change(payout, truthfulResolution(this.#options.gateway.paymentTo(walletOf(payout.payoutId))));
+  async #resolve(payout: Payout): Promise<void> {
+    await this.#change(payout, truthfulResolution(this.#options.gateway.paymentTo(walletOf(payout.payoutId))));
   }
 
-  #retry(payout: Payout): void {
+  async #retry(payout: Payout): Promise<void> {
     const retries = this.#retries.get(payout.payoutId) ?? 0;
-    if (retries < 2) this.#change(payout, { to: 'queued' });
+    if (retries < 2) await this.#change(payout, { to: 'queued' });
     this.#retries.set(payout.payoutId, retries + 1);
   }
 
-  #change(payout: Payout, change: Pick<StateChange, 'to' | 'txhash'>): void {
+  async #change(payout: Payout, change: Pick<StateChange, 'to' | 'txhash'>): Promise<void> {
     const { payoutId, state: from } = payout;
     const { signed } = this.#options;
     if (change.to === 'queued' && signed?.mayStateUnsent(payout) === false) return;
     const act = change.to === 'queued' ? signed?.signResend(payout) : undefined;
     const acts = act === undefined ? {} : { act };
-    const rejection = this.#ledger.change({ payoutId, from, ...change, ...acts, ...BY });
+    const rejection = await this.#ledger.change({ payoutId, from, ...change, ...acts, ...BY });
     this.#options.world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${rejection?.kind ?? ''}`);
   }
 }

@@ -107,7 +107,7 @@ export class Simulation {
     hosts.onBegin = (process) => {
       faults.depose(process);
     };
-    redis.mayForget = (kept) => mayForget(kept, { world, plan, hosts, lostFiles: faults.lostFiles });
+    redis.mayForget = (kept) => mayForget(kept && ledger.at(kept), { world, plan, hosts, lostFiles: faults.lostFiles });
   }
 
   /** @returns undefined when every promise was kept, else which one was not */
@@ -115,13 +115,13 @@ export class Simulation {
     const { faultsForMs, settings } = this.#plan;
     try {
       await this.#world.run(() => false, faultsForMs);
-      this.#endFaults();
+      await this.#endFaults();
       const waits = settings.leaseMs + settings.quarantineMs + settings.guardMs + 2 * settings.inFlightMaxMs;
       const end =
         faultsForMs +
         120_000 +
         20 * waits +
-        (this.#control === undefined ? 0 : 300_000) +
+        (this.#control === undefined ? 0 : 900_000) +
         (this.#policy?.drainsWithinMs ?? 0);
       do {
         if (
@@ -155,11 +155,11 @@ export class Simulation {
     return { steps, arrivals: this.#gateway.arrivals, endedAt: now, trace: [...trace], situations: situations.met };
   }
 
-  #endFaults(): void {
+  async #endFaults(): Promise<void> {
     this.#world.note(() => 'no more faults');
     this.#world.faultsOn = false;
     this.#world.calmUntil = 0;
-    this.#redis.comeBack();
+    await this.#redis.comeBack();
     this.#hosts.continueAll();
     this.#hosts.setClocksRight();
   }

@@ -1,12 +1,12 @@
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LeaseView, SenderView } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
-import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
+import { WorldLedger } from '../../../world/world-ledger.js';
 import type { PieceContext } from '../pieces.js';
 import type { Mistake } from './mistake.js';
 
 /** By owner: when it last had a heartbeat, by its own wall clock. */
-const heartbeatsOf = new WeakMap<MemoryLedger, Map<string, number>>();
+const heartbeatsOf = new WeakMap<WorldLedger, Map<string, number>>();
 
 export const leaseMistakes: readonly Mistake[] = [
   { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
@@ -85,8 +85,8 @@ function silentWhileQuiet(ledger: WorkerLedger, { pacer }: PieceContext): Worker
 }
 
 /** Lets anyone begin who once had the lease. */
-class LedgerWithoutFence extends MemoryLedger {
-  override async beginSend(begin: Parameters<MemoryLedger['beginSend']>[0]): ReturnType<MemoryLedger['beginSend']> {
+class LedgerWithoutFence extends WorldLedger {
+  override async beginSend(begin: Parameters<WorldLedger['beginSend']>[0]): ReturnType<WorldLedger['beginSend']> {
     const { lease, sendCount, last } = await this.readSender();
     // The line of sends would notice it as well.
     return super.beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });

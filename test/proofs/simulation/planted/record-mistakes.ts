@@ -3,7 +3,8 @@ import type { WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, ForgottenSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
-import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
+import { putPayout, setFields } from '../../../world/tamper.js';
+import { WorldLedger } from '../../../world/world-ledger.js';
 import type { Mistake } from './mistake.js';
 
 export const recordMistakes: readonly Mistake[] = [
@@ -146,67 +147,65 @@ function recordsOnce(ledger: WorkerLedger): WorkerLedger {
 }
 
 /** Takes a number that another timeline used for the send itself. */
-class LedgerThatKnowsNumbers extends MemoryLedger {
-  override async findForgottenSends<Send extends SendAttempt>(sends: readonly Send[]): Promise<ForgottenSend<Send>[]> {
+class LedgerThatKnowsNumbers extends WorldLedger {
+  override async findForgottenSends<Send extends SendAttempt>(
+    sends: readonly Send[],
+  ): Promise<readonly ForgottenSend<Send>[]> {
     const forgotten = await super.findForgottenSends(sends);
-    const { book } = this.snapshot();
-    return forgotten.filter(({ send }) => (book.get(send.payoutId)?.payout.attempt ?? 0) < send.attempt);
+    return forgotten.filter(({ send }) => Number(this.ofPayout(send.payoutId, 'attempt') ?? 0) < send.attempt);
   }
 }
 
 /** Writes a result down whichever attempt it is of, and whatever has become of the payout since. */
-class LedgerThatBelievesAnybody extends MemoryLedger {
+class LedgerThatBelievesAnybody extends WorldLedger {
   override async finishSend(
-    ...[{ payoutId }, result]: Parameters<MemoryLedger['finishSend']>
-  ): ReturnType<MemoryLedger['finishSend']> {
-    const all = this.snapshot();
-    const entry = all.book.get(payoutId);
-    if (entry === undefined) return Promise.resolve({ recorded: false });
+    ...[{ payoutId }, result]: Parameters<WorldLedger['finishSend']>
+  ): ReturnType<WorldLedger['finishSend']> {
+    const payout = this.payout(payoutId);
+    if (payout === undefined) return Promise.resolve({ recorded: false });
     const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
-    all.book.add({ ...entry.payout, state });
-    if (result.kind === 'accepted') all.book.setTxhash(payoutId, result.txhash);
-    this.restore({ ...all, awaitingAnswer: result.kind === 'unknown' ? all.awaitingAnswer : '' });
+    putPayout(this, { ...payout, state, ...(result.kind === 'accepted' && { txhash: result.txhash }) });
+    if (result.kind !== 'unknown') setFields(this, this.connection.keys.sender, { unanswered: '' });
     return Promise.resolve({ recorded: true });
   }
 }
 
 /** Puts what an earlier sender left behind back into the queue. */
-class LedgerThatRequeues extends MemoryLedger {
+class LedgerThatRequeues extends WorldLedger {
   override async markSendsUnknown(
-    ...[, attempts]: Parameters<MemoryLedger['markSendsUnknown']>
-  ): ReturnType<MemoryLedger['markSendsUnknown']> {
+    ...[, attempts]: Parameters<WorldLedger['markSendsUnknown']>
+  ): ReturnType<WorldLedger['markSendsUnknown']> {
     for (const attempt of attempts) await this.revertSend(attempt, 'sent again');
     return [];
   }
 }
 
 /** Does not hold the line of sends against what the sender knows of it. */
-class LedgerThatForgetsSilently extends MemoryLedger {
-  override async beginSend(begin: BeginSend): ReturnType<MemoryLedger['beginSend']> {
+class LedgerThatForgetsSilently extends WorldLedger {
+  override async beginSend(begin: BeginSend): ReturnType<WorldLedger['beginSend']> {
     const { sendCount, last } = await this.readSender();
     return super.beginSend({ ...begin, sendCount, last });
   }
 }
 
 /** Lets an operator resume what a journal objects to. */
-class LedgerThatPauses extends MemoryLedger {
-  override async object(...[{ reason }]: Parameters<MemoryLedger['object']>): ReturnType<MemoryLedger['object']> {
-    this.pause(reason);
-    return Promise.resolve();
+class LedgerThatPauses extends WorldLedger {
+  override async object(...[{ reason }]: Parameters<WorldLedger['object']>): ReturnType<WorldLedger['object']> {
+    await this.pause(reason);
   }
 }
 
 /** Does not know for how long a request may be on its way. */
-class LedgerWithoutDoubt extends MemoryLedger {
+class LedgerWithoutDoubt extends WorldLedger {
   override async finishSend(
-    ...[attempt, result, rule]: Parameters<MemoryLedger['finishSend']>
-  ): ReturnType<MemoryLedger['finishSend']> {
+    ...[attempt, result, rule]: Parameters<WorldLedger['finishSend']>
+  ): ReturnType<WorldLedger['finishSend']> {
     return super.finishSend(attempt, result, rule, 0);
   }
 
   override async markSendsUnknown(
-    ...[lease, attempts, reason]: Parameters<MemoryLedger['markSendsUnknown']>
-  ): ReturnType<MemoryLedger['markSendsUnknown']> {
+    ...[lease, attempts, reason]: Parameters<WorldLedger['markSendsUnknown']>
+  ): ReturnType<WorldLedger['markSendsUnknown']> {
     return super.markSendsUnknown(lease, attempts, reason, 0);
   }
 }

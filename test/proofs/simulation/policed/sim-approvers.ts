@@ -3,8 +3,9 @@ import type { ApprovalDecision, SignedApproval } from '../../../../src/ledger/co
 import { signText } from '../../../../src/control/keys/ed25519.js';
 import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import type { Random } from '../../../doubles/random.js';
+import { alterPayout } from '../../../world/tamper.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
 import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/sim-keys.js';
 import type { World } from '../world.js';
 import type { SpokenApprovals } from './spoken-approvals.js';
@@ -46,7 +47,7 @@ export class SimApprovers {
   }
 
   /** Someone may look at a payout. */
-  look(ledger: MemoryLedger, payout: Payout): void {
+  async look(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { world, spoken } = this.#options;
     if (payout.signed === undefined) return;
     if (!this.#seen.some(({ signed }) => signed?.signature === payout.signed?.signature)) this.#seen.push(payout);
@@ -54,8 +55,8 @@ export class SimApprovers {
       payout.held?.kind === 'policy' && (payout.held.reason === 'approve' || spoken.isRejected(payout.payoutId));
     if (this.#removesRejections(payout)) this.#removeRejections(ledger, payout);
     if (!this.#mayLook(isAsked)) return;
-    if (this.#speaksInVain(payout)) this.#speakInVain(ledger, payout);
-    else this.#approve(ledger, payout);
+    if (this.#speaksInVain(payout)) await this.#speakInVain(ledger, payout);
+    else await this.#approve(ledger, payout);
     const said = spoken.approversOf(payout, 0).size;
     if (said > 0) world.situations.meet('a payout is approved');
   }
@@ -68,12 +69,10 @@ export class SimApprovers {
     return isRejected && isThere && isJournalKept && world.faultsOn && random.chance(0.8);
   }
 
-  #removeRejections(ledger: MemoryLedger, { payoutId, approvals = [] }: Payout): void {
+  #removeRejections(ledger: WorldLedger, { payoutId, approvals = [] }: Payout): void {
     const { world, spoken } = this.#options;
-    const all = ledger.snapshot();
-    all.book.alter(payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
-    all.recheck = new Set([...all.recheck, payoutId]);
-    ledger.restore(all);
+    alterPayout(ledger, payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
+    ledger.redis.call('SADD', [ledger.connection.keys.recheck, payoutId]);
     for (const { decision, signature } of approvals) if (decision === 'reject') spoken.noteRemoved(signature);
     world.situations.meet('a rejection is removed from Redis');
     world.note(() => `the rejections of ${payoutId} are removed`);
@@ -94,47 +93,47 @@ export class SimApprovers {
   }
 
   /** One more of those whose approval counts. */
-  #approve(ledger: MemoryLedger, payout: Payout): void {
+  async #approve(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { random, spoken, askedFor } = this.#options;
     const done = spoken.approversOf(payout, 60_000);
     const left = APPROVER_KEYS.filter(
       ({ person }) => person !== 'Eve' && !done.has(person) && !askedFor(payout.payoutId).includes(person),
     );
-    if (left.length > 0) this.#say(ledger, payout, random.pick(left), {});
+    if (left.length > 0) await this.#say(ledger, payout, random.pick(left), {});
   }
 
-  #speakInVain(ledger: MemoryLedger, payout: Payout): void {
+  async #speakInVain(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { random, spoken, askedFor, world } = this.#options;
     const own = askedFor(payout.payoutId);
     const done = spoken.approversOf(payout, 0);
     const of = (isOne: (person: string) => boolean): ApproverKey[] =>
       APPROVER_KEYS.filter(({ person }) => isOne(person));
     const any = random.pick(APPROVER_KEYS);
-    random.pick<() => void>([
-      () => {
+    await random.pick<() => Promise<void>>([
+      async () => {
         const again = of((person) => done.has(person));
-        if (again.length > 0) this.#say(ledger, payout, random.pick(again), {});
+        if (again.length > 0) await this.#say(ledger, payout, random.pick(again), {});
       },
-      () => {
+      async () => {
         world.situations.meet('someone approves what he asked for');
-        this.#say(ledger, payout, random.pick(of((person) => own.includes(person))), {});
+        await this.#say(ledger, payout, random.pick(of((person) => own.includes(person))), {});
       },
-      () => {
-        this.#say(ledger, payout, any, { lifetimeMs: random.between(1_000, 15_000) });
+      async () => {
+        await this.#say(ledger, payout, any, { lifetimeMs: random.between(1_000, 15_000) });
       },
-      () => {
-        this.#say(ledger, payout, any, { about: random.pick(this.#seen) });
+      async () => {
+        await this.#say(ledger, payout, any, { about: random.pick(this.#seen) });
       },
-      () => {
-        this.#say(ledger, payout, random.pick(of((person) => person === 'Eve')), {});
+      async () => {
+        await this.#say(ledger, payout, random.pick(of((person) => person === 'Eve')), {});
       },
-      () => {
-        if (random.chance(0.5)) this.#say(ledger, payout, any, { decision: 'reject' });
+      async () => {
+        if (random.chance(0.5)) await this.#say(ledger, payout, any, { decision: 'reject' });
       },
     ])();
   }
 
-  #say(ledger: MemoryLedger, payout: Payout, key: ApproverKey, flaw: Flaw): void {
+  async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw): Promise<void> {
     const { world, spoken, wallNow } = this.#options;
     const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve' } = flaw;
     if (about.signed === undefined) return;
@@ -154,7 +153,7 @@ export class SimApprovers {
       ...{ person: key.person, decision, payoutId, about: about.signed.signature },
       expiresAt: Date.parse(times.expiresAt),
     });
-    const refusal = ledger.addApproval(approval);
+    const refusal = await ledger.addApproval(approval);
     if (refusal === undefined && decision === 'reject') world.situations.meet('a payout is rejected by a person');
     world.note(
       () => `${key.name}: ${decision} ${payoutId}${about === payout ? '' : ' (of another)'} ${refusal?.kind ?? ''}`,

@@ -3,8 +3,8 @@ import type { IsListed } from '../../../../src/control/policy/rule.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
-import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { Random } from '../../../doubles/random.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
 import type { WorkerLedger } from '../ledger-link.js';
 import type { Plan } from '../plan.js';
 import { newPayout, walletOf } from '../sim-payout.js';
@@ -124,13 +124,13 @@ export class SimPolicy {
   }
 
   /** What persons do with a payout that is queued or held. */
-  decide(ledger: MemoryLedger, payout: Payout): void {
+  async decide(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { payoutId } = payout;
     const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
     // Not at once: meanwhile others approve what someone rejected.
     if (isHeld && this.#random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
-      ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
-    } else if (this.isSigned) this.#approvers.look(ledger, payout);
+      await ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
+    } else if (this.isSigned) await this.#approvers.look(ledger, payout);
   }
 
   /** Spends of which the journal that has them cannot be read, and which Redis has forgotten, cannot be counted. */

@@ -70,7 +70,7 @@ export class Attacker {
       this.#payouts.push(payout);
       if (this.#payouts.length > KEPT_RECORDS) this.#payouts.shift();
     }
-    const { resumeAct } = redis.ledger.snapshot();
+    const { resumeAct } = redis.ledger;
     if (resumeAct !== undefined) {
       this.#acts.add(resumeAct);
       this.#resumeActs.add(resumeAct);
@@ -78,16 +78,14 @@ export class Attacker {
   }
 
   #canEndPauseAgain(): boolean {
-    return this.#resumeActs.size > 0 && this.#options.redis.ledger.snapshot().pausedReason !== undefined;
+    return this.#resumeActs.size > 0 && this.#options.redis.ledger.pausedReason !== undefined;
   }
 
   #strike(attack: Attack): void {
     const { world, redis, control } = this.#options;
     if (!world.faultsOn || this.#strikesLeft === 0) return;
-    const all = redis.ledger.snapshot();
     const loot = { payouts: this.#payouts, acts: [...this.#acts], resumeActs: [...this.#resumeActs] };
-    if (!attack.strike(all, { random: control.random, ...loot })) return;
-    redis.ledger.restore(all);
+    if (!attack.strike(redis.ledger, { random: control.random, ...loot })) return;
     this.breaksPace ||= attack.breaksPace === true;
     this.#note(attack.name);
   }

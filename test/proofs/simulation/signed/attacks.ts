@@ -1,9 +1,9 @@
 import { formatIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { LeaseView } from '../../../../src/ledger/sender-ledger.js';
-import type { LedgerSnapshot } from '../../../doubles/ledger/ledger-snapshot.js';
 import type { Random } from '../../../doubles/random.js';
+import { alterPayout, freeTxhash, putPayout, removePayout, setFields } from '../../../world/tamper.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
 import { newPayout, walletOf } from '../sim-payout.js';
 import { KEYS, PLATFORM_ID, signAct, storeAct } from './sim-keys.js';
 
@@ -22,7 +22,7 @@ export interface Attack {
   /** Whether it can break the pace, as docs/guarantees.md says. */
   readonly breaksPace?: true;
   /** Writes to Redis. @returns whether there was something to write to */
-  readonly strike: (all: LedgerSnapshot, loot: Loot) => boolean;
+  readonly strike: (all: WorldLedger, loot: Loot) => boolean;
 }
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
@@ -52,13 +52,13 @@ export function forgeReply(payout: Payout, random: Random): Payout {
 function onPayout(change: (payout: Payout, loot: Loot) => Partial<Payout>): Attack['strike'] {
   return (all, loot) => {
     const payout = pickPayout(all, loot);
-    if (payout !== undefined) all.book.alter(payout.payoutId, change(payout, loot));
+    if (payout !== undefined) alterPayout(all, payout.payoutId, change(payout, loot));
     return payout !== undefined;
   };
 }
 
-function pickPayout(all: LedgerSnapshot, { random }: Loot): Payout | undefined {
-  const payouts = all.book.all();
+function pickPayout(all: WorldLedger, { random }: Loot): Payout | undefined {
+  const payouts = all.payouts();
   return payouts.length === 0 ? undefined : random.pick(payouts);
 }
 
@@ -69,18 +69,18 @@ function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
 }
 
 /** Nothing in the record tells of an attempt. */
-function requeueAsNew(all: LedgerSnapshot, loot: Loot): boolean {
+function requeueAsNew(all: WorldLedger, loot: Loot): boolean {
   const payout = pickPayout(all, loot);
   if (payout === undefined) return false;
   const { txhash, act, ...rest } = payout;
-  all.book.remove(payout.payoutId);
-  all.book.add({
+  removePayout(all, payout.payoutId);
+  putPayout(all, {
     ...rest,
     ...(loot.random.chance(0.5) && act !== undefined ? { act } : {}),
     state: 'queued',
     attempt: 0,
   });
-  if (txhash !== undefined) all.book.freeTxhash(txhash);
+  if (txhash !== undefined) freeTxhash(all, txhash);
   return true;
 }
 
@@ -106,48 +106,48 @@ function forge(payout: Payout, signed: NonNullable<Payout['signed']>): NonNullab
   return { ...signed, signature: signText(formatIntent(intentOf(PLATFORM_ID, payout, signed)), KEYS.thief) };
 }
 
-function putOldRecordBack(all: LedgerSnapshot, { random, payouts }: Loot): boolean {
+function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot): boolean {
   if (payouts.length === 0) return false;
   const old = random.pick(payouts);
   const state = random.chance(0.7) ? 'queued' : old.state;
-  if (all.book.get(old.payoutId) === undefined) all.book.add({ ...old, state });
-  else all.book.alter(old.payoutId, { ...old, state, act: old.act as string });
+  if (all.stateOf(old.payoutId) === undefined) putPayout(all, { ...old, state });
+  else alterPayout(all, old.payoutId, { ...old, state, act: old.act });
   return true;
 }
 
-function deleteRecord(all: LedgerSnapshot, loot: Loot): boolean {
+function deleteRecord(all: WorldLedger, loot: Loot): boolean {
   const payout = pickPayout(all, loot);
-  if (payout !== undefined) all.book.remove(payout.payoutId);
+  if (payout !== undefined) removePayout(all, payout.payoutId);
   return payout !== undefined;
 }
 
 /** The same payment again, under an id of its own. */
-function copyPayout(all: LedgerSnapshot, loot: Loot): boolean {
+function copyPayout(all: WorldLedger, loot: Loot): boolean {
   const payout = pickPayout(all, loot);
   if (payout === undefined) return false;
   const payoutId = newId(all);
-  all.book.add({ ...payout, payoutId, state: 'queued', attempt: loot.random.pick([0, payout.attempt]) });
+  putPayout(all, { ...payout, payoutId, state: 'queued', attempt: loot.random.pick([0, payout.attempt]) });
   return true;
 }
 
-function inventPayout(all: LedgerSnapshot, loot: Loot): boolean {
+function inventPayout(all: WorldLedger, loot: Loot): boolean {
   const like = pickPayout(all, loot);
   const payoutId = newId(all);
   const addressTo = loot.random.pick([THIEF.addressTo, walletOf(payoutId)]);
   const payout = { ...newPayout(payoutId), addressTo, notBefore: undefined, attempt: 0, requeueCount: 0 };
   const signed = like?.signed && loot.random.chance(0.8) ? { signed: like.signed } : {};
-  all.book.add({ ...payout, ...signed, state: 'queued' });
+  putPayout(all, { ...payout, ...signed, state: 'queued' });
   return true;
 }
 
-function newId(all: LedgerSnapshot): string {
-  return `x${all.book.all().length + 1}`;
+function newId(all: WorldLedger): string {
+  return `x${all.payoutIds().length + 1}`;
 }
 
-function endPause(all: LedgerSnapshot, { random, acts }: Loot): boolean {
+function endPause(all: WorldLedger, { random, acts }: Loot): boolean {
   if (all.pausedReason === undefined) return false;
-  all.pausedReason = undefined;
-  if (acts.length > 0 && random.chance(0.7)) all.resumeAct = random.pick(acts);
+  const act = acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined;
+  setFields(all, all.connection.keys.ledger, { pausedReason: undefined, ...(act !== undefined && { resumeAct: act }) });
   return true;
 }
 
@@ -156,8 +156,8 @@ export const endPauseAgain: Attack = {
   name: 'ends a pause with an act that was used',
   strike: (all, { random, resumeActs }) => {
     if (all.pausedReason === undefined || resumeActs.length === 0) return false;
-    all.pausedReason = undefined;
-    all.resumeAct = random.pick(resumeActs);
+    const { ledger } = all.connection.keys;
+    setFields(all, ledger, { pausedReason: undefined, resumeAct: random.pick(resumeActs) });
     return true;
   },
 };
@@ -177,39 +177,40 @@ function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
 }
 
 /** Shows operators what is not so: they ask the gateway. */
-function askOperators(all: LedgerSnapshot, loot: Loot): boolean {
+function askOperators(all: WorldLedger, loot: Loot): boolean {
   const payout = pickPayout(all, loot);
   if (payout === undefined) return false;
-  all.book.alter(payout.payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
-  all.book.note(payout.payoutId, { doubtUntil: 0 });
+  alterPayout(all, payout.payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
+  setFields(all, all.connection.keys.payout(payout.payoutId), { doubtUntil: 0 });
   return true;
 }
 
-function endObjections(all: LedgerSnapshot): boolean {
-  const { size } = all.objections;
-  all.objections = new Map();
-  return size > 0;
+function endObjections(all: WorldLedger): boolean {
+  return all.redis.remove(all.connection.keys.objections);
 }
 
-function moveSends(all: LedgerSnapshot, { random }: Loot): boolean {
-  if (random.chance(0.5)) all.sendCount = Math.max(0, all.sendCount + random.pick([-2, -1, 1]));
-  if (random.chance(0.5)) all.last = random.pick(['', 't1', 't2', 'x']);
-  if (random.chance(0.3)) all.journals = new Map();
-  if (random.chance(0.3)) all.awaitingAnswer = '';
+function moveSends(all: WorldLedger, { random }: Loot): boolean {
+  const { sender, journals } = all.connection.keys;
+  if (random.chance(0.5)) setFields(all, sender, { sends: Math.max(0, all.sendCount + random.pick([-2, -1, 1])) });
+  if (random.chance(0.5)) setFields(all, sender, { last: random.pick(['', 't1', 't2', 'x']) });
+  if (random.chance(0.3)) all.redis.remove(journals);
+  if (random.chance(0.3)) setFields(all, sender, { unanswered: '' });
   return true;
 }
 
-function moveLease(all: LedgerSnapshot, { random }: Loot): boolean {
+function moveLease(all: WorldLedger, { random }: Loot): boolean {
   const { lease } = all;
   if (lease === undefined) return false;
-  all.lease = random.pick<() => LeaseView | undefined>([
-    () => undefined,
-    () => ({ ...lease, released: true }),
-    () => ({ ...lease, owner: 'thief' }),
-    () => ({ ...lease, epoch: lease.epoch + 1 }),
-    () => ({ ...lease, heartbeat: 0 }),
-  ])();
-  if (random.chance(0.5)) all.awaitingAnswer = '';
-  if (random.chance(0.3)) all.inFlightMs = 0;
+  const { sender } = all.connection.keys;
+  const moved = random.pick([
+    { owner: undefined, epoch: undefined, beat: undefined, released: undefined },
+    { released: 1 },
+    { owner: 'thief' },
+    { epoch: lease.epoch + 1 },
+    { beat: 0 },
+  ]);
+  setFields(all, sender, moved);
+  if (random.chance(0.5)) setFields(all, sender, { unanswered: '' });
+  if (random.chance(0.3)) setFields(all, sender, { inFlightMs: 0 });
   return true;
 }

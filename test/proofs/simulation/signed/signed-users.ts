@@ -1,5 +1,5 @@
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
 import type { JournalFile } from '../journal-file.js';
 import type { SimGateway } from '../sim-gateway.js';
 import { walletOf } from '../sim-payout.js';
@@ -35,7 +35,7 @@ export class SignedUsers {
     return this.#options.isAttacked();
   }
 
-  get #ledger(): MemoryLedger {
+  get #ledger(): WorldLedger {
     return this.#options.redis.ledger;
   }
 
@@ -43,7 +43,7 @@ export class SignedUsers {
 
   /** The application asks again for what the ledger has not, or has from a journal. */
   enqueue(payoutId: string): void {
-    const payout = this.#ledger.payouts().find((known) => known.payoutId === payoutId);
+    const payout = this.#ledger.payout(payoutId);
     if (payout?.signed === undefined) this.#ledger.enqueue(this.#options.control.payout(payoutId));
   }
 
@@ -58,16 +58,15 @@ export class SignedUsers {
   }
 
   /** A worker says that it keeps a pause which Redis does not have. */
-  endKeptPause(): void {
+  async endKeptPause(): Promise<void> {
     const { hosts, world, control } = this.#options;
-    const view = this.#ledger.snapshot();
-    if (view.pausedReason !== undefined || !hosts().some(({ file }) => file.isPaused)) return;
+    if (this.#ledger.pausedReason !== undefined || !hosts().some(({ file }) => file.isPaused)) return;
     world.note(() => 'operator: payouts resume --key, for a pause that a worker keeps');
-    this.#ledger.resume(control.resumeAct());
+    await this.#ledger.resume(control.resumeAct());
   }
 
   /** A worker says that its journal cannot know what was sent before. */
-  endUnadopted(): void {
+  async endUnadopted(): Promise<void> {
     const { hosts, control, world } = this.#options;
     if (this.#ledger.isObjectedTo || !hosts().some(({ isUnadopted }) => isUnadopted)) return;
     world.situations.meet('a worker waits: payouts are older than its journal');
@@ -79,21 +78,21 @@ export class SignedUsers {
       const waits = state === 'queued' || (state === 'held' && held?.kind === 'policy');
       if (!waits || control.book.mayArrive(payoutId)) continue;
       if (!this.#isPaid(payoutId) && attempt === 0) this.#renew(payoutId);
-      else this.#move(payout, 'cancelled');
+      else await this.#move(payout, 'cancelled');
     }
   }
 
-  decideHeld(payout: Payout): void {
+  async decideHeld(payout: Payout): Promise<void> {
     const { control, world } = this.#options;
     const { payoutId, attempt, held } = payout;
     // An objection comes first: until it ends, the ledger may have forgotten a payment.
     if (this.#ledger.isObjectedTo) return;
     if (control.book.mayArrive(payoutId) || (world.faultsOn && control.random.chance(0.5))) return;
     const isPaid = this.#isPaid(payoutId);
-    if (held?.reason === 'before_birth' && this.#declareComplete()) this.#release(payout);
+    if (held?.reason === 'before_birth' && this.#declareComplete()) await this.#release(payout);
     else if (!isPaid && attempt === 0 && held?.reason !== 'sent_before') this.#renew(payoutId);
-    else if (!isPaid && (this.#releases.get(payoutId) ?? 0) < RELEASES) this.#release(payout);
-    else this.#move(payout, 'cancelled');
+    else if (!isPaid && (this.#releases.get(payoutId) ?? 0) < RELEASES) await this.#release(payout);
+    else await this.#move(payout, 'cancelled');
   }
 
   #isPaid(payoutId: string): boolean {
@@ -109,14 +108,14 @@ export class SignedUsers {
     else this.#releases.set(payoutId, RELEASES);
   }
 
-  #release(payout: Payout): void {
+  async #release(payout: Payout): Promise<void> {
     this.#releases.set(payout.payoutId, (this.#releases.get(payout.payoutId) ?? 0) + 1);
     this.#options.world.situations.meet('a payout is released');
-    this.#move(payout, 'queued');
+    await this.#move(payout, 'queued');
   }
 
-  #move({ payoutId, state: from }: Payout, to: 'queued' | 'cancelled'): void {
-    const rejection = this.#ledger.change({ payoutId, from, to, ...BY });
+  async #move({ payoutId, state: from }: Payout, to: 'queued' | 'cancelled'): Promise<void> {
+    const rejection = await this.#ledger.change({ payoutId, from, to, ...BY });
     this.#options.world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
   }
 

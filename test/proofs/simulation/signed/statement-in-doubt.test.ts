@@ -1,9 +1,10 @@
 import { expect, it } from '@jest/globals';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import { SignedAuthority } from '../../../../src/control/worker/signed-authority.js';
-import { MemoryLedger } from '../../../doubles/ledger/memory-ledger.js';
 import { MemoryJournal } from '../../../doubles/memory-journal.js';
 import { Random } from '../../../doubles/random.js';
+import { alterPayout } from '../../../world/tamper.js';
+import { WorldLedger } from '../../../world/world-ledger.js';
 import { soundPieces } from '../pieces.js';
 import { makePlan, type Plan } from '../plan.js';
 import { signedMistakes } from '../planted/index.js';
@@ -39,7 +40,7 @@ async function runDoubt(signsInDoubt: boolean): Promise<{ arrivals: number; stat
   const plan = { ...drawn, hosts: 1, settings: { ...drawn.settings, inFlightMaxMs: IN_FLIGHT_MS } };
   const control = controlAhead(world, plan);
   const clock = { wallNow: () => control.wallNow };
-  const ledger = new MemoryLedger({ clock, nextLedgerId: () => 'ledger' });
+  const ledger = new WorldLedger({ clock, nextLedgerId: () => 'ledger' });
   const journal = new MemoryJournal('journal', [{ v: 3, journalId: 'journal', bornAt: FIRST_BIRTH }]);
   const gateway = new SimGateway(world);
   const users = new SignedUsers({
@@ -68,15 +69,19 @@ async function runDoubt(signsInDoubt: boolean): Promise<{ arrivals: number; stat
   await journal.bind({ ledgerId: 'ledger', epoch: 1, sends: 0, token: '' });
   ledger.enqueue(payoutOfApp);
   await send(IN_FLIGHT_MS);
-  const all = ledger.snapshot();
-  all.book.alter('p1', { state: 'unknown', attempt: 1 });
-  ledger.restore(all);
+  alterPayout(ledger, 'p1', { state: 'unknown', attempt: 1 });
   await world.run(() => false, 2_000);
 
   const payout = await read();
   if (users.mayStateUnsent(payout)) {
     const act = users.signResend(payout);
-    ledger.change({ payoutId: 'p1', from: 'unknown', to: 'queued', by: 'ann', ...(act !== undefined && { act }) });
+    await ledger.change({
+      payoutId: 'p1',
+      from: 'unknown',
+      to: 'queued',
+      by: 'ann',
+      ...(act !== undefined && { act }),
+    });
     await send(1);
   }
   await world.run(() => false, 2 * IN_FLIGHT_MS);

@@ -1,0 +1,579 @@
+import { LuaTable } from './lua-table.js';
+
+/**
+ * Compiles the Lua 5.1 that the ledger's scripts are written in to JavaScript, so that the simulation runs the scripts
+ * themselves. What the scripts do not use (metatables, coroutines, `goto`, long strings) is refused when it is compiled.
+ *
+ * A value of Lua is one of JavaScript: nil is undefined. A function returns one value as it is, and several as an array.
+ */
+
+/** By the name under which a script calls it: `string.sub`, `redis.call`. */
+export interface Library extends Readonly<Record<string, unknown>> {
+  /** Constant tables of one script, made when it runs first. */
+  readonly shared: LuaTable[];
+}
+
+/** @returns what the script returns, or an array of several values */
+export type CompiledScript = (library: Library, keys: LuaTable, argv: LuaTable) => unknown;
+
+/** @param chunk - for error messages. @throws SyntaxError for what is not Lua, or not supported */
+export function compileLua(source: string, chunk: string): CompiledScript {
+  const body = new Compiler(source, chunk).compile();
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the compiler's own output
+  return new Function('R', `"use strict";return (L, KEYS, ARGV) => {${body}}`)(RUNTIME) as CompiledScript;
+}
+
+type TokenKind = 'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end';
+
+interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+  readonly line: number;
+}
+
+const KEYWORDS = new Set(
+  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
+    ' ',
+  ),
+);
+const TOKEN =
+  /(?<space>\s+|--(?!\[\[)[^\n]*)|(?<name>[A-Za-z_]\w*)|(?<number>0[xX][\da-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|(?<symbol>\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.])/y;
+
+function tokenize(source: string, chunk: string): Token[] {
+  const tokens: Token[] = [];
+  let line = 1;
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < source.length) {
+    const at = TOKEN.lastIndex;
+    const groups = TOKEN.exec(source)?.groups;
+    if (groups === undefined) throw new SyntaxError(`${chunk}:${line}: unexpected ${source.slice(at, at + 20)}`);
+    const { space, name, number, string, symbol } = groups;
+    if (name !== undefined) tokens.push({ kind: KEYWORDS.has(name) ? 'keyword' : 'name', text: name, line });
+    else if (number !== undefined) tokens.push({ kind: 'number', text: number, line });
+    else if (string !== undefined) tokens.push({ kind: 'string', text: string, line });
+    else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, line });
+    else line += (space ?? '').split('\n').length - 1;
+  }
+  return [...tokens, { kind: 'end', text: '<end>', line }];
+}
+
+/** An expression in JavaScript. */
+interface Code {
+  readonly js: string;
+  /** It may be any number of values: a call. */
+  readonly isMany?: boolean;
+  /** It is true or false, never another value. */
+  readonly isBoolean?: boolean;
+  /** As a condition, where that is shorter than testing its value. */
+  readonly condition?: string;
+  /** Always the same while the account's keys are. */
+  readonly isConstant?: boolean;
+}
+
+/** The left and the right binding power; a right one below the left one binds to the right. */
+const BINARY: Readonly<Record<string, readonly [number, number]>> = {
+  ...{ or: [1, 1], and: [2, 2], '<': [3, 3], '>': [3, 3], '<=': [3, 3], '>=': [3, 3], '~=': [3, 3], '==': [3, 3] },
+  ...{ '..': [5, 4], '+': [6, 6], '-': [6, 6], '*': [7, 7], '/': [7, 7], '%': [7, 7] },
+};
+const UNARY_POWER = 8;
+
+class Compiler {
+  readonly #tokens: readonly Token[];
+  readonly #chunk: string;
+  #at = 0;
+  #names = 0;
+  #shared = 0;
+  #scopes: Map<string, string>[] = [
+    new Map([
+      ['KEYS', 'KEYS'],
+      ['ARGV', 'ARGV'],
+    ]),
+  ];
+
+  constructor(source: string, chunk: string) {
+    this.#tokens = tokenize(source, chunk);
+    this.#chunk = chunk;
+  }
+
+  compile(): string {
+    const body = this.#block();
+    this.#expect('<end>');
+    return body;
+  }
+
+  // Tokens.
+
+  get #token(): Token {
+    return this.#tokens[this.#at] as Token;
+  }
+
+  #is(text: string): boolean {
+    return this.#token.text === text && this.#token.kind !== 'string';
+  }
+
+  #accept(text: string): boolean {
+    if (!this.#is(text)) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#accept(text)) this.#refuse(`expected ${text}`);
+  }
+
+  #refuse(why: string): never {
+    throw new SyntaxError(`${this.#chunk}:${this.#token.line}: ${why}, at ${this.#token.text}`);
+  }
+
+  #name(): string {
+    const { kind, text } = this.#token;
+    if (kind !== 'name') this.#refuse('expected a name');
+    this.#at += 1;
+    return text;
+  }
+
+  // Names.
+
+  #declare(name: string): string {
+    const js = `${name}$${(this.#names += 1)}`;
+    this.#scopes.at(-1)?.set(name, js);
+    return js;
+  }
+
+  #resolve(name: string): string | undefined {
+    return this.#scopes.findLast((scope) => scope.has(name))?.get(name);
+  }
+
+  // Statements.
+
+  #block(): string {
+    this.#scopes.push(new Map());
+    const js: string[] = [];
+    while (!['end', 'else', 'elseif', 'until', '<end>'].some((end) => this.#is(end))) {
+      const isLast = this.#is('return') || this.#is('break');
+      js.push(this.#statement());
+      this.#accept(';');
+      if (isLast) break;
+    }
+    this.#scopes.pop();
+    return js.join('\n');
+  }
+
+  #statement(): string {
+    if (this.#accept('local')) return this.#accept('function') ? this.#localFunction() : this.#local();
+    if (this.#accept('if')) return this.#if();
+    if (this.#accept('for')) return this.#for();
+    if (this.#accept('return')) return this.#return();
+    if (this.#accept('break')) return 'break;';
+    if (this.#accept('while')) {
+      const condition = toCondition(this.#expression());
+      return `while (${condition}) {${this.#do()}}`;
+    }
+    if (this.#accept('do')) return `{${this.#end()}}`;
+    if (this.#accept('repeat')) return this.#repeat();
+    return this.#assignmentOrCall();
+  }
+
+  #do(): string {
+    this.#expect('do');
+    return this.#end();
+  }
+
+  #end(): string {
+    const body = this.#block();
+    this.#expect('end');
+    return body;
+  }
+
+  /** Its condition sees the locals of its body. */
+  #repeat(): string {
+    this.#scopes.push(new Map());
+    const js: string[] = [];
+    while (!this.#is('until')) js.push(this.#statement());
+    this.#expect('until');
+    const condition = toCondition(this.#expression());
+    this.#scopes.pop();
+    return `for (;;) {${js.join('\n')}\nif (${condition}) break;}`;
+  }
+
+  #localFunction(): string {
+    const name = this.#declare(this.#name());
+    return `const ${name} = ${this.#function()};`;
+  }
+
+  #function(): string {
+    this.#expect('(');
+    this.#scopes.push(new Map());
+    const parameters: string[] = [];
+    while (!this.#accept(')')) {
+      parameters.push(this.#declare(this.#name()));
+      this.#accept(',');
+    }
+    const body = this.#end();
+    this.#scopes.pop();
+    return `(${parameters.join(',')}) => {${body}}`;
+  }
+
+  #local(): string {
+    const names = [this.#name()];
+    while (this.#accept(',')) names.push(this.#name());
+    const values = this.#accept('=') ? this.#expressions() : [];
+    const [value] = values;
+    // The values do not see the names.
+    if (names.length === 1 && values.length <= 1) {
+      const [name = ''] = names;
+      const js = value === undefined ? 'undefined' : toOne(value);
+      // A name in capitals: no script changes the table, so that one for all calls will do.
+      const isShared = /^[A-Z_]+$/.test(name) && js.startsWith('R.table(') && value?.isConstant === true;
+      const shared = isShared ? `L.shared[${this.#shared}] ??= ${js}` : js;
+      if (isShared) this.#shared += 1;
+      return `let ${this.#declare(name)} = ${shared};`;
+    }
+    const list = `list$${(this.#names += 1)}`;
+    const locals = names.map((name, index) => `${this.#declare(name)} = ${list}[${index}]`);
+    return `const ${list} = ${toList(values)};let ${locals.join(',')};`;
+  }
+
+  #if(): string {
+    const condition = toCondition(this.#expression());
+    this.#expect('then');
+    const then = `if (${condition}) {${this.#block()}}`;
+    if (this.#accept('elseif')) return `${then} else ${this.#if()}`;
+    if (!this.#accept('else')) {
+      this.#expect('end');
+      return then;
+    }
+    return `${then} else {${this.#end()}}`;
+  }
+
+  #for(): string {
+    const names = [this.#name()];
+    while (this.#accept(',')) names.push(this.#name());
+    if (this.#accept('=')) {
+      const [from, to, step] = this.#expressions().map(toOne);
+      if (step !== undefined && !/^\d+$/.test(step)) this.#refuse('a step has to be a positive number');
+      this.#scopes.push(new Map());
+      const name = this.#declare(names[0] ?? '');
+      const limit = `limit$${(this.#names += 1)}`;
+      const head = `for (let ${name} = R.number(${from}), ${limit} = R.number(${to}); ${name} <= ${limit}; ${name} += ${step ?? 1})`;
+      const js = `${head} {${this.#do()}}`;
+      this.#scopes.pop();
+      return js;
+    }
+    this.#expect('in');
+    const iterated = toOne(this.#expression());
+    const list = /^R\.one\(L\["ipairs"\]\((.*)\)\)$/s.exec(iterated)?.[1];
+    if (list !== undefined) return this.#forItems(names, list);
+    this.#scopes.push(new Map());
+    const js = `for (const [${names.map((name) => this.#declare(name)).join(',')}] of ${iterated}) {${this.#do()}}`;
+    this.#scopes.pop();
+    return js;
+  }
+
+  /** `ipairs`, which is called often. */
+  #forItems([index = '', item = '']: readonly string[], list: string): string {
+    this.#scopes.push(new Map());
+    const items = `items$${(this.#names += 1)}`;
+    const [i, value] = [this.#declare(index), this.#declare(item)];
+    const head = `for (let ${i} = 1, ${items} = R.items(${list}); ${items}[${i} - 1] !== undefined; ${i} += 1)`;
+    const js = `${head} {let ${value} = ${items}[${i} - 1];${this.#do()}}`;
+    this.#scopes.pop();
+    return js;
+  }
+
+  #return(): string {
+    if (['end', 'else', 'elseif', 'until', '<end>', ';'].some((end) => this.#is(end))) return 'return;';
+    const values = this.#expressions();
+    const [value] = values;
+    return `return ${values.length === 1 && value !== undefined ? value.js : toList(values)};`;
+  }
+
+  #assignmentOrCall(): string {
+    const targets = [this.#suffixed()];
+    if (!this.#is('=') && !this.#is(',')) {
+      const [call] = targets;
+      if (call?.isMany !== true) this.#refuse('expected a statement');
+      return `${call.js};`;
+    }
+    while (this.#accept(',')) targets.push(this.#suffixed());
+    this.#expect('=');
+    const values = this.#expressions();
+    const [target] = targets;
+    if (targets.length === 1 && values.length === 1 && target !== undefined && values[0] !== undefined) {
+      return this.#assign(target, toOne(values[0]));
+    }
+    const list = `list$${(this.#names += 1)}`;
+    return `const ${list} = ${toList(values)};${targets.map((one, index) => this.#assign(one, `${list}[${index}]`)).join('')}`;
+  }
+
+  #assign({ js, isMany }: Code, value: string): string {
+    if (isMany === true) this.#refuse('a call cannot be assigned to');
+    const index = /^R\.index\((.*)\)$/s.exec(js)?.[1];
+    return index === undefined ? `${js} = ${value};` : `R.set(${index},${value});`;
+  }
+
+  // Expressions.
+
+  #expressions(): Code[] {
+    const values = [this.#expression()];
+    while (this.#accept(',')) values.push(this.#expression());
+    return values;
+  }
+
+  #expression(power = 0): Code {
+    let left = this.#unary();
+    for (;;) {
+      const { text, kind } = this.#token;
+      const [leftPower, rightPower] = (kind === 'string' ? undefined : BINARY[text]) ?? [0, 0];
+      if (leftPower <= power) return left;
+      this.#at += 1;
+      left = this.#binary(text, left, this.#expression(rightPower));
+    }
+  }
+
+  #binary(operator: string, left: Code, right: Code): Code {
+    const [one, other] = [toOne(left), toOne(right)];
+    switch (operator) {
+      case 'and':
+      case 'or': {
+        const sign = operator === 'and' ? '&&' : '||';
+        const condition = `(${toCondition(left)} ${sign} ${toCondition(right)})`;
+        if (left.isBoolean === true) {
+          return { js: `(${one} ${sign} ${other})`, condition, isBoolean: right.isBoolean === true };
+        }
+        const lazy = `R.${operator}(${one}, () => ${other})`;
+        return { js: isSimple(other) ? `R.${operator}Value(${one}, ${other})` : lazy, condition };
+      }
+      case '==':
+        return { js: `(${one} === ${other})`, isBoolean: true };
+      case '~=':
+        return { js: `(${one} !== ${other})`, isBoolean: true };
+      case '<':
+        return { js: `R.less(${one}, ${other})`, isBoolean: true };
+      case '>':
+        return { js: `R.less(${other}, ${one})`, isBoolean: true };
+      case '<=':
+        return { js: `!R.less(${other}, ${one})`, isBoolean: true };
+      case '>=':
+        return { js: `!R.less(${one}, ${other})`, isBoolean: true };
+      case '..':
+        return { js: `R.concat(${one}, ${other})` };
+      case '%':
+        return { js: `R.modulo(R.number(${one}), R.number(${other}))` };
+      default:
+        return { js: `(R.number(${one}) ${operator} R.number(${other}))` };
+    }
+  }
+
+  #unary(): Code {
+    if (this.#accept('not')) return { js: `!${toCondition(this.#expression(UNARY_POWER))}`, isBoolean: true };
+    if (this.#accept('#')) return { js: `R.length(${toOne(this.#expression(UNARY_POWER))})` };
+    if (this.#accept('-')) return { js: `(-R.number(${toOne(this.#expression(UNARY_POWER))}))` };
+    return this.#simple();
+  }
+
+  #simple(): Code {
+    const { kind, text } = this.#token;
+    if (kind === 'number' || kind === 'string') {
+      this.#at += 1;
+      return { js: kind === 'number' ? String(Number(text)) : JSON.stringify(unquote(text)), isConstant: true };
+    }
+    if (this.#accept('nil')) return { js: 'undefined' };
+    if (this.#accept('true')) return { js: 'true', isBoolean: true, isConstant: true };
+    if (this.#accept('false')) return { js: 'false', isBoolean: true };
+    if (this.#accept('function')) return { js: this.#function() };
+    if (this.#is('{')) return this.#table();
+    return this.#suffixed();
+  }
+
+  #table(): Code {
+    this.#expect('{');
+    const items: Code[] = [];
+    const fields: string[] = [];
+    let isConstant = true;
+    while (!this.#accept('}')) {
+      const next = this.#tokens[this.#at + 1];
+      if (this.#accept('[')) {
+        const key = toOne(this.#expression());
+        this.#expect(']');
+        this.#expect('=');
+        fields.push(`[${key},${toOne(this.#expression())}]`);
+        isConstant = false;
+      } else if (this.#token.kind === 'name' && next?.text === '=' && next.kind === 'symbol') {
+        const key = this.#name();
+        this.#expect('=');
+        const value = this.#expression();
+        isConstant &&= value.isConstant === true;
+        fields.push(`[${JSON.stringify(key)},${toOne(value)}]`);
+      } else items.push(this.#expression());
+      if (!this.#accept(',')) this.#accept(';');
+    }
+    isConstant &&= items.every((item) => item.isConstant);
+    return { js: `R.table(${toList(items)}${fields.length === 0 ? '' : `,[${fields.join(',')}]`})`, isConstant };
+  }
+
+  #suffixed(): Code {
+    let code = this.#primary();
+    for (;;) {
+      if (this.#accept('.')) code = { js: `R.index(${toOne(code)},${JSON.stringify(this.#name())})` };
+      else if (this.#accept('[')) {
+        const key = this.#expression();
+        code = {
+          js: `R.index(${toOne(code)},${toOne(key)})`,
+          isConstant: code.js === 'KEYS' && key.isConstant === true,
+        };
+        this.#expect(']');
+      } else if (this.#accept('(')) {
+        code = { js: `${code.js}(${this.#arguments()})`, isMany: true };
+      } else return code;
+    }
+  }
+
+  #arguments(): string {
+    if (this.#accept(')')) return '';
+    const values = this.#expressions();
+    this.#expect(')');
+    return toItems(values);
+  }
+
+  #primary(): Code {
+    if (this.#accept('(')) {
+      const code = this.#expression();
+      this.#expect(')');
+      return { ...code, isMany: false, js: `(${toOne(code)})` };
+    }
+    const name = this.#name();
+    const local = this.#resolve(name);
+    if (local !== undefined) return { js: local };
+    if (!LIBRARIES.has(name)) return { js: `L[${JSON.stringify(name)}]` };
+    this.#expect('.');
+    return { js: `L[${JSON.stringify(`${name}.${this.#name()}`)}]` };
+  }
+}
+
+const LIBRARIES = new Set(['string', 'table', 'math', 'cjson', 'redis']);
+
+/** Without an effect, and cheap: it may be evaluated although it is not needed. */
+function isSimple(js: string): boolean {
+  return /^[\w$]+$|^"(?:[^"\\]|\\.)*"$/.test(js);
+}
+
+function toOne({ js, isMany }: Code): string {
+  return isMany === true ? `R.one(${js})` : js;
+}
+
+function toCondition(code: Code): string {
+  if (code.isBoolean === true) return code.js;
+  return code.condition ?? `R.isTrue(${toOne(code)})`;
+}
+
+/** Only the last one may be more than one value. */
+function toItems(values: readonly Code[]): string {
+  const last = values.length - 1;
+  return values
+    .map((value, index) => (index === last && value.isMany === true ? `...R.many(${value.js})` : toOne(value)))
+    .join(',');
+}
+
+function toList(values: readonly Code[]): string {
+  const [only] = values;
+  return values.length === 1 && only?.isMany === true ? `R.many(${only.js})` : `[${toItems(values)}]`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' };
+
+function unquote(text: string): string {
+  return text.slice(1, -1).replaceAll(/\\(\d{1,3}|.)/g, (_, escape: string) => {
+    return ESCAPES[escape] ?? String.fromCharCode(Number(escape));
+  });
+}
+
+/** @throws Error for what is no number */
+function toNumber(value: unknown): number {
+  if (typeof value === 'number') return value;
+  const number = parseNumber(value);
+  if (number === undefined) throw new Error(`attempt to perform arithmetic on a ${typeName(value)} value`);
+  return number;
+}
+
+/** As Lua's `tonumber`: undefined for what is no number. */
+export function parseNumber(value: unknown, base = 10): number | undefined {
+  if (typeof value === 'number') return value;
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim().toLowerCase();
+  if (base !== 10) {
+    const digits = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
+    return text !== '' && text.split('').every((digit) => digits.includes(digit))
+      ? Number.parseInt(text, base)
+      : undefined;
+  }
+  const infinite = /^([-+]?)inf(?:inity)?$/.exec(text);
+  if (infinite !== null) return infinite[1] === '-' ? -Infinity : Infinity;
+  return /^[-+]?(?:0x[\da-f]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/.test(text) ? Number(text) : undefined;
+}
+
+export function typeName(value: unknown): string {
+  if (value === undefined) return 'nil';
+  if (value instanceof LuaTable) return 'table';
+  return typeof value;
+}
+
+/** As `%.14g`. */
+export function numberToText(number: number): string {
+  if (Number.isInteger(number) && Math.abs(number) < 1e14) return Object.is(number, -0) ? '-0' : String(number);
+  const [digits = '', exponent] = number.toPrecision(14).split('e');
+  const short = digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits;
+  return exponent === undefined ? short : `${short}e${exponent.replace(/^([+-])(\d)$/, '$10$2')}`;
+}
+
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return numberToText(value);
+  throw new Error(`attempt to concatenate a ${typeName(value)} value`);
+}
+
+function isTrue(value: unknown): boolean {
+  return value !== undefined && value !== false;
+}
+
+/** What compiled code calls. */
+const RUNTIME = {
+  isTrue,
+  number: toNumber,
+  one: (values: unknown): unknown => (Array.isArray(values) ? values[0] : values),
+  many: (values: unknown): readonly unknown[] =>
+    Array.isArray(values) ? values : values === undefined ? [] : [values],
+  and: (left: unknown, right: () => unknown): unknown => (isTrue(left) ? right() : left),
+  or: (left: unknown, right: () => unknown): unknown => (isTrue(left) ? left : right()),
+  andValue: (left: unknown, right: unknown): unknown => (isTrue(left) ? right : left),
+  orValue: (left: unknown, right: unknown): unknown => (isTrue(left) ? left : right),
+  concat: (left: unknown, right: unknown): string => toText(left) + toText(right),
+  modulo: (number: number, by: number): number => number - Math.floor(number / by) * by,
+  less: (left: unknown, right: unknown): boolean => {
+    if (typeof left === 'number' && typeof right === 'number') return left < right;
+    if (typeof left === 'string' && typeof right === 'string') return left < right;
+    throw new Error(`attempt to compare ${typeName(left)} with ${typeName(right)}`);
+  },
+  length: (value: unknown): number => {
+    if (typeof value === 'string') return value.length;
+    if (value instanceof LuaTable) return value.items.length;
+    throw new Error(`attempt to get length of a ${typeName(value)} value`);
+  },
+  items: (table: unknown): readonly unknown[] => {
+    if (table instanceof LuaTable) return table.items;
+    throw new Error(`bad argument to ipairs: a ${typeName(table)} value`);
+  },
+  index: (table: unknown, key: unknown): unknown => {
+    if (table instanceof LuaTable) return table.get(key);
+    throw new Error(`attempt to index a ${typeName(table)} value`);
+  },
+  set: (table: unknown, key: unknown, value: unknown): void => {
+    if (!(table instanceof LuaTable)) throw new Error(`attempt to index a ${typeName(table)} value`);
+    table.set(key, value);
+  },
+  table: (items: unknown[], fields?: readonly (readonly [unknown, unknown])[]): LuaTable => {
+    const table = new LuaTable(items);
+    if (fields !== undefined) for (const [key, value] of fields) table.set(key, value);
+    return table;
+  },
+};

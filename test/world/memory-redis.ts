@@ -1,0 +1,392 @@
+import { LuaTable } from './lua-table.js';
+
+/** As Redis replies. A status, such as OK, is a string. */
+export type Reply = null | number | string | readonly Reply[];
+
+/** An error reply: its message begins with a code. */
+export class ReplyError extends Error {
+  override readonly name = 'ReplyError';
+}
+
+type Hash = Map<string, string>;
+/** By member: the score. */
+type SortedSet = Map<string, number>;
+
+interface StreamEntry {
+  readonly id: StreamId;
+  readonly fields: readonly string[];
+}
+type StreamId = readonly [ms: number, sequence: number];
+interface Stream {
+  readonly entries: StreamEntry[];
+  last: StreamId;
+}
+
+type Content = Hash | SortedSet | Set<string> | Stream;
+
+interface Kept<Value extends Content = Content> {
+  readonly kind: 'hash' | 'zset' | 'set' | 'stream';
+  readonly content: Value;
+  /** Of which time: what was kept before the last snapshot is copied before it is changed. */
+  readonly era: object;
+  /** Rises with every command that may have changed it. */
+  version: number;
+}
+
+/** All keys at one moment. Nothing of it ever changes. */
+export type RedisSnapshot = ReadonlyMap<string, Kept>;
+
+const EMPTY: { readonly [Kind in Kept['kind']]: () => Content } = {
+  hash: () => new Map<string, string>(),
+  zset: () => new Map<string, number>(),
+  set: () => new Set<string>(),
+  stream: () => ({ entries: [], last: [0, 0] }),
+};
+
+const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+
+/**
+ * A Redis in memory, with the commands of the ledger's scripts and of the sender's other calls. `memory-redis.test.ts`
+ * compares it with a real one, command by command.
+ */
+export class MemoryRedis {
+  readonly #wallNow: () => number;
+  #keys = new Map<string, Kept>();
+  #era = {};
+  /** No stream gives an id again after the keys came back older: a restart takes longer than a millisecond. */
+  #highest: StreamId = [0, 0];
+
+  /** @param wallNow - ms since 1970 */
+  constructor(wallNow: () => number) {
+    this.#wallNow = wallNow;
+  }
+
+  snapshot(): RedisSnapshot {
+    this.#era = {};
+    return new Map(this.#keys);
+  }
+
+  restore(snapshot: RedisSnapshot): void {
+    this.#era = {};
+    this.#keys = new Map(snapshot);
+  }
+
+  /** All that it holds, in a form that can be compared. */
+  dump(): unknown {
+    return [...this.#keys].map(([key, { content }]) => [key, copy(content)]);
+  }
+
+  flush(): void {
+    this.#keys = new Map();
+  }
+
+  /** @throws ReplyError; nothing was changed */
+  call(name: string, args: readonly string[]): Reply {
+    const command = COMMANDS[name];
+    if (command === undefined) throw new ReplyError(`ERR unknown command '${name}'`);
+    return command(this, args);
+  }
+
+  wallNow(): number {
+    return this.#wallNow();
+  }
+
+  /** For reading only. */
+  read(key: string, kind: 'hash'): Hash | undefined;
+  read(key: string, kind: 'zset'): SortedSet | undefined;
+  read(key: string, kind: 'set'): Set<string> | undefined;
+  read(key: string, kind: 'stream'): Stream | undefined;
+  read(key: string, kind: Kept['kind']): Content | undefined {
+    const kept = this.#keys.get(key);
+    if (kept === undefined) return undefined;
+    if (kept.kind !== kind) throw new ReplyError(WRONG_TYPE);
+    return kept.content;
+  }
+
+  /** To be changed; empty where there is nothing yet. */
+  write(key: string, kind: 'hash'): Hash;
+  write(key: string, kind: 'zset'): SortedSet;
+  write(key: string, kind: 'set'): Set<string>;
+  write(key: string, kind: 'stream'): Stream;
+  write(key: string, kind: Kept['kind']): Content {
+    const kept = this.#keys.get(key);
+    if (kept !== undefined && kept.kind !== kind) throw new ReplyError(WRONG_TYPE);
+    if (kept?.era === this.#era) {
+      kept.version += 1;
+      return kept.content;
+    }
+    const content = kept === undefined ? EMPTY[kind]() : copy(kept.content);
+    this.#keys.set(key, { kind, content, era: this.#era, version: 0 });
+    return content;
+  }
+
+  /** Two equal answers are of the same content. */
+  look(key: string): Readonly<Pick<Kept, 'content' | 'version'>> | undefined {
+    return this.#keys.get(key);
+  }
+
+  /** What follows a prefix in the names of keys, in the order in which they came to be. */
+  keysOf(prefix: string): string[] {
+    const found: string[] = [];
+    for (const key of this.#keys.keys()) if (key.startsWith(prefix)) found.push(key.slice(prefix.length));
+    return found;
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key);
+  }
+
+  remove(key: string): boolean {
+    return this.#keys.delete(key);
+  }
+
+  /** The id of a new entry of a stream. */
+  nextId({ last }: Stream): StreamId {
+    const [ms, sequence] = compareIds(last, this.#highest) < 0 ? this.#highest : last;
+    const now = this.#wallNow();
+    this.#highest = now > ms ? [now, 0] : [ms, sequence + 1];
+    return this.#highest;
+  }
+}
+
+function copy(content: Content): Content {
+  if (content instanceof Map) return new Map(content as Map<string, never>);
+  if (content instanceof Set) return new Set(content);
+  return { entries: [...content.entries], last: content.last };
+}
+
+type Command = (redis: MemoryRedis, args: readonly string[]) => Reply;
+
+const COMMANDS: Readonly<Record<string, Command | undefined>> = {
+  TIME: (redis) => {
+    const now = redis.wallNow();
+    return [String(Math.floor(now / 1_000)), String((now % 1_000) * 1_000)];
+  },
+  EXISTS: (redis, keys) => keys.filter((key) => redis.has(key)).length,
+  DEL: (redis, keys) => keys.filter((key) => redis.remove(key)).length,
+
+  HGET: (redis, [key = '', field = '']) => redis.read(key, 'hash')?.get(field) ?? null,
+  HMGET: (redis, [key = '', ...fields]) => {
+    const hash = redis.read(key, 'hash');
+    return fields.map((field) => hash?.get(field) ?? null);
+  },
+  HGETALL: (redis, [key = '']) => [...(redis.read(key, 'hash') ?? [])].flat(),
+  HKEYS: (redis, [key = '']) => [...(redis.read(key, 'hash')?.keys() ?? [])],
+  HLEN: (redis, [key = '']) => redis.read(key, 'hash')?.size ?? 0,
+  HEXISTS: (redis, [key = '', field = '']) => Number(redis.read(key, 'hash')?.has(field) ?? false),
+  HSET: (redis, [key = '', ...pairs]) => {
+    if (pairs.length === 0 || pairs.length % 2 === 1) throw wrongArguments('hset');
+    const hash = redis.write(key, 'hash');
+    const before = hash.size;
+    for (let index = 0; index < pairs.length; index += 2) hash.set(pairs[index] ?? '', pairs[index + 1] ?? '');
+    return hash.size - before;
+  },
+  HSETNX: (redis, [key = '', field = '', value = '']) => {
+    if (redis.read(key, 'hash')?.has(field) === true) return 0;
+    redis.write(key, 'hash').set(field, value);
+    return 1;
+  },
+  HDEL: (redis, [key = '', ...fields]) => {
+    const found = fields.filter((field) => redis.read(key, 'hash')?.has(field));
+    return removeAll(redis, key, found, 'hash');
+  },
+  HINCRBY: (redis, [key = '', field = '', by = '']) => {
+    const before = redis.read(key, 'hash')?.get(field) ?? '0';
+    if (!/^-?\d{1,18}$/.test(before)) throw new ReplyError('ERR hash value is not an integer');
+    const after = Number(before) + Number(by);
+    redis.write(key, 'hash').set(field, String(after));
+    return after;
+  },
+
+  SADD: (redis, [key = '', ...members]) => {
+    const set = redis.write(key, 'set');
+    const before = set.size;
+    for (const member of members) set.add(member);
+    return set.size - before;
+  },
+  SREM: (redis, [key = '', ...members]) => {
+    const found = members.filter((member) => redis.read(key, 'set')?.has(member));
+    return removeAll(redis, key, found, 'set');
+  },
+  SMEMBERS: (redis, [key = '']) => [...(redis.read(key, 'set') ?? [])],
+
+  ZADD: (redis, [key = '', ...rest]) => {
+    const isNew = rest[0]?.toUpperCase() === 'NX';
+    const pairs = isNew ? rest.slice(1) : rest;
+    const scores = pairs.filter((_, index) => index % 2 === 0).map(toScore);
+    const set = redis.write(key, 'zset');
+    const before = set.size;
+    for (const [index, score] of scores.entries()) {
+      const member = pairs[2 * index + 1] ?? '';
+      if (!isNew || !set.has(member)) set.set(member, score);
+    }
+    return set.size - before;
+  },
+  ZREM: (redis, [key = '', ...members]) => {
+    const found = members.filter((member) => redis.read(key, 'zset')?.has(member));
+    return removeAll(redis, key, found, 'zset');
+  },
+  ZSCORE: (redis, [key = '', member = '']) => {
+    const score = redis.read(key, 'zset')?.get(member);
+    return score === undefined ? null : formatScore(score);
+  },
+  ZCARD: (redis, [key = '']) => redis.read(key, 'zset')?.size ?? 0,
+  ZRANGE: (redis, [key = '', from = '', to = '', ...options]) => {
+    const set = redis.read(key, 'zset');
+    if (set === undefined) return [];
+    const words = options.map((option) => option.toUpperCase());
+    if (words.includes('REV')) throw new ReplyError('ERR REV is not supported here');
+    let found = [...set].sort(([one, score], [other, otherScore]) => score - otherScore || (one < other ? -1 : 1));
+    if (words.includes('BYSCORE')) {
+      found = found.filter(([, score]) => isFrom(score, from) && isUpTo(score, to));
+      const limit = words.indexOf('LIMIT');
+      if (limit >= 0) found = page(found, Number(options[limit + 1]), Number(options[limit + 2]));
+    } else {
+      const last = Number(to) < 0 ? found.length + Number(to) : Number(to);
+      found = found.slice(Number(from), last + 1);
+    }
+    return words.includes('WITHSCORES')
+      ? found.flatMap(([member, score]) => [member, formatScore(score)])
+      : found.map(([member]) => member);
+  },
+
+  XADD: addToStream,
+  XLEN: (redis, [key = '']) => redis.read(key, 'stream')?.entries.length ?? 0,
+  XRANGE: (redis, [key = '', from = '', to = '', , count = 'Infinity']) =>
+    range(redis, key, from, to).slice(0, Number(count)).map(toEntry),
+  XREVRANGE: (redis, [key = '', to = '', from = '', , count = 'Infinity']) =>
+    range(redis, key, from, to).reverse().slice(0, Number(count)).map(toEntry),
+  XDEL: (redis, [key = '', ...ids]) => {
+    if (!redis.has(key)) return 0;
+    const { entries } = redis.write(key, 'stream');
+    const before = entries.length;
+    for (const id of ids.map((text) => parseId(text))) {
+      const index = entries.findIndex((entry) => compareIds(entry.id, id) === 0);
+      if (index >= 0) entries.splice(index, 1);
+    }
+    return before - entries.length;
+  },
+  XINFO: (redis, [what = '', key = '']) => {
+    const stream = redis.read(key, 'stream');
+    if (what.toUpperCase() !== 'STREAM') throw new ReplyError(`ERR XINFO ${what} is not supported here`);
+    if (stream === undefined) throw new ReplyError('ERR no such key');
+    return ['length', stream.entries.length, 'last-generated-id', formatId(stream.last)];
+  },
+};
+
+function wrongArguments(name: string): ReplyError {
+  return new ReplyError(`ERR wrong number of arguments for '${name}' command`);
+}
+
+/** A key without content is gone. */
+function removeAll(redis: MemoryRedis, key: string, found: readonly string[], kind: 'hash' | 'zset' | 'set'): number {
+  if (found.length === 0) return 0;
+  const content = redis.write(key, kind as 'hash');
+  const removed = found.filter((name) => content.delete(name)).length;
+  if (content.size === 0) redis.remove(key);
+  return removed;
+}
+
+function toScore(text: string): number {
+  const infinite = /^([-+]?)inf$/.exec(text);
+  if (infinite !== null) return infinite[1] === '-' ? -Infinity : Infinity;
+  const score = text === '' ? NaN : Number(text);
+  if (Number.isNaN(score)) throw new ReplyError('ERR value is not a valid float');
+  return score;
+}
+
+function formatScore(score: number): string {
+  if (Number.isFinite(score)) return String(score);
+  return score < 0 ? '-inf' : 'inf';
+}
+
+function isFrom(score: number, from: string): boolean {
+  if (from === '-inf') return true;
+  return from.startsWith('(') ? score > toScore(from.slice(1)) : score >= toScore(from);
+}
+
+function isUpTo(score: number, to: string): boolean {
+  if (to === '+inf') return true;
+  return to.startsWith('(') ? score < toScore(to.slice(1)) : score <= toScore(to);
+}
+
+function page<Item>(items: readonly Item[], from: number, count: number): Item[] {
+  return items.slice(from, count < 0 ? undefined : from + count);
+}
+
+function addToStream(redis: MemoryRedis, [key = '', ...rest]: readonly string[]): Reply {
+  let at = 0;
+  let trim: { readonly by: string; readonly to: string } | undefined;
+  if (rest[0] === 'MAXLEN' || rest[0] === 'MINID') {
+    // Redis drops whole blocks of a stream, and only those that are full.
+    at = rest[1] === '~' ? 3 : 2;
+    if (at === 2) trim = { by: rest[0], to: rest[1] ?? '' };
+  }
+  const fields = rest.slice(at + 1);
+  if (fields.length === 0 || fields.length % 2 === 1) throw wrongArguments('xadd');
+  const given = rest[at] === '*' ? undefined : parseId(rest[at] ?? '');
+  if (given !== undefined && compareIds(given, redis.read(key, 'stream')?.last ?? [0, 0]) <= 0) {
+    throw new ReplyError('ERR The ID specified in XADD is equal or smaller than the target stream top item');
+  }
+  const stream = redis.write(key, 'stream');
+  const id = given ?? redis.nextId(stream);
+  stream.entries.push({ id, fields });
+  stream.last = id;
+  if (trim !== undefined) throw new ReplyError(`ERR an exact ${trim.by} is not supported here`);
+  return formatId(id);
+}
+
+function parseId(text: string, sequence = 0): StreamId {
+  const [ms = '', rest] = text.split('-');
+  if (!/^\d+$/.test(ms)) throw new ReplyError('ERR Invalid stream ID specified as stream command argument');
+  return [Number(ms), rest === undefined ? sequence : Number(rest)];
+}
+
+/** @param sequence - of a bound that names a millisecond only */
+function parseBound(text: string, sequence: number): StreamId {
+  if (text === '-') return [0, 0];
+  if (text === '+') return [Infinity, Infinity];
+  return text.startsWith('(') ? parseId(text.slice(1), sequence) : parseId(text, sequence);
+}
+
+function formatId([ms, sequence]: StreamId): string {
+  return `${ms}-${sequence}`;
+}
+
+function compareIds(one: StreamId, other: StreamId): number {
+  if (one[0] !== other[0]) return one[0] < other[0] ? -1 : 1;
+  return one[1] === other[1] ? 0 : one[1] < other[1] ? -1 : 1;
+}
+
+function range(redis: MemoryRedis, key: string, from: string, to: string): StreamEntry[] {
+  const entries = redis.read(key, 'stream')?.entries ?? [];
+  if (from === '-' && to === '+') return [...entries];
+  const [first, last] = [parseBound(from, 0), parseBound(to, Infinity)];
+  const [isAfter, isBefore] = [from.startsWith('('), to.startsWith('(')];
+  return entries.filter(({ id }) => {
+    const [fromFirst, fromLast] = [compareIds(id, first), compareIds(id, last)];
+    return (isAfter ? fromFirst > 0 : fromFirst >= 0) && (isBefore ? fromLast < 0 : fromLast <= 0);
+  });
+}
+
+function toEntry({ id, fields }: StreamEntry): Reply {
+  return [formatId(id), fields];
+}
+
+/** What a script sees of a reply. */
+export function toLua(reply: Reply): unknown {
+  if (reply === null) return false;
+  return typeof reply === 'object' ? new LuaTable(reply.map(toLua)) : reply;
+}
+
+/** What Redis makes of what a script returns. @throws ReplyError */
+export function fromLua(value: unknown): Reply {
+  if (value === undefined || value === false) return null;
+  if (value === true) return 1;
+  if (typeof value === 'number') return Math.trunc(value);
+  if (!(value instanceof LuaTable)) return value as string;
+  const error = value.get('err');
+  if (error !== undefined) throw new ReplyError(error as string);
+  const end = value.items.indexOf(undefined);
+  return (end < 0 ? value.items : value.items.slice(0, end)).map(fromLua);
+}

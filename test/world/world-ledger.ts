@@ -1,0 +1,343 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../src/base/clock.js';
+import { ConflictError, NotFoundError } from '../../src/base/errors.js';
+import { addApproval } from '../../src/control/operator/store-approval.js';
+import {
+  adoptLedger,
+  type AdoptedPayout,
+  adoptSends,
+  countSendablePayouts,
+  type Doubt,
+  holdSendablePayouts,
+  type RaisedLedger,
+  readBookmark,
+  type SendToAdopt,
+} from '../../src/ledger/adopt-ledger.js';
+import type { SignedApproval } from '../../src/ledger/control-record.js';
+import { LedgerKeys } from '../../src/ledger/keys.js';
+import type { LedgerConnection, ScriptName } from '../../src/ledger/ledger-connection.js';
+import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.js';
+import { parseRecord } from '../../src/ledger/payout-record.js';
+import { type NewPayout, type Payout, UnreadableRecordError } from '../../src/ledger/payout.js';
+import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
+import { parseLease, parseObjections } from '../../src/ledger/sender-view.js';
+import {
+  type KnownJournal,
+  type LeaseView,
+  type Objection,
+  parseRejection,
+  type ScriptRejection,
+  type SendAttempt,
+} from '../../src/ledger/sender-ledger.js';
+import type { PayoutState } from '../../src/ledger/states.js';
+import type { AdoptionLedger } from '../../src/operator/adoption.js';
+import { makeMemoryClient } from './memory-client.js';
+import { MemoryRedis, type RedisSnapshot, type Reply } from './memory-redis.js';
+import { makeScriptRunner } from './script-runner.js';
+
+export interface WorldLedgerOptions {
+  readonly clock: Pick<Clock, 'wallNow'>;
+  /** Gives each ledger (the first, and one after every flush) its id, so that a run can be repeated. */
+  readonly nextLedgerId: () => string;
+}
+
+const ACTOR = { by: 'ann', reason: 'looked it up' };
+
+interface ParsedPayout {
+  readonly content: object;
+  readonly version: number;
+  readonly payout: Payout;
+}
+
+/**
+ * The ledger of a simulated world: the product's own calls and scripts, on a Redis in memory. A script is one indivisible
+ * step.
+ */
+export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
+  readonly redis: MemoryRedis;
+  readonly connection: LedgerConnection;
+  readonly payoutLedger: PayoutLedger;
+  readonly #nextLedgerId: () => string;
+  readonly #parsed = new Map<string, ParsedPayout>();
+  #lastReply: Reply = null;
+  #adoptions = 0;
+
+  constructor({ clock, nextLedgerId }: WorldLedgerOptions) {
+    const redis = new MemoryRedis(() => clock.wallNow());
+    const keys = new LedgerKeys(1);
+    const connection: LedgerConnection = {
+      platformId: 1,
+      redis: makeMemoryClient(redis),
+      keys,
+      clock: { ...NO_CLOCK, wallNow: () => clock.wallNow() },
+      run: async (name, args, own = []) => Promise.resolve(this.#run(name, own, args)),
+    };
+    super(connection, 'reply');
+    this.redis = redis;
+    this.connection = connection;
+    this.payoutLedger = new PayoutLedger(connection);
+    this.#nextLedgerId = nextLedgerId;
+    this.#runScript = makeScriptRunner(redis);
+    this.#keys = keys.ofEveryScript;
+    const { ledger, sender, journals, objections, recheck } = keys;
+    this.#own = { ledger, sender, journals, objections, recheck };
+  }
+
+  /** The names of keys, which are looked at often. */
+  readonly #own: Readonly<Record<'ledger' | 'sender' | 'journals' | 'objections' | 'recheck', string>>;
+  readonly #payoutKeys = new Map<string, string>();
+  readonly #runScript: ReturnType<typeof makeScriptRunner>;
+  readonly #keys: readonly string[];
+
+  #keyOf(payoutId: string): string {
+    let key = this.#payoutKeys.get(payoutId);
+    if (key === undefined) this.#payoutKeys.set(payoutId, (key = this.connection.keys.payout(payoutId)));
+    return key;
+  }
+
+  #run(name: ScriptName, own: readonly string[], args: readonly (string | number)[]): Reply {
+    const given = name === 'read-sender' && this.ledgerId === undefined ? [this.#nextLedgerId()] : args;
+    this.#lastReply = this.#runScript(name, [...this.#keys, ...own], given);
+    return this.#lastReply;
+  }
+
+  // What applications and operators do.
+
+  /** Takes effect at once. */
+  enqueue(payout: NewPayout): void {
+    this.payoutLedger.enqueue([payout]).catch((error: unknown) => {
+      // Someone has altered the record that is there.
+      if (!(error instanceof UnreadableRecordError)) throw error;
+    });
+  }
+
+  /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
+  async change(change: StateChange): Promise<ScriptRejection | undefined> {
+    return this.#rejectionOf(
+      async () => this.payoutLedger.change(change),
+      () => (this.#lastReply as readonly Reply[])[0],
+    );
+  }
+
+  /** What a person signed of a payout. @returns why it is not kept, or undefined where it is */
+  async addApproval(approval: SignedApproval): Promise<ScriptRejection | undefined> {
+    return this.#rejectionOf(
+      async () => addApproval(this.payoutLedger, approval),
+      () => this.#lastReply,
+    );
+  }
+
+  async #rejectionOf(change: () => Promise<void>, reply: () => unknown): Promise<ScriptRejection | undefined> {
+    try {
+      await change();
+      return undefined;
+    } catch (error) {
+      if (error instanceof ConflictError || error instanceof NotFoundError) return parseRejection(reply());
+      throw error;
+    }
+  }
+
+  /** @returns false when the account was paused already; the first reason stays */
+  async pause(reason: string): Promise<boolean> {
+    return this.payoutLedger.pause(ACTOR.by, reason);
+  }
+
+  /** @returns false when the account was not paused */
+  async resume(act?: string): Promise<boolean | 'objected'> {
+    try {
+      return await this.payoutLedger.resume(ACTOR.by, ACTOR.reason, act);
+    } catch (error) {
+      if (error instanceof ConflictError) return 'objected';
+      throw error;
+    }
+  }
+
+  /** An operator binds it to another gateway. */
+  async bind(audience: string): Promise<void> {
+    await this.payoutLedger.bind(audience, ACTOR);
+  }
+
+  /** Held payouts of which someone said something since. */
+  marked(limit: number): readonly string[] {
+    return [...(this.redis.read(this.#own.recheck, 'set') ?? [])].slice(0, limit);
+  }
+
+  async unmark(payoutIds: readonly string[]): Promise<void> {
+    await this.connection.redis.srem(this.connection.keys.recheck, ...payoutIds);
+  }
+
+  // What it holds, at once.
+
+  get ledgerId(): string | undefined {
+    return this.ofLedger('id');
+  }
+
+  get pausedReason(): string | undefined {
+    return this.ofLedger('pausedReason');
+  }
+
+  get resumeAct(): string | undefined {
+    return this.ofLedger('resumeAct');
+  }
+
+  get lease(): LeaseView | undefined {
+    const sender = this.redis.read(this.#own.sender, 'hash');
+    if (sender === undefined) return undefined;
+    return parseLease(
+      Object.fromEntries(['owner', 'epoch', 'beat', 'released'].map((name) => [name, sender.get(name) as string])),
+    );
+  }
+
+  get sendCount(): number {
+    return Number(this.ofSender('sends') ?? 0);
+  }
+
+  /** The token of the attempt that has no response; '' where there is none. */
+  get awaitingAnswer(): string {
+    return this.ofSender('unanswered') ?? '';
+  }
+
+  get objections(): readonly Objection[] {
+    return parseObjections(Object.fromEntries(this.redis.read(this.#own.objections, 'hash') ?? []));
+  }
+
+  get objectionCount(): number {
+    return this.redis.read(this.#own.objections, 'hash')?.size ?? 0;
+  }
+
+  get isObjectedTo(): boolean {
+    return this.objectionCount > 0;
+  }
+
+  hasJournal(journalId: string): boolean {
+    return this.redis.read(this.#own.journals, 'hash')?.has(journalId) === true;
+  }
+
+  ofLedger(field: string): string | undefined {
+    return this.redis.read(this.#own.ledger, 'hash')?.get(field);
+  }
+
+  ofSender(field: string): string | undefined {
+    return this.redis.read(this.#own.sender, 'hash')?.get(field);
+  }
+
+  ofPayout(payoutId: string, field: string): string | undefined {
+    return this.redis.read(this.#keyOf(payoutId), 'hash')?.get(field);
+  }
+
+  stateOf(payoutId: string): PayoutState | undefined {
+    return this.ofPayout(payoutId, 'state') as PayoutState | undefined;
+  }
+
+  /** Whether it has a payout with all that the application said: an adoption knows less. */
+  isComplete(payoutId: string): boolean {
+    return this.stateOf(payoutId) !== undefined && this.ofPayout(payoutId, 'adopted') === undefined;
+  }
+
+  /** Whether it has seen this very attempt begin. */
+  knows({ payoutId, attempt, token }: SendAttempt): boolean {
+    const tokens = this.ofPayout(payoutId, 'tokens')?.split(' ');
+    return tokens?.[attempt - 1]?.split('/').includes(token) === true;
+  }
+
+  /** In the order in which they were accepted. */
+  payoutIds(): string[] {
+    return this.redis.keysOf(this.connection.keys.payout(''));
+  }
+
+  /** Those of a state, in the order in which they were accepted. */
+  idsIn(state: PayoutState): string[] {
+    return this.payoutIds().filter((payoutId) => this.stateOf(payoutId) === state);
+  }
+
+  /** All payouts, in the order in which they were accepted. One that has not changed is the same object. */
+  payouts(): Payout[] {
+    return this.payoutIds().flatMap((payoutId) => this.payout(payoutId) ?? []);
+  }
+
+  payout(payoutId: string): Payout | undefined {
+    const record = this.redis.look(this.#keyOf(payoutId));
+    if (record === undefined) return undefined;
+    const known = this.#parsed.get(payoutId);
+    if (known !== undefined && known.content === record.content && known.version === record.version)
+      return known.payout;
+    const read = parseRecord(payoutId, Object.fromEntries(record.content as ReadonlyMap<string, string>));
+    const payout = known !== undefined && isDeepStrictEqual(known.payout, read) ? known.payout : read;
+    this.#parsed.set(payoutId, { content: record.content, version: record.version, payout });
+    return payout;
+  }
+
+  /** Payouts of a state, in the order in which they came into it, each with its place. */
+  inOrderOf(state: PayoutState): readonly (readonly [place: number, payout: Payout])[] {
+    const { keys } = this.connection;
+    const places = [...(this.redis.read(keys.state(state), 'zset') ?? [])].sort(([, one], [, other]) => one - other);
+    return places.flatMap(([payoutId, place]) => {
+      const payout = this.payout(payoutId);
+      return payout === undefined ? [] : [[place, payout] as const];
+    });
+  }
+
+  // What happens to a Redis.
+
+  snapshot(): RedisSnapshot {
+    return this.redis.snapshot();
+  }
+
+  /** The ledger comes back as it was. */
+  restore(snapshot: RedisSnapshot): void {
+    this.redis.restore(snapshot);
+  }
+
+  /** Another ledger that holds what is in a snapshot. */
+  at(snapshot: RedisSnapshot): WorldLedger {
+    const copy = new WorldLedger({ clock: this.connection.clock, nextLedgerId: this.#nextLedgerId });
+    copy.restore(snapshot);
+    return copy;
+  }
+
+  /** Everything is gone; the ledger that is there from now on has another id. */
+  flush(): void {
+    this.redis.flush();
+  }
+
+  /** The `sender` hash alone is gone: the lease, the number and the token of the last send, and whether it awaits its response. */
+  loseSender(): void {
+    this.redis.remove(this.#own.sender);
+  }
+
+  // What an adoption does.
+
+  async adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]> {
+    return adoptSends(this.connection, sends, doubt);
+  }
+
+  async countSendable(): Promise<number> {
+    return countSendablePayouts(this.connection);
+  }
+
+  async holdSendable(doubt: Doubt): Promise<number> {
+    return holdSendablePayouts(this.connection, doubt);
+  }
+
+  async readBookmark(): Promise<string> {
+    return readBookmark(this.connection);
+  }
+
+  async adoptLedger(
+    highest: { readonly epoch: number; readonly sendCount: number },
+    journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
+    actor = ACTOR,
+    bookmarks: readonly string[] = [],
+    act?: string,
+  ): Promise<RaisedLedger> {
+    const token = `adoption-${(this.#adoptions += 1)}`;
+    return adoptLedger(this.connection, highest, token, journals, actor, bookmarks, act);
+  }
+}
+
+/** Only a reconnecting heartbeat asks for it. */
+const NO_CLOCK: Clock = {
+  now: () => 0,
+  wallNow: () => 0,
+  sleep: async () => Promise.reject(new Error('the ledger does not wait')),
+};
