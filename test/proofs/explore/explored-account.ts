@@ -1,4 +1,5 @@
 import type { RedisSnapshot } from '../../world/memory-redis.js';
+import { WALL_START } from '../../world/step-process.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import type { Pieces } from '../simulation/pieces.js';
 import { SimGateway } from '../simulation/sim-gateway.js';
@@ -41,7 +42,7 @@ export class ExploredAccount {
     this.#payouts = payouts;
     let ledgers = 0;
     this.ledger = pieces.makeLedger({
-      clock: { wallNow: () => Date.UTC(2030, 0, 1) + Math.round(world.now) },
+      clock: { wallNow: () => WALL_START + Math.round(world.now) },
       nextLedgerId: () => `${prefix}ledger-${(ledgers += 1)}`,
     });
     this.gateway = new SimGateway(world);

@@ -1,16 +1,14 @@
-import type { Logger } from '../../../src/base/logger.js';
+import { connectLedger, linkLedger } from '../../world/step-ledger.js';
+import { never, StepProcess } from '../../world/step-process.js';
 import { JournalFile } from '../simulation/journal-file.js';
 import { soundPieces, type Pieces } from '../simulation/pieces.js';
 import { SimOperator } from '../simulation/sim-operator.js';
-import { SimWorker } from '../simulation/sim-worker.js';
+import type { SimWorker } from '../simulation/sim-worker.js';
 import { ExploredAccount } from './explored-account.js';
-import { ExploredGateway } from './explored-gateway.js';
-import { ExploredJournal } from './explored-journal.js';
-import { linkLedger } from './explored-ledger.js';
-import { ExploredProcess } from './explored-process.js';
 import { ExploredWorld } from './explored-world.js';
 import type { Scenario } from './scenario.js';
 import type { Schedule, Step } from './schedule.js';
+import { startWorker } from './start-worker.js';
 
 export interface RunOptions {
   readonly pieces?: Pieces;
@@ -55,8 +53,8 @@ class ScenarioRun {
   readonly #accounts: readonly ExploredAccount[];
   /** By worker and account. */
   readonly #files: readonly (readonly JournalFile[])[];
-  readonly #processes: ExploredProcess[] = [];
-  readonly #workers: { readonly worker: SimWorker; readonly process: ExploredProcess; readonly dir: string }[] = [];
+  readonly #processes: StepProcess[] = [];
+  readonly #workers: { readonly worker: SimWorker; readonly process: StepProcess; readonly dir: string }[] = [];
   #tokens = 0;
 
   constructor(scenario: Scenario, schedule: Schedule, { pieces, ...options }: Required<RunOptions>) {
@@ -135,11 +133,11 @@ class ScenarioRun {
     const { rates, wallOffsetsMs, restartAfterMs } = this.#scenario;
     const world = this.#world;
     const starts = this.#processes.filter(({ name }) => name.startsWith(nameOf(number))).length;
-    const process = new ExploredProcess({
+    const process = new StepProcess({
       world,
       name: `${nameOf(number)}${starts === 0 ? '' : starts + 1}`,
-      rate: rates[number] ?? 1,
-      wallOffsetMs: wallOffsetsMs[number] ?? 0,
+      rate: rates[number],
+      wallOffsetMs: wallOffsetsMs[number],
     });
     this.#processes.push(process);
     if (restartAfterMs !== undefined)
@@ -149,37 +147,32 @@ class ScenarioRun {
     for (const account of this.#accounts.keys()) this.#startWorker(process, number, account);
   }
 
-  #startWorker(process: ExploredProcess, number: number, index: number): void {
+  #startWorker(process: StepProcess, number: number, index: number): void {
     const { settings, lingerMs } = this.#scenario;
     const account = this.#accounts[index];
     if (account === undefined) throw new Error('no such account');
-    const world = this.#world;
-    const pieces = this.#pieces;
-    const pacer = pieces.makePacer(process, settings);
-    const context = { clock: process, pacer, settings, ledgerOfRun: account.ledger };
-    const gateway = new ExploredGateway({
-      world,
-      process,
-      gateway: account.gateway,
-      ...settings,
-      lingerMs: lingerMs[number] ?? 1,
+    const [world, ledgerOfRun, dir] = [this.#world, account.ledger, `w${this.#scenario.hasOwnJournals ? number : 0}`];
+    const call = connectLedger({
+      ...{ world, process, commandTimeoutMs: settings.commandTimeoutMs },
+      beforeCommand: (name) => {
+        account.beforeCommand(name);
+      },
+      afterCommand: () => {
+        account.noteChange();
+      },
     });
-    const dir = `w${this.#scenario.hasOwnJournals ? number : 0}`;
-    const worker = new SimWorker({
-      process,
-      ledger: pieces.wrapLedger(linkLedger({ world, process, account, ...settings }), context),
-      gateway: pieces.wrapGateway(gateway, context),
-      journal: pieces.wrapJournal(new ExploredJournal(process, this.#fileOf(number, index)), context),
-      journalPlace: { host: dir, dir },
-      makeToken: (epoch) => pieces.makeToken(`t${(this.#tokens += 1)}`, epoch),
-      pacer,
-      settings,
-      guardMs: settings.guardMs,
-      ringsTwice: 0,
-      logger: tracingLogger(world, process.name),
+    const worker = startWorker({
+      ...{ world, process, settings, pieces: this.#pieces, book: account.gateway, ledgerOfRun, dir },
+      // BullMQ knows what is queued without asking the ledger.
+      ledger: {
+        ...linkLedger(ledgerOfRun, call),
+        queued: async () => (process.isDead ? never() : Promise.resolve(ledgerOfRun.idsIn('queued'))),
+      },
+      file: this.#fileOf(number, index),
+      lingerMs: lingerMs[number] ?? 1,
+      nextToken: () => `t${(this.#tokens += 1)}`,
     });
     this.#workers.push({ worker, process, dir });
-    void worker.run();
   }
 
   get #isStopped(): boolean {
@@ -244,11 +237,4 @@ class ScenarioRun {
 
 function nameOf(worker: number): string {
   return 'ABC'.charAt(worker);
-}
-
-function tracingLogger(world: ExploredWorld, name: string): Logger {
-  const note = (fields: object, message: string): void => {
-    world.note(() => `${name}: ${message} ${JSON.stringify(fields)}`);
-  };
-  return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(world, name) };
 }

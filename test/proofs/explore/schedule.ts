@@ -1,13 +1,6 @@
-/** What a run is made of: steps, and a schedule that says which of them deviate from the normal course. */
+import type { StepKind } from '../../world/step-world.js';
 
-/**
- * - `command`: Redis carries out a command; `reply`: its reply reaches the process.
- * - `timer`, `disk`: a process wakes up; its journal has been read, written or synced.
- * - `write`: the last check and the first byte of a withdrawal; `arrival`: it reaches the gateway; `response`: so does
- *   the response.
- * - `timeout`: a process stops waiting; `mark`: nothing, a moment at which something held may be let go.
- */
-export type StepKind = 'command' | 'reply' | 'timer' | 'disk' | 'write' | 'arrival' | 'response' | 'timeout' | 'mark';
+/** What a run is made of: steps, and a schedule that says which of them deviate from the normal course. */
 
 /**
  * - `hold`: a message is on its way for longer; `lose`: it never arrives.
@@ -78,8 +71,7 @@ export function deviationsOf({ kind, label }: Pick<Step, 'kind' | 'label'>): rea
     case 'write':
     case 'timer':
       return ['stop', 'crash'];
-    case 'timeout':
-    case 'mark':
+    default:
       return [];
   }
 }

@@ -1,14 +1,14 @@
-import type { JournalLine, OutcomeLine } from '../../../src/journal/journal-line.js';
-import { MemoryJournal } from '../../doubles/memory-journal.js';
-import type { JournalFile } from '../simulation/journal-file.js';
-import type { ExploredProcess } from './explored-process.js';
+import type { JournalLine, OutcomeLine } from '../../src/journal/journal-line.js';
+import { MemoryJournal } from '../doubles/memory-journal.js';
+import type { JournalFile } from '../proofs/simulation/journal-file.js';
+import type { StepProcess } from './step-process.js';
 
 /** The send journal of a process: to check it, to read it, to write a line and to sync it are a step each. */
-export class ExploredJournal extends MemoryJournal {
-  readonly #process: ExploredProcess;
+export class StepJournal extends MemoryJournal {
+  readonly #process: StepProcess;
   readonly #file: JournalFile;
 
-  constructor(process: ExploredProcess, file: JournalFile) {
+  constructor(process: StepProcess, file: JournalFile) {
     super(file.journalId, file.lines);
     this.#process = process;
     this.#file = file;

@@ -1,36 +1,35 @@
-import type { Clock } from '../../../src/base/clock.js';
-import { waitUnlessAborted } from '../wait-unless-aborted.js';
-import type { ExploredWorld } from './explored-world.js';
-import type { PendingStep, WorldProcess } from './step-queue.js';
-import type { StepKind } from './schedule.js';
+import type { Clock } from '../../src/base/clock.js';
+import { waitUnlessAborted } from '../proofs/wait-unless-aborted.js';
+import type { PendingStep, StepKind, StepWorld, WorldProcess } from './step-world.js';
 
-export interface ExploredProcessOptions {
-  readonly world: ExploredWorld;
+export interface StepProcessOptions {
+  readonly world: StepWorld;
   readonly name: string;
   /** How fast its clock runs, 1 being true. */
-  readonly rate: number;
-  readonly wallOffsetMs: number;
+  readonly rate?: number | undefined;
+  readonly wallOffsetMs?: number | undefined;
 }
 
-const WALL_START = Date.UTC(2030, 0, 1);
+export const WALL_START = Date.UTC(2030, 0, 1);
 /** Clocks of different machines count from different moments. */
 const CLOCK_START_MS = 1_000;
 /** Shorter waits are retries and turns: they have no length of their own in a label. */
 const LONG_SLEEP_MS = 10;
 
 /** A process of a run: it has clocks of its own; everything that reaches it is a step of the world. */
-export class ExploredProcess implements Clock, WorldProcess {
-  readonly world: SimulatedSurroundings;
+export class StepProcess implements Clock, WorldProcess {
+  /** What the simulation's worker uses of its world: no fault comes by chance here. */
+  readonly world: { note(line: () => string): void; fault(probability: number): boolean };
   readonly name: string;
   isDead = false;
   isStopped = false;
   waiting: PendingStep[] = [];
   onDeath: () => void = () => undefined;
-  readonly #world: ExploredWorld;
+  readonly #world: StepWorld;
   readonly #rate: number;
   readonly #wallOffsetMs: number;
 
-  constructor({ world, name, rate, wallOffsetMs }: ExploredProcessOptions) {
+  constructor({ world, name, rate = 1, wallOffsetMs = 0 }: StepProcessOptions) {
     this.#world = world;
     this.name = name;
     this.#rate = rate;
@@ -62,7 +61,7 @@ export class ExploredProcess implements Clock, WorldProcess {
   }
 
   /** Something of its own that takes time, such as the disk. */
-  async takeMs(ms: number, label = 'disk'): Promise<void> {
+  async takeMs(ms: number, label: string): Promise<void> {
     if (this.isDead) return never();
     await new Promise<void>((resolve) => {
       this.#deliver(ms, 'disk', label, resolve);
@@ -77,12 +76,6 @@ export class ExploredProcess implements Clock, WorldProcess {
   #deliver(delayMs: number, kind: StepKind, label: string, run: () => void): PendingStep {
     return this.#world.after(delayMs, { kind, label, process: this, isDelivered: true, run });
   }
-}
-
-/** What the simulation's queue uses of its world: nothing happens by chance here. */
-interface SimulatedSurroundings {
-  note(line: () => string): void;
-  fault(probability: number): boolean;
 }
 
 /** What a killed process waits for. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
+import type { WorkerLedger } from '../simulation/ledger-link.js';
+import type { Pieces } from '../simulation/pieces.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
 
 /** `npm run races` runs thousands of orderings; here are as many as take a few seconds. */
@@ -11,9 +12,11 @@ const ORDERINGS = 60;
 /** A planted mistake is caught within a fraction of these. */
 const ORDERINGS_AT_MOST = 2_000;
 
+const makeRig = (): ReturnType<typeof makeWorldRig> => makeWorldRig();
+
 describe('whatever the order of sender, polls, recovery, operators and the gateway', () => {
   it.each<[string, number, OrderingsOptions]>([
-    ['in memory', ORDERINGS, { makeRig: () => makeWorldRig() }],
+    ['in memory', ORDERINGS, { makeRig }],
     ['in Redis', ORDERINGS / 4, { makeRig: makeRedisRig }],
   ])('each payout is paid once at most, and none is lost, with the ledger %s', async (_, numRuns, options) => {
     const counts = { begun: 0, paid: 0 };
@@ -23,12 +26,8 @@ describe('whatever the order of sender, polls, recovery, operators and the gatew
 
   it.each<[string, RegExp, OrderingsOptions]>([
     ['a begin that ignores the pause', /not stopped:/, { makeRig: makeRigThatIgnoresPauses }],
-    [
-      'a payout without a response that is sent again',
-      // What comes before or instead of the second payment shows it too: paid, and yet queued or rejected.
-      /twice:|, but was paid/,
-      { makeRig: () => makeWorldRig(), alterRuntime: makeHasty },
-    ],
+    // What comes before or instead of the second payment shows it too: paid, and yet queued or rejected.
+    ['a payout without a response that is sent again', /twice:|, but was paid/, { makeRig, pieces: makeHasty() }],
   ])('notices a planted mistake: %s', async (_, broken, options) => {
     const property = orderings({ begun: 0, paid: 0 }, options);
     const { failed, errorInstance } = await fc.check(property, { numRuns: ORDERINGS_AT_MOST, endOnFailure: true });
@@ -50,17 +49,15 @@ function makeRigThatIgnoresPauses(): ReturnType<typeof makeWorldRig> {
   return rig;
 }
 
-function makeHasty(runtime: SenderRuntime): SenderRuntime {
-  const { senderLedger } = runtime;
+function makeHasty(): Partial<Pieces> {
   return {
-    ...runtime,
-    senderLedger: {
-      ...senderLedger,
+    wrapLedger: (ledger: WorkerLedger) => ({
+      ...ledger,
       finishSend: async (attempt, result, ...rest) => {
-        if (result.kind !== 'unknown') return senderLedger.finishSend(attempt, result, ...rest);
-        await senderLedger.revertSend(attempt, 'no response');
+        if (result.kind !== 'unknown') return ledger.finishSend(attempt, result, ...rest);
+        await ledger.revertSend(attempt, 'no response');
         return { recorded: true };
       },
-    },
+    }),
   };
 }

@@ -4,35 +4,26 @@ import fc from 'fast-check';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
-import { print, runCommand, wholeNumber } from '../command-line.js';
-import { orderings } from './orderings.js';
 import { makeWorldRig } from '../../world/world-rig.js';
+import { print, runCommand, wholeNumber } from '../command-line.js';
+import { orderings, type OrderingsCounts } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
 npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000), sequences (5000)
 npm run races -- --only PROOF --seed S --path P     repeats a failure; for sequences also with --replay R
 `;
 
-interface Counts {
-  begun: number;
-  paid: number;
-}
+const { values } = parseArgs({
+  options: {
+    ...{ only: { type: 'string' }, runs: { type: 'string' }, seed: { type: 'string' } },
+    ...{ path: { type: 'string' }, replay: { type: 'string' }, help: { type: 'boolean', default: false } },
+  },
+});
 
 interface Proof {
   readonly runs: number;
-  readonly property: (counts: Counts) => fc.IAsyncProperty<[unknown, unknown]>;
+  readonly property: (counts: OrderingsCounts) => fc.IAsyncProperty<[unknown, unknown]>;
 }
-
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    runs: { type: 'string' },
-    seed: { type: 'string' },
-    path: { type: 'string' },
-    replay: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-});
 
 const PROOFS: Readonly<Record<string, Proof>> = {
   orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeWorldRig() }) },
@@ -54,10 +45,7 @@ async function main(): Promise<boolean> {
   if (redis !== undefined) process.env['REDIS_URL'] = redis.url;
   try {
     const results = only === undefined ? await runAll() : [await run(only)];
-    if (process.send !== undefined) {
-      process.send(results[0]);
-      return true;
-    }
+    if (process.send !== undefined) return process.send(results[0]);
     const sum = (count: keyof Result): number => results.reduce((total, result) => total + result[count], 0);
     print(`${sum('passed')} passed, ${sum('failed')} failed`);
     return sum('failed') === 0;
@@ -68,20 +56,17 @@ async function main(): Promise<boolean> {
 
 /** The sequences, which take as long as all orderings, have a process of their own. */
 async function runAll(): Promise<Result[]> {
-  const [sequences, ...others] = await Promise.all([runInChild('sequences'), run('orderings')]);
-  return [sequences, ...others, await run('orderings-in-redis')];
-}
-
-async function runInChild(name: string): Promise<Result> {
-  const child = fork(process.argv[1] ?? '', ['--only', name]);
-  return new Promise((resolve, reject) => {
+  const sequences = new Promise<Result>((resolve, reject) => {
+    const child = fork(process.argv[1] ?? '', ['--only', 'sequences']);
     child.once('message', (result) => {
       resolve(result as Result);
     });
     child.once('exit', () => {
-      reject(new Error(`the process of the ${name} ended without a result`));
+      reject(new Error('the process of the sequences ended without a result'));
     });
   });
+  const [one, other] = await Promise.all([sequences, run('orderings')]);
+  return [one, other, await run('orderings-in-redis')];
 }
 
 async function run(name: string): Promise<Result> {

@@ -1,0 +1,310 @@
+import fc from 'fast-check';
+import { ConflictError } from '../../../src/base/errors.js';
+import { silentLogger } from '../../../src/base/logger.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { Payout } from '../../../src/ledger/payout.js';
+import type { BeginResult, FinishResult, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import { TRANSITIONS, type PayoutState } from '../../../src/ledger/states.js';
+import { pollPayout } from '../../../src/worker/poll-payout.js';
+import { truthfulResolution } from '../../doubles/truthful-resolution.js';
+import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
+import { connectLedger, linkLedger, type LedgerCall } from '../../world/step-ledger.js';
+import { StepProcess } from '../../world/step-process.js';
+import type { PendingStep } from '../../world/step-world.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
+import { JournalFile } from '../simulation/journal-file.js';
+import { soundPieces, type Pieces } from '../simulation/pieces.js';
+import { SimGateway } from '../simulation/sim-gateway.js';
+import type { SimWorker } from '../simulation/sim-worker.js';
+import { racePlans, type Act, type RacePlan } from './race-plan.js';
+import { RandomWorld } from './random-world.js';
+import { startWorker } from './start-worker.js';
+
+/** A lease is taken over although its holder may live: a payout must not be paid twice even so, only the pace may suffer. */
+const SETTINGS = {
+  intervalMs: 1_000,
+  guardMs: 3_000,
+  leaseMs: 1_000,
+  quarantineMs: 0,
+  inFlightMaxMs: 500,
+  withdrawTimeoutMs: 400,
+  commandTimeoutMs: 1_000,
+};
+const STEPS_MAX = 600;
+/** After so many steps it is looked whether there is something left to do. */
+const LOOK_EVERY = 60;
+/** How often an operator checks whether there is something to decide. */
+const CHECKS = 25;
+const BY = { by: 'ann', reason: 'looked it up' };
+
+export interface OrderingsOptions {
+  /** Makes an empty ledger for each ordering. */
+  readonly makeRig: () => LedgerRig;
+  /** For a planted mistake. */
+  readonly pieces?: Partial<Pieces>;
+}
+
+/** What all orderings came to: orderings in which next to nothing is sent would prove nothing. */
+export interface OrderingsCounts {
+  begun: number;
+  paid: number;
+}
+
+/** One ordering a run: a plan, and what decides the order in which everything in it happens. */
+export function orderings(
+  counts: OrderingsCounts,
+  { makeRig, pieces }: OrderingsOptions,
+): fc.IAsyncProperty<[unknown, unknown]> {
+  return fc.asyncProperty(racePlans, fc.noShrink(fc.nat()), async (plan, order) => {
+    const rig = makeRig();
+    try {
+      await new Ordering(plan, order, rig, { ...soundPieces, ...pieces }).run(counts);
+    } finally {
+      await rig.close();
+    }
+  });
+}
+
+/** Workers with their polls, operators and the gateway, in any order. */
+class Ordering {
+  readonly #plan: RacePlan;
+  readonly #rig: LedgerRig;
+  readonly #pieces: Pieces;
+  readonly #world: RandomWorld;
+  readonly #book: SimGateway;
+  readonly #file = new JournalFile('j-one');
+  readonly #payoutIds: readonly string[];
+  readonly #workers: SimWorker[] = [];
+  readonly #processes: StepProcess[] = [];
+  /** By wallet, of which each payout has its own: the transactions. */
+  readonly #payments = new Map<string, string[]>();
+  /** The payouts that an operator stated as not sent without a check: maybe falsely. */
+  readonly #unchecked: string[] = [];
+  readonly #asked = new Map<string, number>();
+  readonly #seen = { writes: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
+  /** Since a pause was carried out, until a resume was. */
+  #isPaused = false;
+  #actsLeft: number;
+
+  constructor(plan: RacePlan, order: number, rig: LedgerRig, pieces: Pieces) {
+    this.#plan = plan;
+    this.#rig = rig;
+    this.#pieces = pieces;
+    this.#payoutIds = ['p1', 'p2', 'p3'].slice(0, plan.payouts);
+    this.#actsLeft = plan.acts.length;
+    this.#world = new RandomWorld(order, (step) => this.#deviationOf(step));
+    const paid = ({ addressTo }: { readonly addressTo: string }): void => {
+      this.#payments.set(addressTo, [...this.#paymentsTo(addressTo), `tx-${this.#book.arrivals}`]);
+    };
+    this.#book = new SimGateway(this.#world, () => true, { paid });
+  }
+
+  /** @throws Error when a promise was not kept; its message ends with all that happened */
+  async run(counts: OrderingsCounts): Promise<void> {
+    const world = this.#world;
+    const { ledger } = this.#rig;
+    for (const payoutId of this.#payoutIds) await this.#rig.enqueue(payoutId);
+    await ledger.releaseLease(await takeLease(ledger, 'earlier'));
+    this.#start('A');
+    void this.#startSecond();
+    for (const act of this.#plan.acts) void this.#perform(act);
+    do {
+      world.limit += LOOK_EVERY;
+      await world.run();
+    } while (world.limit < STEPS_MAX && world.failure === undefined && !(await this.#isSettled()));
+    for (const { mismatch } of this.#workers) if (mismatch !== undefined) world.fail(`false alarm: ${mismatch}`);
+    // Whatever is on its way must do no harm either.
+    for (const process of this.#processes) process.isDead = true;
+    for (const worker of this.#workers) worker.forget();
+    world.limit = Infinity;
+    await world.run();
+    // The next worker starts, and finds what the others have left.
+    await ledger.markSendsUnknown(await takeLease(ledger, 'Z'), await ledger.readSending(), 'left behind', 0);
+    const payouts = await this.#payouts();
+    for (const fault of payouts.flatMap((payout) => this.#findFaults(payout))) world.fail(fault);
+    if (payouts.length !== this.#plan.payouts) world.fail('lost: a payout is gone');
+    if (world.failure !== undefined) throw new Error(`${world.failure}\n${(world.trace ?? []).join('\n')}\n`);
+    counts.begun += this.#seen.begun;
+    counts.paid += [...this.#payments.values()].flat().length;
+  }
+
+  #paymentsTo(wallet: string): readonly string[] {
+    return this.#payments.get(wallet) ?? [];
+  }
+
+  async #payouts(): Promise<Payout[]> {
+    const found = await Promise.all(this.#payoutIds.map(async (payoutId) => this.#rig.ledger.readPayout(payoutId)));
+    return found.filter((payout) => payout !== undefined);
+  }
+
+  async #idsIn(...states: readonly PayoutState[]): Promise<string[]> {
+    return (await this.#payouts()).flatMap(({ payoutId, state }) => (states.includes(state) ? [payoutId] : []));
+  }
+
+  async #isSettled(): Promise<boolean> {
+    return this.#actsLeft === 0 && (await this.#idsIn('queued', 'sending', 'in_progress')).length === 0;
+  }
+
+  #deviationOf({ kind, process, isDelivered }: PendingStep): 'lose' | 'crash' | undefined {
+    const { lostReplies, killedAt } = this.#plan;
+    if (process?.name === 'A' && isDelivered === true && (this.#seen.ownSteps += 1) === killedAt) return 'crash';
+    if (kind !== 'reply' || process?.name === 'ann') return undefined;
+    return lostReplies.includes((this.#seen.replies += 1)) ? 'lose' : undefined;
+  }
+
+  #processOf(name: string): { process: StepProcess; call: LedgerCall } {
+    const process = new StepProcess({ world: this.#world, name });
+    this.#processes.push(process);
+    return { process, call: connectLedger({ world: this.#world, process, ...SETTINGS }) };
+  }
+
+  async #startSecond(): Promise<void> {
+    const { secondWorkerAfter } = this.#plan;
+    if (secondWorkerAfter === undefined) return;
+    const { process } = this.#processOf('starter');
+    for (let turn = 0; turn < secondWorkerAfter; turn += 1) await this.#world.turn(process);
+    this.#start('B');
+  }
+
+  #start(name: string): void {
+    const { process, call } = this.#processOf(name);
+    const worker = startWorker({
+      ...{ world: this.#world, process, settings: SETTINGS, pieces: this.#pieces, book: this.#book, file: this.#file },
+      ledger: {
+        ...linkLedger(this.#watchedLedger(), call),
+        queued: async () => call('queued', async () => this.#idsIn('queued')),
+      },
+      ledgerOfRun: this.#rig.ledger as WorldLedger,
+      ...{ lingerMs: 1, dir: '/journal' },
+      nextToken: () => `t${(this.#seen.tokens += 1)}`,
+      drawFate: () => this.#plan.fates[this.#seen.writes++] ?? 'paid',
+    });
+    this.#workers.push(worker);
+    void this.#poll(process, call);
+  }
+
+  /** What must be true right after a command is looked at in the same step. */
+  #watchedLedger(): SenderLedger {
+    const watch: LedgerCall = async (name, run) => {
+      const reply = await run();
+      if (name === 'beginSend' && (reply as BeginResult).kind === 'begun') await this.#noteBegun();
+      if (name === 'finishSend' && (reply as FinishResult).pausedReason !== undefined) this.#isPaused = true;
+      // All workers have one journal, and the ledger forgets nothing: they always agree.
+      if (name === 'object') this.#world.fail('false alarm: a worker objects');
+      return reply;
+    };
+    const ledger = linkLedger(this.#rig.ledger, watch);
+    return {
+      ...ledger,
+      // The worst may be stated of a payout without a response, at any time. Truthful operators wait on their own.
+      finishSend: async (attempt, result, rule) => ledger.finishSend(attempt, result, rule, 0),
+      markSendsUnknown: async (lease, attempts, reason) => ledger.markSendsUnknown(lease, attempts, reason, 0),
+    };
+  }
+
+  async #noteBegun(): Promise<void> {
+    this.#seen.begun += 1;
+    const sending = await this.#idsIn('sending');
+    if (this.#isPaused) this.#world.fail(`not stopped: ${sending.join()} began although the account was paused`);
+    if (sending.length > 1) this.#world.fail(`two at a time: ${sending.join()}`);
+  }
+
+  async #poll(process: StepProcess, call: LedgerCall): Promise<void> {
+    const ledger = {
+      get: async (payoutId: string) => call('get', async () => this.#rig.ledger.readPayout(payoutId)),
+      change: async (change: StateChange) => {
+        const outcome = await this.#change(call, change);
+        if (outcome !== 'done') throw new ConflictError(outcome, []);
+      },
+    };
+    const getStatus = async (txhash: string): Promise<{ kind: RacePlan['statuses'][number]; fee: string }> => {
+      const asked = this.#asked.get(txhash) ?? 0;
+      this.#asked.set(txhash, asked + 1);
+      await process.takeMs(1, `status of ${txhash}`);
+      return { kind: this.#plan.statuses[asked] ?? 'paid', fee: '0.1' };
+    };
+    while (!process.isDead) {
+      for (const payoutId of await call('in_progress', async () => this.#idsIn('in_progress')).catch(() => [])) {
+        // A poll that fails changes nothing.
+        await pollPayout(payoutId, ledger, { getStatus }, silentLogger).catch(() => undefined);
+      }
+      await process.sleep(1_000);
+    }
+  }
+
+  async #change(call: LedgerCall, change: StateChange): Promise<ChangeOutcome> {
+    const { payoutId, from, to, txhash = '' } = change;
+    return call(`change ${payoutId} from ${from} to ${to} ${txhash}`, async () => this.#rig.change(change));
+  }
+
+  /** Each act has an operator of its own. */
+  async #perform(act: Act): Promise<void> {
+    const { process, call } = this.#processOf('ann');
+    for (let turn = 0; turn < act.after; turn += 1) await this.#world.turn(process);
+    const move = async (from: PayoutState, to: PayoutState, txhash?: string): Promise<ChangeOutcome> =>
+      this.#change(call, {
+        payoutId: 'payoutId' in act ? act.payoutId : '',
+        from,
+        to,
+        ...BY,
+        ...(txhash && { txhash }),
+      });
+    if (act.kind === 'cancel') await move('queued', 'cancelled');
+    if (act.kind === 'retry' && (await this.#seeIn('rejected', act.payoutId, call))) await move('rejected', 'queued');
+    if (act.kind === 'resolve' && (await this.#seeIn('unknown', act.payoutId, call))) {
+      if (act.as === 'written off') await move('unknown', 'cancelled');
+      if (act.as === 'not sent, unchecked') {
+        if ((await move('unknown', 'queued')) === 'done') this.#unchecked.push(act.payoutId);
+      }
+      if (act.as === 'the truth') {
+        const before = await this.#look(act.payoutId, call);
+        // A request in flight has arrived by then.
+        await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
+        const after = await this.#look(act.payoutId, call);
+        if (after?.state === 'unknown' && after.attempt === before?.attempt) {
+          const { to, txhash } = truthfulResolution(this.#paymentsTo(after.addressTo)[0]);
+          await move('unknown', to, txhash);
+        }
+      }
+    }
+    if (act.kind === 'pause' || act.kind === 'resume') {
+      const { kind } = act;
+      await call<unknown>(kind, async () => {
+        this.#isPaused = kind === 'pause';
+        return kind === 'pause' ? this.#rig.pause('ann wants it') : this.#rig.resume();
+      });
+    }
+    this.#actsLeft -= 1;
+  }
+
+  async #look(payoutId: string, call: LedgerCall): Promise<Payout | undefined> {
+    return call(`look at ${payoutId}`, async () => this.#rig.ledger.readPayout(payoutId));
+  }
+
+  async #seeIn(state: PayoutState, payoutId: string, call: LedgerCall): Promise<boolean> {
+    for (let check = 0; check < CHECKS; check += 1) {
+      if ((await this.#look(payoutId, call))?.state === state) return true;
+    }
+    return false;
+  }
+
+  #findFaults({ payoutId, addressTo, state, txhash, history }: Payout): string[] {
+    const payments = this.#paymentsTo(addressTo);
+    // How often an operator may have stated it as not sent when it was sent.
+    const lies = this.#unchecked.filter((unchecked) => unchecked === payoutId).length;
+    const faults: string[] = [];
+    if (payments.length > 1 + lies) faults.push(`twice: ${payoutId} was paid by ${payments.join(', ')}`);
+    if (state === 'sending') faults.push(`lost: ${payoutId} is sending, and nobody sends it`);
+    const follows = ['in_progress', 'completed', 'failed'].includes(state);
+    if (follows && !payments.includes(txhash ?? '')) faults.push(`lost: ${payoutId} is ${state}, but was never paid`);
+    const isDecided = state === 'unknown' || lies > 0 || history.at(-1)?.from === 'unknown';
+    if (!follows && !isDecided && payments.length > 0) faults.push(`lost: ${payoutId} is ${state}, but was paid`);
+    for (const [index, { from, to }] of history.slice(1).entries()) {
+      const before = history[index]?.to;
+      if (from !== before || !TRANSITIONS.some((one) => one.from === from && one.to === to)) {
+        faults.push(`history: ${payoutId} went from ${String(before)} (${String(from)}) to ${to}`);
+      }
+    }
+    return faults;
+  }
+}

@@ -1,0 +1,65 @@
+import { Random } from '../../doubles/random.js';
+import {
+  describeStep,
+  StepWorld,
+  TIMES,
+  type PendingStep,
+  type Progress,
+  type WorldProcess,
+} from '../../world/step-world.js';
+
+/** A long sleep is cut into pieces of this length, in ms, so that it mostly ends later than a short one. */
+const PIECE_MS = 500;
+
+/** Any step that waits may be the next one, whatever its time. Time passes only when a timer is chosen. */
+export class RandomWorld extends StepWorld {
+  /** It stops after so many steps. */
+  limit = 0;
+  readonly #random: Random;
+  readonly #deviates: (step: PendingStep) => 'lose' | 'crash' | undefined;
+
+  constructor(order: number, deviates: (step: PendingStep) => 'lose' | 'crash' | undefined) {
+    super(true);
+    this.#random = new Random(order);
+    this.#deviates = deviates;
+  }
+
+  /** Waits for its turn. */
+  async turn(process: WorldProcess): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.after(0, { kind: 'mark', label: 'time passes', process, isDelivered: true, run: resolve });
+    });
+  }
+
+  protected override next(): Progress {
+    const possible = this.pending.filter(
+      (step) => !step.isGone && !(step.isDelivered && step.process?.isDead === true),
+    );
+    this.pending.splice(0, Infinity, ...possible);
+    if (possible.length === 0 || this.count >= this.limit) return 'over';
+    this.count += 1;
+    let step = this.#random.pick(possible);
+    if (TIMES.has(step.kind) && step.at > this.now) {
+      const until = Math.min(step.at, this.now + PIECE_MS);
+      const deadlineOf = ({ deadline = Infinity }: PendingStep): number => deadline;
+      const due = possible.reduce((one, other) => (deadlineOf(other) < deadlineOf(one) ? other : one));
+      if (deadlineOf(due) <= until) step = due;
+      this.now = Math.min(until, deadlineOf(due));
+      if (step !== due && this.now < step.at) return 'again';
+    }
+    this.pending.splice(this.pending.indexOf(step), 1);
+    return this.#take(step);
+  }
+
+  #take(step: PendingStep): Progress {
+    const deviation = this.#deviates(step);
+    if (deviation === undefined) {
+      this.carryOut(step);
+      return 'ran';
+    }
+    this.note(() => `${deviation === 'lose' ? 'LOST' : 'KILLED before'}: ${describeStep(step)}`);
+    if (deviation === 'lose') step.onTrouble?.();
+    else if (step.process !== undefined) step.process.isDead = true;
+    return 'again';
+  }
+}
