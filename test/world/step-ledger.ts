@@ -11,9 +11,8 @@ export interface StepLedgerOptions {
   readonly world: StepWorld;
   readonly process: StepProcess;
   readonly commandTimeoutMs: number;
-  /** Called right before a command is carried out. */
-  readonly beforeCommand?: (name: string) => void;
-  readonly afterCommand?: () => void;
+  /** Called right before and after a command is carried out. */
+  readonly account?: { beforeCommand(name: string): void; noteChange(): void };
 }
 
 const COMMAND_MS = 0.2;
@@ -22,7 +21,7 @@ const LINGERS_MAX_MS = 20_000;
 
 /** A process's connection to Redis: a command is one step, its reply another. */
 export function connectLedger(options: StepLedgerOptions): LedgerCall {
-  const { world, process, commandTimeoutMs, beforeCommand, afterCommand } = options;
+  const { world, process, commandTimeoutMs, account } = options;
   return async <Reply>(label: string, run: () => Promise<Reply>): Promise<Reply> => {
     if (process.isDead) return never();
     return new Promise<Reply>((resolve, reject) => {
@@ -36,9 +35,9 @@ export function connectLedger(options: StepLedgerOptions): LedgerCall {
       world.after(COMMAND_MS, {
         ...{ kind: 'command', label, process, onTrouble, deadline: world.now + LINGERS_MAX_MS },
         run: async () => {
-          beforeCommand?.(label);
+          account?.beforeCommand(label);
           const reply = run();
-          afterCommand?.();
+          account?.noteChange();
           world.after(COMMAND_MS, {
             ...{ kind: 'reply', label, process, isDelivered: true, onTrouble },
             run: () => {

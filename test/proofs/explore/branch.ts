@@ -1,3 +1,4 @@
+import { serveTasks } from '../task-pool.js';
 import { soundPieces } from '../simulation/pieces.js';
 import { mistakes } from '../simulation/planted/index.js';
 import { explore, type Bounds, type Branch, type Exploration } from './explorer.js';
@@ -19,3 +20,6 @@ export async function exploreBranch(task: BranchTask): Promise<Exploration> {
   const plant = mistakes.find(({ name }) => name === planted)?.pieces;
   return explore(scenarioOf(scenario), bounds, { ...options, ...(plant && { pieces: { ...soundPieces, ...plant } }) });
 }
+
+// In a child process of `runTasks`.
+if (process.send !== undefined) serveTasks(exploreBranch);

@@ -6,17 +6,11 @@ import {
   type Progress,
   type WorldProcess,
 } from '../../world/step-world.js';
+import type { Scenario } from './scenario.js';
 import { DEVIATION_KINDS, type Deviation, type Schedule, type Step } from './schedule.js';
 
-export interface ExploredWorldOptions {
-  readonly schedule: Schedule;
-  /** Steps before this time, in ms, are the same in every run. */
-  readonly from: number;
-  /** Steps from this time on, in ms, do not deviate; what waits may be let go there. */
-  readonly deviationsUntil: number;
-  /** From then on nothing deviates, and what waits is let go. */
-  readonly faultsUntil: number;
-  readonly endAt: number;
+export interface StateOptions {
+  /** Keeps every step, to be printed. */
   readonly tracing?: boolean;
   /**
    * Each step tells what the run has come to: ledger, journals, book, and what everything waits for. Two moments of a run
@@ -24,6 +18,8 @@ export interface ExploredWorldOptions {
    */
   readonly describesState?: boolean;
 }
+
+type Options = Pick<Scenario, 'from' | 'deviationsUntil' | 'faultsUntil' | 'endAt'> & StateOptions;
 
 /** More steps than any sound run takes. */
 const MAX_STEPS = 30_000;
@@ -46,7 +42,7 @@ export class ExploredWorld extends StepWorld {
   contents: () => string = () => '';
   /** Nothing is left to do. */
   isSettled: () => boolean = () => false;
-  readonly #options: ExploredWorldOptions;
+  readonly #options: Options;
   #endAt: number;
   readonly #deviations: ReadonlyMap<number, Deviation>;
   readonly #lastDeviation: number;
@@ -54,12 +50,12 @@ export class ExploredWorld extends StepWorld {
   #stopped: { readonly process: WorldProcess; readonly until: number }[] = [];
   #quietSince: number | undefined;
 
-  constructor(options: ExploredWorldOptions) {
+  constructor(schedule: Schedule, options: Options) {
     super(options.tracing);
     this.#options = options;
     this.#endAt = options.endAt;
-    this.#deviations = new Map(options.schedule.map((deviation) => [deviation.at, deviation]));
-    this.#lastDeviation = Math.max(-1, ...options.schedule.map(({ at, until = -1 }) => Math.max(at, until)));
+    this.#deviations = new Map(schedule.map((deviation) => [deviation.at, deviation]));
+    this.#lastDeviation = Math.max(-1, ...schedule.map(({ at, until = -1 }) => Math.max(at, until)));
   }
 
   /** Whether a request is on its way to the gateway, or about to be. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { ConflictError } from '../../../src/base/errors.js';
 import { silentLogger } from '../../../src/base/logger.js';
+import type { PaymentStatus } from '../../../src/gateway/gateway.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { BeginResult, FinishResult, SenderLedger } from '../../../src/ledger/sender-ledger.js';
@@ -11,7 +12,8 @@ import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/cont
 import { connectLedger, linkLedger, type LedgerCall } from '../../world/step-ledger.js';
 import { StepProcess } from '../../world/step-process.js';
 import type { PendingStep } from '../../world/step-world.js';
-import type { WorldLedger } from '../../world/world-ledger.js';
+import { WorldLedger } from '../../world/world-ledger.js';
+import { makeWorldRig } from '../../world/world-rig.js';
 import { JournalFile } from '../simulation/journal-file.js';
 import { soundPieces, type Pieces } from '../simulation/pieces.js';
 import { SimGateway } from '../simulation/sim-gateway.js';
@@ -80,8 +82,7 @@ class Ordering {
   readonly #payments = new Map<string, string[]>();
   /** The payouts that an operator stated as not sent without a check: maybe falsely. */
   readonly #unchecked: string[] = [];
-  readonly #asked = new Map<string, number>();
-  readonly #seen = { writes: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
+  readonly #seen = { writes: 0, asked: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
   /** Since a pause was carried out, until a resume was. */
   #isPaused = false;
   #actsLeft: number;
@@ -168,13 +169,15 @@ class Ordering {
 
   #start(name: string): void {
     const { process, call } = this.#processOf(name);
+    const { ledger } = this.#rig;
     const worker = startWorker({
       ...{ world: this.#world, process, settings: SETTINGS, pieces: this.#pieces, book: this.#book, file: this.#file },
       ledger: {
         ...linkLedger(this.#watchedLedger(), call),
         queued: async () => call('queued', async () => this.#idsIn('queued')),
       },
-      ledgerOfRun: this.#rig.ledger as WorldLedger,
+      // Mistakes are planted in memory only.
+      ledgerOfRun: ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger,
       ...{ lingerMs: 1, dir: '/journal' },
       nextToken: () => `t${(this.#seen.tokens += 1)}`,
       drawFate: () => this.#plan.fates[this.#seen.writes++] ?? 'paid',
@@ -217,11 +220,9 @@ class Ordering {
         if (outcome !== 'done') throw new ConflictError(outcome, []);
       },
     };
-    const getStatus = async (txhash: string): Promise<{ kind: RacePlan['statuses'][number]; fee: string }> => {
-      const asked = this.#asked.get(txhash) ?? 0;
-      this.#asked.set(txhash, asked + 1);
+    const getStatus = async (txhash: string): Promise<PaymentStatus> => {
       await process.takeMs(1, `status of ${txhash}`);
-      return { kind: this.#plan.statuses[asked] ?? 'paid', fee: '0.1' };
+      return { kind: this.#plan.statuses[this.#seen.asked++] ?? 'paid', fee: '0.1' };
     };
     while (!process.isDead) {
       for (const payoutId of await call('in_progress', async () => this.#idsIn('in_progress')).catch(() => [])) {

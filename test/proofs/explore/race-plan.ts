@@ -17,7 +17,7 @@ export type Act =
 export interface RacePlan {
   readonly payouts: number;
   readonly fates: readonly Fate[];
-  /** What the gateway responds when it is asked about a transaction, time after time; then always `paid`. */
+  /** What the gateway responds when it is asked about a transaction, one time after the other; then always `paid`. */
   readonly statuses: readonly ('pending' | 'paid' | 'failed')[];
   readonly acts: readonly Act[];
   /** After how many turns a second worker starts. */

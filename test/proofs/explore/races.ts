@@ -1,4 +1,3 @@
-import { fork } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
@@ -6,6 +5,7 @@ import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
 import { print, runCommand, wholeNumber } from '../command-line.js';
+import { runTasks, serveTasks } from '../task-pool.js';
 import { orderings, type OrderingsCounts } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
@@ -13,78 +13,64 @@ npm run races -- --only PROOF [--runs N]            runs one: orderings (10000),
 npm run races -- --only PROOF --seed S --path P     repeats a failure; for sequences also with --replay R
 `;
 
-const { values } = parseArgs({
-  options: {
-    ...{ only: { type: 'string' }, runs: { type: 'string' }, seed: { type: 'string' } },
-    ...{ path: { type: 'string' }, replay: { type: 'string' }, help: { type: 'boolean', default: false } },
-  },
-});
+interface Task {
+  readonly name: string;
+  /** As many as is usual where it is undefined. */
+  readonly runs?: number | undefined;
+  readonly repeated: { readonly seed?: number; readonly path?: string };
+  readonly replay?: string | undefined;
+}
 
 interface Proof {
   readonly runs: number;
-  readonly property: (counts: OrderingsCounts) => fc.IAsyncProperty<[unknown, unknown]>;
+  readonly property: (counts: OrderingsCounts, task: Task) => fc.IAsyncProperty<[unknown, unknown]>;
 }
 
 const PROOFS: Readonly<Record<string, Proof>> = {
+  sequences: { runs: 5_000, property: (counts, { replay }) => ledgerSequences(counts, replay) },
   orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeWorldRig() }) },
   'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
-  sequences: { runs: 5_000, property: (counts) => ledgerSequences(counts, values.replay) },
 };
 
-/** What one proof came to. */
-interface Result {
-  readonly passed: number;
-  readonly failed: number;
-}
-
 async function main(): Promise<boolean> {
-  const { only } = values;
+  const { only, runs, seed, path, replay } = values;
   // What the ledger does is looked at here, not what outlives a crash, so nothing has to reach the disk.
   const redis =
     process.env['REDIS_URL'] === undefined ? await startLocalRedis({ args: ['--appendonly', 'no'] }) : undefined;
   if (redis !== undefined) process.env['REDIS_URL'] = redis.url;
+  const names = only === undefined ? Object.keys(PROOFS) : [only];
+  if (names.some((name) => PROOFS[name] === undefined)) throw new Error(`There is no proof named ${only}\n${USAGE}`);
+  const repeated = { ...(seed && { seed: Number(seed) }), ...(path && { path, endOnFailure: true }) };
+  const tasks = names.map((name) => ({
+    name,
+    runs: runs === undefined ? runs : wholeNumber(runs, USAGE),
+    repeated,
+    replay,
+  }));
+  let [passed, failed] = [0, 0];
   try {
-    const results = only === undefined ? await runAll() : [await run(only)];
-    if (process.send !== undefined) return process.send(results[0]);
-    const sum = (count: keyof Result): number => results.reduce((total, result) => total + result[count], 0);
-    print(`${sum('passed')} passed, ${sum('failed')} failed`);
-    return sum('failed') === 0;
+    await runTasks({ url: import.meta.url, run: prove }, tasks, (result) => {
+      passed += result.passed;
+      failed += result.failed;
+    });
   } finally {
     await redis?.stop();
   }
+  print(`${passed} passed, ${failed} failed`);
+  return failed === 0;
 }
 
-/** The sequences, which take as long as all orderings, have a process of their own. */
-async function runAll(): Promise<Result[]> {
-  const sequences = new Promise<Result>((resolve, reject) => {
-    const child = fork(process.argv[1] ?? '', ['--only', 'sequences']);
-    child.once('message', (result) => {
-      resolve(result as Result);
-    });
-    child.once('exit', () => {
-      reject(new Error('the process of the sequences ended without a result'));
-    });
-  });
-  const [one, other] = await Promise.all([sequences, run('orderings')]);
-  return [one, other, await run('orderings-in-redis')];
-}
-
-async function run(name: string): Promise<Result> {
-  const proof = PROOFS[name];
-  if (proof === undefined) throw new Error(`There is no proof named ${name}\n${USAGE}`);
-  const { runs = String(proof.runs), seed, path } = values;
+async function prove(task: Task): Promise<{ readonly passed: number; readonly failed: number }> {
+  const proof = PROOFS[task.name];
+  if (proof === undefined) throw new Error(`There is no proof named ${task.name}`);
   const startedAt = performance.now();
   const counts = { begun: 0, paid: 0 };
-  const details = await fc.check(proof.property(counts), {
-    numRuns: wholeNumber(runs, USAGE),
-    ...(seed === undefined ? {} : { seed: Number(seed) }),
-    ...(path === undefined ? {} : { path, endOnFailure: true }),
-  });
+  const details = await fc.check(proof.property(counts, task), { numRuns: task.runs ?? proof.runs, ...task.repeated });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-  if (details.failed) explain(name, details);
+  if (details.failed) explain(task.name, details);
   const failed = details.failed ? 1 : 0;
   const passed = details.numRuns - failed;
-  print(`${name}: ${passed} in ${seconds} s, in which ${counts.begun} sends began (seed ${details.seed})`);
+  print(`${task.name}: ${passed} in ${seconds} s, in which ${counts.begun} sends began (seed ${details.seed})`);
   return { passed, failed };
 }
 
@@ -100,4 +86,12 @@ function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void
   print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}${more}`);
 }
 
-await runCommand(main, USAGE, values.help);
+const { values } = parseArgs({
+  options: {
+    ...{ only: { type: 'string' }, runs: { type: 'string' }, seed: { type: 'string' } },
+    ...{ path: { type: 'string' }, replay: { type: 'string' }, help: { type: 'boolean', default: false } },
+  },
+});
+// It forks itself: one process a proof.
+if (process.send !== undefined) serveTasks(prove);
+else await runCommand(main, USAGE, values.help);

@@ -1,21 +1,16 @@
 import { connectLedger, linkLedger } from '../../world/step-ledger.js';
 import { never, StepProcess } from '../../world/step-process.js';
-import { JournalFile } from '../simulation/journal-file.js';
 import { soundPieces, type Pieces } from '../simulation/pieces.js';
 import { SimOperator } from '../simulation/sim-operator.js';
 import type { SimWorker } from '../simulation/sim-worker.js';
 import { ExploredAccount } from './explored-account.js';
-import { ExploredWorld } from './explored-world.js';
+import { ExploredWorld, type StateOptions } from './explored-world.js';
 import type { Scenario } from './scenario.js';
 import type { Schedule, Step } from './schedule.js';
 import { startWorker } from './start-worker.js';
 
-export interface RunOptions {
+export interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
-  /** Keeps every step, to be printed. */
-  readonly tracing?: boolean;
-  /** See {@link ExploredWorldOptions.describesState}. */
-  readonly describesState?: boolean;
 }
 
 /** How a run ended. */
@@ -51,30 +46,19 @@ class ScenarioRun {
   readonly #pieces: Pieces;
   readonly #world: ExploredWorld;
   readonly #accounts: readonly ExploredAccount[];
-  /** By worker and account. */
-  readonly #files: readonly (readonly JournalFile[])[];
   readonly #processes: StepProcess[] = [];
   readonly #workers: { readonly worker: SimWorker; readonly process: StepProcess; readonly dir: string }[] = [];
   #tokens = 0;
 
   constructor(scenario: Scenario, schedule: Schedule, { pieces, ...options }: Required<RunOptions>) {
-    const { accounts, workers, hasOwnJournals, settings } = scenario;
     this.#scenario = scenario;
     this.#pieces = pieces;
-    const world = (this.#world = new ExploredWorld({ schedule, ...scenario, ...options }));
-    this.#accounts = Array.from({ length: accounts }, (_, number) => {
-      const prefix = accounts === 1 ? '' : `a${number + 1}.`;
-      return new ExploredAccount({ world, pieces, prefix, ...scenario });
-    });
-    const shared = this.#accounts.map((_, account) => new JournalFile(`journal-${account}`));
-    this.#files = Array.from({ length: workers }, (_, worker) =>
-      hasOwnJournals ? shared.map(({ journalId }) => new JournalFile(`${journalId}-${worker}`)) : shared,
-    );
-    world.marks = [settings.guardMs - 1];
+    const world = (this.#world = new ExploredWorld(schedule, { ...scenario, ...options }));
+    const accounts = Array.from({ length: scenario.accounts }, (_, number) => number);
+    this.#accounts = accounts.map((number) => new ExploredAccount(world, scenario, pieces, number));
+    world.marks = [scenario.settings.guardMs - 1];
     world.rollBack = (changes) => this.#accounts[0]?.rollBack(changes) ?? false;
-    const files = new Set(this.#files.flat());
-    world.contents = () =>
-      [...this.#accounts.map(({ contents }) => contents), ...[...files].map(({ lines }) => lines.length)].join(' ');
+    world.contents = () => this.#accounts.map(({ contents }) => contents).join(' ');
     world.isSettled = () => this.#accounts.every(({ isSettled }) => isSettled) && !world.isRequestOnItsWay;
   }
 
@@ -84,15 +68,18 @@ class ScenarioRun {
   }
 
   async findBrokenPromise(): Promise<string | undefined> {
-    await this.#prepare();
-    await this.#world.run();
-    for (let times = 0; this.#world.failure === undefined && this.#isStopped; times += 1) {
+    const world = this.#world;
+    for (const account of this.#accounts) await account.prepare();
+    for (let worker = 0; worker < this.#scenario.workers; worker += 1)
+      this.#startLater(worker, worker * START_APART_MS);
+    await world.run();
+    for (let times = 0; world.failure === undefined && this.#isStopped; times += 1) {
       const reason = this.#whyStopped();
       if (reason !== undefined) return reason;
       if (times === ADOPTIONS_MAX) return 'stuck: the account is stopped again and again';
-      await this.#adopt();
+      for (const account of this.#accounts) await this.#adopt(account);
     }
-    return this.#world.failure ?? this.#findFalseState();
+    return world.failure ?? this.#accounts.map((account) => account.findFalseState()).find(Boolean);
   }
 
   close(): void {
@@ -100,75 +87,42 @@ class ScenarioRun {
     for (const { worker } of this.#workers) worker.forget();
   }
 
-  /** A ledger whose earlier holder ended in good order, so that the first worker takes the lease at once. */
-  async #prepare(): Promise<void> {
-    const { workers } = this.#scenario;
-    for (const [index, { ledger }] of this.#accounts.entries()) {
-      const view = await ledger.readSender();
-      const { journalId } = this.#fileOf(0, index);
-      const journal = { journalId, host: 'w0', dir: 'w0', sends: 0, token: '', at: 0 };
-      const epoch = await ledger.acquireLease('earlier', view, journal, 0);
-      if (epoch !== undefined) await ledger.releaseLease({ owner: 'earlier', epoch });
-    }
-    for (let worker = 0; worker < workers; worker += 1) this.#startLater(worker, worker * START_APART_MS);
-  }
-
-  #fileOf(worker: number, account: number): JournalFile {
-    const file = this.#files[worker]?.[account];
-    if (file === undefined) throw new Error('every worker has a journal for every account');
-    return file;
-  }
-
   #startLater(worker: number, delayMs: number): void {
-    this.#world.after(delayMs, {
-      kind: 'timeout',
-      label: `start ${worker}`,
-      run: () => {
-        this.#start(worker);
-      },
-    });
+    const run = (): void => {
+      this.#start(worker);
+    };
+    this.#world.after(delayMs, { kind: 'timeout', label: `start ${worker}`, run });
   }
 
   #start(number: number): void {
     const { rates, wallOffsetsMs, restartAfterMs } = this.#scenario;
-    const world = this.#world;
-    const starts = this.#processes.filter(({ name }) => name.startsWith(nameOf(number))).length;
+    const name = 'ABC'.charAt(number);
+    const starts = this.#processes.filter((process) => process.name.startsWith(name)).length;
     const process = new StepProcess({
-      world,
-      name: `${nameOf(number)}${starts === 0 ? '' : starts + 1}`,
+      world: this.#world,
+      name: `${name}${starts === 0 ? '' : starts + 1}`,
       rate: rates[number],
       wallOffsetMs: wallOffsetsMs[number],
     });
     this.#processes.push(process);
-    if (restartAfterMs !== undefined)
-      process.onDeath = () => {
-        this.#startLater(number, restartAfterMs);
-      };
-    for (const account of this.#accounts.keys()) this.#startWorker(process, number, account);
+    process.onDeath = () => {
+      if (restartAfterMs !== undefined) this.#startLater(number, restartAfterMs);
+    };
+    for (const account of this.#accounts) this.#startWorker(process, number, account);
   }
 
-  #startWorker(process: StepProcess, number: number, index: number): void {
-    const { settings, lingerMs } = this.#scenario;
-    const account = this.#accounts[index];
-    if (account === undefined) throw new Error('no such account');
-    const [world, ledgerOfRun, dir] = [this.#world, account.ledger, `w${this.#scenario.hasOwnJournals ? number : 0}`];
-    const call = connectLedger({
-      ...{ world, process, commandTimeoutMs: settings.commandTimeoutMs },
-      beforeCommand: (name) => {
-        account.beforeCommand(name);
-      },
-      afterCommand: () => {
-        account.noteChange();
-      },
-    });
+  #startWorker(process: StepProcess, number: number, account: ExploredAccount): void {
+    const { settings, lingerMs, hasOwnJournals } = this.#scenario;
+    const { ledger: ledgerOfRun, book } = account;
+    const [world, pieces, dir] = [this.#world, this.#pieces, `w${hasOwnJournals ? number : 0}`];
+    const call = connectLedger({ world, process, ...settings, account });
     const worker = startWorker({
-      ...{ world, process, settings, pieces: this.#pieces, book: account.gateway, ledgerOfRun, dir },
+      ...{ world, process, settings, pieces, book, ledgerOfRun, dir, file: account.fileOf(number) },
       // BullMQ knows what is queued without asking the ledger.
       ledger: {
         ...linkLedger(ledgerOfRun, call),
         queued: async () => (process.isDead ? never() : Promise.resolve(ledgerOfRun.idsIn('queued'))),
       },
-      file: this.#fileOf(number, index),
       lingerMs: lingerMs[number] ?? 1,
       nextToken: () => `t${(this.#tokens += 1)}`,
     });
@@ -199,42 +153,31 @@ class ScenarioRun {
   }
 
   /** An operator runs the command that the tools show, and the workers continue. */
-  async #adopt(): Promise<void> {
+  async #adopt(account: ExploredAccount): Promise<void> {
     const world = this.#world;
-    const { settings } = this.#scenario;
-    for (const [index, account] of this.#accounts.entries()) {
-      const operator = new SimOperator({
-        world: {
-          note: (line) => {
-            world.note(line);
-          },
-          after: (delayMs, run) => void world.after(delayMs, { kind: 'timeout', label: 'operator', run }),
-          fault: () => false,
-          situations: { meet: () => undefined },
-          random: { between: (least) => least },
+    const { settings, endAt } = this.#scenario;
+    const operator = new SimOperator({
+      world: {
+        note: (line) => {
+          world.note(line);
         },
-        plan: { settings },
-        redis: { ledger: account.ledger, refuses: false },
-        folders: () =>
-          this.#files.map((files, worker) => ({ dir: `w${worker}`, file: files[index] ?? this.#fileOf(0, index) })),
-        // They are there before anything happens that Redis could forget.
-        hasAllPayouts: () => true,
-        adoptsWithoutProof: this.#pieces.adoptsWithoutProof,
-      });
-      const done = operator.endStop([...new Set(this.#refusing)]).then(() => {
-        account.noteChange();
-      });
-      world.extend(this.#scenario.endAt);
-      await world.run();
-      await done;
-    }
+        after: (delayMs, run) => void world.after(delayMs, { kind: 'timeout', label: 'operator', run }),
+        fault: () => false,
+        situations: { meet: () => undefined },
+        random: { between: (least) => least },
+      },
+      plan: { settings },
+      redis: { ledger: account.ledger, refuses: false },
+      folders: () => account.files.map((file, worker) => ({ dir: `w${worker}`, file })),
+      // They are there before anything happens that Redis could forget.
+      hasAllPayouts: () => true,
+      adoptsWithoutProof: this.#pieces.adoptsWithoutProof,
+    });
+    const done = operator.endStop([...new Set(this.#refusing)]).then(() => {
+      account.noteChange();
+    });
+    world.extend(endAt);
+    await world.run();
+    await done;
   }
-
-  #findFalseState(): string | undefined {
-    return this.#accounts.map((account) => account.findFalseState()).find((found) => found !== undefined);
-  }
-}
-
-function nameOf(worker: number): string {
-  return 'ABC'.charAt(worker);
 }

@@ -35,8 +35,7 @@ const { values, positionals } = parseArgs({
 
 /** A finding is printed with its schedule, so more of them would bury the first. */
 const SHOWN_FINDINGS = 5;
-const PROGRESS_EVERY_MS = 10_000;
-const PROGRAM = { url: import.meta.resolve('./branch-child.ts'), run: exploreBranch };
+const PROGRAM = { url: import.meta.resolve('./branch.ts'), run: exploreBranch };
 
 interface Pass {
   readonly title: string;
@@ -110,35 +109,18 @@ async function run(name: string, bounds: Bounds, title = ''): Promise<boolean> {
 /** Explores each branch of the first deviation in one of several processes. */
 async function exploreInParallel(task: BranchTask): Promise<Exploration> {
   const { scenario, bounds, stopAtFirst } = task;
-  if (bounds.isPruned) return exploreInOne(task);
-  const root = await exploreBranch({
-    ...task,
-    bounds: { ...bounds, deviations: 0 },
-    branch: { schedule: [], last: -1 },
-  });
-  const findings = [...root.findings];
-  let runs = root.runs;
-  let shownAt = performance.now();
-  const branches = await listBranches(scenarioOf(scenario), bounds);
-  const tasks = branches.map((branch): BranchTask => ({ ...task, branch }));
+  const findings: Finding[] = [];
+  let runs = 0;
+  const root = { ...task, bounds: { ...bounds, deviations: 0 } };
+  const branches = bounds.isPruned ? [] : await listBranches(scenarioOf(scenario), bounds);
+  // What one branch has explored, the others leave out where that is pruned: they stay together.
+  const tasks = bounds.isPruned ? [task] : [root, ...branches.map((branch) => ({ ...task, branch }))];
   const isOver = (): boolean => stopAtFirst && findings.length > 0;
   await runTasks(PROGRAM, takeUntil(tasks, isOver), (explored) => {
     findings.push(...explored.findings.map((finding) => ({ ...finding, run: runs + finding.run })));
     runs += explored.runs;
-    if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
-    shownAt = performance.now();
-    process.stderr.write(`${scenario}: ${runs} schedules, ${findings.length} break a promise\n`);
   });
   return { runs, findings };
-}
-
-/** What one branch has explored, the others leave out: they stay together. */
-async function exploreInOne(task: BranchTask): Promise<Exploration> {
-  let exploration: Exploration = { runs: 0, findings: [] };
-  await runTasks(PROGRAM, [task], (explored) => {
-    exploration = explored;
-  });
-  return exploration;
 }
 
 function* takeUntil<Task>(tasks: readonly Task[], isOver: () => boolean): Generator<Task> {

@@ -14,8 +14,6 @@ export interface Scenario {
   readonly wallOffsetsMs: readonly number[];
   /** How long each worker's requests are on their way, without a deviation, in ms. */
   readonly lingerMs: readonly number[];
-  /** When each payout is enqueued, in ms. */
-  readonly enqueueAt: readonly number[];
   /** A worker that was killed starts again after this time, in ms; never where it is undefined. */
   readonly restartAfterMs: number | undefined;
   /** How far Redis may come back older: by this many of the last changes. */
@@ -47,7 +45,6 @@ const BASE: Scenario = {
   rates: [],
   wallOffsetsMs: [],
   lingerMs: [],
-  enqueueAt: [],
   restartAfterMs: undefined,
   rollbackDepths: [1, 2],
   from: 900,

@@ -31,7 +31,7 @@ export interface Step {
   readonly kind: StepKind;
   readonly label: string;
   readonly process: string;
-  /** What the run has come to, without times: see {@link ExploredWorldOptions.describesState}. */
+  /** What the run has come to, without times: see {@link StateOptions.describesState}. */
   readonly state: string;
   /** A schedule may deviate from it. */
   readonly mayDeviate: boolean;
