@@ -108,7 +108,11 @@ class Ordering {
     await ledger.releaseLease(await takeLease(ledger, 'earlier'));
     this.#start('A');
     void this.#startSecond();
-    for (const act of this.#plan.acts) void this.#perform(act);
+    for (const act of this.#plan.acts) {
+      this.#perform(act).catch((error: unknown) => {
+        world.fail(`${act.kind} failed: ${String(error)}`);
+      });
+    }
     do {
       world.limit += LOOK_EVERY;
       await world.run();
