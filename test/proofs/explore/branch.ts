@@ -1,5 +1,5 @@
 import { serveTasks } from '../task-pool.js';
-import { soundPieces } from '../simulation/pieces.js';
+import { soundPieces, type Pieces } from '../simulation/pieces.js';
 import { mistakes } from '../simulation/planted/index.js';
 import { explore, type Bounds, type Branch, type Exploration } from './explorer.js';
 import { scenarioOf } from './scenario.js';
@@ -17,8 +17,12 @@ export interface BranchTask {
 
 export async function exploreBranch(task: BranchTask): Promise<Exploration> {
   const { scenario, bounds, planted, ...options } = task;
-  const plant = mistakes.find(({ name }) => name === planted)?.pieces;
-  return explore(scenarioOf(scenario), bounds, { ...options, ...(plant && { pieces: { ...soundPieces, ...plant } }) });
+  return explore(scenarioOf(scenario), bounds, { ...options, pieces: piecesWith(planted) });
+}
+
+/** @param planted - the name of a mistake */
+export function piecesWith(planted: string | undefined): Pieces {
+  return { ...soundPieces, ...mistakes.find(({ name }) => name === planted)?.pieces };
 }
 
 // In a child process of `runTasks`.

@@ -69,8 +69,8 @@ export async function explore(scenario: Scenario, bounds: Bounds, options: Explo
 }
 
 /** The first deviations that {@link explore} makes: each may be explored by itself. The run without one is not among them. */
-export async function listBranches(scenario: Scenario, bounds: Bounds): Promise<Branch[]> {
-  const { steps } = await runScenario(scenario, [], { describesState: bounds.isPruned });
+export async function listBranches(scenario: Scenario, bounds: Bounds, pieces?: Pieces): Promise<Branch[]> {
+  const { steps } = await runScenario(scenario, [], { describesState: bounds.isPruned, ...(pieces && { pieces }) });
   return [...continuations(scenario, bounds, ROOT, steps)];
 }
 

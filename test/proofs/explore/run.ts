@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
 import { runTasks } from '../task-pool.js';
-import { exploreBranch, type BranchTask } from './branch.js';
+import { exploreBranch, piecesWith, type BranchTask } from './branch.js';
 import { listBranches, type Bounds, type Exploration, type Finding } from './explorer.js';
 import { PLANTED, type Planted } from './planted.js';
 import { jest, program, runPlanted as runInCopy, type SourceChange } from '../planted-source.js';
@@ -108,11 +108,11 @@ async function run(name: string, bounds: Bounds, title = ''): Promise<boolean> {
 
 /** Explores each branch of the first deviation in one of several processes. */
 async function exploreInParallel(task: BranchTask): Promise<Exploration> {
-  const { scenario, bounds, stopAtFirst } = task;
+  const { scenario, bounds, stopAtFirst, planted } = task;
   const findings: Finding[] = [];
   let runs = 0;
   const root = { ...task, bounds: { ...bounds, deviations: 0 } };
-  const branches = bounds.isPruned ? [] : await listBranches(scenarioOf(scenario), bounds);
+  const branches = bounds.isPruned ? [] : await listBranches(scenarioOf(scenario), bounds, piecesWith(planted));
   // What one branch has explored, the others leave out where that is pruned: they stay together.
   const tasks = bounds.isPruned ? [task] : [root, ...branches.map((branch) => ({ ...task, branch }))];
   const isOver = (): boolean => stopAtFirst && findings.length > 0;
