@@ -50,8 +50,14 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   'math.min': (...numbers: number[]) => Math.min(...numbers),
   'cjson.decode': (text: string): unknown => fromJson(JSON.parse(text)),
   'cjson.encode': (value: unknown): string => JSON.stringify(toJson(value)),
-  'redis.sha1hex': (text: string): string => createHash('sha1').update(text).digest('hex'),
+  'redis.sha1hex': (text: string): string => {
+    if (hashed.text !== text) hashed = { text, hash: createHash('sha1').update(text).digest('hex') };
+    return hashed.hash;
+  },
 };
+
+/** A script asks several times for the same one. */
+let hashed = { text: '', hash: 'da39a3ee5e6b4b0d3255bfef95601890afd80709' };
 
 function asText(value: unknown): string {
   return typeof value === 'number' ? numberToText(value) : (value as string);

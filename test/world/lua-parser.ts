@@ -8,19 +8,17 @@ import { LuaTable } from './lua-table.js';
  */
 
 /** By the name under which a script calls it: `string.sub`, `redis.call`. */
-export interface Library extends Readonly<Record<string, unknown>> {
-  /** Constant tables of one script, made when it runs first. */
-  readonly shared: LuaTable[];
-}
+export type Library = Readonly<Record<string, unknown>>;
 
 /** @returns what the script returns, or an array of several values */
-export type CompiledScript = (library: Library, keys: LuaTable, argv: LuaTable) => unknown;
+export type CompiledScript = (keys: LuaTable, argv: LuaTable) => unknown;
 
 /** @param chunk - for error messages. @throws SyntaxError for what is not Lua, or not supported */
-export function compileLua(source: string, chunk: string): CompiledScript {
-  const body = new Compiler(source, chunk).compile();
+export function compileLua(source: string, chunk: string, library: Library): CompiledScript {
+  const { body, head } = new Compiler(source, chunk).compile();
+  const script = `"use strict";let T;${head}return (KEYS, ARGV) => {${body}}`;
   // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the compiler's own output
-  return new Function('R', `"use strict";return (L, KEYS, ARGV) => {${body}}`)(RUNTIME) as CompiledScript;
+  return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
 }
 
 type TokenKind = 'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end';
@@ -62,6 +60,8 @@ interface Code {
   readonly js: string;
   /** It may be any number of values: a call. */
   readonly isMany?: boolean;
+  /** A call that returns one value. */
+  readonly isCall?: boolean;
   /** It is true or false, never another value. */
   readonly isBoolean?: boolean;
   /** As a condition, where that is shorter than testing its value. */
@@ -83,6 +83,8 @@ class Compiler {
   #at = 0;
   #names = 0;
   #shared = 0;
+  /** By name: the constant that has it. */
+  readonly #library = new Map<string, string>();
   #scopes: Map<string, string>[] = [
     new Map([
       ['KEYS', 'KEYS'],
@@ -95,10 +97,12 @@ class Compiler {
     this.#chunk = chunk;
   }
 
-  compile(): string {
+  /** @returns what each run does, and before it what is the same for all of them */
+  compile(): { readonly body: string; readonly head: string } {
     const body = this.#block();
     this.#expect('<end>');
-    return body;
+    const names = [...this.#library].map(([name, js]) => `const ${js} = L[${JSON.stringify(name)}];`);
+    return { body, head: `${names.join('')}const shared = [];` };
   }
 
   // Tokens.
@@ -225,7 +229,7 @@ class Compiler {
       const js = value === undefined ? 'undefined' : toOne(value);
       // A name in capitals: no script changes the table, so that one for all calls will do.
       const isShared = /^[A-Z_]+$/.test(name) && js.startsWith('R.table(') && value?.isConstant === true;
-      const shared = isShared ? `L.shared[${this.#shared}] ??= ${js}` : js;
+      const shared = isShared ? `shared[${this.#shared}] ??= ${js}` : js;
       if (isShared) this.#shared += 1;
       return `let ${this.#declare(name)} = ${shared};`;
     }
@@ -262,7 +266,7 @@ class Compiler {
     }
     this.#expect('in');
     const iterated = toOne(this.#expression());
-    const list = /^R\.one\(L\["ipairs"\]\((.*)\)\)$/s.exec(iterated)?.[1];
+    const list = /^R\.one\(L\$ipairs\((.*)\)\)$/s.exec(iterated)?.[1];
     if (list !== undefined) return this.#forItems(names, list);
     this.#scopes.push(new Map());
     const js = `for (const [${names.map((name) => this.#declare(name)).join(',')}] of ${iterated}) {${this.#do()}}`;
@@ -292,7 +296,7 @@ class Compiler {
     const targets = [this.#suffixed()];
     if (!this.#is('=') && !this.#is(',')) {
       const [call] = targets;
-      if (call?.isMany !== true) this.#refuse('expected a statement');
+      if (call?.isMany !== true && call?.isCall !== true) this.#refuse('expected a statement');
       return `${call.js};`;
     }
     while (this.#accept(',')) targets.push(this.#suffixed());
@@ -306,8 +310,8 @@ class Compiler {
     return `const ${list} = ${toList(values)};${targets.map((one, index) => this.#assign(one, `${list}[${index}]`)).join('')}`;
   }
 
-  #assign({ js, isMany }: Code, value: string): string {
-    if (isMany === true) this.#refuse('a call cannot be assigned to');
+  #assign({ js, isMany, isCall }: Code, value: string): string {
+    if (isMany === true || isCall === true) this.#refuse('a call cannot be assigned to');
     const index = /^R\.index\((.*)\)$/s.exec(js)?.[1];
     return index === undefined ? `${js} = ${value};` : `R.set(${index},${value});`;
   }
@@ -341,8 +345,8 @@ class Compiler {
         if (left.isBoolean === true) {
           return { js: `(${one} ${sign} ${other})`, condition, isBoolean: right.isBoolean === true };
         }
-        const lazy = `R.${operator}(${one}, () => ${other})`;
-        return { js: isSimple(other) ? `R.${operator}Value(${one}, ${other})` : lazy, condition };
+        const [then, otherwise] = operator === 'and' ? [other, 'T'] : ['T', other];
+        return { js: `(${isTrue(one)} ? ${then} : ${otherwise})`, condition };
       }
       case '==':
         return { js: `(${one} === ${other})`, isBoolean: true };
@@ -424,7 +428,10 @@ class Compiler {
         };
         this.#expect(']');
       } else if (this.#accept('(')) {
-        code = { js: `${code.js}(${this.#arguments()})`, isMany: true };
+        const given = this.#arguments();
+        // Redis takes a list, and replies with one value.
+        const isCommand = /^L\$redis\$p?call$/.test(code.js);
+        code = isCommand ? { js: `${code.js}([${given}])`, isCall: true } : { js: `${code.js}(${given})`, isMany: true };
       } else return code;
     }
   }
@@ -445,18 +452,19 @@ class Compiler {
     const name = this.#name();
     const local = this.#resolve(name);
     if (local !== undefined) return { js: local };
-    if (!LIBRARIES.has(name)) return { js: `L[${JSON.stringify(name)}]` };
+    if (!LIBRARIES.has(name)) return { js: this.#fromLibrary(name) };
     this.#expect('.');
-    return { js: `L[${JSON.stringify(`${name}.${this.#name()}`)}]` };
+    return { js: this.#fromLibrary(`${name}.${this.#name()}`) };
+  }
+
+  #fromLibrary(name: string): string {
+    const js = `L$${name.replace('.', '$')}`;
+    this.#library.set(name, js);
+    return js;
   }
 }
 
 const LIBRARIES = new Set(['string', 'table', 'math', 'cjson', 'redis']);
-
-/** Without an effect, and cheap: it may be evaluated although it is not needed. */
-function isSimple(js: string): boolean {
-  return /^[\w$]+$|^"(?:[^"\\]|\\.)*"$/.test(js);
-}
 
 function toOne({ js, isMany }: Code): string {
   return isMany === true ? `R.one(${js})` : js;
@@ -464,7 +472,12 @@ function toOne({ js, isMany }: Code): string {
 
 function toCondition(code: Code): string {
   if (code.isBoolean === true) return code.js;
-  return code.condition ?? `R.isTrue(${toOne(code)})`;
+  return code.condition ?? isTrue(toOne(code));
+}
+
+/** One variable will do for all: nothing is evaluated between its assignment and its use. */
+function isTrue(js: string): string {
+  return `((T = ${js}) !== undefined && T !== false)`;
 }
 
 /** Only the last one may be more than one value. */
@@ -532,21 +545,12 @@ function toText(value: unknown): string {
   throw new Error(`attempt to concatenate a ${typeName(value)} value`);
 }
 
-function isTrue(value: unknown): boolean {
-  return value !== undefined && value !== false;
-}
-
 /** What compiled code calls. */
 const RUNTIME = {
-  isTrue,
   number: toNumber,
   one: (values: unknown): unknown => (Array.isArray(values) ? values[0] : values),
   many: (values: unknown): readonly unknown[] =>
     Array.isArray(values) ? values : values === undefined ? [] : [values],
-  and: (left: unknown, right: () => unknown): unknown => (isTrue(left) ? right() : left),
-  or: (left: unknown, right: () => unknown): unknown => (isTrue(left) ? left : right()),
-  andValue: (left: unknown, right: unknown): unknown => (isTrue(left) ? right : left),
-  orValue: (left: unknown, right: unknown): unknown => (isTrue(left) ? left : right),
   concat: (left: unknown, right: unknown): string => toText(left) + toText(right),
   modulo: (number: number, by: number): number => number - Math.floor(number / by) * by,
   less: (left: unknown, right: unknown): boolean => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
-import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/ledger-connection.js';
 import { compileLua } from './lua-parser.js';
 import { LUA_LIBRARY } from './lua-library.js';
 import { LuaTable } from './lua-table.js';
 import { fromLua, MemoryRedis, ReplyError } from './memory-redis.js';
+import { compileAll } from './script-runner.js';
 
 /** What differs from a real Redis would be simulated wrongly. */
 
@@ -155,8 +155,7 @@ const SNIPPETS: readonly string[] = [
 
 describe('compiled Lua', () => {
   it.each(SNIPPETS)('does what Redis does: %s', async (snippet) => {
-    const library = { ...LUA_LIBRARY, 'redis.call': () => false, shared: [] };
-    const result = compileLua(snippet, 'snippet')(library, new LuaTable(), new LuaTable());
+    const result = compileLua(snippet, 'snippet', { ...LUA_LIBRARY, 'redis.call': () => false })(new LuaTable(), new LuaTable());
     let reply: unknown = fromLua(Array.isArray(result) ? result[0] : result);
     // A status has no table here: the scripts return none.
     if (snippet.includes('ok = ')) reply = 'fine';
@@ -167,12 +166,12 @@ describe('compiled Lua', () => {
     'refuses what it does not know: %s',
     (snippet) => {
       expect(() =>
-        compileLua(`${snippet}\nreturn t(1)`, 'snippet')({ shared: [] }, new LuaTable(), new LuaTable()),
+        compileLua(`${snippet}\nreturn t(1)`, 'snippet', {})(new LuaTable(), new LuaTable()),
       ).toThrow();
     },
   );
 
   it('knows all that the scripts of the ledger use', () => {
-    for (const script of SCRIPT_NAMES) expect(typeof compileLua(scriptSource(script), script)).toBe('function');
+    compileAll();
   });
 });

@@ -29,7 +29,7 @@ interface Kept<Value extends Content = Content> {
   readonly content: Value;
   /** Of which time: what was kept before the last snapshot is copied before it is changed. */
   readonly era: object;
-  /** Rises with every command that may have changed it. */
+  /** No two contents have the same, in any Redis of this process. */
   version: number;
 }
 
@@ -42,6 +42,8 @@ const EMPTY: { readonly [Kind in Kept['kind']]: () => Content } = {
   set: () => new Set<string>(),
   stream: () => ({ entries: [], last: [0, 0] }),
 };
+
+let versions = 0;
 
 const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 
@@ -112,17 +114,17 @@ export class MemoryRedis {
     const kept = this.#keys.get(key);
     if (kept !== undefined && kept.kind !== kind) throw new ReplyError(WRONG_TYPE);
     if (kept?.era === this.#era) {
-      kept.version += 1;
+      kept.version = versions += 1;
       return kept.content;
     }
     const content = kept === undefined ? EMPTY[kind]() : copy(kept.content);
-    this.#keys.set(key, { kind, content, era: this.#era, version: 0 });
+    this.#keys.set(key, { kind, content, era: this.#era, version: (versions += 1) });
     return content;
   }
 
-  /** Two equal answers are of the same content. */
-  look(key: string): Readonly<Pick<Kept, 'content' | 'version'>> | undefined {
-    return this.#keys.get(key);
+  /** Two equal answers are of the same content; 0 where there is none. */
+  versionOf(key: string): number {
+    return this.#keys.get(key)?.version ?? 0;
   }
 
   /** What follows a prefix in the names of keys, in the order in which they came to be. */
@@ -165,20 +167,26 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   EXISTS: (redis, keys) => keys.filter((key) => redis.has(key)).length,
   DEL: (redis, keys) => keys.filter((key) => redis.remove(key)).length,
 
-  HGET: (redis, [key = '', field = '']) => redis.read(key, 'hash')?.get(field) ?? null,
-  HMGET: (redis, [key = '', ...fields]) => {
-    const hash = redis.read(key, 'hash');
-    return fields.map((field) => hash?.get(field) ?? null);
+  HGET: (redis, args) => redis.read(args[0] ?? '', 'hash')?.get(args[1] ?? '') ?? null,
+  HMGET: (redis, args) => {
+    const hash = redis.read(args[0] ?? '', 'hash');
+    const values: (string | null)[] = [];
+    for (let index = 1; index < args.length; index += 1) values.push(hash?.get(args[index] ?? '') ?? null);
+    return values;
   },
-  HGETALL: (redis, [key = '']) => [...(redis.read(key, 'hash') ?? [])].flat(),
+  HGETALL: (redis, args) => {
+    const pairs: string[] = [];
+    redis.read(args[0] ?? '', 'hash')?.forEach((value, field) => pairs.push(field, value));
+    return pairs;
+  },
   HKEYS: (redis, [key = '']) => [...(redis.read(key, 'hash')?.keys() ?? [])],
   HLEN: (redis, [key = '']) => redis.read(key, 'hash')?.size ?? 0,
   HEXISTS: (redis, [key = '', field = '']) => Number(redis.read(key, 'hash')?.has(field) ?? false),
-  HSET: (redis, [key = '', ...pairs]) => {
-    if (pairs.length === 0 || pairs.length % 2 === 1) throw wrongArguments('hset');
-    const hash = redis.write(key, 'hash');
+  HSET: (redis, args) => {
+    if (args.length < 3 || args.length % 2 === 0) throw wrongArguments('hset');
+    const hash = redis.write(args[0] ?? '', 'hash');
     const before = hash.size;
-    for (let index = 0; index < pairs.length; index += 2) hash.set(pairs[index] ?? '', pairs[index + 1] ?? '');
+    for (let index = 1; index < args.length; index += 2) hash.set(args[index] ?? '', args[index + 1] ?? '');
     return hash.size - before;
   },
   HSETNX: (redis, [key = '', field = '', value = '']) => {
@@ -376,7 +384,10 @@ function toEntry({ id, fields }: StreamEntry): Reply {
 /** What a script sees of a reply. */
 export function toLua(reply: Reply): unknown {
   if (reply === null) return false;
-  return typeof reply === 'object' ? new LuaTable(reply.map(toLua)) : reply;
+  if (typeof reply !== 'object') return reply;
+  const items: unknown[] = [];
+  for (const item of reply) items.push(typeof item === 'string' ? item : toLua(item));
+  return new LuaTable(items);
 }
 
 /** What Redis makes of what a script returns. @throws ReplyError */
@@ -387,6 +398,10 @@ export function fromLua(value: unknown): Reply {
   if (!(value instanceof LuaTable)) return value as string;
   const error = value.get('err');
   if (error !== undefined) throw new ReplyError(error as string);
-  const end = value.items.indexOf(undefined);
-  return (end < 0 ? value.items : value.items.slice(0, end)).map(fromLua);
+  const reply: Reply[] = [];
+  for (const item of value.items) {
+    if (item === undefined) break;
+    reply.push(typeof item === 'string' ? item : fromLua(item));
+  }
+  return reply;
 }
