@@ -4,7 +4,7 @@ import Sequencer from '@jest/test-sequencer';
 const LONGEST = [
   'journal/journal-size',
   'ledger/ledger-model',
-  'proofs/races/races',
+  'proofs/explore/races',
   'proofs/simulation/simulation',
   'cli/main',
   'dashboard/browser',

@@ -431,7 +431,9 @@ class Compiler {
         const given = this.#arguments();
         // Redis takes a list, and replies with one value.
         const isCommand = /^L\$redis\$p?call$/.test(code.js);
-        code = isCommand ? { js: `${code.js}([${given}])`, isCall: true } : { js: `${code.js}(${given})`, isMany: true };
+        code = isCommand
+          ? { js: `${code.js}([${given}])`, isCall: true }
+          : { js: `${code.js}(${given})`, isMany: true };
       } else return code;
     }
   }

@@ -155,7 +155,10 @@ const SNIPPETS: readonly string[] = [
 
 describe('compiled Lua', () => {
   it.each(SNIPPETS)('does what Redis does: %s', async (snippet) => {
-    const result = compileLua(snippet, 'snippet', { ...LUA_LIBRARY, 'redis.call': () => false })(new LuaTable(), new LuaTable());
+    const result = compileLua(snippet, 'snippet', { ...LUA_LIBRARY, 'redis.call': () => false })(
+      new LuaTable(),
+      new LuaTable(),
+    );
     let reply: unknown = fromLua(Array.isArray(result) ? result[0] : result);
     // A status has no table here: the scripts return none.
     if (snippet.includes('ok = ')) reply = 'fine';
@@ -165,9 +168,7 @@ describe('compiled Lua', () => {
   it.each(['goto x', 'local t = setmetatable', 'x = 1 +', 'return [[long]]', 'for i = 3, 1, -1 do end'])(
     'refuses what it does not know: %s',
     (snippet) => {
-      expect(() =>
-        compileLua(`${snippet}\nreturn t(1)`, 'snippet', {})(new LuaTable(), new LuaTable()),
-      ).toThrow();
+      expect(() => compileLua(`${snippet}\nreturn t(1)`, 'snippet', {})(new LuaTable(), new LuaTable())).toThrow();
     },
   );
 

@@ -34,7 +34,9 @@ interface Kept<Value extends Content = Content> {
 }
 
 /** All keys at one moment. Nothing of it ever changes. */
-export type RedisSnapshot = ReadonlyMap<string, Kept>;
+export interface RedisSnapshot {
+  readonly keys: ReadonlyMap<string, Kept>;
+}
 
 const EMPTY: { readonly [Kind in Kept['kind']]: () => Content } = {
   hash: () => new Map<string, string>(),
@@ -65,12 +67,12 @@ export class MemoryRedis {
 
   snapshot(): RedisSnapshot {
     this.#era = {};
-    return new Map(this.#keys);
+    return { keys: new Map(this.#keys) };
   }
 
-  restore(snapshot: RedisSnapshot): void {
+  restore({ keys }: RedisSnapshot): void {
     this.#era = {};
-    this.#keys = new Map(snapshot);
+    this.#keys = new Map(keys);
   }
 
   /** All that it holds, in a form that can be compared. */

@@ -61,7 +61,10 @@ export function runScript(
 ): Reply {
   redis = on;
   try {
-    const result = script(own.length === 0 ? KEY_TABLE : new LuaTable([...KEYS, ...own]), new LuaTable(args.map(String)));
+    const result = script(
+      own.length === 0 ? KEY_TABLE : new LuaTable([...KEYS, ...own]),
+      new LuaTable(args.map(String)),
+    );
     return fromLua(Array.isArray(result) ? result[0] : result);
   } catch (error) {
     throw error instanceof ReplyError ? error : new ReplyError(`ERR ${(error as Error).message}`);

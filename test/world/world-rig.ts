@@ -1,6 +1,9 @@
 import type { LedgerRig } from '../ledger/contract/ledger-rig.js';
 import { makeRig } from '../ledger/support/redis-rig.js';
 import { createWallClock } from '../ledger/support/wall-clock.js';
+import type { LeaseView } from '../../src/ledger/sender-ledger.js';
+import type { RedisSnapshot } from './memory-redis.js';
+import { setFields } from './tamper.js';
 import { WorldLedger } from './world-ledger.js';
 
 /** The ledger of a simulated world, for tests of any ledger. */
@@ -23,4 +26,25 @@ export function makeWorldRig(
 export function countLedgers(): () => string {
   let count = 0;
   return () => `ledger-${(count += 1)}`;
+}
+
+interface RigSnapshot extends RedisSnapshot {
+  readonly lease: LeaseView | undefined;
+  readonly sendCount: number;
+  readonly last: string;
+}
+
+/** A ledger that may come back otherwise than it was: with another lease, or another line of sends. */
+export class RigLedger extends WorldLedger {
+  override snapshot(): RigSnapshot {
+    return { ...super.snapshot(), lease: this.lease, sendCount: this.sendCount, last: this.ofSender('last') ?? '' };
+  }
+
+  override restore({ keys, lease, sendCount, last }: RigSnapshot): void {
+    super.restore({ keys });
+    const { owner, epoch, heartbeat: beat, released } = lease ?? {};
+    const held = { owner, epoch, beat, released: released === undefined ? undefined : Number(released) };
+    const line = sendCount === 0 && last === '' ? {} : { sends: sendCount, last };
+    setFields(this, this.connection.keys.sender, { ...held, ...line });
+  }
 }

@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../../src/base/errors.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
@@ -10,7 +11,19 @@ import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
 import type { WallClock } from './wall-clock.js';
 
-/** The ledger in Redis, for the contract. */
+/** Of the running test. */
+export let rig: LedgerRig;
+export let ledger: SenderLedger;
+
+/** Makes an empty ledger before each test, and closes it after it. */
+export function useRedisRig(): void {
+  beforeEach(() => {
+    rig = makeRedisRig();
+    ({ ledger } = rig);
+  });
+  afterEach(async () => rig.close());
+}
+
 export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
   const account = openTestAccount();
   return { account, ...makeRig(account, new RedisSenderLedger(account.connection, 'reply')) };

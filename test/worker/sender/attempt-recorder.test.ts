@@ -97,7 +97,7 @@ describe('finish', () => {
   it('says loudly that a payout which was written off was paid', async () => {
     const attempt = await rig.begin('p');
     await rig.ledger.finishSend(attempt, silence, NO_BREAKER, 0);
-    rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
     await rig.attempts.finish(attempt, accepted);
     expect(rig.said).toEqual(['error payout was paid after it was written off or put back: it may be paid twice']);
     await rig.expectPayout({ state: 'cancelled', lateTxhash: 'h' });
@@ -127,9 +127,9 @@ describe('finish', () => {
 
   it('notes with an unknown outcome until when its request may be on its way', async () => {
     await finish(silence);
-    expect(rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_doubt', forMs: DOUBT_MS });
+    expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_doubt', forMs: DOUBT_MS });
     await rig.clock.advance(DOUBT_MS);
-    expect(rig.ledger.change(PUT_BACK)).toBeUndefined();
+    expect(await rig.ledger.change(PUT_BACK)).toBeUndefined();
   });
 });
 
@@ -158,7 +158,7 @@ describe('confirmLast', () => {
 
   it('does not report an acceptance again whose txhash turned out to be of another payment', async () => {
     await finish(accepted);
-    rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
+    await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
     await rig.attempts.confirmLast();
     expect(await rig.stateOf('p')).toBe('unknown');
   });

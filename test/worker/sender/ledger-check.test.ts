@@ -105,7 +105,7 @@ describe('findMismatch', () => {
     await begin('q');
     rig.before.readSender = async () => {
       delete rig.before.readSender;
-      rig.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
+      void rig.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
       await begin();
     };
     expect(await check.findMismatch()).toBeUndefined();

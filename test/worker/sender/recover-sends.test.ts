@@ -109,7 +109,7 @@ describe('resolveLeftovers', () => {
     await rig.begin('p');
     await patient.sender.recovery.resolveLeftovers();
     const forMs = expect.closeTo((GUARD_MS + 4 * IN_FLIGHT_MAX_MS) * 1.001, -1);
-    expect(rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
+    expect(await rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
   });
 
   describe('of an earlier sender', () => {
@@ -241,7 +241,7 @@ describe('the outcomes that a journal knows', () => {
 
   it('leave a payout alone that is decided', async () => {
     await left({ kind: 'rejected', message: 'no funds' });
-    rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
     expect(await recorder.replayAll()).toBe(true);
     expect([await rig.stateOf('p'), rig.said]).toEqual(['cancelled', []]);
   });

@@ -110,7 +110,7 @@ describe('what the ledger refuses', () => {
       rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up'),
     );
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
-    rig.once('before', 'beginSend', () => rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' }));
+    rig.once('before', 'beginSend', () => void rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' }));
     expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
     rig.expectNothingSent();
   });
@@ -226,7 +226,7 @@ describe('a rejection for which a payout is held', () => {
     const permitUnlessRejected: SendAuthority['permit'] = ({ approvals = [] }) =>
       approvals.length === 0 ? { kind: 'granted' } : { kind: 'refused', hold: HOLD };
     rig = await makeSendRig({ authority: { permit: permitUnlessRejected } });
-    rig.once('before', 'beginSend', () => rig.ledger.addApproval(REJECTION));
+    rig.once('before', 'beginSend', () => void rig.ledger.addApproval(REJECTION));
     expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
     rig.expectNothingSent();

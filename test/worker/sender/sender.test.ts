@@ -15,6 +15,7 @@ import {
   throwing,
   type SendRig,
 } from '../support/send-rig.js';
+import { alterPayout } from '../../world/tamper.js';
 
 let rig: SendRig;
 beforeEach(async () => {
@@ -172,7 +173,7 @@ describe('the pace', () => {
 
 describe('a payout that is not to be sent', () => {
   it('is skipped in its state, or where there is none', async () => {
-    rig.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+    await rig.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'cancelled' });
     expect(await rig.send('nobody')).toEqual({ kind: 'skipped', state: undefined });
     rig.expectNothingSent();
@@ -218,9 +219,7 @@ describe('a payout that can never be sent', () => {
     ...[{ paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
   ])('is held as tampered with, before anything else is asked of it: %p', async (fields) => {
     rig = await makeSendRig({ authority: { permit: throwing('asked') } });
-    const all = rig.ledger.snapshot();
-    all.book.alter('p', fields);
-    rig.ledger.restore(all);
+    alterPayout(rig.ledger, 'p', fields);
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
     const held = (await rig.ledger.readPayout('p'))?.held;
     expect(held).toMatchObject({ kind: 'signature', reason: 'fields' });
@@ -239,7 +238,7 @@ describe('a payout that can never be sent', () => {
     delete rig.before.holdPayout;
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
     // In another state than queued its job has nothing to do.
-    rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
+    await rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
     expect(await rig.send('p')).toEqual({ kind: 'skipped', state: undefined });
   });
 });

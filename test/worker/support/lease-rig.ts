@@ -5,8 +5,7 @@ import { LeaseKeeper, type HeldLease } from '../../../src/worker/sender/lease-ke
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { JOURNAL, nextBegin, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
-import { countLedgers } from '../../doubles/ledger/memory-rig.js';
+import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { hooked, listeningLogger, type SendRig } from './send-rig.js';
@@ -27,7 +26,7 @@ type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
 /** A process that wants the lease of an account, on a clock and a ledger that a test controls. */
 export class LeaseRig {
   readonly clock = new ManualClock();
-  readonly ledger = new MemoryLedger({ clock: this.clock, nextLedgerId: countLedgers() });
+  readonly ledger = new RigLedger({ clock: this.clock, nextLedgerId: countLedgers() });
   /** What happens before a call of the ledger takes effect; may throw. */
   readonly before: SendRig['before'] = {};
   /** What happens after it, before the reply is there; may throw. */

@@ -5,8 +5,7 @@ import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
-import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
-import { countLedgers } from '../../doubles/ledger/memory-rig.js';
+import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
@@ -54,7 +53,7 @@ type EarlierSend = Partial<KnownJournal> & { readonly inFlightMs?: number; reado
 /** The ledger and the time that all processes share. They end with the test. */
 export class LoopWorld {
   readonly clock = new ManualClock();
-  readonly ledger = new MemoryLedger({ clock: this.clock, nextLedgerId: countLedgers() });
+  readonly ledger = new RigLedger({ clock: this.clock, nextLedgerId: countLedgers() });
   readonly rigs: LoopRig[] = [];
 
   constructor() {

@@ -14,8 +14,7 @@ import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
-import { countLedgers } from '../../doubles/ledger/memory-rig.js';
+import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
@@ -34,7 +33,7 @@ type Call = keyof SenderLedger;
 /** A sender on a clock, a ledger, a journal and a gateway that a test has in its hand. */
 export interface SendRig {
   readonly clock: ManualClock;
-  readonly ledger: MemoryLedger;
+  readonly ledger: RigLedger;
   readonly runtime: SenderRuntime;
   /** The ledger as the sender has it: goes through `before` and `after`. */
   readonly port: SenderLedger;
@@ -77,7 +76,7 @@ export async function makeSendRig(
   } = {},
 ): Promise<SendRig> {
   const clock = new ManualClock();
-  const ledger = new MemoryLedger({ clock, nextLedgerId: countLedgers() });
+  const ledger = new RigLedger({ clock, nextLedgerId: countLedgers() });
   const { journal = new MemoryJournal() } = given;
   const gateway = new ScriptedGateway(clock);
   const lost = new AbortController();
@@ -156,7 +155,7 @@ export async function makeSendRig(
 }
 
 async function holdLease(
-  ledger: MemoryLedger,
+  ledger: RigLedger,
   journal: MemoryJournal,
   lost: AbortSignal,
   firstSendAt: number,
@@ -192,7 +191,7 @@ export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): 
 }
 
 /** The same ledger, with something before and after each call. */
-export function hooked(ledger: MemoryLedger, before: SendRig['before'], after: SendRig['after']): SenderLedger {
+export function hooked(ledger: RigLedger, before: SendRig['before'], after: SendRig['after']): SenderLedger {
   return new Proxy(ledger, {
     get(target, name: Call) {
       return async (...args: unknown[]): Promise<unknown> => {

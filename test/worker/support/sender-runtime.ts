@@ -2,8 +2,7 @@ import { silentLogger } from '../../../src/base/logger.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
-import { MemoryLedger } from '../../doubles/ledger/memory-ledger.js';
-import { countLedgers } from '../../doubles/ledger/memory-rig.js';
+import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
@@ -38,7 +37,7 @@ export function makeRuntime(given: Given = {}): SenderRuntime {
   let owners = 0;
   return {
     clock,
-    senderLedger: new MemoryLedger({ clock, nextLedgerId: countLedgers() }),
+    senderLedger: new RigLedger({ clock, nextLedgerId: countLedgers() }),
     journal: new MemoryJournal(),
     journalPlace: PLACE,
     journalKeptMs: DAY_MS,

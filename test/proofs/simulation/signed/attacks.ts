@@ -176,9 +176,10 @@ function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
   return { act: acts.length > 0 && random.chance(0.8) ? random.pick(acts) : storeAct(forged).text, state: 'queued' };
 }
 
-/** Shows operators what is not so: they ask the gateway. */
+/** Shows operators what is not so, of a request that is on its way if there is one: they ask the gateway. */
 function askOperators(all: WorldLedger, loot: Loot): boolean {
-  const payout = pickPayout(all, loot);
+  const [sending] = all.idsIn('sending');
+  const payout = sending === undefined ? pickPayout(all, loot) : all.payout(sending);
   if (payout === undefined) return false;
   alterPayout(all, payout.payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
   setFields(all, all.connection.keys.payout(payout.payoutId), { doubtUntil: 0 });
