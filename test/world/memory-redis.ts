@@ -57,6 +57,8 @@ export class MemoryRedis {
   readonly #wallNow: () => number;
   #keys = new Map<string, Kept>();
   #era = {};
+  /** Rises where there are other keys than before. */
+  keysVersion = 0;
   /** No stream gives an id again after the keys came back older: a restart takes longer than a millisecond. */
   #highest: StreamId = [0, 0];
 
@@ -73,6 +75,7 @@ export class MemoryRedis {
   restore({ keys }: RedisSnapshot): void {
     this.#era = {};
     this.#keys = new Map(keys);
+    this.keysVersion += 1;
   }
 
   /** All that it holds, in a form that can be compared. */
@@ -82,6 +85,7 @@ export class MemoryRedis {
 
   flush(): void {
     this.#keys = new Map();
+    this.keysVersion += 1;
   }
 
   /** @throws ReplyError; nothing was changed */
@@ -119,6 +123,7 @@ export class MemoryRedis {
       kept.version = versions += 1;
       return kept.content;
     }
+    if (kept === undefined) this.keysVersion += 1;
     const content = kept === undefined ? EMPTY[kind]() : copy(kept.content);
     this.#keys.set(key, { kind, content, era: this.#era, version: (versions += 1) });
     return content;
@@ -141,6 +146,7 @@ export class MemoryRedis {
   }
 
   remove(key: string): boolean {
+    this.keysVersion += 1;
     return this.#keys.delete(key);
   }
 

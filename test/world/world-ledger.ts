@@ -85,6 +85,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   /** The names of keys, which are looked at often. */
   readonly #own: Readonly<Record<'ledger' | 'sender' | 'journals' | 'objections' | 'recheck', string>>;
   #view: { readonly looks: readonly number[]; readonly view: SenderView } | undefined;
+  #ids: { readonly version: number; readonly ids: readonly string[] } = { version: -1, ids: [] };
   readonly #payoutKeys = new Map<string, string>();
 
   #keyOf(payoutId: string): string {
@@ -254,8 +255,12 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   /** In the order in which they were accepted. */
-  payoutIds(): string[] {
-    return this.redis.keysOf(this.connection.keys.payout(''));
+  payoutIds(): readonly string[] {
+    const { redis, connection } = this;
+    if (this.#ids.version !== redis.keysVersion) {
+      this.#ids = { version: redis.keysVersion, ids: redis.keysOf(connection.keys.payout('')) };
+    }
+    return this.#ids.ids;
   }
 
   /** Those of a state, in the order in which they were accepted. */
