@@ -2,7 +2,7 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import type { Plan } from '../plan.js';
 import type { SimRedis } from '../sim-redis.js';
 import type { World } from '../world.js';
-import { type Attack, ATTACKS, endPauseAgain, forgeReply } from './attacks.js';
+import { type Attack, ATTACKS, endPauseAgain, forgeReply, haveOperatorsDecide } from './attacks.js';
 import type { SimControl } from './sim-control.js';
 
 export interface AttackerOptions {
@@ -57,6 +57,8 @@ export class Attacker {
     const { random } = this.#options.control;
     // Two pauses in a run are rare: of the second he makes use.
     if (this.#canEndPauseAgain() && random.chance(0.3)) this.#strike(endPauseAgain);
+    // As rare is a request that lingers while an operator looks.
+    else if (name === 'beginSend' && random.chance(0.1)) this.#strike(haveOperatorsDecide);
     else if (random.chance(isRare ? 0.002 : 0.06)) this.#strike(random.pick(ATTACKS));
   }
 

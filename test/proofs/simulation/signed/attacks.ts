@@ -27,6 +27,9 @@ export interface Attack {
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 
+/** Of a request that is on its way, they are told that it is not. */
+export const haveOperatorsDecide: Attack = { name: 'has operators decide', strike: askOperators };
+
 /** What anyone who can write to Redis may do there. */
 export const ATTACKS: readonly Attack[] = [
   { name: 'requeues a payout', strike: onPayout((payout, { random }) => requeue(payout, random)) },
@@ -38,7 +41,7 @@ export const ATTACKS: readonly Attack[] = [
   { name: 'invents a payout', strike: inventPayout },
   { name: 'ends a pause', strike: endPause },
   { name: 'attaches an act', strike: onPayout((payout, loot) => attachAct(payout, loot)) },
-  { name: 'has operators decide', strike: askOperators },
+  haveOperatorsDecide,
   { name: 'ends objections', strike: endObjections },
   { name: 'moves the sends', strike: moveSends, breaksPace: true },
   { name: 'moves the lease', strike: moveLease, breaksPace: true },
