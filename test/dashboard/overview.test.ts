@@ -85,7 +85,7 @@ describe('the overview', () => {
     await writeSampleWorker(account, SENDER, { role: 'sender' });
     await untilText(/Sender without heartbeat.*Last attempt no result is known/);
     await account.redis.del(account.connection.keys.sender);
-    await untilText('No worker process holds the sender lease');
+    await untilText('no process holds the lease');
   });
 
   it('does not say that nothing failed, nor when it tries again, under a block', async () => {
@@ -116,11 +116,11 @@ describe('the overview', () => {
   });
 
   it('has one count of the backlog in its card, its picture and its strip, and keeps itself up to date', async () => {
-    expect(await dashboard.readText('/payouts')).toContain('No payout needs an operator.');
     await writeSampleStatistics(account);
     for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
     const page = await dashboard.read('/payouts?range=day');
     for (const part of [
+      /No payout needs an operator\./,
       /<h3>Backlog<\/h3>\s*<b>3 queued<\/b>/,
       /<desc id="backlog-desc">[^<]* 3 now\.<\/desc>/,
       /<p class="figure"><b>3<\/b> queued<\/p>/,
