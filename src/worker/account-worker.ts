@@ -234,7 +234,10 @@ export class AccountWorker {
         this.#noteJournalTrouble(SLOW_JOURNAL, true);
         opened = await this.#untilOpened(opening);
       }
-      if (opened === undefined) return undefined;
+      if (opened === undefined) {
+        void opening.then(closeLate);
+        return undefined;
+      }
       if ('journal' in opened) return opened.journal;
       this.#noteJournalTrouble(opened.error.message, isOfDisk(opened.error));
       await clock.sleep(OPEN_AGAIN_MS, stop);
@@ -270,6 +273,11 @@ export class AccountWorker {
     this.#runtime.gateway.close();
     this.#isStopped = true;
   }
+}
+
+/** The process stopped meanwhile. A slow disk must not hold that up. */
+async function closeLate(opened: { readonly journal: SendJournal } | { readonly error: Error }): Promise<void> {
+  if ('journal' in opened) await opened.journal.close().catch(() => undefined);
 }
 
 /** Errors of Node's file system name the call that failed. A damaged or newer journal is no trouble of its disk. */

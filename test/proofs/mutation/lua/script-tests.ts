@@ -6,7 +6,7 @@ const ADOPTION = 'ledger/adopt-ledger.test.ts';
 const EVENTS = 'ledger/events.test.ts';
 const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
-const STATISTICS = ['worker/statistics/recount.test.ts', 'worker/statistics/statistics-keeper.test.ts'];
+const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
 
 /** What every script uses is tested with all of them. */
 const PRELUDE_TESTS = Object.fromEntries(
