@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { ALERTS_PATH, alertRules as rules } from './support/alert-rules.js';
+import { alertRules as rules } from './support/alert-rules.js';
 import { HEADLINES } from '../../src/operator/account-headline.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { createLoginMetrics } from '../../src/dashboard/login.js';
@@ -94,8 +93,4 @@ it('has a rule for everything that needs an operator', () => {
   ].map((name) => `payouts_${name}`);
   expect(needed.filter((name) => !watched.has(name))).toEqual([]);
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
-});
-
-it('passes promtool', () => {
-  execFileSync('promtool', ['check', 'rules', ALERTS_PATH]);
 });

@@ -4,15 +4,12 @@ import Sequencer from '@jest/test-sequencer';
 const LONGEST = [
   'journal/journal-size',
   'ledger/ledger-model',
-  'proofs/explore/races',
   'proofs/simulation/simulation',
-  'cli/main',
-  'dashboard/browser',
-  'docs/readme',
-  'worker/by-hand',
-  'worker/throwing-watchers',
-  'queues/job-reconciler',
-  'examples/programs',
+  'worker/process',
+  'cli/keys/keys-command',
+  'worker/other-gateway',
+  'cli/doctor/doctor-findings',
+  'worker/payments',
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Jest begins with what took longest the last time. A fresh clone has no last time, and would begin with the largest files. */
