@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
-import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { startSandbox } from '../../../src/sandbox/index.js';
 import { createFakeClock } from '../../doubles/fake-clock.js';
 import { runInProcess } from '../../cli/support/in-process.js';
 import { runCli, startCli, type CliResult, type RunningCli } from '../../support/cli.js';
