@@ -58,7 +58,7 @@ describe('a worker of the withdraw queue', () => {
     await jobs.rig.enqueue(Array.from({ length: 20 }, (_, index) => `p${index}`));
     start();
     await until('it hangs', isHung);
-    await until('the other one runs', () => jobs.ran.length === 2);
+    await until('the other one runs', () => jobs.ran.length >= 2);
     goOn();
     await until('all ran', () => jobs.ran.length === 20);
     expect(new Set(jobs.ran).size).toBe(20);
