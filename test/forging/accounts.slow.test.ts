@@ -11,6 +11,8 @@ describe('what the account itself keeps in Redis, under a running worker: each i
   const ATTACKS = [...PAUSES, ...LEDGERS, ...JOBS];
   /** Longer than a lease, its takeover and a send: what has not been sent then was stopped. */
   const QUIET_MS = 6_000;
+  // Before the world closes, which is registered next.
+  afterAll(endRepeated);
   const used = ForgingWorld.use(ATTACKS.length * 2);
   const failures = new Map<number, Error>();
 
@@ -35,7 +37,6 @@ describe('what the account itself keeps in Redis, under a running worker: each i
     await Promise.allSettled(attacked.map(async (account) => enqueueHonest([account], 'after')));
     await delay(QUIET_MS);
   }, 120_000);
-  afterAll(endRepeated);
 
   it.each(ATTACKS.map(({ name, expect: expected }, index) => ({ name, expected, index })))(
     '$name: $expected',
@@ -64,7 +65,6 @@ describe('what the account itself keeps in Redis, under a running worker: each i
 describe('replies that a man in the middle alters: Redis is honest, what the worker reads is not', () => {
   const proxies: ForgingProxy[] = [];
   const used = ForgingWorld.use(MIDDLE.length);
-  // After the world has closed, which is registered first and so runs last.
   afterAll(() => {
     for (const proxy of proxies) proxy.alter = (reply) => reply;
   });
