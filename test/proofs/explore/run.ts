@@ -9,7 +9,7 @@ import { runScenario } from './run-scenario.js';
 import { SCENARIOS, scenarioOf, type Scenario } from './scenario.js';
 import { DEVIATION_KINDS, type DeviationKind, type Schedule } from './schedule.js';
 
-const USAGE = `npm run explore                                    what CI runs: see PASSES in test/proofs/explore/run.ts
+const USAGE = `npm run explore                                    every pass: see PASSES in test/proofs/explore/run.ts
 npm run explore -- --scenario NAME --deviations N [--kinds hold,stop,…] [--focused] [--pruned] [--first]
                                                    one scenario under every schedule of N deviations; with --pruned, of
                                                    moments that differ in time only the first stands for all
@@ -43,7 +43,7 @@ interface Pass {
   readonly scenarios: readonly string[];
 }
 
-/** What CI runs: every single deviation everywhere, and the pairs by which two timelines meet. */
+/** Every single deviation everywhere, and the pairs by which two timelines meet. */
 const PASSES: readonly Pass[] = [
   {
     title: 'one deviation',
