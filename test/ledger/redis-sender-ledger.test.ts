@@ -1,4 +1,4 @@
-import { useRedisRig } from './support/redis-rig.js';
+import { useRedisRig } from './support/use-redis-rig.js';
 import './contract/lease-rules.js';
 import './contract/begin-rules.js';
 import './contract/finish-rules.js';

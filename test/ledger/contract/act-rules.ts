@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { begin, NO_BREAKER, OBJECTION, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 /** What the ledger keeps of an operator's signed acts. */
 const RETRY = { payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'ticket 812' } as const;

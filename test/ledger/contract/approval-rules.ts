@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { begin, HOLD, nextBegin, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 /** What a ledger keeps of what persons say. It verifies nothing: who reads it does. */
 const SAID: SignedApproval = {

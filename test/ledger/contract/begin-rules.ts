@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { BeginResult, BeginSend, Lease } from '../../../src/ledger/sender-ledger.js';
 import { AUDIENCE, begin, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, send, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 /** When a send may begin, and how one that was not sent is put back. */
 /** Asks for `change`d instead of what would be right, and sees that a rejection leaves no trace. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { BreakerRule, Lease } from '../../../src/ledger/sender-ledger.js';
 import { begin, send, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 const RULE: BreakerRule = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, NO_BREAKER, send, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 const ACCEPTED: SentOutcome = { kind: 'accepted', txhash: 'hash-1' };
 const REJECTED: SentOutcome = { kind: 'rejected', message: 'too little' };

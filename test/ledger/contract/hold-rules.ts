@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, HOLD, nextBegin, NO_BREAKER, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 const ACT = { by: 'ann', reason: 'the cause is gone' };
 const HELD = { kind: 'signature', reason: 'expired', message: 'the signature expired' };

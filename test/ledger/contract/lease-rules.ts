@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseView, SenderView } from '../../../src/ledger/sender-ledger.js';
 import { JOURNAL, nextBegin, send, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 /** One holder at a time, and nobody takes over what moved while it was not observed. */
 const readLease = async (): Promise<LeaseView | undefined> => (await ledger.readSender()).lease;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, JOURNAL, NO_BREAKER, OBJECTION, send, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 /** What a new holder finds, and what an operator does with a ledger that came back older than it was. */
 const begun = async (payoutId = 'p'): Promise<SendAttempt> => {

@@ -3,7 +3,7 @@ import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { begin, NO_BREAKER, send, takeLease } from './ledger-rig.js';
-import { ledger, rig } from '../support/redis-rig.js';
+import { ledger, rig } from '../support/use-redis-rig.js';
 
 const REJECTED: SentOutcome & { kind: 'rejected' } = { kind: 'rejected', message: 'no balance' };
 const UNKNOWN: SentOutcome = { kind: 'unknown', reason: 'no response in time' };

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../../src/base/errors.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
@@ -10,19 +9,6 @@ import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
 import type { WallClock } from './wall-clock.js';
-
-/** Of the running test. */
-export let rig: LedgerRig;
-export let ledger: SenderLedger;
-
-/** Makes an empty ledger before each test, and closes it after it. */
-export function useRedisRig(): void {
-  beforeEach(() => {
-    rig = makeRedisRig();
-    ({ ledger } = rig);
-  });
-  afterEach(async () => rig.close());
-}
 
 export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
   const account = openTestAccount();
