@@ -1,6 +1,6 @@
 /** @type {import('jest').Config} */
 export default {
-  // `src` and the scripts, so that `npm run test:changed` knows which tests a change concerns.
+  // `src` and the scripts, so that `npm test -- --onlyChanged` knows which tests a change concerns.
   roots: ['<rootDir>/src', '<rootDir>/test'],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node', 'lua'],
   dependencyExtractor: '<rootDir>/test/support/find-dependencies.mjs',
