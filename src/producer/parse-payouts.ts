@@ -56,7 +56,7 @@ function asItIsNow(payout: NewPayout): NewPayout {
  * readable, and is sent.
  */
 
-interface RecipientRule {
+export interface RecipientRule {
   readonly checksums: boolean;
   /** The gateway's list: for Base58 only the currency determines the checksum. */
   readonly currencies?: readonly Currency[] | undefined;
@@ -84,7 +84,11 @@ export function checkRecipient({ addressTo, paymentId }: Recipient, rule: Recipi
 
 export function needsCurrencies({ addressTo }: Pick<Recipient, 'addressTo'>): boolean {
   const [address] = splitTag(addressTo);
-  return WITHOUT_FORM.test(address) && parseWallet(address).family === undefined;
+  return isWithoutForm(address, parseWallet(address));
+}
+
+function isWithoutForm(address: string, { family }: Wallet): boolean {
+  return family === undefined && WITHOUT_FORM.test(address);
 }
 
 /** Invisible characters: zero width, or direction. */
@@ -123,11 +127,11 @@ const COPY_AGAIN = 'copy it again from where it comes from';
 function findWrongChecksum(
   address: string,
   paymentId: number,
-  { problem }: Wallet,
+  wallet: Wallet,
   currencies: readonly Currency[],
 ): string | undefined {
-  if (problem !== undefined) return `${problem}: ${COPY_AGAIN}`;
-  if (!needsCurrencies({ addressTo: address })) return undefined;
+  if (wallet.problem !== undefined) return `${wallet.problem}: ${COPY_AGAIN}`;
+  if (!isWithoutForm(address, wallet)) return undefined;
   const name = currencies.find((currency) => currency.paymentId === paymentId)?.name ?? '';
   if (!hasBase58Check(name)) return undefined;
   return `is no address of ${name}, because its checksum (Base58Check) is wrong: ${COPY_AGAIN}`;

@@ -33,7 +33,7 @@ import {
 } from './events/event-group.js';
 import { ACCOUNT_EVENTS, type PayoutEvent, type PayoutEventName } from './events/payout-events.js';
 import { ListedCurrencies, type Refused } from './listed-currencies.js';
-import { checkEach, checkRecipient, needsCurrencies, parsePayout, parsePayouts } from './parse-payouts.js';
+import { checkEach, checkRecipient, parsePayout, parsePayouts, type RecipientRule } from './parse-payouts.js';
 import { inChunks, PayoutIntake } from './payout-intake.js';
 import type { ProducerControl } from './producer-control.js';
 
@@ -136,10 +136,11 @@ export class PayoutProducer {
   ): Promise<EnqueuedPayout> {
     this.#use();
     const { signal } = parseInput(enqueueSchema, options);
-    const payout = parsePayout(input, { checksums: this.#checksums });
+    const rule = this.#recipientRule();
+    const payout = parsePayout(input, rule);
     const intake = await this.#openIntake();
     const refused = this.#hasUnlisted([payout]) ? await this.#findRefused([payout]) : undefined;
-    this.#checkCurrency(payout, refused);
+    this.#checkListed(payout, refused, rule);
     return toEnqueuedPayout(await intake.enqueue(this.#control?.sign(payout) ?? payout, signal));
   }
 
@@ -152,11 +153,12 @@ export class PayoutProducer {
    */
   async enqueueMany(inputs: readonly PayoutInput[]): Promise<BulkEnqueue> {
     this.#use();
-    const payouts = parsePayouts(inputs, { checksums: this.#checksums }, this.#control);
+    const rule = this.#recipientRule();
+    const payouts = parsePayouts(inputs, rule, this.#control);
     const intake = await this.#openIntake();
     const refused = this.#hasUnlisted(payouts) ? await this.#findRefused(payouts) : undefined;
     checkEach(payouts, (payout) => {
-      this.#checkCurrency(payout, refused);
+      this.#checkListed(payout, refused, rule);
     });
     const results: EnqueueResult[] = [];
     for await (const chunk of intake.enqueueChunks(inChunks(payouts), this.#control)) results.push(...chunk);
@@ -293,12 +295,16 @@ export class PayoutProducer {
     return refused;
   }
 
-  /** What only the gateway's list shows: whether it has the currency, and the checksum of the currency's addresses. */
-  #checkCurrency(payout: NewPayout, refused: Refused | undefined): void {
+  #recipientRule(): RecipientRule {
+    return { checksums: this.#checksums, currencies: this.#listed.currencies };
+  }
+
+  /** @param before - by which the payout was checked: the gateway's list may have been read since */
+  #checkListed(payout: NewPayout, refused: Refused | undefined, before: RecipientRule): void {
     const refusal = refused?.get(payout);
     if (refusal !== undefined) throw refusal;
-    if (!this.#checksums || !needsCurrencies(payout)) return;
-    checkRecipient(payout, { checksums: true, currencies: this.#listed.currencies });
+    const rule = this.#recipientRule();
+    if (rule.currencies !== before.currencies) checkRecipient(payout, rule);
   }
 
   async #openIntake(): Promise<PayoutIntake> {
