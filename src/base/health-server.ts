@@ -25,12 +25,15 @@ export function answerHealth(registry: Registry, readiness: () => Readiness | Pr
   };
   return (request, response) => {
     request.resume();
-    void answer(request.url?.split('?')[0]).then(([status, body]) => {
-      const isText = typeof body === 'string';
-      const type = isText ? registry.contentType : 'application/json; charset=utf-8';
-      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
-      response.end(isText ? body : `${JSON.stringify(body)}\n`);
-    });
+    answer(request.url?.split('?')[0])
+      .catch((error: unknown) => [500, { error: (error as Error).message }] as const)
+      .then(([status, body]) => {
+        const isText = typeof body === 'string';
+        const type = isText ? registry.contentType : 'application/json; charset=utf-8';
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+        response.end(isText ? body : `${JSON.stringify(body)}\n`);
+      })
+      .catch(() => response.destroy());
   };
 }
 

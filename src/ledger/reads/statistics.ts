@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import type { AccountStats } from './account-stats.js';
 import { ask, type LedgerConnection, pipelined } from '../ledger-connection.js';
 import { STREAM_BEGINNING, timeOfEvent } from './state-events.js';
@@ -27,16 +28,19 @@ export interface MinuteStatistics {
   readonly backlog: number;
 }
 
-type Row = readonly [
-  minute: number,
-  sent: number,
-  smallestGapMs: number | null,
-  largestGapMs: number | null,
-  completed: number,
-  rejected: number,
-  unknown: number,
-  backlog: number,
-];
+const gapField = z.number().nullable();
+const rowSchema = z.tuple([
+  z.number().describe('minute'),
+  z.number().describe('sent'),
+  gapField.describe('smallestGapMs'),
+  gapField.describe('largestGapMs'),
+  z.number().describe('completed'),
+  z.number().describe('rejected'),
+  z.number().describe('unknown'),
+  z.number().describe('backlog'),
+]);
+type Row = z.output<typeof rowSchema>;
+const hourSchema = z.array(rowSchema);
 
 export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string, string> {
   const hours: Record<string, Row[]> = {};
@@ -48,7 +52,7 @@ export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string
 export function parseHourFields(fields: Readonly<Record<string, string>>): MinuteStatistics[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(PREFIX))
-    .flatMap(([, text]) => (JSON.parse(text) as Row[]).map(parseRow))
+    .flatMap(([, text]) => (readField(hourSchema, text) ?? []).map(parseRow))
     .sort((one, other) => one.at - other.at);
 }
 
@@ -107,29 +111,61 @@ export async function readStatistics({ redis, keys, clock }: LedgerConnection): 
 
 /** The part of the statistics that every scrape reads. */
 export async function readQueuedSums({ redis, keys }: LedgerConnection): Promise<readonly CurrencySum[]> {
-  const sums = parseField((await ask(redis.hget(keys.statistics, 'sums'))) ?? undefined);
-  return (sums as Partial<AccountStatistics['sums']> | undefined)?.queued ?? [];
+  return readField(STORED.sums, await ask(redis.hget(keys.statistics, 'sums')))?.queued ?? [];
 }
 
 export function parseStatistics(stored: Readonly<Record<string, string>>, wallNow: number): AccountStatistics {
-  const sums = (parseField(stored['sums']) ?? {}) as Partial<AccountStatistics['sums']>;
-  const today = parseField(stored['today']) as (Partial<AccountStatistics['today']> & { day: number }) | undefined;
+  const { position = STREAM_BEGINNING, sums = {}, today, lastSendAt, pace = [] } = readFields(stored);
   const isToday = today?.day === Math.floor(wallNow / DAY_MS);
-  const position = (parseField(stored['position']) ?? STREAM_BEGINNING) as string;
   return {
     asOf: position === STREAM_BEGINNING ? undefined : timeOfEvent(position),
     minutes: parseHourFields(stored).filter(({ at }) => at > wallNow - DAY_MS),
-    sums: Object.fromEntries(PAYOUT_STATES.map((state) => [state, sums[state] ?? []])) as AccountStatistics['sums'],
-    today: Object.fromEntries(
-      COUNTED_TODAY.map((kind) => [kind, (isToday ? today[kind] : undefined) ?? []]),
-    ) as AccountStatistics['today'],
-    lastSendAt: parseField(stored['lastSendAt']) as number | undefined,
-    pace: (parseField(stored['pace']) ?? []) as number[],
+    sums: withEach(PAYOUT_STATES, sums),
+    today: withEach(COUNTED_TODAY, isToday ? today : {}),
+    lastSendAt,
+    pace,
   };
 }
 
-export function parseField(text: string | undefined): unknown {
-  return text === undefined ? undefined : JSON.parse(text);
+function withEach<Name extends string>(names: readonly Name[], sums: Partial<Record<Name, CurrencySum[]>>) {
+  return Object.fromEntries(names.map((name) => [name, sums[name] ?? []] as const)) as Record<Name, CurrencySum[]>;
+}
+
+const sumsField: z.ZodType<CurrencySum[]> = z.array(
+  z
+    .object({
+      paymentId: z.int(),
+      symbol: z.string().optional(),
+      count: z.int(),
+      amount: z.string().regex(/^-?\d+(\.\d+)?$/),
+    })
+    .transform((sum): CurrencySum => ({ symbol: undefined, ...sum })),
+);
+
+const STORED = {
+  version: z.unknown(),
+  position: z.string().regex(/^\d+-\d+$/),
+  sums: z.partialRecord(z.enum(PAYOUT_STATES), sumsField),
+  today: z.object({ day: z.int() }).and(z.partialRecord(z.enum(COUNTED_TODAY), sumsField)),
+  lastSendAt: z.number(),
+  pace: z.array(z.number()),
+  begun: z.object({ payoutId: z.string(), at: z.number() }),
+};
+
+type StoredFields = { readonly [Name in keyof typeof STORED]: z.output<(typeof STORED)[Name]> | undefined };
+
+/** Each field that is what the sender writes; of others nothing is known, because anyone may have stored them. */
+export function readFields(stored: Readonly<Record<string, string>>): StoredFields {
+  const entries = Object.entries(STORED).map(([name, schema]) => [name, readField(schema, stored[name])]);
+  return Object.fromEntries(entries) as StoredFields;
+}
+
+function readField<Value>(schema: z.ZodType<Value>, text: string | null | undefined): Value | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text ?? 'null')).data;
+  } catch {
+    return undefined;
+  }
 }
 
 export interface BacklogEstimate {

@@ -2,7 +2,6 @@ import { POSITION } from '../../ledger/reads/batches.js';
 import {
   CurrencyTallies,
   listStates,
-  type StateSums,
   type StateTallies,
   parseStates,
   tallyStates,
@@ -18,8 +17,8 @@ import {
   HOUR_MS,
   MINUTE_MS,
   type MinuteStatistics,
-  parseField,
   parseHourFields,
+  readFields,
   type StatisticsFields,
   toHourFields,
 } from '../../ledger/reads/statistics.js';
@@ -200,13 +199,10 @@ export function toFields(counters: Counters): StatisticsFields {
   };
 }
 
-/** @returns undefined if there are none, or their version differs */
+/** @returns undefined if there are none, their version differs, or someone altered them */
 export function parseFields({ statistics: fields, batches }: StatisticsFields): Counters | undefined {
-  const position = parseField(fields['position']) as string | undefined;
-  const sums = parseField(fields['sums']) as Partial<StateSums> | undefined;
-  const today = parseField(fields['today']) as (Record<CountedToday, CurrencySum[]> & { day: number }) | undefined;
-  const isKnown = parseField(fields['version']) === VERSION;
-  if (!isKnown || position === undefined || sums === undefined || today === undefined) return undefined;
+  const { version, position, sums, today, lastSendAt, pace = [], begun } = readFields(fields);
+  if (version !== VERSION || position === undefined || sums === undefined || today === undefined) return undefined;
   const tallied = tallyStates(sums);
   return {
     ...emptyCounters(),
@@ -219,9 +215,9 @@ export function parseFields({ statistics: fields, batches }: StatisticsFields): 
     ),
     queued: tallied.queued.count,
     today: { day: today.day, tallies: tallyToday(today) },
-    lastSendAt: parseField(fields['lastSendAt']) as Counters['lastSendAt'],
-    pace: (parseField(fields['pace']) ?? []) as Counters['pace'],
-    begun: parseField(fields['begun']) as Counters['begun'],
+    lastSendAt,
+    pace,
+    begun,
     minutes: new Map(parseHourFields(fields).map((minute) => [minute.at / MINUTE_MS, { ...minute }])),
   };
 }
