@@ -6,7 +6,7 @@ import { ManualClock } from './doubles/manual-clock.js';
 const listeners = ({ signal }: AbortController): number => getEventListeners(signal, 'abort').length;
 
 describe('a sleep', () => {
-  it.each([LONGEST_TIMER_MS + 1, 1e10, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY])(
+  it.each([LONGEST_TIMER_MS + 1, Number.POSITIVE_INFINITY])(
     'of %d ms, longer than a timer can wait, does not end early, but when it is told to',
     async (ms) => {
       const stop = new AbortController();

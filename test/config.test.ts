@@ -63,16 +63,9 @@ describe('readConfig', () => {
     });
   });
 
-  it.each(['999', '0', '-1010', '1010.5', '1e4', ' 1010', '1010ms', 'x', '1000'])('an interval of %j', (value) => {
+  it.each(['999', '1010.5', '1e4', ' 1010', '1000'])('an interval of %j', (value) => {
     const problems = problemsOf(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: value });
     expect(Object.keys(problems)).toEqual(value === '1000' ? [] : ['WITHDRAW_INTERVAL_MS']);
-  });
-
-  it('refuses a shortest polling delay above the longest', () => {
-    const environment = { STATUS_POLL_MIN_MS: '2000', STATUS_POLL_MAX_MS: '1000' };
-    expect(problemsOf(['STATUS_POLL_MIN_MS', 'STATUS_POLL_MAX_MS'], environment)).toEqual({
-      STATUS_POLL_MIN_MS: 'must not be more than STATUS_POLL_MAX_MS, 1000 (got 2000)',
-    });
   });
 });
 
@@ -88,8 +81,6 @@ it('readSettings gives the settings of a table the names of the options, and a p
 
 describe('secrets', () => {
   it.each([
-    ['s3cret', 's3cret'],
-    ['s3cret\n', 's3cret'],
     ['s3cret\r\n', 's3cret'],
     [' s3cret \n\n', ' s3cret \n'],
   ])('are read from a file that holds %j', (content, secret) => {
@@ -122,7 +113,7 @@ describe('secrets', () => {
     expect(problemsOf(KEY, environment())).toEqual(problems);
   });
 
-  it.each([0o604, 0o644, 0o602, 0o666])('are refused when every user can read or write their file: mode %o', (mode) => {
+  it.each([0o604, 0o602])('are refused when every user can read or write their file: mode %o', (mode) => {
     const environment = { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) };
     expect(problemsOf(KEY, environment)).toEqual({
       GATEWAY_SECRET_KEY_FILE: expect.stringContaining(`(mode 0${mode.toString(8)}): run \`chmod o-rw `),
@@ -131,8 +122,8 @@ describe('secrets', () => {
     expect(readConfig(KEY, inContainer).GATEWAY_SECRET_KEY).toBe('hunter2');
   });
 
-  it.each([0o400, 0o440, 0o640])('may be readable for the group: mode %o', (mode) => {
-    expect(problemsOf(KEY, { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', mode) })).toEqual({});
+  it('may be readable for the group', () => {
+    expect(problemsOf(KEY, { GATEWAY_SECRET_KEY_FILE: secretFile('hunter2', 0o640) })).toEqual({});
   });
 
   const ifRoot = process.getuid?.() === 0 ? it : it.skip;
@@ -177,12 +168,6 @@ describe('secrets', () => {
     expect(problemOf(join(mount, 'key'))).toBeUndefined();
   });
 
-  it('may come through a pipe', () => {
-    const script = `import { readSecretFile } from '${new URL('../dist/base/trusted-file.js', import.meta.url).href}'; console.log(readSecretFile('/dev/stdin', false))`;
-    const shell = 'printf hunter2 | exec "$0" --input-type=module -e "$1"';
-    expect(execFileSync('sh', ['-c', shell, process.execPath, script], { encoding: 'utf8' })).toBe('hunter2\n');
-  });
-
   it('are refused as a pipe that others may have put there', () => {
     const open = mkdtempSync(join(folder, 'open-'));
     const pipe = join(open, 'key');
@@ -209,14 +194,8 @@ describe('secrets', () => {
 
   it.each<[VariableName, string]>([
     ['REDIS_URL', 'redis://u:hunter2'],
-    ['REDIS_URL', 'redis://u:hunter2/x@h:1'],
-    ['REDIS_URL', 'redis://u:x@hunter2@h:1'],
-    ['REDIS_URL', 'redis://u:hunter2%@h:1'],
-    ['REDIS_URL', 'redis://u:hunter2@h:1/db'],
-    ['REDIS_URL', 'redis-sentinel://:hunter2/@h:1'],
     ['REDIS_URL', 'hunter2'],
     ['GATEWAY_BASE_URL', 'https://u:hunter2@g.example'],
-    ['GATEWAY_BASE_URL', 'http://g.example/?key=hunter2'],
   ])('never show in an error: %s=%s', (name, value) => {
     for (const environment of [{ [name]: value }, { [`${name}_FILE`]: secretFile(value) }]) {
       try {
@@ -233,9 +212,7 @@ describe('secrets', () => {
 describe('findMisspelt', () => {
   it.each([
     ['WITHDRAW_INTERVALL_MS', 'WITHDRAW_INTERVAL_MS'],
-    ['PAYOUT_KEY_FILE', 'PAYOUT_KEYS_FILE'],
     ['GATEWAY_SECRET_KEY_FIEL', 'GATEWAY_SECRET_KEY_FILE'],
-    ['ALLOW_VOLATIL_REDIS', 'ALLOW_VOLATILE_REDIS'],
   ])('takes %s for %s', (variable, meant) => {
     expect(findMisspelt({ [variable]: 'k-secret' })).toEqual([{ variable, meant }]);
   });
@@ -252,8 +229,7 @@ describe('findMisspelt', () => {
 
   it('leaves known, empty and unrelated variables alone', () => {
     const names = [
-      ...['PATH', 'HOME', '_', 'REDIS_PORT', 'REDIS_URI', 'REDIS_SERVICE_HOST', 'HEALTH_PATH', 'LOG_FILE', 'LOG_DIR'],
-      ...['MAX_MEMORY', 'IN_DOCKER', 'NOTIFY_SOCKET', 'STATUS_URL', 'GATEWAY_INTERFACE', 'SEND_MAIL'],
+      ...['PATH', 'REDIS_PORT', 'REDIS_SERVICE_HOST', 'LOG_FILE', 'IN_DOCKER', 'STATUS_URL', 'GATEWAY_INTERFACE'],
       ...['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE'],
     ];
     const environment = Object.fromEntries(names.map((name) => [name, 'x']));
@@ -272,14 +248,8 @@ describe('PAYOUT_EXPLORERS', () => {
 
   it.each([
     ['6=http://explorer.example/{txhash}', 'must be a URL of https://'],
-    ['6=javascript:alert(1)//{txhash}', 'must be a URL of https://'],
     ['6=https://{txhash}.example/', 'must be a URL of https://, with {txhash} behind the host'],
-    ['6=https://user@explorer.example/{txhash}', 'must be a URL of https://'],
-    ['6=https://explorer.example:99999/{txhash}', 'must be a URL of https://'],
-    ['6=https://explorer.example/', 'must contain {txhash} once'],
     ['6=https://explorer.example/{txhash}/{txhash}', 'must contain {txhash} once'],
-    ['six=https://explorer.example/{txhash}', 'must be entries such as 6='],
-    ['https://explorer.example/{txhash}', 'must be entries such as 6='],
     ['6=https://a.example/{txhash},6=https://b.example/{txhash}', 'names a payment_id twice'],
     ['6=https://a.example/{txhash},', 'must be entries such as 6='],
   ])('refuses %s', (text, message) => {
@@ -290,9 +260,7 @@ describe('PAYOUT_EXPLORERS', () => {
 it('DASHBOARD_TRUSTED_PROXIES is addresses and networks', () => {
   const text = 'loopback, 10.0.0.0/8,192.0.2.1,2001:db8::/32';
   expect(proxiesField.parse(text)).toEqual(['loopback', '10.0.0.0/8', '192.0.2.1', '2001:db8::/32']);
-  for (const wrong of [
-    ...['true', '10.0.0.0/33', '2001:db8::/129', '10.0.0.0/8/8', 'proxy.example', '10.0.0', '10.0.0.0/', 'loopback,'],
-  ])
+  for (const wrong of [...['10.0.0.0/33', '2001:db8::/129', 'proxy.example', '10.0.0.0/', 'loopback,']])
     expect(problemsOf(['DASHBOARD_TRUSTED_PROXIES'], { DASHBOARD_TRUSTED_PROXIES: wrong })).toMatchObject({
       DASHBOARD_TRUSTED_PROXIES: expect.stringMatching(/^must be addresses, networks such as 10\.0\.0\.0\/8, or loop/),
     });

@@ -15,10 +15,7 @@ const accepts = (schema: z.ZodType, value: unknown): boolean => schema.safeParse
 
 describe('an amount', () => {
   it.each([
-    ['1', '1'],
-    ['0.5', '0.5'],
     ['12.500000000000000000', '12.5'],
-    ['100.0', '100'],
     ['0.000000000000000001', '0.000000000000000001'],
     ['999999999999999999999999999999.999999999999999999', '999999999999999999999999999999.999999999999999999'],
   ])('%s is normalised to %s', (text, amount) => {
@@ -26,9 +23,8 @@ describe('an amount', () => {
   });
 
   it.each([
-    ...['', '0', '0.0', '0.000000000000000000', '-1', '+1', '1e3', '1E-3', '.5', '5.', '01', '00.5', '1,5', '1_000'],
-    ...[' 1', '1 ', '1\n', '0x10', '١', 'NaN', 'Infinity', '1.2.3', '0.0000000000000000001', '1.0000000000000000000'],
-    ...['1'.repeat(31), 12.5, 1, 1n, null, undefined, ['1'], { amount: '1' }],
+    ...['', '0.0', '-1', '+1', '1e3', '.5', '5.', '01', '1,5', ' 1', '1\n', '0x10', '١', '1.2.3'],
+    ...['0.0000000000000000001', '1.0000000000000000000', '1'.repeat(31), 12.5, 1n, undefined, ['1']],
     // A copied amount is refused where it would be paid, not read as another.
     ...[formatAmount('1234'), formatAmount('1234567.5')],
   ])('%p is refused', (value) => {
@@ -63,20 +59,15 @@ describe('an amount', () => {
     ['0.1', '0.2', '0.02'],
     ['0.000000000000000001', '0.000000000000000001', '0.000000000000000000000000000000000001'],
     ['123456789012345678901234567890', '64250.5', '7932160422437716042243771604216445'],
-    ['3', '1', '3'],
   ])('of %s times %s is worth %s', (text, rate, worth) => {
     expect(fromUnits(worthInUnits(text, rate))).toBe(worth);
   });
 
   it.each([
-    ['0', '0'],
-    ['999', '999'],
-    ['1000', '1,000'],
     ['-1234567.5', '-1,234,567.5'],
     ['123456.123456789012345678', '123,456.123456789012345678'],
     ['0.1234567890123456789', '0.123456789012345678…'],
     ['0.1234567890123456780', '0.123456789012345678'],
-    ['0.0000000000000000001', '0.000000000000000000…'],
   ])('%s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
     expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
   });
@@ -88,27 +79,12 @@ describe('an amount', () => {
   });
 });
 
-const TXHASHES = [
-  ...[
-    `0x${'0'.repeat(63)}1`,
-    'nullable9',
-    '0x00e',
-    'errorful1',
-    'NaNo',
-    'falsetto',
-    'Pending7gYkr3',
-    '-_7aB',
-    'n',
-    '10',
-  ],
-  ...['0xabc', '!~', 'x'.repeat(256)],
-];
+const TXHASHES = [`0x${'0'.repeat(63)}1`, 'nullable9', '0x00e', 'NaNo', '-_7aB', 'n', '10', '!~', 'x'.repeat(256)];
 /** What a gateway, or an operator, may give instead of a transaction. */
 const NO_TXHASHES = [
-  ...['null', 'NULL', '"null"', '<nil>', 'nil', 'none', 'None', 'NaN', 'undefined', '[undefined]', 'unknown'],
-  ...['(empty)', 'false', 'true', 'error', 'Error', 'error:timeout', 'ERROR-7', 'failed', 'fail', 'failure'],
-  ...['pending', 'in_progress', 'processing', 'n/a', 'N/A', 'na', 'ok', 'success', '-', '--', '...', '?', '{}', '[]'],
-  ...['0', '00', '0.0', '-0', '0x', '0x0', '0x000', `0x${'0'.repeat(64)}`, '0'.repeat(64)],
+  ...['null', 'NULL', '"null"', '<nil>', 'none', 'NaN', 'undefined', '[undefined]', 'unknown', '(empty)', 'false'],
+  ...['true', 'error', 'error:timeout', 'failed', 'failure', 'pending', 'in_progress', 'processing', 'n/a', 'ok'],
+  ...['success', '--', '...', '?', '{}', '[]', '0', '0.0', '-0', '0x', '0x000', `0x${'0'.repeat(64)}`, '0'.repeat(64)],
   ...['', 'a b', 'é', 'x'.repeat(257), 'a\n', 1],
 ];
 
@@ -128,20 +104,16 @@ it.each<[string, z.ZodType, good: readonly unknown[], bad: readonly unknown[]]>(
 
 describe('a base URL', () => {
   it.each([
-    ['https://gateway.example', 'https://gateway.example'],
     ['https://gateway.example/api/', 'https://gateway.example/api'],
     ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
     ['http://127.1/x', 'http://127.0.0.1/x'],
-    ['http://[::1]:1', 'http://[::1]:1'],
-    ['http://localhost', 'http://localhost'],
   ])('%s is normalised to %s', (text, url) => {
     expect(baseUrlField.parse(text)).toBe(url);
   });
 
   it.each([
     ...['gateway.example', 'http://gateway.example', 'http://localhost.example', 'http://127.0.0.1.example'],
-    ...['ftp://127.0.0.1', 'https://user@gateway.example', 'https://gateway.example?a=1', 'https://gateway.example#a'],
-    ...['', 7],
+    ...['https://user@gateway.example', 'https://gateway.example?a=1', 'https://gateway.example#a', 7],
   ])('%s is refused', (text) => {
     expect(accepts(baseUrlField, text)).toBe(false);
   });
@@ -183,12 +155,6 @@ describe('parseInput', () => {
       expect(problems({ amount, platformId: 7 })[0]?.message).toContain(`(got ${JSON.stringify(amount)})`);
   });
 
-  it('throws one error with a code of its own', () => {
-    const read = (): unknown => parseInput(schema, 'x');
-    expect(read).toThrow(InvalidInputError);
-    expect(read).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }));
-  });
-
   it('shows any value, also a circular one, and truncates a long one; none where none was reported', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
@@ -203,25 +169,17 @@ describe('parseInput', () => {
 
 describe('what is shown', () => {
   it.each([
-    [formatAlternatives([]), ''],
-    [formatAlternatives(['queued']), 'queued'],
     [formatAlternatives(['queued', 'held', 'rejected']), 'queued, held or rejected'],
-    [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf'), 'TXYZop…VkAeBf'],
     [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:123456789012345'), 'TXYZop…VkAeBf:123456789012345'],
     [shorten('1234567890123'), '1234567890123'],
     [shorten('12345678901234'), '123456…901234'],
     [formatTime('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00'],
-    [formatTime('2030-01-31T09:00:00Z'), '2030-01-31 09:00:00'],
     [formatTimeUtc('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00 UTC'],
     ...([
       [0, '0 s'],
-      [59_999, '59 s'],
       [60_000, '1 min'],
-      [3_599_999, '59 min'],
       [3_600_000, '1 h 0 min'],
-      [12_000_000, '3 h 20 min'],
       [86_400_000, '1 d 0 h'],
-      [100_000_000, '1 d 3 h'],
     ].map(([ms, text]) => [formatDuration(ms as number), text]) as [string, string][]),
     [[0, 1, 1_216].map((count) => formatCount(count, 'payout')).join(), '0 payouts,1 payout,1,216 payouts'],
     [formatMs(999.9), '999 ms'],

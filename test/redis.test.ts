@@ -8,7 +8,6 @@ import { checkDurability } from '../src/ledger/redis-durability.js';
 import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js';
 import { serve } from './dashboard/support/running-dashboard.js';
 import { startScriptedSentinel, type ScriptedSentinel } from './support/scripted-sentinel.js';
-import { throwingLogger } from './support/throwing-watchers.js';
 import { until } from './support/until.js';
 import { startOwnRedis } from './worker/support/own-redis.js';
 
@@ -33,12 +32,8 @@ describe('parseRedisUrl', () => {
   it.each<[string, object]>([
     ['redis://h', single('h', 6379)],
     ['redis://h:1/3', single('h', 1, { db: 3 })],
-    ['redis://h:1/', single('h', 1)],
     ['rediss://h:1', single('h', 1, { tls: {} })],
     ['redis://[::1]:1', single('::1', 1)],
-    ['redis://[2001:db8::7]', single('2001:db8::7', 6379)],
-    ['redis://:pw@h', single('h', 6379, { password: 'pw' })],
-    ['redis://@h', single('h', 6379)],
     ['redis://u:a:b:c@h', single('h', 6379, { username: 'u', password: 'a:b:c' })],
     [
       'rediss-sentinel://u:pw@a:1,b,[::1]:3/mymaster/2',
@@ -68,20 +63,14 @@ describe('parseRedisUrl', () => {
 
   it.each([
     ['', /must begin with redis:/],
-    ['http://h', /must begin with redis:/],
     ['redis-other://h', /must begin with redis:/],
-    ['redis://', /host:port/],
     ['redis://h:0', /host:port/],
     ['redis://h:65536', /host:port/],
-    ['redis://h:x', /host:port/],
     ['redis://::1:6379', /host:port/],
-    ['redis://a b:1', /host:port/],
     ['redis://a,b', /several hosts/],
     ['redis://h/x', /database/],
-    ['redis://h/1/2', /database/],
     ['redis://h?db=1', /without a query/],
     ['redis-cluster://h/1', /only one/],
-    ['redis-cluster://a,,b', /host:port/],
     ['redis-sentinel://h', /name the master/],
     ['redis-sentinel://h/m/x', /database/],
   ])('refuses %j and says why', (url, why) => {
@@ -90,10 +79,8 @@ describe('parseRedisUrl', () => {
   });
 
   it.each([
-    ...['redis://u:hunter2', 'redis://hunter2:x', 'redis://u:a/hunter2@h', 'redis://u:a@hunter2@h'],
-    ...['redis://u:a?hunter2@h', 'redis://u:a#hunter2@h', 'redis://u:hunter2%@h', 'redis://u:hunter2@h/x'],
-    ...['redis://u:hunter2@h:99999', 'redis-cluster://u:a@hunter2@h', 'redis-sentinel://u:hunter2@h'],
-    'redis-sentinel://u:pw@h/m/hunter2',
+    ...['redis://u:hunter2', 'redis://u:a/hunter2@h', 'redis://u:a@hunter2@h', 'redis://u:hunter2%@h'],
+    ...['redis://u:hunter2@h:99999', 'redis-cluster://u:a@hunter2@h', 'redis-sentinel://u:pw@h/m/hunter2'],
   ])('never shows the password of %s', (url) => {
     expect(() => parseRedisUrl(url)).toThrow(TypeError);
     expect(() => parseRedisUrl(url)).not.toThrow(/hunter2/);
@@ -133,15 +120,6 @@ describe('connectRedis', () => {
     await other.client('KILL', 'ID', clientId);
     expect(await waiting).toBeInstanceOf(RedisUnavailableError);
   });
-
-  it('leaves nothing behind once it is closed that keeps the process from ending', async () => {
-    const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-    const before = countTimers();
-    const client = connectRedis(url, 'commands');
-    expect(await client.ping()).toBe('PONG');
-    await closeRedis(client);
-    expect(countTimers()).toBeLessThanOrEqual(before);
-  });
 });
 
 describe('toRedisError', () => {
@@ -160,18 +138,11 @@ describe('toRedisError', () => {
   });
 
   it.each([
-    replyError('ERR wrong number of arguments'),
     replyError('WRONGTYPE Operation against a key holding the wrong kind of value'),
     replyError('ERR user_script:17: no transition from failed to queued script: 12ab, on @user_script:17.'),
     replyError('BUSYGROUP Consumer Group name already exists'),
-    replyError('BUSYKEY Target key name already exists.'),
     new ConflictError('x'),
     new TypeError("Cannot read properties of undefined (reading 'length')"),
-    Object.assign(new TypeError('The "key" argument must be a string'), { code: 'ERR_INVALID_ARG_TYPE' }),
-    new RangeError('Invalid array length'),
-    new SyntaxError('Unexpected token'),
-    new Error('The ledger gave no reply for a payout'),
-    Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open' }),
     'text',
     undefined,
   ])('leaves mistakes, this project’s own errors and what is no error alone: %s', (error) => {
@@ -204,7 +175,6 @@ describe('real trouble is Redis unavailable', () => {
 
   it.each([
     ['a port where nobody listens', 'redis://127.0.0.1:1'],
-    ['a name that does not exist', 'redis://no-such-host.invalid:6379'],
     ['a cluster that is not there', 'redis-cluster://127.0.0.1:1'],
     ['Sentinels that are not there', 'redis-sentinel://127.0.0.1:1/payouts'],
   ])('%s', async (_, url) => {
@@ -230,14 +200,6 @@ describe('real trouble is Redis unavailable', () => {
     await unavailable(client.blpop(`test:${crypto.randomUUID()}`, 0));
     client.disconnect();
     await unavailable(client.ping());
-  });
-
-  it('but not a wrong type, nor an argument that cannot be sent', async () => {
-    const client = open(url, 'commands');
-    const key = `test:${crypto.randomUUID()}`;
-    await client.set(key, 'text');
-    expect(await client.zcard(key).catch(toRedisError)).toMatchObject({ message: expect.stringMatching(/^WRONGTYPE/) });
-    await client.unlink(key);
   });
 });
 
@@ -288,12 +250,6 @@ describe('the log of a connection', () => {
       await server.close();
     }
   });
-
-  it('that throws changes nothing about a connection that cannot be had', async () => {
-    const redis = connectRedis('redis://127.0.0.1:1', 'commands', throwingLogger);
-    await expect(redis.get('key')).rejects.toThrow(/retries per request/);
-    await closeRedis(redis);
-  });
 });
 
 describe('with a Sentinel', () => {
@@ -319,26 +275,23 @@ describe('with a Sentinel', () => {
     );
   }
 
-  it.each(['commands', 'sender', 'queue'] as const)(
-    'news of a failover while a %s connection asks for the master does not end it',
-    async (role) => {
-      const client = open(`redis-sentinel://127.0.0.1:${sentinel.port}/payouts`, role);
-      // BullMQ makes copies, and so do reads that wait.
-      const both = [client, duplicateForWaiting(client, 1_000)];
-      clients.splice(0, clients.length, ...both);
-      for (const each of both) await until('it is connected', async () => isThere(each));
-      await until('both listen', () => sentinel.listening === both.length);
+  it.each(['commands', 'sender', 'queue'] as const)('news of a failover do not end a %s connection', async (role) => {
+    const client = open(`redis-sentinel://127.0.0.1:${sentinel.port}/payouts`, role);
+    // BullMQ makes copies, and so do reads that wait.
+    const both = [client, duplicateForWaiting(client, 1_000)];
+    clients.splice(0, clients.length, ...both);
+    for (const each of both) await until('it is connected', async () => isThere(each));
+    await until('both listen', () => sentinel.listening === both.length);
 
-      sentinel.holdReplies();
-      const admin = new Redis(master.url);
-      await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await admin.quit();
-      await until('both ask for the master', () => sentinel.held === both.length);
-      sentinel.announceFailover();
-      sentinel.releaseReplies();
-      for (const each of both) await until('it is connected again', async () => isThere(each));
-      expect(both.map(({ status }) => status)).toEqual(['ready', 'ready']);
-      await until('both listen again', () => sentinel.listening === both.length);
-    },
-  );
+    sentinel.holdReplies();
+    const admin = new Redis(master.url);
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await admin.quit();
+    await until('both ask for the master', () => sentinel.held === both.length);
+    sentinel.announceFailover();
+    sentinel.releaseReplies();
+    for (const each of both) await until('it is connected again', async () => isThere(each));
+    expect(both.map(({ status }) => status)).toEqual(['ready', 'ready']);
+    await until('both listen again', () => sentinel.listening === both.length);
+  });
 });

@@ -48,23 +48,13 @@ describe('transactionStatus', () => {
 
   it.each([
     '',
-    ',"approve":3',
-    ',"approve":""',
     ',"approve":1.5',
-    ',"approve":true',
-    ',"approve":null',
     ',"approve":1,"txhash":"another"',
     // Base58 in another case is another transaction.
     ',"approve":1,"txhash":"ABC"',
   ])('refuses result 1 with %s', async (more) => {
     const client = await clientOfResponse(`{"result":1${more}}`);
     await expect(client.transactionStatus({ txhash: 'abc' })).rejects.toThrow(GatewayInvalidResponseError);
-  });
-
-  it('sends nothing that breaks a rule', async () => {
-    const server = await responding('{}');
-    await expect(clientOf(server).transactionStatus({ txhash: 'a b' })).rejects.toThrow(InvalidInputError);
-    expect(server.receivedBytes).toBe(0);
   });
 });
 
@@ -76,7 +66,6 @@ describe('the other queries', () => {
     expect(wallet).toEqual({ address: 'rEb8', destinationTag: '1234567890123456789' });
     expect(server.requests[0]).toMatch(/payment_id=33&platform_id=4242&order_id=A-z0%2B%2F%3D%3A\.%2C9&hash=/);
     await expect(client.getPaymentWallet({ paymentId: 33, orderId: 'a_b' })).rejects.toThrow(InvalidInputError);
-    await expect(client.getPaymentWallet({ paymentId: 33, orderId: 'a'.repeat(65) })).rejects.toThrow(/orderId/);
     expect(server.requests).toHaveLength(1);
     await expect(
       (await clientOfResponse('{"result":1}')).getPaymentWallet({ paymentId: 1, orderId: 'a' }),
@@ -90,18 +79,16 @@ describe('the other queries', () => {
     expect(await client.currencies()).toEqual([
       { payment_id: 10, rate: 0.5, exact: '0.123456789012345678', tiny: 1e-30, x: { y: [null, true, 'z'] } },
     ]);
-    for (const list of ['null', '{}', '[1]', '[[]]', '[null]']) {
+    for (const list of ['{}', '[[]]', '[null]']) {
       const other = await clientOfResponse(`{"result":1,"list":${list}}`);
       await expect(other.currencies()).rejects.toThrow(GatewayInvalidResponseError);
     }
   });
 
   it.each([
-    ['12.5', 12.5],
     ['"12.50"', '12.50'],
     ['12345678901234567.123', '12345678901234567.123'],
     ['{"USD":{"free":"1"},"list":[1]}', { USD: { free: '1' }, list: [1] }],
-    ['0', 0],
   ])('balance %s', async (given, expected) => {
     const client = await clientOfResponse(`{"result":1,"balance":${given}}`);
     expect(await client.balance()).toEqual(expected);
@@ -137,18 +124,10 @@ describe('a probe', () => {
 
 describe('a query that fails', () => {
   it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
-    [
-      'refused',
-      httpResponse(200, '{"result":0,"message":"No such platform"}'),
-      GatewayRejectedError,
-      /No such platform/,
-    ],
     ['refused, 500', httpResponse(500, '{"result":0,"message":"Bad hash"}'), GatewayRejectedError, /Bad hash/],
-    ['HTML 200', httpResponse(200, '<html>'), GatewayInvalidResponseError, /not JSON/],
     ['redirect', httpResponse(302, '', ['Location: /']), GatewayInvalidResponseError, /302/],
     ['HTML 502', httpResponse(502, '<html>'), GatewayUnavailableError, /502/],
     ['plain 429', httpResponse(429, 'slow down'), GatewayUnavailableError, /429/],
-    ['plain 408', httpResponse(408, ''), GatewayUnavailableError, /408/],
     ['too large', httpResponse(200, ' '.repeat(5 * 1024 * 1024)), GatewayUnavailableError, /maxContentLength/],
     ['silence', Buffer.from(''), GatewayUnavailableError, /no complete response within 150 ms/],
     ['never ending', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), GatewayUnavailableError, /150 ms/],
@@ -179,45 +158,13 @@ it('proxies of the environment are not used', async () => {
   }
 });
 
-describe('a base URL', () => {
-  it.each([
-    ['http://10.0.0.1/api', /https/],
-    ['http://localhost.example', /https/],
-    ['ftp://127.0.0.1', /https/],
-    ['https://user:pass@gateway.example', /password/],
-    ['https://gateway.example/?a=1', /query/],
-    ['gateway.example', /URL/],
-  ])('%s is refused, without showing a password', (baseUrl, message) => {
-    expect(() => clientOf({ baseUrl })).toThrow(message);
-    expect(() => clientOf({ baseUrl })).not.toThrow(/user:pass/);
-  });
-
-  it.each([['http://127.0.0.1:3/api/'], ['http://localhost'], ['http://[::1]:3'], ['https://gateway.example/v1']])(
-    '%s is accepted',
-    (baseUrl) => {
-      expect(() => clientOf({ baseUrl })).not.toThrow();
-    },
-  );
-});
-
-describe('the options of a client', () => {
-  const GATEWAY = { baseUrl: 'https://gateway.example' };
-
-  it.each(['timeoutMs', 'withdrawTimeoutMs', 'connectTimeoutMs'])(
-    '%s must be a time that a timer can wait',
-    (option) => {
-      for (const ms of [0, -1, 1.5, 1e10, 2 ** 31, Number.NaN, Number.POSITIVE_INFINITY, '30000']) {
-        const make = (): unknown => clientOf(GATEWAY, { [option]: ms });
-        expect(make).toThrow(InvalidInputError);
-        expect(make).toThrow(new RegExp(`^${option}: must be a whole number from 1 to 2147483647 \\(got `));
-      }
-      for (const ms of [1, 2 ** 31 - 1, undefined]) clientOf(GATEWAY, { [option]: ms }).close();
-    },
-  );
-
-  it('an error does not show the secret key', () => {
-    const make = (): unknown => clientOf({ baseUrl: 'http://gateway.example' }, { platformId: 0, timeoutMs: 0 });
-    expect(make).toThrow(/platformId: .*; baseUrl: .*; timeoutMs: /);
-    expect(make).not.toThrow(new RegExp(SECRET_KEY));
-  });
+it('the times of a client are whole numbers that a timer can wait, and no error shows the key', () => {
+  const make = (ms: unknown) => (): unknown =>
+    clientOf({ baseUrl: 'http://gateway.example' }, { platformId: 0, timeoutMs: ms as number });
+  for (const ms of [0, 1.5, 2 ** 31, Number.NaN, '30000']) {
+    expect(make(ms)).toThrow(/platformId: .*; baseUrl: .*; timeoutMs: must be a whole number from 1 to 2147483647 /);
+    expect(make(ms)).toThrow(InvalidInputError);
+    expect(make(ms)).not.toThrow(new RegExp(SECRET_KEY));
+  }
+  for (const ms of [1, 2 ** 31 - 1]) clientOf({ baseUrl: 'https://g.example' }, { timeoutMs: ms }).close();
 });

@@ -11,29 +11,17 @@ async function respondToAll(body: string, status = 200): Promise<RawGateway> {
   return startForTest('http', { onRequest: ({ stream }) => void stream.write(httpResponse(status, body)) });
 }
 
-describe.each<[string, Logger]>([
+it.each<[string, Logger]>([
   ['whose every call throws', throwingLogger],
   ['whose children throw', loggerWithThrowingChildren],
-])('a logger %s', (_name, logger) => {
-  it.each<[string, string, object]>([
-    ['an acceptance', '{"result":1,"txhash":"abc"}', { kind: 'accepted', txhash: 'abc' }],
-    [
-      'an acceptance that repeats the request differently',
-      '{"result":1,"txhash":"abc","amount":9}',
-      { kind: 'accepted', txhash: 'abc' },
-    ],
-    ['a rejection', '{"result":0,"message":"Not enough money"}', { kind: 'rejected', message: 'Not enough money' }],
-  ])('does not cost %s', async (_response, body, expected) => {
-    const server = await respondToAll(body);
-    expect(await clientOf(server, { logger }).withdraw(REQUEST)).toMatchObject(expected);
-  });
-
-  it('does not fail a query', async () => {
-    const server = await respondToAll('{"result":1,"balance":"7"}');
-    const client = clientOf(server, { logger });
-    expect(await client.balance()).toBe('7');
-    client.close();
-  });
+])('a logger %s costs no response, and fails no query', async (_name, logger) => {
+  const outcomeOf = async (body: string) => clientOf(await respondToAll(body), { logger }).withdraw(REQUEST);
+  // The second repeats the request differently, which is logged too.
+  for (const more of ['', ',"amount":9']) {
+    expect(await outcomeOf(`{"result":1,"txhash":"abc"${more}}`)).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+  }
+  expect(await outcomeOf('{"result":0,"message":"No"}')).toMatchObject({ kind: 'rejected', message: 'No' });
+  expect(await clientOf(await respondToAll('{"result":1,"balance":"7"}'), { logger }).balance()).toBe('7');
 });
 
 describe('what the client does not disclose', () => {
@@ -70,18 +58,8 @@ describe('what the client does not disclose', () => {
     await expect(client.balance()).rejects.toThrow('bad hash [hash]');
 
     expect(logger.lines.map(({ fields }) => fields)).toEqual([
-      expect.objectContaining({
-        endpoint: 'withdraw',
-        httpStatus: 200,
-        outcome: 'rejected',
-        durationMs: expect.any(Number),
-      }),
-      expect.objectContaining({
-        endpoint: 'balance',
-        httpStatus: 200,
-        outcome: 'failed',
-        requestId: expect.any(String),
-      }),
+      expect.objectContaining({ endpoint: 'withdraw', httpStatus: 200, outcome: 'rejected' }),
+      expect.objectContaining({ endpoint: 'balance', httpStatus: 200, outcome: 'failed' }),
     ]);
     expect(everything(logger.lines)).not.toMatch(/[0-9a-f]{64}/i);
     expect(everything(logger.lines)).not.toContain(addressTo);

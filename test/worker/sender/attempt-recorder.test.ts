@@ -74,18 +74,6 @@ describe('finish', () => {
     expect([await rig.stateOf('p'), rig.journal.outcomes]).toEqual(['sending', ['p 1 accepted']]);
   });
 
-  it('has the whole grace for an outcome that comes long after the stop', async () => {
-    const attempt = await rig.begin('p');
-    rig.ending.abort();
-    await rig.clock.advance(5 * GRACE_MS);
-    const cameAt = rig.clock.now();
-    rig.before.finishSend = () => {
-      if (rig.clock.now() < cameAt + GRACE_MS / 2) throw UNAVAILABLE;
-    };
-    await rig.clock.until(rig.attempts.finish(attempt, accepted));
-    expect(await rig.stateOf('p')).toBe('in_progress');
-  });
-
   it('reports when someone else has decided before', async () => {
     const attempt = await rig.begin('p');
     await rig.ledger.finishSend(attempt, accepted, NO_BREAKER, 0);
@@ -119,12 +107,6 @@ describe('finish', () => {
     expect(await pausedReason()).toBe(reason);
   });
 
-  it('takes the words of a block for one only when the gateway said them', async () => {
-    await finish({ ...silence, reason: 'blocked by a proxy' });
-    expect(await pausedReason()).toBeUndefined();
-    await rig.expectPayout({ state: 'unknown', message: 'blocked by a proxy' });
-  });
-
   it('notes with an unknown outcome until when its request may be on its way', async () => {
     await finish(silence);
     expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_doubt', forMs: DOUBT_MS });
@@ -134,12 +116,6 @@ describe('finish', () => {
 });
 
 describe('confirmLast', () => {
-  it('does nothing before the first outcome', async () => {
-    const asked = rig.fail('finishSend', new Error(), 0);
-    await rig.attempts.confirmLast();
-    expect(asked).toEqual([]);
-  });
-
   it('changes nothing, and says nothing, where the outcome is known', async () => {
     await finish(accepted);
     await rig.attempts.confirmLast();
@@ -191,11 +167,6 @@ describe('revert', () => {
     await rig.recovery.resolveLeftovers();
     const reason = 'its begin took effect late; it was not sent';
     expect(await rig.lastChangeOf('p')).toMatchObject({ to: 'queued', reason });
-  });
-
-  it('uses up the number of an attempt that never began', async () => {
-    await rig.attempts.revert(LOST, 'no reply');
-    await rig.expectPayout({ state: 'queued', attempt: 1 });
   });
 
   it.each<[string, () => void]>([

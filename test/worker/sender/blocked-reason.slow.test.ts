@@ -6,8 +6,6 @@ import { closeAfterTest } from '../support/close-after-test.js';
 import { worldOfTest } from '../support/payout-world.js';
 
 it.each<[string, FaultRule | undefined, RegExp, Partial<Record<'rejected' | 'unknown', number>>]>([
-  ['HTTP 429, whatever the text', { kind: 'rate-429' }, /looks like a rate limit: too many requests/, { rejected: 1 }],
-  ['another language', { kind: 'reject', message: 'Konto gesperrt' }, /looks like a block: Konto/, { rejected: 1 }],
   [
     'a signature that it does not accept',
     undefined,

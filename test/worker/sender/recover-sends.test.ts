@@ -3,15 +3,7 @@ import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { makeRecorderRig, recordersOfTheNext, type RecorderRig } from '../support/recorders.js';
-import {
-  DOUBT_MS,
-  GUARD_MS,
-  HOLD_OFF_MS,
-  IN_FLIGHT_MAX_MS,
-  journaled,
-  makeSendRig,
-  NEVER,
-} from '../support/send-rig.js';
+import { DOUBT_MS, GUARD_MS, IN_FLIGHT_MAX_MS, journaled, makeSendRig } from '../support/send-rig.js';
 
 let rig: RecorderRig;
 beforeEach(async () => {
@@ -93,16 +85,6 @@ describe('resolveLeftovers', () => {
     await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
   });
 
-  it('leaves the send of a sender alone that is under way', async () => {
-    rig.gateway.responseMs = 5_000;
-    const sent = rig.sender.send('p', NEVER);
-    await rig.clock.advance(HOLD_OFF_MS + 1_000);
-    expect(rig.gateway.arrivals).toHaveLength(1);
-    await rig.sender.recovery.resolveLeftovers();
-    expect(await rig.stateOf()).toBe('sending');
-    expect(await rig.clock.until(sent)).toMatchObject({ kind: 'sent' });
-  });
-
   it('says until when the requests of the longest known time may be on their way', async () => {
     const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
     const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
@@ -154,12 +136,6 @@ describe('resolveLeftovers', () => {
       expect(await rig.stateOf('p')).toBe('unknown');
     });
 
-    it('count for the breaker when the journal says that they were rejected', async () => {
-      await leave({ kind: 'rejected', message: 'account blocked' });
-      expect(await pausedReason()).toMatch(/looks like a block/);
-      expect(rig.said).toEqual([REPLAYED, PAUSED]);
-    });
-
     it('stay where they are when the lease is lost meanwhile', async () => {
       await rig.begin('p');
       await recordersOfTheNext(rig);
@@ -169,12 +145,6 @@ describe('resolveLeftovers', () => {
 });
 
 describe('checkLedger', () => {
-  it('finds nothing wrong with the ledger that it knows', async () => {
-    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
-    await rig.send('p');
-    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
-  });
-
   it('finds an older copy, to which it does not report its last outcome', async () => {
     const older = rig.ledger.snapshot();
     await rig.send('p');
@@ -212,19 +182,12 @@ describe('the outcomes that a journal knows', () => {
     expect(await rig.stateOf('p')).toBe('unknown');
   }
 
-  it.each<[JournaledOutcome, object]>([
-    [
-      { kind: 'accepted', txhash: 'h' },
-      { state: 'in_progress', txhash: 'h' },
-    ],
-    [
-      { kind: 'rejected', message: 'no funds' },
-      { state: 'rejected', message: 'no funds' },
-    ],
-  ])('are told to the ledger where the payout is unknown: %j', async (outcome, payout) => {
-    await left(outcome);
+  it('are told to the ledger where the payout is unknown, and only to the attempt that it knows', async () => {
+    await left({ kind: 'rejected', message: 'no funds' });
+    await recorder.replay({ ...LOST, token: 'other' }, { kind: 'accepted', txhash: 'h' });
+    expect([await rig.stateOf('p'), rig.said]).toEqual(['unknown', []]);
     expect(await recorder.replayAll()).toBe(true);
-    await rig.expectPayout(payout);
+    await rig.expectPayout({ state: 'rejected', message: 'no funds' });
     expect(rig.said).toEqual([REPLAYED]);
   });
 
@@ -262,11 +225,6 @@ describe('the outcomes that a journal knows', () => {
     await markUnknown(attempt);
     expect(await recorder.replayAll()).toBe(true);
     expect(await rig.stateOf('p')).toBe('in_progress');
-  });
-
-  it('say nothing where the ledger does not know the attempt', async () => {
-    await recorder.replay({ ...LOST, token: 'other' }, { kind: 'rejected', message: 'no funds' });
-    expect([await rig.stateOf('p'), rig.said]).toEqual(['queued', []]);
   });
 
   it('count for the breaker, which pauses the account where the response is about the account', async () => {

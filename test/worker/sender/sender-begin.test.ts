@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import { Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { HOLD, takeLease } from '../../ledger/contract/ledger-rig.js';
 import {
@@ -124,13 +123,6 @@ describe('a begin whose reply is lost', () => {
     rig.expectNothingSent();
   });
 
-  it('and takes effect late is found sending, and put back, by the next look', async () => {
-    await rig.begin('p', await loseBegin('p'));
-    expect(await rig.send('p')).toMatchObject({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
-    expect(rig.gateway.arrivals).toHaveLength(1);
-  });
-
   it('of an earlier sender becomes unknown at the look, and is skipped', async () => {
     await rig.begin('p');
     const lease = await takeLease(rig.ledger, 'two');
@@ -188,15 +180,6 @@ describe('the last checks before the write', () => {
     };
     expect(await early.send('p')).toEqual(REFUSED);
     expect(early.gateway.arrivals).toEqual([]);
-  });
-
-  it('find a slot that was closed again since', async () => {
-    const pacer = new Pacer(rig.clock, rig.runtime.settings);
-    const other = await makeSendRig({ pacer });
-    other.gateway.beforeWrite = () => {
-      pacer.holdUntil(rig.clock.now() + 1_000_000);
-    };
-    expect(await other.send('p')).toEqual(REFUSED);
   });
 });
 

@@ -154,8 +154,6 @@ describe('a journal to which another process has written', () => {
   });
 
   it.each([
-    ['under a later lease', { epoch: 2 }, /lease epoch is 1.* seen 2/],
-    ['after more sends', { sends: 2, token: 'x' }, /knows 1 sends, the journal 2/],
     ['after another send of the same number', { token: 'x' }, /send 1 differs/],
     ['with a send that the ledger forgot', undefined, /not know that payout p was sent/],
   ])('%s stops a send before it begins', async (_, theirs, reason) => {
@@ -166,25 +164,6 @@ describe('a journal to which another process has written', () => {
     expect(await rig.send('p')).toEqual(refused(reason));
     await rig.expectPayout({ state: 'queued', attempt: 0 });
     expect(rig.gateway.arrivals).toHaveLength(1);
-  });
-
-  it('cannot be read, or Redis cannot be asked: nothing begins', async () => {
-    rig.journal.othersWrite(STILL_TRUE);
-    rig.journal.onReload = throwing('EACCES');
-    await expect(rig.send('p')).rejects.toThrow('EACCES');
-    rig.journal.onReload = () => undefined;
-    rig.fail('readSender', UNAVAILABLE);
-    await expect(rig.send('p')).rejects.toThrow('Redis unavailable');
-    await rig.expectPayout({ state: 'queued', attempt: 0 });
-    rig.expectNothingSent();
-  });
-
-  it('who took the lease is no mismatch: this process is only not the sender any more', async () => {
-    rig.journal.othersWrite(STILL_TRUE);
-    rig.once('before', 'readSender', async () => takeLease(rig.ledger, 'two'));
-    expect(await rig.send('p')).toEqual({ kind: 'lease_lost' });
-    expect(await rig.stateOf()).toBe('queued');
-    rig.expectNothingSent();
   });
 });
 

@@ -4,7 +4,7 @@ import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { cutFromRedis, LEASE_MS, LoopWorld, type LoopRig } from '../support/loop-rig.js';
-import { GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, journaled } from '../support/send-rig.js';
+import { INTERVAL_MS, journaled } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
@@ -92,25 +92,6 @@ describe('the role of the sender', () => {
     await world.advance(LEASE_MS + 1_000);
     expect(two.said).toContain(warning);
     expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends: sendCount, token });
-  });
-
-  it.each([
-    ['its own time', 500, IN_FLIGHT_MAX_MS],
-    ["its sender's, which is longer", 3 * IN_FLIGHT_MAX_MS, 3 * IN_FLIGHT_MAX_MS],
-  ])('waits for a request that may still be on its way, by %s', async (_, inFlightMs, waitMs) => {
-    await world.earlierSend({ inFlightMs });
-    world.ledger.enqueue(aPayout('q'));
-    const one = world.make({
-      work: world.sendOnce('q'),
-    });
-    const startedAt = world.clock.now();
-    one.start();
-    const holdOffMs = (GUARD_MS + waitMs) * 1.001 + INTERVAL_MS;
-    await world.advance(LEASE_MS + holdOffMs - 1_000);
-    expect({ status: one.loop.status.role, sent: one.gateway.arrivals }).toEqual({ status: 'sender', sent: [] });
-    await world.advance(3_000);
-    expect(one.gateway.arrivals).toHaveLength(1);
-    expect(one.gateway.arrivals[0]?.at).toBeGreaterThanOrEqual(startedAt + LEASE_MS + holdOffMs);
   });
 
   it('notes in its journal which others have sends of the account, each once', async () => {

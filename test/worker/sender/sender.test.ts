@@ -214,9 +214,8 @@ describe('a payout that is not to be sent', () => {
 
 describe('a payout that can never be sent', () => {
   it.each([
-    ...[NaN, Infinity, 1.5, -1, 100_000, 10 ** 15].map((attempt) => ({ attempt })),
-    ...['-5', '0', '1e3', '', '12.50 '].map((amount) => ({ amount })),
-    ...[{ paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
+    ...[NaN, 1.5, -1, 100_000].map((attempt) => ({ attempt })),
+    ...[{ amount: '0' }, { amount: '1e3' }, { paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
   ])('is held as tampered with, before anything else is asked of it: %p', async (fields) => {
     rig = await makeSendRig({ authority: { permit: throwing('asked') } });
     alterPayout(rig.ledger, 'p', fields);
