@@ -90,15 +90,6 @@ it('a payout of a call before stays in the outbox: the job that it has may be fi
   expect([await waiting(), await outbox()]).toEqual([[], ['queued p-1']]);
 });
 
-it('a cancelled payout leaves no job behind that is added after its cancellation', async () => {
-  for (const payoutId of names(20)) {
-    await producer.enqueue(payoutInput({ payoutId }));
-    await producer.cancel(payoutId);
-  }
-  await producer.close();
-  expect(await waiting()).toEqual([]);
-});
-
 function addingBy(queues: PayoutQueues, addWithdrawJobs: PayoutQueues['addWithdrawJobs']): PayoutQueues {
   const beginTrace = (): undefined => undefined;
   return Object.assign(Object.create(queues) as PayoutQueues, { addWithdrawJobs, beginTrace });
@@ -229,27 +220,4 @@ describe('a queue that is slower than the calls', () => {
     expect((await outbox()).sort()).toEqual(names(600, 'queued late').sort());
     expect(warnings).toEqual([{ payoutId: 'late0', payouts: 600, reason: 'Redis is slow' }]);
   });
-});
-
-it("a list of many asks for the next chunk's script before it prepares the jobs of the one before", async () => {
-  const steps: string[] = [];
-  const { ledger } = access;
-  const { queues } = await access.openQueues();
-  const slow = withQueues(async (payouts) => {
-    for (const { payoutId } of payouts) if (payoutId.endsWith('0')) steps.push(`jobs of ${payoutId}`);
-    await queues.addWithdrawJobs(payouts);
-  });
-  const watched = Object.assign(Object.create(ledger) as typeof ledger, {
-    enqueue: async (payouts: Parameters<typeof ledger.enqueue>[0]) => {
-      steps.push(`script of ${payouts[0]?.payoutId ?? ''}`);
-      return ledger.enqueue(payouts);
-    },
-    clearOutbox: ledger.clearOutbox.bind(ledger),
-  });
-  const intake = await PayoutIntake.open({ ...slow, ledger: watched });
-  const chunks = ['a', 'b', 'c'].map((name) => names(5, name));
-  const parsed = chunks.map((ids) => ids.map(parse));
-  for await (const results of intake.enqueueChunks(parsed, undefined)) expect(results).toHaveLength(5);
-  expect(steps.join()).toBe('script of a0,script of b0,jobs of a0,script of c0,jobs of b0,jobs of c0');
-  expect(await waiting()).toEqual(chunks.flat());
 });

@@ -4,7 +4,6 @@ import { LONGEST_TIMER_MS, systemClock } from '../../src/base/clock.js';
 import {
   ClosedError,
   ConflictError,
-  InvalidConfigError,
   InvalidInputError,
   NotFoundError,
   RedisUnavailableError,
@@ -21,7 +20,6 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { account, change, enter, names } from '../ledger/support/use-account.js';
 import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
-import { produceEvents } from './support/many-events.js';
 import { payoutInput } from './support/payout-input.js';
 import { openProducer, outbox, producer, useProducer, waiting } from './support/use-producer.js';
 
@@ -46,25 +44,9 @@ describe('enqueue', () => {
     await producer.enqueue(payoutInput());
     const attempt = producer.enqueue(payoutInput({ amount: '13', symbol: 'USD' }));
     await expect(attempt).rejects.toBeInstanceOf(ConflictError);
-    await expect(attempt).rejects.toMatchObject({
-      fields: ['amount', 'symbol'],
-      message: expect.stringMatching(
-        /p-1 already exists \(queued\) with a different amount, symbol\. Use a new payoutId/,
-      ),
-    });
+    await expect(attempt).rejects.toMatchObject({ fields: ['amount', 'symbol'] });
+    await expect(attempt).rejects.toThrow(/^Payout p-1 already exists \(queued\) with a different amount, symbol\./);
     expect(await producer.get('p-1')).toMatchObject({ amount: '12.5' });
-  });
-
-  it('names every field that breaks a rule, with rule and value', async () => {
-    const attempt = producer.enqueue({ ...payoutInput({ amount: '1e3', paymentId: 0 }), extra: 1 } as never);
-    await expect(attempt).rejects.toBeInstanceOf(InvalidInputError);
-    for (const problem of [
-      /paymentId: must be more than 0 \(got 0\)/,
-      /amount: must be a decimal string .*\(got "1e3"\)/,
-      /extra: is not a known field/,
-    ]) {
-      await expect(attempt).rejects.toThrow(problem);
-    }
   });
 
   it('heals one that ended between ledger and queue, and rings for no payout that has left the queue', async () => {
@@ -145,15 +127,11 @@ describe('looking up', () => {
   it('lists by state and by batch, page by page, and counts a batch by state', async () => {
     const ids = names(3);
     await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId, batch: 'salaries' })));
-    const list = async (cursor = {}) => {
-      const { payouts, next } = await producer.list({ batch: 'salaries', limit: 2, ...cursor });
-      return { found: payouts.map(({ payoutId }) => payoutId), next };
-    };
-    const { found, next = '' } = await list();
-    expect([found, await list({ cursor: next })]).toEqual([ids.slice(0, 2), { found: ['p2'], next: undefined }]);
+    const { payouts, next = '' } = await producer.list({ batch: 'salaries', limit: 2 });
+    const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: next });
+    expect([...payouts, ...rest.payouts].map(({ payoutId }) => payoutId)).toEqual(ids);
+    expect(rest.next).toBeUndefined();
     expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
-    await expect(producer.list({})).rejects.toThrow(/must name a state or a batch/);
-    await expect(producer.list({ state: 'gone' as never })).rejects.toThrow(/state: must be one of queued,/);
     await producer.cancel('p2');
     expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 2, cancelled: 1, completed: 0 });
     await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
@@ -219,7 +197,9 @@ describe('listeners', () => {
     producer.on('completed', ({ payoutId, from }) => heard.push(`completed ${payoutId ?? ''} from ${from ?? ''}`));
     producer.on('paused', ({ by, reason }) => heard.push(`paused ${by ?? ''} ${reason ?? ''}`));
     await producer.enqueue(payoutInput({ payoutId: 'after' }));
-    await produceEvents(account.ledger, 1);
+    await account.ledger.enqueue([aPayout('p-1')]);
+    const states = ['queued', 'sending', 'in_progress', 'completed'] as const;
+    for (const [index, to] of states.slice(1).entries()) await change('p-1', states[index] ?? 'queued', to);
     await account.ledger.pause('ann', 'lunch');
     await until('four events', () => heard.length === 4);
     expect(heard).toEqual(['queued after', 'queued p-1', 'completed p-1 from in_progress', 'paused ann lunch']);
@@ -247,9 +227,7 @@ describe('events', () => {
   const BOOKS = { group: 'books', consumer: 'one' };
 
   it.each([
-    ['claimAfterMs', 1e10, 100],
     ['claimAfterMs', LONGEST_TIMER_MS + 1, 100],
-    ['claimAfterMs', 1, 100],
     ['blockMs', 1e10, 1],
   ])('refuse %s %d, which no timer can wait', (option, ms, min) => {
     const open = (): unknown => producer.events({ ...BOOKS, [option]: ms });
@@ -257,9 +235,8 @@ describe('events', () => {
     expect(open).toThrow(`${option}: must be a whole number from ${min} to 2147483647 (got ${ms})`);
   });
 
-  it('take the longest time, and a connection for commands that wait gives them no less', async () => {
-    const longest = { claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS };
-    const events = producer.events({ ...BOOKS, ...longest });
+  it('take the longest time, and a connection that waits gives them no less', async () => {
+    const events = producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS });
     const next = events.next();
     await producer.enqueue(payoutInput());
     expect((await next).value).toMatchObject({ payoutId: 'p-1', to: 'queued' });
@@ -273,19 +250,11 @@ describe('events', () => {
 
 describe('a producer', () => {
   it('refuses options that would hang or fail later', () => {
-    const redisUrl = testRedisUrl();
-    expect(() => new PayoutProducer({ platformId: 0, redisUrl })).toThrow(InvalidConfigError);
     // Where nobody listens, the search for a Sentinel would outlive the test.
-    const sentinel = `redis-sentinel://${new URL(redisUrl).host}/payouts`;
-    const connection = new Redis({ lazyConnect: true });
-    for (const [options, problem] of [
-      [{ redisUrl: sentinel, redisReplicas: 0 }, /REDIS_REPLICAS: .*at least 1/],
-      [{}, /redisUrl: is missing/],
-      [{ redisUrl: 'http://x' }, /redisUrl: must begin with redis/],
-      [{ connection }, /connection: has no commandTimeout/],
-    ] as const) {
-      expect(() => new PayoutProducer({ platformId: 1, ...options })).toThrow(problem);
-    }
+    const redisUrl = `redis-sentinel://${new URL(testRedisUrl()).host}/payouts`;
+    const make = (options: object) => (): unknown => new PayoutProducer({ platformId: 1, ...options });
+    expect(make({ redisUrl, redisReplicas: 0 })).toThrow(/REDIS_REPLICAS: .*at least 1/);
+    expect(make({ connection: new Redis({ lazyConnect: true }) })).toThrow(/connection: has no commandTimeout/);
   });
 
   it('leaves a shared connection open and refuses calls after closing', async () => {
