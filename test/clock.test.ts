@@ -7,7 +7,7 @@ const listeners = ({ signal }: AbortController): number => getEventListeners(sig
 
 describe('a sleep', () => {
   it.each([LONGEST_TIMER_MS + 1, Number.POSITIVE_INFINITY])(
-    'of %d ms, longer than a timer can wait, does not end early, but when it is told to',
+    'of %d ms does not end before it is told to',
     async (ms) => {
       const stop = new AbortController();
       let isOver = false;
@@ -88,18 +88,6 @@ describe('every', () => {
       ['thrown', 'rejected'],
       [500, 500, 7, 0],
     ]);
-  });
-
-  it('ends at once while it waits, and leaves nothing on its signal', async () => {
-    const stop = new AbortController();
-    let runs = 0;
-    const options = { clock: systemClock, signal: stop.signal, onError: () => undefined };
-    const ends = every(60_000, () => void (runs += 1), options);
-    expect(runs).toBe(1);
-    await systemClock.sleep(1);
-    stop.abort();
-    await ends;
-    expect(listeners(stop)).toBe(0);
   });
 });
 

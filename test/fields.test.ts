@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { fromUnits, toUnits, worthInUnits } from '../src/base/decimal.js';
-import { InvalidInputError, type Problem } from '../src/base/errors.js';
+import type { InvalidInputError, Problem } from '../src/base/errors.js';
 import { amountField, baseUrlField, parseInput, payoutIdField } from '../src/base/fields.js';
-import { platformIdField, toProblem, txhashField } from '../src/base/fields.js';
+import { platformIdField, txhashField } from '../src/base/fields.js';
 import { formatAlternatives, formatAmount, formatCount, formatCurrency, formatDuration } from '../src/base/format.js';
 import { formatMoney, formatMs, formatState, formatTime, formatTimeUtc, shorten } from '../src/base/format.js';
 import { toPlainLog } from '../src/base/plain-text.js';
@@ -32,24 +32,16 @@ describe('an amount', () => {
   });
 
   it('keeps its value, and equal values become equal strings', () => {
-    const units = (text: string): bigint => {
-      const [whole = '', places = ''] = text.split('.');
-      return BigInt(whole + places.padEnd(18, '0'));
-    };
     const digits = fc.string({ unit: fc.constantFrom('0', '1', '9'), minLength: 1, maxLength: 18 });
-    const amount = fc
-      .tuple(fc.bigInt({ min: 0n, max: 10n ** 30n - 1n }), fc.option(digits))
-      .map(([whole, places]) => (places === null ? `${whole}` : `${whole}.${places}`));
+    const amount = fc.tuple(fc.bigInt({ min: 1n, max: 10n ** 30n - 1n }), digits);
     fc.assert(
-      fc.property(amount, (text) => {
-        fc.pre(units(text) > 0n);
-        const read = amountField.parse(text);
-        expect(units(read)).toBe(units(text));
+      fc.property(amount, ([whole, places]) => {
+        const units = BigInt(`${whole}${places.padEnd(18, '0')}`);
+        const read = amountField.parse(`${whole}.${places}`);
         expect(read).not.toMatch(/\.\d*0$|\.$/);
-        expect(amountField.parse(read)).toBe(read);
-        // Units, and back without loss.
-        expect(toUnits(read)).toBe(units(text) * 10n ** 18n);
+        expect(toUnits(read)).toBe(units * 10n ** 18n);
         expect(fromUnits(toUnits(read))).toBe(read);
+        expect(amountField.parse(read)).toBe(read);
       }),
       { numRuns: 1_000 },
     );
@@ -155,15 +147,13 @@ describe('parseInput', () => {
       expect(problems({ amount, platformId: 7 })[0]?.message).toContain(`(got ${JSON.stringify(amount)})`);
   });
 
-  it('shows any value, also a circular one, and truncates a long one; none where none was reported', () => {
+  it('shows any value, also a circular one, and truncates a long one', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
-    for (const nested of [{ deep: 1n }, () => 1, Symbol('x')])
-      expect(problems({ amount: '1', platformId: 7, nested })).toMatchObject([{ field: 'nested' }]);
-    expect(problems({ amount: loop, platformId: 7 })).toMatchObject([{ field: 'amount' }]);
+    for (const amount of [loop, 1n, Symbol('x')]) {
+      expect(problems({ amount, platformId: 7 })).toMatchObject([{ field: 'amount' }]);
+    }
     expect(problems({ amount: 'x'.repeat(5_000), platformId: 7 })[0]?.message.length).toBeLessThan(300);
-    const issues = schema.safeParse({ amount: 'x', platformId: 7 }).error?.issues ?? [];
-    expect(issues.map((issue) => toProblem(issue).message)).toEqual([expect.stringMatching(/no exponent$/)]);
   });
 });
 

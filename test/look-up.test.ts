@@ -1,7 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { createServer, type AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { openSocket } from '../src/gateway/socket.js';
+import { describe, expect, it } from '@jest/globals';
 import { Names, resolveHere, SpreadResolver, type Resolve } from '../src/base/look-up.js';
 import { until } from './support/until.js';
 
@@ -116,23 +114,5 @@ describe('look-ups at the same time', () => {
     expect(await second).toEqual(V4('10.0.0.2'));
     slow.answer('one.slow', V4('10.0.0.1'));
     expect(await first).toEqual(V4('10.0.0.1'));
-  });
-});
-
-describe('a connection', () => {
-  const servers: { close(): void }[] = [];
-  afterEach(() => {
-    for (const server of servers.splice(0)) server.close();
-  });
-
-  it('goes to a name', async () => {
-    const server = createServer(() => undefined).listen(0, 'localhost');
-    servers.push(server);
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
-    const { signal } = new AbortController();
-    const { stream } = await openSocket(new URL(`http://localhost:${port}/`), { connectTimeoutMs: 5_000 }, signal);
-    expect(stream.writable).toBe(true);
-    stream.destroy();
   });
 });

@@ -54,10 +54,9 @@ describe('parseRedisUrl', () => {
     expect(parseRedisUrl(url)).toEqual(target);
   });
 
-  it.each(['redis', 'redis-sentinel', 'redis-cluster'])('decodes a password with special characters: %s', (scheme) => {
+  it('decodes a password with special characters', () => {
     const password = 'a:b/c@d?e#f%g,h [ü]';
-    const path = scheme === 'redis-sentinel' ? '/m' : '';
-    const target = parseRedisUrl(`${scheme}://us%40er:${encodeURIComponent(password)}@h:1${path}`);
+    const target = parseRedisUrl(`redis-sentinel://us%40er:${encodeURIComponent(password)}@h:1/m`);
     expect(target.login).toMatchObject({ username: 'us@er', password });
   });
 
@@ -150,16 +149,8 @@ describe('toRedisError', () => {
   });
 
   it('gives the code of a reply, and of nothing else', () => {
-    const replies = ['NOPERM this user has none', 'ERR max number of clients reached', 'ERR no such key'].map(
-      replyError,
-    );
-    expect([...replies, new Error('LOADING x'), 'NOAUTH'].map(replyCode)).toEqual([
-      'NOPERM',
-      'MAXCLIENTS',
-      'ERR',
-      undefined,
-      undefined,
-    ]);
+    const errors = [replyError('NOPERM none'), replyError('ERR max number of clients reached'), new Error('LOADING x')];
+    expect(errors.map(replyCode)).toEqual(['NOPERM', 'MAXCLIENTS', undefined]);
   });
 
   it('keeps the cause of connection trouble', () => {

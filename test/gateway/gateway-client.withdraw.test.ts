@@ -67,6 +67,11 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
   it.each<[string, Buffer, Partial<WithdrawOutcome>]>([
     ['accepted', httpResponse(200, ACCEPTED), { kind: 'accepted', txhash: 'abc' }],
     ['accepted, gzip', httpResponse(200, gzipped, ['Content-Encoding: gzip']), { kind: 'accepted', txhash: 'abc' }],
+    [
+      'accepted, in chunks',
+      Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n0\r\n\r\n`),
+      { kind: 'accepted', txhash: 'abc' },
+    ],
     ['rejected', httpResponse(200, REJECTED), { kind: 'rejected', message: 'Not enough money' }],
     ['HTML', httpResponse(502, '<html>Bad gateway</html>'), { kind: 'unknown', httpStatus: 502 }],
     ['half a gzip stream', httpResponse(200, gzipped.subarray(0, -9), ['Content-Encoding: gzip']), { kind: 'unknown' }],

@@ -115,6 +115,30 @@ describe('the response to a withdrawal is', () => {
   });
 });
 
+it('of any JSON, at any status, nothing is accepted without a txhash or rejected without a message', () => {
+  const value = fc.oneof(
+    fc.constantFrom('1', '"1"', '1.0', '0', '"abc"', '"No"', '" "', 'null', '[]', 'NaN'),
+    fc.json(),
+  );
+  const member = fc.tuple(fc.constantFrom('result', 'txhash', 'message', 'x'), value);
+  const seen: Record<string, number> = {};
+  fc.assert(
+    fc.property(
+      fc.array(member, { maxLength: 6 }),
+      fc.constantFrom(200, 200, 204, 307, 400, 429, 500),
+      (some, status) => {
+        const outcome = classify(`{${some.map(([name, json]) => `"${name}":${json}`).join()}}`, status);
+        seen[outcome.kind] = (seen[outcome.kind] ?? 0) + 1;
+        if (outcome.kind === 'accepted') expect(outcome.txhash).toMatch(/^[!-~]{1,256}$/);
+        if (outcome.kind === 'rejected') expect(outcome.message.trim()).not.toBe('');
+      },
+    ),
+    { numRuns: 3_000 },
+  );
+  // A kind that never occurs would mean that the generator tests less than it claims.
+  expect(Object.keys(seen).sort()).toEqual(['accepted', 'rejected', 'unknown']);
+});
+
 describe('any response', () => {
   const parse = (body: string | Buffer, status = 200, contentEncoding = '') =>
     parseResponse({ status, contentEncoding, body: Buffer.from(body) });

@@ -79,11 +79,7 @@ describe('a line that was altered', () => {
     ['removed', (texts) => texts.toSpliced(3, 1), 4],
     ['moved', (texts) => [...texts.slice(0, 3), texts[4] ?? '', texts[3] ?? '', ...texts.slice(5)], 4],
     ['put in, naming none', (texts) => texts.toSpliced(3, 0, JSON.stringify(FORGED)), 4],
-    [
-      'put in, naming one that is not there',
-      (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, [hashLine('x')])),
-      4,
-    ],
+    ['put in, naming one that is not there', (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, ['0'.repeat(64)])), 4],
     ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
     ['removed, which was the header', (texts) => texts.slice(1), 1],
   ])('because it was %s: is found, and nothing is sent', async (_, alter, line) => {
@@ -250,10 +246,8 @@ describe('a journal that was damaged while a process had it open', () => {
   const OTHER = 'was replaced by another file';
   it.each<[string, () => Promise<void>, string]>([
     ['deleted', async () => rm(folder.path()), 'was deleted'],
-    ['deleted with its folder', async () => rm(folder.dir, { recursive: true }), 'was deleted'],
     ['renamed', async () => rename(folder.path(), `${folder.path()}.bak`), 'was deleted'],
     ['cut off', async () => truncate(folder.path(), (await folder.text()).length - 20), 'was cut off'],
-    ['emptied', async () => truncate(folder.path(), 0), 'was cut off'],
     ['an older copy', async () => replace(`${(await folder.texts()).slice(0, -1).join('\n')}\n`), OTHER],
     ['a new journal', async () => replace(toFileText([HEADER])), OTHER],
   ])(

@@ -257,14 +257,6 @@ describe('files with signed sends', () => {
     expect(Math.abs(journal.prunedUpTo - expiresAt)).toBeLessThan(5_000);
     expect(journal.hasAct(ACT)).toBe(left.length === 3);
   });
-
-  it('are read again where another process removes one at the same moment', async () => {
-    for (const number of [1, 2, 3]) await folder.write([HEADER, LEDGER, send(`p-${number}`, number)], number);
-    await folder.write([HEADER, LEDGER]);
-    const opening = folder.open();
-    await rm(folder.path(1));
-    expect((await opening).knows('p-3', 3)).toBe(true);
-  });
 });
 
 describe('sends of processes without keys', () => {

@@ -24,12 +24,6 @@ const noteOutcome = (attempt: SendAttempt, outcome: JournaledOutcome): void => {
 };
 
 describe('what a journal comes to', () => {
-  it('is nothing at first', () => {
-    const { journalId, ledger, peers } = view;
-    expect([journalId, ledger, peers, view.lastSends(9)]).toEqual([undefined, undefined, [], []]);
-    expect(view.knows('p', 1)).toBe(false);
-  });
-
   it('knows which journal it is, and others, each as it was noted last', () => {
     view.note({ v: 2, journalId: 'j' });
     const [a, b] = [

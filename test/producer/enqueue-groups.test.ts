@@ -40,13 +40,6 @@ describe('calls at the same time', () => {
     expect(results).toEqual(names(60).map((payoutId) => ({ payoutId, state: 'queued', created: payoutId !== 'p7' })));
   });
 
-  it('share it in groups that leave Redis time for others', async () => {
-    const scripts = countScripts();
-    await Promise.all(enqueueAll(names(250)));
-    expect(scripts()).toBe(8);
-    expect(await account.redis.zcard(key('state:queued'))).toBe(250);
-  });
-
   it('with one payoutId are one payout, and a conflict where they differ', async () => {
     const calls = ['12.5', '13', '12.5'].map(async (amount) => producer.enqueue(payoutInput({ amount })));
     const results = await Promise.allSettled(calls);
@@ -76,10 +69,9 @@ describe('calls at the same time', () => {
     expect((await waiting()).toSorted()).toEqual(['p0', 'p1', 'p2', 'p4', 'p5']);
   });
 
-  it.each(['enqueue', 'enqueueMany'] as const)('are recorded as they were when they were made: %s', async (how) => {
+  it('are recorded as they were when they were made', async () => {
     const metadata = { invoice: 1 };
-    const input = payoutInput({ metadata });
-    const accepted = how === 'enqueue' ? producer.enqueue(input) : producer.enqueueMany([input]);
+    const accepted = producer.enqueue(payoutInput({ metadata }));
     metadata.invoice = 2;
     await accepted;
     expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
@@ -109,19 +101,6 @@ describe('an aborted call', () => {
     expect([scripts(), stop.signal.aborted, accepted]).toMatchObject([1, true, { payoutId: 'p-1', created: true }]);
     expect(await producer.get('p-1')).toMatchObject({ state: 'queued' });
   });
-});
-
-it('a cancellation ends while the same producer enqueues without a pause', async () => {
-  await producer.enqueue(payoutInput({ payoutId: 'wrong' }));
-  const ended: string[] = [];
-  const cancelled = producer.cancel('wrong', { by: 'shop', reason: 'a mistake' }).then(() => ended.push('cancelled'));
-  // One call follows the other, as in a loop over a file.
-  for (let index = 0; ended.length === 0 && index < 3_000; index += 1) {
-    await producer.enqueue(payoutInput({ payoutId: `p-${index}` }));
-  }
-  expect(ended).toEqual(['cancelled']);
-  await cancelled;
-  expect(await waiting()).not.toContain('wrong');
 });
 
 describe('a call that waits behind a group', () => {

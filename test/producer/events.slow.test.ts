@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ClosedError } from '../../src/base/errors.js';
 import type { EventsOptions } from '../../src/producer/events/event-group.js';
 import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
@@ -100,13 +99,5 @@ describe('events', () => {
     expect((await stalled.next()).value).toMatchObject({ payoutId: 'c' });
     await stalled.return();
     await other.close();
-  });
-
-  it('end when the producer is closed, also while they wait', async () => {
-    const waiting = producer.events({ ...BOOKS, blockMs: 60_000 }).next();
-    await delay(300);
-    await producer.close();
-    expect((await waiting).done).toBe(true);
-    expect(() => producer.events(BOOKS)).toThrow(ClosedError);
   });
 });

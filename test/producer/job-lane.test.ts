@@ -50,17 +50,6 @@ describe('the order of calls one after the other', () => {
     expect(await inStructure('delayed')).toEqual(inOrder('later'));
     expect(await outbox()).toEqual([]);
   });
-
-  it('is kept among payouts of a priority', async () => {
-    const isUrgent = (payoutId: string): boolean => payoutId.endsWith('7');
-    const ids = names(60);
-    for (const payoutId of ids) {
-      await producer.enqueue(payoutInput({ payoutId, priority: isUrgent(payoutId) ? 1 : 9 }));
-    }
-    await producer.close();
-    const others = ids.filter((payoutId) => !isUrgent(payoutId));
-    expect(await inStructure('prioritized')).toEqual([...ids.filter(isUrgent), ...others]);
-  });
 });
 
 describe('closing', () => {

@@ -6,6 +6,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { BullMQOtel } from 'bullmq-otel';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openAccount, type AccountAccess } from '../../src/queues/open-account.js';
+import { names } from '../ledger/support/use-account.js';
 import { newPlatformId, testRedisUrl } from '../support/account.js';
 import { payoutInput } from './support/payout-input.js';
 
@@ -28,23 +29,20 @@ afterAll(async () => {
 });
 
 /** Runs work in a trace of its own. @returns the trace's id */
-async function traced(work: () => Promise<unknown>): Promise<string> {
-  return trace.getTracer('test').startActiveSpan('checkout', async (span) => {
+const traced = async (work: () => Promise<unknown>): Promise<string> =>
+  trace.getTracer('test').startActiveSpan('checkout', async (span) => {
     await work();
     span.end();
     return span.spanContext().traceId;
   });
-}
 
 async function readTraceOfJob(jobId: string): Promise<string | undefined> {
-  const job = await account.queues.withdraw.getJob(jobId);
-  const metadata = job?.opts.telemetry?.metadata;
-  if (metadata === undefined) return undefined;
-  return (JSON.parse(metadata) as { traceparent: string }).traceparent.split('-')[1];
+  const metadata = (await account.queues.withdraw.getJob(jobId))?.opts.telemetry?.metadata ?? '{}';
+  return (JSON.parse(metadata) as { traceparent?: string }).traceparent?.split('-')[1];
 }
 
 it("each job has its caller's trace, also where calls share a script call and a batch", async () => {
-  const payoutIds = Array.from({ length: 30 }, (_, index) => `p-${index}`);
+  const payoutIds = names(30);
   const traces = await Promise.all(
     payoutIds.map(async (payoutId) => traced(async () => producer.enqueue(payoutInput({ payoutId })))),
   );

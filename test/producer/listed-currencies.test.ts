@@ -36,12 +36,10 @@ const enqueue = async (paymentId: number, payoutId = 'p-1') => producer.enqueue(
 describe('a payment id that the gateway does not list', () => {
   it('is refused with the list, its time and what to do, and nothing is enqueued', async () => {
     await publish();
-    const error: unknown = await enqueue(7).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(InvalidInputError);
-    expect((error as InvalidInputError).problems).toEqual([{ field: 'paymentId', message: expect.any(String) }]);
-    expect((error as Error).message).toMatch(
-      /must be in the gateway's list of \d{4}-.*Z: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat the call in a minute/,
+    await expect(enqueue(7)).rejects.toThrow(
+      /must be in the gateway's list of \d{4}-.*Z: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat/,
     );
+    await expect(enqueue(7)).rejects.toBeInstanceOf(InvalidInputError);
     expect(await producer.get('p-1')).toBeUndefined();
     expect(await enqueue(6)).toMatchObject({ created: true });
   });
@@ -71,7 +69,6 @@ describe('a payment id that the gateway does not list', () => {
 
   it.each([
     ['before a worker has published a list', async () => Promise.resolve()],
-    ['if items of the list were not understood', async () => publish(LISTED, false)],
     ['if an earlier version published it', async () => publish(LISTED, 'unsaid')],
     ['if the list is older than a day', async () => publish(LISTED, true, 25 * HOUR_MS)],
     ['if that is no JSON', async () => account.redis.hset(account.connection.keys.gateway, 'currencies', '{')],
@@ -82,8 +79,8 @@ describe('a payment id that the gateway does not list', () => {
 
   it('is accepted if the check is switched off', async () => {
     await publish();
-    await using trusting = open(false);
-    expect(await trusting.enqueue(payoutInput({ paymentId: 7 }))).toMatchObject({ created: true });
+    producer = open(false);
+    expect(await enqueue(7)).toMatchObject({ created: true });
   });
 
   it('is asked of the worker, and accepted once it is listed', async () => {

@@ -32,18 +32,13 @@ function produce(logger: Logger = silentLogger): PayoutProducer {
 
 /** Redis comes back in its own time: asks again until it has, at most 10 s. */
 async function untilRecovered<Result>(ask: () => Promise<Result>): Promise<Result> {
-  const recovered: Result[] = [];
-  const attempt = async (): Promise<boolean> => {
+  for (const startedAt = performance.now(); ;) {
     try {
-      recovered.push(await ask());
-      return true;
+      return await ask();
     } catch (error) {
-      if (error instanceof RedisUnavailableError) return false;
-      throw error;
+      if (!(error instanceof RedisUnavailableError) || performance.now() - startedAt > 10_000) throw error;
     }
-  };
-  await until('Redis is available again', attempt, 10_000);
-  return recovered[0] as Result;
+  }
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -71,17 +66,10 @@ describe('a Redis that is unavailable', () => {
     producer = produce();
     await producer.enqueue(payoutInput());
     await server?.stop();
-    const ms = await timed(async () => {
-      await expect(producer.enqueueMany([payoutInput({ payoutId: 'p-2' })])).rejects.toBeInstanceOf(
-        RedisUnavailableError,
-      );
-      await expect(producer.stats()).rejects.toBeInstanceOf(RedisUnavailableError);
-    });
-    expect(ms).toBeLessThan(7_000);
+    const again = async () => producer.enqueueMany([payoutInput({ payoutId: 'p-2' })]);
+    expect(await timed(async () => expect(again()).rejects.toBeInstanceOf(RedisUnavailableError))).toBeLessThan(7_000);
     await start();
-    expect(await untilRecovered(() => producer.enqueue(payoutInput({ payoutId: 'p-2' })))).toMatchObject({
-      created: true,
-    });
+    expect(await untilRecovered(again)).toMatchObject({ created: 1 });
   });
 
   it('closes at once while it was never there', async () => {

@@ -6,7 +6,7 @@ import { IntentSigner, PayoutSigner } from '../../src/control/intents/intent-sig
 import { intentOf } from '../../src/control/intents/intent.js';
 import { formatPublicKey } from '../../src/control/keys/signing-key.js';
 import { verifyIntent, type IntentVerdict } from '../../src/control/intents/verify-intent.js';
-import { InvalidConfigError, InvalidInputError } from '../../src/base/errors.js';
+import { InvalidConfigError } from '../../src/base/errors.js';
 import { payoutInputSchema, type PayoutInput } from '../../src/ledger/payout.js';
 import type { PayoutProducer, PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { account, names } from '../ledger/support/use-account.js';
@@ -78,22 +78,18 @@ describe('a producer with a signing key', () => {
   });
 
   it('takes the key as PEM too, and signs every payout of many', async () => {
-    const inputs = names(1_001).map((payoutId) => payoutInput({ payoutId }));
-    const { created } = await open({ signingKey: { name: 'shop', privateKey: pem } }).enqueueMany(inputs);
-    expect(created).toBe(1_001);
-    for (const payoutId of ['p0', 'p999', 'p1000']) {
-      expect(await verify(payoutId)).toMatchObject({ kind: 'verified' });
-    }
+    const inputs = names(3).map((payoutId) => payoutInput({ payoutId }));
+    await open({ signingKey: { name: 'shop', privateKey: pem } }).enqueueMany(inputs);
+    for (const { payoutId } of inputs) expect(await verify(payoutId)).toMatchObject({ kind: 'verified' });
   });
 
   it('refuses what would expire before it may be sent, and enqueues nothing', async () => {
     const producer = open();
     const late = { notBefore: new Date(Date.now() + 7 * DAY_MS + 60_000) };
-    const attempt = producer.enqueue(payoutInput(late));
-    await expect(attempt).rejects.toBeInstanceOf(InvalidInputError);
-    await expect(attempt).rejects.toThrow(/^notBefore: must be less than 7 days from now, .* enqueue it later \(got "/);
     const many = producer.enqueueMany([payoutInput(), payoutInput({ payoutId: 'p-2', ...late })]);
-    await expect(many).rejects.toThrow(/^\[1\]\.notBefore: must be less than 7 days/);
+    await expect(many).rejects.toThrow(
+      /^\[1\]\.notBefore: must be less than 7 days from now, .* enqueue it later \(got "/,
+    );
     expect((await producer.stats()).queued).toBe(0);
     await unsigned().enqueue(payoutInput(late));
   });
@@ -119,7 +115,7 @@ describe('enqueueing again', () => {
 
   it.each([
     ['of an earlier version, for no environment', undefined, 'no_audience'],
-    ['for an environment with a long name', 'x'.repeat(200), 'wrong_audience'],
+    ['for another environment, with a long name', 'x'.repeat(200), 'wrong_audience'],
   ])('renews a signature %s', async (_, audience, fault) => {
     const { platformId } = account;
     const former = new IntentSigner({ key: KEY, platformId, audience: audience as string, clock: ago(60_000) });
@@ -144,13 +140,13 @@ describe('enqueueing again', () => {
     expect((await account.ledger.get('p-1'))?.state).toBe('held');
   });
 
-  it('signs a payout that was queued without a signature; without a key leaves the signature as it is', async () => {
+  it('signs what was queued without a signature; without a key leaves the signature as it is', async () => {
     await unsigned().enqueue(FULL);
     expect(await verify()).toMatchObject({ fault: 'unsigned' });
-    await open().enqueue(FULL);
-    expect(await verify()).toMatchObject({ kind: 'verified' });
-    expect(await unsigned().enqueue(FULL)).toMatchObject({ created: false });
-    expect(await verify()).toMatchObject({ kind: 'verified' });
+    for (const producer of [open(), unsigned()]) {
+      expect(await producer.enqueue(FULL)).toMatchObject({ created: false });
+      expect(await verify()).toMatchObject({ kind: 'verified' });
+    }
   });
 
   it('leaves a signature alone once a send was begun, and after the end', async () => {

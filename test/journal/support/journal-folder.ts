@@ -20,68 +20,53 @@ export function useFolder(): void {
   afterEach(async () => folder.close());
 }
 
-/** A folder for the journal of account 1, and the processes that have it open. */
-export interface JournalFolder {
-  readonly dir: string;
-  /** The present file, or a former one by its number. */
-  path(number?: number): string;
-  open(options?: Partial<FileSendJournalOptions>): Promise<FileSendJournal>;
-  /** Writes a file past any process. The lines are chained where they begin with a header of that format. */
-  write(lines: readonly unknown[], number?: number): Promise<void>;
-  /** Writes a file of 16 short sends, `a-1` … `a-16`, at which a journal begins a new one with its next send. */
-  writeFull(name: string, number?: number): Promise<void>;
-  /** Makes a file so long that the next send in it is its last. */
-  fillUp(number?: number): Promise<void>;
-  add(text: string): Promise<void>;
-  /** Adds lines past any process, chained to the last one there. */
-  addLines(lines: readonly unknown[]): Promise<void>;
-  text(number?: number): Promise<string>;
-  /** The lines of a file that crashes did not tear, without their hashes. */
-  lines(number?: number): Promise<unknown[]>;
-  /** The lines of a file as they stand there. */
-  texts(number?: number): Promise<string[]>;
-  close(): Promise<void>;
-}
+export type JournalFolder = Awaited<ReturnType<typeof makeJournalFolder>>;
 
-export async function makeJournalFolder(): Promise<JournalFolder> {
+/** A folder for the journal of account 1, and the processes that have it open. A file is the present one, or a former one by its number. */
+export async function makeJournalFolder() {
   const dir = await mkdtemp(join(tmpdir(), 'journal-'));
   const opened: FileSendJournal[] = [];
   const path = (number?: number): string => join(dir, `1.journal${number === undefined ? '' : `.${number}`}`);
   const text = async (number?: number): Promise<string> => readFile(path(number), 'utf8');
   const texts = async (number?: number): Promise<string[]> => (await text(number)).trimEnd().split('\n');
-  const write: JournalFolder['write'] = async (lines, number) => {
+  /** Writes a file past any process. The lines are chained where they begin with a header of that format. */
+  const write = async (lines: readonly unknown[], number?: number): Promise<void> => {
     const former = (await listFiles(path())).filter((file) => file.path !== path()).at(-1);
     await writeFile(path(number), toFileText(lines, former && (await readFile(former.path, 'utf8'))));
   };
-  // Lines that crashes tore cost the least to read.
+  /** Makes a file so long that the next send in it is its last; torn lines cost the least to read. */
   const fillUp = async (number?: number): Promise<void> =>
     appendFile(path(number), `${'x'.repeat(MIB)} torn\n`.repeat(FULL_MIB));
   return {
     dir,
     path,
-    async open(options = {}) {
+    async open(options: Partial<FileSendJournalOptions> = {}): Promise<FileSendJournal> {
       const journal = await FileSendJournal.open({ dir, platformId: 1, ...options });
       opened.push(journal);
       return journal;
     },
     write,
-    async writeFull(name, number) {
+    /** Writes a file of 16 short sends, `a-1` … `a-16`, at which a journal begins a new one with its next send. */
+    async writeFull(name: string, number?: number): Promise<void> {
       const sends = Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, index + 1));
       await write([HEADER, LEDGER, ...sends], number);
       await fillUp(number);
     },
     fillUp,
-    add: async (added) => appendFile(path(), added),
-    addLines: async (lines) => appendFile(path(), toChainedLines(lines as JournalLine[], lastHash(await text()))),
+    add: async (added: string) => appendFile(path(), added),
+    /** Adds lines past any process, chained to the last one there. */
+    addLines: async (lines: readonly unknown[]) =>
+      appendFile(path(), toChainedLines(lines as JournalLine[], lastHash(await text()))),
     text,
     texts,
-    lines: async (number) =>
+    /** The lines of a file that crashes did not tear, without their hashes. */
+    lines: async (number?: number): Promise<unknown[]> =>
       (await texts(number))
         .filter((line) => !isTorn(line))
         .map((line) =>
           Object.fromEntries(Object.entries(JSON.parse(line) as object).filter(([name]) => name !== 'prev')),
         ),
-    async close() {
+    async close(): Promise<void> {
       for (const journal of opened) await journal.close();
       await rm(dir, { recursive: true, force: true });
     },
@@ -124,12 +109,6 @@ export function headerOf(journalId: string | undefined): object {
   return { v: 3, journalId, bornAt: expect.any(Number) as unknown };
 }
 
-/** A send whose line is as long as this, in bytes or a little more. */
-export function aLongSend(payoutId: string, sends: number, bytes: number): SendLine {
-  const { request, ...send } = aSend(payoutId, sends);
-  return { ...send, request: { ...request, addressTo: 'x'.repeat(bytes) } };
-}
-
 /** An outcome of a send, as it is written. */
 export function outcomeOf({ payoutId, attempt, token }: SendLine, kind: 'accepted' | 'not_sent'): JournalLine {
   const outcome = kind === 'accepted' ? { kind, txhash: `h-${payoutId}` } : { kind, reason: 'the connection ended' };
@@ -141,7 +120,8 @@ const FULL_MIB = 16;
 
 /** As many sends as fill a file, each a long one. */
 export function longSends(name: string, first: number): SendLine[] {
-  return Array.from({ length: FULL_MIB }, (_, index) => aLongSend(`${name}-${index + 1}`, first + index, MIB));
+  const request = { paymentId: 7, amount: '12.5', addressTo: 'x'.repeat(MIB) };
+  return Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, first + index, { request }));
 }
 
 /** The files of the folder, by name. */

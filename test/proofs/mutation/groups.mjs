@@ -1,8 +1,5 @@
 import { readdirSync } from 'node:fs';
 
-// It runs processes of the built program, which no mutant reaches.
-const OF_PROCESSES = ['test/journal/journal-size.test.ts'];
-
 // What is mutated together, and the tests that have to notice. Small groups, because every test file of a group is loaded
 // again for each of its mutants.
 export const groups = {
@@ -114,7 +111,7 @@ export const groups = {
       'src/journal/send-journal.ts',
       'src/journal/find-mismatch.ts',
     ],
-    tests: quickTestsIn('test/journal').filter((path) => !OF_PROCESSES.includes(path)),
+    tests: quickTestsIn('test/journal'),
   },
   operator: {
     mutate: [

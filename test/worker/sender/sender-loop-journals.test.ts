@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { cutFromRedis, LEASE_MS, LoopWorld } from '../support/loop-rig.js';
@@ -12,7 +11,6 @@ beforeEach(() => {
   world = new LoopWorld();
 });
 
-const ANN = { by: 'ann', reason: 'restored a copy' };
 const QUARANTINE_MS = 10_000;
 
 describe('a Redis that comes back as it was when one host had given the lease back, and another has sent since', () => {
@@ -89,32 +87,5 @@ describe('a response that only the journal of one host knows', () => {
     await world.advance(60_000);
     expect(a.loop.status.role).toBe('sender');
     expect(a.said).toContain('error cannot record an outcome of the send journal');
-  });
-
-  it('is no word about the attempt of another host, where it is a rejection', async () => {
-    const { ledger } = world;
-    // In the timeline that is lost, which only A has, attempt 1 was rejected. In this one it got no response.
-    const { epoch, attempt } = await world.earlierSend();
-    await ledger.finishSend(attempt, { kind: 'unknown', reason: 'timeout' }, NO_BREAKER, 0);
-    const { ledgerId } = await ledger.readSender();
-    const outcome = { kind: 'rejected', message: 'no balance' } as const;
-    const send = journaled({ payoutId: 'p', attempt: 1, token: 'of-A' });
-    const journal = new MemoryJournal('j-A', [
-      { ledgerId, epoch: 1, sends: 0, token: '' },
-      send,
-      { payoutId: 'p', attempt: 1, token: 'of-A', outcome, at: 0 },
-    ]);
-    await ledger.adoptSends([{ ...send, outcome }], { ...ANN, doubtMs: 0 });
-    const read = [JOURNAL, { ...JOURNAL, journalId: 'j-A' }];
-    const {
-      epoch: raised,
-      sendCount,
-      token,
-    } = await ledger.adoptLedger({ epoch, sendCount: 1 }, { read, givenUp: [] });
-    await journal.bind({ ledgerId, epoch: raised, sends: sendCount, token, adopted: true });
-    const a = world.start({ name: 'A', journal });
-    await world.advance(LEASE_MS + 5_000);
-    expect(a.loop.status.role).toBe('sender');
-    expect(await world.stateOf('p')).toBe('unknown');
   });
 });
