@@ -49,72 +49,68 @@ it('a signal of several is aborted with any of them, and leaves nothing on those
   expect(followSignals(process.signal, lease.signal).signal.aborted).toBe(true);
 });
 
-describe('every', () => {
-  /** Runs the work each 500 ms until it has waited that often. @returns its waits and what it threw */
-  async function loop(waits: number, work: () => unknown, options: { readonly waitsFirst?: true } = {}) {
-    const stop = new AbortController();
-    const [slept, errors]: [number[], string[]] = [[], []];
-    const sleep = async (ms: number): Promise<void> => {
-      slept.push(ms);
-      if (slept.length === waits) stop.abort();
-      return Promise.resolve();
-    };
-    const given = { clock: { sleep }, signal: stop.signal, onError: (error: Error) => void errors.push(error.message) };
-    const run = async (): Promise<void> => every(500, work, { ...given, ...options });
-    await run();
-    return { slept, errors, run };
-  }
+/** Runs the work each 500 ms until it has waited that often. @returns its waits and what it threw */
+async function loop(waits: number, work: () => unknown, options: { readonly waitsFirst?: true } = {}) {
+  const stop = new AbortController();
+  const [slept, errors]: [number[], string[]] = [[], []];
+  const sleep = async (ms: number): Promise<void> => {
+    slept.push(ms);
+    if (slept.length === waits) stop.abort();
+    return Promise.resolve();
+  };
+  const given = { clock: { sleep }, signal: stop.signal, onError: (error: Error) => void errors.push(error.message) };
+  const run = async (): Promise<void> => every(500, work, { ...given, ...options });
+  await run();
+  return { slept, errors, run };
+}
 
-  it.each<[string, { readonly waitsFirst?: true }, waits: number, runs: number]>([
-    ['at once and after each wait', {}, 3, 3],
-    ['after the first wait if asked to', { waitsFirst: true }, 2, 1],
-  ])('runs %s, until the signal is aborted', async (_, options, waits, expected) => {
-    let runs = 0;
-    const { slept, run } = await loop(waits, () => void (runs += 1), options);
-    expect([runs, slept]).toEqual([expected, Array(waits).fill(500)]);
-    await run();
-    expect(runs).toBe(expected);
-  });
-
-  it('goes on after an error, thrown or rejected, tells it, and waits as long as the work says', async () => {
-    let runs = 0;
-    // Not async: the first error is thrown.
-    const { slept, errors } = await loop(4, (): unknown => {
-      runs += 1;
-      if (runs === 1) throw new Error('thrown');
-      return runs === 2 ? Promise.reject(new Error('rejected')) : Promise.resolve(runs === 3 ? 7 : 0);
-    });
-    expect([errors, slept]).toEqual([
-      ['thrown', 'rejected'],
-      [500, 500, 7, 0],
-    ]);
-  });
+it.each<[string, { readonly waitsFirst?: true }, waits: number, runs: number]>([
+  ['at once and after each wait', {}, 3, 3],
+  ['after the first wait if asked to', { waitsFirst: true }, 2, 1],
+])('every runs %s, until the signal is aborted', async (_, options, waits, expected) => {
+  let runs = 0;
+  const { slept, run } = await loop(waits, () => void (runs += 1), options);
+  expect([runs, slept]).toEqual([expected, Array(waits).fill(500)]);
+  await run();
+  expect(runs).toBe(expected);
 });
 
-describe('within', () => {
-  it('returns what the work comes to before the limit, and leaves no timer running', async () => {
-    const clock = new ManualClock();
-    const signals: (AbortSignal | undefined)[] = [];
-    const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
-      signals.push(signal);
-      return clock.sleep(ms, signal);
-    };
-    expect(await within(1_000, Promise.resolve('done'), { sleep })).toBe('done');
-    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
-    await expect(within(1_000, Promise.reject(new Error('broken')), clock)).rejects.toThrow('broken');
+it('every goes on after an error, thrown or rejected, tells it, and waits as long as the work says', async () => {
+  let runs = 0;
+  // Not async: the first error is thrown.
+  const { slept, errors } = await loop(4, (): unknown => {
+    runs += 1;
+    if (runs === 1) throw new Error('thrown');
+    return runs === 2 ? Promise.reject(new Error('rejected')) : Promise.resolve(runs === 3 ? 7 : 0);
   });
+  expect([errors, slept]).toEqual([
+    ['thrown', 'rejected'],
+    [500, 500, 7, 0],
+  ]);
+});
 
-  it('returns undefined at the limit and not before, and ignores a later failure', async () => {
-    const clock = new ManualClock();
-    let fail: (error: Error) => void = () => undefined;
-    let result: unknown = 'waiting';
-    const work = new Promise<string>((_, reject) => (fail = reject));
-    const waiting = within(1_000, work, clock).then((came) => (result = came));
-    await clock.advance(999);
-    expect(result).toBe('waiting');
-    await clock.advance(1);
-    await waiting;
-    expect(result).toBeUndefined();
-    fail(new Error('too late'));
-  });
+it('within returns what the work comes to before the limit, and leaves no timer running', async () => {
+  const clock = new ManualClock();
+  const signals: (AbortSignal | undefined)[] = [];
+  const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+    signals.push(signal);
+    return clock.sleep(ms, signal);
+  };
+  expect(await within(1_000, Promise.resolve('done'), { sleep })).toBe('done');
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+  await expect(within(1_000, Promise.reject(new Error('broken')), clock)).rejects.toThrow('broken');
+});
+
+it('within returns undefined at the limit and not before, and ignores a later failure', async () => {
+  const clock = new ManualClock();
+  let fail: (error: Error) => void = () => undefined;
+  let result: unknown = 'waiting';
+  const work = new Promise<string>((_, reject) => (fail = reject));
+  const waiting = within(1_000, work, clock).then((came) => (result = came));
+  await clock.advance(999);
+  expect(result).toBe('waiting');
+  await clock.advance(1);
+  await waiting;
+  expect(result).toBeUndefined();
+  fail(new Error('too late'));
 });

@@ -30,43 +30,41 @@ function problemsOf(names: readonly VariableName[], environment: Environment): R
   }
 }
 
-describe('readConfig', () => {
-  it('fills in the defaults, reads numbers, flags and addresses, and freezes the result', () => {
-    const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'REDIS_URL', 'WITHDRAW_INTERVAL_MS'] as const;
-    const base = { GATEWAY_PLATFORM_ID: '42', GATEWAY_BASE_URL: 'https://g.example/api/', DASHBOARD_PASSWORD: '' };
-    // An empty variable is not set, and one that is not named is not read.
-    const environment = { ...base, LOG_LEVEL: '', ALLOW_VOLATILE_REDIS: 'true', STATUS_POLL_RATE: 'x' };
-    const more = ['LOG_LEVEL', 'ALLOW_VOLATILE_REDIS', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'] as const;
-    const config = readConfig([...names, ...more], environment);
-    expect(config).toEqual({
-      ...{ GATEWAY_PLATFORM_ID: 42, GATEWAY_BASE_URL: 'https://g.example/api', REDIS_URL: 'redis://127.0.0.1:6379' },
-      ...{ WITHDRAW_INTERVAL_MS: 1_010, LOG_LEVEL: 'info', ALLOW_VOLATILE_REDIS: true },
-    });
-    expect(Object.isFrozen(config)).toBe(true);
+it('readConfig fills in the defaults, reads numbers, flags and addresses, and freezes the result', () => {
+  const names = ['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'REDIS_URL', 'WITHDRAW_INTERVAL_MS'] as const;
+  const base = { GATEWAY_PLATFORM_ID: '42', GATEWAY_BASE_URL: 'https://g.example/api/', DASHBOARD_PASSWORD: '' };
+  // An empty variable is not set, and one that is not named is not read.
+  const environment = { ...base, LOG_LEVEL: '', ALLOW_VOLATILE_REDIS: 'true', STATUS_POLL_RATE: 'x' };
+  const more = ['LOG_LEVEL', 'ALLOW_VOLATILE_REDIS', 'DASHBOARD_USER', 'DASHBOARD_PASSWORD'] as const;
+  const config = readConfig([...names, ...more], environment);
+  expect(config).toEqual({
+    ...{ GATEWAY_PLATFORM_ID: 42, GATEWAY_BASE_URL: 'https://g.example/api', REDIS_URL: 'redis://127.0.0.1:6379' },
+    ...{ WITHDRAW_INTERVAL_MS: 1_010, LOG_LEVEL: 'info', ALLOW_VOLATILE_REDIS: true },
   });
+  expect(Object.isFrozen(config)).toBe(true);
+});
 
-  it('reports every problem at once, each with its variable, rule and value', () => {
-    const problems = problemsOf(
-      [
-        ...(['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY', 'WITHDRAW_INTERVAL_MS'] as const),
-        ...(['HEALTH_PORT', 'LOG_LEVEL'] as const),
-      ],
-      { GATEWAY_BASE_URL: 'http://g.example', WITHDRAW_INTERVAL_MS: '999', HEALTH_PORT: '65536', LOG_LEVEL: 'loud' },
-    );
-    expect(problems).toEqual({
-      GATEWAY_PLATFORM_ID: 'is required',
-      GATEWAY_BASE_URL: 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)',
-      GATEWAY_SECRET_KEY: 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)',
-      WITHDRAW_INTERVAL_MS: 'must be a whole number from 1000 to 2147483647 (got "999")',
-      HEALTH_PORT: 'must be a whole number from 0 to 65535 (got "65536")',
-      LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent (got "loud")',
-    });
+it('readConfig reports every problem at once, each with its variable, rule and value', () => {
+  const problems = problemsOf(
+    [
+      ...(['GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY', 'WITHDRAW_INTERVAL_MS'] as const),
+      ...(['HEALTH_PORT', 'LOG_LEVEL'] as const),
+    ],
+    { GATEWAY_BASE_URL: 'http://g.example', WITHDRAW_INTERVAL_MS: '999', HEALTH_PORT: '65536', LOG_LEVEL: 'loud' },
+  );
+  expect(problems).toEqual({
+    GATEWAY_PLATFORM_ID: 'is required',
+    GATEWAY_BASE_URL: 'must begin with https:// (http:// is allowed for 127.0.0.1, ::1 and localhost only)',
+    GATEWAY_SECRET_KEY: 'is required (or GATEWAY_SECRET_KEY_FILE, a file that holds it)',
+    WITHDRAW_INTERVAL_MS: 'must be a whole number from 1000 to 2147483647 (got "999")',
+    HEALTH_PORT: 'must be a whole number from 0 to 65535 (got "65536")',
+    LOG_LEVEL: 'must be one of trace, debug, info, warn, error, fatal, silent (got "loud")',
   });
+});
 
-  it.each(['999', '1010.5', '1e4', ' 1010', '1000'])('an interval of %j', (value) => {
-    const problems = problemsOf(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: value });
-    expect(Object.keys(problems)).toEqual(value === '1000' ? [] : ['WITHDRAW_INTERVAL_MS']);
-  });
+it.each(['999', '1010.5', '1e4', ' 1010', '1000'])('readConfig an interval of %j', (value) => {
+  const problems = problemsOf(['WITHDRAW_INTERVAL_MS'], { WITHDRAW_INTERVAL_MS: value });
+  expect(Object.keys(problems)).toEqual(value === '1000' ? [] : ['WITHDRAW_INTERVAL_MS']);
 });
 
 it('readSettings gives the settings of a table the names of the options, and a problem that of its variable', () => {
@@ -178,48 +176,44 @@ describe('secrets', () => {
   });
 });
 
-describe('findMisspelt', () => {
-  it.each([
-    ['WITHDRAW_INTERVALL_MS', 'WITHDRAW_INTERVAL_MS'],
-    ['GATEWAY_SECRET_KEY_FIEL', 'GATEWAY_SECRET_KEY_FILE'],
-  ])('takes %s for %s', (variable, meant) => {
-    expect(findMisspelt({ [variable]: 'k-secret' })).toEqual([{ variable, meant }]);
-  });
+it.each([
+  ['WITHDRAW_INTERVALL_MS', 'WITHDRAW_INTERVAL_MS'],
+  ['GATEWAY_SECRET_KEY_FIEL', 'GATEWAY_SECRET_KEY_FILE'],
+])('findMisspelt takes %s for %s', (variable, meant) => {
+  expect(findMisspelt({ [variable]: 'k-secret' })).toEqual([{ variable, meant }]);
+});
 
-  it('explains a required variable that is missing', () => {
-    expect(problemsOf(['GATEWAY_PLATFORM_ID'], { GATEWAY_PLATFROM_ID: '7' })).toEqual({
-      GATEWAY_PLATFORM_ID: 'is required: is GATEWAY_PLATFROM_ID misspelt?',
-    });
-  });
-
-  it('leaves known, empty and unrelated variables alone', () => {
-    const names = [
-      ...['PATH', 'REDIS_PORT', 'REDIS_SERVICE_HOST', 'LOG_FILE', 'IN_DOCKER', 'STATUS_URL', 'GATEWAY_INTERFACE'],
-      ...['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE'],
-    ];
-    const environment = Object.fromEntries(names.map((name) => [name, 'x']));
-    expect(findMisspelt({ ...environment, WITHDRAW_INTERVALL_MS: '' })).toEqual([]);
+it('findMisspelt explains a required variable that is missing', () => {
+  expect(problemsOf(['GATEWAY_PLATFORM_ID'], { GATEWAY_PLATFROM_ID: '7' })).toEqual({
+    GATEWAY_PLATFORM_ID: 'is required: is GATEWAY_PLATFROM_ID misspelt?',
   });
 });
 
-describe('PAYOUT_EXPLORERS', () => {
-  it('is a template of each currency', () => {
-    const [six, one] = ['https://tronscan.org/#/transaction/{txhash}', 'https://x.example/tx?id={txhash}&chain=btc'];
-    expect([...explorersField.parse(`6=${six}, 1=${one}`)]).toEqual([
-      [6, six],
-      [1, one],
-    ]);
-  });
+it('findMisspelt leaves known, empty and unrelated variables alone', () => {
+  const names = [
+    ...['PATH', 'REDIS_PORT', 'REDIS_SERVICE_HOST', 'LOG_FILE', 'IN_DOCKER', 'STATUS_URL', 'GATEWAY_INTERFACE'],
+    ...['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE'],
+  ];
+  const environment = Object.fromEntries(names.map((name) => [name, 'x']));
+  expect(findMisspelt({ ...environment, WITHDRAW_INTERVALL_MS: '' })).toEqual([]);
+});
 
-  it.each([
-    ['6=http://explorer.example/{txhash}', 'must be a URL of https://'],
-    ['6=https://{txhash}.example/', 'must be a URL of https://, with {txhash} behind the host'],
-    ['6=https://explorer.example/{txhash}/{txhash}', 'must contain {txhash} once'],
-    ['6=https://a.example/{txhash},6=https://b.example/{txhash}', 'names a payment_id twice'],
-    ['6=https://a.example/{txhash},', 'must be entries such as 6='],
-  ])('refuses %s', (text, message) => {
-    expect(problemsOf(['PAYOUT_EXPLORERS'], { PAYOUT_EXPLORERS: text })['PAYOUT_EXPLORERS']).toContain(message);
-  });
+it('PAYOUT_EXPLORERS is a template of each currency', () => {
+  const [six, one] = ['https://tronscan.org/#/transaction/{txhash}', 'https://x.example/tx?id={txhash}&chain=btc'];
+  expect([...explorersField.parse(`6=${six}, 1=${one}`)]).toEqual([
+    [6, six],
+    [1, one],
+  ]);
+});
+
+it.each([
+  ['6=http://explorer.example/{txhash}', 'must be a URL of https://'],
+  ['6=https://{txhash}.example/', 'must be a URL of https://, with {txhash} behind the host'],
+  ['6=https://explorer.example/{txhash}/{txhash}', 'must contain {txhash} once'],
+  ['6=https://a.example/{txhash},6=https://b.example/{txhash}', 'names a payment_id twice'],
+  ['6=https://a.example/{txhash},', 'must be entries such as 6='],
+])('PAYOUT_EXPLORERS refuses %s', (text, message) => {
+  expect(problemsOf(['PAYOUT_EXPLORERS'], { PAYOUT_EXPLORERS: text })['PAYOUT_EXPLORERS']).toContain(message);
 });
 
 it('DASHBOARD_TRUSTED_PROXIES is addresses and networks', () => {

@@ -13,62 +13,60 @@ import { toPlainLog } from '../src/base/plain-text.js';
 
 const accepts = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;
 
-describe('an amount', () => {
-  it.each([
-    ['12.500000000000000000', '12.5'],
-    ['0.000000000000000001', '0.000000000000000001'],
-    ['999999999999999999999999999999.999999999999999999', '999999999999999999999999999999.999999999999999999'],
-  ])('%s is normalised to %s', (text, amount) => {
-    expect(amountField.parse(text)).toBe(amount);
-  });
+it.each([
+  ['12.500000000000000000', '12.5'],
+  ['0.000000000000000001', '0.000000000000000001'],
+  ['999999999999999999999999999999.999999999999999999', '999999999999999999999999999999.999999999999999999'],
+])('an amount %s is normalised to %s', (text, amount) => {
+  expect(amountField.parse(text)).toBe(amount);
+});
 
-  it.each([
-    ...['', '0.0', '-1', '+1', '1e3', '.5', '5.', '01', '1,5', ' 1', '1\n', '0x10', '١', '1.2.3'],
-    ...['0.0000000000000000001', '1.0000000000000000000', '1'.repeat(31), 12.5, 1n, undefined, ['1']],
-    // A copied amount is refused where it would be paid, not read as another.
-    ...[formatAmount('1234'), formatAmount('1234567.5')],
-  ])('%p is refused', (value) => {
-    expect(accepts(amountField, value)).toBe(false);
-  });
+it.each([
+  ...['', '0.0', '-1', '+1', '1e3', '.5', '5.', '01', '1,5', ' 1', '1\n', '0x10', '١', '1.2.3'],
+  ...['0.0000000000000000001', '1.0000000000000000000', '1'.repeat(31), 12.5, 1n, undefined, ['1']],
+  // A copied amount is refused where it would be paid, not read as another.
+  ...[formatAmount('1234'), formatAmount('1234567.5')],
+])('an amount %p is refused', (value) => {
+  expect(accepts(amountField, value)).toBe(false);
+});
 
-  it('keeps its value, and equal values become equal strings', () => {
-    const digits = fc.string({ unit: fc.constantFrom('0', '1', '9'), minLength: 1, maxLength: 18 });
-    const amount = fc.tuple(fc.bigInt({ min: 1n, max: 10n ** 30n - 1n }), digits);
-    fc.assert(
-      fc.property(amount, ([whole, places]) => {
-        const units = BigInt(`${whole}${places.padEnd(18, '0')}`);
-        const read = amountField.parse(`${whole}.${places}`);
-        expect(read).not.toMatch(/\.\d*0$|\.$/);
-        expect(toUnits(read)).toBe(units * 10n ** 18n);
-        expect(fromUnits(toUnits(read))).toBe(read);
-        expect(amountField.parse(read)).toBe(read);
-      }),
-      { numRuns: 1_000 },
-    );
-  });
+it('an amount keeps its value, and equal values become equal strings', () => {
+  const digits = fc.string({ unit: fc.constantFrom('0', '1', '9'), minLength: 1, maxLength: 18 });
+  const amount = fc.tuple(fc.bigInt({ min: 1n, max: 10n ** 30n - 1n }), digits);
+  fc.assert(
+    fc.property(amount, ([whole, places]) => {
+      const units = BigInt(`${whole}${places.padEnd(18, '0')}`);
+      const read = amountField.parse(`${whole}.${places}`);
+      expect(read).not.toMatch(/\.\d*0$|\.$/);
+      expect(toUnits(read)).toBe(units * 10n ** 18n);
+      expect(fromUnits(toUnits(read))).toBe(read);
+      expect(amountField.parse(read)).toBe(read);
+    }),
+    { numRuns: 1_000 },
+  );
+});
 
-  it.each([
-    ['0.1', '0.2', '0.02'],
-    ['0.000000000000000001', '0.000000000000000001', '0.000000000000000000000000000000000001'],
-    ['123456789012345678901234567890', '64250.5', '7932160422437716042243771604216445'],
-  ])('of %s times %s is worth %s', (text, rate, worth) => {
-    expect(fromUnits(worthInUnits(text, rate))).toBe(worth);
-  });
+it.each([
+  ['0.1', '0.2', '0.02'],
+  ['0.000000000000000001', '0.000000000000000001', '0.000000000000000000000000000000000001'],
+  ['123456789012345678901234567890', '64250.5', '7932160422437716042243771604216445'],
+])('an amount of %s times %s is worth %s', (text, rate, worth) => {
+  expect(fromUnits(worthInUnits(text, rate))).toBe(worth);
+});
 
-  it.each([
-    ['-1234567.5', '-1,234,567.5'],
-    ['123456.123456789012345678', '123,456.123456789012345678'],
-    ['0.1234567890123456789', '0.123456789012345678…'],
-    ['0.1234567890123456780', '0.123456789012345678'],
-  ])('%s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
-    expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
-  });
+it.each([
+  ['-1234567.5', '-1,234,567.5'],
+  ['123456.123456789012345678', '123,456.123456789012345678'],
+  ['0.1234567890123456789', '0.123456789012345678…'],
+  ['0.1234567890123456780', '0.123456789012345678'],
+])('an amount %s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
+  expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
+});
 
-  it('has its currency by name where that is known, else by its id', () => {
-    const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
-    expect(formatMoney('1077', 6, currencies)).toBe('1,077 USDT (TRC-20)');
-    expect(formatMoney('0.5', 7, currencies)).toBe('0.5 (payment_id 7)');
-  });
+it('an amount has its currency by name where that is known, else by its id', () => {
+  const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
+  expect(formatMoney('1077', 6, currencies)).toBe('1,077 USDT (TRC-20)');
+  expect(formatMoney('0.5', 7, currencies)).toBe('0.5 (payment_id 7)');
 });
 
 const TXHASHES = [`0x${'0'.repeat(63)}1`, 'nullable9', '0x00e', 'NaNo', '-_7aB', 'n', '10', '!~', 'x'.repeat(256)];
@@ -94,28 +92,26 @@ it.each<[string, z.ZodType, good: readonly unknown[], bad: readonly unknown[]]>(
   expect(bad.filter((value) => accepts(schema, value))).toEqual([]);
 });
 
-describe('a base URL', () => {
-  it.each([
-    ['https://gateway.example/api/', 'https://gateway.example/api'],
-    ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
-    ['http://127.1/x', 'http://127.0.0.1/x'],
-  ])('%s is normalised to %s', (text, url) => {
-    expect(baseUrlField.parse(text)).toBe(url);
-  });
+it.each([
+  ['https://gateway.example/api/', 'https://gateway.example/api'],
+  ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  ['http://127.1/x', 'http://127.0.0.1/x'],
+])('a base URL %s is normalised to %s', (text, url) => {
+  expect(baseUrlField.parse(text)).toBe(url);
+});
 
-  it.each([
-    ...['gateway.example', 'http://gateway.example', 'http://localhost.example', 'http://127.0.0.1.example'],
-    ...['https://user@gateway.example', 'https://gateway.example?a=1', 'https://gateway.example#a', 7],
-  ])('%s is refused', (text) => {
-    expect(accepts(baseUrlField, text)).toBe(false);
-  });
+it.each([
+  ...['gateway.example', 'http://gateway.example', 'http://localhost.example', 'http://127.0.0.1.example'],
+  ...['https://user@gateway.example', 'https://gateway.example?a=1', 'https://gateway.example#a', 7],
+])('a base URL %s is refused', (text) => {
+  expect(accepts(baseUrlField, text)).toBe(false);
+});
 
-  it('is shown without its password', () => {
-    const baseUrl = 'https://u:hunter2@g.example';
-    expect(() => parseInput(z.object({ baseUrl: baseUrlField }), { baseUrl })).toThrow(
-      'baseUrl: must not contain a user name or password (got "https://g.example")',
-    );
-  });
+it('a base URL is shown without its password', () => {
+  const baseUrl = 'https://u:hunter2@g.example';
+  expect(() => parseInput(z.object({ baseUrl: baseUrlField }), { baseUrl })).toThrow(
+    'baseUrl: must not contain a user name or password (got "https://g.example")',
+  );
 });
 
 describe('parseInput', () => {
@@ -157,40 +153,38 @@ describe('parseInput', () => {
   });
 });
 
-describe('what is shown', () => {
-  it.each([
-    [formatAlternatives(['queued', 'held', 'rejected']), 'queued, held or rejected'],
-    [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:123456789012345'), 'TXYZop…VkAeBf:123456789012345'],
-    [shorten('1234567890123'), '1234567890123'],
-    [shorten('12345678901234'), '123456…901234'],
-    [formatTime('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00'],
-    [formatTimeUtc('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00 UTC'],
-    ...([
-      [0, '0 s'],
-      [60_000, '1 min'],
-      [3_600_000, '1 h 0 min'],
-      [86_400_000, '1 d 0 h'],
-    ].map(([ms, text]) => [formatDuration(ms as number), text]) as [string, string][]),
-    [[0, 1, 1_216].map((count) => formatCount(count, 'payout')).join(), '0 payouts,1 payout,1,216 payouts'],
-    [formatMs(999.9), '999 ms'],
-    [formatState('in_progress'), 'in progress'],
-    [formatCurrency({ paymentId: 6 }), '6'],
-    [formatCurrency({ paymentId: 6, symbol: 'USD' }), '6/USD'],
-  ])('%j', (shown, text) => {
-    expect(shown).toBe(text);
-  });
+it.each([
+  [formatAlternatives(['queued', 'held', 'rejected']), 'queued, held or rejected'],
+  [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:123456789012345'), 'TXYZop…VkAeBf:123456789012345'],
+  [shorten('1234567890123'), '1234567890123'],
+  [shorten('12345678901234'), '123456…901234'],
+  [formatTime('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00'],
+  [formatTimeUtc('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00 UTC'],
+  ...([
+    [0, '0 s'],
+    [60_000, '1 min'],
+    [3_600_000, '1 h 0 min'],
+    [86_400_000, '1 d 0 h'],
+  ].map(([ms, text]) => [formatDuration(ms as number), text]) as [string, string][]),
+  [[0, 1, 1_216].map((count) => formatCount(count, 'payout')).join(), '0 payouts,1 payout,1,216 payouts'],
+  [formatMs(999.9), '999 ms'],
+  [formatState('in_progress'), 'in progress'],
+  [formatCurrency({ paymentId: 6 }), '6'],
+  [formatCurrency({ paymentId: 6, symbol: 'USD' }), '6/USD'],
+])('what is shown %j', (shown, text) => {
+  expect(shown).toBe(text);
+});
 
-  it('of a log line is nothing but text, also once a viewer has read its JSON', () => {
-    const line = `${JSON.stringify({ msg: 'a\u001b[2J\u0007\r\b\u202e\u0085\ud800', path: 'C:\\u001b\\temp', n: 1 })}\n`;
-    const plain = toPlainLog(line);
-    expect(plain.endsWith('}\n')).toBe(true);
-    expect(plain.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u);
-    const msg = 'a\\u{1b}[2J\\u{7}\\u{d}\\u{8}\\u{202e}\\u{85}\\u{d800}';
-    expect(JSON.parse(plain)).toEqual({ msg, path: 'C:\\u001b\\temp', n: 1 });
-  });
+it('what is shown of a log line is nothing but text, also once a viewer has read its JSON', () => {
+  const line = `${JSON.stringify({ msg: 'a\u001b[2J\u0007\r\b\u202e\u0085\ud800', path: 'C:\\u001b\\temp', n: 1 })}\n`;
+  const plain = toPlainLog(line);
+  expect(plain.endsWith('}\n')).toBe(true);
+  expect(plain.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u);
+  const msg = 'a\\u{1b}[2J\\u{7}\\u{d}\\u{8}\\u{202e}\\u{85}\\u{d800}';
+  expect(JSON.parse(plain)).toEqual({ msg, path: 'C:\\u001b\\temp', n: 1 });
+});
 
-  it('of a log line keeps the line breaks of a stack trace, and everything that is shown', () => {
-    const line = `${JSON.stringify({ stack: 'Error: "x"\n\tat y', name: 'Zoë 漢 😀', slash: 'a\\n' })}\n`;
-    expect(toPlainLog(line)).toBe(line);
-  });
+it('what is shown of a log line keeps the line breaks of a stack trace, and everything that is shown', () => {
+  const line = `${JSON.stringify({ stack: 'Error: "x"\n\tat y', name: 'Zoë 漢 😀', slash: 'a\\n' })}\n`;
+  expect(toPlainLog(line)).toBe(line);
 });

@@ -7,8 +7,9 @@ import { recordingLogger } from './gateway/support/test-client.js';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-describe('a failsafe logger', () => {
-  it.each(LEVELS)('lets no %s line throw, its own or a descendant’s, and counts each that is lost', (level) => {
+it.each(LEVELS)(
+  'a failsafe logger lets no %s line throw, its own or a descendant’s, and counts each that is lost',
+  (level) => {
     for (const logger of [throwingLogger, loggerWithThrowingChildren].map(failsafeLogger)) {
       const child = logger.child({ platformId: 1 });
       const grandchild = child.child({ epoch: 2 });
@@ -16,51 +17,49 @@ describe('a failsafe logger', () => {
       for (const each of [logger, child, grandchild]) each[level]({}, 'a line');
       expect(watcherFailures('logger')).toBe(before + 3);
     }
-  });
+  },
+);
 
-  it('passes on what the logger can take, with the fields of its children', () => {
-    const recording = recordingLogger();
-    const logger = failsafeLogger(recording);
-    for (const level of LEVELS) logger.child({ platformId: 1 })[level]({ level }, 'a line');
-    expect(recording.lines).toEqual(LEVELS.map((level) => ({ message: 'a line', fields: { platformId: 1, level } })));
-  });
+it('a failsafe logger passes on what the logger can take, with the fields of its children', () => {
+  const recording = recordingLogger();
+  const logger = failsafeLogger(recording);
+  for (const level of LEVELS) logger.child({ platformId: 1 })[level]({ level }, 'a line');
+  expect(recording.lines).toEqual(LEVELS.map((level) => ({ message: 'a line', fields: { platformId: 1, level } })));
+});
 
-  it('says a line through its parent where no child can be made', () => {
-    const recording = recordingLogger();
-    const childless: Logger = { ...recording, child: () => throwingLogger.child({}) };
-    failsafeLogger(childless).child({ platformId: 1 }).info({}, 'a line');
-    expect(recording.lines).toEqual([{ message: 'a line', fields: {} }]);
-  });
+it('a failsafe logger says a line through its parent where no child can be made', () => {
+  const recording = recordingLogger();
+  const childless: Logger = { ...recording, child: () => throwingLogger.child({}) };
+  failsafeLogger(childless).child({ platformId: 1 }).info({}, 'a line');
+  expect(recording.lines).toEqual([{ message: 'a line', fields: {} }]);
+});
 
-  it('is left as it is when it is made failsafe again, with its children', () => {
-    const logger = failsafeLogger(throwingLogger);
-    expect(failsafeLogger(logger)).toBe(logger);
-    const child = logger.child({});
-    expect(failsafeLogger(child)).toBe(child);
-    const ours = createLogger('silent');
-    expect(failsafeLogger(ours)).toBe(ours);
-  });
+it('a failsafe logger is left as it is when it is made failsafe again, with its children', () => {
+  const logger = failsafeLogger(throwingLogger);
+  expect(failsafeLogger(logger)).toBe(logger);
+  const child = logger.child({});
+  expect(failsafeLogger(child)).toBe(child);
+  const ours = createLogger('silent');
+  expect(failsafeLogger(ours)).toBe(ours);
 });
 
 function fail(): never {
   throw new Error('no');
 }
 
-describe('a call of a watcher', () => {
-  it('that throws is counted for its kind, and its fallback returned', () => {
-    const before = { logger: watcherFailures('logger'), telemetry: watcherFailures('telemetry') };
-    expect(callWatcher('telemetry', () => 7, 0)).toBe(7);
-    expect(callWatcher('telemetry', fail, 'untraced')).toBe('untraced');
-    expect(watcherFailures('telemetry')).toBe(before.telemetry + 1);
-    expect(watcherFailures('logger')).toBe(before.logger);
-  });
+it('a call of a watcher that throws is counted for its kind, and its fallback returned', () => {
+  const before = { logger: watcherFailures('logger'), telemetry: watcherFailures('telemetry') };
+  expect(callWatcher('telemetry', () => 7, 0)).toBe(7);
+  expect(callWatcher('telemetry', fail, 'untraced')).toBe('untraced');
+  expect(watcherFailures('telemetry')).toBe(before.telemetry + 1);
+  expect(watcherFailures('logger')).toBe(before.logger);
+});
 
-  it('whose promise rejects later ends no process, and is counted', async () => {
-    const before = watcherFailures('logger');
-    void callWatcher('logger', async () => Promise.reject(new Error('late')), undefined);
-    await turn();
-    expect(watcherFailures('logger')).toBe(before + 1);
-  });
+it('a call of a watcher whose promise rejects later ends no process, and is counted', async () => {
+  const before = watcherFailures('logger');
+  void callWatcher('logger', async () => Promise.reject(new Error('late')), undefined);
+  await turn();
+  expect(watcherFailures('logger')).toBe(before + 1);
 });
 
 it('methods keep their object and their arguments, and never throw', () => {

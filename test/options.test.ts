@@ -71,14 +71,15 @@ async function problemsOf(maker: Maker, change: Loose, leaveOut?: string): Promi
   }
 }
 
-describe('the options of', () => {
-  const makers = Object.keys(MAKERS);
+const makers = Object.keys(MAKERS);
 
-  it.each(makers)('%s are accepted, also with undefined for what may be left out', async (maker) => {
-    expect(await problemsOf(maker, { logger: undefined, clock: undefined })).toEqual([]);
-  });
+it.each(makers)('the options of %s are accepted, also with undefined for what may be left out', async (maker) => {
+  expect(await problemsOf(maker, { logger: undefined, clock: undefined })).toEqual([]);
+});
 
-  it.each(makers)('%s are an object with known names, and a logger and a clock that can be used', async (maker) => {
+it.each(makers)(
+  'the options of %s are an object with known names, and a logger and a clock that can be used',
+  async (maker) => {
     const given = { logge: SECRET, keyPrefix: SECRET, logger: { info: () => SECRET }, clock: Date.now };
     const problems = await problemsOf(maker, given);
     expect(problems).toHaveLength(4);
@@ -97,53 +98,53 @@ describe('the options of', () => {
         /^options: must be an object( \(got (undefined|null|a string|a number)\))?$/,
       );
     }
-  });
+  },
+);
 
-  it.each<[Maker, Loose, field: string, message: string]>([
-    ['PayoutProducer', { singingKey: SECRET }, 'singingKey', 'is not a known field, did you mean signingKey?'],
-    ['PayoutProducer', { checkAddresses: 'no' }, 'checkAddresses', 'must be true or false (got "no")'],
-    ['PayoutWorker', { journalDays: 0 }, 'journalDays', 'must be a whole number from 1 to 36500 (got 0)'],
-    ['PayoutWorker', { accounts: [] }, 'accounts', 'must name at least one account'],
-    ['PayoutWorker', { accounts: [undefined] }, 'accounts[0]', 'must be an object (got undefined)'],
-    ['createDashboard', { platformId: [] }, 'platformId', 'must name at least one account, and each once (got [])'],
-    ['startDashboard', { port: 70_000 }, 'port', 'must be a whole number from 0 to 65535 (got 70000)'],
-  ])('%s refuse %j', async (maker, change, field, message) => {
-    expect(await problemsOf(maker, change)).toEqual([{ field, message }]);
-  });
+it.each<[Maker, Loose, field: string, message: string]>([
+  ['PayoutProducer', { singingKey: SECRET }, 'singingKey', 'is not a known field, did you mean signingKey?'],
+  ['PayoutProducer', { checkAddresses: 'no' }, 'checkAddresses', 'must be true or false (got "no")'],
+  ['PayoutWorker', { journalDays: 0 }, 'journalDays', 'must be a whole number from 1 to 36500 (got 0)'],
+  ['PayoutWorker', { accounts: [] }, 'accounts', 'must name at least one account'],
+  ['PayoutWorker', { accounts: [undefined] }, 'accounts[0]', 'must be an object (got undefined)'],
+  ['createDashboard', { platformId: [] }, 'platformId', 'must name at least one account, and each once (got [])'],
+  ['startDashboard', { port: 70_000 }, 'port', 'must be a whole number from 0 to 65535 (got 70000)'],
+])('the options of %s refuse %j', async (maker, change, field, message) => {
+  expect(await problemsOf(maker, change)).toEqual([{ field, message }]);
+});
 
-  it.each<[Loose, message: string | RegExp]>([
-    [{ intervalMs: 999 }, 'intervalMs#: must be a whole number from 1000 to 2147483647 (got 999)'],
-    [{ quarantineMs: Infinity }, 'quarantineMs#: must be a whole number from 0'],
-    [{ pollMinMs: 20, pollMaxMs: 19 }, 'pollMinMs#: must not be more than pollMaxMs, 19 (got 20)'],
-    [{ baseUrl: 'http://far.example' }, 'baseUrl#: must begin with https:// (http:// is allowed for'],
-    [{ intervalMs: 1, leaseMs: 1 }, /intervalMs of account [^]*leaseMs of account/],
-  ])('an account refuse %j before anything starts, each under its name', async (settings, message) => {
-    const problems = await problemsOf('PayoutWorker', { accounts: [{ ...account, ...settings }] });
-    const shown = problems.map((problem) => `${problem.field}: ${problem.message}`).join('; ');
-    if (typeof message === 'string') expect(shown).toContain(message.replace('#', ` of account ${platformId}`));
-    else expect(shown).toMatch(message);
-  });
+it.each<[Loose, message: string | RegExp]>([
+  [{ intervalMs: 999 }, 'intervalMs#: must be a whole number from 1000 to 2147483647 (got 999)'],
+  [{ quarantineMs: Infinity }, 'quarantineMs#: must be a whole number from 0'],
+  [{ pollMinMs: 20, pollMaxMs: 19 }, 'pollMinMs#: must not be more than pollMaxMs, 19 (got 20)'],
+  [{ baseUrl: 'http://far.example' }, 'baseUrl#: must begin with https:// (http:// is allowed for'],
+  [{ intervalMs: 1, leaseMs: 1 }, /intervalMs of account [^]*leaseMs of account/],
+])('the options of an account refuse %j before anything starts, each under its name', async (settings, message) => {
+  const problems = await problemsOf('PayoutWorker', { accounts: [{ ...account, ...settings }] });
+  const shown = problems.map((problem) => `${problem.field}: ${problem.message}`).join('; ');
+  if (typeof message === 'string') expect(shown).toContain(message.replace('#', ` of account ${platformId}`));
+  else expect(shown).toMatch(message);
+});
 
-  it.each<[Maker, missing: string, message?: string]>([
-    ['PayoutProducer', 'platformId'],
-    ['PayoutProducer', 'redisUrl', 'is missing (or give a connection)'],
-    ['PayoutWorker', 'accounts'],
-    ['createGatewayClient', 'secretKey'],
-  ])('%s need %s', async (maker, missing, message = 'is missing') => {
-    expect(await problemsOf(maker, {}, missing)).toEqual([{ field: missing, message }]);
-  });
+it.each<[Maker, missing: string, message?: string]>([
+  ['PayoutProducer', 'platformId'],
+  ['PayoutProducer', 'redisUrl', 'is missing (or give a connection)'],
+  ['PayoutWorker', 'accounts'],
+  ['createGatewayClient', 'secretKey'],
+])('the options of %s need %s', async (maker, missing, message = 'is missing') => {
+  expect(await problemsOf(maker, {}, missing)).toEqual([{ field: missing, message }]);
+});
 
-  it.each<[Maker, string]>([
-    ['PayoutProducer', 'duplicate, disconnect'],
-    ['PayoutWorker', 'duplicate, disconnect, defineCommand'],
-  ])('%s take one way to Redis', async (maker, methods) => {
-    expect(await problemsOf(maker, { connection })).toEqual([
-      { field: 'connection', message: 'is given, but so is redisUrl: give one of them' },
-    ]);
-    expect(await problemsOf(maker, { connection: { password: SECRET } }, 'redisUrl')).toEqual([
-      { field: 'connection', message: `must be an object with ${methods}` },
-    ]);
-  });
+it.each<[Maker, string]>([
+  ['PayoutProducer', 'duplicate, disconnect'],
+  ['PayoutWorker', 'duplicate, disconnect, defineCommand'],
+])('the options of %s take one way to Redis', async (maker, methods) => {
+  expect(await problemsOf(maker, { connection })).toEqual([
+    { field: 'connection', message: 'is given, but so is redisUrl: give one of them' },
+  ]);
+  expect(await problemsOf(maker, { connection: { password: SECRET } }, 'redisUrl')).toEqual([
+    { field: 'connection', message: `must be an object with ${methods}` },
+  ]);
 });
 
 it('a connection with a keyPrefix is refused: its payouts would be where no worker looks', async () => {
@@ -206,17 +207,15 @@ it('a call of the operator names what is wrong', async () => {
   await expect(wrong).rejects.toThrow('kind: must be one of sent, not_sent, write_off (got "notsent")');
 });
 
-describe('closestName', () => {
-  const known = ['intervalMs', 'timeoutMs', 'signingKey', 'connection', 'clock'];
+const known = ['intervalMs', 'timeoutMs', 'signingKey', 'connection', 'clock'];
 
-  it.each([
-    ['intervallMs', 'intervalMs'],
-    ['singingKey', 'signingKey'],
-    ['c', undefined],
-    ['x'.repeat(1_000_000), undefined],
-  ])('of %.20s is %s', (name, closest) => {
-    expect(closestName(name, known)).toBe(closest);
-  });
+it.each([
+  ['intervallMs', 'intervalMs'],
+  ['singingKey', 'signingKey'],
+  ['c', undefined],
+  ['x'.repeat(1_000_000), undefined],
+])('closestName of %.20s is %s', (name, closest) => {
+  expect(closestName(name, known)).toBe(closest);
 });
 
 it('parts that are bound by `await using` end with the block', async () => {

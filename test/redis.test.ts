@@ -86,77 +86,73 @@ describe('parseRedisUrl', () => {
   });
 });
 
-describe('connectRedis', () => {
-  it('hands user, password and TLS to a server, a sentinel and a cluster', () => {
-    const options = (address: string) => {
-      const made = connectRedis(address, 'commands');
-      made.disconnect();
-      return made instanceof Redis ? made.options : (made.options.redisOptions ?? {});
-    };
-    const login = { username: 'u', password: 'p@w' };
-    const single = { ...login, host: '127.0.0.1', port: 1, db: 2, tls: {} };
-    expect(options('rediss://u:p%40w@127.0.0.1:1/2')).toMatchObject(single);
-    expect(options('redis-cluster://u:p%40w@127.0.0.1:1')).toMatchObject(login);
-    // Where nobody listens, the client's search for a sentinel would outlive the test by two seconds.
-    const { port } = new URL(url);
-    expect(options(`rediss-sentinel://u:p%40w@127.0.0.1:${port}/m`)).toMatchObject({
-      ...login,
-      name: 'm',
-      sentinels: [{ host: '127.0.0.1', port: Number(port) }],
-      sentinelUsername: 'u',
-      sentinelPassword: 'p@w',
-      enableTLSForSentinelMode: true,
-    });
-  });
-
-  it('never sends a command of the sender again on a new connection', async () => {
-    const client = open(url, 'sender');
-    await new Promise((resolve) => client.once('ready', resolve));
-    const other = open(url, 'commands');
-    const key = `test:${crypto.randomUUID()}`;
-    const clientId = await client.client('ID');
-    const waiting = client.brpop(key, 0).catch(toRedisError);
-    await other.client('KILL', 'ID', clientId);
-    expect(await waiting).toBeInstanceOf(RedisUnavailableError);
+it('connectRedis hands user, password and TLS to a server, a sentinel and a cluster', () => {
+  const options = (address: string) => {
+    const made = connectRedis(address, 'commands');
+    made.disconnect();
+    return made instanceof Redis ? made.options : (made.options.redisOptions ?? {});
+  };
+  const login = { username: 'u', password: 'p@w' };
+  const single = { ...login, host: '127.0.0.1', port: 1, db: 2, tls: {} };
+  expect(options('rediss://u:p%40w@127.0.0.1:1/2')).toMatchObject(single);
+  expect(options('redis-cluster://u:p%40w@127.0.0.1:1')).toMatchObject(login);
+  // Where nobody listens, the client's search for a sentinel would outlive the test by two seconds.
+  const { port } = new URL(url);
+  expect(options(`rediss-sentinel://u:p%40w@127.0.0.1:${port}/m`)).toMatchObject({
+    ...login,
+    name: 'm',
+    sentinels: [{ host: '127.0.0.1', port: Number(port) }],
+    sentinelUsername: 'u',
+    sentinelPassword: 'p@w',
+    enableTLSForSentinelMode: true,
   });
 });
 
-describe('toRedisError', () => {
-  const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+it('connectRedis never sends a command of the sender again on a new connection', async () => {
+  const client = open(url, 'sender');
+  await new Promise((resolve) => client.once('ready', resolve));
+  const other = open(url, 'commands');
+  const key = `test:${crypto.randomUUID()}`;
+  const clientId = await client.client('ID');
+  const waiting = client.brpop(key, 0).catch(toRedisError);
+  await other.client('KILL', 'ID', clientId);
+  expect(await waiting).toBeInstanceOf(RedisUnavailableError);
+});
 
-  it.each([
-    ...['LOADING Redis is loading', 'READONLY You can not write', 'OOM command not allowed', 'NOAUTH x', 'MISCONF x'],
-    'NOREPLICAS Not enough good replicas to write. script: 12ab, on @user_script:50.',
-    'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
-    'ERR max number of clients reached',
-  ])('takes an error reply as Redis unavailable: %s', (message) => {
-    expect(toRedisError(replyError(message))).toMatchObject({
-      code: 'REDIS_UNAVAILABLE',
-      message: expect.stringMatching(/^Redis unavailable \(.*asking again is safe$/),
-    });
-  });
+const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
-  it.each([
-    replyError('WRONGTYPE Operation against a key holding the wrong kind of value'),
-    replyError('ERR user_script:17: no transition from failed to queued script: 12ab, on @user_script:17.'),
-    replyError('BUSYGROUP Consumer Group name already exists'),
-    new ConflictError('x'),
-    new TypeError("Cannot read properties of undefined (reading 'length')"),
-    'text',
-    undefined,
-  ])('leaves mistakes, this project’s own errors and what is no error alone: %s', (error) => {
-    expect(toRedisError(error)).toBe(error);
+it.each([
+  ...['LOADING Redis is loading', 'READONLY You can not write', 'OOM command not allowed', 'NOAUTH x', 'MISCONF x'],
+  'NOREPLICAS Not enough good replicas to write. script: 12ab, on @user_script:50.',
+  'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
+  'ERR max number of clients reached',
+])('toRedisError takes an error reply as Redis unavailable: %s', (message) => {
+  expect(toRedisError(replyError(message))).toMatchObject({
+    code: 'REDIS_UNAVAILABLE',
+    message: expect.stringMatching(/^Redis unavailable \(.*asking again is safe$/),
   });
+});
 
-  it('gives the code of a reply, and of nothing else', () => {
-    const errors = [replyError('NOPERM none'), replyError('ERR max number of clients reached'), new Error('LOADING x')];
-    expect(errors.map(replyCode)).toEqual(['NOPERM', 'MAXCLIENTS', undefined]);
-  });
+it.each([
+  replyError('WRONGTYPE Operation against a key holding the wrong kind of value'),
+  replyError('ERR user_script:17: no transition from failed to queued script: 12ab, on @user_script:17.'),
+  replyError('BUSYGROUP Consumer Group name already exists'),
+  new ConflictError('x'),
+  new TypeError("Cannot read properties of undefined (reading 'length')"),
+  'text',
+  undefined,
+])('toRedisError leaves mistakes, this project’s own errors and what is no error alone: %s', (error) => {
+  expect(toRedisError(error)).toBe(error);
+});
 
-  it('keeps the cause of connection trouble', () => {
-    const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED', syscall: 'connect' });
-    expect(toRedisError(cause)).toMatchObject({ code: 'REDIS_UNAVAILABLE', cause });
-  });
+it('toRedisError gives the code of a reply, and of nothing else', () => {
+  const errors = [replyError('NOPERM none'), replyError('ERR max number of clients reached'), new Error('LOADING x')];
+  expect(errors.map(replyCode)).toEqual(['NOPERM', 'MAXCLIENTS', undefined]);
+});
+
+it('toRedisError keeps the cause of connection trouble', () => {
+  const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED', syscall: 'connect' });
+  expect(toRedisError(cause)).toMatchObject({ code: 'REDIS_UNAVAILABLE', cause });
 });
 
 describe('real trouble is Redis unavailable', () => {
@@ -194,53 +190,51 @@ describe('real trouble is Redis unavailable', () => {
   });
 });
 
-describe('the log of a connection', () => {
-  it('says once that Redis is unavailable, and once that it reconnected', async () => {
-    const said: string[] = [];
-    const hear = (level: string) => (fields: object, message: string) =>
-      void said.push(`${level} ${message} ${JSON.stringify(fields)}`);
-    const server = await startOwnRedis();
-    const logger = { ...silentLogger, warn: hear('warn'), info: hear('info') };
-    const client = connectRedis(server.url, 'commands', logger);
-    try {
-      await client.ping();
-      const ended = new Promise((resolve) => client.once('reconnecting', resolve));
-      await server.stop();
-      await ended;
-      const ready = new Promise((resolve) => client.once('ready', resolve));
-      await new Promise((resolve) => client.once('error', resolve));
-      await server.startAgain();
-      await ready;
-      expect(said).toEqual([
-        expect.stringMatching(/^warn Redis unavailable, reconnecting .*"role":"commands"/),
-        'info Redis reconnected {"role":"commands"}',
-      ]);
-    } finally {
-      await closeRedis(client);
-      await server.close();
-    }
-  });
+it('the log of a connection says once that Redis is unavailable, and once that it reconnected', async () => {
+  const said: string[] = [];
+  const hear = (level: string) => (fields: object, message: string) =>
+    void said.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const server = await startOwnRedis();
+  const logger = { ...silentLogger, warn: hear('warn'), info: hear('info') };
+  const client = connectRedis(server.url, 'commands', logger);
+  try {
+    await client.ping();
+    const ended = new Promise((resolve) => client.once('reconnecting', resolve));
+    await server.stop();
+    await ended;
+    const ready = new Promise((resolve) => client.once('ready', resolve));
+    await new Promise((resolve) => client.once('error', resolve));
+    await server.startAgain();
+    await ready;
+    expect(said).toEqual([
+      expect.stringMatching(/^warn Redis unavailable, reconnecting .*"role":"commands"/),
+      'info Redis reconnected {"role":"commands"}',
+    ]);
+  } finally {
+    await closeRedis(client);
+    await server.close();
+  }
+});
 
-  it('leaves a refused login to the error of each command, in one sentence', async () => {
-    const server = await startOwnRedis();
-    const owner = connectRedis(server.url, 'commands');
-    await owner.config('SET', 'requirepass', 'right-word');
-    const said: string[] = [];
-    const logger = { ...silentLogger, warn: (_: object, message: string) => void said.push(message) };
-    const client = connectRedis(server.url, 'commands', logger);
-    try {
-      const error = (await client.get('key').catch(toRedisError)) as Error;
-      expect(error.message).toMatch(
-        /^Redis unavailable \(it asks for a password, .*\(NOAUTH\)\): .*asking again is safe$/,
-      );
-      expect(said).toEqual([]);
-      await expect(checkDurability(client)).rejects.toThrow('NOAUTH');
-    } finally {
-      await closeRedis(owner);
-      await closeRedis(client);
-      await server.close();
-    }
-  });
+it('the log of a connection leaves a refused login to the error of each command, in one sentence', async () => {
+  const server = await startOwnRedis();
+  const owner = connectRedis(server.url, 'commands');
+  await owner.config('SET', 'requirepass', 'right-word');
+  const said: string[] = [];
+  const logger = { ...silentLogger, warn: (_: object, message: string) => void said.push(message) };
+  const client = connectRedis(server.url, 'commands', logger);
+  try {
+    const error = (await client.get('key').catch(toRedisError)) as Error;
+    expect(error.message).toMatch(
+      /^Redis unavailable \(it asks for a password, .*\(NOAUTH\)\): .*asking again is safe$/,
+    );
+    expect(said).toEqual([]);
+    await expect(checkDurability(client)).rejects.toThrow('NOAUTH');
+  } finally {
+    await closeRedis(owner);
+    await closeRedis(client);
+    await server.close();
+  }
 });
 
 describe('with a Sentinel', () => {

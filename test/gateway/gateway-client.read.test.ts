@@ -19,43 +19,41 @@ async function clientOfResponse(response: Buffer | string, options: Partial<Gate
   return clientOf(await responding(response), options);
 }
 
-describe('transactionStatus', () => {
-  it.each(['http', 'https'] as const)('keeps every digit, over %s', async (scheme) => {
-    const server = await responding(
-      '{"result":1,"approve":"1","txhash":"0xAbC","payment_id":"33","address_to":"r:1","amount":0.123456789012345678,"fee":1e-8}',
-      scheme,
-    );
-    const client = clientOf(server);
-    expect(await client.transactionStatus({ txhash: '0xabc' })).toEqual({
-      txhash: '0xabc',
-      approve: 1,
-      paymentId: 33,
-      addressTo: 'r:1',
-      amount: '0.123456789012345678',
-      isAmountNumber: true,
-      fee: '0.00000001',
-    });
-    expect(server.requests[0]).toMatch(/^POST \/api\/v1\/transactionstatus /);
-    expect(server.requests[0]).toMatch(/\r\nContent-Type: application\/x-www-form-urlencoded\r\n/);
-    expect(server.requests[0]).toMatch(/platform_id=4242&txhash=0xabc&hash=[0-9a-f]{64}$/);
-    client.close();
+it.each(['http', 'https'] as const)('transactionStatus keeps every digit, over %s', async (scheme) => {
+  const server = await responding(
+    '{"result":1,"approve":"1","txhash":"0xAbC","payment_id":"33","address_to":"r:1","amount":0.123456789012345678,"fee":1e-8}',
+    scheme,
+  );
+  const client = clientOf(server);
+  expect(await client.transactionStatus({ txhash: '0xabc' })).toEqual({
+    txhash: '0xabc',
+    approve: 1,
+    paymentId: 33,
+    addressTo: 'r:1',
+    amount: '0.123456789012345678',
+    isAmountNumber: true,
+    fee: '0.00000001',
   });
+  expect(server.requests[0]).toMatch(/^POST \/api\/v1\/transactionstatus /);
+  expect(server.requests[0]).toMatch(/\r\nContent-Type: application\/x-www-form-urlencoded\r\n/);
+  expect(server.requests[0]).toMatch(/platform_id=4242&txhash=0xabc&hash=[0-9a-f]{64}$/);
+  client.close();
+});
 
-  it('needs nothing but approve', async () => {
-    const client = await clientOfResponse('{"result":"1","approve":0,"fee":null,"amount":"a lot","payment_id":"x"}');
-    expect(await client.transactionStatus({ txhash: 'abc' })).toEqual({ txhash: 'abc', approve: 0 });
-  });
+it('transactionStatus needs nothing but approve', async () => {
+  const client = await clientOfResponse('{"result":"1","approve":0,"fee":null,"amount":"a lot","payment_id":"x"}');
+  expect(await client.transactionStatus({ txhash: 'abc' })).toEqual({ txhash: 'abc', approve: 0 });
+});
 
-  it.each([
-    '',
-    ',"approve":1.5',
-    ',"approve":1,"txhash":"another"',
-    // Base58 in another case is another transaction.
-    ',"approve":1,"txhash":"ABC"',
-  ])('refuses result 1 with %s', async (more) => {
-    const client = await clientOfResponse(`{"result":1${more}}`);
-    await expect(client.transactionStatus({ txhash: 'abc' })).rejects.toThrow(GatewayInvalidResponseError);
-  });
+it.each([
+  '',
+  ',"approve":1.5',
+  ',"approve":1,"txhash":"another"',
+  // Base58 in another case is another transaction.
+  ',"approve":1,"txhash":"ABC"',
+])('transactionStatus refuses result 1 with %s', async (more) => {
+  const client = await clientOfResponse(`{"result":1${more}}`);
+  await expect(client.transactionStatus({ txhash: 'abc' })).rejects.toThrow(GatewayInvalidResponseError);
 });
 
 describe('the other queries', () => {
@@ -99,51 +97,47 @@ describe('the other queries', () => {
   });
 });
 
-describe('a probe', () => {
-  const probe = async (response: Buffer | string, signal = new AbortController().signal): Promise<void> =>
-    (await clientOfResponse(response)).probe(signal);
+const probe = async (response: Buffer | string, signal = new AbortController().signal): Promise<void> =>
+  (await clientOfResponse(response)).probe(signal);
 
-  it.each([
-    ['a balance', '{"result":1,"balance":"5"}'],
-    ['a balance of another shape', '{"result":1}'],
-    ['a refusal', '{"result":0,"message":"wrong hash"}'],
-  ])('is content with %s', async (_, response) => {
-    await expect(probe(response)).resolves.toBeUndefined();
-  });
-
-  it('fails where a proxy answers for the gateway, and where it is ended', async () => {
-    await expect(probe(httpResponse(502, '<html>Bad gateway</html>'))).rejects.toThrow(
-      /^The gateway did not respond to \/balance: /,
-    );
-    const server = await startForTest('http', { onRequest: () => undefined });
-    const client = clientOf(server);
-    await expect(client.probe(AbortSignal.timeout(200))).rejects.toThrow(GatewayUnavailableError);
-    client.close();
-  });
+it.each([
+  ['a balance', '{"result":1,"balance":"5"}'],
+  ['a balance of another shape', '{"result":1}'],
+  ['a refusal', '{"result":0,"message":"wrong hash"}'],
+])('a probe is content with %s', async (_, response) => {
+  await expect(probe(response)).resolves.toBeUndefined();
 });
 
-describe('a query that fails', () => {
-  it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
-    ['refused, 500', httpResponse(500, '{"result":0,"message":"Bad hash"}'), GatewayRejectedError, /Bad hash/],
-    ['redirect', httpResponse(302, '', ['Location: /']), GatewayInvalidResponseError, /302/],
-    ['HTML 502', httpResponse(502, '<html>'), GatewayUnavailableError, /502/],
-    ['plain 429', httpResponse(429, 'slow down'), GatewayUnavailableError, /429/],
-    ['too large', httpResponse(200, ' '.repeat(5 * 1024 * 1024)), GatewayUnavailableError, /maxContentLength/],
-    ['silence', Buffer.from(''), GatewayUnavailableError, /no complete response within 150 ms/],
-    ['never ending', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), GatewayUnavailableError, /150 ms/],
-    ['101', Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), GatewayUnavailableError, /./],
-  ])('%s', async (name, response, type, message) => {
-    const endsByTimeout = ['silence', 'never ending', '101'].includes(name);
-    const call = (await clientOfResponse(response, endsByTimeout ? { timeoutMs: 150 } : {})).balance();
-    await expect(call).rejects.toThrow(type);
-    await expect(call).rejects.toThrow(message);
-  });
+it('a probe fails where a proxy answers for the gateway, and where it is ended', async () => {
+  await expect(probe(httpResponse(502, '<html>Bad gateway</html>'))).rejects.toThrow(
+    /^The gateway did not respond to \/balance: /,
+  );
+  const server = await startForTest('http', { onRequest: () => undefined });
+  const client = clientOf(server);
+  await expect(client.probe(AbortSignal.timeout(200))).rejects.toThrow(GatewayUnavailableError);
+  client.close();
+});
 
-  it('an authority that is not trusted', async () => {
-    const server = await responding('{"result":1,"balance":1}', 'https');
-    await expect(clientOf({ baseUrl: server.baseUrl }).balance()).rejects.toThrow(/self-signed/);
-    expect(server.receivedBytes).toBe(0);
-  });
+it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
+  ['refused, 500', httpResponse(500, '{"result":0,"message":"Bad hash"}'), GatewayRejectedError, /Bad hash/],
+  ['redirect', httpResponse(302, '', ['Location: /']), GatewayInvalidResponseError, /302/],
+  ['HTML 502', httpResponse(502, '<html>'), GatewayUnavailableError, /502/],
+  ['plain 429', httpResponse(429, 'slow down'), GatewayUnavailableError, /429/],
+  ['too large', httpResponse(200, ' '.repeat(5 * 1024 * 1024)), GatewayUnavailableError, /maxContentLength/],
+  ['silence', Buffer.from(''), GatewayUnavailableError, /no complete response within 150 ms/],
+  ['never ending', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), GatewayUnavailableError, /150 ms/],
+  ['101', Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), GatewayUnavailableError, /./],
+])('a query that fails %s', async (name, response, type, message) => {
+  const endsByTimeout = ['silence', 'never ending', '101'].includes(name);
+  const call = (await clientOfResponse(response, endsByTimeout ? { timeoutMs: 150 } : {})).balance();
+  await expect(call).rejects.toThrow(type);
+  await expect(call).rejects.toThrow(message);
+});
+
+it('a query that fails an authority that is not trusted', async () => {
+  const server = await responding('{"result":1,"balance":1}', 'https');
+  await expect(clientOf({ baseUrl: server.baseUrl }).balance()).rejects.toThrow(/self-signed/);
+  expect(server.receivedBytes).toBe(0);
 });
 
 it('proxies of the environment are not used', async () => {

@@ -19,54 +19,55 @@ interface Vector {
 // Made with PHP's http_build_query and hash_hmac, which the gateway is assumed to use.
 const vectors = JSON.parse(readFileSync(new URL('signature-vectors.json', import.meta.url), 'utf8')) as Vector[];
 
-describe('a signature', () => {
-  const sign = createRequestSigner(42, 'the-key');
-  const hashOf = (payload: string): string => createHmac('sha256', 'the-key').update(payload).digest('hex');
+const sign = createRequestSigner(42, 'the-key');
+const hashOf = (payload: string): string => createHmac('sha256', 'the-key').update(payload).digest('hex');
 
-  it.each(vectors)('is that of PHP: $endpoint, $payload', ({ endpoint, secretKey, fields, payload, hash }) => {
+it.each(vectors)(
+  'a signature is that of PHP: $endpoint, $payload',
+  ({ endpoint, secretKey, fields, payload, hash }) => {
     expect(encodeForm(fields)).toBe(payload);
     expect(signForm(payload, secretKey)).toBe(hash);
     const { signedFields } = ENDPOINTS[endpoint.slice(1) as EndpointName];
     // In another order than the API's, so that the client has to produce that of the payload.
     const given = Object.entries(fields).map(([name, value]) => [toPackageName(name), value] as const);
     expect(encodeForm(toFormFields(signedFields, Object.fromEntries(given.reverse())))).toBe(payload);
-  });
+  },
+);
 
-  it('is of a text that escapes every byte except letters, digits and - _ . as PHP does', () => {
-    const kept = /^[A-Za-z0-9\-_.]$/;
-    for (let code = 0x21; code < 0x7f; code += 1) {
-      const character = String.fromCharCode(code);
-      const escaped = `%${code.toString(16).toUpperCase()}`;
-      expect(encodeForm({ x: character })).toBe(`x=${kept.test(character) ? character : escaped}`);
-    }
-    expect(encodeForm({ x: ' ', y: 'ключ' })).toBe('x=+&y=%D0%BA%D0%BB%D1%8E%D1%87');
-  });
+it('a signature is of a text that escapes every byte except letters, digits and - _ . as PHP does', () => {
+  const kept = /^[A-Za-z0-9\-_.]$/;
+  for (let code = 0x21; code < 0x7f; code += 1) {
+    const character = String.fromCharCode(code);
+    const escaped = `%${code.toString(16).toUpperCase()}`;
+    expect(encodeForm({ x: character })).toBe(`x=${kept.test(character) ? character : escaped}`);
+  }
+  expect(encodeForm({ x: ' ', y: 'ключ' })).toBe('x=+&y=%D0%BA%D0%BB%D1%8E%D1%87');
+});
 
-  it('follows the signed payload, which is posted as it is', () => {
-    const payload = 'platform_id=42&txhash=abc';
-    expect(sign(['platform_id', 'txhash'], { txhash: 'abc' }).body).toBe(`${payload}&hash=${hashOf(payload)}`);
-  });
+it('a signature follows the signed payload, which is posted as it is', () => {
+  const payload = 'platform_id=42&txhash=abc';
+  expect(sign(['platform_id', 'txhash'], { txhash: 'abc' }).body).toBe(`${payload}&hash=${hashOf(payload)}`);
+});
 
-  it('is removed from a text wherever it occurs, in either case', () => {
-    const { redact } = sign(['platform_id'], {});
-    const hash = hashOf('platform_id=42');
-    expect(redact(`bad hash ${hash}, not ${hash.toUpperCase()}!`)).toBe('bad hash [hash], not [hash]!');
-    expect(redact('nothing to hide')).toBe('nothing to hide');
-  });
+it('a signature is removed from a text wherever it occurs, in either case', () => {
+  const { redact } = sign(['platform_id'], {});
+  const hash = hashOf('platform_id=42');
+  expect(redact(`bad hash ${hash}, not ${hash.toUpperCase()}!`)).toBe('bad hash [hash], not [hash]!');
+  expect(redact('nothing to hide')).toBe('nothing to hide');
+});
 
-  it('shows its key neither in the signer nor in a request', () => {
-    const made = [sign, sign(['platform_id'], {})];
-    expect(inspect(made, { showHidden: true, depth: 9 }) + JSON.stringify(made)).not.toContain('the-key');
-  });
+it('a signature shows its key neither in the signer nor in a request', () => {
+  const made = [sign, sign(['platform_id'], {})];
+  expect(inspect(made, { showHidden: true, depth: 9 }) + JSON.stringify(made)).not.toContain('the-key');
+});
 
-  it("is over the API's names and order, and leaves out what has no value", () => {
-    const signed = ['payment_id', 'platform_id', 'amount', 'address_to', 'symbol'];
-    const values = { symbol: 'USD', addressTo: 'w', amount: '1', platformId: 42, paymentId: 7 };
-    const fields = [7, 42, '1', 'w', 'USD'].map((value, index) => [signed[index], value]);
-    expect(Object.entries(toFormFields(signed, values))).toEqual(fields);
-    expect(toFormFields(signed, { platformId: 42, amount: '1' })).toEqual({ platform_id: 42, amount: '1' });
-    expect(toFormFields(['platform_id'], { platformId: 42, amount: '1' })).toEqual({ platform_id: 42 });
-  });
+it("a signature is over the API's names and order, and leaves out what has no value", () => {
+  const signed = ['payment_id', 'platform_id', 'amount', 'address_to', 'symbol'];
+  const values = { symbol: 'USD', addressTo: 'w', amount: '1', platformId: 42, paymentId: 7 };
+  const fields = [7, 42, '1', 'w', 'USD'].map((value, index) => [signed[index], value]);
+  expect(Object.entries(toFormFields(signed, values))).toEqual(fields);
+  expect(toFormFields(signed, { platformId: 42, amount: '1' })).toEqual({ platform_id: 42, amount: '1' });
+  expect(toFormFields(['platform_id'], { platformId: 42, amount: '1' })).toEqual({ platform_id: 42 });
 });
 
 it.each(Object.entries(ENDPOINTS))('the row of %s signs every field of its request, and the account', (name, row) => {
@@ -77,59 +78,57 @@ it.each(Object.entries(ENDPOINTS))('the row of %s signs every field of its reque
   expect(vectors.map(({ endpoint }) => endpoint)).toContain(`/${name}`);
 });
 
-describe('a request', () => {
-  const WITHDRAW = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+const WITHDRAW = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
 
-  it.each<[string, z.ZodType, object]>([
-    ['withdraw', ENDPOINTS.withdraw.request, WITHDRAW],
-    ['transactionstatus', ENDPOINTS.transactionstatus.request, { txhash: 'abc' }],
-    ['getpaymentwallet', ENDPOINTS.getpaymentwallet.request, { paymentId: 7, orderId: 'o-1' }],
-  ])('%s takes exactly its fields', (_name, schema, given) => {
-    expect(schema.parse(given)).toEqual(given);
-    expect(schema.safeParse({ ...given, another: 1 }).success).toBe(false);
-    for (const name of Object.keys(given).filter((field) => field !== 'symbol')) {
-      expect(schema.safeParse({ ...given, [name]: undefined }).success).toBe(false);
-    }
-  });
+it.each<[string, z.ZodType, object]>([
+  ['withdraw', ENDPOINTS.withdraw.request, WITHDRAW],
+  ['transactionstatus', ENDPOINTS.transactionstatus.request, { txhash: 'abc' }],
+  ['getpaymentwallet', ENDPOINTS.getpaymentwallet.request, { paymentId: 7, orderId: 'o-1' }],
+])('a request %s takes exactly its fields', (_name, schema, given) => {
+  expect(schema.parse(given)).toEqual(given);
+  expect(schema.safeParse({ ...given, another: 1 }).success).toBe(false);
+  for (const name of Object.keys(given).filter((field) => field !== 'symbol')) {
+    expect(schema.safeParse({ ...given, [name]: undefined }).success).toBe(false);
+  }
+});
 
-  it.each([
-    '1BoatSLRHtKNngkdXEeobR76b53LETtpyT',
-    'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456',
-    'UQ-address:a comment with spaces',
-    'a:b:c',
-    'x'.repeat(256),
-  ])('takes the address %s as it is', (text) => {
-    expect(addressToField.parse(text)).toBe(text);
-  });
+it.each([
+  '1BoatSLRHtKNngkdXEeobR76b53LETtpyT',
+  'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456',
+  'UQ-address:a comment with spaces',
+  'a:b:c',
+  'x'.repeat(256),
+])('a request takes the address %s as it is', (text) => {
+  expect(addressToField.parse(text)).toBe(text);
+});
 
-  const FORM = 'must be an address without spaces, or address:destinationTag';
-  it.each([
-    ['', 'must not be empty'],
-    [' addr', 'must not begin or end with a space'],
-    ['ad dr', FORM],
-    ['адрес', FORM],
-    [':tag', FORM],
-    ['addr:', 'ends with a colon, but no destination tag follows'],
-    ['addr:a\nb', 'must not contain control characters'],
-    ['addr:\u2028', 'must not contain control characters'],
-    ['addr:\ud800', 'must not contain control characters'],
-    ['x'.repeat(257), 'must have at most 256 characters'],
-  ])('refuses the address %j: %s', (text, rule) => {
-    expect(addressToField.safeParse(text).error?.issues.map(({ message }) => message)).toContain(rule);
-  });
+const FORM = 'must be an address without spaces, or address:destinationTag';
+it.each([
+  ['', 'must not be empty'],
+  [' addr', 'must not begin or end with a space'],
+  ['ad dr', FORM],
+  ['адрес', FORM],
+  [':tag', FORM],
+  ['addr:', 'ends with a colon, but no destination tag follows'],
+  ['addr:a\nb', 'must not contain control characters'],
+  ['addr:\u2028', 'must not contain control characters'],
+  ['addr:\ud800', 'must not contain control characters'],
+  ['x'.repeat(257), 'must have at most 256 characters'],
+])('a request refuses the address %j: %s', (text, rule) => {
+  expect(addressToField.safeParse(text).error?.issues.map(({ message }) => message)).toContain(rule);
+});
 
-  it.each([
-    ['orderId', orderIdField, ['a', 'A-Z+/=-:.,09', 'x'.repeat(64)], ['', 'a_b', 'a b', 'x'.repeat(65), 'a\n', 7]],
-    ['symbol', symbolField, ['USD'], ['', 'usd', 'USDT', 'US', 'US1', 'USD\n', 'ÜSD']],
-    ['paymentId', paymentIdField, [1, 2 ** 53 - 1], [0, -1, 1.5, '1', 2 ** 53, Number.NaN, null]],
-  ] as const)('has in %s the characters and the length that the API allows', (_, schema, good, bad) => {
-    for (const [values, isGood] of [
-      [good, true],
-      [bad, false],
-    ] as const) {
-      for (const value of values) expect([value, schema.safeParse(value).success]).toEqual([value, isGood]);
-    }
-  });
+it.each([
+  ['orderId', orderIdField, ['a', 'A-Z+/=-:.,09', 'x'.repeat(64)], ['', 'a_b', 'a b', 'x'.repeat(65), 'a\n', 7]],
+  ['symbol', symbolField, ['USD'], ['', 'usd', 'USDT', 'US', 'US1', 'USD\n', 'ÜSD']],
+  ['paymentId', paymentIdField, [1, 2 ** 53 - 1], [0, -1, 1.5, '1', 2 ** 53, Number.NaN, null]],
+] as const)('a request has in %s the characters and the length that the API allows', (_, schema, good, bad) => {
+  for (const [values, isGood] of [
+    [good, true],
+    [bad, false],
+  ] as const) {
+    for (const value of values) expect([value, schema.safeParse(value).success]).toEqual([value, isGood]);
+  }
 });
 
 describe('a payment that the gateway repeats', () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { bech32, bech32m } from '@scure/base';
 import { isSameAddress, parseWallet, walletAndTagKey, walletKey, type WalletFamily } from '../../src/gateway/wallet.js';
 
@@ -36,56 +36,57 @@ const BECH32_WRONG = 'is a bech32 address whose checksum is wrong';
 const TON_WRONG = 'is a TON address whose checksum (CRC16) is wrong';
 const CASH_WRONG = 'is a CashAddr address of bitcoincash whose checksum is wrong';
 
-describe('one wallet in its spellings', () => {
-  it.each<[WalletFamily, key: string, spellings: readonly string[]]>([
-    ['ton', TON.raw, [TON.raw.toUpperCase(), TON.bounceable, TON.other, TON.other.replace('-', '+'), `-${TON.raw}`]],
-    ['ton', MASTERCHAIN, ['kf/8uRo6OBbQ97jCx2EIuKm8Wmt6Vb15+KsQHFLbKSMiYIny']],
-    ...vectors.ton.map(([raw = '', ...friendly]): [WalletFamily, string, string[]] => ['ton', raw, friendly]),
-    ['cashaddr', CASH, [CASH.toUpperCase(), `bitcoincash:${CASH}`.toUpperCase()]],
-    ['cashaddr', 'bchtest:pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t', ['pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t']],
-    ['cashaddr', 'ecash:qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2', ['qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2']],
-    // With tokens: https://github.com/cashtokens/cashtokens#token-aware-cashaddresses
-    [
-      'cashaddr',
-      'qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2',
-      ['bitcoincash:zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe'],
-    ],
-    ...vectors.bech32.map((key): [WalletFamily, string, string[]] => ['bech32', key, [key.toUpperCase()]]),
-    ['evm', EVM.toLowerCase(), [EVM, `0X${EVM.slice(2).toUpperCase()}`]],
-    // Networks with 32 bytes, with and without leading zeros.
-    ['hex', `0x00${'a1'.repeat(31)}`, [`0x${'A1'.repeat(31)}`]],
-    ['base58', 'r13CcKB3rx54kqMkCL3DqM7svxH6JkHUKf', []],
-    // They begin as bech32 of Bitcoin does.
-    ['base58', 'TB115BhpCAFbjPUgniZ36TZYxNB67fPKzr', []],
-    ['base58', 'BC1LLYoE4mTCHTJhVYvLGxhRTwAHyWTQ49', []],
-    // Solana has no checksum.
-    ['base58', 'So11111111111111111111111111111111111111112', []],
-  ])('%s %s', (family, key, spellings) => {
-    for (const text of [key, ...spellings]) {
-      expect([text, parseWallet(text)]).toEqual([text, { family, key, tag: undefined, problem: undefined }]);
-    }
-  });
+it.each<[WalletFamily, key: string, spellings: readonly string[]]>([
+  ['ton', TON.raw, [TON.raw.toUpperCase(), TON.bounceable, TON.other, TON.other.replace('-', '+'), `-${TON.raw}`]],
+  ['ton', MASTERCHAIN, ['kf/8uRo6OBbQ97jCx2EIuKm8Wmt6Vb15+KsQHFLbKSMiYIny']],
+  ...vectors.ton.map(([raw = '', ...friendly]): [WalletFamily, string, string[]] => ['ton', raw, friendly]),
+  ['cashaddr', CASH, [CASH.toUpperCase(), `bitcoincash:${CASH}`.toUpperCase()]],
+  ['cashaddr', 'bchtest:pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t', ['pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t']],
+  ['cashaddr', 'ecash:qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2', ['qpm2qsznhks23z7629mms6s4cwef74vcwva87rkuu2']],
+  // With tokens: https://github.com/cashtokens/cashtokens#token-aware-cashaddresses
+  [
+    'cashaddr',
+    'qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2',
+    ['bitcoincash:zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe'],
+  ],
+  ...vectors.bech32.map((key): [WalletFamily, string, string[]] => ['bech32', key, [key.toUpperCase()]]),
+  ['evm', EVM.toLowerCase(), [EVM, `0X${EVM.slice(2).toUpperCase()}`]],
+  // Networks with 32 bytes, with and without leading zeros.
+  ['hex', `0x00${'a1'.repeat(31)}`, [`0x${'A1'.repeat(31)}`]],
+  ['base58', 'r13CcKB3rx54kqMkCL3DqM7svxH6JkHUKf', []],
+  // They begin as bech32 of Bitcoin does.
+  ['base58', 'TB115BhpCAFbjPUgniZ36TZYxNB67fPKzr', []],
+  ['base58', 'BC1LLYoE4mTCHTJhVYvLGxhRTwAHyWTQ49', []],
+  // Solana has no checksum.
+  ['base58', 'So11111111111111111111111111111111111111112', []],
+])('one wallet in its spellings %s %s', (family, key, spellings) => {
+  for (const text of [key, ...spellings]) {
+    expect([text, parseWallet(text)]).toEqual([text, { family, key, tag: undefined, problem: undefined }]);
+  }
+});
 
-  it.each(vectors.xrp)('xrp %s with tag %s', (classic = '', tag = '', ...extended) => {
-    const whole = tag === '-' ? classic : `${classic}:${tag}`;
-    for (const address of [whole, ...extended]) {
-      expect([parseWallet(address), walletAndTagKey(address)]).toMatchObject([{ family: 'xrp', key: classic }, whole]);
-      expect(parseWallet(address).problem).toBeUndefined();
-    }
-  });
+it.each(vectors.xrp)('one wallet in its spellings xrp %s with tag %s', (classic = '', tag = '', ...extended) => {
+  const whole = tag === '-' ? classic : `${classic}:${tag}`;
+  for (const address of [whole, ...extended]) {
+    expect([parseWallet(address), walletAndTagKey(address)]).toMatchObject([{ family: 'xrp', key: classic }, whole]);
+    expect(parseWallet(address).problem).toBeUndefined();
+  }
+});
 
-  it.each(vectors.cashaddr)('cashaddr %s with its prefix', (key) => {
-    for (const text of [`bitcoincash:${key}`, `bitcoincash:${key}`.toUpperCase()]) {
-      expect(parseWallet(text)).toEqual({ family: 'cashaddr', key, tag: undefined, problem: undefined });
-    }
-  });
+it.each(vectors.cashaddr)('one wallet in its spellings cashaddr %s with its prefix', (key) => {
+  for (const text of [`bitcoincash:${key}`, `bitcoincash:${key}`.toUpperCase()]) {
+    expect(parseWallet(text)).toEqual({ family: 'cashaddr', key, tag: undefined, problem: undefined });
+  }
+});
 
-  it.each([...vectors.evm, ...vectors.others])('of any network: %s', (address) => {
-    const key = address.startsWith('0x') ? address.toLowerCase() : address;
-    expect(parseWallet(address)).toMatchObject({ key, tag: undefined, problem: undefined });
-  });
+it.each([...vectors.evm, ...vectors.others])('one wallet in its spellings of any network: %s', (address) => {
+  const key = address.startsWith('0x') ? address.toLowerCase() : address;
+  expect(parseWallet(address)).toMatchObject({ key, tag: undefined, problem: undefined });
+});
 
-  it.each(['osmo', 'ltcmweb', 'account_rdx'])('bech32 and bech32m of the prefix %s', (prefix) => {
+it.each(['osmo', 'ltcmweb', 'account_rdx'])(
+  'one wallet in its spellings bech32 and bech32m of the prefix %s',
+  (prefix) => {
     for (const codec of [bech32, bech32m]) {
       const text = codec.encode(prefix, codec.toWords(Buffer.alloc(66, prefix)), false);
       for (const spelling of [text, text.toUpperCase()]) {
@@ -94,8 +95,8 @@ describe('one wallet in its spellings', () => {
       const wrong = `${text.slice(0, -1)}${text.endsWith('q') ? 'p' : 'q'}`;
       expect(parseWallet(wrong).problem).toBe(BECH32_WRONG);
     }
-  });
-});
+  },
+);
 
 it.each([
   [`${XRP}:00123`, 'xrp', XRP, '123'],
@@ -119,67 +120,65 @@ it.each([
   expect(walletAndTagKey(`${key}:${tag}`)).toBe(`${key}:${tag}`);
 });
 
-describe('a wrong checksum', () => {
-  it.each([
-    [`${TON.bounceable.replace('EQDK', 'EQDL')}:5`, TON_WRONG],
-    [`bitcoincash:${CASH.replace('pm2', 'pm3')}`, CASH_WRONG],
-    [`ecash:${CASH}`, 'is a CashAddr address of ecash whose checksum is wrong'],
-    ['bitcoincash:qA', CASH_WRONG],
-    [CASH.replace('pm2', 'pm3'), CASH_WRONG],
-    [`bitcoincash:${CASH.toUpperCase()}`, 'is a CashAddr address of bitcoincash in mixed case'],
-    ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3tb', BECH32_WRONG],
-    ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3', BECH32_WRONG],
-    ['tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sL5k7', 'is a bech32 address in mixed case'],
-    [EVM.replace('Aed', 'aed'), 'is an 0x address whose capitals are not its checksum (EIP-55)'],
-    [XRP.replace('mLK', 'mLL'), 'is an XRP address whose checksum is wrong'],
-    ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaB5hJDWMArnXr61cqY', 'is an X-address of XRP whose checksum is wrong'],
-  ])('%s %s', (text, problem) => {
-    expect(parseWallet(text).problem).toBe(problem);
-  });
+it.each([
+  [`${TON.bounceable.replace('EQDK', 'EQDL')}:5`, TON_WRONG],
+  [`bitcoincash:${CASH.replace('pm2', 'pm3')}`, CASH_WRONG],
+  [`ecash:${CASH}`, 'is a CashAddr address of ecash whose checksum is wrong'],
+  ['bitcoincash:qA', CASH_WRONG],
+  [CASH.replace('pm2', 'pm3'), CASH_WRONG],
+  [`bitcoincash:${CASH.toUpperCase()}`, 'is a CashAddr address of bitcoincash in mixed case'],
+  ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3tb', BECH32_WRONG],
+  ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3', BECH32_WRONG],
+  ['tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sL5k7', 'is a bech32 address in mixed case'],
+  [EVM.replace('Aed', 'aed'), 'is an 0x address whose capitals are not its checksum (EIP-55)'],
+  [XRP.replace('mLK', 'mLL'), 'is an XRP address whose checksum is wrong'],
+  ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaB5hJDWMArnXr61cqY', 'is an X-address of XRP whose checksum is wrong'],
+])('a wrong checksum %s %s', (text, problem) => {
+  expect(parseWallet(text).problem).toBe(problem);
+});
 
-  it('is found wherever one letter of an address is another', () => {
-    const addresses: [first: number, address: string][] = [
-      ...vectors.bech32.map((text): [number, string] => [text.indexOf('1') + 1, text]),
-      ...vectors.cashaddr.map((text): [number, string] => [12, `bitcoincash:${text}`]),
-      ...vectors.ton.flatMap(([, ...friendly]) => friendly.map((text): [number, string] => [2, text])),
-      ...vectors.xrp.map(([text = '']): [number, string] => [1, text]),
-    ];
-    const taken = addresses.flatMap(([first, address]) =>
-      Array.from({ length: address.length - first }, (_, index) => {
-        const at = first + index;
-        // Letters that each of these alphabets has.
-        const other = address[at] === '8' ? '9' : '8';
-        return address.slice(0, at) + other + address.slice(at + 1);
-      }).filter((text) => parseWallet(text).problem === undefined),
-    );
-    expect(addresses.length).toBeGreaterThan(60);
-    expect(taken).toEqual([]);
-  });
+it('a wrong checksum is found wherever one letter of an address is another', () => {
+  const addresses: [first: number, address: string][] = [
+    ...vectors.bech32.map((text): [number, string] => [text.indexOf('1') + 1, text]),
+    ...vectors.cashaddr.map((text): [number, string] => [12, `bitcoincash:${text}`]),
+    ...vectors.ton.flatMap(([, ...friendly]) => friendly.map((text): [number, string] => [2, text])),
+    ...vectors.xrp.map(([text = '']): [number, string] => [1, text]),
+  ];
+  const taken = addresses.flatMap(([first, address]) =>
+    Array.from({ length: address.length - first }, (_, index) => {
+      const at = first + index;
+      // Letters that each of these alphabets has.
+      const other = address[at] === '8' ? '9' : '8';
+      return address.slice(0, at) + other + address.slice(at + 1);
+    }).filter((text) => parseWallet(text).problem === undefined),
+  );
+  expect(addresses.length).toBeGreaterThan(60);
+  expect(taken).toEqual([]);
+});
 
-  it.each(vectors.wrong)('is found in %s', (address) => {
-    expect(parseWallet(address).problem).toBeDefined();
-  });
+it.each(vectors.wrong)('a wrong checksum is found in %s', (address) => {
+  expect(parseWallet(address).problem).toBeDefined();
+});
 
-  it.each([
-    // A key of 32 bytes whose letters happen to begin like another family.
-    'bc1BoatSLRHtKNngkdXEeobR76b53LETtpyTzzzzzzz',
-    'rExchange',
-    'bc1q',
-    // Liquid has a checksum of its own.
-    `lq1${'q'.repeat(90)}`,
-    // An account of NEAR
-    'bc1'.padEnd(64, 'f'),
-    `nano_x1${'3'.repeat(58)}`,
-    // Of Stacks, Filecoin, XDC, Arweave and Kusama, or an account of NEAR with a name
-    `SP1${'2J6ZY48GV1EZ5V2V5RB9MP66SW86PYKKNRV9EJ'.replaceAll(/[1B]/g, '0')}`,
-    `f1a2j6zy4gvezv2vrmp66swpykknrvejxqanecuta`,
-    `xdc1${'2'.repeat(39)}`,
-    `EQ${'a-'.repeat(20)}b`,
-    'EQ35BboxkgYqhMWfRtnG3KJ7UQRzqbfLxkEDvGrNYdMJtZw',
-    'bc1alice.near',
-  ])('is not said of %j', (text) => {
-    expect(parseWallet(text).problem).toBeUndefined();
-  });
+it.each([
+  // A key of 32 bytes whose letters happen to begin like another family.
+  'bc1BoatSLRHtKNngkdXEeobR76b53LETtpyTzzzzzzz',
+  'rExchange',
+  'bc1q',
+  // Liquid has a checksum of its own.
+  `lq1${'q'.repeat(90)}`,
+  // An account of NEAR
+  'bc1'.padEnd(64, 'f'),
+  `nano_x1${'3'.repeat(58)}`,
+  // Of Stacks, Filecoin, XDC, Arweave and Kusama, or an account of NEAR with a name
+  `SP1${'2J6ZY48GV1EZ5V2V5RB9MP66SW86PYKKNRV9EJ'.replaceAll(/[1B]/g, '0')}`,
+  `f1a2j6zy4gvezv2vrmp66swpykknrvejxqanecuta`,
+  `xdc1${'2'.repeat(39)}`,
+  `EQ${'a-'.repeat(20)}b`,
+  'EQ35BboxkgYqhMWfRtnG3KJ7UQRzqbfLxkEDvGrNYdMJtZw',
+  'bc1alice.near',
+])('a wrong checksum is not said of %j', (text) => {
+  expect(parseWallet(text).problem).toBeUndefined();
 });
 
 it('what cannot be parsed is its own spelling, and no other wallet that begins alike', () => {

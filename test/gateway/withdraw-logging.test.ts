@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Logger } from '../../src/base/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from '../support/throwing-watchers.js';
 import { httpResponse, type RawGateway, startForTest } from './support/raw-gateway.js';
@@ -24,45 +24,43 @@ it.each<[string, Logger]>([
   expect(await clientOf(await respondToAll('{"result":1,"balance":"7"}'), { logger }).balance()).toBe('7');
 });
 
-describe('what the client does not disclose', () => {
-  const everything = (value: unknown) => inspect(value, { depth: 20, showHidden: true }) + JSON.stringify(value);
+const everything = (value: unknown) => inspect(value, { depth: 20, showHidden: true }) + JSON.stringify(value);
 
-  it('the secret key, in a client, a connection, and errors', async () => {
-    const server = await respondToAll('', 502);
-    const client = clientOf(server);
-    const connection = await client.openConnection(new AbortController().signal);
-    const error: unknown = await client.balance().catch((reason: unknown) => reason);
-    const rejection: unknown = await clientOf({ baseUrl: 'http://127.0.0.1:1' })
-      .balance()
-      .catch((e: unknown) => e);
-    connection.close();
-    for (const value of [client, connection, error, rejection]) {
-      expect(everything(value)).not.toContain(SECRET_KEY);
-      expect(everything(value)).not.toMatch(/[0-9a-f]{64}/);
-      expect(everything(value)).not.toContain('hash=');
-    }
+it('what the client does not disclose the secret key, in a client, a connection, and errors', async () => {
+  const server = await respondToAll('', 502);
+  const client = clientOf(server);
+  const connection = await client.openConnection(new AbortController().signal);
+  const error: unknown = await client.balance().catch((reason: unknown) => reason);
+  const rejection: unknown = await clientOf({ baseUrl: 'http://127.0.0.1:1' })
+    .balance()
+    .catch((e: unknown) => e);
+  connection.close();
+  for (const value of [client, connection, error, rejection]) {
+    expect(everything(value)).not.toContain(SECRET_KEY);
+    expect(everything(value)).not.toMatch(/[0-9a-f]{64}/);
+    expect(everything(value)).not.toContain('hash=');
+  }
+});
+
+it('what the client does not disclose the hash, even where the gateway repeats it, and the address', async () => {
+  const server = await startForTest('http', {
+    onRequest: ({ stream }, request) => {
+      const hash = /hash=(\w+)/.exec(request)?.[1] ?? '';
+      stream.write(httpResponse(200, `{"result":0,"message":"bad hash ${hash.toUpperCase()}"}`));
+    },
   });
+  const logger = recordingLogger();
+  const client = clientOf(server, { logger });
+  const addressTo = 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC';
+  const outcome = await client.withdraw({ paymentId: 10, amount: '1', addressTo });
+  expect(outcome).toMatchObject({ kind: 'rejected', message: 'bad hash [hash]' });
+  await expect(client.balance()).rejects.toThrow('bad hash [hash]');
 
-  it('the hash, even where the gateway repeats it, and the address', async () => {
-    const server = await startForTest('http', {
-      onRequest: ({ stream }, request) => {
-        const hash = /hash=(\w+)/.exec(request)?.[1] ?? '';
-        stream.write(httpResponse(200, `{"result":0,"message":"bad hash ${hash.toUpperCase()}"}`));
-      },
-    });
-    const logger = recordingLogger();
-    const client = clientOf(server, { logger });
-    const addressTo = 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC';
-    const outcome = await client.withdraw({ paymentId: 10, amount: '1', addressTo });
-    expect(outcome).toMatchObject({ kind: 'rejected', message: 'bad hash [hash]' });
-    await expect(client.balance()).rejects.toThrow('bad hash [hash]');
-
-    expect(logger.lines.map(({ fields }) => fields)).toEqual([
-      expect.objectContaining({ endpoint: 'withdraw', httpStatus: 200, outcome: 'rejected' }),
-      expect.objectContaining({ endpoint: 'balance', httpStatus: 200, outcome: 'failed' }),
-    ]);
-    expect(everything(logger.lines)).not.toMatch(/[0-9a-f]{64}/i);
-    expect(everything(logger.lines)).not.toContain(addressTo);
-    expect(everything(logger.lines)).not.toContain(SECRET_KEY);
-  });
+  expect(logger.lines.map(({ fields }) => fields)).toEqual([
+    expect.objectContaining({ endpoint: 'withdraw', httpStatus: 200, outcome: 'rejected' }),
+    expect.objectContaining({ endpoint: 'balance', httpStatus: 200, outcome: 'failed' }),
+  ]);
+  expect(everything(logger.lines)).not.toMatch(/[0-9a-f]{64}/i);
+  expect(everything(logger.lines)).not.toContain(addressTo);
+  expect(everything(logger.lines)).not.toContain(SECRET_KEY);
 });

@@ -179,42 +179,40 @@ async function aHandle(): Promise<FileHandle> {
   return Object.getPrototypeOf(file) as FileHandle;
 }
 
-describe('a write that fails', () => {
-  it('is told, and what came on disk all the same is known afterwards', async () => {
-    const journal = await bound();
-    jest.spyOn(await aHandle(), 'datasync').mockRejectedValueOnce(new Error('EIO: i/o error'));
-    await expect(journal.append(aSend('p', 1))).rejects.toThrow(/1\.journal cannot be written: EIO/);
-    expect(journal.knows('p', 1)).toBe(false);
-    await journal.ensureWritable();
-    expect([journal.knows('p', 1), await journal.changedByOthers()]).toEqual([true, false]);
-  });
+it('a write that fails is told, and what came on disk all the same is known afterwards', async () => {
+  const journal = await bound();
+  jest.spyOn(await aHandle(), 'datasync').mockRejectedValueOnce(new Error('EIO: i/o error'));
+  await expect(journal.append(aSend('p', 1))).rejects.toThrow(/1\.journal cannot be written: EIO/);
+  expect(journal.knows('p', 1)).toBe(false);
+  await journal.ensureWritable();
+  expect([journal.knows('p', 1), await journal.changedByOthers()]).toEqual([true, false]);
+});
 
-  it('in part is a failure, and the torn line announces nothing', async () => {
-    const journal = await bound();
-    jest.spyOn(await aHandle(), 'write').mockImplementationOnce(async () => {
-      await appendFile(folder.path(), '{"payo');
-      return { bytesWritten: 6, buffer: '' };
-    });
-    await expect(journal.append(aSend('p', 1))).rejects.toThrow(/only 6 of \d+ bytes could be written/);
-    await journal.append(aSend('q', 1));
-    expect(journal.lastSends(9)).toEqual([aSend('q', 1)]);
-    // What is there of it may as well be another's, until it was looked at.
-    expect(await journal.changedByOthers()).toBe(true);
-    await journal.reload();
-    expect(await journal.changedByOthers()).toBe(false);
+it('a write that fails in part is a failure, and the torn line announces nothing', async () => {
+  const journal = await bound();
+  jest.spyOn(await aHandle(), 'write').mockImplementationOnce(async () => {
+    await appendFile(folder.path(), '{"payo');
+    return { bytesWritten: 6, buffer: '' };
   });
+  await expect(journal.append(aSend('p', 1))).rejects.toThrow(/only 6 of \d+ bytes could be written/);
+  await journal.append(aSend('q', 1));
+  expect(journal.lastSends(9)).toEqual([aSend('q', 1)]);
+  // What is there of it may as well be another's, until it was looked at.
+  expect(await journal.changedByOthers()).toBe(true);
+  await journal.reload();
+  expect(await journal.changedByOthers()).toBe(false);
+});
 
-  it('of an outcome is told and throws nothing; the send stays without one', async () => {
-    const troubles: string[] = [];
-    const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
-    await journal.append(aSend('p', 1));
-    jest.spyOn(await aHandle(), 'write').mockRejectedValueOnce(new Error('ENOSPC: no space left on device'));
-    journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
-    await journal.ensureWritable();
-    expect(troubles).toEqual([expect.stringMatching(/1\.journal cannot be written: ENOSPC/)]);
-    expect(journal.lastSends(9)).toEqual([aSend('p', 1)]);
-    await journal.append(aSend('q', 2));
-  });
+it('a write that fails of an outcome is told and throws nothing; the send stays without one', async () => {
+  const troubles: string[] = [];
+  const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
+  await journal.append(aSend('p', 1));
+  jest.spyOn(await aHandle(), 'write').mockRejectedValueOnce(new Error('ENOSPC: no space left on device'));
+  journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
+  await journal.ensureWritable();
+  expect(troubles).toEqual([expect.stringMatching(/1\.journal cannot be written: ENOSPC/)]);
+  expect(journal.lastSends(9)).toEqual([aSend('p', 1)]);
+  await journal.append(aSend('q', 2));
 });
 
 /** A system call that does not return: what was asked, and what is asked then, is refused within seconds. */
@@ -286,21 +284,19 @@ describe('a disk that does not answer', () => {
   });
 });
 
-describe('reading only', () => {
-  it('finds none where there is no journal, and makes nothing', async () => {
-    expect(await read()).toBeUndefined();
-    expect(await readdir(folder.dir)).toEqual([]);
-    expect(await readJournal(`${folder.dir}/missing`, 1)).toBeUndefined();
-  });
+it('reading only finds none where there is no journal, and makes nothing', async () => {
+  expect(await read()).toBeUndefined();
+  expect(await readdir(folder.dir)).toEqual([]);
+  expect(await readJournal(`${folder.dir}/missing`, 1)).toBeUndefined();
+});
 
-  it('leaves a torn last line as it is', async () => {
-    await folder.write([HEADER, LEDGER, aSend('p', 1)]);
-    await folder.add('{"payoutId"');
-    const before = await folder.text();
-    const journal = await read();
-    expect([journal?.journalId, journal?.lastSends(9)]).toEqual(['abcdef012345', [aSend('p', 1)]]);
-    expect(await folder.text()).toBe(before);
-  });
+it('reading only leaves a torn last line as it is', async () => {
+  await folder.write([HEADER, LEDGER, aSend('p', 1)]);
+  await folder.add('{"payoutId"');
+  const before = await folder.text();
+  const journal = await read();
+  expect([journal?.journalId, journal?.lastSends(9)]).toEqual(['abcdef012345', [aSend('p', 1)]]);
+  expect(await folder.text()).toBe(before);
 });
 
 describe('the items of a journal', () => {

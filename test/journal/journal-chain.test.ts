@@ -51,23 +51,21 @@ async function writeSome(): Promise<string[]> {
   return folder.texts();
 }
 
-describe('each line', () => {
-  it('names the one before it by the SHA-256 of its bytes; the first one names none', async () => {
-    const texts = await writeSome();
-    const named = await Promise.all(texts.map(async (_, index) => prevOf(index)));
-    expect(named).toEqual([[], ...texts.slice(0, -1).map(hashLine)]);
-    const head = hashLine(texts.at(-1) ?? '');
-    expect(await verify()).toMatchObject({ lines: 7, sends: 3, files: 1, unchained: 0, faults: [], head });
-  });
+it('each line names the one before it by the SHA-256 of its bytes; the first one names none', async () => {
+  const texts = await writeSome();
+  const named = await Promise.all(texts.map(async (_, index) => prevOf(index)));
+  expect(named).toEqual([[], ...texts.slice(0, -1).map(hashLine)]);
+  const head = hashLine(texts.at(-1) ?? '');
+  expect(await verify()).toMatchObject({ lines: 7, sends: 3, files: 1, unchained: 0, faults: [], head });
+});
 
-  it('names the last whole line where a crash tore one', async () => {
-    const texts = await writeSome();
-    await folder.add('{"payoutId":"s"');
-    await (await folder.open()).append(aSend('s', 4));
-    expect(await prevOf(-1)).toBe(hashLine(texts.at(-1) ?? ''));
-    expect(await faultsIn()).toEqual([]);
-    expect((await folder.open()).knows('s', 1)).toBe(true);
-  });
+it('each line names the last whole line where a crash tore one', async () => {
+  const texts = await writeSome();
+  await folder.add('{"payoutId":"s"');
+  await (await folder.open()).append(aSend('s', 4));
+  expect(await prevOf(-1)).toBe(hashLine(texts.at(-1) ?? ''));
+  expect(await faultsIn()).toEqual([]);
+  expect((await folder.open()).knows('s', 1)).toBe(true);
 });
 
 const MISSING = 'a line that it follows is not there: lines before it were changed, removed or moved';
@@ -79,7 +77,11 @@ describe('a line that was altered', () => {
     ['removed', (texts) => texts.toSpliced(3, 1), 4],
     ['moved', (texts) => [...texts.slice(0, 3), texts[4] ?? '', texts[3] ?? '', ...texts.slice(5)], 4],
     ['put in, naming none', (texts) => texts.toSpliced(3, 0, JSON.stringify(FORGED)), 4],
-    ['put in, naming one that is not there', (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, ['0'.repeat(64)])), 4],
+    [
+      'put in, naming one that is not there',
+      (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, ['0'.repeat(64)])),
+      4,
+    ],
     ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
     ['removed, which was the header', (texts) => texts.slice(1), 1],
   ])('because it was %s: is found, and nothing is sent', async (_, alter, line) => {

@@ -80,18 +80,16 @@ describe('the folder and its files', () => {
   });
 });
 
-describe('listFiles', () => {
-  it('gives the former files by their numbers and the present one last, and no other', async () => {
-    for (const suffix of ['', '.2', '.10', '.1', '.1.gz', '.bak', '.abc.new', '.']) await writeFile(path + suffix, '');
-    await writeFile(journalPath(dir, 11), '');
-    expect(await names()).toEqual(['1.journal.1', '1.journal.2', '1.journal.10', '1.journal']);
-  });
+it('listFiles gives the former files by their numbers and the present one last, and no other', async () => {
+  for (const suffix of ['', '.2', '.10', '.1', '.1.gz', '.bak', '.abc.new', '.']) await writeFile(path + suffix, '');
+  await writeFile(journalPath(dir, 11), '');
+  expect(await names()).toEqual(['1.journal.1', '1.journal.2', '1.journal.10', '1.journal']);
+});
 
-  it('gives none where there is no folder, and former ones where the present one is missing', async () => {
-    expect(await listFiles(journalPath(join(dir, 'missing'), 1))).toEqual([]);
-    await writeFile(`${path}.3`, '');
-    expect(await names()).toEqual(['1.journal.3']);
-  });
+it('listFiles gives none where there is no folder, and former ones where the present one is missing', async () => {
+  expect(await listFiles(journalPath(join(dir, 'missing'), 1))).toEqual([]);
+  await writeFile(`${path}.3`, '');
+  expect(await names()).toEqual(['1.journal.3']);
 });
 
 describe('createFile', () => {
@@ -103,33 +101,29 @@ describe('createFile', () => {
   });
 });
 
-describe('openForAppending', () => {
-  it('makes no file where there is none', async () => {
-    await expect(openForAppending(path)).rejects.toMatchObject({ code: 'ENOENT' });
-    expect(await readdir(dir)).toEqual([]);
-  });
-
-  it.each([
-    ['', ''],
-    ['whole\n', 'whole\n'],
-    ['whole\nhalf', 'whole\nhalf torn\n'],
-  ])('ends a line that a crash tore, and changes nothing else: %j', async (before, after) => {
-    await writeFile(path, before);
-    const file = await openForAppending(path);
-    await file.write('next\n');
-    await file.close();
-    expect(await readFile(path, 'utf8')).toBe(`${after}next\n`);
-  });
+it('openForAppending makes no file where there is none', async () => {
+  await expect(openForAppending(path)).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(await readdir(dir)).toEqual([]);
 });
 
-describe('setAside', () => {
-  it('gives the present file the next number', async () => {
-    await writeFile(`${path}.9`, 'old');
-    await writeFile(path, 'full');
-    await setAside(path);
-    expect(await readFile(`${path}.10`, 'utf8')).toBe('full');
-    expect(await names()).toEqual(['1.journal.9', '1.journal.10']);
-  });
+it.each([
+  ['', ''],
+  ['whole\n', 'whole\n'],
+  ['whole\nhalf', 'whole\nhalf torn\n'],
+])('openForAppending ends a line that a crash tore, and changes nothing else: %j', async (before, after) => {
+  await writeFile(path, before);
+  const file = await openForAppending(path);
+  await file.write('next\n');
+  await file.close();
+  expect(await readFile(path, 'utf8')).toBe(`${after}next\n`);
+});
+
+it('setAside gives the present file the next number', async () => {
+  await writeFile(`${path}.9`, 'old');
+  await writeFile(path, 'full');
+  await setAside(path);
+  expect(await readFile(`${path}.10`, 'utf8')).toBe('full');
+  expect(await names()).toEqual(['1.journal.9', '1.journal.10']);
 });
 
 describe('readLines', () => {

@@ -98,43 +98,44 @@ describe('another process', () => {
   });
 });
 
-describe('files that were full', () => {
-  /** Former files of these ages, in days. */
-  async function writeOld(...days: number[]): Promise<void> {
-    for (const [index, each] of days.entries()) {
-      await folder.write([HEADER, LEDGER, aSend(`p-${index + 1}`, index + 1)], index + 1);
-      await age(index + 1, each);
-    }
-    await folder.write([HEADER, LEDGER]);
+/** Former files of these ages, in days. */
+async function writeOld(...days: number[]): Promise<void> {
+  for (const [index, each] of days.entries()) {
+    await folder.write([HEADER, LEDGER, aSend(`p-${index + 1}`, index + 1)], index + 1);
+    await age(index + 1, each);
   }
+  await folder.write([HEADER, LEDGER]);
+}
 
-  it.each([
-    ['but for the newest of them', [40, 31, 29], 30, [3]],
-    ['but for the newest of them, however short they are kept', [40, 31, 29], 1, [3]],
-    ['and none where nothing is said', [4_000, 3_000], undefined, [1, 2]],
-    ['from the oldest on: none is missing between two', [40, 1, 40, 1], 30, [2, 3, 4]],
-  ])('are removed when they are older than they are to be kept, %s', async (_, days, keepDays, left) => {
+it.each([
+  ['but for the newest of them', [40, 31, 29], 30, [3]],
+  ['but for the newest of them, however short they are kept', [40, 31, 29], 1, [3]],
+  ['and none where nothing is said', [4_000, 3_000], undefined, [1, 2]],
+  ['from the oldest on: none is missing between two', [40, 1, 40, 1], 30, [2, 3, 4]],
+])(
+  'files that were full are removed when they are older than they are to be kept, %s',
+  async (_, days, keepDays, left) => {
     await writeOld(...days);
     await folder.open(keepDays === undefined ? {} : { keepDays });
     expect(await files()).toEqual(['1.journal', ...left.map((number) => `1.journal.${number}`)]);
-  });
+  },
+);
 
-  it('are removed by a process that runs on, when the next file is full', async () => {
-    await writeOld(29, 29);
-    await folder.writeFull('a');
-    const journal = await folder.open({ keepDays: 30 });
-    await age(1, 31);
-    await journal.append(aSend('p', 17));
-    expect(await files()).toEqual(['1.journal', '1.journal.2', '1.journal.3']);
-  });
+it('files that were full are removed by a process that runs on, when the next file is full', async () => {
+  await writeOld(29, 29);
+  await folder.writeFull('a');
+  const journal = await folder.open({ keepDays: 30 });
+  await age(1, 31);
+  await journal.append(aSend('p', 17));
+  expect(await files()).toEqual(['1.journal', '1.journal.2', '1.journal.3']);
+});
 
-  it('count on from the highest number, though the lowest are gone', async () => {
-    await folder.write([HEADER, LEDGER], 9);
-    await folder.write([HEADER, LEDGER], 10);
-    await folder.writeFull('a');
-    await (await folder.open()).append(aSend('p', 17));
-    expect(await files()).toEqual(['1.journal', '1.journal.10', '1.journal.11', '1.journal.9']);
-  });
+it('files that were full count on from the highest number, though the lowest are gone', async () => {
+  await folder.write([HEADER, LEDGER], 9);
+  await folder.write([HEADER, LEDGER], 10);
+  await folder.writeFull('a');
+  await (await folder.open()).append(aSend('p', 17));
+  expect(await files()).toEqual(['1.journal', '1.journal.10', '1.journal.11', '1.journal.9']);
 });
 
 describe('while another process begins new files as fast as it can', () => {

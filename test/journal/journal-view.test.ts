@@ -23,40 +23,36 @@ const noteOutcome = (attempt: SendAttempt, outcome: JournaledOutcome): void => {
   view.note({ ...attempt, outcome, at: 0 });
 };
 
-describe('what a journal comes to', () => {
-  it('knows which journal it is, and others, each as it was noted last', () => {
-    view.note({ v: 2, journalId: 'j' });
-    const [a, b] = [
-      { journalId: 'a', host: 'h', dir: '/a' },
-      { journalId: 'b', host: 'h', dir: '/b' },
-    ];
-    view.note({ peers: [a] });
-    view.note({ peers: [b, { ...a, dir: '/moved' }] });
-    expect(view.journalId).toBe('j');
-    expect(view.peers).toEqual([{ ...a, dir: '/moved' }, b]);
-  });
+it('what a journal comes to knows which journal it is, and others, each as it was noted last', () => {
+  view.note({ v: 2, journalId: 'j' });
+  const [a, b] = [
+    { journalId: 'a', host: 'h', dir: '/a' },
+    { journalId: 'b', host: 'h', dir: '/b' },
+  ];
+  view.note({ peers: [a] });
+  view.note({ peers: [b, { ...a, dir: '/moved' }] });
+  expect(view.journalId).toBe('j');
+  expect(view.peers).toEqual([{ ...a, dir: '/moved' }, b]);
 });
 
-describe('where its ledger stands', () => {
-  it('follows the sends, and is not set back by one that was written late', () => {
-    noteSend(MINE);
-    expect(view.ledger).toBeUndefined();
-    view.note(BOUND);
-    noteSend(MINE, { epoch: 1, sends: 4 });
-    noteSend(THEIRS, { epoch: 1, sends: 3 });
-    expect(view.ledger).toEqual(BOUND);
-    noteSend(MINE, { epoch: 3, sends: 5 });
-    expect(view.ledger).toEqual({ ledgerId: 'L', epoch: 3, sends: 5, token: 'mine' });
-  });
+it('where its ledger stands follows the sends, and is not set back by one that was written late', () => {
+  noteSend(MINE);
+  expect(view.ledger).toBeUndefined();
+  view.note(BOUND);
+  noteSend(MINE, { epoch: 1, sends: 4 });
+  noteSend(THEIRS, { epoch: 1, sends: 3 });
+  expect(view.ledger).toEqual(BOUND);
+  noteSend(MINE, { epoch: 3, sends: 5 });
+  expect(view.ledger).toEqual({ ledgerId: 'L', epoch: 3, sends: 5, token: 'mine' });
+});
 
-  it('is where an adoption puts it, also when that is lower', () => {
-    view.note(BOUND);
-    const adopted = { ...BOUND, sends: 2, token: 'adoption', adopted: true as const };
-    view.note(adopted);
-    expect(view.ledger).toEqual(adopted);
-    noteSend(MINE, { epoch: 2, sends: 3 });
-    expect(view.ledger).toEqual({ ledgerId: 'L', epoch: 2, sends: 3, token: 'mine' });
-  });
+it('where its ledger stands is where an adoption puts it, also when that is lower', () => {
+  view.note(BOUND);
+  const adopted = { ...BOUND, sends: 2, token: 'adoption', adopted: true as const };
+  view.note(adopted);
+  expect(view.ledger).toEqual(adopted);
+  noteSend(MINE, { epoch: 2, sends: 3 });
+  expect(view.ledger).toEqual({ ledgerId: 'L', epoch: 2, sends: 3, token: 'mine' });
 });
 
 describe('a send', () => {
@@ -116,23 +112,21 @@ describe('a send', () => {
   });
 });
 
-describe('what is held', () => {
-  it('is the keys of two files, the present one and the one before', () => {
-    noteSend(MINE);
-    view.startFile();
-    noteSend({ ...MINE, payoutId: 'q' });
-    expect([view.knows('p', 1), view.knows('q', 1)]).toEqual([true, true]);
-    view.startFile();
-    expect([view.knows('p', 1), view.knows('q', 1)]).toEqual([false, true]);
-  });
+it('what is held is the keys of two files, the present one and the one before', () => {
+  noteSend(MINE);
+  view.startFile();
+  noteSend({ ...MINE, payoutId: 'q' });
+  expect([view.knows('p', 1), view.knows('q', 1)]).toEqual([true, true]);
+  view.startFile();
+  expect([view.knows('p', 1), view.knows('q', 1)]).toEqual([false, true]);
+});
 
-  it('is the newest 200 sends whole', () => {
-    const ids = Array.from({ length: 250 }, (_, index) => `p-${index + 1}`);
-    for (const payoutId of ids) noteSend({ payoutId, attempt: 1, token: `t-${payoutId}` });
-    const held = (count: number) => view.lastSends(count).map(({ payoutId }) => payoutId);
-    expect([held(Infinity), held(2)]).toEqual([ids.slice(50), ids.slice(248)]);
-    expect(view.knows('p-1', 1)).toBe(true);
-  });
+it('what is held is the newest 200 sends whole', () => {
+  const ids = Array.from({ length: 250 }, (_, index) => `p-${index + 1}`);
+  for (const payoutId of ids) noteSend({ payoutId, attempt: 1, token: `t-${payoutId}` });
+  const held = (count: number) => view.lastSends(count).map(({ payoutId }) => payoutId);
+  expect([held(Infinity), held(2)]).toEqual([ids.slice(50), ids.slice(248)]);
+  expect(view.knows('p-1', 1)).toBe(true);
 });
 
 describe('a ledger that is compared with the journal', () => {

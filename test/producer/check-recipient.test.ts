@@ -46,75 +46,69 @@ describe('an address whose form names its family', () => {
   });
 });
 
-describe('an address of Base58', () => {
-  const wrong = TRON.replace('opY', 'opZ');
+const wrong = TRON.replace('opY', 'opZ');
 
-  it('is checked where the gateway lists a currency that has nothing else', () => {
-    expect(check(wrong, { paymentId: 6 })).toBe(
-      `addressTo: is no address of USDT (TRC-20), because its checksum (Base58Check) is wrong: copy it again from where it comes from (got "${wrong}")`,
-    );
-    expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyU', { paymentId: 1 })).toMatch(/no address of BTC/);
-    expect(check(`${XRP.slice(0, -12)}:7`, { paymentId: 4 })).toMatch(/no address of XRP/);
-    for (const garbled of [`${TRON}.`, `-${TRON}`, TRON.replace('j2', '_2'), TRON + TRON]) {
-      expect(check(garbled, { paymentId: 6 })).toMatch(/no address of USDT/);
-    }
-    expect(check(TRON, { paymentId: 6 })).toBe('taken');
-    expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyT', { paymentId: 1 })).toBe('taken');
-  });
-
-  it.each([
-    ['it is not listed', { paymentId: 99 }],
-    ['its addresses have another form', { paymentId: 7 }],
-    ['its addresses have no checksum', { paymentId: 13 }],
-    ['checks are off', { paymentId: 6, checksums: false }],
-  ])('is not where %s', (_, given) => {
-    expect(check(wrong, given)).toBe('taken');
-  });
-});
-
-describe('raw TON', () => {
-  it.each([true, false])('is refused with the form that it stands for, with checksums %s', (checksums) => {
-    expect(check(RAW_TON, { checksums })).toBe(
-      `addressTo: is a raw TON address, which the gateway would read as a wallet with a tag: write "${TON}" (got "${RAW_TON}")`,
-    );
-    expect(check(`${RAW_TON.toUpperCase()}:memo 1`, { checksums })).toContain(`write "${TON}:memo 1"`);
-    const masterchain = '-1:fcb91a3a3816d0f7b8c2c76108b8a9bc5a6b7a55bd79f8ab101c52db29232260';
-    const [, friendly = ''] = /write "(.*?)"/.exec(check(masterchain)) ?? [];
-    expect([friendly.length, walletKey(friendly)]).toEqual([48, masterchain]);
-  });
-
-  it.each([RAW_TON.slice(0, -1), `${RAW_TON}0:5`, RAW_TON.replace('0:', '200:')])(
-    'is not read as the wallet 0 with a tag if it is broken: %s',
-    (broken) => {
-      expect(check(broken, { checksums: false })).toMatch(/raw TON address of other digits/);
-    },
+it('an address of Base58 is checked where the gateway lists a currency that has nothing else', () => {
+  expect(check(wrong, { paymentId: 6 })).toBe(
+    `addressTo: is no address of USDT (TRC-20), because its checksum (Base58Check) is wrong: copy it again from where it comes from (got "${wrong}")`,
   );
-
-  it('is not read so with a space behind its colon', () => {
-    expect(check(RAW_TON.replace(':', ': '))).toMatch(/space between the colon and the destination tag/);
-  });
+  expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyU', { paymentId: 1 })).toMatch(/no address of BTC/);
+  expect(check(`${XRP.slice(0, -12)}:7`, { paymentId: 4 })).toMatch(/no address of XRP/);
+  for (const garbled of [`${TRON}.`, `-${TRON}`, TRON.replace('j2', '_2'), TRON + TRON]) {
+    expect(check(garbled, { paymentId: 6 })).toMatch(/no address of USDT/);
+  }
+  expect(check(TRON, { paymentId: 6 })).toBe('taken');
+  expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyT', { paymentId: 1 })).toBe('taken');
 });
 
-describe('a payment link', () => {
-  it.each([
-    `bitcoin:${BTC}`,
-    `BITCOIN:${BTC.toUpperCase()}?amount=0.5`,
-    `ton://transfer/${TON}`,
-    `xrpl:${XRP}?dt=5`,
-    `${BTC}?amount=1`,
-    `bitcoincash:${CASH}?amount=1`,
-    `Stellar:GBBM6BKZPEHWYO3E3YKREDPQXMS4VK35YLNU7NFBRI26RAN7GI5POFBB`,
-  ])('is refused: %s', (addressTo) => {
-    expect(check(addressTo, { checksums: false })).toMatch(/^addressTo: is a payment link/);
-  });
+it.each([
+  ['it is not listed', { paymentId: 99 }],
+  ['its addresses have another form', { paymentId: 7 }],
+  ['its addresses have no checksum', { paymentId: 13 }],
+  ['checks are off', { paymentId: 6, checksums: false }],
+])('an address of Base58 is not where %s', (_, given) => {
+  expect(check(wrong, given)).toBe('taken');
+});
 
-  it.each([`${TON}:${TRON}`, `${TON}:paid?`, 'some-wallet:12', 'k:abcdef', `bitcoincash:${CASH}`])(
-    'is not %s',
-    (addressTo) => {
-      expect(check(addressTo)).toBe('taken');
-    },
+it.each([true, false])('raw TON is refused with the form that it stands for, with checksums %s', (checksums) => {
+  expect(check(RAW_TON, { checksums })).toBe(
+    `addressTo: is a raw TON address, which the gateway would read as a wallet with a tag: write "${TON}" (got "${RAW_TON}")`,
   );
+  expect(check(`${RAW_TON.toUpperCase()}:memo 1`, { checksums })).toContain(`write "${TON}:memo 1"`);
+  const masterchain = '-1:fcb91a3a3816d0f7b8c2c76108b8a9bc5a6b7a55bd79f8ab101c52db29232260';
+  const [, friendly = ''] = /write "(.*?)"/.exec(check(masterchain)) ?? [];
+  expect([friendly.length, walletKey(friendly)]).toEqual([48, masterchain]);
 });
+
+it.each([RAW_TON.slice(0, -1), `${RAW_TON}0:5`, RAW_TON.replace('0:', '200:')])(
+  'raw TON is not read as the wallet 0 with a tag if it is broken: %s',
+  (broken) => {
+    expect(check(broken, { checksums: false })).toMatch(/raw TON address of other digits/);
+  },
+);
+
+it('raw TON is not read so with a space behind its colon', () => {
+  expect(check(RAW_TON.replace(':', ': '))).toMatch(/space between the colon and the destination tag/);
+});
+
+it.each([
+  `bitcoin:${BTC}`,
+  `BITCOIN:${BTC.toUpperCase()}?amount=0.5`,
+  `ton://transfer/${TON}`,
+  `xrpl:${XRP}?dt=5`,
+  `${BTC}?amount=1`,
+  `bitcoincash:${CASH}?amount=1`,
+  `Stellar:GBBM6BKZPEHWYO3E3YKREDPQXMS4VK35YLNU7NFBRI26RAN7GI5POFBB`,
+])('a payment link is refused: %s', (addressTo) => {
+  expect(check(addressTo, { checksums: false })).toMatch(/^addressTo: is a payment link/);
+});
+
+it.each([`${TON}:${TRON}`, `${TON}:paid?`, 'some-wallet:12', 'k:abcdef', `bitcoincash:${CASH}`])(
+  'a payment link is not %s',
+  (addressTo) => {
+    expect(check(addressTo)).toBe('taken');
+  },
+);
 
 describe('a tag', () => {
   const NOTHING = String.raw`undefined NULL nan None #N/A #REF! n/a (none) "null" - ? -1 \N`.split(' ');

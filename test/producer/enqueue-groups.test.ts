@@ -31,51 +31,46 @@ function countScripts(onSent: () => void = () => undefined): () => number {
 const enqueueAll = (payoutIds: readonly string[], by = producer) =>
   payoutIds.map(async (payoutId) => by.enqueue(payoutInput({ payoutId })));
 
-describe('calls at the same time', () => {
-  it('share a script call, and each gets its own result', async () => {
-    await producer.enqueue(payoutInput({ payoutId: 'p7' }));
-    const scripts = countScripts();
-    const results = await Promise.all(enqueueAll(names(60)));
-    expect(scripts()).toBe(2);
-    expect(results).toEqual(names(60).map((payoutId) => ({ payoutId, state: 'queued', created: payoutId !== 'p7' })));
-  });
+it('calls at the same time share a script call, and each gets its own result', async () => {
+  await producer.enqueue(payoutInput({ payoutId: 'p7' }));
+  const scripts = countScripts();
+  const results = await Promise.all(enqueueAll(names(60)));
+  expect(scripts()).toBe(2);
+  expect(results).toEqual(names(60).map((payoutId) => ({ payoutId, state: 'queued', created: payoutId !== 'p7' })));
+});
 
-  it('with one payoutId are one payout, and a conflict where they differ', async () => {
-    const calls = ['12.5', '13', '12.5'].map(async (amount) => producer.enqueue(payoutInput({ amount })));
-    const results = await Promise.allSettled(calls);
-    expect(results).toMatchObject([
-      { value: { created: true } },
-      { reason: expect.any(ConflictError) as unknown },
-      { value: { created: false } },
-    ]);
-    expect(await producer.get('p-1')).toMatchObject({ amount: '12.5' });
-  });
+it('calls at the same time with one payoutId are one payout, and a conflict where they differ', async () => {
+  const calls = ['12.5', '13', '12.5'].map(async (amount) => producer.enqueue(payoutInput({ amount })));
+  const results = await Promise.allSettled(calls);
+  expect(results).toMatchObject([
+    { value: { created: true } },
+    { reason: expect.any(ConflictError) as unknown },
+    { value: { created: false } },
+  ]);
+  expect(await producer.get('p-1')).toMatchObject({ amount: '12.5' });
+});
 
-  it.each<[string, (record: string) => Promise<unknown>]>([
-    ['fails its script', async (record) => account.redis.set(record, 'no hash')],
-    [
-      'cannot be read',
-      async (record) => account.redis.hset(record, 'state', 'refunding', 'n', 1, 'h0', '1\trefunding'),
-    ],
-  ])('of which one meets a record that %s: only that one fails', async (_, damage) => {
-    await damage(key('payout:p3'));
-    const scripts = countScripts();
-    const results = await Promise.allSettled(enqueueAll(names(6)));
-    expect(results.map(({ status }) => status)).toEqual(
-      names(6).map((payoutId) => (payoutId === 'p3' ? 'rejected' : 'fulfilled')),
-    );
-    expect(scripts()).toBe(7);
-    await producer.close();
-    expect((await waiting()).toSorted()).toEqual(['p0', 'p1', 'p2', 'p4', 'p5']);
-  });
+it.each<[string, (record: string) => Promise<unknown>]>([
+  ['fails its script', async (record) => account.redis.set(record, 'no hash')],
+  ['cannot be read', async (record) => account.redis.hset(record, 'state', 'refunding', 'n', 1, 'h0', '1\trefunding')],
+])('calls at the same time of which one meets a record that %s: only that one fails', async (_, damage) => {
+  await damage(key('payout:p3'));
+  const scripts = countScripts();
+  const results = await Promise.allSettled(enqueueAll(names(6)));
+  expect(results.map(({ status }) => status)).toEqual(
+    names(6).map((payoutId) => (payoutId === 'p3' ? 'rejected' : 'fulfilled')),
+  );
+  expect(scripts()).toBe(7);
+  await producer.close();
+  expect((await waiting()).toSorted()).toEqual(['p0', 'p1', 'p2', 'p4', 'p5']);
+});
 
-  it('are recorded as they were when they were made', async () => {
-    const metadata = { invoice: 1 };
-    const accepted = producer.enqueue(payoutInput({ metadata }));
-    metadata.invoice = 2;
-    await accepted;
-    expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
-  });
+it('calls at the same time are recorded as they were when they were made', async () => {
+  const metadata = { invoice: 1 };
+  const accepted = producer.enqueue(payoutInput({ metadata }));
+  metadata.invoice = 2;
+  await accepted;
+  expect(await producer.get('p-1')).toMatchObject({ metadata: { invoice: 1 } });
 });
 
 describe('an aborted call', () => {

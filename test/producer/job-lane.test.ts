@@ -52,23 +52,21 @@ describe('the order of calls one after the other', () => {
   });
 });
 
-describe('closing', () => {
-  it('adds the jobs of all that was accepted, and of calls that wait for the ledger', async () => {
-    const calls = inputsOf(names(150)).map(async (input) => producer.enqueue(input));
-    await new Promise((resolve) => setImmediate(resolve));
-    await producer.close();
-    expect(await Promise.all(calls)).toHaveLength(150);
-    expect([await waiting(), await outbox()]).toEqual([names(150), []]);
-  });
+it('closing adds the jobs of all that was accepted, and of calls that wait for the ledger', async () => {
+  const calls = inputsOf(names(150)).map(async (input) => producer.enqueue(input));
+  await new Promise((resolve) => setImmediate(resolve));
+  await producer.close();
+  expect(await Promise.all(calls)).toHaveLength(150);
+  expect([await waiting(), await outbox()]).toEqual([names(150), []]);
+});
 
-  it('waits some seconds at most for a slow queue, and leaves the payouts to the outbox', async () => {
-    const intake = await PayoutIntake.open(withQueues(async () => systemClock.sleep(3_000)));
-    for (const payoutId of names(600)) await intake.enqueue(parse(payoutId));
-    const startedAt = performance.now();
-    await intake.close();
-    expect(performance.now() - startedAt).toBeLessThan(6_500);
-    expect(await outbox()).toContain('queued p599');
-  });
+it('closing waits some seconds at most for a slow queue, and leaves the payouts to the outbox', async () => {
+  const intake = await PayoutIntake.open(withQueues(async () => systemClock.sleep(3_000)));
+  for (const payoutId of names(600)) await intake.enqueue(parse(payoutId));
+  const startedAt = performance.now();
+  await intake.close();
+  expect(performance.now() - startedAt).toBeLessThan(6_500);
+  expect(await outbox()).toContain('queued p599');
 });
 
 it('a payout of a call before stays in the outbox: the job that it has may be finished', async () => {

@@ -48,29 +48,27 @@ describe('enqueue', () => {
   });
 });
 
-describe('enqueueMany', () => {
-  it('keeps the order of results across its chunks and counts them', async () => {
-    await producer.enqueue(payoutInput({ payoutId: 'p7' }));
-    await producer.enqueue(payoutInput({ payoutId: 'p1100', amount: '1' }));
-    // The check of the list blocks the process. If that takes five seconds, their jobs count as timed out.
-    await until('both have a job', async () => (await producer.stats()).withoutJob === 0);
-    const ids = names(1_200);
-    const { results, ...counts } = await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId })));
-    expect(counts).toEqual({ created: 1_198, existing: 1, conflicts: 1 });
-    expect(results.map(({ payoutId }) => payoutId)).toEqual(ids);
-    expect(results[7]).toEqual({ kind: 'existing', payoutId: 'p7', state: 'queued', created: false });
-    expect(results[1_100]).toEqual({ kind: 'conflict', payoutId: 'p1100', state: 'queued', fields: ['amount'] });
-    expect((await waiting()).toSorted()).toEqual(ids.toSorted());
-    expect(await outbox()).toEqual([]);
-    expect(await producer.enqueueMany([])).toEqual({ results: [], created: 0, existing: 0, conflicts: 0 });
-  });
+it('enqueueMany keeps the order of results across its chunks and counts them', async () => {
+  await producer.enqueue(payoutInput({ payoutId: 'p7' }));
+  await producer.enqueue(payoutInput({ payoutId: 'p1100', amount: '1' }));
+  // The check of the list blocks the process. If that takes five seconds, their jobs count as timed out.
+  await until('both have a job', async () => (await producer.stats()).withoutJob === 0);
+  const ids = names(1_200);
+  const { results, ...counts } = await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId })));
+  expect(counts).toEqual({ created: 1_198, existing: 1, conflicts: 1 });
+  expect(results.map(({ payoutId }) => payoutId)).toEqual(ids);
+  expect(results[7]).toEqual({ kind: 'existing', payoutId: 'p7', state: 'queued', created: false });
+  expect(results[1_100]).toEqual({ kind: 'conflict', payoutId: 'p1100', state: 'queued', fields: ['amount'] });
+  expect((await waiting()).toSorted()).toEqual(ids.toSorted());
+  expect(await outbox()).toEqual([]);
+  expect(await producer.enqueueMany([])).toEqual({ results: [], created: 0, existing: 0, conflicts: 0 });
+});
 
-  it('enqueues nothing when one is invalid, and names it by its index', async () => {
-    const inputs = [payoutInput(), payoutInput({ payoutId: 'p-2', amount: '0' }), payoutInput({ payoutId: '' })];
-    const attempt = producer.enqueueMany(inputs);
-    await expect(attempt).rejects.toThrow(/\[1\]\.amount: must be more than 0.*\[2\]\.payoutId/);
-    expect((await producer.stats()).queued).toBe(0);
-  });
+it('enqueueMany enqueues nothing when one is invalid, and names it by its index', async () => {
+  const inputs = [payoutInput(), payoutInput({ payoutId: 'p-2', amount: '0' }), payoutInput({ payoutId: '' })];
+  const attempt = producer.enqueueMany(inputs);
+  await expect(attempt).rejects.toThrow(/\[1\]\.amount: must be more than 0.*\[2\]\.payoutId/);
+  expect((await producer.stats()).queued).toBe(0);
 });
 
 describe('cancel', () => {
@@ -95,20 +93,18 @@ describe('cancel', () => {
   });
 });
 
-describe('looking up', () => {
-  it('lists by state and by batch, page by page, and counts a batch by state', async () => {
-    const ids = names(3);
-    await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId, batch: 'salaries' })));
-    const { payouts, next = '' } = await producer.list({ batch: 'salaries', limit: 2 });
-    const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: next });
-    expect([...payouts, ...rest.payouts].map(({ payoutId }) => payoutId)).toEqual(ids);
-    expect(rest.next).toBeUndefined();
-    expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
-    expect(await producer.getByTxhash('0xdef')).toBeUndefined();
-    await producer.cancel('p2');
-    expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 2, cancelled: 1, completed: 0 });
-    await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
-  });
+it('looking up lists by state and by batch, page by page, and counts a batch by state', async () => {
+  const ids = names(3);
+  await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId, batch: 'salaries' })));
+  const { payouts, next = '' } = await producer.list({ batch: 'salaries', limit: 2 });
+  const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: next });
+  expect([...payouts, ...rest.payouts].map(({ payoutId }) => payoutId)).toEqual(ids);
+  expect(rest.next).toBeUndefined();
+  expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
+  expect(await producer.getByTxhash('0xdef')).toBeUndefined();
+  await producer.cancel('p2');
+  expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 2, cancelled: 1, completed: 0 });
+  await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
 });
 
 describe('waitFor', () => {
@@ -175,45 +171,41 @@ describe('listeners', () => {
   });
 });
 
-describe('events', () => {
-  const BOOKS = { group: 'books', consumer: 'one' };
+const BOOKS = { group: 'books', consumer: 'one' };
 
-  it.each([
-    ['claimAfterMs', LONGEST_TIMER_MS + 1, 100],
-    ['blockMs', 1e10, 1],
-  ])('refuse %s %d, which no timer can wait', (option, ms, min) => {
-    const open = (): unknown => producer.events({ ...BOOKS, [option]: ms });
-    expect(open).toThrow(InvalidInputError);
-    expect(open).toThrow(`${option}: must be a whole number from ${min} to 2147483647 (got ${ms})`);
-  });
-
-  it('take the longest time, and a connection that waits gives them no less', async () => {
-    const events = producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS });
-    const next = events.next();
-    await producer.enqueue(payoutInput());
-    expect((await next).value).toMatchObject({ payoutId: 'p-1', to: 'queued' });
-    await events.return();
-    const redis = connectRedis(testRedisUrl(), 'commands');
-    const duplicate = duplicateForWaiting(redis, LONGEST_TIMER_MS);
-    expect(duplicate.options).toMatchObject({ commandTimeout: LONGEST_TIMER_MS, socketTimeout: LONGEST_TIMER_MS });
-    for (const each of [duplicate, redis]) await closeRedis(each);
-  });
+it.each([
+  ['claimAfterMs', LONGEST_TIMER_MS + 1, 100],
+  ['blockMs', 1e10, 1],
+])('events refuse %s %d, which no timer can wait', (option, ms, min) => {
+  const open = (): unknown => producer.events({ ...BOOKS, [option]: ms });
+  expect(open).toThrow(InvalidInputError);
+  expect(open).toThrow(`${option}: must be a whole number from ${min} to 2147483647 (got ${ms})`);
 });
 
-describe('a producer', () => {
-  it('refuses options that would hang or fail later', () => {
-    // Where nobody listens, the search for a Sentinel would outlive the test.
-    const redisUrl = `redis-sentinel://${new URL(testRedisUrl()).host}/payouts`;
-    const make = (options: object) => (): unknown => new PayoutProducer({ platformId: 1, ...options });
-    expect(make({ redisUrl, redisReplicas: 0 })).toThrow(/REDIS_REPLICAS: .*at least 1/);
-    expect(make({ connection: new Redis({ lazyConnect: true }) })).toThrow(/connection: has no commandTimeout/);
-  });
+it('events take the longest time, and a connection that waits gives them no less', async () => {
+  const events = producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS });
+  const next = events.next();
+  await producer.enqueue(payoutInput());
+  expect((await next).value).toMatchObject({ payoutId: 'p-1', to: 'queued' });
+  await events.return();
+  const redis = connectRedis(testRedisUrl(), 'commands');
+  const duplicate = duplicateForWaiting(redis, LONGEST_TIMER_MS);
+  expect(duplicate.options).toMatchObject({ commandTimeout: LONGEST_TIMER_MS, socketTimeout: LONGEST_TIMER_MS });
+  for (const each of [duplicate, redis]) await closeRedis(each);
+});
 
-  it('leaves a shared connection open and refuses calls after closing', async () => {
-    const shared = openProducer({ connection: account.redis });
-    await shared.enqueue(payoutInput());
-    await Promise.all([shared.close(), shared.close()]);
-    await expect(shared.get('p-1')).rejects.toBeInstanceOf(ClosedError);
-    expect(await account.ledger.get('p-1')).toMatchObject({ state: 'queued' });
-  });
+it('a producer refuses options that would hang or fail later', () => {
+  // Where nobody listens, the search for a Sentinel would outlive the test.
+  const redisUrl = `redis-sentinel://${new URL(testRedisUrl()).host}/payouts`;
+  const make = (options: object) => (): unknown => new PayoutProducer({ platformId: 1, ...options });
+  expect(make({ redisUrl, redisReplicas: 0 })).toThrow(/REDIS_REPLICAS: .*at least 1/);
+  expect(make({ connection: new Redis({ lazyConnect: true }) })).toThrow(/connection: has no commandTimeout/);
+});
+
+it('a producer leaves a shared connection open and refuses calls after closing', async () => {
+  const shared = openProducer({ connection: account.redis });
+  await shared.enqueue(payoutInput());
+  await Promise.all([shared.close(), shared.close()]);
+  await expect(shared.get('p-1')).rejects.toBeInstanceOf(ClosedError);
+  expect(await account.ledger.get('p-1')).toMatchObject({ state: 'queued' });
 });

@@ -47,35 +47,33 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAt;
 }
 
-describe('a Redis that is unavailable', () => {
-  it('fails fast when it never was there, and works once it comes', async () => {
-    producer = produce();
-    const ms = await timed(async () => {
-      const attempt = producer.enqueue(payoutInput());
-      await expect(attempt).rejects.toBeInstanceOf(RedisUnavailableError);
-      await expect(attempt).rejects.toThrow(/check that it runs.*asking again is safe/);
-    });
-    expect(ms).toBeLessThan(5_000);
-    await start();
-    expect(await untilRecovered(() => producer.enqueue(payoutInput()))).toMatchObject({ payoutId: 'p-1' });
-    await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
+it('a Redis that is unavailable fails fast when it never was there, and works once it comes', async () => {
+  producer = produce();
+  const ms = await timed(async () => {
+    const attempt = producer.enqueue(payoutInput());
+    await expect(attempt).rejects.toBeInstanceOf(RedisUnavailableError);
+    await expect(attempt).rejects.toThrow(/check that it runs.*asking again is safe/);
   });
+  expect(ms).toBeLessThan(5_000);
+  await start();
+  expect(await untilRecovered(() => producer.enqueue(payoutInput()))).toMatchObject({ payoutId: 'p-1' });
+  await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
+});
 
-  it('fails fast when it becomes unavailable, and recovers', async () => {
-    await start();
-    producer = produce();
-    await producer.enqueue(payoutInput());
-    await server?.stop();
-    const again = async () => producer.enqueueMany([payoutInput({ payoutId: 'p-2' })]);
-    expect(await timed(async () => expect(again()).rejects.toBeInstanceOf(RedisUnavailableError))).toBeLessThan(7_000);
-    await start();
-    expect(await untilRecovered(again)).toMatchObject({ created: 1 });
-  });
+it('a Redis that is unavailable fails fast when it becomes unavailable, and recovers', async () => {
+  await start();
+  producer = produce();
+  await producer.enqueue(payoutInput());
+  await server?.stop();
+  const again = async () => producer.enqueueMany([payoutInput({ payoutId: 'p-2' })]);
+  expect(await timed(async () => expect(again()).rejects.toBeInstanceOf(RedisUnavailableError))).toBeLessThan(7_000);
+  await start();
+  expect(await untilRecovered(again)).toMatchObject({ created: 1 });
+});
 
-  it('closes at once while it was never there', async () => {
-    producer = produce();
-    expect(await timed(() => producer.close())).toBeLessThan(2_000);
-  });
+it('a Redis that is unavailable closes at once while it was never there', async () => {
+  producer = produce();
+  expect(await timed(() => producer.close())).toBeLessThan(2_000);
 });
 
 describe('a queue that fails after the ledger has the payout', () => {

@@ -177,26 +177,24 @@ it('the option audience is required with a signingKey, and has its own rule', ()
   expect(() => open({ audience: 'my gateway' })).toThrow(/must be 1 to 200 printable characters of ASCII/);
 });
 
-describe('the option signingKey', () => {
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
-  it.each<[string, { name: string; privateKey: KeyObject | string }, string]>([
-    ['a name that no keyring has', { name: 'a b', privateKey }, 'signingKey.name: must be 1 to 32 of'],
-    [
-      'another kind of key',
-      { name: 'shop', privateKey: rsa.privateKey },
-      'signingKey.privateKey: holds a key of type rsa',
-    ],
-    ['no key', { name: 'shop', privateKey: pem.slice(0, 60) }, 'signingKey.privateKey: holds no private key'],
-    ['a public key', { name: 'shop', privateKey: rsa.publicKey }, 'signingKey.privateKey: holds a public key'],
-    ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
-  ])('is refused with %s, and never shown', (_what, signingKey, message) => {
-    const attempt = (): PayoutProducer => open({ signingKey });
-    expect(attempt).toThrow(InvalidConfigError);
-    expect(attempt).toThrow(message);
-    try {
-      attempt();
-    } catch (error) {
-      expect(String(error)).not.toContain(pem.split('\n')[1]?.slice(0, 20));
-    }
-  });
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+it.each<[string, { name: string; privateKey: KeyObject | string }, string]>([
+  ['a name that no keyring has', { name: 'a b', privateKey }, 'signingKey.name: must be 1 to 32 of'],
+  [
+    'another kind of key',
+    { name: 'shop', privateKey: rsa.privateKey },
+    'signingKey.privateKey: holds a key of type rsa',
+  ],
+  ['no key', { name: 'shop', privateKey: pem.slice(0, 60) }, 'signingKey.privateKey: holds no private key'],
+  ['a public key', { name: 'shop', privateKey: rsa.publicKey }, 'signingKey.privateKey: holds a public key'],
+  ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
+])('the option signingKey is refused with %s, and never shown', (_what, signingKey, message) => {
+  const attempt = (): PayoutProducer => open({ signingKey });
+  expect(attempt).toThrow(InvalidConfigError);
+  expect(attempt).toThrow(message);
+  try {
+    attempt();
+  } catch (error) {
+    expect(String(error)).not.toContain(pem.split('\n')[1]?.slice(0, 20));
+  }
 });

@@ -115,35 +115,33 @@ describe('finish', () => {
   });
 });
 
-describe('confirmLast', () => {
-  it('changes nothing, and says nothing, where the outcome is known', async () => {
-    await finish(accepted);
-    await rig.attempts.confirmLast();
-    expect(rig.said).toEqual([]);
-  });
+it('confirmLast changes nothing, and says nothing, where the outcome is known', async () => {
+  await finish(accepted);
+  await rig.attempts.confirmLast();
+  expect(rig.said).toEqual([]);
+});
 
-  it('records the outcome again where it was forgotten, with the pause that belongs to it', async () => {
-    const attempt = await rig.begin('p');
-    const older = rig.ledger.snapshot();
-    await rig.attempts.finish(attempt, rejected('account blocked'));
-    rig.ledger.restore(older);
-    rig.said.length = 0;
-    await rig.attempts.confirmLast();
-    expect([await rig.stateOf('p'), rig.said]).toEqual(['rejected', [PAUSED]]);
-  });
+it('confirmLast records the outcome again where it was forgotten, with the pause that belongs to it', async () => {
+  const attempt = await rig.begin('p');
+  const older = rig.ledger.snapshot();
+  await rig.attempts.finish(attempt, rejected('account blocked'));
+  rig.ledger.restore(older);
+  rig.said.length = 0;
+  await rig.attempts.confirmLast();
+  expect([await rig.stateOf('p'), rig.said]).toEqual(['rejected', [PAUSED]]);
+});
 
-  it('does not report an acceptance again whose txhash turned out to be of another payment', async () => {
-    await finish(accepted);
-    await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
-    await rig.attempts.confirmLast();
-    expect(await rig.stateOf('p')).toBe('unknown');
-  });
+it('confirmLast does not report an acceptance again whose txhash turned out to be of another payment', async () => {
+  await finish(accepted);
+  await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
+  await rig.attempts.confirmLast();
+  expect(await rig.stateOf('p')).toBe('unknown');
+});
 
-  it('fails when Redis is unavailable, and does not wait for it', async () => {
-    await finish(rejected('no'));
-    rig.fail('finishSend', UNAVAILABLE);
-    await expect(rig.attempts.confirmLast()).rejects.toThrow('Redis unavailable');
-  });
+it('confirmLast fails when Redis is unavailable, and does not wait for it', async () => {
+  await finish(rejected('no'));
+  rig.fail('finishSend', UNAVAILABLE);
+  await expect(rig.attempts.confirmLast()).rejects.toThrow('Redis unavailable');
 });
 
 describe('revert', () => {
@@ -201,30 +199,28 @@ describe('revert', () => {
   });
 });
 
-describe('the grace of a process that is to stop', () => {
-  it.each([
-    ['is not over while nobody asks it to stop', undefined, 0],
-    ['begins at the stop, where that comes later', 5 * GRACE_MS, 0],
-    ['begins with the waiting, such as for a response, where that comes later', 0, 5 * GRACE_MS],
-    ['is reckoned for each thing that is waited for', 0, GRACE_MS],
-  ])('%s', async (_, stopAt, waitAt) => {
-    const clock = new ManualClock();
-    const stop = new AbortController();
-    const grace = new StopGrace(clock, stop.signal, GRACE_MS);
-    if (stopAt === 0) {
-      stop.abort();
-      grace.start()();
-    }
-    await clock.advance(waitAt);
-    const isOver = grace.start();
-    expect(isOver()).toBe(false);
-    await clock.advance(stopAt ?? 100 * GRACE_MS);
-    expect(isOver()).toBe(false);
-    if (stopAt !== undefined) stop.abort();
-    expect(isOver()).toBe(false);
-    await clock.advance(GRACE_MS - 1);
-    expect(isOver()).toBe(false);
-    await clock.advance(1);
-    expect(isOver()).toBe(stopAt !== undefined);
-  });
+it.each([
+  ['is not over while nobody asks it to stop', undefined, 0],
+  ['begins at the stop, where that comes later', 5 * GRACE_MS, 0],
+  ['begins with the waiting, such as for a response, where that comes later', 0, 5 * GRACE_MS],
+  ['is reckoned for each thing that is waited for', 0, GRACE_MS],
+])('the grace of a process that is to stop %s', async (_, stopAt, waitAt) => {
+  const clock = new ManualClock();
+  const stop = new AbortController();
+  const grace = new StopGrace(clock, stop.signal, GRACE_MS);
+  if (stopAt === 0) {
+    stop.abort();
+    grace.start()();
+  }
+  await clock.advance(waitAt);
+  const isOver = grace.start();
+  expect(isOver()).toBe(false);
+  await clock.advance(stopAt ?? 100 * GRACE_MS);
+  expect(isOver()).toBe(false);
+  if (stopAt !== undefined) stop.abort();
+  expect(isOver()).toBe(false);
+  await clock.advance(GRACE_MS - 1);
+  expect(isOver()).toBe(false);
+  await clock.advance(1);
+  expect(isOver()).toBe(stopAt !== undefined);
 });

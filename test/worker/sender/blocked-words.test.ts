@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import { isOfPayout } from '../../../src/gateway/stop-sign.js';
 import { blockedReasonOf, findBlockedReason } from '../../../src/worker/sender/kept-pause.js';
@@ -93,24 +93,22 @@ it.each([
   expect(messages.filter((message) => isOfPayout(message) !== isOwn)).toEqual([]);
 });
 
-describe('the HTTP status', () => {
-  it.each([
-    [401, 'wrong credentials'],
-    [403, 'a block'],
-    [429, 'a rate limit'],
-  ])('%s counts whatever the text is, as %s', (status, kind) => {
-    expect(findBlockedReason('insufficient balance', status)).toBe(
-      `the gateway's response looks like ${kind}: HTTP ${status}, insufficient balance`,
-    );
-    expect(findBlockedReason('account blocked', status)).toBe(
-      "the gateway's response looks like a block: account blocked",
-    );
-  });
+it.each([
+  [401, 'wrong credentials'],
+  [403, 'a block'],
+  [429, 'a rate limit'],
+])('the HTTP status %s counts whatever the text is, as %s', (status, kind) => {
+  expect(findBlockedReason('insufficient balance', status)).toBe(
+    `the gateway's response looks like ${kind}: HTTP ${status}, insufficient balance`,
+  );
+  expect(findBlockedReason('account blocked', status)).toBe(
+    "the gateway's response looks like a block: account blocked",
+  );
+});
 
-  it.each([200, 400, 404, 422, 500, 503])('%s says nothing', (status) => {
-    expect(findBlockedReason('insufficient balance', status)).toBeUndefined();
-    expect(findBlockedReason('account blocked', status)).toMatch(/looks like a block/);
-  });
+it.each([200, 400, 404, 422, 500, 503])('the HTTP status %s says nothing', (status) => {
+  expect(findBlockedReason('insufficient balance', status)).toBeUndefined();
+  expect(findBlockedReason('account blocked', status)).toMatch(/looks like a block/);
 });
 
 const durationMs = 1;

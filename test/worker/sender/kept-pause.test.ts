@@ -55,33 +55,31 @@ async function outcomes(...found: readonly WithdrawOutcome[]): Promise<void> {
   await pause.find();
 }
 
-describe('what pauses', () => {
-  it.each<[string, readonly WithdrawOutcome[], RegExp | undefined]>([
-    ['rejections in a row', [REJECTED, UNKNOWN, REJECTED, MISADDRESSED, REJECTED], /^3 rejected in a row$/],
-    [
-      'rejections for their own data',
-      [MISADDRESSED, REJECTED, MISADDRESSED, MISADDRESSED, MISADDRESSED],
-      /^4 rejected .*own data/,
-    ],
-    ['as many unknowns', [UNKNOWN, UNKNOWN], /2 unknown in a row/],
-    ['an account that the gateway blocked', [BLOCKED], /blocked/],
-    ['one fewer', [REJECTED, REJECTED], undefined],
-    ['with an accepted one between', [REJECTED, REJECTED, ACCEPTED, REJECTED], undefined],
-    ['fewer for their own data', [MISADDRESSED, MISADDRESSED, MISADDRESSED], undefined],
-    ['some of each kind', [REJECTED, UNKNOWN, REJECTED, UNKNOWN, MISADDRESSED, UNKNOWN, MISADDRESSED], undefined],
-  ])('%s', async (_, found, reason) => {
-    await outcomes(...found);
-    expect(pause.reason ?? 'none').toMatch(reason ?? /^none$/);
-  });
+it.each<[string, readonly WithdrawOutcome[], RegExp | undefined]>([
+  ['rejections in a row', [REJECTED, UNKNOWN, REJECTED, MISADDRESSED, REJECTED], /^3 rejected in a row$/],
+  [
+    'rejections for their own data',
+    [MISADDRESSED, REJECTED, MISADDRESSED, MISADDRESSED, MISADDRESSED],
+    /^4 rejected .*own data/,
+  ],
+  ['as many unknowns', [UNKNOWN, UNKNOWN], /2 unknown in a row/],
+  ['an account that the gateway blocked', [BLOCKED], /blocked/],
+  ['one fewer', [REJECTED, REJECTED], undefined],
+  ['with an accepted one between', [REJECTED, REJECTED, ACCEPTED, REJECTED], undefined],
+  ['fewer for their own data', [MISADDRESSED, MISADDRESSED, MISADDRESSED], undefined],
+  ['some of each kind', [REJECTED, UNKNOWN, REJECTED, UNKNOWN, MISADDRESSED, UNKNOWN, MISADDRESSED], undefined],
+])('what pauses %s', async (_, found, reason) => {
+  await outcomes(...found);
+  expect(pause.reason ?? 'none').toMatch(reason ?? /^none$/);
+});
 
-  it('is noted once, as of the moment it was seen, however late the journal takes it', async () => {
-    const seenAt = clock.wallNow();
-    pause.note('the first');
-    clock.wallOffsetMs += 5_000;
-    pause.note('the second');
-    await pause.find();
-    expect(journal.lines.filter((line) => 'paused' in line)).toEqual([{ paused: { at: seenAt, reason: 'the first' } }]);
-  });
+it('what pauses is noted once, as of the moment it was seen, however late the journal takes it', async () => {
+  const seenAt = clock.wallNow();
+  pause.note('the first');
+  clock.wallOffsetMs += 5_000;
+  pause.note('the second');
+  await pause.find();
+  expect(journal.lines.filter((line) => 'paused' in line)).toEqual([{ paused: { at: seenAt, reason: 'the first' } }]);
 });
 
 describe('a kept pause that Redis does not know', () => {

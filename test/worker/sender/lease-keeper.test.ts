@@ -105,99 +105,97 @@ describe('acquire', () => {
   });
 });
 
-describe('the held lease', () => {
-  it('has a heartbeat at once and every second, in the quarantine too', async () => {
-    await rig.acquire();
-    await rig.clock.advance(0);
-    expect((await rig.lease())?.heartbeat).toBe(1);
-    await rig.clock.advance(5_500);
-    expect((await rig.lease())?.heartbeat).toBe(6);
-  });
+it('the held lease has a heartbeat at once and every second, in the quarantine too', async () => {
+  await rig.acquire();
+  await rig.clock.advance(0);
+  expect((await rig.lease())?.heartbeat).toBe(1);
+  await rig.clock.advance(5_500);
+  expect((await rig.lease())?.heartbeat).toBe(6);
+});
 
-  it('is lost as soon as a heartbeat finds another holder, who is not disturbed', async () => {
-    const held = await rig.acquire();
-    const other = await rig.another();
-    await rig.clock.advance(1_500);
-    expect(held.lost.aborted).toBe(true);
-    expect(rig.logged).toContain('warn another process has taken the lease');
-    await held.release();
-    expect(await rig.lease()).toEqual({ ...other, heartbeat: 0, released: false });
-  });
+it('the held lease is lost as soon as a heartbeat finds another holder, who is not disturbed', async () => {
+  const held = await rig.acquire();
+  const other = await rig.another();
+  await rig.clock.advance(1_500);
+  expect(held.lost.aborted).toBe(true);
+  expect(rig.logged).toContain('warn another process has taken the lease');
+  await held.release();
+  expect(await rig.lease()).toEqual({ ...other, heartbeat: 0, released: false });
+});
 
-  it('is lost when the ledger comes back as it was some heartbeats ago', async () => {
-    const held = await rig.acquire();
-    await rig.clock.advance(3_000);
-    const copy = rig.ledger.snapshot();
-    await rig.clock.advance(3_000);
-    expect(held.heartbeat()).toBe((await rig.lease())?.heartbeat);
-    rig.ledger.restore(copy);
-    await rig.clock.advance(1_000);
-    expect(held.lost.aborted).toBe(true);
-    expect(rig.logged).toContain('warn the ledger came back older; giving up the lease');
-  });
+it('the held lease is lost when the ledger comes back as it was some heartbeats ago', async () => {
+  const held = await rig.acquire();
+  await rig.clock.advance(3_000);
+  const copy = rig.ledger.snapshot();
+  await rig.clock.advance(3_000);
+  expect(held.heartbeat()).toBe((await rig.lease())?.heartbeat);
+  rig.ledger.restore(copy);
+  await rig.clock.advance(1_000);
+  expect(held.lost.aborted).toBe(true);
+  expect(rig.logged).toContain('warn the ledger came back older; giving up the lease');
+});
 
-  it('is given up, and left to die, once the disk of the journal hangs', async () => {
-    const held = await rig.acquire();
-    const before = await rig.ledger.readSender();
-    rig.isStalled = true;
-    await rig.clock.advance(1_000);
-    expect(held.lost.aborted).toBe(true);
-    rig.isStalled = false;
-    await rig.clock.advance(LEASE_MS);
-    expect(await rig.lease()).toEqual(before.lease);
-    await held.release();
-    expect(await rig.lease()).toMatchObject({ released: false });
-  });
+it('the held lease is given up, and left to die, once the disk of the journal hangs', async () => {
+  const held = await rig.acquire();
+  const before = await rig.ledger.readSender();
+  rig.isStalled = true;
+  await rig.clock.advance(1_000);
+  expect(held.lost.aborted).toBe(true);
+  rig.isStalled = false;
+  await rig.clock.advance(LEASE_MS);
+  expect(await rig.lease()).toEqual(before.lease);
+  await held.release();
+  expect(await rig.lease()).toMatchObject({ released: false });
+});
 
-  it('calls the ledger no more once it is lost', async () => {
-    const held = await rig.acquire();
-    await rig.another();
-    let heartbeats = 0;
-    rig.before.renewLease = () => void (heartbeats += 1);
-    let releases = 0;
-    rig.before.releaseLease = () => void (releases += 1);
-    await rig.clock.advance(5_000);
-    await held.release();
-    expect({ heartbeats, releases }).toEqual({ heartbeats: 1, releases: 0 });
-  });
+it('the held lease calls the ledger no more once it is lost', async () => {
+  const held = await rig.acquire();
+  await rig.another();
+  let heartbeats = 0;
+  rig.before.renewLease = () => void (heartbeats += 1);
+  let releases = 0;
+  rig.before.releaseLease = () => void (releases += 1);
+  await rig.clock.advance(5_000);
+  await held.release();
+  expect({ heartbeats, releases }).toEqual({ heartbeats: 1, releases: 0 });
+});
 
-  it('is not lost while Redis is unavailable', async () => {
-    const held = await rig.acquire();
-    rig.before.renewLease = throwing('Redis unavailable');
-    await rig.clock.advance(60_000);
-    expect(held.lost.aborted).toBe(false);
-    expect(rig.logged).toContain('debug heartbeat failed');
-    delete rig.before.renewLease;
-    const lease = await rig.lease();
-    await rig.clock.advance(1_500);
-    expect((await rig.lease())?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);
-  });
+it('the held lease is not lost while Redis is unavailable', async () => {
+  const held = await rig.acquire();
+  rig.before.renewLease = throwing('Redis unavailable');
+  await rig.clock.advance(60_000);
+  expect(held.lost.aborted).toBe(false);
+  expect(rig.logged).toContain('debug heartbeat failed');
+  delete rig.before.renewLease;
+  const lease = await rig.lease();
+  await rig.clock.advance(1_500);
+  expect((await rig.lease())?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);
+});
 
-  it('is given back, and has no heartbeat any more', async () => {
-    const held = await rig.acquire();
-    await held.release();
-    await rig.clock.advance(5_000);
-    expect(await rig.lease()).toMatchObject({ owner: 'me', released: true });
-    expect(held.lost.aborted).toBe(false);
-    expect(rig.logged).toEqual(['info acquired sender lease']);
-  });
+it('the held lease is given back, and has no heartbeat any more', async () => {
+  const held = await rig.acquire();
+  await held.release();
+  await rig.clock.advance(5_000);
+  expect(await rig.lease()).toMatchObject({ owner: 'me', released: true });
+  expect(held.lost.aborted).toBe(false);
+  expect(rig.logged).toEqual(['info acquired sender lease']);
+});
 
-  it('is not called lost by a heartbeat that was under way when it was given back', async () => {
-    const held = await rig.acquire();
-    rig.before.renewLease = async () => rig.clock.sleep(100);
-    await rig.clock.advance(1_050);
-    await held.release();
-    await rig.clock.advance(1_000);
-    expect(rig.logged).toEqual(['info acquired sender lease']);
-  });
+it('the held lease is not called lost by a heartbeat that was under way when it was given back', async () => {
+  const held = await rig.acquire();
+  rig.before.renewLease = async () => rig.clock.sleep(100);
+  await rig.clock.advance(1_050);
+  await held.release();
+  await rig.clock.advance(1_000);
+  expect(rig.logged).toEqual(['info acquired sender lease']);
+});
 
-  it('without a heartbeat is not given back', async () => {
-    const held = await rig.acquire();
-    await rig.clock.advance(1_500);
-    held.stopHeartbeat();
-    const lease = await rig.lease();
-    await rig.clock.advance(5_000);
-    expect(await rig.lease()).toEqual(lease);
-    expect(lease?.released).toBe(false);
-  });
+it('the held lease without a heartbeat is not given back', async () => {
+  const held = await rig.acquire();
+  await rig.clock.advance(1_500);
+  held.stopHeartbeat();
+  const lease = await rig.lease();
+  await rig.clock.advance(5_000);
+  expect(await rig.lease()).toEqual(lease);
+  expect(lease?.released).toBe(false);
 });

@@ -42,6 +42,15 @@ describe('watching a lease', () => {
     expect(watching.held).toBeDefined();
   });
 
+  it('takes no lease over because the wall clock jumped', async () => {
+    await rig.another();
+    const watching = rig.watch();
+    await rig.clock.advance(LEASE_MS / 2);
+    rig.clock.wallOffsetMs += 60 * 60 * 1_000;
+    await rig.clock.advance(LEASE_MS / 2 - 2_000);
+    expect(watching.held).toBeUndefined();
+  });
+
   it('counts standing still from when the view was there, not from when it was asked for', async () => {
     await rig.another();
     rig.after.readSender = async () => {

@@ -12,18 +12,16 @@ beforeEach(() => {
 
 const never = new AbortController().signal;
 
-describe('keptIntervalMs', () => {
-  it.each([
-    [1_000, 1_001],
-    [1_001, 1_001],
-    [1_002, 1_002],
-    [1_010, 1_010],
-    [60_000, 60_000],
-  ])('keeps %i as %i', (setMs, keptMs) => {
-    expect(keptIntervalMs(setMs, 1_000)).toBe(keptMs);
-    // A second at the gateway, also where its clock is the slowest that is assumed.
-    expect(keptMs / onAnyClock(1)).toBeGreaterThanOrEqual(1_000);
-  });
+it.each([
+  [1_000, 1_001],
+  [1_001, 1_001],
+  [1_002, 1_002],
+  [1_010, 1_010],
+  [60_000, 60_000],
+])('keptIntervalMs keeps %i as %i', (setMs, keptMs) => {
+  expect(keptIntervalMs(setMs, 1_000)).toBe(keptMs);
+  // A second at the gateway, also where its clock is the slowest that is assumed.
+  expect(keptMs / onAnyClock(1)).toBeGreaterThanOrEqual(1_000);
 });
 
 describe('Pacer', () => {

@@ -144,25 +144,23 @@ describe('resolveLeftovers', () => {
   });
 });
 
-describe('checkLedger', () => {
-  it('finds an older copy, to which it does not report its last outcome', async () => {
-    const older = rig.ledger.snapshot();
-    await rig.send('p');
-    rig.ledger.restore(older);
-    const asked = rig.fail('finishSend', new Error(), 0);
-    expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
-    expect(asked).toEqual([]);
-  });
+it('checkLedger finds an older copy, to which it does not report its last outcome', async () => {
+  const older = rig.ledger.snapshot();
+  await rig.send('p');
+  rig.ledger.restore(older);
+  const asked = rig.fail('finishSend', new Error(), 0);
+  expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
+  expect(asked).toEqual([]);
+});
 
-  it('reports the last outcome again to a ledger that came back without it', async () => {
-    let older = rig.ledger.snapshot();
-    rig.after.beginSend = () => void (older = rig.ledger.snapshot());
-    await rig.send('p');
-    rig.ledger.restore(older);
-    expect(await rig.stateOf()).toBe('sending');
-    expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
-    expect(await rig.stateOf()).toBe('in_progress');
-  });
+it('checkLedger reports the last outcome again to a ledger that came back without it', async () => {
+  let older = rig.ledger.snapshot();
+  rig.after.beginSend = () => void (older = rig.ledger.snapshot());
+  await rig.send('p');
+  rig.ledger.restore(older);
+  expect(await rig.stateOf()).toBe('sending');
+  expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+  expect(await rig.stateOf()).toBe('in_progress');
 });
 
 describe('the outcomes that a journal knows', () => {

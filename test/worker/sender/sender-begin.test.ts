@@ -115,22 +115,20 @@ describe('what the ledger refuses', () => {
   });
 });
 
-describe('a begin whose reply is lost', () => {
-  it('is put back, and the number of the attempt is used up', async () => {
-    rig.once('after', 'beginSend', throwing(UNAVAILABLE));
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
-    await rig.expectPayout({ state: 'queued', attempt: 1 });
-    rig.expectNothingSent();
-  });
+it('a begin whose reply is lost is put back, and the number of the attempt is used up', async () => {
+  rig.once('after', 'beginSend', throwing(UNAVAILABLE));
+  expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
+  await rig.expectPayout({ state: 'queued', attempt: 1 });
+  rig.expectNothingSent();
+});
 
-  it('of an earlier sender becomes unknown at the look, and is skipped', async () => {
-    await rig.begin('p');
-    const lease = await takeLease(rig.ledger, 'two');
-    const heldLease = { ...rig.heldLease, lease, view: await rig.ledger.readSender() };
-    const next = await makeSendRig({ senderLedger: rig.ledger, heldLease });
-    expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
-    expect(next.gateway.arrivals).toEqual([]);
-  });
+it('a begin whose reply is lost of an earlier sender becomes unknown at the look, and is skipped', async () => {
+  await rig.begin('p');
+  const lease = await takeLease(rig.ledger, 'two');
+  const heldLease = { ...rig.heldLease, lease, view: await rig.ledger.readSender() };
+  const next = await makeSendRig({ senderLedger: rig.ledger, heldLease });
+  expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
+  expect(next.gateway.arrivals).toEqual([]);
 });
 
 describe('the last checks before the write', () => {

@@ -242,80 +242,76 @@ describe('a payout that can never be sent', () => {
   });
 });
 
-describe('a connection', () => {
-  it('that cannot be made means not sent, and nothing was begun', async () => {
-    rig.gateway.onOpen = throwing('connection refused');
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'connection refused' });
-    expect(await rig.attemptOf()).toBe(0);
-  });
-
-  it('that ended while it waited is made again', async () => {
-    rig.gateway.onOpen = (count) => {
-      const end = (): unknown => Object.assign(rig.gateway.connections[0] ?? {}, { usable: false });
-      if (count === 1) void rig.clock.sleep(500).then(end);
-    };
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
-    expect(rig.gateway.connections.map(({ isClosed }) => isClosed)).toEqual([true, true]);
-  });
-
-  it('that ends at once, with the slot open, is the trouble of the gateway', async () => {
-    await rig.clock.advance(HOLD_OFF_MS);
-    rig.gateway.opensUsable = false;
-    const reason = 'the gateway ended the connection before it was used';
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason, code: 'GATEWAY_UNAVAILABLE' });
-    rig.expectNothingSent();
-    expect(await rig.attemptOf()).toBe(0);
-  });
-
-  it('that refuses to write puts the payout back, with the reason', async () => {
-    rig.gateway.outcome = { kind: 'not_sent', reason: 'ended early' };
-    expect(await rig.send('p')).toEqual(rig.gateway.outcome);
-    await rig.expectPayout({ state: 'queued', attempt: 1 });
-    expect(await rig.lastChangeOf()).toMatchObject({ reason: 'ended early' });
-    rig.expectNothingSent();
-  });
+it('a connection that cannot be made means not sent, and nothing was begun', async () => {
+  rig.gateway.onOpen = throwing('connection refused');
+  expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'connection refused' });
+  expect(await rig.attemptOf()).toBe(0);
 });
 
-describe('a stop', () => {
-  it('before the slot makes no connection', async () => {
-    expect(await rig.send('p', AbortSignal.abort())).toEqual({ kind: 'stopped' });
-    expect(rig.gateway.connections).toEqual([]);
-  });
+it('a connection that ended while it waited is made again', async () => {
+  rig.gateway.onOpen = (count) => {
+    const end = (): unknown => Object.assign(rig.gateway.connections[0] ?? {}, { usable: false });
+    if (count === 1) void rig.clock.sleep(500).then(end);
+  };
+  expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+  expect(rig.gateway.connections.map(({ isClosed }) => isClosed)).toEqual([true, true]);
+});
 
-  it.each([
-    ['waits for its slot', 100],
-    ['waits with a connection', HOLD_OFF_MS - 500],
-  ])('ends a send that %s', async (_, afterMs) => {
-    const stop = new AbortController();
-    const sending = rig.sender.send('p', stop.signal);
-    await rig.clock.advance(afterMs);
+it('a connection that ends at once, with the slot open, is the trouble of the gateway', async () => {
+  await rig.clock.advance(HOLD_OFF_MS);
+  rig.gateway.opensUsable = false;
+  const reason = 'the gateway ended the connection before it was used';
+  expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason, code: 'GATEWAY_UNAVAILABLE' });
+  rig.expectNothingSent();
+  expect(await rig.attemptOf()).toBe(0);
+});
+
+it('a connection that refuses to write puts the payout back, with the reason', async () => {
+  rig.gateway.outcome = { kind: 'not_sent', reason: 'ended early' };
+  expect(await rig.send('p')).toEqual(rig.gateway.outcome);
+  await rig.expectPayout({ state: 'queued', attempt: 1 });
+  expect(await rig.lastChangeOf()).toMatchObject({ reason: 'ended early' });
+  rig.expectNothingSent();
+});
+
+it('a stop before the slot makes no connection', async () => {
+  expect(await rig.send('p', AbortSignal.abort())).toEqual({ kind: 'stopped' });
+  expect(rig.gateway.connections).toEqual([]);
+});
+
+it.each([
+  ['waits for its slot', 100],
+  ['waits with a connection', HOLD_OFF_MS - 500],
+])('a stop ends a send that %s', async (_, afterMs) => {
+  const stop = new AbortController();
+  const sending = rig.sender.send('p', stop.signal);
+  await rig.clock.advance(afterMs);
+  stop.abort();
+  expect(await rig.clock.until(sending)).toEqual({ kind: 'stopped' });
+  rig.expectNothingSent();
+  expect([await rig.attemptOf(), rig.seen.waits]).toEqual([0, []]);
+});
+
+it('a stop ends one that is connecting, which is no trouble of the gateway', async () => {
+  const stop = new AbortController();
+  rig.gateway.onOpen = () => {
     stop.abort();
-    expect(await rig.clock.until(sending)).toEqual({ kind: 'stopped' });
-    rig.expectNothingSent();
-    expect([await rig.attemptOf(), rig.seen.waits]).toEqual([0, []]);
-  });
+    throw new Error('it was no longer wanted');
+  };
+  expect(await rig.send('p', stop.signal)).toEqual({ kind: 'stopped' });
+});
 
-  it('ends one that is connecting, which is no trouble of the gateway', async () => {
-    const stop = new AbortController();
-    rig.gateway.onOpen = () => {
-      stop.abort();
-      throw new Error('it was no longer wanted');
-    };
-    expect(await rig.send('p', stop.signal)).toEqual({ kind: 'stopped' });
-  });
+it('a stop does not end one that has begun', async () => {
+  const stop = new AbortController();
+  rig.after.beginSend = () => {
+    stop.abort();
+  };
+  expect(await rig.send('p', stop.signal)).toMatchObject({ kind: 'sent' });
+});
 
-  it('does not end one that has begun', async () => {
-    const stop = new AbortController();
-    rig.after.beginSend = () => {
-      stop.abort();
-    };
-    expect(await rig.send('p', stop.signal)).toMatchObject({ kind: 'sent' });
-  });
-
-  it('because of a lost lease is told as such', async () => {
-    const sending = rig.sender.send('p', NEVER);
-    await rig.clock.advance(100);
-    rig.lost.abort();
-    expect(await rig.clock.until(sending)).toEqual({ kind: 'lease_lost' });
-  });
+it('a stop because of a lost lease is told as such', async () => {
+  const sending = rig.sender.send('p', NEVER);
+  await rig.clock.advance(100);
+  rig.lost.abort();
+  expect(await rig.clock.until(sending)).toEqual({ kind: 'lease_lost' });
 });
