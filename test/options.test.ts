@@ -219,7 +219,8 @@ it.each([
 });
 
 it('parts that are bound by `await using` end with the block', async () => {
-  let ended: [string, string, () => string | undefined, PayoutProducer, PayoutOperator] | undefined;
+  const ended: [page: string, role: () => string | undefined, producer: PayoutProducer, operator: PayoutOperator][] =
+    [];
   {
     await using producer = new PayoutProducer({ platformId, redisUrl });
     await using operator = new PayoutOperator({ platformId, redisUrl });
@@ -227,15 +228,14 @@ it('parts that are bound by `await using` end with the block', async () => {
     const accounts = [{ ...account, baseUrl: sandbox.url }];
     await using worker = await createPayoutWorker({ redisUrl, accounts, journalDir, allowVolatileRedis: true });
     await using dashboard = await startDashboard({ redisUrl, platformId, host: '127.0.0.1', port: 0 });
-    ended = [sandbox.url, dashboard.url, () => worker.accounts[0]?.status.role, producer, operator];
-    expect((await fetch(`${sandbox.url}/__sandbox/stats`)).status).toBe(200);
     expect((await fetch(`${dashboard.url}style.css`)).status).toBe(200);
     expect(await producer.get('p-1')).toBeUndefined();
-    expect(ended[2]()).not.toBe('stopped');
+    ended.push([dashboard.url, () => worker.accounts[0]?.status.role, producer, operator]);
   }
-  const [gateway, page, role, producer, operator] = ended;
-  for (const url of [gateway, page]) await expect(fetch(url)).rejects.toThrow('fetch failed');
-  expect(role()).toBe('stopped');
-  await expect(producer.get('p-1')).rejects.toThrow(ClosedError);
-  await expect(operator.cancel('p-1', ANN)).rejects.toThrow(ClosedError);
+  for (const [page, role, producer, operator] of ended) {
+    await expect(fetch(page)).rejects.toThrow('fetch failed');
+    expect(role()).toBe('stopped');
+    await expect(producer.get('p-1')).rejects.toThrow(ClosedError);
+    await expect(operator.cancel('p-1', ANN)).rejects.toThrow(ClosedError);
+  }
 });

@@ -140,18 +140,6 @@ it('a query that fails an authority that is not trusted', async () => {
   expect(server.receivedBytes).toBe(0);
 });
 
-it('proxies of the environment are not used', async () => {
-  const server = await responding('{"result":1,"balance":7}');
-  const before = { ...process.env };
-  try {
-    for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) process.env[name] = 'http://127.0.0.1:1';
-    process.env['NO_PROXY'] = process.env['no_proxy'] = '';
-    expect(await clientOf(server).balance()).toBe(7);
-  } finally {
-    process.env = before;
-  }
-});
-
 it('the times of a client are whole numbers that a timer can wait, and no error shows the key', () => {
   const make = (ms: unknown) => (): unknown =>
     clientOf({ baseUrl: 'http://gateway.example' }, { platformId: 0, timeoutMs: ms as number });

@@ -127,26 +127,24 @@ describe('a journal', () => {
     expect(again.ledger).toEqual({ ledgerId: 'L-1', epoch: 3, sends: 8, token: 't-8' });
   });
 
-  it('of format 2 is read with all that it has, by who opens it and by who only looks', async () => {
+  it('of format 2 is read with all that it has', async () => {
     await put(2);
-    const before = await folder.text();
     const seen = await read();
-    expect(await folder.text()).toBe(before);
     const journal = await folder.open();
-    const { journalId, ledger, peers } = journal;
-    expect(seen).toMatchObject({ journalId, ledger, peers });
-    expect(seen?.lastSends(9)).toEqual(journal.lastSends(9));
-    expect(journalId).toBe('5f3a1c9be207');
-    expect(peers).toEqual([{ journalId: '0123456789ab', host: 'host-b', dir: '/var/lib/payouts/journal' }]);
-    expect(ledger).toEqual({ ledgerId: 'L-1', epoch: 4, sends: 10, token: 'YmF6YmF6' });
-    const last = journal.lastSends(9).map(({ payoutId, outcome }) => [payoutId, outcome?.kind]);
-    expect(last).toEqual([
-      ['P-6', 'accepted'],
-      ['P-7', 'not_sent'],
-      ['P-8', undefined],
-    ]);
+    for (const each of [seen, journal]) {
+      expect(each).toMatchObject({
+        journalId: '5f3a1c9be207',
+        peers: [{ journalId: '0123456789ab', host: 'host-b', dir: '/var/lib/payouts/journal' }],
+        ledger: { ledgerId: 'L-1', epoch: 4, sends: 10, token: 'YmF6YmF6' },
+      });
+      const last = each?.lastSends(9).map(({ payoutId, outcome }) => [payoutId, outcome?.kind]);
+      expect(last).toEqual([
+        ['P-6', 'accepted'],
+        ['P-7', 'not_sent'],
+        ['P-8', undefined],
+      ]);
+    }
     expect(['P-6', 'P-7', 'P-8'].map((payoutId) => journal.knows(payoutId, 1))).toEqual([true, false, true]);
-    expect((await folder.text()).startsWith(before)).toBe(true);
     expect((await folder.lines()).at(-1)).toEqual(headerOf('5f3a1c9be207'));
   });
 

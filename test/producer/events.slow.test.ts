@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { EventsOptions } from '../../src/producer/events/event-group.js';
 import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
@@ -70,24 +69,6 @@ describe('events', () => {
       stop.abort();
     }
     expect(await take(1)).toEqual(['b']);
-  });
-
-  it('stay with a consumer whose loop body takes longer than claimAfterMs', async () => {
-    await enqueue('a', 'b');
-    const slow = producer.events({ ...BOOKS, claimAfterMs: 300 });
-    await slow.next();
-    const stop = new AbortController();
-    const other: (string | undefined)[] = [];
-    const reading = (async () => {
-      const options = { ...BOOKS, consumer: 'two', claimAfterMs: 300, signal: stop.signal };
-      for await (const { payoutId } of producer.events(options)) other.push(payoutId);
-    })();
-    await delay(1_500);
-    expect((await slow.next()).value).toMatchObject({ payoutId: 'b' });
-    stop.abort();
-    await reading;
-    expect(other).toEqual([]);
-    await slow.return();
   });
 
   it('are lost to a consumer that was silent for too long: it continues behind the one that took over', async () => {

@@ -128,24 +128,25 @@ describe('enqueueing again', () => {
     expect((await account.ledger.require('p-1')).signed?.audience).toBe(TEST_AUDIENCE);
   });
 
-  it('keeps the newer signature where an older one comes again, and asks nobody to check it again', async () => {
-    const older = signedBefore(signerOf(KEY, ago(8 * DAY_MS)));
-    await unsigned().enqueue(older);
-    await open().enqueue(FULL);
-    await unsigned().enqueue(older);
-    expect(await verify()).toMatchObject({ kind: 'verified' });
-    const { redis, keys } = account.connection;
-    await redis.hset(keys.payout('p-1'), 'state', 'held');
-    await unsigned().enqueue(older);
-    expect((await account.ledger.get('p-1'))?.state).toBe('held');
-  });
-
   it('signs what was queued without a signature; without a key leaves the signature as it is', async () => {
     await unsigned().enqueue(FULL);
     expect(await verify()).toMatchObject({ fault: 'unsigned' });
     for (const producer of [open(), unsigned()]) {
       expect(await producer.enqueue(FULL)).toMatchObject({ created: false });
       expect(await verify()).toMatchObject({ kind: 'verified' });
+    }
+  });
+
+  it('keeps the newer signature where an older one comes again, also where it is held', async () => {
+    const older = signedBefore(signerOf(KEY, ago(8 * DAY_MS)));
+    await unsigned().enqueue(older);
+    await open().enqueue(FULL);
+    const { redis, keys } = account.connection;
+    for (const state of ['queued', 'held']) {
+      await redis.hset(keys.payout('p-1'), 'state', state);
+      await unsigned().enqueue(older);
+      expect(await verify()).toMatchObject({ kind: 'verified' });
+      expect((await account.ledger.get('p-1'))?.state).toBe(state);
     }
   });
 

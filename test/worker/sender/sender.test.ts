@@ -115,24 +115,6 @@ describe('a send', () => {
     await rig.send('r');
     expect(rig.seen.gaps[1]).toEqual([60_100, false]);
   });
-
-  it('measures from write to write, however long the write waits and whatever Redis says of the outcome', async () => {
-    const sendSoon = async (payoutId: string): Promise<void> => {
-      rig.ledger.enqueue(aPayout(payoutId));
-      await rig.send(payoutId).catch(() => undefined);
-    };
-    await sendSoon('p');
-    rig.gateway.beforeWrite = async () => rig.clock.sleep(40);
-    await sendSoon('q');
-    rig.gateway.beforeWrite = () => undefined;
-    rig.fail('finishSend', new Error('Redis refuses it'));
-    await sendSoon('r');
-    delete rig.before.finishSend;
-    await sendSoon('s');
-    const written = rig.gateway.arrivals.map(({ at }) => at);
-    const between = written.slice(1).map((at, index) => at - (written[index] ?? 0));
-    expect(rig.seen.gaps.map(([gapMs]) => gapMs)).toEqual([between[0], between[2]]);
-  });
 });
 
 describe('the pace', () => {
