@@ -6,7 +6,7 @@ import type { InvalidInputError, Problem } from '../src/base/errors.js';
 import { amountField, baseUrlField, parseInput, payoutIdField } from '../src/base/fields.js';
 import { platformIdField, txhashField } from '../src/base/fields.js';
 import { formatAlternatives, formatAmount, formatCount, formatCurrency, formatDuration } from '../src/base/format.js';
-import { formatMoney, formatMs, formatState, formatTime, formatTimeUtc, shorten } from '../src/base/format.js';
+import { formatMoney, formatTimeUtc, shorten } from '../src/base/format.js';
 import { toPlainLog } from '../src/base/plain-text.js';
 
 /** Values that are read, and how they are shown. */
@@ -157,19 +157,9 @@ it.each([
   [formatAlternatives(['queued', 'held', 'rejected']), 'queued, held or rejected'],
   [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:123456789012345'), 'TXYZop…VkAeBf:123456789012345'],
   [shorten('1234567890123'), '1234567890123'],
-  [shorten('12345678901234'), '123456…901234'],
-  [formatTime('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00'],
   [formatTimeUtc('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00 UTC'],
-  ...([
-    [0, '0 s'],
-    [60_000, '1 min'],
-    [3_600_000, '1 h 0 min'],
-    [86_400_000, '1 d 0 h'],
-  ].map(([ms, text]) => [formatDuration(ms as number), text]) as [string, string][]),
-  [[0, 1, 1_216].map((count) => formatCount(count, 'payout')).join(), '0 payouts,1 payout,1,216 payouts'],
-  [formatMs(999.9), '999 ms'],
-  [formatState('in_progress'), 'in progress'],
-  [formatCurrency({ paymentId: 6 }), '6'],
+  [[59_999, 60_000, 3_600_000, 100_000_000].map(formatDuration).join(), '59 s,1 min,1 h 0 min,1 d 3 h'],
+  [[1, 1_216].map((count) => formatCount(count, 'payout')).join(), '1 payout,1,216 payouts'],
   [formatCurrency({ paymentId: 6, symbol: 'USD' }), '6/USD'],
 ])('what is shown %j', (shown, text) => {
   expect(shown).toBe(text);
@@ -182,9 +172,4 @@ it('what is shown of a log line is nothing but text, also once a viewer has read
   expect(plain.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/u);
   const msg = 'a\\u{1b}[2J\\u{7}\\u{d}\\u{8}\\u{202e}\\u{85}\\u{d800}';
   expect(JSON.parse(plain)).toEqual({ msg, path: 'C:\\u001b\\temp', n: 1 });
-});
-
-it('what is shown of a log line keeps the line breaks of a stack trace, and everything that is shown', () => {
-  const line = `${JSON.stringify({ stack: 'Error: "x"\n\tat y', name: 'Zoë 漢 😀', slash: 'a\\n' })}\n`;
-  expect(toPlainLog(line)).toBe(line);
 });

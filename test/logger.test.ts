@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { createLogger, createStderrWriter } from '../src/base/create-logger.js';
+import { createStderrWriter } from '../src/base/create-logger.js';
 import { callWatcher, failsafeLogger, failsafeMethods, type Logger, watcherFailures } from '../src/base/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from './support/throwing-watchers.js';
 import { recordingLogger } from './gateway/support/test-client.js';
@@ -32,15 +32,6 @@ it('a failsafe logger says a line through its parent where no child can be made'
   const childless: Logger = { ...recording, child: () => throwingLogger.child({}) };
   failsafeLogger(childless).child({ platformId: 1 }).info({}, 'a line');
   expect(recording.lines).toEqual([{ message: 'a line', fields: {} }]);
-});
-
-it('a failsafe logger is left as it is when it is made failsafe again, with its children', () => {
-  const logger = failsafeLogger(throwingLogger);
-  expect(failsafeLogger(logger)).toBe(logger);
-  const child = logger.child({});
-  expect(failsafeLogger(child)).toBe(child);
-  const ours = createLogger('silent');
-  expect(failsafeLogger(ours)).toBe(ours);
 });
 
 function fail(): never {

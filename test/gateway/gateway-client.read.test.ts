@@ -122,8 +122,6 @@ it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
   ['refused, 500', httpResponse(500, '{"result":0,"message":"Bad hash"}'), GatewayRejectedError, /Bad hash/],
   ['redirect', httpResponse(302, '', ['Location: /']), GatewayInvalidResponseError, /302/],
   ['HTML 502', httpResponse(502, '<html>'), GatewayUnavailableError, /502/],
-  ['plain 429', httpResponse(429, 'slow down'), GatewayUnavailableError, /429/],
-  ['too large', httpResponse(200, ' '.repeat(5 * 1024 * 1024)), GatewayUnavailableError, /maxContentLength/],
   ['silence', Buffer.from(''), GatewayUnavailableError, /no complete response within 150 ms/],
   ['never ending', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), GatewayUnavailableError, /150 ms/],
   ['101', Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), GatewayUnavailableError, /./],

@@ -96,7 +96,6 @@ it.each([
   '1BoatSLRHtKNngkdXEeobR76b53LETtpyT',
   'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456',
   'UQ-address:a comment with spaces',
-  'a:b:c',
   'x'.repeat(256),
 ])('a request takes the address %s as it is', (text) => {
   expect(addressToField.parse(text)).toBe(text);
@@ -107,11 +106,9 @@ it.each([
   ['', 'must not be empty'],
   [' addr', 'must not begin or end with a space'],
   ['ad dr', FORM],
-  ['адрес', FORM],
   [':tag', FORM],
   ['addr:', 'ends with a colon, but no destination tag follows'],
   ['addr:a\nb', 'must not contain control characters'],
-  ['addr:\u2028', 'must not contain control characters'],
   ['addr:\ud800', 'must not contain control characters'],
   ['x'.repeat(257), 'must have at most 256 characters'],
 ])('a request refuses the address %j: %s', (text, rule) => {

@@ -151,7 +151,6 @@ describe('any response', () => {
     ['{"result":1}', 200, 'br', 'HTTP 200: the body is not whole UTF-8 text'],
     ['<html>', 502, '', 'HTTP 502: the body is not JSON'],
     ['[]', 200, '', 'HTTP 200: the body is not a JSON object'],
-    ['7', 200, '', 'HTTP 200: the body is not a JSON object'],
     ['{"result":true,"message":"m"}', 200, '', 'HTTP 200: result is neither a number nor a text'],
     ['{"message":"m"}', 500, '', 'HTTP 500 without a result'],
     ['{}', 499, '', 'HTTP 499: the JSON object has neither result 1 nor a message'],

@@ -105,14 +105,11 @@ it.each([
   [X_TAG_1, 'xrp', XRP, '1'],
   ['XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi', 'xrp', 'rGWrZyQqhTp9Xu7G5Pkayo7bXjH4k4QYpf', '4294967295'],
   [`${TON.bounceable}:00123`, 'ton', TON.raw, '00123'],
-  [`${TON.raw}:a:b`, 'ton', TON.raw, 'a:b'],
   ['rExchange:12345', undefined, 'rExchange', '12345'],
   // Families that have no tag: the wallet still counts for a cap, and nobody takes it for known.
   [`${BTC.toUpperCase()}:5`, undefined, BTC, '5'],
-  [`${EVM}:5`, undefined, EVM.toLowerCase(), '5'],
   [`bitcoincash:${CASH}:5`, undefined, CASH, '5'],
   // It says itself that it has no tag, or which.
-  ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaB5hJDWMArnXr61cqZ:5', undefined, XRP, ':5'],
   [`${X_TAG_1}:5`, undefined, XRP, '1:5'],
 ])('the tag of %s', (text, family, key, tag) => {
   expect(parseWallet(text)).toEqual({ family, key, tag, problem: undefined });
@@ -197,9 +194,7 @@ it.each([
   [`${XRP}:1`, X_TAG_1, true],
   // The same account: EIP-55 puts a checksum into the case of the digits.
   ['0x52908400098527886E0F7030069857D2E4169EE7', '0x52908400098527886e0f7030069857d2e4169ee7', true],
-  ['0Xab', '0xAB', true],
   ['1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '1boatslrhtknngkdxeeobr76b53lettpyt', false],
-  [`${XRP}:123`, XRP, false],
   [`${XRP}:tag`, `${XRP}:TAG`, false],
   ['rEb8:123', 'rEb8:0123', false],
   [`${TON.raw}:5`, `${TON.raw}:05`, false],

@@ -248,7 +248,6 @@ describe('a journal that was damaged while a process had it open', () => {
   const OTHER = 'was replaced by another file';
   it.each<[string, () => Promise<void>, string]>([
     ['deleted', async () => rm(folder.path()), 'was deleted'],
-    ['renamed', async () => rename(folder.path(), `${folder.path()}.bak`), 'was deleted'],
     ['cut off', async () => truncate(folder.path(), (await folder.text()).length - 20), 'was cut off'],
     ['an older copy', async () => replace(`${(await folder.texts()).slice(0, -1).join('\n')}\n`), OTHER],
     ['a new journal', async () => replace(toFileText([HEADER])), OTHER],

@@ -198,14 +198,6 @@ describe('a journal that begins a new file', () => {
     );
     expect(await intact()).toEqual([]);
   });
-
-  it('takes along what a command noted just before', async () => {
-    await folder.writeFull('a');
-    const journal = await folder.open();
-    await (await folder.open()).noteComplete(STATEMENT);
-    await journal.append(aSend('p', 17));
-    expect((await folder.lines())[0]).toEqual({ ...HEADER, complete: STATEMENT });
-  });
 });
 
 describe('files with signed sends', () => {
@@ -227,19 +219,6 @@ describe('files with signed sends', () => {
     expect((await folder.open({ keepDays: 1 })).prunedUpTo).toBe(expiresAt);
     expect(await folder.text()).toBe(before);
     expect(await intact()).toEqual([]);
-  });
-
-  it('are removed by the next start where a process ended between the mark and the removal', async () => {
-    await folder.write([HEADER, LEDGER, send('p', 1, { signed: signed({ expiresAt }) })], 1);
-    await folder.write([HEADER, LEDGER], 2);
-    await folder.write([HEADER, LEDGER, { ...HEADER, prunedUpTo: expiresAt }]);
-    await age(1, 40);
-    const before = await folder.text();
-    expect((await folder.open()).prunedUpTo).toBe(expiresAt);
-    expect(await files()).toEqual(['1.journal', '1.journal.1', '1.journal.2']);
-    await folder.open({ keepDays: 1 });
-    expect(await files()).toEqual(['1.journal', '1.journal.2']);
-    expect(await folder.text()).toBe(before);
   });
 
   it.each([

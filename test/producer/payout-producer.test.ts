@@ -182,6 +182,37 @@ it.each([
   expect(open).toThrow(`${option}: must be a whole number from ${min} to 2147483647 (got ${ms})`);
 });
 
+it('events come again after a break or an error in the loop, but not after the signal ended it', async () => {
+  await producer.enqueueMany(['a', 'b'].map((payoutId) => payoutInput({ payoutId })));
+  const failing = async (): Promise<void> => {
+    for await (const event of producer.events(BOOKS)) throw new Error(`cannot book ${event.payoutId ?? ''}`);
+  };
+  await expect(failing()).rejects.toThrow('cannot book a');
+  const stop = new AbortController();
+  for await (const { payoutId } of producer.events({ ...BOOKS, signal: stop.signal })) {
+    expect(payoutId).toBe('a');
+    stop.abort();
+  }
+  for await (const event of producer.events(BOOKS)) {
+    expect(event).toMatchObject({ type: 'state', payoutId: 'b', to: 'queued', at: expect.stringMatching(/Z$/) });
+    break;
+  }
+});
+
+it('events are lost to a consumer that was silent for too long: it continues behind the other', async () => {
+  await producer.enqueueMany(['a', 'b', 'c'].map((payoutId) => payoutInput({ payoutId })));
+  const [stalled, other] = [producer.events({ ...BOOKS, claimAfterMs: 60_000 }), openProducer()];
+  expect((await stalled.next()).value).toMatchObject({ payoutId: 'a' });
+  await account.connection.run('set-group-idle', ['books', 'one', 30_000, 100]);
+  const seen: string[] = [];
+  for await (const { payoutId = '' } of other.events({ ...BOOKS, consumer: 'two', claimAfterMs: 1_000 })) {
+    if (seen.push(payoutId) === 3) break;
+  }
+  expect(seen).toEqual(['a', 'b', 'c']);
+  expect((await stalled.next()).value).toMatchObject({ payoutId: 'c' });
+  await stalled.return();
+});
+
 it('events take the longest time, and a connection that waits gives them no less', async () => {
   const events = producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS });
   const next = events.next();

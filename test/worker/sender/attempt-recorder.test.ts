@@ -24,12 +24,6 @@ const finish = async (outcome: SentOutcome & { durationMs: number }, payoutId = 
 const pausedReason = async (): Promise<string | undefined> => (await rig.ledger.readSender()).pausedReason;
 
 describe('finish', () => {
-  it('records the outcome, and says nothing of it', async () => {
-    await finish(accepted);
-    await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
-    expect([rig.said, rig.unrecordable]).toEqual([[], []]);
-  });
-
   it('notes the outcome in the journal before it asks the ledger', async () => {
     const attempt = await rig.begin('p');
     let inJournal: readonly string[] = [];

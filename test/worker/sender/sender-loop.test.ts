@@ -22,20 +22,6 @@ describe('the role of the sender', () => {
     expect(journal).toMatchObject({ journalId: 'j-one', host: 'host-one', dir: '/one', sends: 0, token: '' });
   });
 
-  it('makes what an earlier sender left behind unknown before it works', async () => {
-    await world.earlierSend();
-    let found: string | undefined;
-    const one = world.make({
-      work: async (_, end) => {
-        found = await world.stateOf('p');
-        await untilAborted(end);
-      },
-    });
-    one.start();
-    await world.advance(LEASE_MS + 1_000);
-    expect(found).toBe('unknown');
-  });
-
   it('records what its journal knows, and the ledger does not, before it works', async () => {
     const { lease, attempt } = await world.earlierSend();
     await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
@@ -223,16 +209,6 @@ describe('a process that is to stop while its send waits for the response', () =
     for (const each of join) each();
     await world.advance(120_000);
     await a.ended();
-    expect(b.gateway.arrivals).toHaveLength(0);
-  });
-
-  it('ends with its response, and gives the lease back, where nothing happens', async () => {
-    const { a, b } = await stopWhileSending();
-    await a.ended();
-    expect(world.clock.now()).toBeLessThan(LEASE_MS + QUARANTINE_MS + RESPONSE_MS + 10_000);
-    await world.advance(60_000);
-    expect((await world.ledger.readSender()).objections).toEqual([]);
-    expect(await world.stateOf('p')).toBe('in_progress');
     expect(b.gateway.arrivals).toHaveLength(0);
   });
 });

@@ -73,16 +73,6 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 
-  it('sends for a new account: what is signed since, also behind a signature that has expired', async () => {
-    enqueueSigned('old', 8 * DAY_MS);
-    const rig = startSigned('b');
-    await world.advance(LEASE_MS + 1_000);
-    expect(rig.loop.status).toMatchObject({ role: 'sender' });
-    enqueueSigned('p');
-    await world.advance(10_000);
-    expect([await world.stateOf('old'), await world.stateOf('p')]).toEqual(['held', 'in_progress']);
-  });
-
   it('holds a single payout that is older, where no other journal could know it, and sends the others', async () => {
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 1_000);
