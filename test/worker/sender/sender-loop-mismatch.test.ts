@@ -145,6 +145,16 @@ describe('a sender that loses the lease while a send is under way', () => {
     expect(await world.objections()).toHaveLength(1);
   });
 
+  it('tries until Redis can be asked', async () => {
+    const one = await loseLease();
+    one.before.readSender = throwing(UNAVAILABLE);
+    await world.advance(20_000);
+    expect(await world.objections()).toEqual([]);
+    delete one.before.readSender;
+    await world.advance(1_000);
+    expect(await world.objections()).toHaveLength(1);
+  });
+
   it('objects to nothing where the ledger knows its send', async () => {
     world.ledger.enqueue(aPayout('p'));
     const one = world.make({ work: world.sendOnce() });

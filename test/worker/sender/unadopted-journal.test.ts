@@ -101,6 +101,21 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     expect(states()).toEqual(Array(3).fill('queued'));
     expect(world.ledger.isObjectedTo).toBe(false);
   });
+
+  it('waits for a single older payout where the journal of another host may know it', async () => {
+    const first = startSigned('a');
+    first.journal.othersWrite(COMPLETE);
+    enqueueSigned('p');
+    await world.advance(LEASE_MS + 5_000);
+    expect(await world.stateOf('p')).toBe('in_progress');
+    first.stop.abort();
+    await first.ended();
+    const second = startSigned('b');
+    await world.advance(LEASE_MS + 1_000);
+    enqueueSigned('q', DAY_MS);
+    await world.advance(5_000);
+    expect([second.loop.status, await world.stateOf('q')]).toEqual([WAITS, 'queued']);
+  });
 });
 
 describe('a worker without a keyring, whose journal is empty', () => {
