@@ -77,7 +77,7 @@ describe('the other queries', () => {
     expect(await client.currencies()).toEqual([
       { payment_id: 10, rate: 0.5, exact: '0.123456789012345678', tiny: 1e-30, x: { y: [null, true, 'z'] } },
     ]);
-    for (const list of ['{}', '[[]]', '[null]']) {
+    for (const list of ['{}', '[1]', '[[]]', '[null]']) {
       const other = await clientOfResponse(`{"result":1,"list":${list}}`);
       await expect(other.currencies()).rejects.toThrow(GatewayInvalidResponseError);
     }

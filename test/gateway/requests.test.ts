@@ -177,6 +177,7 @@ describe('a payment that the gateway repeats', () => {
     [{ payment_id: '10', amount: '1.50', address_to: 'abc:1' }, []],
     [{}, []],
     [{ payment_id: '11', amount: '15', address_to: 'abc' }, ['payment_id', 'amount', 'address_to']],
+    [{ payment_id: 'x', amount: null }, ['payment_id']],
   ])('in the acceptance of a withdrawal %j has the names of the API', (fields, differing) => {
     const request = { paymentId: 10, amount: '1.5', addressTo: 'abc:1' };
     expect(ENDPOINTS.withdraw.parseResult(fields as Readonly<Record<string, unknown>>, request).differing).toEqual(

@@ -67,6 +67,10 @@ describe('a payment id that the gateway does not list', () => {
   it.each([
     ['before a worker has published a list', async () => Promise.resolve()],
     ['if the list is older than a day', async () => publish(LISTED, true, 25 * HOUR_MS)],
+    [
+      'if something else is there',
+      async () => account.redis.hset(account.connection.keys.gateway, 'currencies', '{"currencies":7,"isWhole":true}'),
+    ],
     ['if that is no JSON', async () => account.redis.hset(account.connection.keys.gateway, 'currencies', '{')],
   ])('is accepted %s', async (_, prepare) => {
     await prepare();

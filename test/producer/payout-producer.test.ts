@@ -10,6 +10,7 @@ import {
   StoppedError,
   WaitTimeoutError,
 } from '../../src/base/errors.js';
+import { silentLogger } from '../../src/base/logger.js';
 import { closeRedis, connectRedis, duplicateForWaiting } from '../../src/base/redis.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import type { Payout } from '../../src/ledger/payout.js';
@@ -102,6 +103,8 @@ it('looking up lists by state and by batch, page by page, and counts a batch by 
   expect(rest.next).toBeUndefined();
   expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
   expect(await producer.getByTxhash('0xdef')).toBeUndefined();
+  await enter('in_progress', 'p');
+  expect(await producer.getByTxhash('hash-p')).toMatchObject({ payoutId: 'p', txhash: 'hash-p' });
   await producer.cancel('p2');
   expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 2, cancelled: 1, completed: 0 });
   await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
@@ -172,6 +175,23 @@ describe('listeners', () => {
 });
 
 const BOOKS = { group: 'books', consumer: 'one' };
+
+it('listeners do not suffer from each other, nor from one that was removed', async () => {
+  const [heard, complaints]: [string[], string[]] = [[], []];
+  const logger = { ...silentLogger, error: (_: object, message: string) => void complaints.push(message) };
+  const taken = (): void => void heard.push('removed');
+  const listening = openProducer({ logger })
+    .on('queued', () => {
+      throw new Error('a mistake');
+    })
+    .on('queued', async () => Promise.reject(new Error('a later mistake')))
+    .on('queued', taken)
+    .on('queued', ({ payoutId }) => heard.push(payoutId ?? ''))
+    .off('queued', taken);
+  await listening.enqueue(payoutInput({ payoutId: 'a' }));
+  await until('an event and two complaints', () => heard.length > 0 && complaints.length === 2);
+  expect(heard).toEqual(['a']);
+});
 
 it.each([
   ['claimAfterMs', LONGEST_TIMER_MS + 1, 100],

@@ -188,6 +188,7 @@ it.each<[string, { name: string; privateKey: KeyObject | string }, string]>([
   ],
   ['no key', { name: 'shop', privateKey: pem.slice(0, 60) }, 'signingKey.privateKey: holds no private key'],
   ['a public key', { name: 'shop', privateKey: rsa.publicKey }, 'signingKey.privateKey: holds a public key'],
+  ['nothing', { name: 'shop', privateKey: undefined as never }, 'signingKey.privateKey: must be a KeyObject'],
   ['the key as its name', { name: pem, privateKey: pem }, 'signingKey.name: must be 1 to 32 of'],
 ])('the option signingKey is refused with %s, and never shown', (_what, signingKey, message) => {
   const attempt = (): PayoutProducer => open({ signingKey });
