@@ -2,7 +2,6 @@ import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import type { PayoutChanges, StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Hold, NewPayout } from '../../../src/ledger/payout.js';
-import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type {
   BeginSend,
@@ -84,9 +83,6 @@ export const OBJECTION: Objection = {
   at: Date.parse('2030-01-01T00:00:00Z'),
 };
 
-/** Gives the rig of the running test. */
-export type GetRig = () => LedgerRig;
-
 /** A breaker that never trips. */
 export const NO_BREAKER: BreakerRule = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 
@@ -129,17 +125,4 @@ export async function begin(ledger: SenderLedger, lease: Lease, payoutId: string
   const result = await ledger.beginSend(asked);
   if (result.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(result)}`);
   return { payoutId, attempt: asked.attempt, token: asked.token };
-}
-
-/** Enqueues, begins and finishes one payout. */
-export async function send(
-  rig: LedgerRig,
-  lease: Lease,
-  { payoutId, result, rule = NO_BREAKER }: { payoutId: string; result: SentOutcome; rule?: BreakerRule },
-): Promise<{ attempt: SendAttempt; pausedReason: string | undefined }> {
-  await rig.enqueue(payoutId);
-  const attempt = await begin(rig.ledger, lease, payoutId);
-  const { recorded, pausedReason } = await rig.ledger.finishSend(attempt, result, rule, 0);
-  if (!recorded) throw new Error(`the result of ${payoutId} was not recorded`);
-  return { attempt, pausedReason };
 }

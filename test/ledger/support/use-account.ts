@@ -1,20 +1,35 @@
-import { afterEach, beforeEach } from '@jest/globals';
+import { afterEach, beforeEach, expect } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
-import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import type { SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { begin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
+import { begin, NO_BREAKER, takeLease, type LedgerRig } from '../contract/ledger-rig.js';
 import { aPayout } from './a-payout.js';
-import { openTestAccount, type TestAccount } from './test-account.js';
+import { makeRedisRig } from './redis-rig.js';
+import type { TestAccount } from './test-account.js';
 
 /** The account of the running test, in a file that called `useAccount`. */
 export let account: TestAccount;
+/** What applications and operators do to it, each with an outcome instead of an error. */
+export let rig: LedgerRig;
+/** The ledger as the account's sender has it. */
+export let sender: SenderLedger;
 
 /** Gives each test of a file an account of its own. */
 export function useAccount(): void {
   beforeEach(() => {
-    account = openTestAccount();
+    const made = makeRedisRig();
+    rig = made;
+    ({ account, ledger: sender } = made);
   });
   afterEach(async () => account.close());
+}
+
+/** Sees that `work` changes nothing in Redis. @returns what came of it */
+export async function unchanged<Result>(work: () => Promise<Result>): Promise<Result> {
+  const before = await account.dump();
+  const result = await work();
+  expect(await account.dump()).toEqual(before);
+  return result;
 }
 
 export const ANN = { by: 'ann', reason: 'looked it up' };
@@ -33,7 +48,8 @@ export async function change(payoutId: string, from: PayoutState, to: PayoutStat
   await account.ledger.change({ payoutId, from, to, ...more });
 }
 
-export const stateOf = async (payoutId: string) => (await account.ledger.get(payoutId))?.state;
+export const read = async (payoutId = 'p') => sender.readPayout(payoutId);
+export const stateOf = async (payoutId = 'p') => (await account.ledger.get(payoutId))?.state;
 
 /** How a payout comes into each state. */
 const WAYS: Record<PayoutState, readonly PayoutState[]> = {
@@ -63,6 +79,12 @@ export async function enter(state: PayoutState, ...payoutIds: string[]): Promise
 /** The account's sender, under a new lease, begins a payout. */
 export async function beginOne(payoutId: string): Promise<SendAttempt> {
   return begin(account.sender, await takeLease(account.sender, 'one'), payoutId);
+}
+
+/** The same of a new payout. */
+export async function begun(payoutId = 'p'): Promise<SendAttempt> {
+  await enqueue(payoutId);
+  return beginOne(payoutId);
 }
 
 export async function finish(attempt: SendAttempt, result: SentOutcome, rule = NO_BREAKER) {

@@ -1,0 +1,264 @@
+import { describe, expect, it } from '@jest/globals';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
+import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import {
+  ACCEPTED,
+  beginOne,
+  begun,
+  change,
+  enqueue,
+  finish,
+  read,
+  REJECTED,
+  rig,
+  sender,
+  stateOf,
+  unchanged,
+  UNKNOWN,
+} from '../support/use-account.js';
+import { takeLease } from './ledger-rig.js';
+
+/** What is recorded of an attempt: once, only by that attempt, and late only what is better than not knowing. */
+
+const HEX = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+
+/** Two spellings of one transaction each. */
+const SAME_TRANSACTION = [
+  [HEX, HEX.toUpperCase()],
+  [HEX.toUpperCase(), HEX],
+  [`0x${HEX}`, `0x${HEX.toUpperCase()}`],
+  [`0X${HEX}`, HEX],
+  ['0xabc', '0xABC'],
+] as const;
+
+const RECORDED = { recorded: true };
+const IGNORED = { recorded: false };
+const LATE_PAYMENT = { recorded: false, latePayment: true };
+
+const paidAs = (txhash: string) => ({ ...ACCEPTED, txhash });
+const isAwaitingAnswer = async () => (await sender.readSender()).awaitingAnswer;
+const ignores = async (attempt: SendAttempt, ...results: SentOutcome[]): Promise<void> => {
+  for (const result of results) expect(await unchanged(async () => finish(attempt, result))).toEqual(IGNORED);
+};
+const becameUnknown = async (payoutId = 'p'): Promise<SendAttempt> => {
+  const attempt = await begun(payoutId);
+  expect(await finish(attempt, UNKNOWN)).toEqual(RECORDED);
+  return attempt;
+};
+
+describe('an outcome', () => {
+  it.each([
+    ['acceptance', ACCEPTED, { state: 'in_progress', txhash: 'h' }, undefined],
+    ['rejection', { ...REJECTED, message: 'two\nlines\tand a tab' }, { state: 'rejected' }, 'two lines and a tab'],
+    ['silence', UNKNOWN, { state: 'unknown' }, 'silence'],
+  ] as const)('is recorded once: %s', async (_, result, expected, message) => {
+    const attempt = await begun();
+    expect(await finish(attempt, result)).toEqual(RECORDED);
+    const payout = await read();
+    expect(payout).toMatchObject({ ...expected, attempt: 1 });
+    expect([payout?.message, payout?.txhash === undefined]).toEqual([message, result.kind !== 'accepted']);
+    const entry = { at: payout?.updatedAt, from: 'sending', to: payout?.state };
+    expect(payout?.history.at(-1)).toEqual(message === undefined ? entry : { ...entry, reason: message });
+    // Where nothing is known, the request may still be on its way.
+    expect(await isAwaitingAnswer()).toBe(result.kind === 'unknown');
+    await ignores(attempt, result);
+  });
+
+  it('is ignored for another number, another token and a payout that is not there', async () => {
+    const attempt = await begun();
+    for (const wrong of [{ attempt: 0 }, { attempt: 2 }, { token: 'another' }, { payoutId: 'q' }]) {
+      await ignores({ ...attempt, ...wrong }, ACCEPTED, REJECTED, UNKNOWN);
+    }
+    expect(await stateOf()).toBe('sending');
+    await enqueue('never-begun');
+    await ignores({ payoutId: 'never-begun', attempt: 0, token: '' }, ACCEPTED);
+  });
+
+  it('counts for the attempt itself though another process has the lease by now', async () => {
+    const attempt = await begun();
+    await takeLease(sender, 'two');
+    expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
+  });
+
+  it('does not turn one response into another', async () => {
+    const attempt = await begun();
+    await finish(attempt, ACCEPTED);
+    await ignores(attempt, REJECTED, UNKNOWN);
+    const other = await begun('other');
+    await finish(other, REJECTED);
+    await ignores(other, UNKNOWN);
+    expect(await finish(other, paidAs('hash-2'))).toEqual(LATE_PAYMENT);
+    expect(await stateOf('other')).toBe('rejected');
+  });
+
+  it('is no news once its txhash turned out to be of another payment, which may have it', async () => {
+    const attempt = await begun();
+    await finish(attempt, ACCEPTED);
+    await change('p', 'in_progress', 'unknown', { txhash: 'h' });
+    await ignores(attempt, ACCEPTED);
+    expect(await finish(await begun('other'), ACCEPTED)).toEqual(RECORDED);
+    expect([await stateOf('other'), await stateOf()]).toEqual(['in_progress', 'unknown']);
+  });
+
+  it('is ignored for an attempt that was put back as not sent, unless it is an acceptance', async () => {
+    const attempt = await begun();
+    await sender.revertSend(attempt, 'no connection');
+    await ignores(attempt, REJECTED, UNKNOWN);
+    expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
+  });
+});
+
+describe('a late response', () => {
+  it('of acceptance leads from unknown to in_progress, removes the old message and clears the flag', async () => {
+    const attempt = await becameUnknown();
+    expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
+    const payout = await read();
+    expect(payout).toMatchObject({ state: 'in_progress', txhash: 'h' });
+    expect(payout).not.toHaveProperty('message');
+    expect(payout?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'unknown', 'in_progress']);
+    expect(await isAwaitingAnswer()).toBe(false);
+    await ignores(attempt, ACCEPTED);
+  });
+
+  it('of rejection leads from unknown to rejected', async () => {
+    expect(await finish(await becameUnknown(), REJECTED)).toEqual(RECORDED);
+    expect(await read()).toMatchObject({ state: 'rejected', message: 'no funds' });
+    expect(await isAwaitingAnswer()).toBe(false);
+  });
+
+  it('counts also after another holder made the payout unknown', async () => {
+    const attempt = await begun();
+    await sender.markSendsUnknown(await takeLease(sender, 'two'), [attempt], 'the sender ended', 0);
+    await ignores({ ...attempt, token: 'another' }, ACCEPTED);
+    expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
+    expect(await stateOf()).toBe('in_progress');
+  });
+
+  it.each([
+    ['cancelled', {}],
+    ['in_progress', { txhash: 'by-hand' }],
+  ] as const)('is noted as a late payment once an operator has made the payout %s', async (to, extra) => {
+    const attempt = await becameUnknown();
+    await change('p', 'unknown', to, extra);
+    for (const result of [UNKNOWN, REJECTED]) expect(await finish(attempt, result)).toEqual(IGNORED);
+    expect(await read()).not.toHaveProperty('lateTxhash');
+    expect(await finish(attempt, ACCEPTED)).toEqual(LATE_PAYMENT);
+    expect(await read()).toMatchObject({ state: to, lateTxhash: 'h', ...extra });
+    expect(await unchanged(async () => finish(attempt, ACCEPTED))).toEqual(LATE_PAYMENT);
+  });
+
+  it('of acceptance stops a payout that an operator took for not sent from being sent again', async () => {
+    const attempt = await becameUnknown();
+    await change('p', 'unknown', 'queued');
+    await ignores(attempt, UNKNOWN);
+    expect(await finish(attempt, REJECTED)).toEqual(IGNORED);
+    expect(await stateOf()).toBe('queued');
+    expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
+    expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'h' });
+  });
+
+  it('of an earlier attempt is noted as a late payment while the next one is sending', async () => {
+    const first = await becameUnknown();
+    await change('p', 'unknown', 'queued');
+    const second = await beginOne('p');
+    await ignores(first, REJECTED);
+    expect(await finish(first, ACCEPTED)).toEqual(LATE_PAYMENT);
+    expect(await read()).toMatchObject({ state: 'sending', lateTxhash: 'h' });
+    expect(await finish(second, paidAs('hash-2'))).toEqual(RECORDED);
+  });
+
+  it('of an earlier attempt keeps a payout from being sent again after the number of another was used up', async () => {
+    const first = await becameUnknown();
+    await change('p', 'unknown', 'queued');
+    await sender.revertSend({ payoutId: 'p', attempt: 2, token: 'never-began' }, 'no reply');
+    expect(await finish(first, ACCEPTED)).toEqual(RECORDED);
+    expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'h' });
+  });
+});
+
+describe('one txhash for two payouts', () => {
+  it('makes both unknown, each with the reason', async () => {
+    await finish(await begun('first'), ACCEPTED);
+    expect(await finish(await begun('second'), ACCEPTED)).toEqual(RECORDED);
+    const reason = 'the gateway gave the same txhash to payout second';
+    expect(await read('first')).toMatchObject({ state: 'unknown', message: reason });
+    const second = await read('second');
+    const message = 'the gateway gave the txhash of payout first: h';
+    expect(second).toMatchObject({ state: 'unknown', message });
+    expect(second).not.toHaveProperty('txhash');
+    expect(await isAwaitingAnswer()).toBe(false);
+  });
+
+  it.each(SAME_TRANSACTION)('counts %s and %s as one', async (one, other) => {
+    await finish(await begun('first'), paidAs(one));
+    await finish(await begun('second'), paidAs(other));
+    expect([await stateOf('first'), await stateOf('second')]).toEqual(['unknown', 'unknown']);
+    const second = { payoutId: 'second', from: 'unknown', to: 'in_progress', txhash: other } as const;
+    expect(await rig.change(second)).toBe('txhash');
+    const sent = await rig.adoptSend({ payoutId: 'third', attempt: 1, token: 'sent' }, paidAs(other));
+    expect(sent).toMatchObject({ state: 'unknown' });
+  });
+
+  it.each(SAME_TRANSACTION)('frees %s under %s, when it turned out to be of another payment', async (one, other) => {
+    await finish(await begun('first'), paidAs(one));
+    await change('first', 'in_progress', 'unknown', { txhash: other });
+    await finish(await begun('second'), paidAs(other));
+    expect(await stateOf('second')).toBe('in_progress');
+  });
+
+  it.each([['h', 'h'], ...SAME_TRANSACTION])('sees no late payment in %s, given by hand as %s', async (one, other) => {
+    const attempt = await becameUnknown();
+    await change('p', 'unknown', 'in_progress', { txhash: other });
+    expect(await finish(attempt, paidAs(one))).toEqual(IGNORED);
+    await rig.adoptSend(attempt, paidAs(one));
+    expect(await read()).not.toHaveProperty('lateTxhash');
+  });
+
+  it.each([
+    ['Base58', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
+    ['Base64', 'rFHtT9A0fYZ5s9E2qeVfNrOCKv1oE6ISLUk5sBTV1ac='],
+  ])('tells %s of another case apart', async (_, txhash) => {
+    await finish(await begun('first'), paidAs(txhash));
+    await finish(await begun('second'), paidAs(txhash.toLowerCase()));
+    expect([await stateOf('first'), await stateOf('second')]).toEqual(['in_progress', 'in_progress']);
+  });
+
+  it.each(['completed', 'failed', 'unknown'] as const)('that was replaced decides nothing: not %s', async (to) => {
+    await finish(await begun(), ACCEPTED);
+    await change('p', 'in_progress', 'unknown', { txhash: 'h' });
+    await change('p', 'unknown', 'in_progress', { txhash: 'by-hand' });
+    expect(await rig.change({ payoutId: 'p', from: 'in_progress', to, txhash: 'h' })).toBe('attempt');
+    expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'by-hand' });
+    await change('p', 'in_progress', to, { txhash: 'by-hand' });
+    expect(await read()).toMatchObject({ state: to, txhash: 'by-hand' });
+  });
+
+  it('leaves a payout alone that is completed: the transaction is its own', async () => {
+    await finish(await begun('first'), ACCEPTED);
+    await change('first', 'in_progress', 'completed');
+    const second = await begun('second');
+    await finish(second, ACCEPTED);
+    expect([await stateOf('first'), await stateOf('second')]).toEqual(['completed', 'unknown']);
+    await ignores(second, ACCEPTED);
+  });
+});
+
+describe('the flag of a request without a response', () => {
+  it('stays through a change of the holder, a recovery and the decision of an operator', async () => {
+    const attempt = await begun();
+    const lease = await takeLease(sender, 'two');
+    expect(await isAwaitingAnswer()).toBe(true);
+    await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0);
+    await change('p', 'unknown', 'cancelled');
+    expect(await isAwaitingAnswer()).toBe(true);
+  });
+
+  it('belongs to the last attempt begun: an earlier one does not clear it', async () => {
+    const earlier = await becameUnknown('earlier');
+    const later = await begun('later');
+    await finish(earlier, ACCEPTED);
+    expect([await isAwaitingAnswer(), (await sender.readSender()).sendCount]).toEqual([true, 2]);
+    await finish(later, paidAs('hash-2'));
+    expect(await isAwaitingAnswer()).toBe(false);
+  });
+});
