@@ -18,9 +18,7 @@ beforeEach(async () => {
 afterEach(async () => rm(folder.dir, { recursive: true, force: true }));
 
 /**
- * Runs a writer.
- * @param end - ends it, once it has said something; undefined where it ends by itself
- * @param limitKib - what it may write to a file, as if the disk were full then
+ * Runs a writer, which is killed, or ends by itself at a file of `limitKib`, as if the disk were full then.
  * @returns how many payouts it said to be on disk
  */
 async function write(prefix: string, end?: (child: ChildProcess) => Promise<void>, limitKib?: number): Promise<number> {

@@ -15,19 +15,21 @@ import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.
 import { startSandbox } from '../../src/sandbox/index.js';
 import { createPayoutWorker } from '../../src/control/payout-worker.js';
 import { until } from '../support/until.js';
+import { makeInProgress } from './support/queue-rig.js';
 
 const platformId = 7;
 
 let server: LocalRedis;
 let redis: RedisClient;
 let queues: PayoutQueues;
+let ledger: PayoutLedger;
 let reconciler: JobReconciler;
 let producer: PayoutProducer;
 
 beforeEach(async () => {
   server = await startLocalRedis({ args: ['--appendfsync', 'no'] });
   redis = connectRedis(server.url, 'commands');
-  const ledger = new PayoutLedger(connectLedger(redis, platformId));
+  ledger = new PayoutLedger(connectLedger(redis, platformId));
   queues = new PayoutQueues(ledger.connection);
   const relay = new OutboxRelay(ledger, queues, { firstPollAfterMs: 1_000 });
   reconciler = new JobReconciler(ledger, { queues, relay });
@@ -52,48 +54,37 @@ async function enqueue(count: number, name: string): Promise<string[]> {
   return payoutIds;
 }
 
-const SLOW_MS = 5;
-
-/** The commands that took Redis too long while `work` ran, each as its words. */
+/** The commands that took Redis more than 5 ms while `work` ran, each as its words. */
 async function findSlow(work: () => Promise<unknown>): Promise<string[][]> {
-  await redis.call('CONFIG', 'SET', 'slowlog-log-slower-than', String(SLOW_MS * 1_000), 'slowlog-max-len', '10000');
+  await redis.call('CONFIG', 'SET', 'slowlog-log-slower-than', '5000', 'slowlog-max-len', '10000');
   await redis.call('SLOWLOG', 'RESET');
   await work();
   const entries = (await redis.call('SLOWLOG', 'GET', '10000')) as [number, number, number, string[]][];
   return entries.map(([, , , words]) => words).filter(([command = '']) => !/slowlog|config/i.test(command));
 }
 
-const ITERATIONS = 4;
-const DAMAGED = 20;
-
 it('takes no command of more than 5 ms to look through 100,000 waiting jobs, or to repair some of them', async () => {
   const payoutIds = await enqueue(100_000, 'payout');
   const { withdraw } = queues;
-  const iterations: string[][][] = [];
-  for (let iteration = 0; iteration < ITERATIONS; iteration += 1) {
-    // From all over the queue, other jobs in each iteration; half of them lose their hashes, half their places.
-    const step = Math.floor(payoutIds.length / DAMAGED);
-    for (let index = 0; index < DAMAGED; index += 1) {
-      const jobId = `${payoutIds[index * step + iteration] ?? ''}~0`;
+  const rounds: string[][][] = [];
+  for (let round = 0; round < 4; round += 1) {
+    // From all over the queue, other jobs in each round; half of them lose their hashes, half their places.
+    for (let index = 0; index < 20; index += 1) {
+      const jobId = `${payoutIds[index * 5_000 + round] ?? ''}~0`;
       if (index % 2 === 0) await redis.del(withdraw.toKey(jobId));
       else await redis.lrem(withdraw.toKey('wait'), 0, jobId);
     }
-    iterations.push(
-      await findSlow(async () => {
-        expect(await reconciler.reconcile('queued', signal)).toBe(DAMAGED);
-      }),
-    );
+    const slow = await findSlow(async () => expect(await reconciler.reconcile('queued', signal)).toBe(20));
+    rounds.push(slow);
   }
-  // On a machine with other work any command may take long for once. One that is slow by itself is slow in each iteration …
-  const [first = [], ...others] = iterations.map((iteration) => iteration.map((words) => words.join(' ')));
-  expect(first.filter((command) => others.every((iteration) => iteration.includes(command)))).toEqual([]);
+  // On a machine with other work any command may take long for once. One that is slow by itself is slow in each round …
+  const [first = [], ...others] = rounds.map((round) => round.map((words) => words.join(' ')));
+  expect(first.filter((command) => others.every((round) => round.includes(command)))).toEqual([]);
   // … and so is the script that looks at one job, which is run with nine keys.
-  const repairs = iterations.flat().filter(([command = '', , keys]) => /^evalsha$/i.test(command) && keys === '9');
-  expect(repairs.length).toBeLessThan((ITERATIONS * DAMAGED) / 4);
+  const repairs = rounds.flat().filter(([command = '', , keys]) => /^evalsha$/i.test(command) && keys === '9');
+  expect(repairs.length).toBeLessThan(20);
   expect(await redis.llen(withdraw.toKey('wait'))).toBe(payoutIds.length);
 }, 300_000);
-
-const CHECKS = 300;
 
 /** How often BullMQ reports this of each job. */
 async function countEvents(queue: Queue, wanted: string): Promise<Map<string, number>> {
@@ -116,51 +107,32 @@ it('leaves a busy, healthy account alone: hundreds of checks beside a producer, 
   }
   // Polls without a pause: jobs go round through every structure of the queue.
   const polled = await enqueue(300, 'polled');
-  const ledger = new PayoutLedger(connectLedger(redis, platformId));
   for (const payoutId of polled) {
     await queues.removeWithdrawJob({ payoutId });
-    await ledger.change({ payoutId, from: 'queued', to: 'sending' });
-    await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
+    await makeInProgress({ account: { ledger } }, payoutId);
     await queues.addStatusJobs([payout(payoutId)], 0);
     await ledger.clearOutbox('in_progress', [payoutId]);
   }
+  const pace = { leaseMs: 2_000, quarantineMs: 0, pollMinMs: 50, pollMaxMs: 100, pollRate: 500 };
   const worker = await createPayoutWorker({
-    redisUrl: server.url,
-    journalDir: dir,
-    allowVolatileRedis: true,
-    accounts: [
-      {
-        platformId,
-        baseUrl: sandbox.url,
-        secretKey,
-        leaseMs: 2_000,
-        quarantineMs: 0,
-        pollMinMs: 50,
-        pollMaxMs: 100,
-        pollRate: 500,
-      },
-    ],
+    ...{ redisUrl: server.url, journalDir: dir, allowVolatileRedis: true },
+    accounts: [{ platformId, baseUrl: sandbox.url, secretKey, ...pace }],
   });
   try {
     await until('it sends', () => worker.accounts[0]?.status.role === 'sender');
     let checks = 0;
-    const isBusy = (): boolean => checks < CHECKS;
+    const isBusy = (): boolean => checks < 300;
     const cancelled: string[] = [];
     const produce = async (): Promise<void> => {
-      for (let iteration = 0; isBusy(); iteration += 1) {
-        const payoutIds = await enqueue(50, `iteration-${iteration}`);
-        for (const payoutId of payoutIds.slice(0, 5)) {
-          await producer.cancel(payoutId);
-          cancelled.push(payoutId);
-        }
+      for (let round = 0; isBusy(); round += 1) {
+        const some = (await enqueue(50, `round-${round}`)).slice(0, 5);
+        for (const payoutId of some) await producer.cancel(payoutId);
+        cancelled.push(...some);
       }
     };
     let recreated = 0;
     const check = async (state: (typeof STATES_WITH_JOB)[number]): Promise<void> => {
-      while (isBusy()) {
-        recreated += await reconciler.reconcile(state, signal);
-        checks += 1;
-      }
+      for (; isBusy(); checks += 1) recreated += await reconciler.reconcile(state, signal);
     };
     await Promise.all([produce(), ...STATES_WITH_JOB.map(check), ...STATES_WITH_JOB.map(check)]);
     expect(recreated).toBe(0);

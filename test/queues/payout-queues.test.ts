@@ -1,44 +1,37 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Job } from 'bullmq';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import type { LedgerConnection } from '../../src/ledger/ledger-connection.js';
 import { LIST_REACH, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
 import { removeCancelledJobs, removeNextCancelledJobs } from '../../src/queues/remove-cancelled-jobs.js';
 import type { RedisClient } from '../../src/base/redis.js';
+import { names } from '../ledger/support/use-account.js';
 import { rig, useRig } from './support/queue-rig.js';
 
 useRig();
 
 const PAID = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
 const source = (payoutId: string, more: Partial<JobSource> = {}): JobSource => ({ payoutId, ...PAID, ...more });
-const namesOf = (jobs: readonly Job[]): string[] => jobs.map((job) => (job.data as { payoutId: string }).payoutId);
-
-const payoutIdChar = fc.constantFrom(...Array.from('ABZabz0129+/=-:.,_'));
-const payoutId = fc.string({ unit: payoutIdChar, minLength: 1, maxLength: 64 });
+const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id).sort();
 
 describe('toJobId', () => {
+  const payoutId = fc.string({ unit: fc.constantFrom(...'ABZabz0129+/=-:.,_'), minLength: 1, maxLength: 64 });
+
   it('gives no two payouts, and no two rounds of one, the same id', () => {
     // So few that pairs which a careless escape would join come up for certain.
     const short = fc.string({ unit: fc.constantFrom(':', '3A', '3', 'A'), minLength: 1, maxLength: 2 });
-    const one = fc.tuple(fc.oneof(short, payoutId), fc.nat(12));
-    fc.assert(
-      fc.property(one, one, ([a, roundA], [b, roundB]) => {
-        const same = a === b && roundA === roundB;
-        expect(toJobId({ payoutId: a, requeueCount: roundA }) === toJobId({ payoutId: b, requeueCount: roundB })).toBe(
-          same,
-        );
-      }),
-      { numRuns: 5_000 },
-    );
+    const one = fc.record({ payoutId: fc.oneof(short, payoutId), requeueCount: fc.nat(12) });
+    const isSame = fc.property(one, one, (a, b) => {
+      const same = a.payoutId === b.payoutId && a.requeueCount === b.requeueCount;
+      expect(toJobId(a) === toJobId(b)).toBe(same);
+    });
+    fc.assert(isSame, { numRuns: 5_000 });
   });
 
   it('is always one that BullMQ takes, and of a new payout it is that of requeue count 0', async () => {
     fc.assert(
       fc.property(payoutId, fc.nat(12), (name, requeueCount) => {
-        const jobId = toJobId({ payoutId: name, requeueCount });
-        expect(jobId).not.toContain(':');
-        expect(jobId).not.toMatch(/^\d*$/);
+        expect(toJobId({ payoutId: name, requeueCount })).toMatch(/^(?!\d*$)[^:]*$/);
       }),
     );
     expect(toJobId({ payoutId: 'p' })).toBe(toJobId({ payoutId: 'p', requeueCount: 0 }));
@@ -47,60 +40,42 @@ describe('toJobId', () => {
   });
 });
 
-describe('addWithdrawJobs', () => {
-  it('adds a job for each payout, once', async () => {
-    await rig.queues.addWithdrawJobs([source('p'), source('q')]);
-    await rig.queues.addWithdrawJobs([source('p', { amount: '99' }), source('r')]);
+describe('adding', () => {
+  it('gives each payout one withdraw job, with what the dashboard shows and nothing else', async () => {
+    const { withdraw } = rig.queues;
+    const full = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
+    await rig.queues.addWithdrawJobs([full, source('q')]);
+    await rig.queues.addWithdrawJobs([{ ...full, amount: '99' }, source('r')]);
     await rig.queues.addWithdrawJobs([]);
-    const jobs = await rig.queues.withdraw.getWaiting();
-    expect(namesOf(jobs).sort()).toEqual(['p', 'q', 'r']);
-    expect((await rig.queues.withdraw.getJob(toJobId(source('p'))))?.data.amount).toBe('12.5');
-  });
-
-  it('carries what the dashboard shows and nothing else', async () => {
-    const payout = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
-    await rig.queues.addWithdrawJobs([payout]);
-    const job = await rig.queues.withdraw.getJob('p~2');
-    expect(job?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', txhash: 'h' });
+    expect(idsOf(await withdraw.getWaiting())).toEqual(['p~2', 'q~0', 'r~0']);
+    expect((await withdraw.getJob('p~2'))?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', txhash: 'h' });
   });
 
   it('holds a payout back until its time', async () => {
-    const inAnHour = new Date(rig.account.clock.wallNow() + 3_600_000).toISOString();
-    const past = new Date(rig.account.clock.wallNow() - 1).toISOString();
-    await rig.queues.addWithdrawJobs([source('later', { notBefore: inAnHour }), source('now', { notBefore: past })]);
+    const at = (ms: number) => new Date(rig.account.clock.wallNow() + ms).toISOString();
+    const [later, past] = [source('later', { notBefore: at(3_600_000) }), source('now', { notBefore: at(-1) })];
+    await rig.queues.addWithdrawJobs([later, past]);
     const delayed = await rig.queues.withdraw.getDelayed();
-    expect(delayed.map((job) => [job.data.payoutId, job.opts.delay])).toEqual([['later', 3_600_000]]);
-    expect(namesOf(await rig.queues.withdraw.getWaiting())).toEqual(['now']);
+    expect(delayed.map((job) => [job.id, job.opts.delay])).toEqual([['later~0', 3_600_000]]);
+    expect(idsOf(await rig.queues.withdraw.getWaiting())).toEqual(['now~0']);
   });
-});
 
-describe('addStatusJobs', () => {
-  it('adds a poll after the delay, once', async () => {
-    await rig.queues.addStatusJobs([source('p', { txhash: 'h' })], 5_000);
-    await rig.queues.addStatusJobs([source('p', { txhash: 'h' })], 1);
+  it('gives each payout one poll after the delay, also several at once', async () => {
+    const add = async (delayMs: number, ...jobs: JobSource[]) => rig.queues.addStatusJobs(jobs, delayMs);
+    await add(1);
+    await add(5_000, source('p', { txhash: 'h' }));
+    await add(1, source('p', { txhash: 'h' }));
+    await add(5_000, source('q'), source('r', { requeueCount: 1 }));
     const jobs = await rig.queues.transactionstatus.getDelayed();
-    expect(jobs.map((job) => [job.data.payoutId, job.data.txhash, job.opts.delay])).toEqual([['p', 'h', 5_000]]);
-  });
-
-  it('adds several at once, and none where there is none', async () => {
-    await rig.queues.addStatusJobs([], 1);
-    await rig.queues.addStatusJobs([source('p'), source('q', { requeueCount: 1 })], 5_000);
-    const jobs = await rig.queues.transactionstatus.getDelayed();
-    expect(jobs.map((job) => job.id).sort()).toEqual(['p~0', 'q~1']);
-  });
-
-  it('adds one without a pipeline, which copies every script of the connection', async () => {
-    const pipeline = jest.spyOn(rig.account.redis as Redis, 'pipeline');
-    await rig.queues.addStatusJobs([source('p')], 5_000);
-    expect(pipeline).not.toHaveBeenCalled();
-    await rig.queues.addStatusJobs([source('q'), source('r')], 5_000);
-    expect(pipeline).toHaveBeenCalled();
+    expect(idsOf(jobs)).toEqual(['p~0', 'q~0', 'r~1']);
+    expect(jobs.map((job) => job.opts.delay)).toEqual([5_000, 5_000, 5_000]);
+    expect((await rig.queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
   });
 });
 
 const key = (name: string): string => rig.queues.withdraw.toKey(name);
+const waiting = async () => rig.account.redis.lrange(key('wait'), 0, -1);
 const { signal } = new AbortController();
-const jobs = (...payoutIds: string[]): string[] => payoutIds.map((payoutId) => toJobId({ payoutId }));
 
 /** Enqueues payouts with their jobs, the first of them nearest to its turn, and cancels them in the ledger alone. */
 async function cancelled(...payoutIds: string[]): Promise<void> {
@@ -108,20 +83,16 @@ async function cancelled(...payoutIds: string[]): Promise<void> {
   for (const payoutId of payoutIds) await rig.account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
 }
 
-/** Jobs that nothing is known of: only their number counts. @param end - where they are added */
-async function fill(count: number, end: 'head' | 'tail'): Promise<void> {
-  const { redis } = rig.account;
-  const step = 5_000;
-  for (let start = 0; start < count; start += step) {
-    const some = Array.from({ length: Math.min(step, count - start) }, (_, index) => `${end}${start + index}~0`);
-    await (end === 'head' ? redis.lpush(key('wait'), ...some) : redis.rpush(key('wait'), ...some));
+/** Adds jobs of which nothing is known: only their number counts. */
+async function fill(count: number): Promise<void> {
+  for (let start = 0; start < count; start += 5_000) {
+    const some = names(Math.min(5_000, count - start), `head${start}-`);
+    await rig.account.redis.lpush(key('wait'), ...some);
   }
 }
 
-/** Those of the payouts that were enqueued here, the newest first. */
-async function left(): Promise<string[]> {
-  return (await rig.account.redis.lrange(key('wait'), 0, -1)).filter((jobId) => !/^(head|tail)\d/.test(jobId));
-}
+/** The others, the newest first. */
+const left = async () => (await waiting()).filter((jobId) => !jobId.startsWith('head'));
 
 /** The connection, doing something right before the script that removes. */
 function beforeRemoval(work: (redis: RedisClient) => Promise<unknown>): LedgerConnection {
@@ -142,83 +113,81 @@ function beforeRemoval(work: (redis: RedisClient) => Promise<unknown>): LedgerCo
 }
 
 describe('removing the jobs of cancelled payouts', () => {
+  const remove = async () => removeNextCancelledJobs(rig.account.connection, rig.queues.withdraw, signal);
+
   it('finds them at both ends of a long list and leaves those far from both, and the order of all others', async () => {
     const reach = 500;
     await cancelled('next-1', 'next-2');
     await rig.enqueue(['stays-1']);
-    await fill(reach + 200, 'head');
+    await fill(reach + 200);
     await cancelled('far');
-    await fill(reach + 200, 'head');
+    await fill(reach + 200);
     await rig.enqueue(['stays-2']);
     await cancelled('new');
-    const before = await rig.account.redis.lrange(key('wait'), 0, -1);
+    const before = await waiting();
     expect(await removeCancelledJobs(rig.account.connection, rig.queues.withdraw, signal, reach)).toBe(3);
-    const gone = new Set(jobs('new', 'next-1', 'next-2'));
-    expect(await rig.account.redis.lrange(key('wait'), 0, -1)).toEqual(before.filter((jobId) => !gone.has(jobId)));
-    expect(await left()).toEqual(jobs('stays-2', 'far', 'stays-1'));
+    const gone = ['new~0', 'next-1~0', 'next-2~0'];
+    expect(await waiting()).toEqual(before.filter((jobId) => !gone.includes(jobId)));
+    expect(await left()).toEqual(['stays-2~0', 'far~0', 'stays-1~0']);
     expect(await rig.account.redis.exists(key('new~0'), key('next-1~0'), key('far~0'))).toBe(1);
   });
 
   it('finds all from the tail although jobs are taken and added meanwhile, and takes no other', async () => {
-    await fill(300, 'head');
-    for (let index = 0; index < 150; index += 1) {
-      await cancelled(`c-${index}`);
-      if (index % 3 === 0) await fill(2, 'head');
+    await fill(300);
+    for (const payoutId of names(150, 'c-')) {
+      await cancelled(payoutId);
+      if (payoutId.endsWith('3')) await fill(6);
     }
-    let [taken, added] = [0, 0];
+    let moves = 0;
     const moving = beforeRemoval(async (redis) => {
-      taken += 1;
-      added += 1;
+      moves += 1;
       await redis.rpop(key('wait'));
-      await redis.lpush(key('wait'), `head-more${added}~0`);
+      await redis.lpush(key('wait'), `head-more${moves}`);
     });
-    const before = await rig.account.redis.llen(key('wait'));
+    const before = (await waiting()).length;
     expect(await removeNextCancelledJobs(moving, rig.queues.withdraw, signal)).toBe(150);
-    expect(taken).toBeGreaterThan(1);
-    expect(await rig.account.redis.llen(key('wait'))).toBe(before - 150);
-    expect((await left()).filter((jobId) => jobId.startsWith('c-'))).toEqual([]);
+    expect(moves).toBeGreaterThan(1);
+    expect(await waiting()).toHaveLength(before - 150);
+    expect(await left()).toEqual([]);
   });
 
   it('looks from the tail as far as it finds some, and no further', async () => {
     await cancelled('c-1');
-    await fill(600, 'head');
+    await fill(600);
     await cancelled('c-2');
-    await fill(3_000, 'head');
+    await fill(3_000);
     await cancelled('far');
-    expect(await removeNextCancelledJobs(rig.account.connection, rig.queues.withdraw, signal)).toBe(2);
-    expect(await left()).toEqual(jobs('far'));
+    expect(await remove()).toBe(2);
+    expect(await left()).toEqual(['far~0']);
   });
 
-  it.each([removeCancelledJobs, removeNextCancelledJobs])('leaves a job that a worker holds (%p)', async (remove) => {
-    await cancelled('held', 'c');
-    await rig.account.redis.set(key('held~0:lock'), 'worker');
-    expect(await remove(rig.account.connection, rig.queues.withdraw, signal)).toBe(1);
-    expect(await left()).toEqual(jobs('held'));
-  });
+  it.each([removeCancelledJobs, removeNextCancelledJobs])(
+    'leaves a job that a worker holds (%p)',
+    async (removeJobs) => {
+      await cancelled('held', 'c');
+      await rig.account.redis.set(key('held~0:lock'), 'worker');
+      expect(await removeJobs(rig.account.connection, rig.queues.withdraw, signal)).toBe(1);
+      expect(await left()).toEqual(['held~0']);
+    },
+  );
 });
 
 describe('removing the job of one payout', () => {
-  it('takes that of its requeue count out, and is content when there is none', async () => {
-    await rig.queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 })]);
-    await rig.queues.removeWithdrawJob(source('p'));
-    await rig.queues.removeWithdrawJob(source('nobody'));
-    expect(await left()).toEqual(['p~1']);
-  });
-
-  it('leaves one that stands behind too many others', async () => {
-    await rig.enqueue(['far']);
-    await fill(LIST_REACH + 5, 'head');
+  it('takes that of its requeue count out, if there is one that does not stand behind too many others', async () => {
+    await rig.queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 }), source('far')]);
+    for (const payoutId of ['p', 'nobody']) await rig.queues.removeWithdrawJob(source(payoutId));
+    expect(await left()).toEqual(['far~0', 'p~1']);
+    await fill(LIST_REACH + 5);
     await rig.enqueue(['new']);
-    await rig.queues.removeWithdrawJob({ payoutId: 'far' });
-    await rig.queues.removeWithdrawJob({ payoutId: 'new' });
-    expect(await left()).toEqual(jobs('far'));
+    for (const payoutId of ['far', 'new']) await rig.queues.removeWithdrawJob({ payoutId });
+    expect(await left()).toEqual(['far~0', 'p~1']);
   });
 
   it.each<[string, object]>([
     ['delayed', { notBefore: '2099-01-01T00:00:00Z' }],
     ['prioritized', { priority: 3 }],
   ])('takes a %s one out beside a long list', async (structure, more) => {
-    await fill(LIST_REACH + 5, 'head');
+    await fill(LIST_REACH + 5);
     await rig.queues.addWithdrawJobs([source('p', more)]);
     expect(await rig.account.redis.zcard(key(structure))).toBe(1);
     await rig.queues.removeWithdrawJob({ payoutId: 'p' });

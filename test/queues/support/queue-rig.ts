@@ -60,8 +60,7 @@ export function openQueueRig(): QueueRig {
     },
     async accept(payoutId) {
       await queues.removeWithdrawJob({ payoutId });
-      await ledger.change({ payoutId, from: 'queued', to: 'sending' });
-      await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
+      await makeInProgress({ account }, payoutId);
       await relay.deliver('in_progress', [payoutId]);
     },
     places: async (queue) => readPlaces(account, queue),
@@ -70,6 +69,15 @@ export function openQueueRig(): QueueRig {
       await account.close();
     },
   };
+}
+
+/** Has the gateway accept a queued payout, which gets no job. */
+export async function makeInProgress(
+  { account }: { account: Pick<TestAccount, 'ledger'> },
+  payoutId: string,
+): Promise<void> {
+  await account.ledger.change({ payoutId, from: 'queued', to: 'sending' });
+  await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
 }
 
 async function readPlaces({ redis }: TestAccount, queue: Queue): Promise<string[]> {
