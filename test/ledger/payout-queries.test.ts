@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   countStuck,
   findPayouts,
@@ -63,17 +63,14 @@ describe('listPayouts', () => {
   });
 });
 
-describe('reading payouts', () => {
-  beforeEach(async () => account.ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]));
-
-  it('reads payouts in the order asked for, and leaves out those that do not exist', async () => {
-    const payouts = await readPayouts(account.connection, ['q', 'nobody', 'p']);
-    expect(payouts).toMatchObject([
-      { payoutId: 'q', amount: '3' },
-      { payoutId: 'p', amount: '12.5' },
-    ]);
-    expect(await readPayouts(account.connection, [])).toEqual([]);
-  });
+it('readPayouts reads payouts in the order asked for, and leaves out those that do not exist', async () => {
+  await account.ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]);
+  const payouts = await readPayouts(account.connection, ['q', 'nobody', 'p']);
+  expect(payouts.map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
+    ['q', '3'],
+    ['p', '12.5'],
+  ]);
+  expect(await readPayouts(account.connection, [])).toEqual([]);
 });
 
 describe('findPayouts', () => {
@@ -117,18 +114,11 @@ describe('findPayouts', () => {
   });
 
   it('finds an address in any spelling of its wallet', async () => {
-    const cash = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
-    await accept({
-      ton: { addressTo: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5' },
-      cash: { addressTo: `bitcoincash:${cash}` },
-    });
+    await accept({ ton: { addressTo: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5' } });
     const ton = '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E';
-    expect(await find({ address: ton })).toEqual(['ton']);
-    expect(await find({ address: `${ton}:5` })).toEqual(['ton']);
-    expect(await find({ address: `${ton}:6` })).toEqual([]);
+    for (const address of [ton, `${ton}:5`]) expect(await find({ address })).toEqual(['ton']);
     // What is before the colon of raw TON is no wallet.
-    expect(await find({ address: '0' })).toEqual([]);
-    expect(await find({ address: cash.toUpperCase() })).toEqual(['cash']);
+    for (const address of [`${ton}:6`, '0']) expect(await find({ address })).toEqual([]);
   });
 
   it('finds in all states those first that changed last, in one state and in a batch, page by page', async () => {

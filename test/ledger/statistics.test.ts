@@ -20,13 +20,6 @@ describe('the expected end of the backlog', () => {
     expect(estimate(pace)).toMatchObject({ endsAt: NOW + 600 * gapMs, why: undefined });
   });
 
-  it('is never before an interval for each payout', () => {
-    for (const largest of [1_100, 2_000, 60_000]) {
-      const pace = PACE.map((gapMs, index) => gapMs + (largest * index) / 20);
-      expect((estimate(pace).endsAt ?? 0) - NOW).toBeGreaterThanOrEqual(600 * Math.min(...pace));
-    }
-  });
-
   it('is now where nothing is queued', () => {
     expect(estimate(PACE, { queued: 0, paused: true })).toMatchObject({ endsAt: NOW, why: undefined });
   });

@@ -1,46 +1,189 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
+import type { RedisClient } from '../../../src/base/redis.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
-import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import type { PayoutChanges } from '../../../src/ledger/payout-ledger.js';
+import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
+import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/ledger-connection.js';
 import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import { loadStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
 import { publishJournalHead } from '../../../src/ledger/reads/workers.js';
-import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
 import { reportDrop } from '../../../src/ledger/reads/reconciliation.js';
+import { readOldest, removePayouts, removeRead } from '../../../src/ledger/remove-payouts.js';
+import type { BeginSend, SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
 import { HOLD, JOURNAL, nextBegin, NO_BREAKER, OBJECTION, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from '../support/a-payout.js';
-import {
-  ACCEPTED,
-  ANN,
-  begun,
-  change,
-  DOUBT,
-  finished,
-  LEASE,
-  nothing,
-  queued,
-  readyToBegin,
-  REJECTED,
-  REQUEST,
-  scene,
-  TRIPS,
-  UNKNOWN,
-  type ScriptScenario,
-  type Stage,
-} from './scenario-stage.js';
+import type { TestAccount } from '../support/test-account.js';
+import { ACCEPTED, ANN, REJECTED, UNKNOWN } from '../support/use-account.js';
 
-/** Scripts that accept payouts, send them and hold the lease. */
-const SENDS: readonly ScriptScenario[] = [
-  scene('enqueue-payouts', 'payouts are accepted, one of them in a batch', queued('there'), async ({ account }) =>
-    account.ledger.enqueue([aPayout('p'), aPayout('there'), aPayout('q', { batch: 'october', reference: 'r' })]),
+/** A call that runs a script, on a ledger that was made ready for it. */
+export interface ScriptScenario {
+  readonly name: string;
+  readonly script: ScriptName;
+  /** Brings the account into the state in which the script is run. */
+  readonly prepare: (account: TestAccount) => Promise<{
+    readonly run: (account: TestAccount) => Promise<unknown>;
+    /** What its caller does when it failed, where that is not the same call. */
+    readonly again?: (account: TestAccount) => Promise<unknown>;
+  }>;
+}
+
+type Step<Prepared> = (account: TestAccount, prepared: Prepared) => Promise<unknown>;
+
+function scene<Prepared>(
+  script: ScriptName,
+  name: string,
+  prepare: (account: TestAccount) => Promise<Prepared>,
+  run: Step<Prepared>,
+  again?: Step<Prepared>,
+): ScriptScenario {
+  return {
+    name,
+    script,
+    async prepare(account) {
+      const prepared = await prepare(account);
+      return {
+        run: async (later) => run(later, prepared),
+        ...(again === undefined ? {} : { again: async (later: TestAccount) => again(later, prepared) }),
+      };
+    },
+  };
+}
+
+const DOUBT = { ...ANN, doubtMs: 0 };
+const LEASE = { owner: 'one', epoch: 1 };
+const TRIPS = { maxRejectionsInARow: 1, maxUnknownsInARow: 1 };
+const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+
+const nothing = async (): Promise<void> => Promise.resolve();
+
+/** Accepts payouts, some time before what comes next. */
+function queued(...payoutIds: string[]) {
+  return async ({ ledger, clock }: TestAccount): Promise<void> => {
+    for (const payoutId of payoutIds) await ledger.enqueue([aPayout(payoutId)]);
+    clock.advance(1);
+  };
+}
+
+/** Everything is ready for a send; what it would begin with. */
+async function readyToBegin(account: TestAccount, payoutId = 'p'): Promise<BeginSend> {
+  const { sender } = account;
+  if ((await sender.readSender()).lease === undefined) await takeLease(sender, 'one');
+  await queued(payoutId)(account);
+  return nextBegin(sender, LEASE, payoutId);
+}
+
+async function begun(account: TestAccount, payoutId = 'p'): Promise<SendAttempt> {
+  const asked = await readyToBegin(account, payoutId);
+  await account.sender.beginSend(asked);
+  account.clock.advance(1);
+  return asked;
+}
+
+/** Sends payouts, with this result. @returns the last attempt */
+function finished(
+  result: typeof REJECTED | typeof UNKNOWN | { kind: 'accepted'; txhash: string },
+  ...others: string[]
+) {
+  return async (account: TestAccount): Promise<SendAttempt> => {
+    let attempt: SendAttempt | undefined;
+    for (const payoutId of [...others, 'p']) {
+      attempt = await begun(account, payoutId);
+      await account.sender.finishSend(attempt, result, NO_BREAKER, 0);
+      account.clock.advance(1);
+    }
+    return attempt as SendAttempt;
+  };
+}
+
+const change = (from: PayoutState, to: PayoutState, more = {}) => {
+  return async ({ ledger }: TestAccount): Promise<unknown> =>
+    ledger.change({ payoutId: 'p', from, to, ...ANN, ...more });
+};
+
+/** Several steps of preparation. @returns what the first returned */
+const all = <First>(first: (account: TestAccount) => Promise<First>, ...more: Step<First>[]) => {
+  return async (account: TestAccount): Promise<First> => {
+    const prepared = await first(account);
+    for (const step of more) await step(account, prepared);
+    account.clock.advance(1);
+    return prepared;
+  };
+};
+
+const hold =
+  (isTampering = false) =>
+  async ({ sender }: TestAccount) =>
+    sender.holdPayout('p', 0, { ...HOLD, isTampering });
+const finishAs =
+  (result: Parameters<TestAccount['sender']['finishSend']>[1], rule = NO_BREAKER) =>
+  async ({ sender }: TestAccount, attempt: SendAttempt) =>
+    sender.finishSend(attempt, result, rule, 5_000);
+const revert =
+  (reason: string) =>
+  async ({ sender }: TestAccount, attempt: SendAttempt) =>
+    sender.revertSend(attempt, reason);
+const readGroup = async ({ connection }: TestAccount) =>
+  connection.run('read-group-events', ['books', 'one', 30_000, 10]);
+const pause = async ({ ledger }: TestAccount) => ledger.pause('ann', 'holiday');
+const holdsLease = async ({ sender }: TestAccount) => takeLease(sender, 'one');
+const objects = async ({ sender }: TestAccount) => sender.object(OBJECTION);
+
+/** Completes a payout of a batch. @returns a later time, wall clock, ms */
+async function completeOld(account: TestAccount): Promise<number> {
+  await account.ledger.enqueue([aPayout('p', { batch: 'october' })]);
+  await finished(ACCEPTED)(account);
+  await change('in_progress', 'completed')(account);
+  account.clock.advance(10);
+  return account.clock.wallNow();
+}
+
+async function readFirst(account: TestAccount): Promise<string> {
+  await queued('p')(account);
+  const [, , [first]] = (await readGroup(account)) as [string, number, [string, string[]][]];
+  await delay(2);
+  return first?.[0] ?? '';
+}
+
+/** Called again it is another adoption, with a number of its own. */
+async function adopt({ connection }: TestAccount): Promise<unknown> {
+  const journals = { read: [JOURNAL], givenUp: [OBJECTION.journalId] };
+  return adoptLedger(connection, { epoch: 3, sendCount: 9 }, 'adoption', journals, ANN);
+}
+
+const adoptions = [undefined, ACCEPTED, REJECTED].flatMap((outcome) => {
+  const send = { payoutId: 'p', attempt: 3, token: 'adopted', request: REQUEST, outcome };
+  const run = async ({ connection }: TestAccount) => adoptSends(connection, [send], DOUBT);
+  const told = outcome?.kind ?? 'no outcome';
+  return [
+    scene('adopt-send', `a send of a payout that is gone: ${told}`, nothing, run),
+    scene('adopt-send', `a send of a payout that is queued: ${told}`, queued('p'), run),
+    scene('adopt-send', `another send of one in progress: ${told}`, finished({ ...ACCEPTED, txhash: 'i' }), run),
+  ];
+});
+
+const cancelMany = (['cancelled', 'queued'] as const).map((to) =>
+  scene(
+    'change-payouts',
+    `many payouts are ${to} at once`,
+    all(finished(REJECTED, 'q'), queued('r')),
+    async ({ ledger }) => {
+      const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'q' }, { payoutId: 'r' }, { payoutId: 'nobody' }];
+      return ledger.changeMany({ from: 'rejected', to, payouts, isOneAct: true, ...ANN });
+    },
+  ),
+);
+
+/** At least one for every script. */
+export const scriptScenarios: readonly ScriptScenario[] = [
+  scene('enqueue-payouts', 'payouts are accepted, one of them in a batch', queued('there'), async ({ ledger }) =>
+    ledger.enqueue([aPayout('p'), aPayout('there'), aPayout('q', { batch: 'october', reference: 'r' })]),
   ),
   scene(
     'enqueue-payouts',
     'a payout that was adopted is enqueued again',
-    async ({ account }) =>
-      adoptSends(account.connection, [{ payoutId: 'p', attempt: 1, token: 't', request: REQUEST }], DOUBT),
-    async ({ account }) => account.ledger.enqueue([aPayout('p', { reference: 'r' })]),
+    async ({ connection }) =>
+      adoptSends(connection, [{ payoutId: 'p', attempt: 1, token: 't', request: REQUEST }], DOUBT),
+    async ({ ledger }) => ledger.enqueue([aPayout('p', { reference: 'r' })]),
   ),
   scene(
     'begin-send',
@@ -48,63 +191,41 @@ const SENDS: readonly ScriptScenario[] = [
     readyToBegin,
     async ({ sender }, asked) => sender.beginSend(asked),
     // What the sender does when it got no reply: put it back, and begin another attempt.
-    async ({ sender, account }, asked) => {
-      account.clock.advance(1);
+    async ({ sender, clock }, asked) => {
+      clock.advance(1);
       await sender.revertSend(asked, 'no reply');
-      account.clock.advance(1);
+      clock.advance(1);
       await sender.beginSend(await nextBegin(sender, LEASE, 'p'));
     },
   ),
-  ...[false, true].map((isTampering) =>
-    scene('hold-payout', `a payout is held, altered: ${isTampering}`, queued('p'), async ({ sender }) =>
-      sender.holdPayout('p', 0, { ...HOLD, isTampering }),
-    ),
-  ),
-  scene('revert-send', 'an attempt is put back', begun, async ({ sender }, attempt) =>
-    sender.revertSend(attempt, 'no connection'),
-  ),
-  scene(
-    'revert-send',
-    'the number of an attempt that never began is used up',
-    readyToBegin,
-    async ({ sender }, asked) => sender.revertSend(asked, 'no reply'),
-  ),
+  scene('hold-payout', 'a payout is held', queued('p'), hold()),
+  scene('hold-payout', 'an altered payout is held', queued('p'), hold(true)),
+  scene('revert-send', 'an attempt is put back', begun, revert('no connection')),
+  scene('revert-send', 'the number of an attempt that never began is used up', readyToBegin, revert('no reply')),
   ...[ACCEPTED, REJECTED, UNKNOWN].map((result) =>
-    scene(
-      'finish-send',
-      `an outcome is recorded, and may pause the account: ${result.kind}`,
-      begun,
-      async (stage, sent) => stage.sender.finishSend(sent, result, TRIPS, 5_000),
-    ),
+    scene('finish-send', `an outcome, which may pause the account: ${result.kind}`, begun, finishAs(result, TRIPS)),
   ),
-  scene('finish-send', 'a late acceptance', finished(UNKNOWN), async ({ sender }, attempt) =>
-    sender.finishSend(attempt, ACCEPTED, NO_BREAKER, 0),
-  ),
+  scene('finish-send', 'a late acceptance', finished(UNKNOWN), finishAs(ACCEPTED)),
   scene(
     'finish-send',
-    'an acceptance with the txhash of another payout',
-    async (stage) => {
-      await finished(ACCEPTED, 'other')(stage);
-      return begun(stage);
+    'the txhash of another payout',
+    async (account) => {
+      await finished(ACCEPTED)(account);
+      return begun(account, 'other');
     },
-    async ({ sender }, attempt) => sender.finishSend(attempt, ACCEPTED, TRIPS, 0),
+    finishAs(ACCEPTED, TRIPS),
   ),
   scene(
     'finish-send',
     'proof of a payment that was written off',
-    async (stage) => {
-      const attempt = await finished(UNKNOWN)(stage);
-      await change('unknown', 'cancelled')(stage);
-      stage.account.clock.advance(1);
-      return attempt;
-    },
-    async ({ sender }, attempt) => sender.finishSend(attempt, ACCEPTED, NO_BREAKER, 0),
+    all(finished(UNKNOWN), change('unknown', 'cancelled')),
+    finishAs(ACCEPTED),
   ),
   scene(
     'mark-sends-unknown',
     'attempts that an ended sender left become unknown',
-    async (stage) => ({ attempt: await begun(stage), lease: await takeLease(stage.sender, 'two') }),
-    async ({ sender }, { attempt, lease }) => sender.markSendsUnknown(lease, [attempt], 'left', 5_000),
+    all(begun, async ({ sender }) => takeLease(sender, 'two')),
+    async ({ sender }, attempt) => sender.markSendsUnknown({ owner: 'two', epoch: 2 }, [attempt], 'left', 5_000),
   ),
   // Taken again as it stands by then, as the keeper does.
   scene('acquire-lease', 'the lease is taken', begun, async ({ sender }) => {
@@ -113,192 +234,122 @@ const SENDS: readonly ScriptScenario[] = [
     return view.lease?.owner === 'two' ? undefined : sender.acquireLease('two', view, journal, 0);
   }),
   scene('read-sender', 'the sender is shown', nothing, async ({ sender }) => sender.readSender()),
-  scene(
-    'renew-lease',
-    'a heartbeat',
-    async ({ sender }) => takeLease(sender, 'one'),
-    async ({ sender }) => sender.renewLease(LEASE),
-    nothing,
-  ),
-  scene(
-    'release-lease',
-    'the lease is given back',
-    async ({ sender }) => takeLease(sender, 'one'),
-    async ({ sender }) => sender.releaseLease(LEASE),
-  ),
-];
+  scene('renew-lease', 'a heartbeat', holdsLease, async ({ sender }) => sender.renewLease(LEASE), nothing),
+  scene('release-lease', 'the lease is given back', holdsLease, async ({ sender }) => sender.releaseLease(LEASE)),
 
-const APPROVAL: SignedApproval = {
-  ...{ payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', by: 'ann', signature: 's' },
-  ...{ at: '2030-01-01T09:00:00.000Z', expiresAt: '2030-01-02T09:00:00.000Z' },
-};
-
-const changeMany =
-  (changes: Pick<PayoutChanges, 'from' | 'to' | 'payouts'>) =>
-  async ({ account }: Stage) =>
-    account.ledger.changeMany({ ...changes, isOneAct: true, ...ANN });
-
-/** Completes a payout of a batch. @returns a later time, wall clock, ms */
-async function completeOld(stage: Stage): Promise<number> {
-  await stage.account.ledger.enqueue([aPayout('p', { batch: 'october' })]);
-  await finished(ACCEPTED)(stage);
-  await change('in_progress', 'completed')(stage);
-  stage.account.clock.advance(10);
-  return stage.account.clock.wallNow();
-}
-
-const readGroup = async ({ account }: Stage): Promise<unknown> =>
-  account.connection.run('read-group-events', ['books', 'one', 30_000, 10]);
-
-async function readFirst(stage: Stage): Promise<string> {
-  await queued('p')(stage);
-  const [, , [first]] = (await readGroup(stage)) as [string, number, [string, string[]][]];
-  await delay(2);
-  return first?.[0] ?? '';
-}
-
-/** Scripts that change payouts and the account by an operator's word, adopt a ledger, and read events. */
-const ACTS: readonly ScriptScenario[] = [
   scene('change-payouts', 'a payout is cancelled', queued('p'), change('queued', 'cancelled')),
   scene(
     'change-payouts',
     'an unknown payout was sent',
     finished(UNKNOWN),
-    change('unknown', 'in_progress', { txhash: 'hash-9' }),
+    change('unknown', 'in_progress', { txhash: 'i' }),
   ),
   scene('change-payouts', 'a rejected payout is retried', finished(REJECTED), change('rejected', 'queued')),
-  scene(
-    'change-payouts',
-    'a held payout is released',
-    async (stage) => {
-      await queued('p')(stage);
-      await stage.sender.holdPayout('p', 0, HOLD);
-      stage.account.clock.advance(1);
-    },
-    change('held', 'queued'),
-  ),
-  ...(['cancelled', 'queued'] as const).map((to) => {
-    const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'q' }, { payoutId: 'r' }, { payoutId: 'nobody' }];
-    return scene(
-      'change-payouts',
-      `many payouts are ${to} at once`,
-      async (stage) => {
-        await finished(REJECTED, 'p', 'q')(stage);
-        await queued('r')(stage);
-      },
-      changeMany({ from: 'rejected', to, payouts }),
-    );
+  scene('change-payouts', 'a held payout is released', all(queued('p'), hold()), change('held', 'queued')),
+  ...cancelMany,
+  scene('change-payouts', 'many unknown payouts were sent', finished(UNKNOWN, 'q'), async ({ ledger }) => {
+    const payouts = ['p', 'q'].map((payoutId) => ({ payoutId, txhash: `hash-${payoutId}` }));
+    return ledger.changeMany({ from: 'unknown', to: 'in_progress', payouts, isOneAct: true, ...ANN });
   }),
   scene(
     'change-payouts',
-    'many unknown payouts were sent',
-    finished(UNKNOWN, 'p', 'q'),
-    changeMany({
-      ...{ from: 'unknown', to: 'in_progress' },
-      payouts: ['p', 'q'].map((payoutId) => ({ payoutId, txhash: `hash-${payoutId}` })),
-    }),
-  ),
-  scene(
-    'change-payouts',
-    'a transaction is completed',
+    'a transaction completes',
     finished(ACCEPTED),
-    change('in_progress', 'completed', { fee: '0.1' }),
+    change('in_progress', 'completed', { fee: '1' }),
   ),
-  scene('add-approval', 'a payout is approved', queued('p'), async ({ account }) =>
-    addApproval(account.ledger, APPROVAL, 'looked it up'),
+  scene('add-approval', 'a payout is approved', queued('p'), async ({ ledger }) => {
+    const [at, expiresAt] = ['2030-01-01T09:00:00.000Z', '2030-01-02T09:00:00.000Z'];
+    const said = { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', by: 'ann', signature: 's' } as const;
+    return addApproval(ledger, { ...said, at, expiresAt }, 'looked it up');
+  }),
+  scene('pause-account', 'the account is paused', nothing, pause),
+  scene('resume-account', 'the account is resumed', pause, async ({ ledger }) => ledger.resume('ann', 'over')),
+  scene('declare-new', 'an account is stated to be new', nothing, async ({ ledger }) => ledger.declareNew(ANN)),
+  scene('bind-ledger', 'the ledger is bound to another gateway', finished(ACCEPTED), async ({ ledger }) =>
+    ledger.bind('https://other.example#1', ANN),
   ),
-  scene('pause-account', 'the account is paused', nothing, async ({ account }) =>
-    account.ledger.pause('ann', 'holiday'),
+  scene('publish-event', 'a drop of the balance', nothing, async ({ connection }) => reportDrop(connection, 'missing')),
+  scene('publish-event', 'the head of a journal', nothing, async ({ connection }) =>
+    publishJournalHead(connection, { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7 }),
   ),
-  scene(
-    'resume-account',
-    'the account is resumed',
-    async ({ account }) => account.ledger.pause('ann', 'holiday'),
-    async ({ account }) => account.ledger.resume('ann', 'over'),
-  ),
-  scene('declare-new', 'an account is stated to be new', nothing, async ({ account }) =>
-    account.ledger.declareNew(ANN),
-  ),
-  scene('bind-ledger', 'the ledger is bound to another gateway', finished(ACCEPTED), async ({ account }) =>
-    account.ledger.bind('https://other.example#1', ANN),
-  ),
-  scene('publish-event', 'a drop of the balance is told', nothing, async ({ account }) =>
-    reportDrop(account.connection, 'missing'),
-  ),
-  scene('publish-event', 'the head of a journal is told', nothing, async ({ account }) =>
-    publishJournalHead(account.connection, { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7 }),
-  ),
-  scene('object-to-ledger', 'a journal objects', nothing, async ({ sender }) => sender.object(OBJECTION)),
+  scene('object-to-ledger', 'a journal objects', nothing, objects),
   scene('find-forgotten-sends', 'sends are looked for', finished(ACCEPTED), async ({ sender }, attempt) =>
     sender.findForgottenSends([attempt, { ...attempt, token: 'other' }]),
   ),
-  ...[undefined, ACCEPTED, REJECTED].flatMap((outcome): ScriptScenario[] => {
-    const adopt = async ({ account }: Stage): Promise<unknown> => {
-      const send = { payoutId: 'p', attempt: 3, token: 'adopted', request: REQUEST, outcome };
-      return adoptSends(account.connection, [send], DOUBT);
-    };
-    const told = outcome?.kind ?? 'no outcome';
-    const other = { kind: 'accepted', txhash: 'hash-0' } as const;
-    return [
-      scene('adopt-send', `a send of a payout that is gone is adopted: ${told}`, nothing, adopt),
-      scene('adopt-send', `a send of a payout that is queued is adopted: ${told}`, queued('p'), adopt),
-      scene('adopt-send', `another send of one that is in progress is adopted: ${told}`, finished(other), adopt),
-    ];
-  }),
-  ...[
-    async ({ account }: Stage): Promise<unknown> => {
-      const journals = { read: [JOURNAL], givenUp: [OBJECTION.journalId] };
-      return adoptLedger(account.connection, { epoch: 3, sendCount: 9 }, 'adoption', journals, ANN);
-    },
-    // Called again it is another adoption, with a number of its own.
-  ].map((run) =>
-    scene('adopt-ledger', 'a ledger is adopted', async ({ sender }) => sender.object(OBJECTION), run, run),
+  ...adoptions,
+  scene('adopt-ledger', 'a ledger is adopted', objects, adopt, adopt),
+  scene('doubt-payouts', 'what is queued may have been sent', queued('p', 'q'), async ({ connection }) =>
+    holdSendablePayouts(connection, DOUBT),
   ),
-  scene('doubt-payouts', 'what is queued may have been sent', queued('p', 'q'), async ({ account }) =>
-    holdSendablePayouts(account.connection, DOUBT),
-  ),
-  scene('remove-payouts', 'old payouts are removed', completeOld, async ({ account }, before) =>
-    removePayouts(account.connection, 'completed', before, 10),
+  scene('remove-payouts', 'old payouts are removed', completeOld, async ({ connection }, before) =>
+    removePayouts(connection, 'completed', before, 10),
   ),
   scene(
     'remove-payouts',
     'old payouts are removed as they were archived',
-    async (stage) => {
-      const before = await completeOld(stage);
-      return { before, old: await readOldest(stage.account.connection, 'completed', 10) };
+    async (account) => {
+      const before = await completeOld(account);
+      return { before, old: await readOldest(account.connection, 'completed', 10) };
     },
-    async ({ account }, removal) =>
-      removeRead(account.connection, { ...removal, state: 'completed', onlyUnchanged: true }),
+    async ({ connection }, removal) => removeRead(connection, { ...removal, state: 'completed', onlyUnchanged: true }),
   ),
-  scene('trim-events', 'old events are dropped', queued('p', 'q', 'r'), async ({ account }) =>
-    account.connection.run('trim-events', [3, 100]),
+  scene('trim-events', 'old events are dropped', queued('p', 'q', 'r'), async ({ connection }) =>
+    connection.run('trim-events', [3, 100]),
   ),
   scene('read-group-events', 'a group reads events', queued('p'), readGroup),
-  scene('ack-group-event', 'a group acknowledges an event', readFirst, async ({ account }, eventId) =>
-    account.connection.run('ack-group-event', ['books', 'one', eventId]),
+  scene('ack-group-event', 'a group acknowledges an event', readFirst, async ({ connection }, eventId) =>
+    connection.run('ack-group-event', ['books', 'one', eventId]),
   ),
-  scene('set-group-idle', 'a consumer shows that it lives', readFirst, async ({ account }) =>
-    account.connection.run('set-group-idle', ['books', 'one', 0, 10]),
+  scene('set-group-idle', 'a consumer shows that it lives', readFirst, async ({ connection }) =>
+    connection.run('set-group-idle', ['books', 'one', 0, 10]),
   ),
-  scene('count-payouts', 'the payouts of each state are counted', finished(UNKNOWN), async ({ account }) =>
-    countPayouts(account.connection),
+  scene('count-payouts', 'the payouts of each state are counted', finished(UNKNOWN), async ({ connection }) =>
+    countPayouts(connection),
   ),
   scene(
     'write-statistics',
     'statistics are written',
-    async ({ account }) =>
+    async ({ connection }) =>
       saveStatistics(
-        account.connection,
+        connection,
         { revision: '', statistics: {}, batches: {} },
         { statistics: { old: '1', position: '"1-0"' }, batches: { '': '"1-0"', b: '{}' } },
       ),
-    async ({ account }) =>
-      saveStatistics(account.connection, await loadStatistics(account.connection), {
+    async ({ connection }) =>
+      saveStatistics(connection, await loadStatistics(connection), {
         statistics: { position: '"2-0"' },
         batches: { '': '"2-0"' },
       }),
   ),
 ];
 
-/** At least one for every script. */
-export const scriptScenarios: readonly ScriptScenario[] = [...SENDS, ...ACTS];
+/** Stands in front of a script, in the place of `redis`: sees every command. */
+const WATCHED = `
+local real = redis
+local calls = 0
+local declared = {}
+for _, key in ipairs(KEYS) do declared[key] = true end
+-- The place of the key among a command's words; most have it first.
+local PLACE = { TIME = 0, XINFO = 3, XGROUP = 3, XREADGROUP = 8 }
+local function watched(call)
+  return function(...)
+    local words = { ... }
+    local place = PLACE[string.upper(words[1])] or 2
+    if place > 0 and not declared[words[place]] then error('undeclared key ' .. tostring(words[place])) end
+    local reply = call(...)
+    calls = calls + 1
+    if calls == INTERRUPTED_AFTER then error('interrupted') end
+    return reply
+  end
+end
+local redis = { call = watched(real.call), pcall = watched(real.pcall), sha1hex = real.sha1hex }
+`;
+
+/** Makes every script of a connection fail at a key that it was not given, and one of them end after so many commands. */
+export function instrumentScripts(redis: RedisClient, interrupted?: { name: ScriptName; after: number }): void {
+  for (const name of SCRIPT_NAMES) {
+    const after = interrupted?.name === name ? interrupted.after : 0;
+    const watched = WATCHED.replace('INTERRUPTED_AFTER', String(after));
+    redis.defineCommand(commandName(name), { lua: `${watched}\n${scriptSource(name)}` });
+  }
+}
