@@ -123,12 +123,6 @@ describe('reading', () => {
     expect(damage).toHaveLength(2);
   });
 
-  it('finds nothing where there is no folder, or no such payout', async () => {
-    expect([await read(), await find('a')]).toEqual([[], undefined]);
-    await keep('a');
-    expect(await find('b')).toBeUndefined();
-  });
-
   it('finds a transaction in another spelling, also where the version before wrote the index', async () => {
     const txhash = `0x${'AB'.repeat(32)}`;
     await archive.keep([on(MONDAY, 'a', { txhash })]);
@@ -182,14 +176,6 @@ describe('a file that was torn or damaged', () => {
     },
   );
 
-  it('is not written any more where this process itself was writing it', async () => {
-    await keep('a');
-    await appendFile(path(), (await readFile(path())).subarray(0, 40));
-    await keep('b');
-    expect(await read()).toEqual(['b', 'a']);
-    expect(await find('b')).toMatchObject({ archivedIn: path(2) });
-  });
-
   it('keeps the lines behind damage in its middle, also of a header', async () => {
     await keep('a', 'b', 'c');
     const whole = await readFile(path());
@@ -205,13 +191,6 @@ describe('a file that was torn or damaged', () => {
     whole.writeUInt32LE(whole.readUInt32LE(second + 16) + 10, second + 16);
     await writeFile(path(), whole);
     expect(await read()).toContain('c');
-  });
-
-  it('can be joined with that of another host', async () => {
-    await keep('a');
-    const here = await readFile(path());
-    await writeFile(path(), Buffer.concat([here, here.subarray(0, here.length - 3), here]));
-    expect(await read()).toEqual(['a']);
   });
 });
 

@@ -12,16 +12,11 @@ describe('the expected end of the backlog', () => {
 
   it.each([
     ['the last gaps between writes', PACE, 1_100],
-    ['one gap', [1_010], 1_010],
     ['a standstill in the middle, which is left out', PACE.with(10, 3_600_000), 1_100],
-    ['some standstills, which are left out', PACE.with(3, 900_000).with(10, 31_000).with(11, 61_000), 1_100],
     ['slow responses where they are many', PACE.map((gapMs, at) => (at % 2 === 0 ? 5_000 : gapMs)), 3_050],
   ])('comes from %s', (_, pace, gapMs) => {
     expect(estimate(pace)).toMatchObject({ endsAt: NOW + 600 * gapMs, why: undefined });
-  });
-
-  it('is now where nothing is queued', () => {
-    expect(estimate(PACE, { queued: 0, paused: true })).toMatchObject({ endsAt: NOW, why: undefined });
+    expect(estimate(pace, { queued: 0, paused: true })).toMatchObject({ endsAt: NOW, why: undefined });
   });
 
   it.each([
@@ -80,16 +75,14 @@ describe('a balance', () => {
   it.each([
     ['of a currency', '0.001', { paymentId: 1 }, 'BTC', '0.002', false],
     ['of a currency, exactly enough', '0.002', { paymentId: 1 }, 'BTC', '0.002', true],
-    ['of a currency that nobody is paid in', '0', { paymentId: 9 }, 'TRX', '0', true],
     ['of a code of several currencies', '150', { symbol: 'USDT' }, 'USDT', '150.000000000000000001', false],
     ['of the account', '1000', {}, 'USD', '278.501000000000000001', true],
     ['in USD', '278.501', { symbol: 'USD' }, 'USD', '278.501000000000000001', false],
     ['in a symbol that is not known', '0', { symbol: 'EUR' }, 'EUR', undefined, true],
   ])('%s is compared with what is queued', (_, balance, of, currency, queued, isEnough) => {
     expect(compare(balance, of)).toEqual([{ currency, balance, queued, isEnough }]);
-  });
-
-  it('of the account is compared with nothing where a rate is missing', () => {
-    expect(compare('1', {}, [...QUEUED, sum(9, '5')])).toMatchObject([{ queued: undefined, isEnough: true }]);
+    // Where a rate is missing.
+    const unknown = { queued: undefined, isEnough: true };
+    if (currency === 'USD') expect(compare('1', of, [...QUEUED, sum(9, '5')])).toMatchObject([unknown]);
   });
 });

@@ -10,7 +10,7 @@ useRig();
 const balance = async (state: StateWithJob): Promise<JobBalance> =>
   readJobBalance(rig.account.connection, rig.queues, state);
 
-it('counts jobs in every structure, for the payouts of its state', async () => {
+it('counts jobs in every structure, also of a payout that is being sent, for the payouts of its state', async () => {
   await rig.enqueue([
     'a',
     'b',
@@ -22,6 +22,8 @@ it('counts jobs in every structure, for the payouts of its state', async () => {
   const { withdraw, transactionstatus } = rig.queues;
   await rig.account.redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('active'));
   await rig.account.redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('paused'));
+  // Its job still runs; not counted, it would hide a job that is lost.
+  await rig.account.ledger.change({ payoutId: 'a', from: 'queued', to: 'sending' });
   expect(await balance('queued')).toEqual({ payouts: 4, jobs: 4, outboxed: 0, lost: 0 });
   expect(await balance('in_progress')).toEqual({ payouts: 1, jobs: 1, outboxed: 0, lost: 0 });
   for (const structure of ['active', 'paused', 'prioritized', 'delayed']) {
@@ -29,14 +31,6 @@ it('counts jobs in every structure, for the payouts of its state', async () => {
   }
   await rig.account.redis.del(transactionstatus.toKey('delayed'));
   expect([(await balance('queued')).lost, (await balance('in_progress')).lost]).toEqual([4, 1]);
-});
-
-it('counts a payout that is being sent, whose job still runs: it must not hide a job that is lost', async () => {
-  await rig.enqueue(['sent-now', 'lost']);
-  await rig.account.ledger.change({ payoutId: 'sent-now', from: 'queued', to: 'sending' });
-  expect(await balance('queued')).toMatchObject({ payouts: 2, jobs: 2, lost: 0 });
-  await rig.account.redis.lrem(rig.queues.withdraw.toKey('wait'), 1, 'lost~0');
-  expect((await balance('queued')).lost).toBe(1);
 });
 
 it('expects no job yet of payouts that the outbox names, of their own state only', async () => {

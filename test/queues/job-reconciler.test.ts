@@ -60,17 +60,6 @@ describe('reconcile leaves alone', () => {
     for (const jobId of ['running~0', 'hashless~0']) await redis.set(key(`${jobId}:lock`), 'token');
     await expectCheck(0, 'active hashless~0', 'active running~0', 'active stalled~0');
   });
-
-  it('the job of a payout that an operator has put back since: that one has another', async () => {
-    await rig.enqueue(['p']);
-    const way = ['queued', 'sending', 'rejected', 'queued'] as const;
-    for (const [index, to] of way.slice(1).entries()) {
-      await rig.account.ledger.change({ payoutId: 'p', from: way[index] ?? to, to });
-    }
-    await rig.relay.relayOutbox(rig.account.clock.wallNow() + 1);
-    await losePlace('p~1');
-    await expectCheck(1, 'wait p~0', 'wait p~1');
-  });
 });
 
 describe('reconcile re-creates', () => {

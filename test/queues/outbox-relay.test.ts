@@ -46,15 +46,6 @@ describe('relayOutbox', () => {
     expect(await rig.queues.withdraw.count()).toBe(600);
   });
 
-  it('reports once a notBefore that someone has altered, and adds the jobs of all', async () => {
-    await accept('p', 'strange');
-    await setField('strange', 'notBefore', 'now');
-    expect(await relay()).toBe(2);
-    expect(await withdrawJobs()).toEqual(['p~0', 'strange~0']);
-    await rig.relay.deliver('queued', ['strange']);
-    expect(rig.errors).toEqual([[{ payoutId: 'strange', notBefore: 'now' }, expect.stringContaining('is no time')]]);
-  });
-
   it('leaves members that make no sense to it, reports each once, and delivers the others', async () => {
     const { redis, connection } = rig.account;
     const strange = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
@@ -100,16 +91,6 @@ describe('relayOutbox', () => {
     await setField('broken', field, mended);
     expect(await relay()).toBe(1);
     expect(await withdrawJobs()).toEqual(['broken~0', 'sound~0']);
-  });
-
-  it('finds the others behind more than a page of payouts that cannot be read', async () => {
-    const broken = names(600, 'broken');
-    await accept(...broken);
-    for (const payoutId of broken) await setField(payoutId, 'metadata', '{');
-    rig.account.clock.advance(1);
-    await accept('sound');
-    expect(await relayToTheEnd()).toBe(1);
-    expect(await withdrawJobs()).toEqual(['sound~0']);
   });
 });
 

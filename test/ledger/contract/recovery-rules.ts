@@ -86,7 +86,7 @@ describe('adoption of a send that the journal knows', () => {
   }
 
   it.each([
-    [undefined, 'unknown', { message: 'forgotten' }],
+    [undefined, 'unknown', { message: 'forgotten' } as { message?: string; txhash?: string }],
     [ACCEPTED, 'in_progress', { txhash: 'h' }],
     [REJECTED, 'rejected', { message: 'no funds' }],
   ])('puts a payout in that the ledger forgot, as what came of it: %j', async (outcome, state, fields) => {
