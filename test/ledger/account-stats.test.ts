@@ -56,7 +56,7 @@ describe('the statistics of an account', () => {
     expect(await stats()).toMatchObject({ withoutJob: 1, outboxUnreadable: 3 });
   });
 
-  it('name the journals that have its sends, those that contradict it, and count late payments', async () => {
+  it('name journals, objections and late payments, and no sender once the lease was given back or ended', async () => {
     await enqueue('p');
     const [attempt] = await sendAs(UNKNOWN, 'p');
     await change('p', 'unknown', 'cancelled', ANN);
@@ -64,6 +64,11 @@ describe('the statistics of an account', () => {
     await account.sender.object(OBJECTION);
     const told = { paused: false, objections: [OBJECTION], journals: [JOURNAL], latePayments: 1 };
     expect(await stats()).toMatchObject(told);
+    await account.sender.releaseLease(await takeLease(account.sender, 'one'));
+    expect((await stats()).sender).toBeNull();
+    const nothing = { read: [], givenUp: [] };
+    await adoptLedger(account.connection, { epoch: 5, sendCount: 5 }, 'adopted', nothing, ANN);
+    expect((await stats()).sender).toBeNull();
   });
 
   it('show an objection that nobody can read, and a journal of which nothing is known', async () => {
@@ -79,14 +84,6 @@ describe('the statistics of an account', () => {
       { ...empty, journalId: 'unnamed', reason: 'older', at: 7 },
     ]);
     expect(journals).toEqual([{ journalId: 'j-torn', host: '', dir: '', sends: 0, token: '', at: 0 }]);
-  });
-
-  it('show no sender once the lease was given back or ended by an adoption', async () => {
-    await account.sender.releaseLease(await takeLease(account.sender, 'one'));
-    expect((await stats()).sender).toBeNull();
-    const nothing = { read: [], givenUp: [] };
-    await adoptLedger(account.connection, { epoch: 5, sendCount: 5 }, 'adopted', nothing, ANN);
-    expect((await stats()).sender).toBeNull();
   });
 });
 
@@ -109,19 +106,15 @@ describe('the age of the oldest', () => {
     expect(await ages()).toMatchObject({ queued: 0, unknown: 0 });
   });
 
-  it('stays, as its place does, where a payout was put back without having been sent', async () => {
+  it('counts from when an operator put it back, at the end of the queue, also when it is then put back unsent', async () => {
     await enqueue('p', 'q');
     for (let round = 0; round < 3; round += 1) {
       account.clock.advance(5_000);
       await revert('p');
+      // Put back without having been sent, it keeps its place.
       expect(await inQueue()).toEqual(['p', 'q']);
     }
     expect((await ages()).queued).toBe(15_000);
-  });
-
-  it('counts from when an operator put it back, at the end of the queue, also when it is then put back unsent', async () => {
-    await enqueue('p', 'q');
-    await revert('p');
     await sendAs(REJECTED, 'p');
     account.clock.advance(60_000);
     await requeue();

@@ -102,7 +102,7 @@ describe('a real server', () => {
     expect([await redis.dbsize(), await sizeOf()]).toEqual([0, before]);
   });
 
-  it('that forbids CONFIG shows its eviction policy all the same', async () => {
+  it('that evicts is not fit, also where it forbids CONFIG', async () => {
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
     await redis.call('ACL', 'SETUSER', 'default', '-config');
     expect(await problems()).toEqual(like(/forbids CONFIG/, /maxmemory-policy is allkeys-lru/));
@@ -134,14 +134,6 @@ describe('a real server', () => {
       if (old) expect(await findWriteRefusal(of62)).toEqual(refusal);
     },
   );
-
-  it('is not fit with no-appendfsync-on-rewrite or without its file', async () => {
-    await redis.config('SET', 'no-appendfsync-on-rewrite', 'yes');
-    expect(await problems()).toEqual(like(/no-appendfsync-on-rewrite/));
-    await redis.config('SET', 'no-appendfsync-on-rewrite', 'no');
-    await redis.config('SET', 'appendonly', 'no');
-    expect(await problems()).toEqual(like(/appendonly is off/));
-  });
 });
 
 it('a server that confirms by WAITAOF is fit, and says how', async () => {
@@ -183,26 +175,14 @@ it('a master with replicas should stop soon after it lost them', async () => {
   }
 });
 
-describe('what a server says of its replicas', () => {
-  const replica = (host: number, state: string, port = 6379) =>
-    `ip=10.0.0.${host},port=${port},state=${state},offset=14,lag=0`;
-
-  it.each([
-    ['is read from INFO', [replica(2, 'online'), replica(3, 'wait_bgsave'), replica(4, 'online')], 2],
-    [
-      'counts once who is still listed with an earlier connection',
-      [replica(2, 'online').replace('lag=0', 'lag=55'), replica(2, 'online'), replica(2, 'online', 6380)],
-      2,
-    ],
-  ])('%s', (_, slaves, online) => {
-    const listed = Object.fromEntries(slaves.map((line, index) => [`slave${index}`, line]));
-    const info = { role: 'master', connected_slaves: '3', master_replid: 'abc', ...listed };
-    expect(parseReplication(info)).toEqual({ role: 'master', replicationId: 'abc', online });
-  });
-
-  it('may be nothing', () => {
-    expect(parseReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
-  });
+it('the replicas of a server are read from INFO, each once, also one that is still listed with an earlier connection', () => {
+  const replica = (host: number, state = 'online', port = 6379, lag = 0) =>
+    `ip=10.0.0.${host},port=${port},state=${state},offset=14,lag=${lag}`;
+  const slaves = [replica(2, 'online', 6379, 55), replica(2), replica(3, 'wait_bgsave'), replica(2, 'online', 6380)];
+  const listed = Object.fromEntries(slaves.map((line, index) => [`slave${index}`, line]));
+  const info = { role: 'master', connected_slaves: '4', master_replid: 'abc', ...listed };
+  expect(parseReplication(info)).toEqual({ role: 'master', replicationId: 'abc', online: 2 });
+  expect(parseReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
 });
 
 describe('how many replicas are needed', () => {
@@ -230,23 +210,22 @@ describe('how many replicas are needed', () => {
     expect(known.required(seen(2))).toBe(2);
   });
 
-  it.each([
-    [watched, 1],
-    [watched, 3],
-    [single, 0],
-  ])('is what the operator says, whatever was seen', (redis, fixed) => {
-    const known = new KnownReplicas(redis, fixed);
-    known.note(seen(2));
-    expect(known.required(seen(2))).toBe(fixed);
-  });
-
-  it.each([
-    [watched, 0, 'at least 1, because Sentinel fails over to a replica (got 0)'],
-    [single, 1.5, 'at least 0 (got 1.5)'],
-  ])('cannot be none with Sentinel, nor a part of one', (redis, fixed, words) => {
-    const make = (): unknown => new KnownReplicas(redis, fixed);
-    expect(make).toThrow(InvalidConfigError);
-    expect(make).toThrow(`REDIS_REPLICAS: must be a whole number of ${words}`);
+  it('is what the operator says, whatever was seen', () => {
+    for (const [redis, fixed] of [
+      [watched, 1],
+      [watched, 3],
+      [single, 0],
+    ] as const) {
+      const known = new KnownReplicas(redis, fixed);
+      known.note(seen(2));
+      expect(known.required(seen(2))).toBe(fixed);
+    }
+    const make = (redis: Redis, fixed: number) => (): unknown => new KnownReplicas(redis, fixed);
+    const words = 'REDIS_REPLICAS: must be a whole number of at least';
+    expect(make(single, 1.5)).toThrow(InvalidConfigError);
+    expect(make(single, 1.5)).toThrow(`${words} 0 (got 1.5)`);
+    const sentinel = `${words} 1, because Sentinel fails over to a replica (got 0)`;
+    expect(make(watched, 0)).toThrow(sentinel);
   });
 });
 
