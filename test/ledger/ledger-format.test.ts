@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ConflictError, UnsupportedFormatError } from '../../src/base/errors.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
@@ -8,11 +9,26 @@ import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/ledger-connection.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 import { HOLD, JOURNAL, nextBegin, takeLease } from './contract/ledger-rig.js';
-import { loadLedger } from './support/load-ledger.js';
 import { account, ANN, change, enqueue, enter, finish, stateOf, unchanged, useAccount } from './support/use-account.js';
 
 useAccount();
-beforeEach(async () => loadLedger(account, 'format-1'));
+beforeEach(async () => {
+  const ledger = JSON.parse(await readFile('test/ledger/fixtures/format-1.json', 'utf8')) as Record<string, Content>;
+  for (const [name, content] of Object.entries(ledger)) {
+    const key = `${account.connection.keys.prefix}:${name}`;
+    for (const [member, value] of Object.entries(content)) {
+      if (typeof value === 'number') await account.redis.zadd(key, value, member);
+      else if (!Array.isArray(content)) await account.redis.hset(key, member, value);
+      else {
+        const [id = '', ...fields] = value.split('|');
+        await account.redis.xadd(key, id, ...fields);
+      }
+    }
+  }
+});
+
+/** A hash (texts), a sorted set (scores), or the entries of a stream, as `id|field|value|…`. */
+type Content = Readonly<Record<string, string | number>> | string[];
 
 const REASON = 'This Redis holds an older copy of the ledger: it knows 6 sends, the journal 7.';
 /** Under way in the fixture. */

@@ -74,12 +74,6 @@ describe('an outcome', () => {
     await ignores({ payoutId: 'never-begun', attempt: 0, token: '' }, ACCEPTED);
   });
 
-  it('counts for the attempt itself though another process has the lease by now', async () => {
-    const attempt = await begun();
-    await takeLease(sender, 'two');
-    expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
-  });
-
   it('does not turn one response into another', async () => {
     const attempt = await begun();
     await finish(attempt, ACCEPTED);
@@ -214,10 +208,8 @@ describe('one txhash for two payouts', () => {
     expect(await read()).not.toHaveProperty('lateTxhash');
   });
 
-  it.each([
-    ['Base58', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
-    ['Base64', 'rFHtT9A0fYZ5s9E2qeVfNrOCKv1oE6ISLUk5sBTV1ac='],
-  ])('tells %s of another case apart', async (_, txhash) => {
+  it('tells hashes apart that are no hexadecimal numbers, in another case', async () => {
+    const txhash = '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
     await finish(await begun('first'), paidAs(txhash));
     await finish(await begun('second'), paidAs(txhash.toLowerCase()));
     expect([await stateOf('first'), await stateOf('second')]).toEqual(['in_progress', 'in_progress']);

@@ -25,10 +25,8 @@ export async function findContradictions({
   const indexes = new Map<string, string[]>();
   for (const state of PAYOUT_STATES) {
     const entries = await readIndex(connection, keys.stateIndex(state), { limit: 10_000 });
-    indexes.set(
-      state,
-      entries.map(({ payoutId }) => payoutId),
-    );
+    const ids = entries.map(({ payoutId }) => payoutId);
+    indexes.set(state, ids);
   }
   const outbox = await redis.zrange(keys.outbox, '0', '-1');
 
@@ -43,21 +41,23 @@ export async function findContradictions({
       found.push(`${payoutId} has txhash ${txhash}, but is not found by it`);
     }
     for (const { to, at } of history) {
-      const told = events.filter(
+      const times = events.filter(
         (event) => event.type === 'state' && event.payoutId === payoutId && event.to === to && event.at === at,
-      );
-      if (told.length !== 1) found.push(`${payoutId} came into ${to} at ${at}, told ${told.length} times`);
+      ).length;
+      if (times !== 1) found.push(`${payoutId} came into ${to} at ${at}, told ${times} times`);
     }
-    const late = events.filter((event) => event.type === 'late_payment' && event.payoutId === payoutId);
-    if (late.length !== (lateTxhash === undefined ? 0 : 1))
-      found.push(`${payoutId} paid late, told ${late.length} times`);
+    const told = (type: string) => events.filter((event) => event.type === type && event.payoutId === payoutId).length;
+    if (told('late_payment') !== Number(lateTxhash !== undefined)) {
+      found.push(`${payoutId} paid late, told ${told('late_payment')} times`);
+    }
     if ((await redis.zscore(keys.late, payoutId)) === null && lateTxhash !== undefined)
       found.push(`${payoutId} is not in late`);
     if ((record['held'] !== undefined) !== (state === 'held'))
       found.push(`${payoutId} is ${state}, and says why it is held`);
     const isTampering = record['held']?.includes('"isTampering":true') === true;
-    const tampering = events.filter((event) => event.type === 'tampering' && event.payoutId === payoutId);
-    if (tampering.length !== Number(isTampering)) found.push(`${payoutId} was altered, told ${tampering.length} times`);
+    if (told('tampering') !== Number(isTampering)) {
+      found.push(`${payoutId} was altered, told ${told('tampering')} times`);
+    }
     if (record['batch'] !== undefined && (await redis.zscore(keys.batch(record['batch']), payoutId)) === null) {
       found.push(`${payoutId} is not in its batch`);
     }
@@ -77,9 +77,8 @@ function isActOf({ at, by, reason, payoutId, count }: Activity, event: PayoutEve
   return isOfPayout && at === event.at && by === event.by && reason === (event.reason ?? '');
 }
 
-/** A cluster is asked master by master. */
+/** A cluster is asked master by master; only one that is connected knows its masters. */
 async function findKeys(redis: RedisClient, pattern: string): Promise<string[]> {
-  // Only a cluster that is connected knows its masters.
   await redis.ping();
   const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
   return (await Promise.all(nodes.map(async (node) => node.keys(pattern)))).flat();
