@@ -63,6 +63,17 @@ it('sums a batch exactly, by state, currency and account currency', async () => 
   expect(sums.completed).toEqual([]);
 });
 
+it('is paid only where it was: what waits or is unknown is left, added up in one currency', async () => {
+  await send('rejected', 'no', 'r', '2');
+  await send('unknown', 'empty', 'u', '3');
+  await cancel(await enqueue(2));
+  await enqueue(1, 'b', 'q');
+  const progress = progressOf(await summary());
+  expect(progress).toMatchObject({ paid: { count: 0 }, failed: { count: 1 }, cancelled: { count: 2 } });
+  expect(progress.left).toMatchObject({ count: 2, sums: [{ count: 2, amount: '4.5' }] });
+  expect(progress.left.sums).toHaveLength(1);
+});
+
 it('says who enqueued it, when, and how many payouts are before it', async () => {
   await enqueue(3, 'before');
   await account.ledger.enqueue([

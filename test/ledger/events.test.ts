@@ -4,10 +4,9 @@ import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/a
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../src/ledger/reads/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
-import { HOLD, OBJECTION, takeLease } from './contract/ledger-rig.js';
+import { OBJECTION, takeLease } from './contract/ledger-rig.js';
 import {
   account,
-  ACCEPTED,
   beginOne,
   change,
   enqueue,
@@ -198,6 +197,15 @@ describe('the activity of an account', () => {
     account.clock.advance(60_001);
     await cancel('e');
     expect(await read()).toMatchObject([{ count: 1 }, { count: 4 }]);
+  });
+
+  it('of before is searched in steps, each of which is bounded', async () => {
+    await account.ledger.pause('ann', 'long ago');
+    await enqueue(...names(6_000));
+    await forgetActivity();
+    const first = await readActivity(account.connection, 10);
+    expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
+    expect(await readAll()).toEqual(['paused - ann: long ago']);
   });
 
   it('is kept within bounds', async () => {

@@ -135,6 +135,7 @@ describe('change', () => {
     const again = change('p', 'queued', 'cancelled');
     await expect(again).rejects.toThrow('Allowed from cancelled: none, it is final');
     await expect(again).rejects.toBeInstanceOf(ConflictError);
+    expect(wrongStateError('p', 'rejected', 'held', 'queued').message).toMatch(/`payouts retry` queues it again$/);
     expect(wrongStateError('p', undefined, 'queued', 'cancelled')).toEqual(conflict('Payout p is not queued', 'state'));
   });
 });

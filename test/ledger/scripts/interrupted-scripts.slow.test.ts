@@ -24,10 +24,10 @@ async function interrupt({ script, prepare }: ScriptScenario, after: number): Pr
     instrumentScripts(account.redis, { name: script, after });
     const error = await call.run(account).then(
       () => undefined,
-      (reason: unknown) => reason,
+      (reason: unknown) => reason as Error,
     );
     if (error === undefined) return false;
-    expect(String(error)).toContain('interrupted');
+    expect(error.message).toContain('interrupted');
     instrumentScripts(account.redis);
     await (call.again ?? call.run)(account);
     expect({ after, found: await findContradictions(account) }).toEqual({ after, found: [] });
