@@ -111,6 +111,10 @@ describe('reading', () => {
     expect(damage).toEqual([]);
   });
 
+  it('finds nothing where there is no folder', async () => {
+    expect([await read(), await find('a')]).toEqual([[], undefined]);
+  });
+
   it('opens only the days that are asked for, or whose index has the payout', async () => {
     await keepOneADay();
     for (const day of [MONDAY, WEDNESDAY]) await writeFile(path(1, day), 'damaged');

@@ -46,6 +46,15 @@ describe('relayOutbox', () => {
     expect(await rig.queues.withdraw.count()).toBe(600);
   });
 
+  it('reports once a notBefore that someone has altered, and adds the jobs of all', async () => {
+    await accept('p', 'strange');
+    await setField('strange', 'notBefore', 'now');
+    expect(await relay()).toBe(2);
+    expect(await withdrawJobs()).toEqual(['p~0', 'strange~0']);
+    await rig.relay.deliver('queued', ['strange']);
+    expect(rig.errors).toEqual([[{ payoutId: 'strange', notBefore: 'now' }, expect.stringContaining('is no time')]]);
+  });
+
   it('leaves members that make no sense to it, reports each once, and delivers the others', async () => {
     const { redis, connection } = rig.account;
     const strange = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
