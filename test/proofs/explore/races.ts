@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
+import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
 import { print, runCommand, wholeNumber } from '../command-line.js';
@@ -8,8 +9,8 @@ import { runTasks, serveTasks } from '../task-pool.js';
 import { orderings, type OrderingsCounts } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
-npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000)
-npm run races -- --only PROOF --seed S --path P     repeats a failure
+npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000), sequences (5000)
+npm run races -- --only PROOF --seed S --path P     repeats a failure; for sequences also with --replay R
 `;
 
 interface Task {
@@ -17,20 +18,22 @@ interface Task {
   /** As many as is usual where it is undefined. */
   readonly runs?: number | undefined;
   readonly repeated: { readonly seed?: number; readonly path?: string };
+  readonly replay?: string | undefined;
 }
 
 interface Proof {
   readonly runs: number;
-  readonly property: (counts: OrderingsCounts) => fc.IAsyncProperty<[unknown, unknown]>;
+  readonly property: (counts: OrderingsCounts, task: Task) => fc.IAsyncProperty<[unknown, unknown]>;
 }
 
 const PROOFS: Readonly<Record<string, Proof>> = {
+  sequences: { runs: 5_000, property: (counts, { replay }) => ledgerSequences(counts, replay) },
   orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeWorldRig() }) },
   'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
 };
 
 async function main(): Promise<boolean> {
-  const { only, runs, seed, path } = values;
+  const { only, runs, seed, path, replay } = values;
   // What the ledger does is looked at here, not what outlives a crash, so nothing has to reach the disk.
   const redis =
     process.env['REDIS_URL'] === undefined ? await startLocalRedis({ args: ['--appendonly', 'no'] }) : undefined;
@@ -42,6 +45,7 @@ async function main(): Promise<boolean> {
     name,
     runs: runs === undefined ? runs : wholeNumber(runs, USAGE),
     repeated,
+    replay,
   }));
   let [passed, failed] = [0, 0];
   try {
@@ -61,7 +65,7 @@ async function prove(task: Task): Promise<{ readonly passed: number; readonly fa
   if (proof === undefined) throw new Error(`There is no proof named ${task.name}`);
   const startedAt = performance.now();
   const counts = { begun: 0, paid: 0 };
-  const details = await fc.check(proof.property(counts), { numRuns: task.runs ?? proof.runs, ...task.repeated });
+  const details = await fc.check(proof.property(counts, task), { numRuns: task.runs ?? proof.runs, ...task.repeated });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   if (details.failed) explain(task.name, details);
   const failed = details.failed ? 1 : 0;
@@ -70,20 +74,22 @@ async function prove(task: Task): Promise<{ readonly passed: number; readonly fa
   return { passed, failed };
 }
 
-/** The error of an ordering ends with all that happened in it. */
+/** The error of an ordering ends with all that happened in it, that of a sequence names the commands. */
 function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void {
   const { seed, counterexample, counterexamplePath, errorInstance, numShrinks } = details;
-  const [first] = counterexample ?? [];
+  const [first, second] = counterexample ?? [];
   print(`${name}: FAILED, made ${numShrinks} times smaller`);
-  print(`plan: ${JSON.stringify(first)}`);
+  print(name === 'sequences' ? `commands: ${String(first)} then ${String(second)}` : `plan: ${JSON.stringify(first)}`);
   print(errorInstance instanceof Error ? errorInstance.message : String(errorInstance));
-  print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}`);
+  const [, replay] = /replayPath="([^"]+)"/.exec(String(second)) ?? [];
+  const more = replay === undefined ? '' : ` --replay ${replay}`;
+  print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}${more}`);
 }
 
 const { values } = parseArgs({
   options: {
     ...{ only: { type: 'string' }, runs: { type: 'string' }, seed: { type: 'string' } },
-    ...{ path: { type: 'string' }, help: { type: 'boolean', default: false } },
+    ...{ path: { type: 'string' }, replay: { type: 'string' }, help: { type: 'boolean', default: false } },
   },
 });
 // It forks itself: one process a proof.
