@@ -3,33 +3,24 @@ import { ALTERED, NOT_SIGNED } from './attacks/altered.js';
 import { FORGED, SWAPPED } from './attacks/forged.js';
 import { REVIVED, STOPPING } from './attacks/revived.js';
 import { ForgingWorld } from './support/forging-world.js';
-import {
-  carryOut,
-  enqueueHonest,
-  enqueueTargets,
-  faultsOf,
-  plan,
-  testAttacks,
-  untilReached,
-  type Attempted,
-} from './support/run-attacks.js';
+import * as run from './support/run-attacks.js';
 
 describe('what waits to be sent, before a worker starts', () => {
   const ATTACKS = [...ALTERED, ...NOT_SIGNED, ...FORGED, SWAPPED];
   /** Queues of an account take a job a second. */
   const PER_ACCOUNT = 8;
   const used = ForgingWorld.use(Math.ceil(ATTACKS.length / PER_ACCOUNT) + 1);
-  let attempted: Attempted[];
+  let attempted: run.Attempted[];
 
   beforeAll(async () => {
-    attempted = plan(used.world, ATTACKS, PER_ACCOUNT);
-    await enqueueTargets(attempted);
-    await carryOut(attempted);
-    await enqueueHonest(used.world.accounts);
+    attempted = run.plan(used.world, ATTACKS, PER_ACCOUNT);
+    await run.enqueueTargets(attempted);
+    await run.carryOut(attempted);
+    await run.enqueueHonest(used.world.accounts);
     await used.world.startWorker();
   }, 120_000);
 
-  testAttacks(ATTACKS, () => ({ world: used.world, attempted }));
+  run.testAttacks(ATTACKS, () => ({ world: used.world, attempted }));
 });
 
 describe('what was sent, or decided about, under a running worker', () => {
@@ -39,18 +30,18 @@ describe('what was sent, or decided about, under a running worker', () => {
   const failAddresses = REVIVED.flatMap(({ from }, index) => (from === 'failed' ? [`wallet-fails${index}`] : []));
   // What stops an account has one of its own.
   const used = ForgingWorld.use(shared + STOPPING.length + 1, { failAddresses });
-  let attempted: Attempted[];
+  let attempted: run.Attempted[];
 
   beforeAll(async () => {
     const { world } = used;
-    attempted = [...plan(world, REVIVED, PER_ACCOUNT), ...plan(world, STOPPING, 1, shared)];
-    world.sandbox.setFaults(faultsOf(attempted));
-    await enqueueTargets(attempted);
+    attempted = [...run.plan(world, REVIVED, PER_ACCOUNT), ...run.plan(world, STOPPING, 1, shared)];
+    world.sandbox.setFaults(run.faultsOf(attempted));
+    await run.enqueueTargets(attempted);
     await world.startWorker();
-    await untilReached(attempted);
-    await carryOut(attempted);
-    await enqueueHonest(world.accounts);
+    await run.untilReached(attempted);
+    await run.carryOut(attempted);
+    await run.enqueueHonest(world.accounts);
   }, 120_000);
 
-  testAttacks([...REVIVED, ...STOPPING], () => ({ world: used.world, attempted }));
+  run.testAttacks([...REVIVED, ...STOPPING], () => ({ world: used.world, attempted }));
 });

@@ -2,12 +2,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { DAY_MS } from '../control/support/signed.js';
 import { until } from '../support/until.js';
 import { ALIAS_CURRENCIES, ALIASES, CASH, EVM, OSMO, TON, XRP } from './attacks/aliases.js';
 import { POLICY_FILE_ATTACKS, type PolicyFiles } from './attacks/policy-files.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
-import { DAY_MS, signPayout } from './support/signers.js';
+import { signPayout } from './support/signers.js';
 
 describe("a policy's file that was exchanged, or that others can write", () => {
   const DENIED = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
@@ -29,13 +30,13 @@ describe("a policy's file that was exchanged, or that others can write", () => {
     const files = await writeFiles(account);
     const worker = await used.world.startWorker({}, { policyFile: files.policyFile }, [account]);
     await account.enqueue({ payoutId: 'held', paymentId: 6, amount: '1', addressTo: DENIED });
-    await until('it is held', async () => account.isIn('held', 'held'), 60_000);
+    await used.world.untilIn('held', account, 'held');
     return { files, worker, policy: worker.accounts[0]?.policy };
   }
 
-  it.each(POLICY_FILE_ATTACKS.map((attack, index) => [attack.name, attack, index] as const))(
+  it.each(POLICY_FILE_ATTACKS.map((row, index) => [...row, index] as const))(
     '%s: the former policy counts, and no worker starts with it',
-    async (_, { attack, words }, index) => {
+    async (_, words, attack, index) => {
       const account = used.world.account(index);
       const { files, worker, policy } = await startHolding(account);
       await attack(files);
@@ -43,9 +44,9 @@ describe("a policy's file that was exchanged, or that others can write", () => {
       expect(policy?.reloadTrouble).toMatch(words);
       await account.enqueue({ payoutId: 'later', paymentId: 6, amount: '1', addressTo: DENIED });
       const addressTo = await account.order('honest', '1');
-      await until('the honest one is paid', async () => account.isIn('completed', 'honest'), 60_000);
+      await used.world.untilIn('completed', account, 'honest');
       expect(await account.isIn('held', 'held', 'later')).toBe(true);
-      expect(used.world.sandbox.payments(account.platformId).map((payment) => payment.addressTo)).toEqual([addressTo]);
+      expect(used.world.paidTo(account)).toEqual([addressTo]);
       await worker.stop();
       const { policyFile } = files;
       await expect(used.world.startWorker({}, { policyFile }, [account])).rejects.toThrow(words);
@@ -60,7 +61,7 @@ describe("a policy's file that was exchanged, or that others can write", () => {
     await writeFile(files.policyFile, files.lenient);
     worker.reloadPolicies();
     expect(policy?.hash).not.toBe(before);
-    await until('it is sent', async () => account.isIn('completed', 'held'), 60_000);
+    await used.world.untilIn('completed', account, 'held');
   }, 60_000);
 });
 
@@ -71,17 +72,17 @@ describe('another spelling, or another tag, of an address, signed with a produce
     'allow.txt': ['rExchange:12345', `bitcoincash:${CASH}`, `${XRP}:1`, TON.bounceable, OSMO],
   };
   /** What the policy lets pass, in spellings of their own. */
-  const HONEST = [
-    { rule: 'denied', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' },
-    ...['rExchange:12345', CASH.toUpperCase(), `${XRP}:001`, TON.other].map(
-      (addressTo) => ({ rule: 'default', addressTo }) as const,
-    ),
-    { rule: 'per-address', addressTo: TON.bounceable },
-    ...['rExchange:12345', `bitcoincash:${CASH}`, `${XRP}:01`].map(
-      (addressTo) => ({ rule: 'cool-down', addressTo }) as const,
-    ),
-    { rule: 'unparsed', addressTo: CASH },
-  ] as const;
+  const HONEST = (
+    [
+      ['denied', 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf'],
+      ...['rExchange:12345', CASH.toUpperCase(), `${XRP}:001`, TON.other].map(
+        (address) => ['default', address] as const,
+      ),
+      ['per-address', TON.bounceable],
+      ...['rExchange:12345', `bitcoincash:${CASH}`, `${XRP}:01`].map((address) => ['cool-down', address] as const),
+      ['unparsed', CASH],
+    ] as const
+  ).map(([rule, addressTo]) => ({ rule, addressTo }));
   const of = (...rules: (keyof typeof ALIAS_CURRENCIES)[]): string =>
     `paymentId: [${rules.map((rule) => `"${ALIAS_CURRENCIES[rule]}"`).join()}]`;
   const RULES = `default: hold
@@ -101,32 +102,25 @@ rules:
     account = world.account(0);
     const { platformId, ledger } = account;
     const policyFile = join(world.dir, 'policy.yaml');
-    const files = Object.entries(LISTS).map(
-      ([name, lines]) => [join(world.dir, name), `${lines.join('\n')}\n`] as const,
-    );
-    for (const [file, text] of [...files, [policyFile, `version: 1\nplatformId: "${platformId}"\n${RULES}`] as const]) {
-      await writeFile(file, text, { mode: 0o600 });
-    }
+    await writeFile(policyFile, `version: 1\nplatformId: "${platformId}"\n${RULES}`, { mode: 0o600 });
+    for (const [name, lines] of Object.entries(LISTS))
+      await writeFile(join(world.dir, name), `${lines.join('\n')}\n`, { mode: 0o600 });
     const journal = await FileSendJournal.open({ dir: world.journalDir, platformId });
     await journal.noteSeen({ at: Date.now() - 2 * DAY_MS, addresses: ['rExchange:12345', CASH, `${XRP}:1`] });
     await journal.close();
 
-    const ids: string[] = [];
-    for (const [kind, rows] of [
-      ['H', HONEST],
-      ['A', ALIASES],
-    ] as const) {
-      for (const [index, { rule, addressTo }] of rows.entries()) {
-        // With the key, and by no producer of this package, which would refuse some of these addresses.
-        const payout = { payoutId: `${kind}-${index}`, paymentId: ALIAS_CURRENCIES[rule], amount: '1', addressTo };
-        await ledger.enqueue([{ ...payout, signed: signPayout(platformId, payout) }]);
-        ids.push(payout.payoutId);
-      }
-    }
+    const rows = [...HONEST, ...ALIASES].entries();
+    const payouts = [...rows].map(([index, { rule, addressTo }]) => ({
+      ...{ payoutId: `P-${index}`, paymentId: ALIAS_CURRENCIES[rule], amount: '1', addressTo },
+    }));
+    // With the key, and by no producer of this package, which would refuse some of these addresses.
+    for (const payout of payouts) await ledger.enqueue([{ ...payout, signed: signPayout(platformId, payout) }]);
     await world.startWorker({}, { policyFile }, [account]);
     const isDecided = async (id: string): Promise<boolean> =>
       ['held', 'completed'].includes((await account.payout(id)).state);
-    await until('all are decided', async () => (await Promise.all(ids.map(isDecided))).every(Boolean), 120_000);
+    const areDecided = async (): Promise<boolean> =>
+      (await Promise.all(payouts.map(async ({ payoutId }) => isDecided(payoutId)))).every(Boolean);
+    await until('all are decided', areDecided, 120_000);
   }, 240_000);
 
   it('the honest payouts alone are paid', () => {
@@ -139,7 +133,7 @@ rules:
   it.each(ALIASES.map(({ name, addressTo, rule }, index) => [name, addressTo, rule, index] as const))(
     '%s (%s): %s',
     async (_name, _addressTo, rule, index) => {
-      const { state, held } = await account.payout(`A-${index}`);
+      const { state, held } = await account.payout(`P-${HONEST.length + index}`);
       expect({ state, held }).toMatchObject({ state: 'held', held: { kind: 'policy', rule } });
     },
   );

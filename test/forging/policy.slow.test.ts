@@ -3,26 +3,18 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
+import type { PayoutInput } from '../../src/ledger/payout.js';
 import { findCurrency } from '../../src/sandbox/currency.js';
 import { basicAuth, openDashboard } from '../dashboard/support/running-dashboard.js';
 import { until } from '../support/until.js';
-import {
-  APPROVALS,
-  approve,
-  JSON_TYPE,
-  POSTED,
-  putApproval,
-  REJECTIONS,
-  type Posted,
-  type PostedAttack,
-} from './attacks/approvals.js';
+import * as attacks from './attacks/approvals.js';
 import type { Target } from './support/attack.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
-import { judgeBook, timesPaid } from './support/run-attacks.js';
 
 /** Attacks on what a policy holds, by who can write to Redis. */
 
+const { APPROVALS, POSTED, REJECTIONS, approve, putApproval } = attacks;
 const used = ForgingWorld.use(7);
 
 /** Starts a worker with a policy of these rules. */
@@ -34,32 +26,33 @@ async function startWorker(account: ForgedAccount, ...rules: readonly string[]) 
   return used.world.startWorker({}, { policyFile }, [account]);
 }
 
-const untilIn = async (state: 'held' | 'completed', account: ForgedAccount, ...ids: readonly string[]): Promise<void> =>
-  until(`all are ${state}`, async () => account.isIn(state, ...ids), 60_000);
+const untilIn: ForgingWorld['untilIn'] = async (...given) => used.world.untilIn(...given);
+const heldOf = async (account: ForgedAccount, payoutId: string) => {
+  const { state, held } = await account.payout(payoutId);
+  return { state, ...held };
+};
 
-const targetOf = (account: ForgedAccount, payoutId: string, input: Partial<Target['input']> = {}): Target => ({
-  ...{ account, other: account, payoutId },
-  input: { payoutId, paymentId: 6, amount: '12.5', addressTo: `wallet-p${payoutId}`, ...input },
+const inputOf = (payoutId: string, change: Partial<PayoutInput> = {}): PayoutInput => ({
+  ...{ payoutId, paymentId: 6, amount: '12.5', addressTo: `wallet-p${payoutId}`, ...change },
 });
 
-/** Enqueues payouts for 12.5, each as its producer was asked for it. */
-async function enqueue(
-  account: ForgedAccount,
-  prefix: string,
-  rows: readonly Pick<PostedAttack, 'input'>[],
-): Promise<Target[]> {
-  const targets = rows.map(({ input }, index) => targetOf(account, `${prefix}-${index}`, input));
-  for (const { input } of targets) {
-    await account.enqueue(input, input.requestedBy === undefined ? {} : { requestedBy: input.requestedBy });
+/** Enqueues a payout for each row, as its producer was asked for it, and two more: the controls. */
+async function enqueue(account: ForgedAccount, rows: readonly { readonly requestedBy?: string | undefined }[]) {
+  const targets: Target[] = [];
+  for (const { requestedBy } of [...rows, {}, {}] as typeof rows) {
+    const payoutId = `A-${targets.length}`;
+    const who = requestedBy === undefined ? {} : { requestedBy };
+    await account.enqueue(inputOf(payoutId, who), who);
+    targets.push({ account, other: account, payoutId, input: inputOf(payoutId) });
   }
-  return targets;
+  const controls = targets.splice(-2) as [Target, Target];
+  return { targets, controls, ids: [...targets, ...controls].map(({ payoutId }) => payoutId) };
 }
 
 /** That these alone were paid, as they were signed. */
-function expectPaid(account: ForgedAccount, ...targets: readonly (Target | undefined)[]): void {
-  const paid = used.world.sandbox.payments(account.platformId).map(({ addressTo }) => addressTo);
-  expect(paid).toEqual(targets.map((target) => target?.input.addressTo));
-  judgeBook(used.world, account);
+function expectPaid(account: ForgedAccount, ...payoutIds: readonly string[]): void {
+  expect(used.world.paidTo(account)).toEqual(payoutIds.map((payoutId) => inputOf(payoutId).addressTo));
+  used.world.judge(account);
 }
 
 const FOUR_EYES =
@@ -67,142 +60,129 @@ const FOUR_EYES =
 const ONE_MORE = { reason: 'approve', needs: { by: 'finance', persons: 1 } };
 
 describe('approvals', () => {
-  let targets: Target[] = [];
-  /** The last is the control: it is approved by two people. */
-  const control = (): Target => targets.at(-1) as Target;
+  let [control, account]: [string, ForgedAccount] = ['', undefined as never];
 
   beforeAll(async () => {
-    const account = used.world.account(0);
-    targets = await enqueue(account, 'A', [...APPROVALS, {}]);
-    for (const target of targets) await putApproval(target, await approve(target, 'ann'));
+    account = used.world.account(0);
+    const { targets, controls, ids } = await enqueue(account, APPROVALS);
+    for (const target of [...targets, ...controls]) await putApproval(target, await approve(target, 'ann'));
     await startWorker(account, FOUR_EYES);
-    await untilIn('held', account, ...targets.map(({ payoutId }) => payoutId));
-    for (const [index, each] of APPROVALS.entries()) await each.attack(targets[index] ?? control());
+    await untilIn('held', account, ...ids);
+    for (const [index, target] of targets.entries()) await APPROVALS[index]?.attack(target);
     // After the attacks: by then the worker has looked at each of them.
-    await putApproval(control(), await approve(control(), 'bob'));
-    await untilIn('completed', account, control().payoutId);
-    const isDecided = async ({ payoutId }: Target): Promise<boolean> =>
-      (await account.isIn('held', payoutId)) || account.isIn('completed', payoutId);
-    await until('all are decided', async () => (await Promise.all(targets.map(isDecided))).every(Boolean), 60_000);
+    await putApproval(controls[0], await approve(controls[0], 'bob'));
+    control = controls[0].payoutId;
+    await untilIn('completed', account, control);
+    await untilIn('held', account, ...ids.filter((id) => id !== control));
   }, 180_000);
 
   it('of two people let a payout pass, beside all the attacks', () => {
-    expectPaid(used.world.account(0), control());
+    expectPaid(account, control);
   });
 
-  it.each(
-    APPROVALS.map(({ name, held = 'until another person has approved it' }, index) => [name, held, index] as const),
-  )('%s: held %s', async (_, why, index) => {
-    const target = targets[index] ?? control();
-    const { state, held } = await target.account.payout(target.payoutId);
+  const rows = APPROVALS.map(({ name, isOfStranger = false }, index) => [name, isOfStranger, index] as const);
+  it.each(rows)('%s: held (of a stranger: %s)', async (_, isOfStranger, index) => {
     const message = expect.stringContaining('no key of the keyring is of the person in requestedBy');
-    const expected = why.startsWith('until') ? ONE_MORE : { reason: 'refuse', message };
-    expect({ state, held }).toMatchObject({ state: 'held', held: { kind: 'policy', rule: 'four-eyes', ...expected } });
-    expect(timesPaid(used.world, target)).toBe(0);
+    const expected = isOfStranger ? { reason: 'refuse', message } : ONE_MORE;
+    const held = await heldOf(account, `A-${index}`);
+    expect(held).toMatchObject({ state: 'held', kind: 'policy', rule: 'four-eyes', ...expected });
   });
 });
 
 describe('rejections', () => {
-  let targets: Target[] = [];
-  let [first, second]: Target[] = [];
+  let [controls, account]: [string[], ForgedAccount] = [[], undefined as never];
 
   beforeAll(async () => {
-    const account = used.world.account(5);
-    const all = await enqueue(account, 'R', [...REJECTIONS.map(() => ({})), {}, {}]);
-    targets = all.slice(0, -2);
-    const controls = all.slice(-2) as [Target, Target];
-    [first, second] = controls;
-    for (const target of all) await putApproval(target, await approve(target, 'ann'));
-    for (const target of targets) {
+    account = used.world.account(5);
+    const all = await enqueue(account, REJECTIONS);
+    for (const target of [...all.targets, ...all.controls]) await putApproval(target, await approve(target, 'ann'));
+    for (const target of all.targets) {
       await putApproval(target, await approve(target, 'bob'));
       await putApproval(target, await approve(target, 'ann-2', { decision: 'reject' }));
     }
     let worker = await startWorker(account, FOUR_EYES);
-    const isRejected = async ({ payoutId }: Target): Promise<boolean> =>
-      (await account.payout(payoutId)).held?.message.includes('ann rejected it') === true;
-    await until('all are rejected', async () => (await Promise.all(targets.map(isRejected))).every(Boolean), 60_000);
-    for (const [index, each] of REJECTIONS.entries()) await each.attack(targets[index] ?? controls[0]);
-    for (const control of controls) {
+    await until('all are rejected', async () => {
+      const held = await Promise.all(all.targets.map(async ({ payoutId }) => heldOf(account, payoutId)));
+      return held.every(({ message = '' }) => message.includes('ann rejected it'));
+    });
+    for (const [index, target] of all.targets.entries()) await REJECTIONS[index]?.attack(target);
+    for (const target of all.controls) {
       // After the attacks: by then the worker has looked at each of them.
-      await putApproval(control, await approve(control, 'bob'));
-      await untilIn('completed', account, control.payoutId);
+      await putApproval(target, await approve(target, 'bob'));
+      await untilIn('completed', account, target.payoutId);
+      controls = [...controls, target.payoutId];
       await worker.stop();
       worker = await startWorker(account, FOUR_EYES);
     }
   }, 180_000);
 
   it('that a worker saw keep payouts from being paid, before and after a restart', () => {
-    expectPaid(used.world.account(5), first, second);
+    expectPaid(account, ...controls);
   });
 
   it.each(REJECTIONS.map(({ name }, index) => [name, index] as const))('%s: held', async (_, index) => {
-    const { state, held } = await used.world.account(5).payout(targets[index]?.payoutId ?? '');
-    const expected = { rule: 'four-eyes', message: expect.stringContaining('ann rejected it') };
-    expect({ state, held }).toMatchObject({ state: 'held', held: expected });
+    const message = expect.stringContaining('ann rejected it');
+    expect(await heldOf(account, `A-${index}`)).toMatchObject({ state: 'held', rule: 'four-eyes', message });
   });
 });
 
 describe('approvals that are brought to the dashboard', () => {
   const PASSWORD = 'the stolen password';
-  let targets: Target[] = [];
   const statuses: number[] = [];
-  const control = (): Target => targets.at(-1) as Target;
+  let [control, account]: [string, ForgedAccount] = ['', undefined as never];
 
   beforeAll(async () => {
     const { world } = used;
-    const account = world.account(4);
-    targets = await enqueue(account, 'D', [...POSTED, {}]);
+    account = world.account(4);
+    const { targets, controls, ids } = await enqueue(account, POSTED);
     await startWorker(account, FOUR_EYES);
-    await untilIn('held', account, ...targets.map(({ payoutId }) => payoutId));
+    await untilIn('held', account, ...ids);
     const options = { redisUrl: world.redis.url, keysFile: world.keysFile, password: PASSWORD };
     const clock = { ...systemClock, advance: () => undefined };
     const dashboard = await openDashboard({ platformId: account.platformId, clock }, options);
-    const post = async ({ path = '/approvals', method = 'POST', headers = {}, body }: Posted): Promise<number> => {
+    const post = async ({ path = '/approvals', headers = {}, ...given }: attacks.Posted): Promise<number> => {
       const authorization = basicAuth('payouts', PASSWORD);
-      const init = { method, headers: { authorization, ...headers }, ...(body !== undefined && { body }) };
+      const init = { method: 'POST', ...given, headers: { authorization, ...headers } };
       return (await dashboard.ask(path, init)).status;
     };
     const approveAs = async (target: Target, key: 'ann' | 'bob'): Promise<void> => {
-      expect(await post({ headers: JSON_TYPE, body: JSON.stringify(await approve(target, key)) })).toBe(200);
+      const body = JSON.stringify(await approve(target, key));
+      expect(await post({ headers: attacks.JSON_TYPE, body })).toBe(200);
     };
-    for (const target of targets) await approveAs(target, 'ann');
-    for (const [index, each] of POSTED.entries()) {
-      statuses.push(await post(await each.request(targets[index] ?? control())));
-    }
-    await approveAs(control(), 'bob');
-    await untilIn('completed', account, control().payoutId);
+    for (const target of [...targets, controls[0]]) await approveAs(target, 'ann');
+    for (const [index, target] of targets.entries())
+      statuses.push(await post((await POSTED[index]?.request(target)) ?? {}));
+    await approveAs(controls[0], 'bob');
+    control = controls[0].payoutId;
+    await untilIn('completed', account, control);
     await dashboard.close();
   }, 180_000);
 
   it('of two people let a payout pass, beside all the attacks', () => {
-    expectPaid(used.world.account(4), control());
+    expectPaid(account, control);
   });
 
-  it.each(POSTED.map(({ name, status }, index) => [name, status, index] as const))(
-    '%s: %j, and held for one more person',
-    async (_, status, index) => {
-      expect(status).toContain(statuses[index]);
-      const { account, payoutId } = targets[index] ?? control();
-      const { state, held } = await account.payout(payoutId);
-      expect({ state, held }).toMatchObject({ state: 'held', held: { needs: ONE_MORE.needs } });
-    },
-  );
+  const rows = POSTED.map(({ name, status }, index) => [name, status, index] as const);
+  it.each(rows)('%s: %j, and held for one more person', async (_, status, index) => {
+    expect(status).toContain(statuses[index]);
+    expect(await heldOf(account, `A-${index}`)).toMatchObject({ state: 'held', needs: ONE_MORE.needs });
+  });
 });
 
 describe('what was spent', () => {
   const HOUR = '{ name: hour, when: { paymentId: ["6"] }, cap: { amount: "20", within: 1h }, over: wait }';
 
-  it.each([
-    ['removed', 1, async ({ redis, keys }: ForgedAccount) => redis.del(keys.spent)],
+  it.each<[string, number, (account: ForgedAccount) => Promise<unknown>]>([
+    ['removed', 1, async ({ redis, keys }) => redis.del(keys.spent)],
     [
       'said not to be paid',
       2,
-      async ({ redis, keys }: ForgedAccount) => {
+      async ({ redis, keys }) => {
         const [[, fields] = ['', []]] = await redis.xrange(keys.spent, '-', '+', 'COUNT', 1);
         await redis.xadd(keys.spent, '*', 'token', fields[1] ?? '', 'kind', 'unpaid', 'at', Date.now(), 'spend', '');
       },
     ],
-  ] as const)(
+  ])(
     '%s in Redis: the journal counts it all the same',
     async (_, index, attack) => {
       const account = used.world.account(index);
@@ -216,11 +196,11 @@ describe('what was spent', () => {
       await account.revive('second');
       await startWorker(account, HOUR);
       // It is paid beside: the worker has judged what was there before.
-      await account.enqueue({ payoutId: 'small', paymentId: 7, amount: '1', addressTo: 'wallet-small' });
+      await account.enqueue(inputOf('small', { paymentId: 7, amount: '1' }));
       await untilIn('completed', account, 'small');
       await untilIn('held', account, 'second');
-      expect((await account.payout('second')).held).toMatchObject({ kind: 'policy', rule: 'hour' });
-      judgeBook(used.world, account);
+      expect(await heldOf(account, 'second')).toMatchObject({ kind: 'policy', rule: 'hour' });
+      used.world.judge(account);
     },
     120_000,
   );
@@ -233,21 +213,14 @@ describe('what was spent', () => {
     const facts = { currencies: [{ paymentId: 7, name: 'x', usdRate: '0.0000001' }] };
     await redis.hset(keys.gateway, { facts: JSON.stringify(facts) });
     await redis.set(keys.policy, JSON.stringify({ hash: '', at: 0, rules: [], held: [], ratesAt: null }));
-    await startWorker(
-      account,
-      HOUR,
-      '{ name: dollars, when: { paymentId: ["7"] }, cap: { usd: "0.000001" }, over: refuse }',
-    );
-    for (const [payoutId, paymentId] of [
-      ['fits', 6],
-      ['dear', 7],
-    ] as const) {
-      await account.enqueue(targetOf(account, payoutId, { paymentId }).input);
-    }
+    const dollars = '{ name: dollars, when: { paymentId: ["7"] }, cap: { usd: "0.000001" }, over: refuse }';
+    await startWorker(account, HOUR, dollars);
+    await account.enqueue(inputOf('fits'));
+    await account.enqueue(inputOf('dear', { paymentId: 7 }));
     await untilIn('held', account, 'fits', 'dear');
-    expect((await account.payout('fits')).held).toMatchObject({ reason: 'wait', rule: 'hour' });
-    expect((await account.payout('dear')).held).toMatchObject({ rule: 'dollars' });
-    expect(used.world.sandbox.payments(account.platformId)).toEqual([]);
+    expect(await heldOf(account, 'fits')).toMatchObject({ reason: 'wait', rule: 'hour' });
+    expect(await heldOf(account, 'dear')).toMatchObject({ rule: 'dollars' });
+    expectPaid(account);
   }, 120_000);
 });
 
@@ -262,19 +235,18 @@ describe('a gateway that lies about rates', () => {
   it('from the start of the worker on: its rate is held against the one that the journal has', async () => {
     const account = used.world.account(6);
     const worker = await startWorker(account, DOLLARS);
-    await account.enqueue(targetOf(account, 'small', { paymentId: 7, amount: '1' }).input);
+    await account.enqueue(inputOf('small', { paymentId: 7, amount: '1' }));
     await untilIn('completed', account, 'small');
     await worker.stop();
     currency.usdRate = '0.000001';
-    await account.enqueue(targetOf(account, 'large', { paymentId: 7, amount: '1000' }).input);
+    await account.enqueue(inputOf('large', { paymentId: 7, amount: '1000' }));
     await startWorker(account, DOLLARS);
-    await account.enqueue(targetOf(account, 'beside').input);
+    await account.enqueue(inputOf('beside'));
     await untilIn('completed', account, 'beside');
     // Longer than until the gateway is asked again about a rate that counts once it is named twice.
     await delay(15_000);
-    const { state, held } = await account.payout('large');
-    expect({ state, rule: held?.rule }).toEqual({ state: 'held', rule: 'dollars' });
-    expect(held?.message).toMatch(/0\.000001, is more than 25% from/);
-    judgeBook(used.world, account);
+    const message = expect.stringMatching(/0\.000001, is more than 25% from/);
+    expect(await heldOf(account, 'large')).toMatchObject({ state: 'held', rule: 'dollars', message });
+    expectPaid(account, 'small', 'beside');
   }, 120_000);
 });

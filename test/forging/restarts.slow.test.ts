@@ -4,17 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { DAY_MS } from '../control/support/signed.js';
 import { until } from '../support/until.js';
-import { FORGOTTEN, RESTARTS } from './attacks/restarts.js';
+import { RESTARTS } from './attacks/restarts.js';
+import { isTampering } from './support/attack.js';
 import type { ForgedAccount } from './support/forged-account.js';
 import { ForgingWorld } from './support/forging-world.js';
-import { judgeBook } from './support/run-attacks.js';
-import { DAY_MS } from './support/signers.js';
-
-const held = async (account: ForgedAccount, payoutId: string): Promise<string | undefined> => {
-  await until('it is held', async () => account.isIn('held', payoutId));
-  return (await account.payout(payoutId)).held?.reason;
-};
 
 describe('between two runs: Redis flushed and put back as it was, journals that began new files, clocks', () => {
   const LIFETIME_MS = 20_000;
@@ -29,22 +24,21 @@ describe('between two runs: Redis flushed and put back as it was, journals that 
     }
   }
 
-  const areIn = async (state: 'completed' | 'held', accounts: readonly ForgedAccount[]): Promise<boolean> =>
-    (await Promise.all(accounts.map(async (account) => account.isIn(state, 'P')))).every(Boolean);
-
   beforeAll(async () => {
     const { world } = used;
     const { accounts } = world;
+    const all = async (state: 'completed' | 'held', of = accounts): Promise<unknown> =>
+      Promise.all(of.map(async (account) => world.untilIn(state, account, 'P')));
     const expiring = accounts.filter((_, index) => RESTARTS[index]?.clock !== undefined);
     const startedAt = Date.now();
     for (const account of accounts) {
       const payout = { payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: `wallet-${account.platformId}` };
-      await account.enqueue(payout, expiring.includes(account) ? { lifetimeMs: LIFETIME_MS } : {});
+      await account.enqueue(payout, expiring.includes(account) ? { days: [0, LIFETIME_MS / DAY_MS] } : {});
     }
     const copy = async () => Promise.all(accounts.map(async (account) => account.copyKeys()));
     const old = await copy();
     const first = await world.startWorker();
-    await until('all are paid', async () => areIn('completed', accounts));
+    await all('completed');
     await first.stop();
     const paid = await copy();
     await world.attacker.flushall();
@@ -56,27 +50,26 @@ describe('between two runs: Redis flushed and put back as it was, journals that 
     }
     await delay(Math.max(0, startedAt + LIFETIME_MS + 3_000 - Date.now()));
     const second = await world.startWorker();
-    await until('the expired are held', async () => areIn('held', expiring));
+    await all('held', expiring);
     await delay(4_000);
     await second.stop();
     // What had expired counts again by this clock, but was sent.
     const account = world.account(RESTARTS.findIndex(({ clock }) => clock === 'expired, then set back'));
-    expect(await held(account, 'P')).toBe('expired');
+    expect((await account.payout('P')).held?.reason).toBe('expired');
     await account.revive('P');
     await world.startWorker({ clock: { ...systemClock, wallNow: () => Date.now() - 60_000 } }, {}, [account]);
-    await held(account, 'P');
+    await world.untilIn('held', account, 'P');
   }, 120_000);
 
-  it.each(RESTARTS.map((row, index) => ({ ...row, index })))('$name', async ({ index, expect: expected }) => {
+  it.each(RESTARTS.map((row, index) => ({ ...row, index })))('$name: $expect', async ({ index, expect: expected }) => {
     const { world } = used;
     const account = world.account(index);
-    judgeBook(world, account);
-    expect(world.sandbox.payments(account.platformId)).toHaveLength(1);
-    const payout = await account.payout('P');
-    const state = expected === 'stopped' ? ['queued', undefined] : ['held', expected.held];
-    expect([payout.state, payout.held?.reason]).toEqual(state);
+    world.judge(account);
+    expect(world.paidTo(account)).toHaveLength(1);
+    const { state, held } = await account.payout('P');
+    expect([state, held?.reason]).toEqual(expected === 'stopped' ? ['queued', undefined] : ['held', expected]);
     const isTold = (await account.tamperings()).some(({ payoutId }) => payoutId === 'P');
-    expect(isTold).toBe(expected !== 'stopped' && expected.isTampering);
+    expect(isTold).toBe(isTampering(expected));
   });
 });
 
@@ -92,21 +85,22 @@ describe('after retention', () => {
     jest.restoreAllMocks();
   });
 
-  it(`${FORGOTTEN.name}: held`, async () => {
+  it('a paid payout whose journal file was removed, with the clock set back to when it counted: held', async () => {
     const { world } = used;
     const account = world.account(0);
+    const path = join(world.journalDir, `${account.platformId}.journal`);
+    const start = async () => world.startWorker({ journalDays: 1 });
     for (const [file, payoutId] of ['old', 'newer'].entries()) {
       await account.order(payoutId, '12.5');
-      const worker = await world.startWorker({ journalDays: 1 });
-      await until('it is paid', async () => account.isIn('completed', payoutId));
+      const worker = await start();
+      await world.untilIn('completed', account, payoutId);
       await worker.stop();
-      const path = join(world.journalDir, `${account.platformId}.journal`);
       await rename(path, `${path}.${file + 1}`);
       const at = new Date(Date.now());
       await utimes(`${path}.${file + 1}`, at, at);
     }
     offsetMs = 0;
-    const worker = await world.startWorker({ journalDays: 1 });
+    const worker = await start();
     const isKept = async (): Promise<boolean> => (await readdir(world.journalDir)).some((name) => name.endsWith('.1'));
     await until('the oldest file is gone', async () => !(await isKept()));
     await worker.stop();
@@ -114,10 +108,11 @@ describe('after retention', () => {
     // The intent of `old` counts for another hour.
     offsetMs = (-8 - 1 / 24) * DAY_MS;
     await account.revive('old');
-    await world.startWorker({ journalDays: 1 });
-    expect(await held(account, 'old')).toBe(FORGOTTEN.held);
+    await start();
+    await world.untilIn('held', account, 'old');
+    expect((await account.payout('old')).held?.reason).toBe('forgotten');
     expect(await account.tamperings()).toEqual([]);
-    judgeBook(world, account);
-    expect(world.sandbox.payments(account.platformId)).toHaveLength(2);
+    world.judge(account);
+    expect(world.paidTo(account)).toHaveLength(2);
   }, 120_000);
 });

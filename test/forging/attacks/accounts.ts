@@ -1,9 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until.js';
-import { time, type AccountAttack, type Scene } from '../support/attack.js';
-import { DAY_MS, signAct } from '../support/signers.js';
+import type { Scene } from '../support/attack.js';
+import { signAct } from '../support/signers.js';
 
 /** Attacks on a whole account: the breaker's pause, what the account itself keeps in Redis, and jobs. */
+export interface AccountAttack {
+  readonly name: string;
+  /** `continues`: what is signed is still paid, once; `stopped`: nothing more; `either`: as it comes, nothing forged. */
+  readonly expect: 'continues' | 'stopped' | 'either';
+  attack(scene: Scene): Promise<unknown>;
+  /** What the worker says of a signature, where it does. */
+  readonly refusal?: 'sent_before' | 'resume' | undefined;
+}
+
+const row = (
+  name: string,
+  expect: AccountAttack['expect'],
+  attack: AccountAttack['attack'],
+  refusal?: AccountAttack['refusal'],
+): AccountAttack => ({ name, expect, attack, refusal });
 
 const repeated: NodeJS.Timeout[] = [];
 
@@ -20,24 +35,22 @@ export function endRepeated(): void {
 /** How late a slow response is: long enough that Redis can be altered before it, also on a busy machine. */
 const SLOW_MS = 4_000;
 
-/** A payout that the gateway answers late, or as for a blocked account. */
-async function sendTo({ world, account }: Scene, payoutId: string, kind: 'block' | 'latency-after'): Promise<void> {
+const untilIn = async ({ account }: Scene, payoutId: string, state: Parameters<typeof account.isIn>[0]) =>
+  until(`${payoutId} is ${state}`, async () => account.isIn(state, payoutId));
+
+/** A payout that the gateway answers as the faults say. */
+async function sendTo({ world, account }: Scene, payoutId: string, ...kinds: ('block' | 'latency-after')[]) {
   const addresses = [`wallet-${payoutId}${account.platformId}`];
-  world.sandbox.addFaults([{ kind, addresses, ...(kind === 'block' ? {} : { delayMs: SLOW_MS }) }]);
+  for (const kind of kinds)
+    world.sandbox.addFaults([{ kind, addresses, ...(kind === 'block' ? {} : { delayMs: SLOW_MS }) }]);
   await account.order(payoutId, '2');
   await account.ring(payoutId);
 }
 
-const untilIn = async (
-  { account }: Scene,
-  payoutId: string,
-  state: Parameters<typeof account.isIn>[0],
-): Promise<void> => until(`${payoutId} is ${state}`, async () => account.isIn(state, payoutId));
-
-/** A payout that is being sent, and answered late. */
-async function sendSlowly(scene: Scene, payoutId = 'slow'): Promise<void> {
-  await sendTo(scene, payoutId, 'latency-after');
-  await untilIn(scene, payoutId, 'sending');
+/** A payout that is being sent, and answered late; `block`: as for a blocked account. */
+async function sendSlowly(scene: Scene, ...more: 'block'[]): Promise<void> {
+  await sendTo(scene, 'slow', 'latency-after', ...more);
+  await untilIn(scene, 'slow', 'sending');
 }
 
 /** Brings the breaker about: the gateway answers as for a blocked account. */
@@ -54,226 +67,170 @@ async function removePause({ account: { redis, keys } }: Scene, resumeAct = ''):
   await redis.hdel(keys.ledger, 'pausedReason', 'pausedBy', 'pausedAt', ...counts);
 }
 
-/** @param change - of an act to resume, which the attacker has; undefined is none */
-function resumed(name: string, change?: Partial<Parameters<typeof signAct>[1]>, platforms = 0): AccountAttack {
-  const act = ({ account }: Scene): string =>
-    change === undefined ? '' : signAct(account.platformId + platforms, { act: 'resume', ...change });
-  return {
-    name: `the breaker's pause removed${name}`,
-    attack: async (scene) => {
-      const early = act(scene);
+type Change = Partial<Parameters<typeof signAct>[1]>;
+const resumeAct = ({ account }: Scene, change: Change = {}, platforms = 0): string =>
+  signAct(account.platformId + platforms, { act: 'resume', ...change });
+
+/** @param make - the act to resume that the attacker has, once there is a pause */
+const resumed = (name: string, make: (scene: Scene) => string): AccountAttack =>
+  row(
+    `the breaker's pause removed, ${name}`,
+    'stopped',
+    async (scene) => {
       await block(scene);
-      await removePause(scene, name.includes('before') ? early : act(scene));
+      await removePause(scene, make(scene));
     },
-    ...{ expect: 'stopped', refusal: 'resume' },
-  };
-}
+    'resume',
+  );
 
 export const PAUSES: readonly AccountAttack[] = [
-  resumed(''),
-  resumed(', with an act of before', {}),
-  resumed(", with a producer's act", { key: 'shop' }),
-  resumed(", with another account's act", {}, 1),
-  resumed(', with an act to resend', { act: 'resend', payoutId: 'first', attempt: 1 }),
-  resumed(', with an act for too long', { expiresAt: time(30 * DAY_MS) }),
-  {
-    name: 'a pause ended by the act that an operator signed for it',
-    attack: async (scene) => {
+  resumed('with no act', () => ''),
+  row(
+    "the breaker's pause removed, with an act of before",
+    'stopped',
+    async (scene) => {
+      const early = resumeAct(scene);
       await block(scene);
-      await removePause(scene, signAct(scene.account.platformId, { act: 'resume' }));
+      await removePause(scene, early);
     },
-    expect: 'continues',
-  },
-  {
-    name: "the breaker's second pause removed, with the act that ended the first",
-    attack: async (scene) => {
+    'resume',
+  ),
+  ...([{ key: 'shop' }, { act: 'resend', payoutId: 'first', attempt: 1 }, { days: [0, 30] }] as const).map((change) =>
+    resumed(`with ${JSON.stringify(change)}`, (scene) => resumeAct(scene, change)),
+  ),
+  resumed("with another account's act", (scene) => resumeAct(scene, {}, 1)),
+  row('a pause ended by the act that an operator signed for it', 'continues', async (scene) => {
+    await block(scene);
+    await removePause(scene, resumeAct(scene));
+  }),
+  row(
+    "the breaker's second pause removed, with the act that ended the first",
+    'stopped',
+    async (scene) => {
       await block(scene);
       // The operator's clock is ahead: by its time alone the act would also end the second pause.
-      const times = { at: time(200_000), expiresAt: time(DAY_MS) };
-      await removePause(scene, signAct(scene.account.platformId, { act: 'resume', ...times }));
+      await removePause(scene, resumeAct(scene, { days: [0.003, 1] }));
       await block(scene, 'again');
       await removePause(scene);
     },
-    ...{ expect: 'stopped', refusal: 'resume' },
-  },
-  {
-    name: 'a pause of the attacker while the blocking response comes, then removed',
-    attack: async (scene) => {
-      const { account, world } = scene;
-      await sendTo(scene, 'blocked', 'latency-after');
-      world.sandbox.addFaults([{ kind: 'block', addresses: [`wallet-blocked${account.platformId}`] }]);
-      await untilIn(scene, 'blocked', 'sending');
-      await account.redis.hset(account.keys.ledger, { pausedReason: 'forged' });
-      await untilIn(scene, 'blocked', 'rejected');
-      await removePause(scene);
-    },
-    expect: 'stopped',
-  },
-  {
-    name: "the breaker's mark that it counted this outcome forged while the response comes",
-    attack: async (scene) => {
-      const { account, world } = scene;
-      await sendTo(scene, 'blocked', 'latency-after');
-      world.sandbox.addFaults([{ kind: 'block', addresses: [`wallet-blocked${account.platformId}`] }]);
-      await untilIn(scene, 'blocked', 'sending');
-      const token = (await account.redis.hget(account.keys.sender, 'last')) ?? '';
-      await account.redis.hset(account.keys.ledger, { counted: `${token} rejected` });
-      await untilIn(scene, 'blocked', 'rejected');
-    },
-    expect: 'stopped',
-  },
+    'resume',
+  ),
+  row('a pause of the attacker while the blocking response comes, then removed', 'stopped', async (scene) => {
+    const { redis, keys } = scene.account;
+    await sendSlowly(scene, 'block');
+    await redis.hset(keys.ledger, { pausedReason: 'forged' });
+    await untilIn(scene, 'slow', 'rejected');
+    await removePause(scene);
+  }),
+  row("the breaker's mark that it counted this outcome forged while the response comes", 'stopped', async (scene) => {
+    const { redis, keys } = scene.account;
+    await sendSlowly(scene, 'block');
+    await redis.hset(keys.ledger, { counted: `${(await redis.hget(keys.sender, 'last')) ?? ''} rejected` });
+    await untilIn(scene, 'slow', 'rejected');
+  }),
 ];
 
 /** Alters fields of one of the account's own hashes. */
-const hashAttack = (
-  name: string,
+const set = (
   key: 'sender' | 'ledger',
   fields: Readonly<Record<string, string>>,
-  expected: AccountAttack['expect'],
-): AccountAttack => ({
-  name,
-  attack: async ({ account }) => account.redis.hset(account.keys[key], fields),
-  expect: expected,
-});
+  expect: AccountAttack['expect'],
+): AccountAttack =>
+  row(`${key} set to ${JSON.stringify(fields)}`, expect, async ({ account }) =>
+    account.redis.hset(account.keys[key], fields),
+  );
 
 export const LEDGERS: readonly AccountAttack[] = [
-  hashAttack('lease owner and epoch forged', 'sender', { owner: 'thief', epoch: '2' }, 'continues'),
-  hashAttack('lease marked as given back', 'sender', { released: '1' }, 'continues'),
-  hashAttack('epoch lowered', 'sender', { epoch: '0' }, 'stopped'),
-  hashAttack('heartbeat raised', 'sender', { beat: '99999' }, 'either'),
-  hashAttack('count of sends lowered', 'sender', { sends: '0' }, 'stopped'),
-  hashAttack('count of sends raised', 'sender', { sends: '9' }, 'stopped'),
-  hashAttack('token of the last send replaced', 'sender', { last: 'AAAAAAAA' }, 'stopped'),
-  hashAttack('ledger id replaced', 'ledger', { id: '00000000-0000-4000-8000-000000000000' }, 'stopped'),
-  hashAttack('format lowered', 'ledger', { format: '1' }, 'continues'),
-  hashAttack('format raised', 'ledger', { format: '99' }, 'stopped'),
-  hashAttack('paused in Redis', 'ledger', { pausedReason: 'forged' }, 'stopped'),
-  {
-    name: 'ledger id replaced, objections deleted again and again',
-    attack: async ({ account: { redis, keys } }) => {
-      await redis.hset(keys.ledger, { id: '00000000-0000-4000-8000-000000000001' });
-      again(20, async () => redis.del(keys.objections));
-    },
-    // An objection stands in Redis only. The journal still knows what was sent.
-    expect: 'either',
-  },
-  {
-    name: 'count of sends lowered, objections deleted, paid payout set back with attempt lowered',
-    attack: async ({ account }) => {
-      await account.redis.hset(account.keys.sender, { sends: '0', last: '' });
-      await account.revive('first', { attempt: '0' });
-      again(20, async () => account.redis.del(account.keys.objections));
-    },
-    expect: 'stopped',
-  },
-  {
-    name: 'the sender key deleted',
-    attack: async ({ account }) => account.redis.del(account.keys.sender),
-    expect: 'stopped',
-  },
-  {
-    name: 'what the ledger knows of journals forged',
-    attack: async ({ account: { redis, keys } }) => {
-      const [journalId = ''] = await redis.hkeys(keys.journals);
-      const forged = JSON.stringify({ host: 'thief', dir: '/thief', sends: 99, at: Date.now() });
-      await redis.hset(keys.journals, { [journalId]: forged, other: forged });
-    },
-    expect: 'either',
-  },
-  {
-    name: 'all keys replaced by those of another account',
-    attack: async ({ account, other }) => {
-      const { redis, keys } = account;
-      const names = await redis.keys(`${other.keys.prefix}:*`);
-      await redis.del(...(await redis.keys(`${keys.prefix}:*`)));
-      for (const name of names) {
-        // A worker that runs may have removed one of BullMQ's keys meanwhile.
-        await redis.rename(name, name.replace(other.keys.prefix, keys.prefix)).catch((error: unknown) => {
-          if (!(error as Error).message.includes('no such key')) throw error;
-        });
-      }
-      await account.ring('first');
-    },
-    expect: 'stopped',
-  },
+  set('sender', { owner: 'thief', epoch: '2' }, 'continues'),
+  set('sender', { released: '1' }, 'continues'),
+  set('sender', { epoch: '0' }, 'stopped'),
+  set('sender', { beat: '99999' }, 'either'),
+  set('sender', { sends: '0' }, 'stopped'),
+  set('sender', { sends: '9' }, 'stopped'),
+  set('sender', { last: 'AAAAAAAA' }, 'stopped'),
+  set('ledger', { id: '00000000-0000-4000-8000-000000000000' }, 'stopped'),
+  set('ledger', { format: '1' }, 'continues'),
+  set('ledger', { format: '99' }, 'stopped'),
+  set('ledger', { pausedReason: 'forged' }, 'stopped'),
+  row('the sender key deleted', 'stopped', async ({ account }) => account.redis.del(account.keys.sender)),
+  // An objection stands in Redis only. The journal still knows what was sent.
+  row('ledger id replaced, objections deleted again and again', 'either', async ({ account: { redis, keys } }) => {
+    await redis.hset(keys.ledger, { id: '00000000-0000-4000-8000-000000000001' });
+    again(20, async () => redis.del(keys.objections));
+  }),
+  row('count of sends and attempt of a paid payout lowered, objections deleted', 'stopped', async ({ account }) => {
+    await account.redis.hset(account.keys.sender, { sends: '0', last: '' });
+    await account.revive('first', { attempt: '0' });
+    again(20, async () => account.redis.del(account.keys.objections));
+  }),
+  row('what the ledger knows of journals forged', 'either', async ({ account: { redis, keys } }) => {
+    const [journalId = ''] = await redis.hkeys(keys.journals);
+    const forged = JSON.stringify({ host: 'thief', dir: '/thief', sends: 99, at: Date.now() });
+    await redis.hset(keys.journals, { [journalId]: forged, other: forged });
+  }),
+  row('all keys replaced by those of another account', 'stopped', async ({ account, other }) => {
+    const { redis, keys } = account;
+    const names = await redis.keys(`${other.keys.prefix}:*`);
+    await redis.del(...(await redis.keys(`${keys.prefix}:*`)));
+    for (const name of names) {
+      // A worker that runs may have removed one of BullMQ's keys meanwhile.
+      await redis.rename(name, name.replace(other.keys.prefix, keys.prefix)).catch((error: unknown) => {
+        if (!(error as Error).message.includes('no such key')) throw error;
+      });
+    }
+    await account.ring('first');
+  }),
 ];
 
 export const JOBS: readonly AccountAttack[] = [
-  {
-    name: 'address altered and put back all the while that payouts wait for their slot',
-    attack: async ({ account }) => {
-      const addresses = new Map<string, string>();
-      for (const id of ['one', 'two', 'three', 'four', 'five', 'six', 'seven']) {
-        addresses.set(id, await account.order(id));
+  row('address altered and put back while payouts wait for their slot', 'either', async ({ account }) => {
+    const addresses = new Map<string, string>();
+    for (const id of ['one', 'two', 'three', 'four', 'five', 'six', 'seven']) {
+      addresses.set(id, await account.order(id));
+    }
+    let turn = 0;
+    again(7, async () => {
+      turn += 1;
+      for (const [id, address] of addresses) {
+        if ((await account.redis.hget(account.keys.payout(id), 'state')) !== 'queued') continue;
+        await account.set(id, { addressTo: turn % 2 === 0 ? 'wallet-thief' : address });
       }
-      let turn = 0;
-      again(7, async () => {
-        turn += 1;
-        for (const [id, address] of addresses) {
-          if ((await account.redis.hget(account.keys.payout(id), 'state')) !== 'queued') continue;
-          await account.set(id, { addressTo: turn % 2 === 0 ? 'wallet-thief' : address });
-        }
-      });
-    },
-    expect: 'either',
-  },
-  {
-    name: 'jobs for a payout that was paid',
-    attack: async ({ account }) => {
-      for (let count = 0; count < 5; count += 1) await account.ring('first');
-    },
-    expect: 'continues',
-  },
-  {
-    name: 'jobs for payouts that are not there, or are no payoutId',
-    attack: async ({ account }) => {
-      for (const id of ['nobody', 'a:b', '', 7, null, { a: 1 }, ['first'], 'first\n']) await account.ring(id);
-    },
-    expect: 'continues',
-  },
-  {
-    name: 'job with the data of another payment',
-    attack: async ({ account }) => {
-      await account.order('job');
-      await account.ring('job', { paymentId: 6, amount: '999', addressTo: 'wallet-thief', txhash: 'forged' });
-    },
-    expect: 'continues',
-  },
-  {
-    name: 'ten jobs for one queued payout, and the limiter deleted again and again',
-    attack: async ({ account }) => {
-      const limiters = ['limit', 'limiter'].map((name) => `${account.keys.prefix}:withdraw:${name}`);
-      again(10, async () => account.redis.del(...limiters));
-      for (const id of ['one', 'two', 'three']) {
-        await account.order(id);
-        for (let count = 0; count < 10; count += 1) await account.ring(id);
-      }
-    },
-    expect: 'continues',
-  },
-  {
-    name: 'sending set back to queued while the response comes',
-    attack: async (scene) => {
-      await sendSlowly(scene);
-      await scene.account.revive('slow');
-    },
-    expect: 'continues',
-  },
-  {
-    name: 'sending set back to queued while the response comes, attempt lowered',
-    attack: async (scene) => {
-      const { account } = scene;
-      await sendSlowly(scene);
-      await account.revive('slow', { attempt: '0' });
-      await account.unset('slow', 'tokens');
-      // What is enqueued behind it before the response comes is sent as signed.
-      await until('the worker objects', async () => (await account.redis.exists(account.keys.objections)) === 1);
-    },
-    expect: 'stopped',
-  },
-  {
-    name: 'in_progress set back to queued',
-    attack: async (scene) => {
+    });
+  }),
+  row('jobs for a payout that was paid', 'continues', async ({ account }) => {
+    for (let count = 0; count < 5; count += 1) await account.ring('first');
+  }),
+  row('jobs for payouts that are not there, or are no payoutId', 'continues', async ({ account }) => {
+    for (const id of ['nobody', 'a:b', '', 7, null, { a: 1 }, ['first'], 'first\n']) await account.ring(id);
+  }),
+  row('job with the data of another payment', 'continues', async ({ account }) => {
+    await account.order('job');
+    await account.ring('job', { paymentId: 6, amount: '999', addressTo: 'wallet-thief', txhash: 'forged' });
+  }),
+  row('ten jobs for one queued payout, the limiter deleted again and again', 'continues', async ({ account }) => {
+    const limiters = ['limit', 'limiter'].map((name) => `${account.keys.prefix}:withdraw:${name}`);
+    again(10, async () => account.redis.del(...limiters));
+    for (const id of ['one', 'two', 'three']) {
+      await account.order(id);
+      for (let count = 0; count < 10; count += 1) await account.ring(id);
+    }
+  }),
+  row('sending set back to queued while the response comes', 'continues', async (scene) => {
+    await sendSlowly(scene);
+    await scene.account.revive('slow');
+  }),
+  row('sending set back to queued while the response comes, attempt lowered', 'stopped', async (scene) => {
+    const { account } = scene;
+    await sendSlowly(scene);
+    await account.revive('slow', { attempt: '0' });
+    await account.unset('slow', 'tokens');
+    // What is enqueued behind it before the response comes is sent as signed.
+    await until('the worker objects', async () => (await account.redis.exists(account.keys.objections)) === 1);
+  }),
+  row(
+    'in_progress set back to queued',
+    'continues',
+    async (scene) => {
       const { account, world } = scene;
       const addresses = [`wallet-slow${account.platformId}`];
       world.sandbox.addFaults([{ kind: 'drop-before', endpoint: 'transactionstatus', addresses }]);
@@ -282,6 +239,6 @@ export const JOBS: readonly AccountAttack[] = [
       await account.revive('slow');
       await untilIn(scene, 'slow', 'held');
     },
-    ...{ expect: 'continues', refusal: 'sent_before' },
-  },
+    'sent_before',
+  ),
 ];

@@ -1,12 +1,6 @@
 import { bech32 } from '@scure/base';
 
 /** Payouts that a producer's key signs, to get around a list or a cap by another spelling, or another tag, of an address. */
-export interface AliasAttack {
-  readonly name: string;
-  readonly addressTo: string;
-  /** The rule that holds it: a list that denies the wallet, one that does not have it, the wallet's own cap, a new address, one that cannot be read. */
-  readonly rule: 'denied' | 'default' | 'per-address' | 'cool-down' | 'unparsed';
-}
 
 export const TON = {
   raw: '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E',
@@ -24,13 +18,17 @@ const X_ADDRESSES = [
 ] as const;
 export const OSMO = bech32.encode('osmo', bech32.toWords(Buffer.alloc(20, 7)));
 
-/** Which currency each rule is about. */
+/**
+ * The rules that hold them, and which currency each is about: a list that denies the wallet, one that does not have it,
+ * the wallet's own cap, a new address, one that cannot be read.
+ */
 export const ALIAS_CURRENCIES = { denied: 6, default: 7, 'per-address': 8, 'cool-down': 9, unparsed: 10 } as const;
 
 const TON_PLUS = TON.bounceable.replace('-', '+');
 const CASH_CAPS = CASH.toUpperCase();
 
-const ROWS: Readonly<Record<AliasAttack['rule'], readonly (readonly [name: string, addressTo: string])[]>> = {
+type Rule = keyof typeof ALIAS_CURRENCIES;
+const ROWS: Readonly<Record<Rule, readonly (readonly [name: string, addressTo: string])[]>> = {
   denied: [
     ['a denied TON wallet in its bounceable form', TON.bounceable],
     ['in the other alphabet of base64', TON_PLUS],
@@ -75,6 +73,6 @@ const ROWS: Readonly<Record<AliasAttack['rule'], readonly (readonly [name: strin
   ],
 };
 
-export const ALIASES: readonly AliasAttack[] = Object.entries(ROWS).flatMap(([rule, rows]) =>
-  rows.map(([name, addressTo]) => ({ name, addressTo, rule: rule as AliasAttack['rule'] })),
+export const ALIASES = Object.entries(ROWS).flatMap(([rule, rows]) =>
+  rows.map(([name, addressTo]) => ({ name, addressTo, rule: rule as Rule })),
 );

@@ -1,36 +1,27 @@
-import type { Held } from '../support/attack.js';
 import { bulk } from '../support/forging-proxy.js';
 
 /** Replies of an honest Redis, altered on the way to the worker. */
 export interface MiddleAttack {
   readonly name: string;
+  /** A reason: the payout is queued when it begins, and held; `paid once`: it was paid before. */
+  readonly expect: 'bad_signature' | 'paid once';
   /** Alters a piece of a reply. */
   readonly alter: (reply: string) => string;
-  /** `held` with the payout queued when it begins, and told as altered; `paid once` where it begins with the payout paid. */
-  readonly expect: Held | 'paid once';
 }
 
 /** To whom the honest producer's payout of 12.5 goes. */
 export const HONEST_ADDRESS = 'wallet-honest0';
 
-const field = (name: string, value: string): string => bulk(name) + bulk(value);
 const told = (name: string, from: string, to: string) => (reply: string) =>
-  reply.replaceAll(field(name, from), field(name, to));
-const QUEUED = told('state', 'completed', 'queued');
-const BAD_SIGNATURE: Held = { held: 'bad_signature', isTampering: true };
+  reply.replaceAll(bulk(name) + bulk(from), bulk(name) + bulk(to));
+const toThief = (reply: string): string => reply.replaceAll(HONEST_ADDRESS, 'wallet-thief00');
+const queued = told('state', 'completed', 'queued');
+const again = (reply: string): string => told('attempt', '1', '0')(queued(reply));
 
 export const MIDDLE: readonly MiddleAttack[] = [
-  {
-    name: 'address replaced by one of the same length',
-    alter: (reply) => reply.replaceAll(HONEST_ADDRESS, 'wallet-thief00'),
-    expect: BAD_SIGNATURE,
-  },
-  { name: 'amount replaced by one of the same length', alter: told('amount', '12.5', '99.5'), expect: BAD_SIGNATURE },
-  { name: 'payment id replaced by one of the same length', alter: told('paymentId', '6', '1'), expect: BAD_SIGNATURE },
-  { name: 'state completed told as queued', alter: QUEUED, expect: 'paid once' },
-  {
-    name: 'state completed told as queued, attempt as 0',
-    alter: (reply) => told('attempt', '1', '0')(QUEUED(reply)),
-    expect: 'paid once',
-  },
+  { name: 'address replaced by one of the same length', expect: 'bad_signature', alter: toThief },
+  { name: 'amount replaced', expect: 'bad_signature', alter: told('amount', '12.5', '99.5') },
+  { name: 'payment id replaced', expect: 'bad_signature', alter: told('paymentId', '6', '1') },
+  { name: 'state completed told as queued', expect: 'paid once', alter: queued },
+  { name: 'state completed told as queued, attempt as 0', expect: 'paid once', alter: again },
 ];

@@ -1,6 +1,6 @@
 import type { PayoutInput } from '../../../src/ledger/payout.js';
-import { tampered, type Attack, type Reason, type Target } from '../support/attack.js';
-import { DAY_MS, signPayout, type SignOptions } from '../support/signers.js';
+import { row, type Attack, type Reason, type Target } from '../support/attack.js';
+import { signPayout, type SignOptions } from '../support/signers.js';
 
 /** What someone does who has a token of the HTTP door with every right, and no producer's key. */
 
@@ -8,15 +8,19 @@ import { DAY_MS, signPayout, type SignOptions } from '../support/signers.js';
 export type AskDoor = (
   statuses: number | readonly number[],
   target: Target,
-  method: string,
+  method: 'GET' | 'POST',
   path: string,
   body?: unknown,
 ) => Promise<void>;
 
-export interface DoorAttack extends Omit<Attack, 'attack' | 'sign'> {
-  /** @returns the payoutId that is to be paid, if it is another than the target's */
-  attack(target: Target, ask: AskDoor): Promise<unknown>;
-}
+/** An attack once there is a door. */
+type DoorAttack = (ask: AskDoor) => Attack;
+type Asking = (target: Target, ask: AskDoor) => Promise<unknown>;
+
+const doorRow =
+  (name: string, expect: Attack['expect'], attack: Asking): DoorAttack =>
+  (ask) =>
+    row(name, expect, async (target) => attack(target, ask));
 
 const PATH = '/v1/payouts';
 const THIEF = 'wallet-thief000000000000000000000000';
@@ -33,45 +37,34 @@ async function signatureOf({ account, payoutId }: Target): Promise<object> {
 }
 
 /** The target's payout is signed, and is paid as it was signed. */
-const untouched = (name: string, attack: DoorAttack['attack']): DoorAttack => ({
-  ...{ name, attack, expect: 'paid once as signed' },
-});
+const untouched = (name: string, attack: Asking): DoorAttack => doorRow(name, 'paid as signed', attack);
 
 /** A payout of the thief's own, with some signature: the door takes it, the worker holds it. */
-function signedBy(name: string, options: SignOptions, reason: Reason, isTampering = false): DoorAttack {
-  return {
-    ...{ name: `signed ${name}`, reason, isTampering, expect: 'held' },
-    attack: async (target, ask) => {
-      const payout = thiefs(target);
-      await ask(201, target, 'POST', PATH, { ...payout, ...signPayout(target.account.platformId, payout, options) });
-      return payout.payoutId;
-    },
-  };
-}
+const signedWith = (options: SignOptions, reason: Reason): DoorAttack =>
+  doorRow(`signed with ${JSON.stringify(options)}`, reason, async (target, ask) => {
+    const payout = thiefs(target);
+    await ask(201, target, 'POST', PATH, { ...payout, ...signPayout(target.account.platformId, payout, options) });
+    return payout.payoutId;
+  });
 
 /** The signature of the target's payout, on another one. */
-function copied(name: string, change: Partial<PayoutInput>): DoorAttack {
-  return {
-    ...{ name: `the signature of another payout${name}`, ...tampered('bad_signature') },
-    attack: async (target, ask) => {
-      const payout = { ...target.input, payoutId: `${target.payoutId}-copy`, ...change };
-      await ask(201, target, 'POST', PATH, { ...payout, ...(await signatureOf(target)) });
-      return payout.payoutId;
-    },
-  };
-}
+const copied = (name: string, change: Partial<PayoutInput>): DoorAttack =>
+  doorRow(`the signature of another payout${name}`, 'bad_signature', async (target, ask) => {
+    const payout = { ...target.input, payoutId: `${target.payoutId}-copy`, ...change };
+    await ask(201, target, 'POST', PATH, { ...payout, ...(await signatureOf(target)) });
+    return payout.payoutId;
+  });
 
 /** A change of the target's own payout, which the ledger refuses. */
 const changed = (name: string, change: Partial<PayoutInput>, isList = false): DoorAttack =>
-  untouched(name, async (target, ask) => {
+  untouched(`the ${name} of a signed payout`, async (target, ask) => {
     const payout = { ...target.input, ...change, ...(await signatureOf(target)) };
     await ask(409, target, 'POST', PATH, isList ? [payout] : payout);
   });
 
 export const THROUGH_DOOR: readonly DoorAttack[] = [
   untouched('an unsigned payout', async (target, ask) => {
-    await ask(422, target, 'POST', PATH, thiefs(target));
-    await ask(422, target, 'POST', PATH, [thiefs(target)]);
+    for (const body of [thiefs(target), [thiefs(target)]]) await ask(422, target, 'POST', PATH, body);
     await ask(404, target, 'GET', `${PATH}/${target.payoutId}-thief`);
   }),
   untouched('an unsigned payout behind a signed one', async (target, ask) => {
@@ -91,22 +84,21 @@ export const THROUGH_DOOR: readonly DoorAttack[] = [
     const { signed } = await target.account.payout(target.payoutId);
     await ask(400, target, 'POST', PATH, { ...thiefs(target), signature: signed?.signature, signed });
   }),
-  changed('the address of a signed payout', { addressTo: THIEF }),
-  changed('the amount of a signed payout, in a list', { amount: '1250' }, true),
-  changed('the currency of a signed payout', { paymentId: 1 }),
+  changed('address', { addressTo: THIEF }),
+  changed('amount, in a list,', { amount: '1250' }, true),
+  changed('currency', { paymentId: 1 }),
   copied('', {}),
   copied(', with an own address', { addressTo: THIEF }),
-  signedBy('with a key that no keyring has', { key: 'foreign' }, 'unknown_key'),
-  signedBy('with a key of its own, in the name of the producer', { key: 'foreign', as: 'shop' }, 'bad_signature', true),
-  signedBy("with an operator's key", { key: 'olga' }, 'wrong_role', true),
-  signedBy('with a revoked key', { key: 'stolen' }, 'revoked_key'),
-  signedBy('for another account', { platformId: 1 }, 'bad_signature', true),
-  signedBy('for another environment', { audience: 'staging' }, 'wrong_audience'),
-  signedBy('eight days ago', { issuedAt: Date.now() - 8 * DAY_MS }, 'expired'),
+  signedWith({ key: 'foreign' }, 'unknown_key'),
+  signedWith({ key: 'foreign', as: 'shop' }, 'bad_signature'),
+  signedWith({ key: 'olga' }, 'wrong_role'),
+  signedWith({ key: 'stolen' }, 'revoked_key'),
+  signedWith({ platformId: 1 }, 'bad_signature'),
+  signedWith({ audience: 'staging' }, 'wrong_audience'),
+  signedWith({ days: [-8, -7] }, 'expired'),
   untouched('paths of operators', async (target, ask) => {
     for (const act of ['release', 'retry', 'resolve', 'approve', 'pause', 'resume']) {
-      await ask(404, target, 'POST', `${PATH}/${target.payoutId}/${act}`, {});
-      await ask(404, target, 'POST', `/v1/${act}`, {});
+      for (const path of [`${PATH}/${target.payoutId}/${act}`, `/v1/${act}`]) await ask(404, target, 'POST', path, {});
     }
   }),
   untouched('a payout of another account, by its id and by a path', async (target, ask) => {

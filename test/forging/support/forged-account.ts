@@ -11,10 +11,9 @@ import { payoutInputSchema, type NewPayout, type Payout, type PayoutInput } from
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
 import { signAct, signPayout, type KeyName, type SignOptions } from './signers.js';
 
-/** What a producer signed, as the judge compares payments with it. */
+/** What a producer signed. */
 export type SignedPayment = Pick<NewPayout, 'payoutId' | 'paymentId' | 'amount' | 'addressTo'>;
 type Fields = Readonly<Record<string, string>>;
-/** Every key of an account as it was, for an attacker who puts it back. */
 export type KeyCopy = ReadonlyMap<string, Buffer>;
 
 /** One account: what an honest producer and an honest operator do, and what an attacker does with raw keys. */
@@ -69,7 +68,6 @@ export class ForgedAccount {
     return payouts.every((payout) => payout.state === state);
   }
 
-  /** The hash of what the producer signed. */
   async intentHash(payoutId: string): Promise<string> {
     const payout = await this.payout(payoutId);
     if (payout.signed === undefined) throw new Error(`${payoutId} is not signed`);
@@ -82,7 +80,6 @@ export class ForgedAccount {
     return signAct(this.platformId, { act: 'resend', payoutId, intent, attempt: 1, ...change });
   }
 
-  /** The record as it stands in Redis. */
   async record(payoutId: string): Promise<Record<string, string>> {
     return this.redis.hgetall(this.keys.payout(payoutId));
   }
@@ -95,7 +92,6 @@ export class ForgedAccount {
     await this.redis.hdel(this.keys.payout(payoutId), ...fields);
   }
 
-  /** Has the worker look at a payout that is held. */
   async recheck(payoutId: string): Promise<void> {
     await this.redis.sadd(this.keys.recheck, payoutId);
   }
@@ -117,13 +113,12 @@ export class ForgedAccount {
     return payoutId;
   }
 
-  /** Adds a job that no producer added. */
   async ring(payoutId: unknown, data: Readonly<Record<string, unknown>> = {}): Promise<void> {
     this.#jobs += 1;
     await this.#queue.add('withdraw', { payoutId, ...data }, { jobId: `forged~${this.#jobs}` });
   }
 
-  /** A key's own signature over the fields of a record, as the record stores it. */
+  /** A signature over the fields of a record, as the record stores it. */
   signatureFields(
     fields: SignedPayment,
     options: SignOptions & { readonly key?: KeyName } = {},
@@ -133,7 +128,6 @@ export class ForgedAccount {
     return { key, ...parts, iat: issuedAt, exp: expiresAt, ...(audience !== undefined && { aud: audience }) };
   }
 
-  /** The reasons of the tampering events. */
   async tamperings(): Promise<readonly { readonly payoutId: string; readonly reason: string }[]> {
     const entries = await this.redis.xrange(this.keys.events, '-', '+');
     return entries.flatMap(([, pairs]) => {
@@ -152,7 +146,6 @@ export class ForgedAccount {
     return copy;
   }
 
-  /** Puts keys back, those whose name matches. */
   async restore(copy: KeyCopy, names = /./): Promise<void> {
     for (const [name, value] of copy) if (names.test(name)) await this.redis.restore(name, 0, value, 'REPLACE');
   }

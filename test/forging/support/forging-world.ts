@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { PartialAccountSettings } from '../../../src/base/settings.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
@@ -9,10 +9,11 @@ import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-red
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/index.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
-import { ForgedAccount } from './forged-account.js';
 import { writeKeyring } from '../../control/support/key-files.js';
-import { keyringEntries } from './signers.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
+import { until } from '../../support/until.js';
+import { ForgedAccount, type SignedPayment } from './forged-account.js';
+import { keyringEntries } from './signers.js';
 
 const SECRET_KEY = 'k-forging-0123456789';
 const FIRST_PLATFORM = 7_000;
@@ -24,16 +25,10 @@ const QUICK: PartialAccountSettings = {
   ...{ balanceEveryMs: 0, currenciesEveryMs: 0 },
 };
 
-/** What a worker said of a signature: reason, and whether it was tampering. */
-export interface Refusal {
-  readonly platformId: number;
-  readonly reason: string;
-  readonly isTampering: boolean;
-}
-
 /** A Redis of its own, a gateway that keeps the book, and workers with a keyring. */
 export class ForgingWorld {
-  readonly refusals: Refusal[] = [];
+  /** What workers said of signatures. */
+  readonly refusals: { readonly platformId: number; readonly reason: string; readonly isTampering: boolean }[] = [];
   readonly redis!: LocalRedis;
   readonly sandbox!: Sandbox;
   readonly accounts!: readonly ForgedAccount[];
@@ -92,6 +87,29 @@ export class ForgingWorld {
     return account;
   }
 
+  /** Waits until payouts of an account are in a state. */
+  async untilIn(state: 'held' | 'completed', account: ForgedAccount, ...payoutIds: readonly string[]): Promise<void> {
+    await until(`all are ${state}`, async () => account.isIn(state, ...payoutIds));
+  }
+
+  /** What the gateway's book has of an account, as addresses. */
+  paidTo({ platformId }: ForgedAccount): readonly string[] {
+    return this.sandbox.payments(platformId).map(({ addressTo }) => addressTo);
+  }
+
+  /** The book against what honest producers signed: nothing else, nothing altered, nothing twice, nothing too early. */
+  judge(account: ForgedAccount): void {
+    const bookOf = (payments: readonly Omit<SignedPayment, 'payoutId'>[]) =>
+      payments.map(({ paymentId, amount, addressTo }) => ({ paymentId, amount, addressTo }));
+    const signed = bookOf(account.signed);
+    for (const payment of bookOf(this.sandbox.payments(account.platformId))) expect(signed).toContainEqual(payment);
+    const addresses = this.paidTo(account);
+    expect(addresses).toEqual([...new Set(addresses)]);
+    const { smallestGapMs, blocked } = this.sandbox.stats(account.platformId);
+    expect(smallestGapMs ?? Infinity).toBeGreaterThanOrEqual(1_000);
+    expect(blocked).toBe(false);
+  }
+
   /** Starts the real worker, for every account where none are named. */
   async startWorker(
     change: Partial<PayoutWorkerOptions> = {},
@@ -103,14 +121,11 @@ export class ForgingWorld {
       journalDir: this.journalDir,
       keysFile: this.keysFile,
       accounts: accounts.map(({ platformId }) => ({
-        ...{ ...QUICK, ...settings },
-        ...{ platformId, baseUrl: this.sandbox.url, secretKey: SECRET_KEY },
+        ...{ ...QUICK, ...settings, platformId, baseUrl: this.sandbox.url, secretKey: SECRET_KEY },
       })),
       observe: (platformId) => ({
         ...noObserver,
-        signatureRefused: (reason, isTampering) => {
-          this.refusals.push({ platformId, reason, isTampering });
-        },
+        signatureRefused: (reason, isTampering) => void this.refusals.push({ platformId, reason, isTampering }),
       }),
       ...change,
     });

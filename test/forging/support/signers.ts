@@ -1,13 +1,11 @@
 import type { KeyObject } from 'node:crypto';
-import { formatApproval } from '../../../src/control/approvals/approval.js';
-import type { Approval, SignedApproval, IntentSignature } from '../../../src/ledger/control-record.js';
 import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
+import { formatApproval } from '../../../src/control/approvals/approval.js';
 import { formatIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
+import type { Approval, IntentSignature, SignedApproval } from '../../../src/ledger/control-record.js';
 import { keyEntry, TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/support/keys.js';
-
-const MINUTE_MS = 60_000;
-export const DAY_MS = 24 * 60 * MINUTE_MS;
+import { DAY_MS, iso } from '../../control/support/signed.js';
 
 /** The numbers of the suite's keys. */
 const KEYS = {
@@ -19,15 +17,21 @@ const keyOf = (name: KeyName): KeyObject => testKey(KEYS[name]);
 
 /** The keyring of every worker of the suite: `foreign` is not in it. */
 export function keyringEntries(now: number): readonly KeyEntry[] {
-  const at = (days: number): string => new Date(now + days * DAY_MS).toISOString();
   const changes: Readonly<Record<string, Partial<KeyEntry>>> = {
-    ...{ stolen: { revoked: true }, former: { notAfter: at(-1) }, future: { notBefore: at(1) } },
+    ...{ stolen: { revoked: true }, former: { notAfter: iso(now - DAY_MS) }, future: { notBefore: iso(now + DAY_MS) } },
     ...{ ann: { role: 'approver' }, 'ann-2': { role: 'approver', person: 'ann' }, bob: { role: 'approver' } },
     ...{ gone: { role: 'approver', revoked: true }, olga: { role: 'operator' }, wanda: { role: 'worker' } },
   };
   const names = Object.keys(KEYS).filter((name) => name !== 'foreign') as KeyName[];
   return names.map((name) => keyEntry(keyOf(name), { name, person: name, ...changes[name] }));
 }
+
+/** From when and until when something counts, in days from now. */
+type Days = readonly [from: number, to: number];
+const timesOf = ([from, to]: Days) => ({
+  at: iso(Date.now() + from * DAY_MS),
+  expiresAt: iso(Date.now() + to * DAY_MS),
+});
 
 /** How a signature differs from what an honest producer makes. */
 export interface SignOptions {
@@ -38,52 +42,44 @@ export interface SignOptions {
   readonly platformId?: number;
   /** The environment that is signed, and stored. */
   readonly audience?: string | undefined;
-  /** Wall clock, ms. */
-  readonly issuedAt?: number;
-  readonly lifetimeMs?: number;
+  readonly days?: Days;
   readonly requestedBy?: string;
   readonly metadata?: string;
 }
 
 /** Signs a payout as a producer does, with whatever the options say. */
 export function signPayout(platformId: number, fields: SignedFields, options: SignOptions = {}): IntentSignature {
-  const { key = 'shop', issuedAt = Date.now(), lifetimeMs = DAY_MS, requestedBy, metadata } = options;
-  const times = {
-    issuedAt: new Date(issuedAt).toISOString(),
-    expiresAt: new Date(issuedAt + lifetimeMs).toISOString(),
-  };
+  const { key = 'shop', days = [0, 1], requestedBy, metadata } = options;
+  const { at: issuedAt, expiresAt } = timesOf(days);
+  const times = { issuedAt, expiresAt };
   const audience = 'audience' in options ? options.audience : TEST_AUDIENCE;
-  const signed = { ...times, audience, metadata, requestedBy };
-  const text = formatIntent(intentOf(options.platformId ?? platformId, fields, signed));
-  const person = requestedBy === undefined ? {} : { requestedBy };
-  return { key: options.as ?? key, signature: signText(text, keyOf(key)), ...times, ...person, audience };
+  const intent = intentOf(options.platformId ?? platformId, fields, { ...times, audience, metadata, requestedBy });
+  const signature = signText(formatIntent(intent), keyOf(key));
+  return { key: options.as ?? key, signature, ...times, ...(requestedBy !== undefined && { requestedBy }), audience };
+}
+
+interface Stating {
+  readonly key?: KeyName;
+  /** @defaultValue an hour from now on */
+  readonly days?: Days;
 }
 
 /** An act as an operator signs it, serialized; `change` alters it before, `key` signs instead. */
 export function signAct(
   platformId: number,
-  { key = 'olga', ...change }: Partial<Act> & Pick<Act, 'act'> & { readonly key?: KeyName },
+  { key = 'olga', days = [0, 1 / 24], ...change }: Partial<Act> & Pick<Act, 'act'> & Stating,
 ): string {
-  const now = Date.now();
-  const act: Act = {
-    ...{ audience: TEST_AUDIENCE, payoutId: '', intent: '', attempt: undefined, reason: 'looked at it', by: key },
-    ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + MINUTE_MS * 60).toISOString(), ...change },
-  };
+  const about = { audience: TEST_AUDIENCE, payoutId: '', intent: '', attempt: undefined, reason: 'looked at it' };
+  const act: Act = { ...about, by: key, ...timesOf(days), ...change };
   return serializeAct({ ...act, signature: signText(formatAct(platformId, act), keyOf(key)) });
 }
 
 /** What an approver says, signed; `change` alters it before, `key` signs instead. */
 export function signApproval(
   platformId: number,
-  { key, ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & { readonly key: KeyName },
+  { key = 'bob', days = [0, 1 / 24], ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & Stating,
 ): SignedApproval {
-  const now = Date.now();
-  const approval: Approval = {
-    audience: TEST_AUDIENCE,
-    ...{ decision: 'approve', by: key },
-    ...{ at: new Date(now).toISOString(), expiresAt: new Date(now + MINUTE_MS * 60).toISOString() },
-    ...change,
-  };
+  const approval: Approval = { audience: TEST_AUDIENCE, by: key, decision: 'approve', ...timesOf(days), ...change };
   return { ...approval, signature: signText(formatApproval(platformId, approval), keyOf(key)) };
 }
 
