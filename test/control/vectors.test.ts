@@ -1,21 +1,31 @@
 import { spawnSync } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { formatAct, type Act } from '../../src/control/approvals/act.js';
+import { formatApproval } from '../../src/control/approvals/approval.js';
+import { formatIntent, type Intent } from '../../src/control/intents/intent.js';
+import { formatReceipt, type Receipt } from '../../src/control/intents/receipt.js';
 import { hashText } from '../../src/control/intents/statement.js';
 import { bytesOf, publicKeyOf, signText, verifyText } from '../../src/control/keys/ed25519.js';
 import { isSignedBy, type KeyringKey } from '../../src/control/keys/keyring.js';
 import { SSH_NAMESPACE } from '../../src/control/keys/ssh.js';
-import { HAS_PHP, HAS_PYTHON, HAS_SSH_KEYGEN, readCases, runMaker } from './make-vectors/makers.js';
+import type { Approval } from '../../src/ledger/control-record.js';
+import { HAS_PHP, HAS_PYTHON, readCases, readVectors, runMaker } from './make-vectors/makers.js';
 import { useFolder } from './support/folder.js';
 import { keyEntry, keyringOf, privateKeyOf } from './support/keys.js';
-import { formatCase, readVectors } from './support/vectors.js';
 
 const { cases, php, python } = readVectors();
 const privateKey = privateKeyOf(cases.seed);
 const publicKey = publicKeyOf(Buffer.from(php.publicKey, 'hex'));
-const ours = cases.statements.map((statement) => {
-  const text = formatCase(statement);
-  return { name: statement.name, text, hash: hashText(text), signature: signText(text, privateKey) };
+const FORMATS = {
+  intent: (_: number, given: unknown) => formatIntent(given as Intent),
+  act: (platformId: number, given: unknown) => formatAct(platformId, given as Act),
+  approval: (platformId: number, given: unknown) => formatApproval(platformId, given as Approval),
+  receipt: (platformId: number, given: unknown) => formatReceipt(platformId, given as Receipt),
+};
+const ours = cases.statements.map(({ name, kind, audience, platformId, fields }) => {
+  const text = FORMATS[kind](platformId, { audience, platformId, ...fields });
+  return { name, text, hash: hashText(text), signature: signText(text, privateKey) };
 });
 const [sshKey, skKey] = [python.sshPublic, python.skPublic].map(
   (text) => keyringOf(keyEntry(privateKey, { public: text })).keys[0],
@@ -50,24 +60,18 @@ it('a key on hardware does not count untouched, nor by a plain signature', () =>
 
 describe('the programs that made the vectors', () => {
   const folder = useFolder();
-  const input = { publicKey: php.publicKey, statements: ours };
-  const forged = { ...input, statements: ours.map((statement) => ({ ...statement, text: `${statement.text} ` })) };
 
-  (HAS_PHP ? it : it.skip)('PHP makes the same, and verifies ours', () => {
+  (HAS_PHP ? it : it.skip)('PHP makes the same', () => {
     expect(readCases()).toEqual(cases);
     expect(runMaker('php/make.php', cases)).toEqual(php);
-    expect(runMaker('php/verify.php', input)).toEqual(ours.map(() => true));
-    expect(runMaker('php/verify.php', forged)).toEqual(ours.map(() => false));
   });
 
-  (HAS_PYTHON ? it : it.skip)('Python makes the same, and verifies ours', () => {
+  (HAS_PYTHON ? it : it.skip)('Python makes the same', () => {
     const statements = python.statements.map(({ ssh, ...made }) => (ssh === undefined ? {} : made));
     expect(runMaker('python/make.py', cases)).toEqual({ ...python, statements });
-    expect(runMaker('python/verify.py', input)).toEqual(ours.map(() => true));
-    expect(runMaker('python/verify.py', forged)).toEqual(ours.map(() => false));
   });
 
-  (HAS_SSH_KEYGEN ? it : it.skip)('ssh-keygen verifies its own signatures and those of the hardware key', () => {
+  it('ssh-keygen verifies its own signatures and those of the hardware key', () => {
     const verifies = (text: string, signature: string, key: string): boolean => {
       folder.write('signers', `signer ${key}\n`);
       folder.write('signature', signature);

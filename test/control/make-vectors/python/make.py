@@ -1,8 +1,5 @@
-"""Signs the statements of cases.json (stdin) with cryptography and prints them as JSON.
-
-Beside name, text, hash and signature, each has `sk`: an armoured signature as ssh-keygen makes it with a hardware key. The
-hardware is played by a software key: flags "user present", a counter, and the application's hash are signed as it would.
-With the argument --ssh-keygen, each also has `ssh`, which ssh-keygen itself makes.
+"""Signs the statements of cases.json (stdin) and prints them as JSON: name, text, hash, signature, and `sk` as a hardware
+key, played by software, makes it; with the argument --ssh-keygen also `ssh`, which ssh-keygen makes.
 """
 
 import base64
