@@ -56,11 +56,7 @@ const sends: fc.Arbitrary<Send> = fc.record({
   answeredAt: fc.option(fc.integer({ min: NOW - 3 * HOUR_MS, max: NOW }), { nil: undefined }),
 });
 
-/**
- * Compares `decide` with a naive model, on policies and histories that are drawn.
- * @returns how many of each verdict there were
- * @throws Error with the smallest case in which they differ
- */
+/** Compares `decide` with a naive model, on policies and histories that are drawn. @returns how many of each verdict there were */
 export function compareWithModel(runs: number): ReadonlyMap<string, number> {
   const kinds = new Map<string, number>();
   const persons = fc.subarray(['ann', 'bob', 'eve']);
@@ -142,10 +138,7 @@ interface NaiveCase {
 
 const ORDER = ['send', 'wait', 'approve', 'refuse'];
 
-/**
- * The same decision from a list of everything that was ever sent, without windows that are kept up to date: slow, and
- * easy to compare with the description of policies.
- */
+/** The same decision from a list of everything that was ever sent, without windows that are kept up to date. */
 function naiveKind(given: NaiveCase): string {
   const { policy, payout } = given;
   const kinds = policy.rules.flatMap((rule) => naiveRule(rule, given));

@@ -1,19 +1,16 @@
-import { chmodSync, rmSync, symlinkSync } from 'node:fs';
+import { rmSync, symlinkSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../../src/base/errors.js';
-import type { KeyRole } from '../../../src/control/keys/keyring.js';
 import { readPolicyFile, type LoadedPolicy } from '../../../src/control/policy/policy-file.js';
 import { useFolder } from '../support/folder.js';
-import { keyringOf, testKey, type KeyEntry } from '../support/keys.js';
-import { entryOf, NOW } from '../support/signed.js';
+import { keyringOf, type KeyEntry } from '../support/keys.js';
+import { entryOf, iso, NOW } from '../support/signed.js';
 
 const FIELD = 'PAYOUT_POLICY_FILE';
 const approver = (key: number, person: string, changes: Partial<KeyEntry> = {}): KeyEntry =>
   entryOf(key, person, 'approver', changes);
 const KEYRING = keyringOf(approver(2, 'alice'), approver(3, 'bob'), approver(4, 'carol'));
 const DENIED = '0x52908400098527886E0F7030069857D2E4169EE7';
-const TON = 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF';
-const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
 const DENY_RULE = '  - { name: denied, when: { addressIn: deny.txt }, over: refuse }\n';
 const POLICY = `version: 1
 platformId: "4242"
@@ -27,7 +24,7 @@ ${DENY_RULE}`;
 const OWN_RULE = DENY_RULE.replace('denied', 'own').replace('over', 'cap: { usd: "1" }, over');
 
 const folder = useFolder();
-const policy = (text: string | Buffer): void => {
+const policy = (text: string): void => {
   folder.write('policy.yaml', text);
 };
 const list = (text: string): void => {
@@ -54,60 +51,34 @@ function problems(keyring: typeof KEYRING | 'none' = KEYRING): string[] {
 }
 
 describe('readPolicyFile', () => {
-  it('reads the policy and its lists', () => {
+  it('reads the policy and its lists beside the file, also where it is a link', () => {
     const loaded = read();
     expect(loaded.policy).toMatchObject({ platformId: 4242, uncovered: 'hold' });
-    expect(loaded.policy.rules.map(({ name }) => name)).toEqual(['four-eyes', 'flood', 'denied']);
-    expect(loaded).toMatchObject({
-      file: folder.at('policy.yaml'),
-      warnings: [],
-      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
-    });
+    expect(loaded).toMatchObject({ file: folder.at('policy.yaml'), warnings: [] });
     for (const denied of [DENIED.toLowerCase(), 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:17'])
       expect(isListed(denied)).toBe(true);
     for (const other of ['', '#', 'stolen', 'txyzopyrdj2d9xrtbg411xzz3km5vkaebf']) expect(isListed(other)).toBe(false);
     expect(() => loaded.isListed('allow.txt', DENIED, 'wallet')).toThrow('The policy has no list "allow.txt"');
-    expect(readPolicyFile(folder.at('policy.yaml'), { keyring: KEYRING }, undefined, NOW).policy.platformId).toBe(4242);
-  });
-
-  it('finds the lists beside the file, also where it is a link', () => {
     folder.make('linked');
     for (const name of ['policy.yaml', 'deny.txt']) symlinkSync(folder.at(name), folder.at('linked', name));
-    expect(read(KEYRING, 'linked/policy.yaml').hash).toBe(read().hash);
+    expect(read(KEYRING, 'linked/policy.yaml').hash).toBe(loaded.hash);
     rmSync(folder.at('linked/deny.txt'));
     expect(() => read(KEYRING, 'linked/policy.yaml')).toThrow(/linked\/deny\.txt cannot be read: ENOENT/);
   });
 
   const put = (from: string, to: string): string => POLICY.replace(from, to);
   it.each<[string, string, RegExp]>([
-    ['an empty file', '', /is no policy: it must have "version: 1"/],
-    ['a list', '- a\n', /is no policy/],
     ['a secret in its place', 'k-gateway-secret-0123456789\n', /is no policy/],
-    ['no YAML', 'rules: [', /it is no YAML: /],
-    ['two documents', `${POLICY}---\n${POLICY}`, /it is no YAML: /],
     ['a field twice', `version: 1\n${POLICY}`, /it is no YAML: Map keys must be unique/],
     ['a type that the schema has not', put('"4242"', '!!int 4242'), /it is no YAML: Unresolved tag/],
-    ['another version', put('version: 1', 'version: 1.0'), /version must be 1 \(got "1\.0"\)/],
-    ['another account', put('4242', '4243'), /platformId must be 4242, .* \(got "4243"\)/],
-    ['a field that is none', put('"5000"', '"5000", euro: "1"'), /rules\.0\.cap\.euro is not a known field/],
-    ['an amount that is none', put('"5000"', '5e3'), /rules\.0\.cap\.usd must be US dollars .*\(got "5e3"\)/],
-    [
-      'a list that is not there',
-      put('deny.txt', 'none.txt'),
-      /rules\.2\.when\.addressIn .*none\.txt cannot be read: ENOENT/,
-    ],
+    ['a group that looks like another', put('carol]', 'carol, car0l]'), /groups\.finance names a person who looks/],
+    ['a list that is not there', put('deny.txt', 'none.txt'), /rules\.2\.when\.addressIn .*none\.txt cannot be read/],
   ])('refuses %s, with setting, file, field and value', (_, content, message) => {
     policy(content);
     const found = problems();
     expect(found.join('\n')).toMatch(message);
     for (const problem of found) expect(problem).toContain(`${FIELD}: ${folder.at('policy.yaml')}`);
     expect(found.join('\n')).not.toContain('k-gateway-secret');
-  });
-
-  it('reads no number as one: what YAML would round stays exact', () => {
-    const limit = '0.100000000000000001';
-    policy(`${POLICY}  - { name: a, when: { paymentId: [6] }, cap: { amount: ${limit} }, over: refuse }\n`);
-    expect(read().policy.rules[3]?.cap?.limit).toBe(100_000_000_000_000_001n * 10n ** 18n);
   });
 
   it('names every problem at once', () => {
@@ -121,43 +92,16 @@ describe('readPolicyFile', () => {
   });
 });
 
-describe('what others can write is refused', () => {
-  const NOT_TRUSTED = 'is not trusted: others than its owner can write';
-
-  it.each([
-    ['policy.yaml', new RegExp(`${NOT_TRUSTED} .*policy\\.yaml .*chmod go-w`)],
-    ['deny.txt', new RegExp(`rules\\.2\\.when\\.addressIn .*deny\\.txt ${NOT_TRUSTED}`)],
-  ])('%s itself', (name, message) => {
-    chmodSync(folder.at(name), 0o664);
-    expect(problems()).toEqual([expect.stringMatching(message)]);
-  });
-
-  it('and a private key in place of policy or list, of which nothing is shown', () => {
-    const pem = testKey(1).export({ format: 'pem', type: 'pkcs8' }).toString();
-    for (const name of ['deny.txt', 'policy.yaml']) {
-      folder.write(name, pem);
-      expect(problems().join('\n')).toMatch(/holds a private key/);
-      expect(problems().join('\n')).not.toContain(pem.split('\n')[1]);
-    }
-  });
-});
-
 describe('a list of addresses', () => {
-  const CASHADDR = /line 2 is a CashAddr address of bitcoincash whose checksum is wrong \(got "bitcoincash:qM/;
   it.each([
     ['two words', /line 2 must be one address, without spaces, commas and quotes \(got "two words"\)$/],
-    ...['a,b', '"quoted"', ':tag', 'bc1q\u00e9', 'x'.repeat(257)].map(
-      (line) => [line, /line 2 must be one address/] as const,
-    ),
+    ...['a,b', ':tag', 'bc1q\u00e9'].map((line) => [line, /line 2 must be one address/] as const),
     ['a b\nc d\ne f', /line 2 must be .*\(got "a b"\), and 2 more of its lines cannot be used$/],
     // These would hold nobody, or more than they say.
     ['rExchange:12345', /line 2 \("rExchange:12345"\) must be without the destination tag: this rule holds/],
-    [`${TON}:5`, /must be without the destination tag/],
-    ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaGZMhc9YTE92ehJ2Fu', /must be without the destination tag/],
     [`${DENIED}:5`, /line 2 must be an address alone: no destination tag follows one of its kind \(got "0x529/],
     [`ethereum:${DENIED}`, /line 2 must be an address alone, without what is before its colon \(got "ethereum:0x/],
-    ['bitcoincash:qMine', CASHADDR],
-    [TON.replace(/F$/, 'G'), /line 2 is a TON address whose checksum/],
+    ['bitcoincash:qMine', /line 2 is a CashAddr address of bitcoincash whose checksum is wrong/],
   ])('with the line %j is refused', (line, message) => {
     list(`${DENIED}\n${line}\nTXYZ9\n`);
     expect(problems()).toEqual([expect.stringMatching(message)]);
@@ -175,34 +119,12 @@ describe('a list of addresses', () => {
     policy(POLICY.replace('default: hold', 'default: send').replace(DENY_RULE, OWN_RULE));
     expect(problems()).toEqual(REFUSED);
   });
-
-  it.each([
-    ['0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E', [TON, TON.replace('-', '+')]],
-    ['UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA', [TON, TON.replace('-', '+')]],
-    [`bitcoincash:${CASH}`, [CASH, CASH.toUpperCase(), `bitcoincash:${CASH}`.toUpperCase()]],
-    ['osmo1qurswpc8qurswpc8qurswpc8qurswpc8mg52kn', []],
-  ])('has a wallet in all its spellings, and with any tag: %s', (line, spellings) => {
-    list(`${line}\n`);
-    for (const spelling of [line, line.toUpperCase().replace(/^UQ.*/, line), ...spellings, `${line}:5`]) {
-      expect([spelling, isListed(spelling)]).toEqual([spelling, true]);
-    }
-  });
-
-  it('may be empty', () => {
-    list('# none yet\n');
-    expect(isListed(DENIED)).toBe(false);
-  });
 });
 
 it('the hash changes with each byte of the policy and of a list, also in comments, and with where a list ends', () => {
   const before = read().hash;
-  expect(read().hash).toBe(before);
-  list(`${DENIED}\n`);
-  const shorter = read().hash;
-  list(`${DENIED}\n\n`);
-  const longer = read().hash;
   policy(`${POLICY}# \n`);
-  expect(new Set([before, shorter, longer, read().hash]).size).toBe(4);
+  expect(read().hash).not.toBe(before);
 
   policy(`${POLICY}  - { name: other, when: { addressIn: other.txt }, over: refuse }\n`);
   const hashWith = (deny: string, other: string): string => {
@@ -227,24 +149,17 @@ describe('the keyring', () => {
     expect(read('none').policy.rules).toHaveLength(1);
   });
 
-  it.each<[string, KeyEntry]>([
-    ['of another role', approver(3, 'bob', { role: 'operator' as KeyRole })],
-    ['that is revoked', approver(3, 'bob', { revoked: true })],
-    ['that has ended', approver(3, 'bob', { notAfter: '2026-11-21T19:59:59Z' })],
-    ['of another person', approver(3, 'robert')],
-    ['of the same person', approver(3, 'alice-yubi', { person: 'alice' })],
-  ])('does not reach a quorum with a key %s', (_, second) => {
-    expect(problems(keyringOf(approver(2, 'alice'), second))).toEqual([
-      expect.stringMatching(
-        /approve\.quorum is 2, and of the group finance only alice has a valid key of an approver\. Add a key of bob, carol \(`payouts keys generate NAME --role approver`\)$/,
-      ),
-    ]);
-  });
-
-  it('has people who look like nobody else of a group', () => {
-    expect(problems(keyringOf(approver(2, 'alice'), approver(3, 'bob'), approver(4, 'car0l')))).toEqual([
-      expect.stringMatching(/groups\.finance names a person who looks like another: write "car0l" .*\(got "carol"\)$/),
-    ]);
+  it('does not reach a quorum with a key of another role, revoked, ended, or of another or the same person', () => {
+    for (const second of [
+      approver(3, 'bob', { role: 'operator' }),
+      approver(3, 'bob', { revoked: true }),
+      approver(3, 'bob', { notAfter: iso(NOW - 1) }),
+      approver(3, 'robert'),
+      approver(3, 'alice-yubi', { person: 'alice' }),
+    ]) {
+      const message = /quorum is 2, and of the group finance only alice has a valid key .* Add a key of bob, carol/;
+      expect(problems(keyringOf(approver(2, 'alice'), second))).toEqual([expect.stringMatching(message)]);
+    }
   });
 
   it('is warned of where a person has no key, or can never have his own approved', () => {

@@ -12,45 +12,6 @@ const ALL = '';
 const amount = fc.bigInt({ min: 1n, max: 10n ** 48n });
 
 describe('what counts in a window', () => {
-  const open = (...answers: readonly (number | undefined)[]): { log: SpendingLog; spends: LoggedSpend[] } => {
-    const log = new SpendingLog(DAY_MS);
-    const spends = answers.map((at) => {
-      const spend = log.begin(ALL, 10n);
-      if (at !== undefined) log.answer(spend, at);
-      return spend;
-    });
-    return { log, spends };
-  };
-
-  it('counts from the begin, and until so long after the first answer', () => {
-    const { log, spends } = open(undefined);
-    expect(log.sum(ALL, DAY_MS, 5 * DAY_MS)).toBe(10n);
-    for (const late of [0, 1, 2]) log.answer(spends[0] as LoggedSpend, 5 * DAY_MS + late);
-    expect([-1, 0].map((ms) => log.sum(ALL, DAY_MS, 6 * DAY_MS + ms))).toEqual([10n, 0n]);
-  });
-
-  it('counts nothing of what was proved not to have paid, before and after its answer, however often', () => {
-    const { log, spends } = open(undefined, 1, undefined);
-    for (const index of [0, 1, 1]) log.release(spends[index] as LoggedSpend);
-    expect(log.sum(ALL, DAY_MS, 2)).toBe(10n);
-  });
-
-  it('takes nothing off a window that the spend is too old for already', () => {
-    const { log, spends } = open(0);
-    expect(log.sum(ALL, 1_000, 1_000)).toBe(0n);
-    log.release(spends[0] as LoggedSpend);
-    expect([1_000, DAY_MS].map((withinMs) => log.sum(ALL, withinMs, 1_000))).toEqual([0n, 0n]);
-  });
-
-  it('says when there is room, and that it depends on an answer', () => {
-    const { log, spends } = open(100, 200, 300, undefined);
-    const freeAt = (most: bigint) => log.freeAt(ALL, 1_000, most, 400);
-    expect([40n, 25n, 9n].map(freeAt)).toEqual([400, 1_200, undefined]);
-    log.release(spends[1] as LoggedSpend);
-    expect(freeAt(20n)).toBe(1_100);
-    expect(log.freeAt('another', 1_000, 0n, 400)).toBe(400);
-  });
-
   it('forgets what is too old for the longest window, and stays exact in all', () => {
     const log = new SpendingLog(3_000);
     for (let second = 0; second < 5_000; second += 1) {
@@ -74,11 +35,9 @@ describe('what counts in a window', () => {
   }
 
   it('agrees with a sum over every spend, in windows of several lengths that are looked at now and then', () => {
+    const kinds = ['begin', 'answer', 'release', 'wait', 'look', 'look'] as const;
     const step = fc.record({
-      ...{
-        kind: fc.constantFrom('begin', 'answer', 'release', 'wait', 'look', 'look'),
-        id: fc.integer({ min: 0, max: 6 }),
-      },
+      ...{ kind: fc.constantFrom(...kinds), id: fc.integer({ min: 0, max: 6 }) },
       ...{ bucket: fc.constantFrom('x', 'y'), withinMs: fc.constantFrom(200, 700, 1_000), value: amount },
       ...{ most: fc.oneof(amount, fc.constantFrom(-1n, 0n)), ms: fc.integer({ min: 0, max: 700 }) },
     });
@@ -120,78 +79,70 @@ describe('what counts in a window', () => {
 });
 
 it('what was spent comes to the same, read at once or bit by bit', () => {
-  const policy = policyOf(
-    { ...HOURLY, cap: { amount: '1000', within: '1h' } },
-    { ...HOURLY, name: 'wallet', cap: { amount: '1000', within: '2h', per: 'address' } },
-  );
+  const policy = policyOf(HOURLY, { ...HOURLY, name: 'wallet', cap: { amount: '1', within: '2h', per: 'address' } });
   const [clock, random] = [new TestClock(), new Random(7)];
-  const worthOf = () => ({ kind: 'unknown', reason: 'nobody asked' }) as const;
-  const open = (): Spending =>
-    new Spending({ clock, doubtMs: DOUBT_MS }, DAY_MS, { policy, isListed: () => false, worthOf });
+  const world = { policy, isListed: () => false, worthOf: () => ({ kind: 'unknown', reason: '' }) as const };
+  const open = (): Spending => new Spending({ clock, doubtMs: DOUBT_MS }, DAY_MS, world);
   // Three hours of sends: some rejected, some without an answer.
   const events = Array.from({ length: 2_000 }).flatMap((_, number): SpendEvent[] => {
     clock.pass(random.whole(1_000, 10_000));
     const [payoutId, id, at] = [`p${number}`, `p${number} 1 t`, clock.wallNow()];
-    const paymentId = random.pick([6, 6, 7]);
-    const addressTo = random.pick(['a', 'b']);
-    const spend = { id, payoutId, attempt: 1, paymentId, addressTo, amount: String(random.whole(1, 50)) };
-    const begun = { kind: 'begun', spend, at } as const;
-    if (random.chance(0.1)) return [begun];
-    return [begun, random.chance(0.1) ? { kind: 'unpaid', id } : { kind: 'accepted', id, at }];
+    const about = { paymentId: random.pick([6, 6, 7]), addressTo: random.pick(['a', 'b']), attempt: 1 };
+    const spend = { ...about, id, payoutId, amount: String(random.whole(1, 50)) };
+    const outcomes: SpendEvent[] = [
+      { kind: 'accepted', id, at },
+      { kind: 'unpaid', id },
+    ];
+    const outcome = outcomes.filter(() => random.chance(0.9)).slice(0, 1);
+    return [{ kind: 'begun', spend, at }, ...outcome];
   });
   const [atOnce, bitByBit] = [open(), open()];
   atOnce.take(events, 'by wall clock');
   for (let from = 0; from < events.length; from += 200) bitByBit.take(events.slice(from, from + 200), 'by wall clock');
+  const sumsOf = (spending: Spending): bigint[] =>
+    ['hour', 'wallet a', 'wallet b'].map((name) => {
+      const [rule = '', bucket = ''] = name.split(' ');
+      return spending.view(rule, bucket).sum(clock.now());
+    });
+  expect(Math.min(...sumsOf(atOnce).map(Number))).toBeGreaterThan(0);
   for (let passed = 0; passed < 3 * HOUR_MS; passed += MINUTE_MS) {
-    for (const window of [
-      ['hour', ''],
-      ['wallet', 'a'],
-      ['wallet', 'b'],
-    ] as const) {
-      const [sum, other] = [atOnce, bitByBit].map((spending) => spending.view(window[0], window[1]).sum(clock.now()));
-      expect(sum).toBe(other);
-      if (passed === 0) expect(sum).toBeGreaterThan(0n);
-    }
+    expect(sumsOf(atOnce)).toEqual(sumsOf(bitByBit));
     clock.pass(MINUTE_MS);
   }
 });
 
-describe('a line of payouts that wait', () => {
-  it('agrees with a sum over all who stand before, as payouts come, leave and take more', () => {
-    const id = fc.integer({ min: 0, max: 15 }).map(String);
-    const step = fc.record({ kind: fc.constantFrom('stand', 'stand', 'leave'), id, value: amount });
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const [line, naive] = [new WaitingLine('rule', ''), new Map<string, bigint>()];
-        for (const { kind, id: payoutId, value } of steps) {
-          if (kind === 'leave') {
-            line.leave(payoutId);
-            naive.delete(payoutId);
-          } else {
-            line.stand(payoutId, value);
-            naive.set(payoutId, value);
-          }
-          let ahead = 0n;
-          for (const [waiting, takes] of naive) {
-            expect(line.ahead(waiting)).toBe(ahead);
-            ahead += takes;
-          }
-          expect([line.total, line.ahead('a stranger'), line.size]).toEqual([ahead, ahead, naive.size]);
-          expect([line.front, line.payoutIds()]).toEqual([[...naive.values()][0] ?? 0n, [...naive.keys()]]);
+it('a line of payouts that wait agrees with a sum over all who stand before, as they come, leave and take more', () => {
+  const id = fc.integer({ min: 0, max: 15 }).map(String);
+  const step = fc.record({ kind: fc.constantFrom('stand', 'stand', 'leave'), id, value: amount });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const [line, naive] = [new WaitingLine('rule', ''), new Map<string, bigint>()];
+      for (const { kind, id: payoutId, value } of steps) {
+        if (kind === 'leave') {
+          line.leave(payoutId);
+          naive.delete(payoutId);
+        } else {
+          line.stand(payoutId, value);
+          naive.set(payoutId, value);
         }
-      }),
-      { numRuns: 500 },
-    );
-  });
+        let ahead = 0n;
+        for (const [waiting, takes] of naive) {
+          expect(line.ahead(waiting)).toBe(ahead);
+          ahead += takes;
+        }
+        expect([line.total, line.ahead('a stranger'), line.size]).toEqual([ahead, ahead, naive.size]);
+        expect([line.front, line.payoutIds()]).toEqual([[...naive.values()][0] ?? 0n, [...naive.keys()]]);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
 
-  it('stays right, and small, where thousands come and leave', () => {
-    const line = new WaitingLine('rule', '');
-    for (let number = 0; number < 10_000; number += 1) {
-      line.stand(`p${number}`, BigInt(number));
-      if (number >= 100 && number !== 200) line.leave(`p${number - 100}`);
-      if (number % 100 !== 0 || number < 200) continue;
-      expect(line.ahead(`p${number - 10}`) + BigInt(11 * number - 55)).toBe(line.total);
-    }
-    expect([line.ahead('p100'), line.size]).toEqual([0n, 101]);
-  });
+it('a line stays right, and small, where thousands come and leave', () => {
+  const line = new WaitingLine('rule', '');
+  for (let number = 0; number < 5_000; number += 1) {
+    line.stand(`p${number}`, BigInt(number));
+    if (number >= 100 && number !== 200) line.leave(`p${number - 100}`);
+  }
+  expect([line.ahead('p100'), line.size]).toEqual([0n, 101]);
 });

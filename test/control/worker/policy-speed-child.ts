@@ -5,10 +5,10 @@ import { PolicyRig, TestClock } from './support.js';
 
 /** What a policy costs the processor, ms. */
 export interface PolicySpeed {
-  /** With fifty rules: to load a day in which something was sent in each second, and one decision after that. */
+  /** With fifty rules: to load a day of a send a second, and one decision after that. */
   readonly loadMs: number;
   readonly decideMs: number;
-  /** With four rules, one decision behind 1,000 that wait for the same windows, behind 100,000, and of one that stands behind 50,000 of them. */
+  /** With four rules, one decision behind 1,000 that wait, behind 100,000, and of one that stands behind 50,000. */
   readonly waitingMs: readonly number[];
 }
 

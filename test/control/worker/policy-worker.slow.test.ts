@@ -51,11 +51,7 @@ it('a payout over the cap of a window is held, and sent by itself as soon as the
   await untilSent(world, 2);
   await until('the third is held', async () => (await world.producer.get('P-3'))?.state === 'held');
   const held = (await world.producer.get('P-3'))?.held;
-  expect(held).toMatchObject({
-    ...{ kind: 'policy', reason: 'wait', rule: 'quarter-minute' },
-    until: expect.stringMatching(/^20/),
-    message: expect.stringContaining('0.02 of 0.02 are spent, and it is 0.01'),
-  });
+  expect(held).toMatchObject({ kind: 'policy', reason: 'wait', rule: 'quarter-minute' });
   for (const id of ['P-3', 'P-4']) expect(await world.producer.waitFor(id, WAIT)).toMatchObject({ state: 'completed' });
   // The answer to the first, a check a second, and a slot.
   expectThirdInTime(8_000);
@@ -67,12 +63,9 @@ it('a payout over the cap of a window is held, and sent by itself as soon as the
   expect(worker.log()).toContain('payout released');
 }, 90_000);
 
-it.each([
-  ['its journal, where Redis has forgotten it', true, 'journal'],
-  ['the ledger, where the journal is another', false, 'another-journal'],
-])(
-  'a worker that was killed knows from %s what was spent',
-  async (_name, isForgotten, dir) => {
+it.each(['journal', 'another journal'])(
+  'a worker that was killed knows what was spent: Redis has forgotten it, or the journal is another (%s)',
+  async (dir) => {
     await writePolicy(CAP);
     const first = await startWorker();
     await world.enqueue(2);
@@ -80,7 +73,7 @@ it.each([
     await until('both are known', async () => (await world.producer.stats()).completed === 2);
     first.kill('SIGKILL');
     await first.ended;
-    if (isForgotten) {
+    if (dir === 'journal') {
       const redis = connectRedis(world.redisUrl, 'commands');
       expect(await redis.del(`{payouts:${world.platformId}}:spent`)).toBe(1);
       await closeRedis(redis);
@@ -93,15 +86,3 @@ it.each([
   },
   90_000,
 );
-
-it('a policy that is read again releases what the one before held', async () => {
-  await writePolicy('{ name: none, when: { paymentId: ["1"] }, cap: { amount: "0.001" }, over: refuse }');
-  const worker = await startWorker();
-  await world.enqueue(1);
-  const held = await world.producer.waitFor('P-1', WAIT);
-  expect(held).toMatchObject({ state: 'held', held: { reason: 'refuse', rule: 'none' } });
-  await writePolicy('{ name: some, when: { paymentId: ["1"] }, cap: { amount: "1" }, over: refuse }');
-  worker.kill('SIGHUP');
-  await until('it is sent', async () => (await world.producer.get('P-1'))?.state === 'completed');
-  await expectPromisesKept(world);
-}, 90_000);

@@ -54,6 +54,7 @@ export class TestPolicy {
   }
 }
 
+export type SendOutcome = 'accepted' | 'rejected' | 'unknown' | 'not_sent';
 type AuthorityRuntime = ConstructorParameters<typeof PolicyAuthority>[0];
 
 /** A worker's policy, its journal and what it sends. */
@@ -104,9 +105,7 @@ export class PolicyRig {
   }
 
   /** Begins a send. @returns tells what came of it; undefined where the policy does not let it pass */
-  async begin(
-    payout: Payout,
-  ): Promise<((outcome: 'accepted' | 'rejected' | 'unknown' | 'not_sent') => void) | undefined> {
+  async begin(payout: Payout): Promise<((outcome: SendOutcome) => void) | undefined> {
     const permit = this.authority.permit(payout);
     if (permit.kind === 'refused') return undefined;
     const { payoutId, paymentId, amount, addressTo } = payout;
