@@ -46,14 +46,6 @@ it('retrying, promoting and adding BullMQ jobs by hand sends no payout again', a
   await expectPromisesKept(world);
 });
 
-it('jobs removed by hand, or lost before they were added, are added again', async () => {
-  await world.enqueue(3);
-  await queue.obliterate({ force: true });
-  world.startWorker();
-  await counted(3);
-  await expectPromisesKept(world);
-});
-
 it('a payout is sent not before its time, though its job is promoted by hand, and after a more urgent one', async () => {
   const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
   const notBefore = new Date(Date.now() + 8_000);

@@ -60,10 +60,8 @@ describe('the queues are looked at', () => {
   });
 
   it.each([
-    ['of the machine', () => (clock.wallOffsetMs -= HOUR_MS)],
-    ['of the machine, by a second', () => (clock.wallOffsetMs -= 1_000)],
-    ['of Redis', () => (redisOffset = -HOUR_MS)],
-    ['of Redis, by a second', () => (redisOffset = -1_000)],
+    ['of the machine', () => (clock.wallOffsetMs -= 1_000)],
+    ['of Redis', () => (redisOffset = -1_000)],
   ])('within a second after the clock %s was put back, and twice more', async (_, putBack) => {
     await clock.advance(20_500);
     putBack();
@@ -72,12 +70,11 @@ describe('the queues are looked at', () => {
   });
 
   it('once the clock of Redis was put back while it could not be read', async () => {
-    await clock.advance(2_500);
     redisOffset = undefined;
-    await clock.advance(60_000);
+    await clock.advance(60_500);
     redisOffset = -HOUR_MS;
     await clock.advance(10_000);
-    expect(repairs).toEqual([63_000, 64_000, 65_000]);
+    expect(repairs).toEqual([61_000, 62_000, 63_000]);
   });
 
   it('again and again until Redis is there', async () => {
@@ -113,11 +110,9 @@ describe('the repair', () => {
   const dueInMs = async (key: string, jobId: string): Promise<number> =>
     Math.floor(Number(await rig.account.redis.zscore(key, jobId)) / 0x1000) - rig.account.clock.wallNow();
 
-  it.each(['withdraw', 'transactionstatus'] as const)(
-    'shortens what would expire too late in the %s queue',
-    async (name) => {
-      const { redis } = rig.account;
-      const queue = rig.queues[name];
+  it('shortens what would expire too late in both queues', async () => {
+    const { redis } = rig.account;
+    for (const queue of [rig.queues.withdraw, rig.queues.transactionstatus]) {
       await redis.lpush(queue.toKey('active'), 'P');
       const longest = {
         limiter: LIMITER_MS,
@@ -132,42 +127,17 @@ describe('the repair', () => {
         expect(left).toBeLessThanOrEqual(ms);
         expect(left).toBeGreaterThan(0);
       }
-    },
-  );
+    }
+  });
 
-  it('makes a poll due that is delayed by more than any poll ever is, and leaves the others', async () => {
-    const polls = delayedOf('transactionstatus');
+  it('makes a poll due that is delayed for too long, and leaves the others, and the `notBefore` of a payout', async () => {
+    const [polls, sends] = [delayedOf('transactionstatus'), delayedOf('withdraw')];
     await delay(polls, 'late~0', HOUR_MS);
     await delay(polls, 'soon~0', POLL_MAX_MS);
+    await delay(sends, 'P~0', HOUR_MS);
     await repair();
     expect([await dueInMs(polls, 'late~0'), await dueInMs(polls, 'soon~0')]).toEqual([0, POLL_MAX_MS]);
-  });
-
-  it('does not put a poll back among the delayed ones that has become due meanwhile', async () => {
-    const { redis } = rig.account;
-    const polls = delayedOf('transactionstatus');
-    await delay(polls, 'late~0', HOUR_MS);
-    const makePipeline = redis.pipeline.bind(redis);
-    // BullMQ takes the job between the check and the change.
-    redis.pipeline = () => {
-      const pipeline = makePipeline();
-      const execute = pipeline.exec.bind(pipeline);
-      pipeline.exec = async () => {
-        const replies = await execute();
-        if (JSON.stringify(replies).includes('late~0')) await redis.zrem(polls, 'late~0');
-        return replies;
-      };
-      return pipeline;
-    };
-    await repair();
-    redis.pipeline = makePipeline;
-    expect(await redis.zcard(polls)).toBe(0);
-  });
-
-  it('leaves a payout that waits for its `notBefore`, which is a date', async () => {
-    await delay(delayedOf('withdraw'), 'P~0', HOUR_MS);
-    await repair();
-    expect(await dueInMs(delayedOf('withdraw'), 'P~0')).toBe(HOUR_MS);
+    expect(await dueInMs(sends, 'P~0')).toBe(HOUR_MS);
   });
 });
 

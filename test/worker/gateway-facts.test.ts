@@ -54,7 +54,6 @@ describe('the facts of the gateway', () => {
   const untilKnown = async (isKnown: (known: Awaited<ReturnType<typeof facts>>) => boolean): Promise<void> =>
     until('it is known', async () => isKnown(await facts()));
 
-  /** Everything was queried just now. */
   const givenFacts = async (): Promise<unknown> =>
     account.redis.hset(account.connection.keys.gateway, {
       currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt: Date.now() }),
@@ -67,12 +66,8 @@ describe('the facts of the gateway', () => {
     stop.abort();
     await first;
     const known = await facts();
-    expect(known).toEqual({
-      currencies: [{ paymentId: 6, name: 'USDT', usdRate: '1' }],
-      balance: [{ amount: '12.5' }],
-      ...{ currenciesAt: expect.any(Number), balanceAt: expect.any(Number) },
-      ...{ isWhole: true, failure: undefined, failureAt: undefined },
-    });
+    const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1' }];
+    expect(known).toMatchObject({ currencies, balance: [{ amount: '12.5' }], isWhole: true, failure: undefined });
     expect(Date.now() - (known.balanceAt ?? 0)).toBeLessThan(5_000);
     stop = new AbortController();
     void keep({ currencies: CURRENCIES, balance: '13' });
@@ -85,35 +80,11 @@ describe('the facts of the gateway', () => {
     void keep(gateway, { balanceEveryMs: 1 });
     await untilKnown(({ failure }) => failure !== undefined);
     expect(await facts()).toMatchObject({ failure: '/balance: no route', currencies: [{ paymentId: 6 }], balance: [] });
-    expect((await facts()).failureAt).toBeGreaterThan(0);
     gateway.balance = { odd: true };
     await untilKnown(({ failure }) => failure?.includes('form') === true);
     gateway.balance = '7';
     await untilKnown(({ failure }) => failure === undefined);
     expect((await facts()).balance).toEqual([{ amount: '7' }]);
-  });
-
-  it('are queried again soon after a query that failed, however seldom it is due', async () => {
-    const gateway = { currencies: NO_ROUTE as unknown, balance: '7' };
-    void keep(gateway);
-    await untilKnown(({ balanceAt }) => balanceAt !== undefined);
-    expect((await facts()).failure).toBe('/currencies: no route');
-    gateway.currencies = CURRENCIES;
-    ahead.wall = 11_000;
-    await untilKnown(({ failure }) => failure === undefined);
-    expect(calls).toEqual(['currencies', 'balance', 'currencies']);
-  });
-
-  it('are queried at once for a currency that is not known, and once for each', async () => {
-    await givenFacts();
-    const queued = [6];
-    void keep({ currencies: CURRENCIES, balance: '1' }, { queuedPaymentIds: () => queued });
-    await delay(200);
-    expect(calls).toEqual([]);
-    queued.push(99);
-    await until('the currencies were queried', () => calls.length > 0);
-    await delay(2_200);
-    expect(calls).toEqual(['currencies']);
   });
 
   it('are queried when a producer asks for them, at most every five minutes', async () => {
@@ -133,26 +104,11 @@ describe('the facts of the gateway', () => {
     ahead.now += 240_000;
     await until('they were queried again', () => calls.length === 2);
   });
-
-  it('are not queried where that is switched off', async () => {
-    void keep({ currencies: CURRENCIES, balance: '1' }, { balanceEveryMs: 0, currenciesEveryMs: 0 });
-    await delay(200);
-    expect(calls).toEqual([]);
-  });
-
-  it('are not waited for when the sender ends', async () => {
-    const never = new Promise(() => undefined);
-    const hanging = keep({ currencies: never, balance: never }, { balanceEveryMs: 1, currenciesEveryMs: 1 });
-    await delay(100);
-    stop.abort();
-    await hanging;
-  });
 });
 
-const USDT = [
-  { payment_id: 6, currency: 'USDT', name: 'Tether (TRC-20)', network: 'Tron', rate_usd: '1' },
-  { payment_id: 7, currency: 'USDT', name: 'Tether (ERC-20)', network: 'Ethereum', rate_usd: '1' },
-];
+const USDT = ['TRC-20', 'ERC-20'].map((network, index) => ({
+  ...{ payment_id: 6 + index, currency: 'USDT', name: `Tether (${network})`, rate_usd: '1' },
+}));
 
 describe('currencies', () => {
   it('have the code as their name, with the network where several share it', () => {
@@ -166,12 +122,9 @@ describe('currencies', () => {
 
   it.each<readonly [Readonly<Record<string, unknown>>, string | undefined, string | undefined]>([
     [{ id: 6, code: 'USDT', rate: 1.5e-7 }, 'USDT', '0.00000015'],
-    [{ ID: '6', Ticker: 'USDT' }, 'USDT', undefined],
-    [{ paymentId: 6, name: 'Tether\n', price_usd: '0' }, 'Tether', undefined],
+    [{ ID: '6', Ticker: 'USDT\n' }, 'USDT', undefined],
     [{ currency_id: '6', coin: 'USDT', usd: '-1' }, 'USDT', undefined],
-    ...[{}, { id: 6 }, { name: 'USDT' }, { id: 'x', name: 'USDT' }, { id: 1.5, name: 'USDT' }].map(
-      (item) => [item, undefined, undefined] as const,
-    ),
+    ...[{ id: 6 }, { name: 'USDT' }, { id: 1.5, name: 'USDT' }].map((item) => [item, undefined, undefined] as const),
   ])('are understood as %j: %p', (item, name, usdRate) => {
     expect(parseCurrencies([item])).toEqual(name === undefined ? [] : [{ paymentId: 6, name, usdRate }]);
   });
@@ -190,15 +143,11 @@ describe('a balance', () => {
     [12.5, [of('12.5')]],
     [-3, [of('0')]],
     [{ amount: '5', currency: 'USD' }, [of('5', { symbol: 'USD' })]],
-    [{ available: 5 }, [of('5')]],
     [{ BTC: '0.5', USD: 7 }, [of('0.5', { paymentId: 1 }), of('7', { symbol: 'USD' })]],
     [{ 1: '0.5', 6: { balance: '9' } }, [of('0.5', { paymentId: 1 }), of('9', { paymentId: 6 })]],
-    [{ USDT: '7' }, [of('7', { symbol: 'USDT' })]],
     [LIST, [of('7', { paymentId: 6 }), of('1', { paymentId: 1 })]],
     [[], []],
-    ...[true, 'plenty', null, { currency: 'USD' }, ['1', '2'], { a: { b: { c: 1 } } }].map(
-      (other) => [other, undefined] as const,
-    ),
+    ...['plenty', null, { currency: 'USD' }, ['1', '2']].map((other) => [other, undefined] as const),
   ])('is understood as %j, or not', (balance, parsed) => {
     expect(parseBalance(balance, currencies)).toEqual(parsed);
   });

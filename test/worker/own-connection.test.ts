@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
-import { payThrough } from './support/pay-through.js';
+import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
 import { startOwnRedis } from './support/own-redis.js';
-
-/** A worker on a connection of the application: it goes where that goes, and keeps its own rules of how to fail. */
+import { openWorkerIn, worldOfTest } from './support/payout-world.js';
 
 type Where = Omit<RedisOptions, 'replyMapping'>;
 
@@ -16,7 +15,7 @@ const HOSTILE: Where = {
   ...{ reconnectOnError: () => 2, retryStrategy: () => null },
 };
 
-it('pays with the user and database of a connection, by host and port or a socket, and does not use it', async () => {
+it('a worker pays where a connection of the application goes, and does not use it', async () => {
   const { url, dir } = closeAfterTest(await startOwnRedis(['--unixsocket', 'redis.sock']));
   const port = Number(new URL(url).port);
   const admin = new Redis(port);
@@ -27,7 +26,10 @@ it('pays with the user and database of a connection, by host and port or a socke
   const pay = async (where: Where, db: number, status: string): Promise<void> => {
     const connection = new Redis({ ...where, ...user, db });
     if (status === 'ready') await connection.subscribe('news');
-    await payThrough(connection, `redis://shop:pw@127.0.0.1:${port}/${db}`);
+    const world = await worldOfTest({ redis: { url: `redis://shop:pw@127.0.0.1:${port}/${db}` } });
+    await world.enqueue(1);
+    await openWorkerIn(world, { connection });
+    await until('it is paid', async () => (await world.producer.stats()).completed === 1);
     expect(connection.status).toBe(status);
     connection.disconnect();
   };

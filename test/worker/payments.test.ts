@@ -1,34 +1,24 @@
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { systemClock, type Clock } from '../../src/base/clock.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
-import { readStatistics } from '../../src/ledger/reads/statistics.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
-import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import { adoptJournal, SIGNING, writeKeyFiles } from '../proofs/signing.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
-import {
-  cents,
-  expectPromisesKept,
-  openWorkerIn,
-  untilLeased,
-  untilSettled,
-  worldOfTest,
-} from './support/payout-world.js';
+import { cents, expectPromisesKept, untilLeased, untilSettled, worldOfTest } from './support/payout-world.js';
 
 /** What becomes of payouts in a real worker, where each of these rules has its own exact tests elsewhere. */
 
-it('payouts are followed to their ends, with fee and times; errors of polls delay them only', async () => {
+it('payouts are followed to their ends; errors of polls delay them only', async () => {
   const world = await worldOfTest({ sandbox: { failAddresses: ['wallet-p2xxxxxxxxxxxxxxxxxxxxxxxxxxxx'] } });
   const poll = { endpoint: 'transactionstatus', times: 2 } as const;
+  const reject = { kind: 'reject', message: 'unknown transaction' } as const;
   world.sandbox.setFaults([
     { kind: 'json-500', ...poll },
-    { kind: 'html-502', ...poll },
-    { kind: 'reject', message: 'unknown transaction', ...poll },
     { kind: 'wrong-json', ...poll },
+    { ...reject, ...poll },
   ]);
   const [completes = '', fails = ''] = await world.enqueue(3);
   const worker = world.startWorker();
@@ -36,44 +26,17 @@ it('payouts are followed to their ends, with fee and times; errors of polls dela
     const { completed, failed } = await world.producer.stats();
     return completed === 2 && failed === 1;
   });
-  const states = ['queued', 'sending', 'in_progress'];
   const completed = await world.producer.get(completes);
   expect(completed).toMatchObject({ state: 'completed', fee: '0.00012' });
-  expect(completed?.history.map(({ to }) => to)).toEqual([...states, 'completed']);
-  const failed = await world.producer.get(fails);
-  expect(failed).toMatchObject({ state: 'failed', attempt: 1 });
-  expect(failed?.history.map(({ to }) => to)).toEqual([...states, 'failed']);
-  expect(Date.parse(failed?.updatedAt ?? '')).toBeGreaterThan(Date.parse(failed?.createdAt ?? ''));
+  expect(completed?.history.map(({ to }) => to)).toEqual(['queued', 'sending', 'in_progress', 'completed']);
+  expect(await world.producer.get(fails)).toMatchObject({ state: 'failed', attempt: 1 });
   await worker.said('status poll failed, will retry');
   await expectPromisesKept(world);
-
-  // The gaps between writes, as the sender measured them, not between begins.
-  const { ledger } = closeAfterTest(openLedger(world.account, 'reply'));
-  const gaps = async (): Promise<number[]> => {
-    const { minutes } = await readStatistics({ ...ledger.connection, clock: systemClock });
-    return minutes.flatMap(({ smallestGapMs }) => smallestGapMs ?? []);
-  };
-  await until('they are counted', async () => (await gaps()).length > 0, 20_000);
-  expect(Math.min(...(await gaps()))).toBeGreaterThanOrEqual(1_000);
-});
-
-it('a worker whose interval is set to 1000 ms keeps more than that', async () => {
-  const tickMs = 50;
-  /** Shows every 50th millisecond only: a wait of 1000 ms may end after 20 ticks, one of 1001 ms after 21 at the earliest. */
-  const clock: Clock = { ...systemClock, now: () => Math.floor(systemClock.now() / tickMs) * tickMs };
-  const gaps: number[] = [];
-  const observe = () => ({ ...noObserver, sendGap: (gapMs: number) => void gaps.push(gapMs) });
-  const world = await worldOfTest();
-  await world.enqueue(4);
-  await openWorkerIn(world, { clock, observe }, { intervalMs: 1_000 });
-  await until('all are sent', () => gaps.length === 3);
-  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000 + tickMs);
 });
 
 it('a gateway behind a proxy that answers 502 to everything costs one unknown payout, not two', async () => {
   const world = await worldOfTest({ sandbox: { faults: [{ kind: 'html-502', endpoint: 'any' }] } });
   await world.enqueue(4);
-  // As with the defaults, the account would be paused at the third; here it never is.
   const worker = world.startWorker({ environment: { MAX_UNKNOWNS_IN_A_ROW: '100' } });
   const words = 'ended before anything was written: The gateway did not respond to /balance: HTTP 502';
   await until('it says why it sends no more', async () => (await worker.get('/readyz')).body.includes(words));
@@ -93,7 +56,7 @@ it('payouts that are held or cancelled take no slot of a second from those behin
   const { ledger } = closeAfterTest(openLedger(world.account, 'reply'));
   const isCompleted = async (payoutId: string): Promise<boolean> =>
     (await producer.get(payoutId))?.state === 'completed';
-  // The version before held them for the lack of a journal: once it was adopted, that needs no release.
+  // Held for the lack of a journal: once it is adopted, P-1 needs no release.
   await producer.enqueueMany(cents(['P-1', 'P-2']));
   const sender = new RedisSenderLedger(ledger.connection, 'reply');
   const hold = { kind: 'journal', message: 'signed before the journal began', isTampering: false } as const;

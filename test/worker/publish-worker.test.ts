@@ -21,7 +21,6 @@ afterEach(async () => {
 
 const NO_WORK = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
 
-/** As the system's, but sixty times as fast. */
 const QUICK_CLOCK: Clock = {
   now: () => systemClock.now() * 60,
   wallNow: () => Math.floor(systemClock.now() * 60),
@@ -44,14 +43,6 @@ describe('the report of a worker process', () => {
     expect(await readWorkers(account.connection)).toEqual([]);
   });
 
-  it('goes on with time, so that one that stands still is known to have ended', async () => {
-    void start('host:1', () => ({ role: 'standby', startedAt: 1, version: '1' }));
-    const at = async (): Promise<number> => (await readWorkers(account.connection))[0]?.at ?? 0;
-    await until('reported', async () => (await at()) > 0);
-    const first = await at();
-    await until('reported again', async () => (await at()) > first);
-  });
-
   it('of a process that was killed is removed by the sender, and what cannot be read is left out', async () => {
     const dead = { role: 'standby', at: 5, startedAt: 1, version: '1' };
     await account.redis.hset(account.connection.keys.workers, 'host:2', JSON.stringify(dead));
@@ -69,29 +60,21 @@ describe('what a worker process says of itself', () => {
   const clock = { now: () => 100_000, wallNow: () => 1_000_000 };
   const facts = { work: NO_WORK, opensAt: undefined, startedAt: 5, clock };
 
-  it('is its role, with the reason where it must not send', () => {
-    const status = { role: 'refused', reason: 'the journal is damaged' };
-    expect(describeWorker({ ...facts, status })).toMatchObject(status);
-  });
-
-  it('is until when a sender waits after a takeover, but not the usual wait between two sends', () => {
+  it('is its role and reason, and until when a sender waits after a takeover, but not between two sends', () => {
+    const refused = { role: 'refused', reason: 'the journal is damaged' };
+    expect(describeWorker({ ...facts, status: refused })).toMatchObject(refused);
     const status = { role: 'sender' };
     expect(describeWorker({ ...facts, status, opensAt: 110_000 })).toMatchObject({ holdOffUntil: 1_010_000 });
     expect(describeWorker({ ...facts, status, opensAt: 101_010 })).toMatchObject({ holdOffUntil: undefined });
   });
 
   it('is why its last attempts failed, and when the next is due', () => {
-    const notSent = {
-      reason: 'connect ECONNREFUSED',
-      code: 'GATEWAY_UNAVAILABLE' as const,
-      count: 3,
-      retryAt: 102_000,
-    };
-    expect(describeWorker({ ...facts, status: { role: 'sender' }, work: { ...NO_WORK, notSent } })).toMatchObject({
-      lastError: 'connect ECONNREFUSED',
-      lastErrorCode: 'GATEWAY_UNAVAILABLE',
-      failedAttempts: 3,
-      nextRetryAt: 1_002_000,
-    });
+    const lastErrorCode = 'GATEWAY_UNAVAILABLE';
+    const work = {
+      ...NO_WORK,
+      notSent: { reason: 'ECONNREFUSED', code: lastErrorCode, count: 3, retryAt: 102_000 },
+    } as const;
+    const told = { lastError: 'ECONNREFUSED', lastErrorCode, failedAttempts: 3, nextRetryAt: 1_002_000 };
+    expect(describeWorker({ ...facts, status: { role: 'sender' }, work })).toMatchObject(told);
   });
 });

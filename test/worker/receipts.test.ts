@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -10,17 +11,14 @@ import type { Payout } from '../../src/ledger/payout.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { NOTIFY_GROUP } from '../../src/ledger/reads/state-events.js';
 import type { Notification } from '../../src/notifications/notification.js';
-import { runInProcess } from '../cli/support/in-process.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE as audience } from '../control/support/keys.js';
+import { runInProcess } from '../cli/support/in-process.js';
 import { startNotify } from '../notifications/support/notify-process.js';
 import { startReceiver } from '../notifications/support/receiver.js';
 import { until } from '../support/until.js';
 import { openWorld, untilLeased, type PayoutWorld } from './support/payout-world.js';
 
-/**
- * A real worker with a key pays two payouts, signed by a producer; then someone with full access to Redis alters what it
- * left there, and a producer with the keyring reads it.
- */
+/** A worker with a key pays two signed payouts; then someone alters them in Redis, and a producer with the keyring reads. */
 
 const [SHOP, WORKER, OTHER_WORKER] = [testKey(1), testKey(2), testKey(3)];
 const SHOP_ENTRY = keyEntry(SHOP);
@@ -37,15 +35,14 @@ const producers: PayoutProducer[] = [];
 /** What the worker left of each payout. */
 const left = new Map<string, Record<string, string>>();
 
-async function writeKeys(name: string, ...keys: readonly KeyEntry[]): Promise<string> {
-  const file = join(world.dir, name);
+async function writeKeys(...keys: readonly KeyEntry[]): Promise<string> {
+  const file = join(world.dir, `keys-${randomUUID()}.json`);
   await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
   return file;
 }
 
 function openProducer(options: Partial<PayoutProducerOptions>): PayoutProducer {
-  const { redisUrl, platformId } = world;
-  const producer = new PayoutProducer({ redisUrl, platformId, audience, ...options });
+  const producer = new PayoutProducer({ ...world.account, audience, ...options });
   producers.push(producer);
   return producer;
 }
@@ -57,7 +54,7 @@ beforeAll(async () => {
   redis = connectRedis(world.redisUrl, 'commands');
   const keyFile = join(world.dir, 'worker-1.pem');
   await writeFile(keyFile, WORKER.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-  keysFile = await writeKeys('keys.json', SHOP_ENTRY, WORKER_ENTRY, REVOKED);
+  keysFile = await writeKeys(SHOP_ENTRY, WORKER_ENTRY, REVOKED);
   const key = { PAYOUT_WORKER_KEY_FILE: keyFile, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
   // What was signed before the worker's journal was begun is held.
   await untilLeased(world.startWorker({ environment: { PAYOUT_KEYS_FILE: keysFile, ...key } }));
@@ -99,23 +96,19 @@ async function signedAnew(key: string, privateKey = WORKER): Promise<Record<stri
   const payout = parseRecord('paid', await redis.hgetall(recordKey('paid')));
   const at = payout.updatedAt;
   const text = formatReceipt(platformId, receiptOf(platformId, payout, payout.state, { at, audience }));
-  const [receipt = '', first = '', receiptRest = '', rest = ''] = toReceiptFields({
-    ...{ key, at, audience, signature: signText(text, privateKey) },
-  });
+  const signature = signText(text, privateKey);
+  const [receipt = '', first = '', receiptRest = '', rest = ''] = toReceiptFields({ key, at, audience, signature });
   return { [receipt]: first, [receiptRest]: rest };
 }
 
 describe('a payout that a worker with a key paid', () => {
-  it('has a receipt that verifies, completed and failed, however it is read, and is stored compactly', async () => {
+  it('has a receipt that verifies, completed and failed, and is stored compactly', async () => {
     const paid = await reader.get('paid');
     const receipt = { key: 'worker-1', at: paid?.updatedAt, signature: expect.stringMatching(/^[\w-]{86}$/) };
     expect(paid).toMatchObject({ state: 'completed', verified: true, receipt });
     expect(await reader.get('lost')).toMatchObject({ state: 'failed', verified: true });
-    expect(await reader.waitFor('lost', WAIT)).toMatchObject({ verified: true });
-    expect(await reader.getByTxhash(paid?.txhash ?? '')).toMatchObject({ payoutId: 'paid', verified: true });
     expect((await reader.list({ state: 'completed' })).payouts).toMatchObject([{ verified: true }]);
     expect(await redis.object('ENCODING', recordKey('paid'))).toBe('listpack');
-    // A reader without a keyring says nothing of it.
     expect(await world.producer.get('paid')).not.toHaveProperty('verified');
   });
 
@@ -123,20 +116,16 @@ describe('a payout that a worker with a key paid', () => {
     ['state', { state: 'completed' }, 'lost'],
     ['state', { state: 'failed' }],
     ['txhash', { txhash: 'another' }],
-    ['txhash, which is gone', { txhash: undefined }],
     ['attempt', { attempt: '2' }],
     ['amount', { amount: '0.02' }],
     ['address', { addressTo: 'wallet-thiefxxxxxxxxxxxxxxxxxxxxxxxxxxxx' }],
     ['payment id', { paymentId: '2' }],
-    ['payment id, in another text', { paymentId: '1.0' }],
     ['metadata', { metadata: '{"order":8}' }],
-    ['symbol', { symbol: 'USD' }],
     ['reference, which was not there', { reference: 'x' }],
     ['time', { h3: '1795404231000\tcompleted' }],
     ["producer's signature", { sig: undefined }],
     ['receipt, which is gone', { receipt: undefined }],
     ['receipt, half of which is gone', { receiptRest: undefined }],
-    ['receipt, whose key is none', { receipt: '<b>\u001b x' }],
     ['address, with a line break', { addressTo: 'a\nb' }],
   ])('is not verified with an altered %s', async (_name, fields, payoutId = 'paid') => {
     expect(await altered(payoutId, {})).toMatchObject({ verified: true });
@@ -156,7 +145,6 @@ describe('a payout that a worker with a key paid', () => {
     ['shop', SHOP, false],
     ['worker-1', SHOP, false],
     ['worker-2', OTHER_WORKER, false],
-    ['nobody', testKey(9), false],
   ])('by a receipt of %s is verified only where that is a worker of the keyring', async (name, key, verified) => {
     expect(await altered('paid', await signedAnew(name, key))).toMatchObject({ verified });
   });
@@ -164,65 +152,54 @@ describe('a payout that a worker with a key paid', () => {
   it.each([
     ['is revoked', { revoked: true }, false],
     ['ended before', { notAfter: '2020-01-01T00:00:00Z' }, false],
-    ['begins later', { notBefore: '2200-01-01T00:00:00Z' }, false],
     ['ended since', { notAfter: '2199-01-01T00:00:00Z', notBefore: '2020-01-01T00:00:00Z' }, true],
-  ])('by a key that %s', async (name, change, verified) => {
-    const keys = await writeKeys(`${name}.json`, SHOP_ENTRY, { ...WORKER_ENTRY, ...change });
+  ])('by a key that %s', async (_, change, verified) => {
+    const keys = await writeKeys(SHOP_ENTRY, { ...WORKER_ENTRY, ...change });
     expect(await openProducer({ keysFile: keys }).get('paid')).toMatchObject({ verified });
   });
 
-  it.each(['rejected', 'queued'])('says nothing in the state %s, which no worker signs', async (state) => {
-    expect(await altered('paid', { state })).not.toHaveProperty('verified');
+  it('says nothing in a state that no worker signs', async () => {
+    expect(await altered('paid', { state: 'rejected' })).not.toHaveProperty('verified');
   });
 });
 
-it('payouts get and list say who signed it, or why it is not verified, and nothing without a keyring', async () => {
-  const run = async (args: string, keys: object = { PAYOUT_KEYS_FILE: keysFile }): Promise<string> => {
-    const env = { GATEWAY_PLATFORM_ID: String(world.platformId), ...keys };
-    const { code, stdout } = await runInProcess(args.split(' '), env);
-    expect(code).toBe(0);
-    return stdout;
+it('payouts get and list say who signed it, or why it is not verified', async () => {
+  const run = async (args: string): Promise<string> => {
+    const env = { GATEWAY_PLATFORM_ID: String(world.platformId), PAYOUT_KEYS_FILE: keysFile };
+    return (await runInProcess(args.split(' '), env)).stdout;
   };
-  const read = async (args: string, keys?: object): Promise<unknown> => JSON.parse(await run(args, keys)) as unknown;
   expect(await run('get paid')).toMatch(/ {3}receipt +verified by worker worker-1\n/);
-  expect(await read('get paid --json')).toMatchObject({ verified: true });
-  expect(await read('list --state failed --json')).toMatchObject({ verified: true });
-  expect(await read('get paid --json', {})).not.toHaveProperty('verified');
+  expect(JSON.parse(await run('list --state failed --json'))).toMatchObject({ verified: true });
   await redis.hset(recordKey('paid'), { amount: '5' });
   expect(await run('get paid')).toMatch(/ {3}receipt +NOT VERIFIED: the signature of key "worker-1" is not over it/);
-  expect(await read('list --state completed --json')).toMatchObject({ verified: false });
   await redis.hset(recordKey('paid'), left.get('paid') ?? {});
 });
 
 it('a webhook says of each final state whether a worker signed it', async () => {
   const receiver = await startReceiver();
   const notify = await startNotify(world.redisUrl, world.platformId, receiver.url, {
-    ...{ PAYOUT_KEYS_FILE: keysFile, PAYOUT_AUDIENCE: audience, NOTIFY_EVENTS: 'completed,failed,cancelled' },
+    ...{ PAYOUT_KEYS_FILE: keysFile, PAYOUT_AUDIENCE: audience, NOTIFY_EVENTS: 'completed,failed' },
   });
   try {
     const events = `{payouts:${world.platformId}}:events`;
     await until('it follows', async () => JSON.stringify(await redis.xinfo('GROUPS', events)).includes(NOTIFY_GROUP));
-    // A payout that was never paid, and events that say so.
-    const record = { ...(left.get('paid') ?? {}), txhash: 'ab'.repeat(32) };
-    await redis.hset(recordKey('forged'), record);
-    await redis.hset(recordKey('open'), { ...record, state: 'cancelled' });
-    const to = { paid: 'completed', lost: 'failed', forged: 'completed', open: 'cancelled' };
-    for (const [payoutId, state] of Object.entries(to)) {
+    // A payout that was never paid, and an event that says so.
+    await redis.hset(recordKey('forged'), { ...(left.get('paid') ?? {}), txhash: 'ab'.repeat(32) });
+    for (const [payoutId, state] of Object.entries({ paid: 'completed', lost: 'failed', forged: 'completed' })) {
       const change = ['type', 'state', 'payoutId', payoutId, 'from', 'in_progress', 'to', state];
       await redis.xadd(events, '*', ...change, 'at', String(Date.now()), 'by', '', 'reason', '');
     }
-    await until('all arrived', () => receiver.received.length === 4);
+    await until('all arrived', () => receiver.received.length === 3);
     const posted = receiver.received.map(({ body }) => JSON.parse(body) as Notification);
     expect(posted.map(({ payout, text }) => [payout?.payoutId, payout?.verified, /NOT VERIFIED/.test(text)])).toEqual([
       ['paid', true, false],
       ['lost', true, false],
       ['forged', false, true],
-      ['open', undefined, false],
     ]);
   } finally {
     notify.kill('SIGTERM');
     await notify.result;
     await receiver.close();
-    await redis.del(recordKey('forged'), recordKey('open'));
+    await redis.del(recordKey('forged'));
   }
 });

@@ -70,17 +70,12 @@ describe('Redis', () => {
     },
   );
 
-  it.each<[string, () => Promise<unknown>]>([
-    ['unavailable', async () => redis.stop().then(async () => delay(2_000))],
-    ['hung', async () => Promise.resolve(process.kill(redis.pid, 'SIGSTOP'))],
-  ])('%s for good: SIGTERM still ends the worker with 0', async (trouble, end) => {
+  it('hung for good: SIGTERM still ends the worker with 0', async () => {
     const worker = await sendSome(3, 1);
-    await end();
+    process.kill(redis.pid, 'SIGSTOP');
     worker.kill('SIGTERM');
     expect(await Promise.race([worker.ended, delay(45_000)])).toBe(0);
-    expect(world.sandbox.stats().duplicatePayments).toEqual([]);
-    if (trouble === 'hung') process.kill(redis.pid, 'SIGCONT');
-    else await redis.startAgain();
+    process.kill(redis.pid, 'SIGCONT');
   });
 
   it('hung for longer than the lease: the work continues', async () => {
@@ -93,16 +88,7 @@ describe('Redis', () => {
     await expectPromisesKept(world);
   });
 
-  it('flushed: the worker refuses to send and says why and what to do', async () => {
-    const worker = await sendSome(4, 2);
-    const admin = new Redis(redis.url);
-    await admin.flushall();
-    await admin.quit();
-    await world.enqueue(4);
-    await expectRefused(worker, /flushed or exchanged/);
-  });
-
-  it('put back to an older copy of its append-only file: the worker refuses, also after its own restart', async () => {
+  it('put back to an older copy: the worker refuses, also after its own restart', async () => {
     const worker = await sendSome(5, 1);
     await goBack(3);
     await expectRefused(worker, /older/);
@@ -111,7 +97,7 @@ describe('Redis', () => {
     await expectRefused(world.startWorker(), /older copy of the ledger/);
   });
 
-  it('put back to an older copy: a host whose journal has seen nothing does not send either, the other objects', async () => {
+  it('put back to an older copy: no other host sends, because the first objects', async () => {
     const first = await sendSome(5, 1);
     world.startWorker({ journalDir: join(world.dir, 'other-host') });
     await goBack(3);
@@ -119,16 +105,4 @@ describe('Redis', () => {
     await until('an objection stands', async () => (await world.producer.stats()).objections.length === 1);
     await expectStillness(8_000);
   });
-});
-
-it('a Redis that may forget is refused at the start, with what to set, unless ALLOW_VOLATILE_REDIS says so', async () => {
-  await redis.stop();
-  await redis.startAgain(['--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru']);
-  const worker = world.startWorker();
-  expect(await worker.ended).toBe(2);
-  expect(worker.log()).toMatch(/may forget.*appendonly yes/s);
-  expect(worker.log()).toMatch(/maxmemory-policy noeviction/);
-  await world.enqueue(1);
-  world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
-  await untilSettledAfterOutage(world, 1);
 });

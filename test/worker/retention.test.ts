@@ -1,11 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { silentLogger } from '../../src/base/logger.js';
 import type { ArchiveFolder } from '../../src/archive/archive-files.js';
 import { findArchived } from '../../src/archive/find-archived.js';
 import { PayoutArchive } from '../../src/archive/payout-archive.js';
 import { readArchive, type ArchivedPayout } from '../../src/archive/read-archive.js';
-import { silentLogger } from '../../src/base/logger.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import type { Payout } from '../../src/ledger/payout.js';
@@ -24,7 +24,6 @@ beforeEach(() => {
   account = closeAfterTest(openTestAccount());
 });
 
-/** They have none of their own here. */
 const statistics = {
   countRemoval: async (_: PayoutState, take: () => Promise<readonly unknown[]>) => (await take()).length,
 };
@@ -47,26 +46,27 @@ async function cancel(payoutIds: readonly string[], ageMs: number, everyMs = 0):
 
 /** One payout in each state, named for it. */
 async function makeOneInEachState(): Promise<void> {
-  const { ledger } = account;
-  await ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b', reference: 'Ä "1"' })));
-  const move = async (payoutId: string, from: PayoutState, to: PayoutState, more = {}): Promise<unknown> =>
-    ledger.change({ payoutId, from, to, ...more });
-  await move('cancelled', 'queued', 'sending');
-  await move('cancelled', 'sending', 'unknown');
-  await move('cancelled', 'unknown', 'cancelled', { by: 'ann', reason: 'why' });
-  for (const payoutId of ['sending', 'in_progress', 'completed', 'failed', 'rejected', 'unknown'] as const) {
-    await move(payoutId, 'queued', 'sending');
-    if (payoutId === 'rejected' || payoutId === 'unknown') await move(payoutId, 'sending', payoutId);
-  }
+  await account.ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b', reference: 'Ä "1"' })));
   const receipt = { key: 'w', at: '2030-01-01T00:00:00.000Z', signature: 's'.repeat(88) };
-  for (const payoutId of ['in_progress', 'completed', 'failed'] as const) {
-    await move(payoutId, 'sending', 'in_progress', { txhash: `hash-${payoutId}` });
-    if (payoutId !== 'in_progress') await move(payoutId, 'in_progress', payoutId, { fee: '0.1', receipt });
+  const ways: Partial<Record<PayoutState, readonly PayoutState[]>> = {
+    ...{ sending: ['sending'], in_progress: ['sending', 'in_progress'], unknown: ['sending', 'unknown'] },
+    ...{ completed: ['sending', 'in_progress', 'completed'], failed: ['sending', 'in_progress', 'failed'] },
+    ...{ rejected: ['sending', 'rejected'], cancelled: ['sending', 'unknown', 'cancelled'] },
+  };
+  for (const [payoutId, way] of Object.entries(ways)) {
+    for (const [index, to] of way.entries()) {
+      const more = {
+        ...(to === 'in_progress' && { txhash: `hash-${payoutId}` }),
+        ...((to === 'completed' || to === 'failed') && { fee: '0.1', receipt }),
+        ...(to === 'cancelled' && { by: 'ann', reason: 'why' }),
+      };
+      await account.ledger.change({ payoutId, from: way[index - 1] ?? 'queued', to, ...more });
+    }
   }
 }
 
 describe('removing old payouts', () => {
-  it('takes final ones that are older than the retention, and leaves of each its id and its state only', async () => {
+  it('takes final ones past the retention, and leaves only id and state of each', async () => {
     await makeOneInEachState();
     account.clock.advance(2 * DAY_MS);
     expect((await remove()).payouts).toBe(0);
@@ -78,7 +78,6 @@ describe('removing old payouts', () => {
     expect((await remove()).payouts).toBe(0);
 
     expect(await account.ledger.findByTxhash('hash-completed')).toBeUndefined();
-    expect(await account.ledger.findByTxhash('hash-in_progress')).toBe('in_progress');
     const { redis, connection } = account;
     const { keys } = connection;
     expect(await redis.zrange(keys.batch('b'), '0', '-1')).not.toContain('completed');
@@ -88,21 +87,14 @@ describe('removing old payouts', () => {
     const ids = await Promise.all(buckets.map(async (bucket) => redis.hgetall(bucket)));
     expect(Object.assign({}, ...ids)).toEqual({ completed: 'completed', failed: 'failed', cancelled: 'cancelled' });
 
-    // That is no reason for an adopted ledger to think that the payout was forgotten.
+    // An adoption does not take a removed payout for a forgotten one.
     const request = { paymentId: 7, amount: '1', addressTo: 'w' };
     const sends = ['completed', 'never-seen'].map((payoutId) => ({ payoutId, attempt: 1, token: 't', request }));
     const doubt = { by: 'ann', reason: 'old copy', doubtMs: 0 };
     expect(await adoptSends(connection, sends, doubt)).toEqual([{ payoutId: 'never-seen', state: 'unknown' }]);
   });
 
-  it('reckons from the last change', async () => {
-    await account.ledger.enqueue([aPayout('p')]);
-    account.clock.advance(3 * DAY_MS);
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    expect((await remove()).payouts).toBe(0);
-  });
-
-  it('never accepts a removed id again, and says why, also where someone has deleted the key `ledger`', async () => {
+  it('never accepts a removed id again, even without the key `ledger`', async () => {
     await cancel(['p'], 3 * DAY_MS);
     await remove();
     const { platformId } = account;
@@ -110,9 +102,7 @@ describe('removing old payouts', () => {
     const payout = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
     await expect(producer.enqueue(payout)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
     const conflict = { kind: 'conflict', payoutId: 'p', state: 'cancelled', removed: true };
-    const results = [conflict, { kind: 'created' }];
-    const enqueued = await producer.enqueueMany([payout, { ...payout, payoutId: 'q' }]);
-    expect(enqueued).toMatchObject({ results, created: 1, conflicts: 1 });
+    expect((await producer.enqueueMany([payout])).results).toMatchObject([conflict]);
     await account.redis.del(account.connection.keys.ledger);
     expect(await account.ledger.enqueue([aPayout('p'), aPayout('r')])).toMatchObject([
       { kind: 'removed', payoutId: 'p', state: 'cancelled' },
@@ -120,28 +110,16 @@ describe('removing old payouts', () => {
     ]);
   });
 
-  it('continues step by step until nothing is left to remove', async () => {
+  it('continues step by step, past a payout that cannot be removed, until nothing is left', async () => {
     await cancel(numbered(150), 3 * DAY_MS);
+    await account.redis.hset(keyOf('p-0'), 'state', 'queued');
     const stop = new AbortController();
     const said: object[] = [];
     const info = (fields: object): void => {
       stop.abort(said.push(fields));
     };
     await applyRetention({ ...options(), logger: { ...silentLogger, info } }, stop.signal);
-    expect(said).toEqual([{ removed: 150 }]);
-  });
-
-  it('is not held up by a payout that cannot be removed', async () => {
-    await cancel(numbered(150), 3 * DAY_MS);
-    await account.redis.hset(keyOf('p-0'), 'state', 'queued');
-    const steps = [await remove(), await remove(), await remove(), await remove()];
-    expect(steps.map(({ payouts }) => payouts)).toEqual([49, 49, 49, 2]);
-    expect(steps.map(({ isFull }) => isFull)).toEqual([true, true, true, false]);
-  });
-
-  it('rests where all that it finds is too young', async () => {
-    await cancel(numbered(60), 2 * DAY_MS - 20, 1);
-    expect(await remove()).toMatchObject({ payouts: 40, isFull: false });
+    expect(said).toEqual([{ removed: 149 }]);
   });
 });
 
@@ -154,63 +132,41 @@ describe('retention with an archive', () => {
   const onDamage = (message: string): never => {
     throw new Error(message);
   };
-
   async function readAll(): Promise<ArchivedPayout[]> {
     const found: ArchivedPayout[] = [];
     for await (const payouts of readArchive(folder, { onDamage })) found.push(...payouts);
     return found;
   }
-
   const readIds = async (): Promise<string> => (await readAll()).map(({ payoutId }) => payoutId).join();
 
-  /** An archive with something that happens after payouts are on disk, and before they are removed. */
+  /** An archive with something that happens once, after payouts are on disk and before they are removed. */
   function watchedArchive(after: (payouts: readonly Payout[]) => Promise<unknown>): PayoutArchive {
     const archive = new PayoutArchive(folder);
     const keep = archive.keep.bind(archive);
     archive.keep = async (payouts) => {
+      archive.keep = keep;
       await keep(payouts);
       await after(payouts);
     };
     return archive;
   }
 
-  /** Something happens so at the first time only. */
-  function onceArchive(action: () => Promise<unknown>): PayoutArchive {
-    let isFirst = true;
-    return watchedArchive(async () => {
-      if (!isFirst) return;
-      isFirst = false;
-      await action();
-    });
-  }
-
   it('has on disk what it removes, whole, before it removes it', async () => {
     await makeOneInEachState();
-    const before = await Promise.all(FINAL_STATES.map(async (state) => account.ledger.require(state)));
     account.clock.advance(2 * DAY_MS + 1);
-    const file = join(folder.dir, String(account.platformId), '2030-01-01.jsonl.gz');
-    const archived = (payouts: readonly Payout[]): unknown =>
-      expect.arrayContaining(payouts.map((payout) => ({ ...payout, archivedIn: file })));
+    const archivedIn = join(folder.dir, String(account.platformId), '2030-01-01.jsonl.gz');
+    const archived: ArchivedPayout[] = [];
+    let wholeBefore = true;
     const archive = watchedArchive(async (payouts) => {
-      expect(await readAll()).toEqual(archived(payouts));
-      for (const { payoutId } of payouts) expect(await account.ledger.get(payoutId)).toBeDefined();
+      archived.push(...(await readAll()));
+      for (const payout of payouts) {
+        expect(archived).toContainEqual({ ...payout, archivedIn });
+        wholeBefore &&= (await account.ledger.get(payout.payoutId)) !== undefined;
+      }
     });
     expect(await remove(archive)).toMatchObject({ payouts: 3, archiveTrouble: undefined });
-    expect(await readAll()).toEqual(archived(before));
-    expect(await readAll()).toHaveLength(3);
+    expect(wholeBefore).toBe(true);
     for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
-  });
-
-  it('archives nothing that is too young, and continues the file of a day', async () => {
-    await cancel(['a'], 60_000);
-    await cancel(['b'], 2 * DAY_MS - 60_000 + 1);
-    const archive = new PayoutArchive(folder);
-    expect((await remove(archive)).payouts).toBe(1);
-    expect(await readIds()).toBe('a');
-    account.clock.advance(60_000);
-    expect((await remove(archive)).payouts).toBe(1);
-    expect(await readIds()).toBe('b,a');
-    expect(new Set((await readAll()).map(({ archivedIn }) => archivedIn)).size).toBe(1);
   });
 
   it.each<[string, () => Promise<unknown>]>([
@@ -218,16 +174,16 @@ describe('retention with an archive', () => {
     ['the files are gone before the payouts are removed', async () => rm(folder.dir, { recursive: true })],
   ])('loses nothing, and shows nothing twice, where %s', async (_, happens) => {
     await cancel(['a', 'b'], 3 * DAY_MS);
-    const archive = onceArchive(async () => happens().then(() => onDamage('Redis fails here')));
+    const archive = watchedArchive(async () => happens().then(() => onDamage('Redis fails here')));
     expect((await remove(archive)).payouts).toBe(0);
     expect(await account.ledger.get('a')).toBeDefined();
     expect((await remove(archive)).payouts).toBe(2);
     expect(await readIds()).toBe('b,a');
   });
 
-  it('does not remove a payout that changed after it was read, until that is on disk too', async () => {
+  it('keeps a payout that changed after it was read until that is on disk', async () => {
     await cancel(['a', 'b'], 3 * DAY_MS);
-    const archive = onceArchive(async () => account.redis.hset(keyOf('a'), 'lateTxhash', '0xlate'));
+    const archive = watchedArchive(async () => account.redis.hset(keyOf('a'), 'lateTxhash', '0xlate'));
     expect((await remove(archive)).payouts).toBe(1);
     expect(await account.ledger.get('a')).toMatchObject({ lateTxhash: '0xlate' });
     expect((await remove(archive)).payouts).toBe(1);
@@ -235,32 +191,16 @@ describe('retention with an archive', () => {
     expect(await readIds()).toBe('a,b');
   });
 
-  it.each([
-    ['lost a field', async () => account.redis.hdel(keyOf('a'), 'amount')],
-    ['got another value', async () => account.redis.hset(keyOf('a'), 'amount', '13')],
-  ])('nor one that %s', async (_, change) => {
-    await cancel(['a'], 3 * DAY_MS);
-    expect((await remove(watchedArchive(change))).payouts).toBe(0);
-    expect(await account.redis.exists(keyOf('a'))).toBe(1);
+  it('keeps one that lost a field or got another value', async () => {
+    await cancel(['a', 'b'], 3 * DAY_MS);
+    const archive = watchedArchive(async () =>
+      Promise.all([account.redis.hdel(keyOf('a'), 'amount'), account.redis.hset(keyOf('b'), 'amount', '13')]),
+    );
+    expect((await remove(archive)).payouts).toBe(0);
+    expect(await account.redis.exists(keyOf('a'), keyOf('b'))).toBe(2);
   });
 
-  it('clears the index of what an earlier removal left there', async () => {
-    await cancel(['a'], 0);
-    await account.redis.del(keyOf('a'));
-    await remove(new PayoutArchive(folder));
-    expect(await account.redis.zcard(account.connection.keys.state('cancelled'))).toBe(0);
-  });
-
-  it('keeps a record that makes no sense, says so, and removes the others', async () => {
-    await cancel(['a', 'altered', 'b'], 3 * DAY_MS);
-    await account.redis.hset(keyOf('altered'), 'metadata', '{');
-    const archiveTrouble: unknown = expect.stringMatching(/payout altered cannot be read/);
-    expect(await remove(new PayoutArchive(folder))).toMatchObject({ payouts: 2, archiveTrouble });
-    expect(await account.redis.exists(keyOf('altered'))).toBe(1);
-    expect(await readIds()).toBe('b,a');
-  });
-
-  it('that cannot be written keeps every payout in Redis, is logged and told, and continues by itself', async () => {
+  it('that cannot be written keeps every payout in Redis, says so, and continues by itself', async () => {
     await cancel(['a'], 3 * DAY_MS);
     await writeFile(folder.dir, 'a file in place of the folder');
     const archive = new PayoutArchive(folder);
@@ -269,27 +209,22 @@ describe('retention with an archive', () => {
     expect(await account.ledger.get('a')).toMatchObject({ state: 'cancelled' });
 
     const stop = new AbortController();
-    const [told, logged] = [[] as (string | undefined)[], [] as string[]];
-    const logger = { ...silentLogger, warn: (_: object, message: string) => void logged.push(message) };
+    const told: (string | undefined)[] = [];
+    const warn = (_: object, message: string): void => void told.push(message);
     const onArchiveTrouble = (trouble: string | undefined): void => void told.push(trouble);
+    const logger = { ...silentLogger, warn };
     const running = applyRetention({ ...options(), archive, logger, onArchiveTrouble }, stop.signal);
-    await until('the trouble is told', () => told.length > 0);
+    await until('the trouble is told', () => told.length > 1);
     stop.abort();
     await running;
     // From then on it is the task of another process.
-    expect([told, logged]).toEqual([[archiveTrouble, undefined], ['old payouts stay in Redis']]);
+    expect(told.at(-1)).toBeUndefined();
+    expect(told.slice(0, -1)).toEqual(expect.arrayContaining([archiveTrouble, 'old payouts stay in Redis']));
 
     await rm(folder.dir);
     await mkdir(folder.dir);
     expect(await remove(archive)).toMatchObject({ payouts: 1, archiveTrouble: undefined });
     expect(await readIds()).toBe('a');
-  });
-
-  it('that hangs holds nothing up', async () => {
-    await cancel(['a'], 3 * DAY_MS);
-    const archiveTrouble: unknown = expect.stringMatching(/not on disk within 5000 ms/);
-    const hanging = watchedArchive(async () => new Promise(() => undefined));
-    expect(await remove(hanging)).toMatchObject({ payouts: 0, archiveTrouble });
   });
 });
 
@@ -318,9 +253,9 @@ describe('trimming events', () => {
     return dropped;
   }
 
-  beforeEach(async () =>
-    account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId))).then(() => undefined),
-  );
+  beforeEach(async () => {
+    await account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId)));
+  });
 
   it('keeps the newest ones, and about as many as it should', async () => {
     expect(await trim(LENGTH)).toBe(0);
@@ -340,10 +275,5 @@ describe('trimming events', () => {
     const dropped = await expectDropsSome();
     const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
     expect(oldest?.[1]).toContain(`p-${dropped}`);
-  });
-
-  it('never takes what a group that has acknowledged all it was given has yet to read', async () => {
-    await acknowledge(await read('slow'));
-    await expectDropsSome();
   });
 });

@@ -30,113 +30,71 @@ describe('the metrics of a process', () => {
     expect(await read()).toEqual(before.map((count, index) => (count ?? Number.NaN) + index + 1));
   });
 
-  it('say when it started, the same each time', async () => {
-    const read = async (): Promise<number | undefined> =>
-      readMetric(await newMetrics().collect([]), 'payouts_process_start_time_seconds');
-    const startedAt = await read();
-    // The wall clock of a machine may have been corrected since the process started.
-    expect(Math.abs((startedAt ?? 0) - (Date.now() / 1_000 - process.uptime()))).toBeLessThan(60);
-    await delay(20);
-    expect(await read()).toBe(startedAt);
-  });
-
   it('are there beside those of Node, but these not in a registry of the application', async () => {
     expect(await newMetrics().registry.metrics()).toMatch(/^process_cpu_seconds_total \d/m);
     const { registry } = createWorkerMetrics({ version: '1', registry: new Registry() });
     expect(await registry.metrics()).not.toContain('process_cpu');
   });
-
-  it('are in seconds', async () => {
-    const metrics = newMetrics();
-    const observer = metrics.observe(7);
-    observer.sent('accepted', 250);
-    observer.sendGap(1_012, true);
-    observer.pacerWaited(760);
-    observer.journalSynced(4);
-    const text = await metrics.collect([]);
-    const sums = ['send_duration', 'send_gap', 'pacer_wait', 'journal_sync'].map((name) =>
-      readMetric(text, `payouts_${name}_seconds_sum`, { platform_id: '7' }),
-    );
-    expect(sums).toEqual([0.25, 1.012, 0.76, 0.004]);
-  });
 });
 
-describe('the metrics of a worker that sends', () => {
-  it('count and time what it does, also jobs that it had to add again', async () => {
-    const { metric, producer } = await startWatchedWorker({
-      prepare: async (_, platformId) => {
-        const account = openAccount({ platformId, redisUrl: testRedisUrl() });
-        const early = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
-        await early.enqueueMany(cents(numbered(3)));
-        await account.ledger.connection.redis.del(account.queues.withdraw.toKey('wait'));
-        await early.close();
-        await account.close();
-      },
-    });
-    const accepted = async (): Promise<unknown> => metric('payouts_sends_total', { outcome: 'accepted' });
-    const recreated = async (state: string): Promise<unknown> => metric('payouts_jobs_recreated_total', { state });
-    expect([await accepted(), await recreated('in_progress')]).toEqual([0, 0]);
-    await until('all completed', async () => (await producer.stats()).completed === 3);
-    expect([await recreated('queued'), await recreated('in_progress')]).toEqual([3, 0]);
-
-    expect(await accepted()).toBe(3);
-    expect(await metric('payouts_send_duration_seconds_count')).toBe(3);
-    expect(await metric('payouts_send_duration_seconds_sum')).toBeLessThan(3);
-    expect(await metric('payouts_send_gap_seconds_count')).toBe(2);
-    expect(await metric('payouts_send_gap_seconds_bucket', { le: '1' })).toBe(0);
-    expect(await metric('payouts_send_gap_seconds_sum')).toBeGreaterThanOrEqual(2.02);
-    expect(await metric('payouts_pacer_wait_seconds_count')).toBe(3);
-    expect(await metric('payouts_pacer_wait_seconds_sum')).toBeGreaterThan(0);
-    expect(await metric('payouts_polls_total', { result: 'completed' })).toBe(3);
-    // One for each send.
-    expect(await metric('payouts_journal_sync_seconds_count')).toBe(3);
-    expect(await metric('payouts_journal_sync_seconds_sum')).toBeGreaterThan(0);
-    expect(await metric('payouts_in_state', { state: 'completed' })).toBe(3);
-    expect(await metric('payouts_in_state', { state: 'queued' })).toBe(0);
-    expect(await metric('payouts_lease_held')).toBe(1);
-    expect(await metric('payouts_lease_epoch')).toBe(1);
-    expect(await metric('payouts_sending_refused')).toBe(0);
+it('a worker that sends counts and times sends, polls, pauses, waiting times and what is stuck', async () => {
+  const { metric, enqueue, producer, sandbox, worker } = await startWatchedWorker({
+    stuckAfterMs: 1_500,
+    // The three payouts of before have lost their jobs.
+    prepare: async (_, platformId) => {
+      const account = openAccount({ platformId, redisUrl: testRedisUrl() });
+      const early = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
+      await early.enqueueMany(cents(numbered(3)));
+      await account.ledger.connection.redis.del(account.queues.withdraw.toKey('wait'));
+      await early.close();
+      await account.close();
+    },
+    sandbox: {
+      faults: [{ kind: 'reject', message: 'no such wallet', addresses: ['rejected-wallet'] }],
+      ...{ settleAfterMs: 4_000, failAddresses: ['failing-wallet'] },
+    },
   });
+  const polls = async (result: string): Promise<number> => (await metric('payouts_polls_total', { result })) ?? 0;
+  const age = async (state: string): Promise<number> =>
+    (await metric('payouts_oldest_age_seconds', { state })) ?? Number.NaN;
+  await until('all completed', async () => (await producer.stats()).completed === 3);
+  expect(await metric('payouts_jobs_recreated_total', { state: 'queued' })).toBe(3);
+  expect(await metric('payouts_sends_total', { outcome: 'accepted' })).toBe(3);
+  for (const name of ['send_duration', 'pacer_wait', 'journal_sync']) {
+    expect(await metric(`payouts_${name}_seconds_count`)).toBe(3);
+    expect(await metric(`payouts_${name}_seconds_sum`)).toBeLessThan(3);
+  }
+  expect(await metric('payouts_send_gap_seconds_bucket', { le: '1' })).toBe(0);
+  expect(await metric('payouts_send_gap_seconds_sum')).toBeGreaterThanOrEqual(2.02);
+  expect(await metric('payouts_polls_total', { result: 'completed' })).toBe(3);
+  expect([await metric('payouts_lease_held'), await metric('payouts_lease_epoch')]).toEqual([1, 1]);
 
-  it('show what came of sends and polls, pauses, waiting times, and what is stuck in progress', async () => {
-    const { metric, enqueue, producer, sandbox, worker } = await startWatchedWorker({
-      stuckAfterMs: 1_500,
-      sandbox: {
-        faults: [{ kind: 'reject', message: 'no such wallet', addresses: ['rejected-wallet'] }],
-        ...{ settleAfterMs: 4_000, failAddresses: ['failing-wallet'] },
-      },
-    });
-    const polls = async (result: string): Promise<number> => (await metric('payouts_polls_total', { result })) ?? 0;
-    const age = async (state: string): Promise<number> =>
-      (await metric('payouts_oldest_age_seconds', { state })) ?? Number.NaN;
-    sandbox.addFaults([{ kind: 'no-txhash', addresses: ['unknown-wallet'] }]);
-    await enqueue('F', 'failing-wallet');
-    await until('accepted', async () => (await producer.stats()).in_progress === 1);
-    expect(await metric('payouts_stuck_in_progress')).toBe(0);
-    await enqueue('R', 'rejected-wallet');
-    await enqueue('U', 'unknown-wallet');
-    await until('polled', async () => (await polls('in_progress')) > 0);
-    sandbox.addFaults([{ kind: 'html-502', endpoint: 'transactionstatus', times: 1 }]);
-    await until('a poll failed', async () => (await polls('error')) === 1);
-    await until('stuck', async () => (await metric('payouts_stuck_in_progress')) === 1);
-    expect(await age('in_progress')).toBeGreaterThan(1.5);
-    await until('final', async () => (await polls('failed')) === 1);
-    expect(await metric('payouts_stuck_in_progress')).toBe(0);
+  sandbox.addFaults([{ kind: 'no-txhash', addresses: ['unknown-wallet'] }]);
+  await enqueue('F', 'failing-wallet');
+  await until('accepted', async () => (await producer.stats()).in_progress === 1);
+  expect(await metric('payouts_stuck_in_progress')).toBe(0);
+  await enqueue('R', 'rejected-wallet');
+  await enqueue('U', 'unknown-wallet');
+  await until('polled', async () => (await polls('in_progress')) > 0);
+  sandbox.addFaults([{ kind: 'html-502', endpoint: 'transactionstatus', times: 1 }]);
+  await until('a poll failed', async () => (await polls('error')) === 1);
+  await until('stuck', async () => (await metric('payouts_stuck_in_progress')) === 1);
+  expect(await age('in_progress')).toBeGreaterThan(1.5);
+  await until('final', async () => (await polls('failed')) === 1);
+  expect(await metric('payouts_stuck_in_progress')).toBe(0);
 
-    await until('all sent', async () => (await producer.stats()).unknown === 1);
-    for (const outcome of ['rejected', 'unknown']) {
-      expect(await metric('payouts_sends_total', { outcome })).toBe(1);
-      expect(await metric('payouts_in_state', { state: outcome })).toBe(1);
-    }
-    expect(await metric('payouts_paused')).toBe(0);
-    await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
-    await enqueue('Q');
-    expect(await metric('payouts_paused')).toBe(1);
-    await until('a second has passed', async () => (await age('queued')) >= 1);
-    expect(await age('unknown')).toBeGreaterThanOrEqual(1);
-    expect(await age('unknown')).toBeLessThan(20);
-    expect(await age('sending')).toBe(0);
-  });
+  await until('all sent', async () => (await producer.stats()).unknown === 1);
+  for (const outcome of ['rejected', 'unknown']) {
+    expect(await metric('payouts_sends_total', { outcome })).toBe(1);
+    expect(await metric('payouts_in_state', { state: outcome })).toBe(1);
+  }
+  expect(await metric('payouts_paused')).toBe(0);
+  await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
+  await enqueue('Q');
+  expect(await metric('payouts_paused')).toBe(1);
+  await until('a second has passed', async () => (await age('queued')) >= 1);
+  expect(await age('unknown')).toBeGreaterThanOrEqual(1);
+  expect(await age('sending')).toBe(0);
 });
 
 it('requests to a real gateway are counted by endpoint and outcome, and timed while they are open', async () => {
@@ -172,7 +130,6 @@ it('requests to a real gateway are counted by endpoint and outcome, and timed wh
   await sandbox.close();
   await waits;
   expect(await openFor()).toBeUndefined();
-  // A withdrawal that gets no connection counts, and none that is stopped.
   await expect(gateway.openConnection(never)).rejects.toThrow();
   await expect(gateway.openConnection(AbortSignal.abort())).rejects.toThrow();
   expect(await count('withdraw', 'unavailable')).toBe(1);

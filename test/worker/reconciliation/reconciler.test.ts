@@ -1,15 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { readActivity } from '../../../src/ledger/reads/activity.js';
 import type { Balance } from '../../../src/ledger/reads/gateway-facts.js';
 import {
   acceptDrops,
   readReconciliation,
-  saveReconciliation,
   summariseDrops,
   type ReconciledBalance,
 } from '../../../src/ledger/reads/reconciliation.js';
-import { countPayouts } from '../../../src/ledger/reads/state-events.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { Reconciler } from '../../../src/worker/reconciliation/reconciler.js';
@@ -107,7 +104,7 @@ async function reportedDrops(): Promise<PayoutEvent[]> {
 }
 
 describe('what adds up', () => {
-  it('is what was sent, with or without its fee, failed, unknown and rejected, and what was deposited', async () => {
+  it('is what was sent with or without fee, failed, unknown, rejected or deposited', async () => {
     await send('a', '100');
     set('9900');
     await read();
@@ -130,7 +127,7 @@ describe('what adds up', () => {
     expect(await reportedDrops()).toEqual([]);
   });
 
-  it('is a send that begins, is taken and ends while the balance is read, or is completed before the balance shows it', async () => {
+  it('is a send that begins, is taken or ends while the balance is read', async () => {
     for (const number of [1, 2, 3]) {
       const payoutId = `race-${number}`;
       set(String(10_000 - number * 1_000));
@@ -152,40 +149,23 @@ describe('what adds up', () => {
     expect(await stored()).toMatchObject({ unexplained: '0' });
   });
 
-  it.each(['at about the rate', 'at a rate that fell while it was open', 'at such a rate, after a restart'])(
-    'is a payout in another currency, converted %s',
-    async (how) => {
-      setUsd('100000');
-      await send('fee', '0.01', 10);
-      await finish('fee', 'completed', '0.0001');
-      await settle();
-      await send('b', '0.5', 10);
-      const isAtRate = how === 'at about the rate';
-      if (isAtRate) await finish('b', 'completed', '0.0001');
-      setUsd(isAtRate ? '74000' : '75000');
-      await settle();
-      if (!isAtRate) {
-        currencies = CURRENCIES.map((each) => ({ ...each, usdRate: each.paymentId === 10 ? '30000' : '1' }));
-        if (how.includes('restart')) restart();
-        await settle();
-        await finish('b', 'completed', '0.0001');
-        await settle();
-      }
-      await expectMissing({});
-      if (!isAtRate) return;
-      setUsd('60000');
-      await settle();
-      await expectMissing({ USD: '14000' });
-    },
-  );
-
-  it('is the sum of two balances of the same name, which the gateway states in any order', async () => {
-    balances = ['900', '100'].map((amount) => stating(amount, { symbol: 'USDT' }));
+  it('is a payout in another currency, at a rate that fell while it was open, also after a restart', async () => {
+    setUsd('100000');
+    await send('fee', '0.01', 10);
+    await finish('fee', 'completed', '0.0001');
     await settle();
-    balances.reverse();
+    await send('b', '0.5', 10);
+    setUsd('75000');
+    await settle();
+    currencies = CURRENCIES.map((each) => ({ ...each, usdRate: each.paymentId === 10 ? '30000' : '1' }));
+    restart();
+    await settle();
+    await finish('b', 'completed', '0.0001');
     await settle();
     await expectMissing({});
-    expect(await stored()).toMatchObject({ amount: '1000', unexplained: '0' });
+    setUsd('60000');
+    await settle();
+    await expectMissing({ USD: '15000' });
   });
 });
 
@@ -201,19 +181,8 @@ describe('what does not add up', () => {
     expect(await reportedDrops()).toMatchObject([{ by: 'worker', reason }]);
     const { activities } = await readActivity(account.connection, 1);
     expect(activities).toMatchObject([{ what: 'balance_dropped', by: 'worker', reason, count: 0 }]);
-    const logged = 'unexplained drop of the balance; see `payouts reconcile`';
-    expect(logger.lines.map(({ message }) => message)).toContain(logged);
     await read();
     expect(await reportedDrops()).toHaveLength(1);
-  });
-
-  it('is not one reading that the next contradicts', async () => {
-    for (const amount of ['0', '10000', '0']) {
-      set(amount);
-      await read();
-    }
-    await settle('10000');
-    await expectMissing({});
   });
 
   it('adds up over readings, restarts and takeovers, also while payouts are sent', async () => {
@@ -226,24 +195,6 @@ describe('what does not add up', () => {
     const { drop } = await stored();
     expect(Number(drop?.amount)).toBeGreaterThan(10);
     expect(Number(drop?.amount)).toBeLessThanOrEqual(32);
-  });
-
-  it('is found after a restart, though it was taken while nobody looked', async () => {
-    set('8000');
-    restart();
-    await read();
-    await read();
-    await expectMissing({ [USDT]: '2000' });
-  });
-
-  it('is what was sent although someone stated that it was not', async () => {
-    await send('a', '500');
-    await give('a', 'unknown');
-    await settle('9500');
-    await expectMissing({});
-    await account.ledger.change({ payoutId: 'a', from: 'unknown', to: 'queued', by: 'ann', reason: 'not sent' });
-    await settle();
-    await expectMissing({ [USDT]: '500' });
   });
 
   it('is a balance that is not stated any more, but not one that has got another name', async () => {
@@ -267,8 +218,6 @@ describe('what does not add up', () => {
     account.clock.advance(1_000);
     await settle('8500');
     await expectMissing({ [USDT]: '500' });
-    const { activities } = await readActivity(account.connection, 2);
-    expect(activities.map(({ what, by }) => `${what} ${by}`)).toEqual(['balance_dropped worker', 'drop_accepted ann']);
   });
 });
 
@@ -296,15 +245,6 @@ describe('what cannot be compared', () => {
     expect(await stored()).toMatchObject({ unexplained: '0' });
   });
 
-  it('is an account in a symbol of its own', async () => {
-    balances = [stating('10000')];
-    await settle();
-    await send('eur', '5', 6, 'EUR');
-    balances = [stating('2')];
-    await settle();
-    await expectMissing({});
-  });
-
   it('begins where events are missing, and is judged again once what ended before is settled', async () => {
     await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
     await send('after', '1');
@@ -317,41 +257,4 @@ describe('what cannot be compared', () => {
     await settle('3000');
     await expectMissing({ [USDT]: expect.stringMatching(/^99\d/) });
   });
-});
-
-it('goes on from what the version before stored, and reports nothing because of it', async () => {
-  await send('a', '300');
-  await finish('a', 'completed', '1');
-  await read();
-  const { reconciliation } = await readReconciliation(account.connection);
-  if (reconciliation === undefined) throw new Error('it was not compared');
-  const { newestEventId: position } = await countPayouts(account.connection);
-  // As version 0.2 has it: the newest event, sums with `low`, and those of sends that ended lately as a list.
-  const recent = [{ count: 1, low: '300', high: '301', at: account.clock.wallNow() }];
-  const settled = { count: 0, low: '0', high: '0' };
-  const former = [{ ...(await stored()), settled, recent }] as unknown as ReconciledBalance[];
-  const version2 = { ...reconciliation, followedTo: undefined, position, balances: former };
-  await saveReconciliation(account.connection, version2);
-  restart();
-  await read();
-  await settle('9700');
-  await read();
-  await expectMissing({});
-  expect(await stored()).toMatchObject({ amount: '9700', unexplained: '0' });
-  await settle('8700');
-  await expectMissing({ [USDT]: expect.stringMatching(/^(999|1000)$/) });
-});
-
-it('returns the balance also where Redis cannot be asked, and where it is asked again later', async () => {
-  const broken = connectLedger(account.redis, account.platformId, account.clock);
-  let isDown = true;
-  const run: typeof broken.run = async (...args) =>
-    isDown ? Promise.reject(new Error('Redis is unavailable')) : broken.run(...args);
-  await account.redis.hdel(account.connection.keys.gateway, 'reconciliation');
-  restart({ ...broken, run });
-  expect(await read()).toEqual(balances);
-  expect(logger.lines.map(({ message }) => message)).toContain('the balance could not be compared with the payouts');
-  isDown = false;
-  await read();
-  expect(await stored()).toMatchObject({ baseline: { amount: '10000' } });
 });

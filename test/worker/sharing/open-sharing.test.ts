@@ -39,24 +39,7 @@ it('keeps a journal usable whose files another process fills and removes', async
   expect(resting.lastSends(1)).toEqual(sending.lastSends(1));
 });
 
-it('continues after a journal that cannot be read, and ends with the signal', async () => {
-  const clock = new ManualClock();
-  const end = new AbortController();
-  let reads = 0;
-  const reload = async (): Promise<void> => {
-    reads += 1;
-    return Promise.reject(new Error('EIO'));
-  };
-  const following = followJournal({ reload }, { clock, logger }, end.signal);
-  await clock.advance(11 * 60_000);
-  expect(reads).toBe(3);
-  end.abort();
-  await following;
-  await clock.advance(11 * 60_000);
-  expect(reads).toBe(3);
-});
-
-it('one folder has one name, whatever it is called; others, also of hosts copied from one image, have others', async () => {
+it('a folder has one name, under any path; others, also of copied hosts, have others', async () => {
   const dir = await folderOfTest('folder');
   const [journals, one, other] = [join(dir, 'journals'), join(dir, 'one'), join(dir, 'other')];
   expect(await nameFolder(journals)).toBeUndefined();
@@ -71,6 +54,5 @@ it('one folder has one name, whatever it is called; others, also of hosts copied
   expect(await nameFolder(journals)).not.toBe(name);
   await writeFile(one, '11111111-2222-4333-8444-555555555555\n');
   await writeFile(other, '66666666-7777-4888-9999-000000000000\n');
-  expect(await nameFolder(journals, one)).toBe(await nameFolder(journals, one));
   expect(await nameFolder(journals, one)).not.toBe(await nameFolder(journals, other));
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock, untilAborted } from '../../../src/base/clock.js';
+import { systemClock } from '../../../src/base/clock.js';
 import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
 import { readStatistics, saveStatistics } from '../../../src/ledger/reads/statistics.js';
@@ -65,30 +65,17 @@ async function expectBatches(): Promise<void> {
 }
 
 describe('the statistics of an account', () => {
-  it('are empty before there is anything to count', async () => {
-    await catchUp(open());
-    expect(await readStatistics(connection)).toMatchObject({
-      asOf: undefined,
-      minutes: [],
-      lastSendAt: undefined,
-    });
+  it('are those of the ledger after any changes, also where each is counted at once', async () => {
+    const keeper = open();
+    const bustle = new Bustle(account, 1);
+    for (let round = 0; round < 40; round += 1) {
+      await bustle.run(5);
+      await catchUp(keeper);
+    }
+    expect(Object.keys(await keptBatches(account)).sort()).toEqual(['b', 'c']);
+    await expectBatches();
     await expectTrue();
   });
-
-  it.each([1, 2, 3])(
-    'are those of the ledger after any changes, also where each is counted at once (%d)',
-    async (seed) => {
-      const keeper = open();
-      const bustle = new Bustle(account, seed);
-      for (let round = 0; round < 40; round += 1) {
-        await bustle.run(5);
-        await catchUp(keeper);
-      }
-      expect(Object.keys(await keptBatches(account)).sort()).toEqual(['b', 'c']);
-      await expectBatches();
-      await expectTrue();
-    },
-  );
 
   it('have the gaps that this process measured, which a count from the beginning keeps', async () => {
     const gaps = [{ at: Date.now(), gapMs: 1_011, hadToWait: true }];
@@ -98,23 +85,13 @@ describe('the statistics of an account', () => {
     gaps.push({ at: Date.now(), gapMs: 2_500, hadToWait: false });
     await catchUp(keeper);
     const told = async () => (await readStatistics(connection)).minutes.map((minute) => minute.smallestGapMs);
-    expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
+    expect(await told()).toContain(1_011);
     // Events were lost: the keeper counts all of them again.
     await deleteKey('events');
     await account.ledger.enqueue([aPayout('q')]);
     await catchUp(keeper);
-    expect((await told()).filter((gapMs) => gapMs !== undefined)).toContain(1_011);
+    expect(await told()).toContain(1_011);
     expect((await readStatistics(connection)).pace).toEqual([1_011]);
-  });
-
-  it('are exact to the last digit', async () => {
-    await catchUp(open());
-    const amounts = ['999999999999999999999999999999.000000000000000001', '0.000000000000000001', '0.1', '0.2'];
-    await account.ledger.enqueue(amounts.map((amount, index) => aPayout(`p-${index}`, { amount })));
-    const { told } = await compare(account);
-    expect(told.sums.queued).toEqual([
-      { paymentId: 7, count: 4, amount: '999999999999999999999999999999.300000000000000002' },
-    ]);
   });
 
   it('are counted by two keepers at once, each event by one of them', async () => {
@@ -126,39 +103,21 @@ describe('the statistics of an account', () => {
     await expectTrue();
   });
 
-  it('are not written by a keeper that is late', async () => {
-    await account.ledger.enqueue([aPayout('p'), aPayout('q')]);
-    const gate = { held: Promise.resolve() };
-    const slow = open(
-      intercepted(connection, async (work, name) => {
-        if (name === 'write-statistics') await gate.held;
-        return work();
-      }),
-    );
-    await catchUp(slow);
-    await account.ledger.enqueue([aPayout('r')]);
-    const hold = new AbortController();
-    gate.held = untilAborted(hold.signal);
-    const late = slow.step(NEVER);
-    await delay(50);
-    await account.ledger.change({ payoutId: 'p', from: 'queued', to: 'sending' });
-    await account.ledger.change({ payoutId: 'p', from: 'sending', to: 'rejected' });
-    await catchUp(open());
-    hold.abort();
-    await late;
-    await expectTrue();
-  });
-
-  it.each(['before', 'after'] as const)(
-    'count nothing twice and lose nothing when the keeper ends %s any of its steps',
-    async (side) => {
+  it.each([
+    ['before', false],
+    ['after', false],
+    ['before', true],
+    ['after', true],
+  ] as const)(
+    'count nothing twice and lose nothing when the keeper ends %s any of its steps; from the beginning: %s',
+    async (side, isFirstCount) => {
       const bustle = await bustleOf(5, 20);
       await catchUp(open());
       for (let at = 1, reached = true; reached; at += 1) {
         await bustle.run(6);
+        if (isFirstCount) await deleteKey('statistics');
         const lost = losing(connection, at, side);
-        const keeper = open(lost.connection);
-        await catchUp(keeper).catch(() => undefined);
+        await catchUp(open(lost.connection)).catch(() => undefined);
         reached = lost.steps() >= at;
         await catchUp(open());
         await expectSums();
@@ -166,40 +125,6 @@ describe('the statistics of an account', () => {
       await expectTrue();
     },
   );
-
-  it.each(['before', 'after'] as const)(
-    'are counted from the beginning when the first count ended %s any of its steps',
-    async (side) => {
-      const bustle = new Bustle(account, 6);
-      for (let at = 1, reached = true; reached; at += 1) {
-        await bustle.run(6);
-        await deleteKey('statistics');
-        const lost = losing(connection, at, side);
-        await catchUp(open(lost.connection)).catch(() => undefined);
-        reached = lost.steps() >= at;
-        await catchUp(open());
-        await expectSums();
-      }
-    },
-  );
-
-  it('continue where the keeper lost its connection for a while', async () => {
-    await bustleOf(7, 30);
-    const flaky = losing(connection, 4, 'after');
-    const keeper = open(flaky.connection);
-    await expect(catchUp(keeper)).rejects.toThrow('lost');
-    await expectTrue();
-  });
-
-  it('are right after a first count beside which payouts change', async () => {
-    const before = new Bustle(account, 8);
-    await before.run(300);
-    for (let round = 0; round < 3; round += 1) {
-      await deleteKey('statistics');
-      await Promise.all([catchUp(open()), before.run(60), new Bustle(account, 9, `n${round}`).run(60)]);
-    }
-    await expectTrue();
-  });
 });
 
 describe('when Redis does not have what was counted', () => {
@@ -216,21 +141,6 @@ describe('when Redis does not have what was counted', () => {
     expect(statistics.minutes.map(({ at }) => at)).toEqual(expect.arrayContaining(minutes.map(({ at }) => at)));
   });
 
-  it('an event tells of a payout that retention removed: the payouts are counted again', async () => {
-    const keeper = open();
-    await catchUp(keeper);
-    await account.ledger.enqueue([aPayout('gone'), aPayout('p')]);
-    await catchUp(keeper);
-    await account.ledger.change({ payoutId: 'gone', from: 'queued', to: 'cancelled' });
-    await remove(10);
-    await account.redis.del(account.connection.keys.payout('gone'));
-    const other = open();
-    await catchUp(other);
-    await other.step(NEVER);
-    await catchUp(other);
-    await expectTrue();
-  });
-
   it('it came back older: position and counters came back together', async () => {
     const bustle = await bustleOf(11, 40);
     const keeper = open();
@@ -241,17 +151,6 @@ describe('when Redis does not have what was counted', () => {
     await account.redis.del(...Object.keys(await account.dump()));
     for (const [key, content] of Object.entries(copy)) await account.redis.restore(key, 0, Buffer.from(content, 'hex'));
     await bustleOf(12, 40, 'later');
-    await catchUp(keeper);
-    await catchUp(keeper);
-    await expectTrue();
-  });
-
-  it('it was flushed', async () => {
-    const keeper = open();
-    await bustleOf(13, 40);
-    await catchUp(keeper);
-    await account.redis.del(...Object.keys(await account.dump()));
-    await bustleOf(14, 20);
     await catchUp(keeper);
     await catchUp(keeper);
     await expectTrue();
@@ -282,8 +181,8 @@ describe('payouts that retention removes', () => {
 });
 
 describe('a count of the whole ledger', () => {
-  it.each([1, 2, 3, 4, 5])('fits at once although payouts change between any two of its steps (%d)', async (seed) => {
-    const bustle = new Bustle(account, seed);
+  it('fits at once although payouts change between any two of its steps', async () => {
+    const bustle = new Bustle(account, 1);
     bustle.adopts = false;
     await bustle.run(200);
     const moving = intercepted(connection, async (work) => {
@@ -295,17 +194,5 @@ describe('a count of the whole ledger', () => {
     await saveStatistics(connection, { revision: '', statistics: {}, batches: {} }, toFields(counters));
     await catchUp(open());
     await expectSums();
-  });
-
-  it('does not fit an index that names a payout without a record, and need not where that is allowed', async () => {
-    await bustleOf(6, 30);
-    await account.redis.zadd(account.connection.keys.state('queued'), 1.5, 'nobody');
-    expect(await recount(connection, undefined, true, NEVER)).toBeUndefined();
-    expect(await recount(connection, undefined, false, NEVER)).toBeDefined();
-  });
-
-  it('ends when it is stopped', async () => {
-    await bustleOf(7, 30);
-    expect(await recount(connection, undefined, true, AbortSignal.abort())).toBeUndefined();
   });
 });

@@ -9,36 +9,16 @@ import { until } from '../../support/until.js';
 import { closeAfterTest, makeFolder } from './close-after-test.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
 
-/** An account of its own with a Redis, a gateway, a producer and a journal folder. */
-export interface PayoutWorld {
-  readonly platformId: number;
-  readonly redisUrl: string;
-  /** For what opens the account. */
-  readonly account: { readonly platformId: number; readonly redisUrl: string };
-  readonly sandbox: Sandbox;
-  readonly producer: PayoutProducer;
-  readonly dir: string;
-  /** For a command that is to find the account. */
-  readonly env: Readonly<Record<'REDIS_URL' | 'GATEWAY_PLATFORM_ID' | 'SEND_JOURNAL_DIR', string>>;
-  startWorker(options?: Partial<WorkerProcessOptions>): WorkerProcess;
-  /** Enqueues P-1 … P-n, each to an address of its own. */
-  enqueue(count: number, prefix?: string): Promise<string[]>;
-  /** The producer of any account. */
-  producerOf(platformId: number): PayoutProducer;
-  /** Writes an accounts file, and the key of the accounts to the file `key`. @returns what a worker needs to find it */
-  writeAccounts(accounts: readonly object[]): Promise<{ readonly PAYOUT_ACCOUNTS_FILE: string }>;
-  /** Ends the workers too. */
-  close(): Promise<void>;
-}
+export type PayoutWorld = Awaited<ReturnType<typeof openWorld>>;
 
 export const SECRET_KEY = 'k-test-0123456789';
 let nextPlatformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
 
 export interface PayoutWorldOptions {
-  /** A Redis of one's own; without it the tests' common one serves, under a platformId of its own. */
+  /** @defaultValue the Redis that all tests share */
   readonly redis?: { readonly url: string };
   readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>> & { readonly balance?: string };
-  /** Accounts of the gateway. @defaultValue one of its own */
+  /** Accounts of the gateway. */
   readonly platformIds?: readonly number[];
 }
 
@@ -53,11 +33,12 @@ export const cents = (payoutIds: readonly string[]) =>
 export const numbered = (count: number, prefix = 'P'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
 
+/** An account of its own with a Redis, a gateway, a producer and a journal folder. */
 export async function openWorld({
   redis,
   platformIds = [(nextPlatformId += 1)],
   sandbox: { balance, ...sandboxOptions } = {},
-}: PayoutWorldOptions = {}): Promise<PayoutWorld> {
+}: PayoutWorldOptions = {}) {
   const [platformId = 0] = platformIds;
   const redisUrl = redis?.url ?? testRedisUrl();
   const folder = await makeFolder('test');
@@ -78,26 +59,30 @@ export async function openWorld({
   const workers: WorkerProcess[] = [];
   return {
     ...{ platformId, redisUrl, account: { platformId, redisUrl }, sandbox, producer, dir, producerOf },
+    /** For a command that is to find the account. */
     env: { REDIS_URL: redisUrl, GATEWAY_PLATFORM_ID: String(platformId), SEND_JOURNAL_DIR: journalDir },
-    startWorker(options = {}) {
+    startWorker(options: Partial<WorkerProcessOptions> = {}): WorkerProcess {
       const access = { redisUrl, platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, journalDir };
       const worker = startWorkerProcess({ ...access, ...options });
       workers.push(worker);
       return worker;
     },
-    async enqueue(count, prefix) {
+    /** Enqueues P-1 … P-n, each to an address of its own. */
+    async enqueue(count: number, prefix?: string): Promise<string[]> {
       const payoutIds = numbered(count, prefix);
       await producer.enqueueMany(cents(payoutIds));
       return payoutIds;
     },
-    async writeAccounts(accounts) {
+    /** Writes an accounts file and its key. @returns what a worker needs to find them */
+    async writeAccounts(accounts: readonly object[]): Promise<{ readonly PAYOUT_ACCOUNTS_FILE: string }> {
       const file = join(dir, 'accounts.json');
       await writeFile(join(dir, 'key'), SECRET_KEY, { mode: 0o600 });
       const filled = accounts.map((account) => ({ baseUrl: sandbox.url, secretKeyFile: 'key', ...account }));
       await writeFile(file, JSON.stringify(filled));
       return { PAYOUT_ACCOUNTS_FILE: file };
     },
-    async close() {
+    /** Ends the workers too. */
+    async close(): Promise<void> {
       await Promise.all(workers.map(async (worker) => worker.end()));
       await Promise.all([...producers.values()].map(async (each) => each.close()));
       await sandbox.close();

@@ -3,8 +3,7 @@ import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import type { HistoryEntry, Payout } from '../../../src/ledger/payout.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
+import type { Payout } from '../../../src/ledger/payout.js';
 import type { Logger } from '../../../src/base/logger.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
@@ -30,51 +29,17 @@ export const DOUBT_MS = 31_000;
 
 type Call = keyof SenderLedger;
 
-/** A sender on a clock, a ledger, a journal and a gateway that a test has in its hand. */
-export interface SendRig {
-  readonly clock: ManualClock;
-  readonly ledger: RigLedger;
-  readonly runtime: SenderRuntime;
-  /** The ledger as the sender has it: goes through `before` and `after`. */
-  readonly port: SenderLedger;
-  readonly journal: MemoryJournal;
-  readonly gateway: ScriptedGateway;
-  readonly heldLease: HeldLease;
-  readonly lost: AbortController;
-  /** Aborted when the process is to end. */
-  readonly ending: AbortController;
-  readonly stopGrace: StopGrace;
-  /** Why outcomes could not be recorded, in order; undefined where they could be again. */
-  readonly unrecordable: (string | undefined)[];
-  readonly sender: Sender;
-  readonly seen: { sent: [string, number][]; gaps: [gapMs: number, hadToWait: boolean][]; waits: number[] };
-  /** What was logged, as `level message`. */
-  readonly said: string[];
-  /** What happens before a call of the ledger takes effect; may throw. */
-  before: Partial<Record<Call, () => unknown>>;
-  /** What happens after it, before the reply is there; may throw. */
-  after: Partial<Record<Call, () => unknown>>;
-  send(payoutId: string, stop?: AbortSignal): Promise<SendReport>;
-  /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
-  begin(payoutId: string, given?: Partial<BeginSend>): Promise<SendAttempt>;
-  stateOf(payoutId?: string): Promise<PayoutState | undefined>;
-  attemptOf(payoutId?: string): Promise<number | undefined>;
-  lastChangeOf(payoutId?: string): Promise<HistoryEntry | undefined>;
-  expectPayout(expected: Partial<Payout>, payoutId?: string): Promise<void>;
-  /** Fails a call of the ledger before it takes effect, the first so many times. @returns when it was called */
-  fail(call: Call, error: Error, times?: number): number[];
-  /** Does this around the next of these calls. */
-  once(side: 'before' | 'after', call: Call, action: () => unknown): void;
-  /** Expects that nothing was written, and that each connection that was made was closed. */
-  expectNothingSent(): void;
-}
+type Hooks = Partial<Record<Call, () => unknown>>;
 
+export type SendRig = Awaited<ReturnType<typeof makeSendRig>>;
+
+/** A sender on a clock, a ledger, a journal and a gateway that a test has in its hand. */
 export async function makeSendRig(
   given: Partial<Omit<SenderRuntime, 'clock' | 'settings'>> & {
     readonly journal?: MemoryJournal;
     readonly heldLease?: HeldLease;
   } = {},
-): Promise<SendRig> {
+) {
   const clock = new ManualClock();
   const ledger = new RigLedger({ clock, nextLedgerId: countLedgers() });
   const { journal = new MemoryJournal() } = given;
@@ -82,11 +47,17 @@ export async function makeSendRig(
   const lost = new AbortController();
   const ending = new AbortController();
   const stopGrace = new StopGrace(clock, ending.signal, GRACE_MS);
-  const unrecordable: SendRig['unrecordable'] = [];
-  const seen: SendRig['seen'] = { sent: [], gaps: [], waits: [] };
+  /** Why outcomes could not be recorded, in order; undefined where they could be again. */
+  const unrecordable: (string | undefined)[] = [];
+  const sent: [string, number][] = [];
+  const gaps: [gapMs: number, hadToWait: boolean][] = [];
+  const waits: number[] = [];
+  /** What was logged, as `level message`. */
   const said: string[] = [];
-  const before: SendRig['before'] = {};
-  const after: SendRig['after'] = {};
+  /** What happens before a call of the ledger takes effect; may throw. */
+  const before: Hooks = {};
+  /** What happens after it, before the reply is there; may throw. */
+  const after: Hooks = {};
   const port = hooked(ledger, before, after);
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
   const heldLease = given.heldLease ?? (await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS));
@@ -101,9 +72,9 @@ export async function makeSendRig(
     gateway,
     observer: {
       ...noObserver,
-      sent: (kind, durationMs) => void seen.sent.push([kind, durationMs]),
-      sendGap: (gapMs, hadToWait) => void seen.gaps.push([gapMs, hadToWait]),
-      pacerWaited: (waitedMs) => void seen.waits.push(waitedMs),
+      sent: (kind, durationMs) => void sent.push([kind, durationMs]),
+      sendGap: (gapMs, hadToWait) => void gaps.push([gapMs, hadToWait]),
+      pacerWaited: (waitedMs) => void waits.push(waitedMs),
     },
     logger: listeningLogger(said),
     ...given,
@@ -112,7 +83,8 @@ export async function makeSendRig(
   const sender = new Sender(runtime, heldLease, stopGrace, onUnrecordable, undefined);
   const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
     clock.until(sender.send(payoutId, stop));
-  const begin: SendRig['begin'] = async (payoutId, change = {}) => {
+  /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
+  const begin = async (payoutId: string, change: Partial<BeginSend> = {}): Promise<SendAttempt> => {
     const { ledgerId, sendCount, last } = await ledger.readSender();
     const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
     const token = `behind-${payoutId}-${attempt}`;
@@ -125,14 +97,15 @@ export async function makeSendRig(
   const readPayout = async (payoutId = 'p'): Promise<Payout | undefined> => ledger.readPayout(payoutId);
   return {
     ...{ runtime, clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace, unrecordable, sender },
-    ...{ seen, said, before, after, send, begin },
-    stateOf: async (payoutId) => (await readPayout(payoutId))?.state,
-    attemptOf: async (payoutId) => (await readPayout(payoutId))?.attempt,
-    lastChangeOf: async (payoutId) => (await readPayout(payoutId))?.history.at(-1),
-    async expectPayout(expected, payoutId) {
+    ...{ seen: { sent, gaps, waits }, said, before, after, send, begin },
+    stateOf: async (payoutId?: string) => (await readPayout(payoutId))?.state,
+    attemptOf: async (payoutId?: string) => (await readPayout(payoutId))?.attempt,
+    lastChangeOf: async (payoutId?: string) => (await readPayout(payoutId))?.history.at(-1),
+    async expectPayout(expected: Partial<Payout>, payoutId?: string): Promise<void> {
       expect(await readPayout(payoutId)).toMatchObject(expected);
     },
-    fail(call, error, times = Infinity) {
+    /** Fails a call before it takes effect, the first so many times. @returns when it was called */
+    fail(call: Call, error: Error, times = Infinity): number[] {
       const calledAt: number[] = [];
       before[call] = () => {
         calledAt.push(clock.now());
@@ -140,14 +113,16 @@ export async function makeSendRig(
       };
       return calledAt;
     },
-    once(side, call, action) {
+    /** Does this around the next of these calls. */
+    once(side: 'before' | 'after', call: Call, action: () => unknown): void {
       const hooks = { before, after }[side];
       hooks[call] = async () => {
         hooks[call] = () => undefined;
         await action();
       };
     },
-    expectNothingSent() {
+    /** Nothing was written, and each connection was closed. */
+    expectNothingSent(): void {
       expect(gateway.arrivals).toEqual([]);
       expect(gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
     },
@@ -191,7 +166,7 @@ export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): 
 }
 
 /** The same ledger, with something before and after each call. */
-export function hooked(ledger: RigLedger, before: SendRig['before'], after: SendRig['after']): SenderLedger {
+export function hooked(ledger: RigLedger, before: Hooks, after: Hooks): SenderLedger {
   return new Proxy(ledger, {
     get(target, name: Call) {
       return async (...args: unknown[]): Promise<unknown> => {

@@ -1,29 +1,12 @@
 import { Redis } from 'ioredis';
-import type { Sandbox } from '../../../src/sandbox/index.js';
 import { startOwnRedis } from './own-redis.js';
 import { cents, expectPace, isSettled, numbered, openWorld, SECRET_KEY } from './payout-world.js';
-import type { WorkerProcess, WorkerProcessOptions } from './worker-process.js';
+import type { WorkerProcessOptions } from './worker-process.js';
+
+export type SharedAccounts = Awaited<ReturnType<typeof openSharedAccounts>>;
 
 /** Several accounts in an accounts file, with a Redis of their own, for worker processes that share them. */
-export interface SharedAccounts {
-  readonly platformIds: readonly number[];
-  readonly sandbox: Sandbox;
-  readonly redis: Redis;
-  readonly dir: string;
-  /** What a process needs to work for them. */
-  readonly processOptions: Omit<WorkerProcessOptions, 'platformId'>;
-  startWorker(options?: Partial<WorkerProcessOptions>): WorkerProcess;
-  enqueue(countForEach: number): Promise<void>;
-  /** The process that holds each account's lease, by platformId; those of which nobody does are left out. */
-  holders(): Promise<ReadonlyMap<number, number>>;
-  epochOf(platformId: number): Promise<number>;
-  /** Waits for nothing: whether all that was enqueued is completed or, of a process that was killed, unknown. */
-  isSettled(countForEach: number): Promise<boolean>;
-  expectPromisesKept(): void;
-  close(): Promise<void>;
-}
-
-export async function openSharedAccounts(count: number): Promise<SharedAccounts> {
+export async function openSharedAccounts(count: number) {
   const platformIds = Array.from({ length: count }, (_, index) => 7_001 + index);
   const server = await startOwnRedis();
   const world = await openWorld({ redis: server, platformIds });
@@ -38,11 +21,12 @@ export async function openSharedAccounts(count: number): Promise<SharedAccounts>
     processOptions: {
       ...{ redisUrl, baseUrl: sandbox.url, secretKey: SECRET_KEY, journalDir: env.SEND_JOURNAL_DIR, environment },
     },
-    startWorker: (options = {}) => world.startWorker({ environment, ...options }),
-    async enqueue(countForEach) {
+    startWorker: (options: Partial<WorkerProcessOptions> = {}) => world.startWorker({ environment, ...options }),
+    async enqueue(countForEach: number): Promise<void> {
       for (const producer of producers) await producer.enqueueMany(cents(numbered(countForEach)));
     },
-    async holders() {
+    /** The process that holds each account's lease, by platformId. */
+    async holders(): Promise<ReadonlyMap<number, number>> {
       const found = await Promise.all(platformIds.map(async (id) => [id, await fields(id)] as const));
       return new Map(
         found.flatMap(([id, { owner = '', released }]) => {
@@ -52,15 +36,15 @@ export async function openSharedAccounts(count: number): Promise<SharedAccounts>
         }),
       );
     },
-    epochOf: async (platformId) => Number((await fields(platformId))['epoch']),
-    async isSettled(countForEach) {
+    epochOf: async (platformId: number) => Number((await fields(platformId))['epoch']),
+    async isSettled(countForEach: number): Promise<boolean> {
       const all = await Promise.all(producers.map(async (producer) => isSettled(producer, countForEach)));
       return all.every(Boolean);
     },
-    expectPromisesKept() {
+    expectPromisesKept(): void {
       for (const platformId of platformIds) expectPace(sandbox, platformId);
     },
-    async close() {
+    async close(): Promise<void> {
       await redis.quit();
       await world.close();
       await server.close();

@@ -1,6 +1,4 @@
-import type { PayoutProducer } from '../../../src/control/payout-producer.js';
-import type { PayoutWorker, PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
-import type { Sandbox } from '../../../src/sandbox/index.js';
+import type { PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import type { AccountOptions } from '../../../src/worker/payout-worker.js';
@@ -8,25 +6,12 @@ import { closeAfterTest } from './close-after-test.js';
 import { openWorkerIn, worldOfTest, type PayoutWorldOptions } from './payout-world.js';
 
 export { closeAfterTest };
-export { SECRET_KEY as WATCHED_SECRET_KEY } from './payout-world.js';
 
-/** A worker in this process with its health server, a gateway and a producer. */
-export interface WatchedWorker {
-  readonly platformId: number;
-  readonly worker: PayoutWorker;
-  readonly sandbox: Sandbox;
-  readonly producer: PayoutProducer;
-  readonly url: string;
-  readonly enqueue: (payoutId: string, addressTo?: string) => Promise<void>;
-  /** The value of a metric of the account, read over HTTP; undefined when there is no such series. */
-  readonly metric: (name: string, labels?: Labels) => Promise<number | undefined>;
-  /** What `/readyz` responds. */
-  readonly readyz: () => Promise<[status: number, body: unknown]>;
-}
+export type WatchedWorker = Awaited<ReturnType<typeof startWatchedWorker>>;
 
 type Labels = Readonly<Record<string, string>>;
 
-export interface WatchedWorkerOptions extends Pick<PayoutWorldOptions, 'redis' | 'sandbox'> {
+interface WatchedWorkerOptions extends Pick<PayoutWorldOptions, 'redis' | 'sandbox'> {
   readonly stuckAfterMs?: number;
   readonly worker?: Partial<PayoutWorkerOptions>;
   readonly account?: Partial<AccountOptions>;
@@ -43,18 +28,14 @@ export const QUICK_ACCOUNT = {
   pollMaxMs: 500,
 };
 
-export function randomPlatformId(): number {
-  return 100_000 + Math.floor(Math.random() * 1_000_000_000);
-}
-
 /** @returns the status and the body of the response */
 export async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(5_000) });
   return [response.status, await response.json()];
 }
 
-/** A worker that ends with the test. */
-export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Promise<WatchedWorker> {
+/** A worker in this process with its health server, a gateway and a producer, until the test ends. */
+export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
   const { stuckAfterMs, worker: given, account, prepare, ...worldOptions } = options;
   const world = await worldOfTest(worldOptions);
   const { platformId, sandbox, producer, env } = world;
@@ -66,10 +47,11 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}): Pr
   );
   return {
     ...{ platformId, worker, sandbox, producer, url },
-    async enqueue(payoutId, addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`) {
+    async enqueue(payoutId: string, addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`): Promise<void> {
       await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
     },
-    async metric(name, labels = {}) {
+    /** The value of a metric of the account, read over HTTP. */
+    async metric(name: string, labels: Labels = {}): Promise<number | undefined> {
       const text = await (await fetch(`${url}/metrics`)).text();
       return readMetric(text, name, { platform_id: String(platformId), ...labels });
     },

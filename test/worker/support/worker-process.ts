@@ -4,26 +4,12 @@ import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
-/** A `payouts worker` process of the built program. */
-export interface WorkerProcess {
-  readonly pid: number;
-  /** Everything it has logged. */
-  readonly log: () => string;
-  /** Waits until its log has this. */
-  said(text: string): Promise<void>;
-  /** A page of its health server; status 0 while that cannot be reached. */
-  get(path: string): Promise<{ readonly status: number; readonly body: string }>;
-  kill(signal: NodeJS.Signals): void;
-  /** The exit code, or the signal that ended it. */
-  readonly ended: Promise<number | NodeJS.Signals>;
-  /** Kills it if it still runs, and waits until it is gone. */
-  end(): Promise<void>;
-}
+export type WorkerProcess = ReturnType<typeof startWorkerProcess>;
 
 const CRASH_AT = new URL('crash-at.mjs', import.meta.url).href;
 const HOST_NAME = new URL('host-name.mjs', import.meta.url).href;
 
-const running = new Map<ChildProcess, WorkerProcess>();
+const running = new Map<ChildProcess, { end(): Promise<void> }>();
 
 export interface WorkerProcessOptions {
   readonly redisUrl: string;
@@ -40,10 +26,7 @@ export interface WorkerProcessOptions {
   readonly stderr?: number | 'broken-pipe';
 }
 
-/**
- * Short times, so that a take-over takes seconds. The interval is the real one. A response has four seconds: where many
- * tests share two cores, a process may stand still for one.
- */
+/** So that a take-over takes seconds. A response has four: on a busy machine a process may stand still for one. */
 const QUICK = {
   LEASE_MS: '1500',
   TAKEOVER_QUARANTINE_MS: '1000',
@@ -56,7 +39,8 @@ const QUICK = {
   PAYOUT_AUDIENCE: TEST_AUDIENCE,
 };
 
-export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
+/** A `payouts worker` process of the built program. */
+export function startWorkerProcess(options: WorkerProcessOptions) {
   // Another folder for the journals is that of another host.
   const folder = basename(options.journalDir);
   const host = folder === 'journal' ? undefined : folder;
@@ -88,18 +72,21 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
       resolve(code ?? signal ?? 0);
     });
   });
-  const worker: WorkerProcess = {
+  const worker = {
     pid: child.pid ?? 0,
+    /** Everything it has logged. */
     log: () => log,
-    said: async (text) => until(`the log has "${text}"`, () => log.includes(text)),
-    async get(path) {
+    said: async (text: string) => until(`the log has "${text}"`, () => log.includes(text)),
+    /** A page of its health server; status 0 while that cannot be reached. */
+    async get(path: string) {
       const [, url = 'http://127.0.0.1:1'] = /"url":"([^"]*)"/.exec(log) ?? [];
       const response = await fetch(`${url}${path}`).catch(() => undefined);
       return { status: response?.status ?? 0, body: (await response?.text()) ?? '' };
     },
-    kill: (signal) => void child.kill(signal),
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** The exit code, or the signal that ended it. */
     ended,
-    async end() {
+    async end(): Promise<void> {
       child.kill('SIGKILL');
       await ended;
     },

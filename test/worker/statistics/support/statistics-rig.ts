@@ -13,7 +13,6 @@ import type { TestAccount } from '../../../ledger/support/test-account.js';
 
 export const NEVER = new AbortController().signal;
 
-/** Events carry Redis's time, so statistics are read by the real date. */
 export function realTime({ connection }: TestAccount): LedgerConnection {
   return { ...connection, clock: systemClock };
 }
@@ -59,12 +58,8 @@ export async function sumPayouts(
         const [id = '', symbol = ''] = key.split(' ');
         const of = payouts.filter((payout) => `${payout.paymentId} ${payout.symbol ?? ''}` === key);
         const units = of.reduce((sum, { amount }) => sum + toUnits(amount), 0n);
-        return {
-          paymentId: Number(id),
-          ...(symbol === '' ? {} : { symbol }),
-          count: of.length,
-          amount: fromUnits(units),
-        } as CurrencySum;
+        const sum = { paymentId: Number(id), count: of.length, amount: fromUnits(units) };
+        return (symbol === '' ? sum : { ...sum, symbol }) as CurrencySum;
       }),
     ]);
   }
@@ -120,7 +115,7 @@ export class Bustle {
   }
 }
 
-/** A connection each step of which (a command, a script or a pipeline) goes through `around`. */
+/** A connection whose every command, script and pipeline goes through `around`. */
 export function intercepted(
   connection: LedgerConnection,
   around: <Result>(work: () => Promise<Result>, name: string) => Promise<Result>,
