@@ -28,7 +28,6 @@ it('retrying, promoting and adding BullMQ jobs by hand sends no payout again', a
   world.startWorker();
   await counted(1, 1);
   const before = world.sandbox.stats().arrivals;
-  // As an operator with BullMQ's own tools would.
   await (await jobOf(rejected))?.retry('failed');
   await (await jobOf(accepted))?.retry('completed');
   await queue.retryJobs({ state: 'failed' });
@@ -46,7 +45,7 @@ it('retrying, promoting and adding BullMQ jobs by hand sends no payout again', a
   await expectPromisesKept(world);
 });
 
-it('a payout is sent not before its time, though its job is promoted by hand, and after a more urgent one', async () => {
+it('a payout is sent not before its time, even if promoted by hand, and after more urgent ones', async () => {
   const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
   const notBefore = new Date(Date.now() + 8_000);
   await world.producer.enqueue({ ...payout('later'), notBefore });

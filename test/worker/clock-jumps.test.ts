@@ -147,7 +147,6 @@ it.each<[string, readonly (number | ClockReading)[], readonly number[]]>([
   ['none of the steps by which a clock is kept right', [0, -50, 20, -100], []],
   ['no slow reply of Redis', [0, { low: -5_000, high: 0 }, { low: 0, high: 4_000 }, 0], []],
   ['a step that a slow reply has hidden', [0, { low: -2_500, high: 500 }, -1_000], [2]],
-  ['a clock that was put back little by little', [0, -150, -300], [2]],
 ])('what a step of the clock of Redis is: %s', (_, readings, steps) => {
   const detector = new ClockStepDetector();
   const found = readings.flatMap((reading, index) => {

@@ -32,14 +32,6 @@ function startHanging(method: keyof typeof internals, jobs: JobRig) {
   return { worker, goOn, untilHung: async () => until('it hangs', () => callers.size > 0) };
 }
 
-it('a worker is replaced where its wait for a job never ends, and the jobs run', async () => {
-  const jobs = new JobRig();
-  await startHanging('waitForJob', jobs).untilHung();
-  await jobs.rig.enqueue(['p', 'q']);
-  await until('both ran', () => jobs.ran.length === 2);
-  expect(jobs).toMatchObject({ ran: ['p', 'q'], replaced: ['withdraw'], mostRunning: 1 });
-});
-
 it('a worker that was replaced and comes back with a job leaves it to the one in its place', async () => {
   const jobs = new JobRig();
   await jobs.rig.enqueue(Array.from({ length: 20 }, (_, index) => `p${index}`));

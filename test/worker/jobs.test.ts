@@ -26,18 +26,6 @@ it('takes every job that is due at once, as many as may run together, and asks o
   await until('the next runs', () => jobs.running.has('p20'), AT_ONCE_MS);
 });
 
-it('takes a job at once that comes while another one runs', async () => {
-  const jobs = new JobRig();
-  jobs.held = new Set(['long']);
-  await jobs.rig.enqueue(['long']);
-  jobs.start({ concurrency: 20 });
-  await until('it runs', () => jobs.running.has('long'), AT_ONCE_MS);
-  for (const payoutId of ['p', 'q']) {
-    await jobs.rig.enqueue([payoutId]);
-    await until('the new one ran', () => jobs.ran.includes(payoutId), AT_ONCE_MS);
-  }
-});
-
 it('polls a payout until it is final, also after errors, and pauses no longer than the longest', async () => {
   const rig = queuesOfTest();
   let polls = 0;

@@ -66,26 +66,6 @@ const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
 const OTHER = "the gateway's status is about another payment";
 const ANN = { by: 'ann', reason: 'the first transaction is another payment' };
 
-it('completes an end whose script Redis ended before index and event followed, once', async () => {
-  const { redis, connection, ledger } = account;
-  await bring('p');
-  const place = await redis.zscore(connection.keys.state('in_progress'), 'p');
-  await poll({ approve: 1, ...ITS_OWN });
-  const told = async (): Promise<number> =>
-    (await redis.xrange(connection.keys.events, '-', '+')).filter(([, fields]) => fields.includes('completed')).length;
-  const [last] = (await redis.xrevrange(connection.keys.events, '+', '-', 'COUNT', 1))[0] ?? [];
-  await redis.xdel(connection.keys.events, last ?? '');
-  await redis.hset(connection.keys.payout('p'), 'pending', 'in_progress');
-  await redis.zadd(connection.keys.state('in_progress'), place ?? 1, 'p');
-  expect(await told()).toBe(0);
-  for (let time = 0; time < 2; time += 1) {
-    expect(await poll({})).toEqual({ kind: 'skipped', state: 'completed' });
-    expect(await told()).toBe(1);
-    expect(await redis.zcard(connection.keys.state('in_progress'))).toBe(0);
-  }
-  expect((await ledger.get('p'))?.history).toHaveLength(4);
-});
-
 describe('a status of the payout’s own payment', () => {
   it.each([
     ['everything', ITS_OWN, true],

@@ -1,22 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
 import { systemClock, type Clock } from '../../src/base/clock.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
+import { afterTest, closeAfterTest } from './support/close-after-test.js';
 
 let account: TestAccount;
 let end: AbortController;
-
 beforeEach(() => {
-  account = openTestAccount();
+  account = closeAfterTest(openTestAccount());
   end = new AbortController();
-});
-
-afterEach(async () => {
-  end.abort();
-  await account.close();
+  afterTest(() => {
+    end.abort();
+  });
 });
 
 const NO_WORK = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
@@ -28,12 +26,12 @@ const QUICK_CLOCK: Clock = {
 };
 
 describe('the report of a worker process', () => {
-  const start = (name: string, describe: () => Omit<WorkerReport, 'at'>, signal = end.signal): Promise<void> =>
-    publishWorker({ ledger: account.ledger, clock: QUICK_CLOCK, logger: silentLogger }, name, describe, signal);
+  const start = async (describe: () => Omit<WorkerReport, 'at'>): Promise<void> =>
+    publishWorker({ ledger: account.ledger, clock: QUICK_CLOCK, logger: silentLogger }, 'host:1', describe, end.signal);
 
   it('is written, written again when something changes, and removed in the end', async () => {
     let role = 'standby';
-    const reporting = start('host:1', () => ({ role, startedAt: 1, version: '1.2.3' }));
+    const reporting = start(() => ({ role, startedAt: 1, version: '1.2.3' }));
     await until('reported', async () => (await readWorkers(account.connection))[0]?.role === 'standby');
     role = 'sender';
     await until('reported again', async () => (await readWorkers(account.connection))[0]?.role === 'sender');
@@ -47,12 +45,10 @@ describe('the report of a worker process', () => {
     const dead = { role: 'standby', at: 5, startedAt: 1, version: '1' };
     await account.redis.hset(account.connection.keys.workers, 'host:2', JSON.stringify(dead));
     await account.redis.hset(account.connection.keys.workers, 'host:3', '{"role":7}', 'host:4', 'no JSON');
-    expect((await readWorkers(account.connection)).map(({ name }) => name)).toEqual(['host:2']);
-    void start('host:1', () => ({ role: 'sender', startedAt: 1, version: '1' }));
-    await until('removed', async () => {
-      const names = (await readWorkers(account.connection)).map(({ name }) => name);
-      return names.length === 1 && names[0] === 'host:1';
-    });
+    const names = async (): Promise<string> => (await readWorkers(account.connection)).map(({ name }) => name).join();
+    expect(await names()).toBe('host:2');
+    void start(() => ({ role: 'sender', startedAt: 1, version: '1' }));
+    await until('removed', async () => (await names()) === 'host:1');
   });
 });
 

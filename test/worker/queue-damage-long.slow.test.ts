@@ -3,12 +3,9 @@ import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest } from './support/close-after-test.js';
 import { startOwnRedis } from './support/own-redis.js';
-import { worldOfTest } from './support/payout-world.js';
+import { expectPace, worldOfTest } from './support/payout-world.js';
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
-
-it('sending continues within a minute, at its pace, where 100,000 payouts lose their jobs at once', async () => {
+it('sending continues within a minute where 100,000 payouts lose their jobs at once', async () => {
   const server = closeAfterTest(await startOwnRedis(['--appendfsync', 'no']));
   const redis = new Redis(server.url);
   afterTest(async () => redis.quit());
@@ -37,12 +34,7 @@ it('sending continues within a minute, at its pace, where 100,000 payouts lose t
   const from = sent();
   await until('sending continues after it', () => sent() >= from + 10);
 
-  const { arrivalsAtMs, smallestGapMs, duplicatePayments, blocked } = world.sandbox.stats();
-  expect({ duplicatePayments, blocked }).toEqual({ duplicatePayments: [], blocked: false });
-  expect(smallestGapMs).toBeGreaterThanOrEqual(1_000);
-  const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? at));
-  // The repair does not slow the sends beside it down.
-  expect(median(gaps.slice(before + 2))).toBeLessThan(median(gaps.slice(0, before - 1)) * 1.5);
+  expectPace(world.sandbox);
   const waiting = await redis.lrange(key('withdraw:wait'), 0, -1);
   expect(new Set(waiting).size).toBe(waiting.length);
 }, 600_000);

@@ -1,7 +1,8 @@
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { writeKeyring } from '../control/support/key-files.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
@@ -26,9 +27,9 @@ async function reload(worker: WorkerProcess, said: string): Promise<void> {
 it('a key that was revoked signs nothing any more, and a new one does; a bad file changes nothing', async () => {
   const world = await worldOfTest();
   const file = join(world.dir, 'keys.json');
-  const write = async (...keys: KeyEntry[]): Promise<void> => {
+  const write = async (...keys: KeyEntry[]): Promise<unknown> => {
     await rm(file, { force: true });
-    await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
+    return writeKeyring(file, keys);
   };
   await write(keyEntry(SHOP));
   const worker = world.startWorker({ environment: { PAYOUT_KEYS_FILE: file } });

@@ -101,8 +101,6 @@ describe('removing old payouts', () => {
     const producer = closeAfterTest(new PayoutProducer({ platformId, redisUrl: testRedisUrl() }));
     const payout = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
     await expect(producer.enqueue(payout)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
-    const conflict = { kind: 'conflict', payoutId: 'p', state: 'cancelled', removed: true };
-    expect((await producer.enqueueMany([payout])).results).toMatchObject([conflict]);
     await account.redis.del(account.connection.keys.ledger);
     expect(await account.ledger.enqueue([aPayout('p'), aPayout('r')])).toMatchObject([
       { kind: 'removed', payoutId: 'p', state: 'cancelled' },
@@ -169,12 +167,9 @@ describe('retention with an archive', () => {
     for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
   });
 
-  it.each<[string, () => Promise<unknown>]>([
-    ['the process ends between writing and removing', async () => Promise.resolve()],
-    ['the files are gone before the payouts are removed', async () => rm(folder.dir, { recursive: true })],
-  ])('loses nothing, and shows nothing twice, where %s', async (_, happens) => {
+  it('loses nothing, and shows nothing twice, where the process ends between writing and removing', async () => {
     await cancel(['a', 'b'], 3 * DAY_MS);
-    const archive = watchedArchive(async () => happens().then(() => onDamage('Redis fails here')));
+    const archive = watchedArchive(async () => Promise.reject(new Error('Redis fails here')));
     expect((await remove(archive)).payouts).toBe(0);
     expect(await account.ledger.get('a')).toBeDefined();
     expect((await remove(archive)).payouts).toBe(2);
@@ -240,19 +235,6 @@ describe('trimming events', () => {
     return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
   }
 
-  async function acknowledge(eventIds: readonly string[]): Promise<void> {
-    for (const eventId of eventIds) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
-  }
-
-  /** Redis drops whole blocks of its stream only. */
-  async function expectDropsSome(): Promise<number> {
-    const dropped = await trim(10);
-    expect(dropped).toBeGreaterThan(50);
-    expect(dropped).toBeLessThanOrEqual(100);
-    expect(await count()).toBe(LENGTH - dropped);
-    return dropped;
-  }
-
   beforeEach(async () => {
     await account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId)));
   });
@@ -270,9 +252,12 @@ describe('trimming events', () => {
     for (let page = 0; page < 9; page += 1) await account.redis.xack(events, 'fast', ...(await read('fast')));
     const first = await read('slow');
     expect(await trim(10)).toBe(0);
-    await acknowledge(first);
+    for (const eventId of first) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
     await read('slow');
-    const dropped = await expectDropsSome();
+    // Redis drops whole blocks of its stream only.
+    const dropped = await trim(10);
+    expect(dropped).toBeGreaterThan(50);
+    expect(dropped).toBeLessThanOrEqual(100);
     const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
     expect(oldest?.[1]).toContain(`p-${dropped}`);
   });

@@ -44,26 +44,24 @@ it('the first worker of an account sends at once where someone states that the a
   await expectPromisesKept(world);
 });
 
-describe('several workers for one account', () => {
-  it('send one at a time, and another takes over from one that was killed', async () => {
-    const first = await sendSome(3, 8, 3);
-    await first.end();
-    await untilSettled(world, 8);
-    const { unknown, sender } = await world.producer.stats();
-    expect(unknown).toBeLessThanOrEqual(1);
-    expect(sender?.epoch).toBeGreaterThanOrEqual(2);
-    await expectPromisesKept(world);
-  });
+it('several workers send one at a time, and another takes over from one that was killed', async () => {
+  const first = await sendSome(3, 8, 3);
+  await first.end();
+  await untilSettled(world, 8);
+  const { unknown, sender } = await world.producer.stats();
+  expect(unknown).toBeLessThanOrEqual(1);
+  expect(sender?.epoch).toBeGreaterThanOrEqual(2);
+  await expectPromisesKept(world);
+});
 
-  it('one that was stopped for longer than the lease sends nothing more', async () => {
-    const stopped = await sendSome(2, 8, 2);
-    stopped.kill('SIGSTOP');
-    await untilSent(world, 5);
-    stopped.kill('SIGCONT');
-    await untilSettled(world, 8);
-    await stopped.said('another process has taken the lease');
-    await expectPromisesKept(world);
-  });
+it('a worker that was stopped for longer than the lease sends nothing more', async () => {
+  const stopped = await sendSome(2, 8, 2);
+  stopped.kill('SIGSTOP');
+  await untilSent(world, 5);
+  stopped.kill('SIGCONT');
+  await untilSettled(world, 8);
+  await stopped.said('another process has taken the lease');
+  await expectPromisesKept(world);
 });
 
 describe('SIGTERM', () => {

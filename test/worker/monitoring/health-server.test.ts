@@ -29,24 +29,19 @@ describe('/readyz', () => {
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
   });
 
-  const OTHER_LEDGER = JSON.stringify({ ledgerId: 'of-another-redis', epoch: 3, sends: 9 });
-  it.each<[string, string | undefined, RegExp, (path: string) => Promise<unknown>]>([
-    ['of another ledger', undefined, /another ledger/, async (path) => writeFile(path, `${OTHER_LEDGER}\n`)],
-    ['that cannot be read', 'disk', /EISDIR/, async (path) => mkdir(path)],
-  ])('is not ready with a journal %s, and says why, as do the metrics', async (_, cause, reason, make) => {
+  it('is not ready with a journal of another ledger, and says why, as do the metrics', async () => {
     const { worker, readyz, metric } = await startWatchedWorker({
       prepare: async (dir, platformId) => {
         await mkdir(dir, { recursive: true });
-        await make(join(dir, `${platformId}.journal`));
+        const head = { ledgerId: 'of-another-redis', epoch: 3, sends: 9 };
+        await writeFile(join(dir, `${platformId}.journal`), `${JSON.stringify(head)}\n`);
       },
     });
     await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
     const [status, body] = await readyz();
-    const { accounts } = body as { accounts: { cause?: string }[] };
-    const account = { role: 'refused', reason: expect.stringMatching(reason) };
+    const account = { role: 'refused', reason: expect.stringMatching(/another ledger/) };
     expect([status, body]).toMatchObject([503, { ready: false, redis: 'up', accounts: [account] }]);
-    expect(accounts[0]?.cause).toBe(cause);
-    expect(await metric('payouts_sending_refused')).toBe(cause === 'disk' ? 0 : 1);
+    expect(await metric('payouts_sending_refused')).toBe(1);
     expect([await metric('payouts_lease_held'), await metric('payouts_lease_epoch')]).toEqual([0, 0]);
   });
 });
@@ -74,13 +69,10 @@ it('pages and metrics are served while Redis is unavailable or hangs', async () 
   await untilUp();
 
   await redis.stop();
-  const role: unknown = expect.any(String);
-  const accounts = [{ headline: 'Redis does not respond', role, paused: null, pausedReason: null }];
+  const accounts = [{ headline: 'Redis does not respond', paused: null, pausedReason: null }];
   expect(await readyz()).toMatchObject([503, { ready: false, redis: 'unavailable', accounts }]);
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
-  const unavailable = await read();
-  expect(readMetric(unavailable, 'payouts_redis_up')).toBe(0);
-  expect(readMetric(unavailable, 'payouts_in_state', { ...account, state: 'queued' })).toBeUndefined();
+  expect(readMetric(await read(), 'payouts_redis_up')).toBe(0);
   await redis.startAgain();
   await untilUp();
   await until('ready again', async () => (await readyz())[0] === 200);

@@ -54,7 +54,7 @@ class Process {
   stopped = Promise.resolve();
   #goOn = (): void => undefined;
 
-  constructor(id: string, folder: string | undefined = id) {
+  constructor(id: string) {
     this.accounts = [...leases.keys()].map((platformId) => new Account(platformId, this));
     const reach = async (): Promise<void> => {
       await this.stopped;
@@ -79,7 +79,7 @@ class Process {
         for (const other of ids) [heartbeats, reports].forEach((each) => each.delete(other));
       },
     };
-    const nameFolder = async (): Promise<string | undefined> => Promise.resolve(folder === '' ? undefined : folder);
+    const nameFolder = async (): Promise<string> => Promise.resolve(id);
     const { accounts } = this;
     this.sharing = new AccountSharing({
       ...{ id, accounts, registry, nameFolder, clock, logger, patienceMs: () => this.patienceMs },
@@ -91,9 +91,6 @@ class Process {
   get own(): number[] {
     return this.accounts.filter(({ part }) => part === 'send').map(({ platformId }) => platformId);
   }
-
-  partOf = (platformId = 0): AccountPart | undefined =>
-    this.accounts.find((account) => account.platformId === platformId)?.part;
 
   /** SIGSTOP. The leases stay. */
   freeze(): void {
@@ -258,13 +255,6 @@ describe('processes with the same accounts', () => {
     expect(loads()).toEqual([2, 2]);
   });
 
-  it('leave the account of another alone with the same journals, and watch it with others', async () => {
-    await start(3, '');
-    const [first] = ['shared', 'shared', 'c', ''].map((folder, index) => new Process(`p${index}`, folder));
-    await advance(5_000);
-    expect(processes.map(({ partOf }) => partOf(first?.own[0]))).toEqual(['send', 'rest', 'watch', 'watch']);
-  });
-
   it('stay as they are while Redis is away, and compete for all accounts once patience ends', async () => {
     await start(6, 'ab');
     const owns = (): number[][] => processes.map(({ own }) => own);
@@ -300,12 +290,6 @@ describe('which members are alive', () => {
   it('one that is seen for the first time is, and one that stands still is gone', () => {
     expect([look({ a: '1' }), look({ a: '1' }, GONE_AFTER_MS - 1_000), look({ a: '1' })]).toEqual(['a', 'a', '']);
     expect(look({ a: '2' })).toBe('a');
-  });
-
-  it('one that leaves is gone at once, and one that is not listed any more has its time', () => {
-    look({ a: '1', b: '1', c: '1' });
-    expect(look({ a: undefined, b: '2' })).toBe('b,c');
-    expect([look({}), look({}, GONE_AFTER_MS)]).toEqual(['b,c', '']);
   });
 
   it('nothing is concluded from a time without looks, and late looks keep nobody alive', () => {

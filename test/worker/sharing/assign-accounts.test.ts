@@ -45,13 +45,6 @@ describe('accounts that all members have', () => {
     }
   });
 
-  it('move first where nobody holds the lease yet', () => {
-    const held = new Set([1, 2]);
-    const busy = aMember('a', range(4), { claims: new Set(range(4)), held });
-    const owners = assignAccounts([busy, aMember('b', range(4))]);
-    expect([...owners].filter(([, owner]) => owner === 'a').map(([platformId]) => platformId)).toEqual([1, 2]);
-  });
-
   it('belong to the holder of the lease where two work for them', () => {
     const claims = new Set([1]);
     for (const holder of ['a', 'b']) {

@@ -27,19 +27,14 @@ type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
 export class LeaseRig {
   readonly clock = new ManualClock();
   readonly ledger = new RigLedger({ clock: this.clock, nextLedgerId: countLedgers() });
-  /** What happens before a call of the ledger takes effect; may throw. */
   readonly before: SendRig['before'] = {};
-  /** What happens after it, before the reply is there; may throw. */
   readonly after: SendRig['after'] = {};
-  /** What was logged, as `level message`. */
   readonly logged: string[] = [];
   readonly stop = new AbortController();
   readonly #acquired: HeldLease[] = [];
   /** How the ledger contradicts the journal, if it does. */
   mismatch: string | undefined;
-  /** Whether the journal's disk hangs. */
   isStalled = false;
-  /** When the ledger was compared with the journal. */
   readonly comparedAt: number[] = [];
 
   readonly #audit: Audit = {
@@ -98,7 +93,6 @@ export class LeaseRig {
     if (hasResponse) await ledger.finishSend(begun, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
   }
 
-  /** The lease as the ledger has it. */
   async lease() {
     return (await this.ledger.readSender()).lease;
   }

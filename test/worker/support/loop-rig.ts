@@ -24,13 +24,10 @@ export interface LoopRig {
   readonly loop: SenderLoop;
   readonly journal: MemoryJournal;
   readonly gateway: ScriptedGateway;
-  /** What was logged, as `level message`. */
   readonly said: string[];
-  /** What happens before a call of the ledger takes effect; may throw. */
   readonly before: SendRig['before'];
   readonly after: SendRig['after'];
   readonly stop: AbortController;
-  /** What was logged as an error. */
   errors(): string[];
   start(): void;
   /** Resolves once the process has ended. */
@@ -44,7 +41,6 @@ export interface LoopRigOptions {
   readonly authority?: SendAuthority;
   readonly resumeAuthority?: ResumeAuthority;
   readonly pause?: KeptPause;
-  /** What is done while the lease is held. */
   readonly work?: Work;
 }
 
@@ -132,7 +128,6 @@ export class LoopWorld {
     return rig;
   }
 
-  /** Starts a process. */
   start(options: LoopRigOptions = {}): LoopRig {
     const rig = this.make(options);
     rig.start();

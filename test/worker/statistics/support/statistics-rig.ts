@@ -66,7 +66,7 @@ export async function sumPayouts(
   return Object.fromEntries(sums) as Record<PayoutState, CurrencySum[]>;
 }
 
-/** Makes payouts and moves them about; the same seed does the same. */
+/** Makes payouts and moves them about, by a seed. */
 export class Bustle {
   /** Whether payouts leave final states, as in an adoption. */
   adopts = true;
@@ -138,11 +138,7 @@ export function intercepted(
   return { ...connection, redis, run };
 }
 
-/**
- * A connection that is lost around one of its steps, and stays so.
- * @param at - the number of the step, from 1
- * @param side - whether it has taken effect
- */
+/** A connection that is lost before or after the effect of its `at`th step, and stays so. */
 export function losing(
   connection: LedgerConnection,
   at: number,
