@@ -98,15 +98,6 @@ describe('a connection', () => {
     }
     expect(shown()).toEqual([]);
   });
-
-  it('to a server that was restarted with other settings is refused, also while nobody asks', async () => {
-    const server = closeAfterTest(await startOwnRedis());
-    startWatch(server.url, patientClock);
-    await untilMayBegin();
-    await server.stop();
-    await server.startAgain(['--appendfsync', 'no']);
-    await untilRefused(/appendfsync is no/);
-  });
 });
 
 describe('replicas', () => {

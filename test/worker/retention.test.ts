@@ -186,13 +186,15 @@ describe('retention with an archive', () => {
     expect(await readIds()).toBe('a,b');
   });
 
-  it('keeps one that lost a field or got another value', async () => {
-    await cancel(['a', 'b'], 3 * DAY_MS);
+  it('keeps one that lost a field, got another value, or cannot be read', async () => {
+    await cancel(['a', 'b', 'altered'], 3 * DAY_MS);
+    await account.redis.hset(keyOf('altered'), 'metadata', '{');
     const archive = watchedArchive(async () =>
       Promise.all([account.redis.hdel(keyOf('a'), 'amount'), account.redis.hset(keyOf('b'), 'amount', '13')]),
     );
-    expect((await remove(archive)).payouts).toBe(0);
-    expect(await account.redis.exists(keyOf('a'), keyOf('b'))).toBe(2);
+    const archiveTrouble: unknown = expect.stringMatching(/payout altered cannot be read/);
+    expect(await remove(archive)).toMatchObject({ payouts: 0, archiveTrouble });
+    expect(await account.redis.exists(keyOf('a'), keyOf('b'), keyOf('altered'))).toBe(3);
   });
 
   it('that cannot be written keeps every payout in Redis, says so, and continues by itself', async () => {
@@ -220,6 +222,13 @@ describe('retention with an archive', () => {
     await mkdir(folder.dir);
     expect(await remove(archive)).toMatchObject({ payouts: 1, archiveTrouble: undefined });
     expect(await readIds()).toBe('a');
+  });
+
+  it('that hangs holds nothing up', async () => {
+    await cancel(['a'], 3 * DAY_MS);
+    const archiveTrouble: unknown = expect.stringMatching(/not on disk within 5000 ms/);
+    const hanging = watchedArchive(async () => new Promise(() => undefined));
+    expect(await remove(hanging)).toMatchObject({ payouts: 0, archiveTrouble });
   });
 });
 

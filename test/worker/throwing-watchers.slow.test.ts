@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { startHealthServer } from '../../src/worker/monitoring/health-server.js';
-import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import {
   loggerWithThrowingChildren,
   throwingLogger,
@@ -47,13 +45,5 @@ describe('what throws where it is called', () => {
     await until('it has a job', async () => (await reader.stats()).withoutJob === 0);
     expect(await producer.cancel('P-1')).toMatchObject({ state: 'cancelled' });
     await producer.close();
-  });
-
-  it('a logger of a health server: it still responds that something is wrong', async () => {
-    const [metrics, accounts] = [createWorkerMetrics({ version: '1' }), cannotBeMade];
-    const health = await startHealthServer({ host: '127.0.0.1', port: 0, metrics, accounts, logger: throwingLogger });
-    const { status } = await fetch(`${health.url}/metrics`);
-    await health.close();
-    expect(status).toBe(500);
   });
 });

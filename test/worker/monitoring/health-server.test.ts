@@ -29,19 +29,22 @@ describe('/readyz', () => {
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
   });
 
-  it('is not ready with a journal of another ledger, and says why, as do the metrics', async () => {
+  const OTHER_LEDGER = JSON.stringify({ ledgerId: 'of-another-redis', epoch: 3, sends: 9 });
+  it.each<[string, number, RegExp, (path: string) => Promise<unknown>]>([
+    ['of another ledger', 1, /another ledger/, async (path) => writeFile(path, `${OTHER_LEDGER}\n`)],
+    ['that cannot be read', 0, /EISDIR/, async (path) => mkdir(path)],
+  ])('is not ready with a journal %s, and says why', async (_, isRefused, reason, make) => {
     const { worker, readyz, metric } = await startWatchedWorker({
       prepare: async (dir, platformId) => {
         await mkdir(dir, { recursive: true });
-        const head = { ledgerId: 'of-another-redis', epoch: 3, sends: 9 };
-        await writeFile(join(dir, `${platformId}.journal`), `${JSON.stringify(head)}\n`);
+        await make(join(dir, `${platformId}.journal`));
       },
     });
     await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
     const [status, body] = await readyz();
-    const account = { role: 'refused', reason: expect.stringMatching(/another ledger/) };
+    const account = { role: 'refused', reason: expect.stringMatching(reason) };
     expect([status, body]).toMatchObject([503, { ready: false, redis: 'up', accounts: [account] }]);
-    expect(await metric('payouts_sending_refused')).toBe(1);
+    expect(await metric('payouts_sending_refused')).toBe(isRefused);
     expect([await metric('payouts_lease_held'), await metric('payouts_lease_epoch')]).toEqual([0, 0]);
   });
 });

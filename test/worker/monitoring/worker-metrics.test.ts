@@ -1,16 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { systemClock } from '../../../src/base/clock.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
 import { openAccount } from '../../../src/queues/open-account.js';
-import { observeGateway } from '../../../src/worker/monitoring/observe-gateway.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
-import { cents, numbered, SECRET_KEY, worldOfTest } from '../support/payout-world.js';
-import { readMetric, startWatchedWorker } from '../support/watched-worker.js';
+import { cents, numbered } from '../support/payout-world.js';
+import { startWatchedWorker } from '../support/watched-worker.js';
 
 const newMetrics = () => createWorkerMetrics({ version: '1.2.3' });
 
@@ -79,43 +75,4 @@ it('a worker that sends counts and times sends, polls, pauses, waiting times and
   await until('a second has passed', async () => (await age('queued')) >= 1);
   expect(await age('unknown')).toBeGreaterThanOrEqual(1);
   expect(await age('sending')).toBe(0);
-});
-
-it('requests to a real gateway are counted by endpoint and outcome, and timed while they are open', async () => {
-  const { sandbox, platformId } = await worldOfTest();
-  const metrics = newMetrics();
-  const client = createGatewayClient({ baseUrl: sandbox.url, platformId, secretKey: SECRET_KEY });
-  const gateway = observeGateway(client, metrics.observe(platformId), systemClock);
-  const never = new AbortController().signal;
-  const metric = async (name: string, labels: Readonly<Record<string, string>>): Promise<number | undefined> => {
-    const text = await metrics.registry.metrics();
-    return readMetric(text, `payouts_gateway_${name}`, { platform_id: String(platformId), ...labels });
-  };
-  const count = async (endpoint: string, outcome: string) => metric('requests_total', { endpoint, outcome });
-  const openFor = async () => metric('oldest_open_seconds', { endpoint: 'balance' });
-
-  await gateway.balance();
-  await gateway.probe(never);
-  sandbox.addFaults([{ kind: 'json-500', endpoint: 'currencies', times: 1 }]);
-  await expect(gateway.currencies()).rejects.toThrow();
-  await expect(gateway.getStatus('0xunknown')).rejects.toThrow();
-  const connection = await gateway.openConnection(never);
-  await connection.withdraw({ paymentId: 1, amount: '1', addressTo: 'wallet-observed' }, { mayWrite: () => true });
-  expect(await count('balance', 'answered')).toBe(2);
-  expect(await count('currencies', 'unavailable')).toBe(1);
-  expect(await count('transactionstatus', 'rejected')).toBe(1);
-  expect(await count('withdraw', 'answered')).toBe(1);
-  expect(await metric('request_seconds_count', { endpoint: 'withdraw' })).toBe(1);
-
-  sandbox.pause();
-  const waits = gateway.balance().catch(() => undefined);
-  await delay(100);
-  expect(await openFor()).toBeGreaterThan(0.09);
-  await sandbox.close();
-  await waits;
-  expect(await openFor()).toBeUndefined();
-  await expect(gateway.openConnection(never)).rejects.toThrow();
-  await expect(gateway.openConnection(AbortSignal.abort())).rejects.toThrow();
-  expect(await count('withdraw', 'unavailable')).toBe(1);
-  gateway.close();
 });

@@ -15,8 +15,6 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 import { closeAfterTest } from '../support/close-after-test.js';
 
-/** On a real ledger; `timelines.test.ts` has the sums in any order of sends, readings and debits. */
-
 const SETTLE_MS = 60_000;
 const USDT = 'USDT (TRC-20)';
 const CURRENCIES = [
@@ -127,6 +125,28 @@ describe('what adds up', () => {
     expect(await reportedDrops()).toEqual([]);
   });
 
+  it('is a send that begins, is taken or ends while the balance is read', async () => {
+    for (const number of [1, 2, 3]) {
+      const payoutId = `race-${number}`;
+      set(String(10_000 - number * 1_000));
+      await read(async () => {
+        await send(payoutId, '1000');
+        if (number === 3) await finish(payoutId, 'completed', '1');
+      });
+      expect(await stored()).toMatchObject({ unexplained: '0', isSuspected: false });
+    }
+    await read();
+    await send('a', '1000');
+    await finish('a', 'completed', '1');
+    await read();
+    await read();
+    set('6000');
+    await read();
+    await read();
+    await expectMissing({});
+    expect(await stored()).toMatchObject({ unexplained: '0' });
+  });
+
   it('is a payout in another currency, at a rate that fell while it was open, also after a restart', async () => {
     setUsd('100000');
     await send('fee', '0.01', 10);
@@ -184,6 +204,10 @@ describe('what does not add up', () => {
     balances = [stating('2', { symbol: 'bitcoin' })];
     await settle();
     await expectMissing({ [USDT]: '10000' });
+    // Two of the same name count together.
+    balances = ['1', '1'].map((amount) => stating(amount, { symbol: 'bitcoin' }));
+    await settle();
+    await expectMissing({ [USDT]: '10000' });
   });
 
   it('needs an operator until he accepts it; what is found then is told again', async () => {
@@ -221,4 +245,17 @@ describe('what cannot be compared', () => {
     await settle('3000');
     await expectMissing({ [USDT]: expect.stringMatching(/^99\d/) });
   });
+});
+
+it('returns the balance also where Redis cannot be asked, and compares it later', async () => {
+  const { connection } = account;
+  let isDown = true;
+  const run: typeof connection.run = async (...args) =>
+    isDown ? Promise.reject(new Error('Redis is unavailable')) : connection.run(...args);
+  await account.redis.hdel(connection.keys.gateway, 'reconciliation');
+  restart({ ...connection, run });
+  expect(await read()).toEqual(balances);
+  isDown = false;
+  await read();
+  expect(await stored()).toMatchObject({ baseline: { amount: '10000' } });
 });

@@ -54,12 +54,6 @@ describe('accounts that all members have', () => {
   });
 });
 
-it('an account that nobody can send for stays with one that has it, so that it is told', () => {
-  const unfit = new Set([1]);
-  const members = [aMember('a', [1], { unfit, claims: unfit }), aMember('b', [1], { unfit })];
-  expect(assignAccounts(members).get(1)).toBe('a');
-});
-
 /** Members with any accounts, claims, leases and troubles, as views of the registry can be. */
 function anyMembers(random: Random): Member[] {
   const pick = (from: readonly number[], part: number): Set<number> => new Set(from.filter(() => random.chance(part)));

@@ -24,8 +24,8 @@ const keyOf = (index: number, name: string): string => `{payouts:${String(shared
 const partsOf = ({ worker }: Watched): string => worker.accounts.map(({ part }) => part).join();
 const sends = ({ worker }: Watched, index: number): boolean => worker.accounts[index]?.status.role === 'sender';
 
-async function start(folder = 'one'): Promise<Watched> {
-  const { baseUrl, secretKey, redisUrl } = shared.processOptions;
+async function start(folder = 'one', redisUrl = shared.processOptions.redisUrl): Promise<Watched> {
+  const { baseUrl, secretKey } = shared.processOptions;
   const accounts = shared.platformIds.map((platformId) => ({ platformId, baseUrl, secretKey, ...QUICK_ACCOUNT }));
   // Both processes have the host name of this machine: a second journal of one host waits for its adoption.
   await Promise.all(shared.platformIds.map(async (platformId) => adoptJournal(dirOf(folder), platformId)));
@@ -55,6 +55,13 @@ it('an account of a host with another journal is watched: a Redis that forgot wh
     (await shared.redis.hexists(keyOf(moved, 'objections'), journalId)) === 1;
   await until('the journal of the first host objects', objects);
   expect(account?.status).toMatchObject({ role: 'refused' });
+});
+
+it('a Redis user without rights for the registry serves all accounts', async () => {
+  const keys = shared.platformIds.map((platformId) => `~{payouts:${platformId}}*`);
+  await shared.redis.call('ACL', 'SETUSER', 'limited', 'on', '>pw', ...keys, '+@all');
+  const watched = await start('one', shared.processOptions.redisUrl.replace('redis://', 'redis://limited:pw@'));
+  await until('it competes for all', () => partsOf(watched) === 'send,send');
 });
 
 describe('of three processes with one folder of journals, the one that works for no account', () => {

@@ -39,6 +39,18 @@ it('keeps a journal usable whose files another process fills and removes', async
   expect(resting.lastSends(1)).toEqual(sending.lastSends(1));
 });
 
+it('continues after a journal that cannot be read, and ends with the signal', async () => {
+  const clock = new ManualClock();
+  const end = new AbortController();
+  let reads = 0;
+  const reload = async (): Promise<void> => Promise.reject(new Error(`EIO ${(reads += 1)}`));
+  const following = followJournal({ reload }, { clock, logger }, end.signal);
+  await clock.advance(11 * 60_000);
+  expect(reads).toBe(3);
+  end.abort();
+  await following;
+});
+
 it('a folder has one name, under any path; others, also of copied hosts, have others', async () => {
   const dir = await folderOfTest('folder');
   const [journals, one, other] = [join(dir, 'journals'), join(dir, 'one'), join(dir, 'other')];
