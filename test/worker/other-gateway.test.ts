@@ -5,7 +5,7 @@ import { openLedger } from '../../src/queues/open-ledger.js';
 import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
-import { untilSent, untilSettled, worldOfTest, type PayoutWorld } from './support/payout-world.js';
+import { untilLeased, untilSent, untilSettled, worldOfTest, type PayoutWorld } from './support/payout-world.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
 describe('a worker of another gateway', () => {
@@ -32,7 +32,7 @@ describe('a worker of another gateway', () => {
     const staging = (await worldOfTest({ platformIds: [world.platformId] })).sandbox;
     const ledger = closeAfterTest(openLedger(world.account, 'reply')).ledger.connection;
     const first = world.startWorker({ environment });
-    await world.enqueue(3);
+    await world.enqueue(6);
     await untilSent(world, 1);
     const before = audienceOf(world.sandbox.url);
     expect(await ledger.redis.hget(ledger.keys.ledger, 'audience')).toBe(before);
@@ -43,18 +43,19 @@ describe('a worker of another gateway', () => {
     await delay(6_000);
     const { arrivals } = world.sandbox.stats();
     const { queued, sender, objections } = await world.producer.stats();
-    expect({ queued, sender, objections }).toEqual({ queued: 3 - arrivals, sender: null, objections: [] });
+    expect({ queued, sender, objections }).toEqual({ queued: 6 - arrivals, sender: null, objections: [] });
     const second = world.startWorker({ environment });
-    await untilSettled(world, 3);
+    await untilLeased(second);
+    await untilSettled(world, 6);
     expect(staging.stats().arrivals).toBe(0);
     const env = { ...world.env, ...environment, GATEWAY_BASE_URL: staging.url };
     const adopted = await runCli(['adopt-ledger', '--gateway', '--reason', 'moved', '--yes', '--json'], { env });
     expect(JSON.parse(adopted.stdout)).toEqual({ audience: audienceOf(staging.url), before, changed: true });
     await world.enqueue(2, 'Q');
     // The former sender finds out at its next begin, and gives the lease back.
-    await untilSettled(world, 5);
-    expect([world.sandbox.stats().arrivals, staging.stats().arrivals]).toEqual([3, 2]);
-    expect(second.log()).toContain('the ledger is of another gateway');
+    await untilSettled(world, 8);
+    expect([world.sandbox.stats().arrivals, staging.stats().arrivals]).toEqual([6, 2]);
+    await second.said('the ledger is of another gateway');
     expect((await other.get('/readyz')).status).toBe(200);
   }, 90_000);
 });
