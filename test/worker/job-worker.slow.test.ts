@@ -2,7 +2,6 @@ import { expect, it, jest } from '@jest/globals';
 import type { Worker } from 'bullmq';
 import { systemClock, type Clock } from '../../src/base/clock.js';
 import { until } from '../support/until.js';
-import { afterTest } from './support/close-after-test.js';
 import { internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
 
 const SPEED = 10;
@@ -26,9 +25,6 @@ function startHanging(method: keyof typeof internals, jobs: JobRig) {
     return original.apply(this, args);
   });
   const worker = jobs.start({ concurrency: 1, ratePerSecond: 100 }, fastClock);
-  afterTest(() => {
-    goOn();
-  });
   return { worker, goOn, untilHung: async () => until('it hangs', () => callers.size > 0) };
 }
 
