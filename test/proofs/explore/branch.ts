@@ -1,5 +1,5 @@
 import { serveTasks } from '../task-pool.js';
-import { soundPieces, type Pieces } from '../simulation/pieces.js';
+import { soundPieces, type Pieces } from '../../world/worker.js';
 import { mistakes } from '../simulation/planted/index.js';
 import { explore, type Bounds, type Branch, type Exploration } from './explorer.js';
 import { scenarioOf } from './scenario.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { soundPieces } from '../simulation/pieces.js';
+import { soundPieces } from '../../world/worker.js';
 import { mistakes } from '../simulation/planted/index.js';
 import { explore, listBranches } from './explorer.js';
 import { runScenario } from './run-scenario.js';

@@ -1,11 +1,4 @@
-import {
-  describeStep,
-  StepWorld,
-  TIMES,
-  type PendingStep,
-  type Progress,
-  type WorldProcess,
-} from '../../world/step-world.js';
+import { describeStep, TIMES, World, type PendingStep, type Progress, type WorldProcess } from '../../world/world.js';
 import type { Scenario } from './scenario.js';
 import { DEVIATION_KINDS, type Deviation, type Schedule, type Step } from './schedule.js';
 
@@ -31,7 +24,7 @@ const QUIET_MS = 2_500;
  * from it. What is held or stopped is let go right before another step, not after some time: windows of a millisecond are
  * met by construction.
  */
-export class ExploredWorld extends StepWorld {
+export class ExploredWorld extends World {
   /** Steps from which a longer schedule may deviate, or before which it may let go of what waits. */
   readonly steps: Step[] = [];
   /** Moments, in ms after something was held or stopped, at which it may be let go. */
@@ -89,11 +82,7 @@ export class ExploredWorld extends StepWorld {
       return 'again';
     }
     this.now = Math.max(this.now, step.at);
-    if (step.isDelivered === true && step.process?.isDead === true) return 'again';
-    if (step.isDelivered === true && step.process?.isStopped === true) {
-      step.process.waiting.push(step);
-      return 'again';
-    }
+    if (step.isDelivered === true && step.process?.takes(step) === false) return 'again';
     if (!this.#isQuiet()) return this.#take(step);
     putBack('again');
     return this.#letGo() ? 'again' : 'over';
@@ -102,7 +91,7 @@ export class ExploredWorld extends StepWorld {
   #take(step: PendingStep): Progress {
     const index = this.count;
     if (this.now >= this.#options.from && this.now < this.#options.faultsUntil) {
-      const { kind, label, process } = step;
+      const { kind = 'mark', label = '', process } = step;
       const state = this.#options.describesState === true ? this.#describeState(step) : '';
       const mayDeviate = this.now < this.#options.deviationsUntil;
       this.steps.push({ index, kind, label, process: process?.name ?? '', state, mayDeviate });
@@ -149,11 +138,10 @@ export class ExploredWorld extends StepWorld {
     if (process === undefined) return false;
     this.note(() => `${process.name} IS ${kind === 'stop' ? 'STOPPED' : 'KILLED'} before ${describeStep(step)}`);
     if (kind === 'crash') {
-      process.isDead = true;
-      process.onDeath?.();
+      process.end();
       return true;
     }
-    process.isStopped = true;
+    process.stoppedUntil = Infinity;
     process.waiting.push(step);
     this.#stopped.push({ process, until });
     this.#addMarks();
@@ -174,7 +162,7 @@ export class ExploredWorld extends StepWorld {
   }
 
   #addMarks(): void {
-    for (const ms of this.marks) this.after(ms, { kind: 'mark', label: `${ms} ms later`, run: () => undefined });
+    for (const ms of this.marks) this.after(ms, () => undefined, { kind: 'mark', label: `${ms} ms later` });
   }
 
   get #isAnythingWaiting(): boolean {
@@ -197,7 +185,7 @@ export class ExploredWorld extends StepWorld {
     }
     for (const { process } of stopped) {
       this.note(() => `${process.name} CONTINUES`);
-      process.isStopped = false;
+      process.stoppedUntil = 0;
       const at = this.#nextAt;
       for (const [index, step] of process.waiting.entries()) {
         this.add(Object.assign(step, { at, order: index - process.waiting.length }));

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Pieces } from '../simulation/pieces.js';
+import type { Pieces } from '../../world/worker.js';
 import { runScenario, type Outcome } from './run-scenario.js';
 import type { Scenario } from './scenario.js';
 import {

@@ -9,18 +9,16 @@ import { TRANSITIONS, type PayoutState } from '../../../src/ledger/states.js';
 import { pollPayout } from '../../../src/worker/poll-payout.js';
 import { truthfulResolution } from '../../doubles/truthful-resolution.js';
 import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
-import { connectLedger, linkLedger, type LedgerCall } from '../../world/step-ledger.js';
-import { StepProcess } from '../../world/step-process.js';
-import type { PendingStep } from '../../world/step-world.js';
+import { GatewayBook, GatewayLink, type Fate } from '../../world/gateway-link.js';
+import { ALWAYS_UP, connectLedger, linkLedger, type LedgerCall } from '../../world/ledger-link.js';
+import { soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
+import { WorldProcess, type PendingStep } from '../../world/world.js';
 import { WorldLedger } from '../../world/world-ledger.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import { JournalFile } from '../simulation/journal-file.js';
-import { soundPieces, type Pieces } from '../simulation/pieces.js';
-import { SimGateway } from '../simulation/sim-gateway.js';
-import type { SimWorker } from '../simulation/sim-worker.js';
+import { JournalFile, JournalLink } from '../simulation/journal-file.js';
+import { NO_FAULTS } from '../simulation/plan.js';
 import { racePlans, type Act, type RacePlan } from './race-plan.js';
 import { RandomWorld } from './random-world.js';
-import { startWorker } from './start-worker.js';
 
 /** A lease is taken over although its holder may live: a payout must not be paid twice even so, only the pace may suffer. */
 const SETTINGS = {
@@ -32,6 +30,7 @@ const SETTINGS = {
   withdrawTimeoutMs: 400,
   commandTimeoutMs: 1_000,
 };
+const PLAN = { settings: SETTINGS, faults: NO_FAULTS };
 const STEPS_MAX = 600;
 /** After so many steps it is looked whether there is something left to do. */
 const LOOK_EVERY = 60;
@@ -73,11 +72,11 @@ class Ordering {
   readonly #rig: LedgerRig;
   readonly #pieces: Pieces;
   readonly #world: RandomWorld;
-  readonly #book: SimGateway;
+  readonly #book: GatewayBook;
   readonly #file = new JournalFile('j-one');
   readonly #payoutIds: readonly string[];
-  readonly #workers: SimWorker[] = [];
-  readonly #processes: StepProcess[] = [];
+  readonly #workers: WorldWorker[] = [];
+  readonly #processes: WorldProcess[] = [];
   /** By wallet, of which each payout has its own: the transactions. */
   readonly #payments = new Map<string, string[]>();
   /** The payouts that an operator stated as not sent without a check: maybe falsely. */
@@ -97,7 +96,7 @@ class Ordering {
     const paid = ({ addressTo }: { readonly addressTo: string }): void => {
       this.#payments.set(addressTo, [...this.#paymentsTo(addressTo), `tx-${this.#book.arrivals}`]);
     };
-    this.#book = new SimGateway(this.#world, () => true, { paid });
+    this.#book = new GatewayBook(this.#world, () => true, { paid });
   }
 
   /** @throws Error when a promise was not kept; its message ends with all that happened */
@@ -120,7 +119,7 @@ class Ordering {
     for (const { mismatch } of this.#workers) if (mismatch !== undefined) world.fail(`false alarm: ${mismatch}`);
     // Whatever is on its way must do no harm either.
     for (const process of this.#processes) process.isDead = true;
-    for (const worker of this.#workers) worker.forget();
+    for (const worker of this.#workers) worker.stop();
     world.limit = Infinity;
     await world.run();
     // The next worker starts, and finds what the others have left.
@@ -157,10 +156,10 @@ class Ordering {
     return lostReplies.includes((this.#seen.replies += 1)) ? 'lose' : undefined;
   }
 
-  #processOf(name: string): { process: StepProcess; call: LedgerCall } {
-    const process = new StepProcess({ world: this.#world, name });
+  #processOf(name: string): { process: WorldProcess; call: LedgerCall } {
+    const process = new WorldProcess({ world: this.#world, name });
     this.#processes.push(process);
-    return { process, call: connectLedger({ world: this.#world, process, ...SETTINGS }) };
+    return { process, call: connectLedger({ process, plan: PLAN, redis: ALWAYS_UP }) };
   }
 
   async #startSecond(): Promise<void> {
@@ -174,25 +173,27 @@ class Ordering {
   #start(name: string): void {
     const { process, call } = this.#processOf(name);
     const { ledger } = this.#rig;
-    const worker = startWorker({
-      ...{ world: this.#world, process, settings: SETTINGS, pieces: this.#pieces, book: this.#book, file: this.#file },
+    // Mistakes are planted in memory only.
+    const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
+    const drawFate = (): Fate => this.#plan.fates[this.#seen.writes++] ?? 'paid';
+    const worker = new WorldWorker({
+      ...{ process, settings: SETTINGS, pieces: this.#pieces, ledgerOfRun, dir: '/journal' },
       ledger: {
         ...linkLedger(this.#watchedLedger(), call),
-        queued: async () => call('queued', async () => this.#idsIn('queued')),
+        queued: async () => call('queued', '', async () => this.#idsIn('queued')),
       },
-      // Mistakes are planted in memory only.
-      ledgerOfRun: ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger,
-      ...{ lingerMs: 1, dir: '/journal' },
+      gateway: new GatewayLink({ process, plan: PLAN, book: this.#book, lingerMs: 1, drawFate }),
+      journal: new JournalLink({ process, plan: PLAN, file: this.#file, ledger: ledgerOfRun }),
       nextToken: () => `t${(this.#seen.tokens += 1)}`,
-      drawFate: () => this.#plan.fates[this.#seen.writes++] ?? 'paid',
     });
+    void worker.run();
     this.#workers.push(worker);
     void this.#poll(process, call);
   }
 
   /** What must be true right after a command is looked at in the same step. */
   #watchedLedger(): SenderLedger {
-    const watch: LedgerCall = async (name, run) => {
+    const watch: LedgerCall = async (name, _, run) => {
       const reply = await run();
       if (name === 'beginSend' && (reply as BeginResult).kind === 'begun') await this.#noteBegun();
       if (name === 'finishSend' && (reply as FinishResult).pausedReason !== undefined) this.#isPaused = true;
@@ -216,9 +217,9 @@ class Ordering {
     if (sending.length > 1) this.#world.fail(`two at a time: ${sending.join()}`);
   }
 
-  async #poll(process: StepProcess, call: LedgerCall): Promise<void> {
+  async #poll(process: WorldProcess, call: LedgerCall): Promise<void> {
     const ledger = {
-      get: async (payoutId: string) => call('get', async () => this.#rig.ledger.readPayout(payoutId)),
+      get: async (payoutId: string) => call('get', '', async () => this.#rig.ledger.readPayout(payoutId)),
       change: async (change: StateChange) => {
         const outcome = await this.#change(call, change);
         if (outcome !== 'done') throw new ConflictError(outcome, []);
@@ -229,7 +230,7 @@ class Ordering {
       return { kind: this.#plan.statuses[this.#seen.asked++] ?? 'paid', fee: '0.1' };
     };
     while (!process.isDead) {
-      for (const payoutId of await call('in_progress', async () => this.#idsIn('in_progress')).catch(() => [])) {
+      for (const payoutId of await call('in_progress', '', async () => this.#idsIn('in_progress')).catch(() => [])) {
         // A poll that fails changes nothing.
         await pollPayout(payoutId, ledger, { getStatus }, silentLogger).catch(() => undefined);
       }
@@ -239,7 +240,7 @@ class Ordering {
 
   async #change(call: LedgerCall, change: StateChange): Promise<ChangeOutcome> {
     const { payoutId, from, to, txhash = '' } = change;
-    return call(`change ${payoutId} from ${from} to ${to} ${txhash}`, async () => this.#rig.change(change));
+    return call(`change ${payoutId} from ${from} to ${to} ${txhash}`, '', async () => this.#rig.change(change));
   }
 
   /** Each act has an operator of its own. */
@@ -274,7 +275,7 @@ class Ordering {
     }
     if (act.kind === 'pause' || act.kind === 'resume') {
       const { kind } = act;
-      await call<unknown>(kind, async () => {
+      await call<unknown>(kind, '', async () => {
         this.#isPaused = kind === 'pause';
         return kind === 'pause' ? this.#rig.pause('ann wants it') : this.#rig.resume();
       });
@@ -283,7 +284,7 @@ class Ordering {
   }
 
   async #look(payoutId: string, call: LedgerCall): Promise<Payout | undefined> {
-    return call(`look at ${payoutId}`, async () => this.#rig.ledger.readPayout(payoutId));
+    return call(`look at ${payoutId}`, '', async () => this.#rig.ledger.readPayout(payoutId));
   }
 
   async #seeIn(state: PayoutState, payoutId: string, call: LedgerCall): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Pieces } from '../simulation/pieces.js';
+import type { Pieces } from '../../world/worker.js';
 import { mistakes } from '../simulation/planted/index.js';
 import type { Bounds } from './explorer.js';
 import type { SourceChange } from '../planted-source.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Fate } from '../../world/step-gateway.js';
+import type { Fate } from '../../world/gateway-link.js';
 
 /** What an operator does with a payout, as soon as that is possible. */
 export type Act =

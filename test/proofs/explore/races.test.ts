@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import type { WorkerLedger } from '../simulation/ledger-link.js';
-import type { Pieces } from '../simulation/pieces.js';
+import type { WorkerLedger } from '../../world/ledger-link.js';
+import type { Pieces } from '../../world/worker.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
 
 /** `npm run races` runs thousands of orderings; here are as many as take a few seconds. */

@@ -1,33 +1,26 @@
 import { Random } from '../../doubles/random.js';
-import {
-  describeStep,
-  StepWorld,
-  TIMES,
-  type PendingStep,
-  type Progress,
-  type WorldProcess,
-} from '../../world/step-world.js';
+import { describeStep, TIMES, World, type PendingStep, type Progress, type WorldProcess } from '../../world/world.js';
 
 /** A long sleep is cut into pieces of this length, in ms, so that it mostly ends later than a short one. */
 const PIECE_MS = 500;
 
 /** Any step that waits may be the next one, whatever its time. Time passes only when a timer is chosen. */
-export class RandomWorld extends StepWorld {
+export class RandomWorld extends World {
   /** It stops after so many steps. */
   limit = 0;
-  readonly #random: Random;
+  readonly #order: Random;
   readonly #deviates: (step: PendingStep) => 'lose' | 'crash' | undefined;
 
   constructor(order: number, deviates: (step: PendingStep) => 'lose' | 'crash' | undefined) {
     super(true);
-    this.#random = new Random(order);
+    this.#order = new Random(order);
     this.#deviates = deviates;
   }
 
   /** Waits for its turn. */
   async turn(process: WorldProcess): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.after(0, { kind: 'mark', label: 'time passes', process, isDelivered: true, run: resolve });
+      process.after(0, resolve, { kind: 'mark', label: 'time passes' });
     });
   }
 
@@ -38,7 +31,7 @@ export class RandomWorld extends StepWorld {
     this.pending.splice(0, Infinity, ...possible);
     if (possible.length === 0 || this.count >= this.limit) return 'over';
     this.count += 1;
-    let step = this.#random.pick(possible);
+    let step = this.#order.pick(possible);
     if (TIMES.has(step.kind) && step.at > this.now) {
       const until = Math.min(step.at, this.now + PIECE_MS);
       const deadlineOf = ({ deadline = Infinity }: PendingStep): number => deadline;

@@ -1,13 +1,16 @@
-import { connectLedger, linkLedger } from '../../world/step-ledger.js';
-import { never, StepProcess } from '../../world/step-process.js';
-import { soundPieces, type Pieces } from '../simulation/pieces.js';
-import { SimOperator } from '../simulation/sim-operator.js';
-import type { SimWorker } from '../simulation/sim-worker.js';
-import { ExploredAccount } from './explored-account.js';
+import { ALWAYS_UP, connectLedger, linkLedger, type LinkedRedis } from '../../world/ledger-link.js';
+import { GatewayBook, GatewayLink } from '../../world/gateway-link.js';
+import type { RedisSnapshot } from '../../world/memory-redis.js';
+import { newPayout, soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
+import { never, WALL_START, WorldProcess } from '../../world/world.js';
+import { JournalFile, JournalLink } from '../simulation/journal-file.js';
+import { SimOperator } from '../simulation/operator.js';
+import { NO_FAULTS } from '../simulation/plan.js';
+import { findFalseState } from '../simulation/simulation.js';
 import { ExploredWorld, type StateOptions } from './explored-world.js';
 import type { Scenario } from './scenario.js';
 import type { Schedule, Step } from './schedule.js';
-import { startWorker } from './start-worker.js';
 
 export interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
@@ -26,6 +29,9 @@ export interface Outcome {
 const START_APART_MS = 100;
 /** As often as one stop can lead to another. */
 const ADOPTIONS_MAX = 4;
+/** Commands that a Redis which comes back older may have forgotten. */
+const CHANGES = 'acquireLease releaseLease beginSend revertSend finishSend markSendsUnknown object'.split(' ');
+const KEPT_SNAPSHOTS = 8;
 
 /** Runs a scenario once, with the deviations of a schedule. */
 export async function runScenario(
@@ -45,17 +51,17 @@ class ScenarioRun {
   readonly #scenario: Scenario;
   readonly #pieces: Pieces;
   readonly #world: ExploredWorld;
-  readonly #accounts: readonly ExploredAccount[];
-  readonly #processes: StepProcess[] = [];
-  readonly #workers: { readonly worker: SimWorker; readonly process: StepProcess; readonly dir: string }[] = [];
+  readonly #accounts: readonly Account[];
+  readonly #processes: WorldProcess[] = [];
+  readonly #workers: { readonly worker: WorldWorker; readonly process: WorldProcess; readonly dir: string }[] = [];
   #tokens = 0;
 
   constructor(scenario: Scenario, schedule: Schedule, { pieces, ...options }: Required<RunOptions>) {
     this.#scenario = scenario;
     this.#pieces = pieces;
     const world = (this.#world = new ExploredWorld(schedule, { ...scenario, ...options }));
-    const accounts = Array.from({ length: scenario.accounts }, (_, number) => number);
-    this.#accounts = accounts.map((number) => new ExploredAccount(world, scenario, pieces, number));
+    const numbers = Array.from({ length: scenario.accounts }, (_, number) => number);
+    this.#accounts = numbers.map((number) => new Account(world, scenario, pieces, number));
     world.marks = [scenario.settings.guardMs - 1];
     world.rollBack = (changes) => this.#accounts[0]?.rollBack(changes) ?? false;
     world.contents = () => this.#accounts.map(({ contents }) => contents).join(' ');
@@ -84,26 +90,23 @@ class ScenarioRun {
 
   close(): void {
     for (const process of this.#processes) process.isDead = true;
-    for (const { worker } of this.#workers) worker.forget();
+    for (const { worker } of this.#workers) worker.stop();
   }
 
   #startLater(worker: number, delayMs: number): void {
-    const run = (): void => {
+    const start = (): void => {
       this.#start(worker);
     };
-    this.#world.after(delayMs, { kind: 'timeout', label: `start ${worker}`, run });
+    this.#world.after(delayMs, start, { kind: 'timeout', label: `start ${worker}` });
   }
 
   #start(number: number): void {
     const { rates, wallOffsetsMs, restartAfterMs } = this.#scenario;
-    const name = 'ABC'.charAt(number);
-    const starts = this.#processes.filter((process) => process.name.startsWith(name)).length;
-    const process = new StepProcess({
-      world: this.#world,
-      name: `${name}${starts === 0 ? '' : starts + 1}`,
-      rate: rates[number],
-      wallOffsetMs: wallOffsetsMs[number],
-    });
+    const letter = 'ABC'.charAt(number);
+    const starts = this.#processes.filter(({ name }) => name.startsWith(letter)).length;
+    const name = `${letter}${starts === 0 ? '' : starts + 1}`;
+    const world = this.#world;
+    const process = new WorldProcess({ world, name, rate: rates[number], wallOffsetMs: wallOffsetsMs[number] });
     this.#processes.push(process);
     process.onDeath = () => {
       if (restartAfterMs !== undefined) this.#startLater(number, restartAfterMs);
@@ -111,21 +114,22 @@ class ScenarioRun {
     for (const account of this.#accounts) this.#startWorker(process, number, account);
   }
 
-  #startWorker(process: StepProcess, number: number, account: ExploredAccount): void {
+  #startWorker(process: WorldProcess, number: number, { ledger, redis, book, files }: Account): void {
     const { settings, lingerMs, hasOwnJournals } = this.#scenario;
-    const { ledger: ledgerOfRun, book } = account;
-    const [world, pieces, dir] = [this.#world, this.#pieces, `w${hasOwnJournals ? number : 0}`];
-    const call = connectLedger({ world, process, ...settings, account });
-    const worker = startWorker({
-      ...{ world, process, settings, pieces, book, ledgerOfRun, dir, file: account.fileOf(number) },
-      // BullMQ knows what is queued without asking the ledger.
+    const [pieces, dir, file] = [this.#pieces, `w${hasOwnJournals ? number : 0}`, files[number] as JournalFile];
+    const plan = { settings, faults: NO_FAULTS };
+    const worker = new WorldWorker({
+      ...{ process, pieces, settings, dir, ledgerOfRun: ledger },
       ledger: {
-        ...linkLedger(ledgerOfRun, call),
-        queued: async () => (process.isDead ? never() : Promise.resolve(ledgerOfRun.idsIn('queued'))),
+        ...linkLedger(ledger, connectLedger({ process, plan, redis })),
+        // BullMQ knows what is queued without asking the ledger.
+        queued: async () => (process.isDead ? never() : Promise.resolve(ledger.idsIn('queued'))),
       },
-      lingerMs: lingerMs[number] ?? 1,
+      gateway: new GatewayLink({ process, plan, book, lingerMs: lingerMs[number] ?? 1 }),
+      journal: new JournalLink({ process, plan, file, ledger }),
       nextToken: () => `t${(this.#tokens += 1)}`,
     });
+    void worker.run();
     this.#workers.push({ worker, process, dir });
   }
 
@@ -136,9 +140,8 @@ class ScenarioRun {
 
   /** The folders of the workers that refuse to send. */
   get #refusing(): string[] {
-    return this.#workers
-      .filter(({ worker, process }) => !process.isDead && worker.mismatch !== undefined)
-      .map(({ dir }) => dir);
+    const refusing = this.#workers.filter(({ worker, process }) => !process.isDead && worker.mismatch !== undefined);
+    return refusing.map(({ dir }) => dir);
   }
 
   /** An account that is stopped for nothing keeps a merchant's money waiting. Only Redis that came back older is a reason. */
@@ -153,31 +156,118 @@ class ScenarioRun {
   }
 
   /** An operator runs the command that the tools show, and the workers continue. */
-  async #adopt(account: ExploredAccount): Promise<void> {
+  async #adopt(account: Account): Promise<void> {
     const world = this.#world;
     const { settings, endAt } = this.#scenario;
-    const operator = new SimOperator({
-      world: {
-        note: (line) => {
-          world.note(line);
-        },
-        after: (delayMs, run) => void world.after(delayMs, { kind: 'timeout', label: 'operator', run }),
-        fault: () => false,
-        situations: { meet: () => undefined },
-        random: { between: (least) => least },
-      },
-      plan: { settings },
-      redis: { ledger: account.ledger, refuses: false },
-      folders: () => account.files.map((file, worker) => ({ dir: `w${worker}`, file })),
-      // They are there before anything happens that Redis could forget.
-      hasAllPayouts: () => true,
-      adoptsWithoutProof: this.#pieces.adoptsWithoutProof,
-    });
+    const { adoptsWithoutProof } = this.#pieces;
+    const { ledger } = account;
+    const folders = account.files.map((file, worker) => ({ dir: `w${worker}`, file }));
+    const { inFlightMaxMs } = settings;
+    const operator = new SimOperator({ world, ledger, inFlightMaxMs, folders: () => folders, adoptsWithoutProof });
     const done = operator.endStop([...new Set(this.#refusing)]).then(() => {
       account.noteChange();
     });
     world.extend(endAt);
     await world.run();
     await done;
+  }
+}
+
+/** One account: its ledger, with the copies that Redis may come back to, the gateway's book, and the journals. */
+class Account {
+  readonly ledger: WorldLedger;
+  readonly redis: LinkedRedis;
+  readonly book: GatewayBook;
+  /** By worker. */
+  readonly files: readonly JournalFile[];
+  isRolledBack = false;
+  readonly #payouts: number;
+  #snapshots: RedisSnapshot[] = [];
+  /** What was read of the ledger, until something may have changed it. */
+  #isSettled: boolean | undefined;
+
+  /** @param number - from 0 */
+  constructor(world: ExploredWorld, scenario: Scenario, pieces: Pieces, number: number) {
+    const { accounts, payouts, workers, hasOwnJournals } = scenario;
+    const prefix = accounts === 1 ? '' : `a${number + 1}.`;
+    this.#payouts = payouts;
+    let ledgers = 0;
+    this.ledger = pieces.makeLedger({
+      clock: { wallNow: () => WALL_START + Math.round(world.now) },
+      nextLedgerId: () => `${prefix}ledger-${(ledgers += 1)}`,
+    });
+    this.redis = {
+      ...ALWAYS_UP,
+      before: (name) => {
+        if (!CHANGES.includes(name)) return;
+        this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
+      },
+      executed: () => {
+        this.noteChange();
+      },
+    };
+    this.book = new GatewayBook(world);
+    const shared = new JournalFile(`journal-${number}`);
+    this.files = Array.from({ length: workers }, (_, worker) =>
+      hasOwnJournals ? new JournalFile(`${shared.journalId}-${worker}`) : shared,
+    );
+    for (let payout = 1; payout <= payouts; payout += 1) this.ledger.enqueue(newPayout(`${prefix}p${payout}`));
+  }
+
+  /** An earlier holder ended in good order, so that the first worker takes the lease at once. */
+  async prepare(): Promise<void> {
+    const journal = { journalId: this.files[0]?.journalId ?? '', host: 'w0', dir: 'w0', sends: 0, token: '', at: 0 };
+    const epoch = await this.ledger.acquireLease('earlier', await this.ledger.readSender(), journal, 0);
+    if (epoch !== undefined) await this.ledger.releaseLease({ owner: 'earlier', epoch });
+  }
+
+  /** Of the ledger, the gateway's book and the journals, without heartbeats. */
+  get contents(): string {
+    const { lease, sendCount, awaitingAnswer, pausedReason, objectionCount } = this.ledger;
+    const payouts = this.ledger
+      .payoutIds()
+      .map((id) => `${this.ledger.stateOf(id)}${this.ledger.ofPayout(id, 'attempt')}`);
+    const holder = `${lease?.owner ?? ''}${lease?.epoch ?? ''}${String(lease?.released)}`;
+    const lines = [...new Set(this.files)].map((file) => file.lines.length);
+    const others = [sendCount, awaitingAnswer, pausedReason, objectionCount, payouts, this.book.arrivals];
+    return [holder, ...others, ...lines].join(' ');
+  }
+
+  noteChange(): void {
+    this.#isSettled = undefined;
+  }
+
+  /** @returns whether there is a copy that is so much older */
+  rollBack(changes: number): boolean {
+    const snapshot = this.#snapshots.at(-changes);
+    if (snapshot === undefined) return false;
+    this.#snapshots = this.#snapshots.slice(0, -changes);
+    this.ledger.restore(snapshot);
+    this.isRolledBack = true;
+    this.noteChange();
+    return true;
+  }
+
+  /** Nothing is left to do, or an operator has to do it. */
+  get isSettled(): boolean {
+    this.#isSettled ??= this.isStopped || this.isDone;
+    return this.#isSettled;
+  }
+
+  /** Every payout was sent, or may have been. */
+  get isDone(): boolean {
+    const states = this.ledger.payoutIds().map((payoutId) => this.ledger.stateOf(payoutId));
+    return states.length === this.#payouts && states.every((state) => state !== 'queued' && state !== 'sending');
+  }
+
+  get isStopped(): boolean {
+    return this.ledger.pausedReason !== undefined || this.ledger.isObjectedTo;
+  }
+
+  findFalseState(): string | undefined {
+    const stuck = this.ledger.payouts().find(({ state }) => state === 'queued' || state === 'sending');
+    if (stuck !== undefined) return `stuck: ${stuck.payoutId} is ${stuck.state}`;
+    if (this.ledger.payouts().length < this.#payouts) return 'lost: a payout is not in the ledger any more';
+    return findFalseState(this.ledger, this.book);
   }
 }

@@ -1,4 +1,4 @@
-import type { StepKind } from '../../world/step-world.js';
+import type { StepKind } from '../../world/world.js';
 
 /** What a run is made of: steps, and a schedule that says which of them deviate from the normal course. */
 

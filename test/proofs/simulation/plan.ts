@@ -11,28 +11,21 @@ export interface Settings {
   readonly commandTimeoutMs: number;
 }
 
-/** How likely each fault is, at each occasion for it. Zero where a run does without. */
-export interface Faults {
-  readonly ledgerSlow: number;
-  readonly ledgerRequestLost: number;
-  readonly ledgerReplyLost: number;
-  readonly kill: number;
-  readonly pause: number;
-  readonly stopCleanly: number;
-  readonly hostCrash: number;
-  readonly journalBroken: number;
-  readonly connectFails: number;
-  readonly connectionEnds: number;
-  readonly arrivesLate: number;
-  readonly requestLost: number;
-  readonly responseLost: number;
-  readonly responseLate: number;
-  readonly responseUnclear: number;
-  readonly cut: number;
-  readonly rejected: number;
-  readonly ringsTwice: number;
-  readonly wallJump: number;
+/** How likely each fault is at most, at each occasion for it. */
+const FAULTS = {
+  ...{ ledgerSlow: 0.05, ledgerRequestLost: 0.03, ledgerReplyLost: 0.03, kill: 0.08, pause: 0.12, stopCleanly: 1 },
+  ...{ hostCrash: 0.5, journalBroken: 0.1, connectFails: 0.1, connectionEnds: 0.1, arrivesLate: 0.5, requestLost: 0.2 },
+  ...{ responseLost: 0.2, responseLate: 0.3, responseUnclear: 0.2, cut: 0.5, rejected: 0.4, ringsTwice: 0.2 },
+  wallJump: 1,
+};
+type Faults = Readonly<typeof FAULTS>;
+
+function drawFaults(rate: (highest: number) => number): Faults {
+  return Object.fromEntries(Object.entries(FAULTS).map(([fault, highest]) => [fault, rate(highest)])) as Faults;
 }
+
+/** Where a schedule decides. */
+export const NO_FAULTS = drawFaults(() => 0);
 
 export interface Plan {
   readonly settings: Settings;
@@ -72,27 +65,7 @@ export function makePlan(random: Random): Plan {
   const hosts = random.chance(0.35) ? 2 : 1;
   const settings = makeSettings(random, hosts);
   const rate = (highest: number): number => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
-  const faults: Faults = {
-    ledgerSlow: rate(0.05),
-    ledgerRequestLost: rate(0.03),
-    ledgerReplyLost: rate(0.03),
-    kill: rate(0.08),
-    pause: rate(0.12),
-    stopCleanly: rate(1),
-    hostCrash: rate(0.5),
-    journalBroken: rate(0.1),
-    connectFails: rate(0.1),
-    connectionEnds: rate(0.1),
-    arrivesLate: rate(0.5),
-    requestLost: rate(0.2),
-    responseLost: rate(0.2),
-    responseLate: rate(0.3),
-    responseUnclear: rate(0.2),
-    cut: rate(0.5),
-    rejected: rate(0.4),
-    ringsTwice: rate(0.2),
-    wallJump: rate(1),
-  };
+  const faults = drawFaults(rate);
   const times = {
     ...makeTimes(random, hosts),
     senderLost: hosts === 2 && leaseOutlastsSends(settings) ? 1 : 0,
@@ -148,16 +121,11 @@ function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: S
 }
 
 /** A length of time just under, at or just over one that the rules are made of. */
-export function nearBoundary(random: Random, settings: Settings): number {
-  const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, withdrawTimeoutMs, commandTimeoutMs } = settings;
+export function nearBoundary(random: Pick<Random, 'pick'>, settings: Settings): number {
+  const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs } = settings;
   const boundary = random.pick([
-    intervalMs,
-    guardMs,
-    leaseMs,
-    quarantineMs,
-    inFlightMaxMs,
-    withdrawTimeoutMs,
-    commandTimeoutMs,
+    ...[intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs, settings.withdrawTimeoutMs],
+    settings.commandTimeoutMs,
     leaseMs + quarantineMs,
     guardMs + inFlightMaxMs,
     leaseMs + Math.max(quarantineMs, guardMs + inFlightMaxMs + intervalMs),

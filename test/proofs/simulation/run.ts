@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
 import { runTasks } from '../task-pool.js';
-import { soundPieces } from './pieces.js';
+import { soundPieces } from '../../world/worker.js';
 import { mistakes, policyMistakes, signedMistakes } from './planted/index.js';
 import { runSeeds, type BrokenSeed, type SeedRange } from './seeds.js';
 import { runSeed } from './simulation.js';

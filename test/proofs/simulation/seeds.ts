@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { soundPieces } from './pieces.js';
+import { soundPieces } from '../../world/worker.js';
 import { mistakes, policyMistakes, signedMistakes } from './planted/index.js';
 import { runSeed } from './simulation.js';
 import type { Situation } from './situations.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { soundPieces } from './pieces.js';
+import { soundPieces } from '../../world/worker.js';
 import { mistakes } from './planted/index.js';
 import { runSeed } from './simulation.js';
 import { POLICED_SITUATIONS } from './situations.js';

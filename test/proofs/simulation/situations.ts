@@ -80,11 +80,6 @@ interface Request {
   readonly until: number;
 }
 
-export interface SituationsOptions {
-  /** Virtual time, ms. */
-  readonly now: () => number;
-}
-
 /** Watches one run, and notes which situations it came into. */
 export class Situations {
   readonly met = new Set<Situation>();
@@ -99,7 +94,7 @@ export class Situations {
   #requests: readonly Request[] = [];
   #begins = 0;
 
-  constructor({ now }: SituationsOptions) {
+  constructor(now: () => number) {
     this.#now = now;
   }
 

@@ -2,11 +2,11 @@ import { formatApproval } from '../../../../src/control/approvals/approval.js';
 import type { SignedApproval } from '../../../../src/ledger/control-record.js';
 import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { WorkerLedger } from '../ledger-link.js';
-import type { PieceContext } from '../pieces.js';
-import { intentHashOf } from '../policed/sim-approvers.js';
-import { APPROVERS } from '../policed/sim-rules.js';
-import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/sim-keys.js';
+import type { WorkerLedger } from '../../../world/ledger-link.js';
+import type { PieceContext } from '../../../world/worker.js';
+import { intentHashOf } from '../policed/approvers.js';
+import { APPROVERS } from '../policed/rules.js';
+import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/keys.js';
 import type { Mistake } from './mistake.js';
 import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 

@@ -1,8 +1,8 @@
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LeaseView, SenderView } from '../../../../src/ledger/sender-ledger.js';
-import type { WorkerLedger } from '../ledger-link.js';
+import type { WorkerLedger } from '../../../world/ledger-link.js';
 import { WorldLedger } from '../../../world/world-ledger.js';
-import type { PieceContext } from '../pieces.js';
+import type { PieceContext } from '../../../world/worker.js';
 import type { Mistake } from './mistake.js';
 
 /** By owner: when it last had a heartbeat, by its own wall clock. */

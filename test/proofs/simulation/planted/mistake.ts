@@ -1,4 +1,4 @@
-import type { Pieces } from '../pieces.js';
+import type { Pieces } from '../../../world/worker.js';
 
 /** A mistake that someone might make, put in the place of the sound piece. */
 export interface Mistake {

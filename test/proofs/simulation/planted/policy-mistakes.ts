@@ -6,7 +6,7 @@ import type { PolicyInForce } from '../../../../src/control/control-runtime.js';
 import type { AccountPolicy } from '../../../../src/control/worker/account-policy.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { PolicyRule } from '../../../../src/control/policy/rule.js';
-import { openPolicy, type PolicyPieces } from '../pieces.js';
+import { openPolicy, type PolicyPieces } from '../../../world/worker.js';
 import { approvalMistakes } from './approval-mistakes.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';

@@ -2,7 +2,7 @@ import type { Clock } from '../../../../src/base/clock.js';
 import type { WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, ForgottenSend, SendAttempt } from '../../../../src/ledger/sender-ledger.js';
-import type { WorkerLedger } from '../ledger-link.js';
+import type { WorkerLedger } from '../../../world/ledger-link.js';
 import { putPayout, setFields } from '../../../world/tamper.js';
 import { WorldLedger } from '../../../world/world-ledger.js';
 import type { Mistake } from './mistake.js';

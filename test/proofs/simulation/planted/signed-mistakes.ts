@@ -8,7 +8,7 @@ import {
   type SignedRuntime,
   type SignedPermit,
 } from '../../../../src/control/worker/signed-authority.js';
-import type { Pieces } from '../pieces.js';
+import type { Pieces } from '../../../world/worker.js';
 import type { Mistake } from './mistake.js';
 import { but } from './record-mistakes.js';
 

@@ -1,45 +1,37 @@
-import { type PayoutLedger, type StateChange, toChangeError } from '../../../../src/ledger/payout-ledger.js';
 import type { HeldPage, HeldPayouts } from '../../../../src/control/worker/hold-releaser.js';
+import { type PayoutLedger, toChangeError } from '../../../../src/ledger/payout-ledger.js';
+import type { PayoutState } from '../../../../src/ledger/states.js';
+import type { LedgerCall, WorkerLedger } from '../../../world/ledger-link.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import { LedgerCall, type LedgerLinkOptions } from '../ledger-call.js';
-import type { WorkerLedger } from '../ledger-link.js';
+import type { World } from '../../../world/world.js';
 
 /** What the policy asks of the simulated Redis beside the sender's calls. */
 export function linkHolds(
-  options: LedgerLinkOptions,
-  { readPayout }: Pick<WorkerLedger, 'readPayout'>,
+  { situations }: World,
+  ledger: WorldLedger,
+  call: LedgerCall,
+  { readPayout }: WorkerLedger,
 ): HeldPayouts & Pick<PayoutLedger, 'change'> {
-  const call = async <Reply>(
-    name: string,
-    about: string,
-    run: (ledger: WorldLedger) => Reply | Promise<Reply>,
-  ): Promise<Reply> => new LedgerCall(options, name, about, async (ledger) => run(ledger)).start();
+  const pageOf = (state: PayoutState, after?: string, limit = Infinity): HeldPage => {
+    const found = ledger.inOrderOf(state).filter(([place]) => place > Number(after ?? -1));
+    const page = found.slice(0, limit);
+    const last = page.at(-1)?.[0];
+    return { payouts: page.map(([, payout]) => payout), next: last === undefined ? after : String(last) };
+  };
+  const ask = async <Reply>(name: string, about: string, run: () => Reply | Promise<Reply>): Promise<Reply> =>
+    call(name, about, async () => run());
   return {
     read: readPayout,
-    held: async () => call('held', '', (ledger) => ({ payouts: payoutsIn(ledger, 'held'), next: undefined })),
-    queued: async (after, limit) => call('queued', '', (ledger) => queuedAfter(ledger, after, limit)),
-    marked: async (limit) => call('marked', '', (ledger) => [...ledger.marked(limit)]),
+    held: async () => ask('held', '', () => ({ ...pageOf('held'), next: undefined })),
+    queued: async (after, limit) => ask('queued', '', () => pageOf('queued', after, limit)),
+    marked: async (limit) => ask('marked', '', () => [...ledger.marked(limit)]),
     unmark: async (payoutIds) => {
-      if (payoutIds.length === 0) return;
-      await call('unmark', payoutIds.join(' '), async (ledger) => ledger.unmark(payoutIds));
+      if (payoutIds.length > 0) await ask('unmark', payoutIds.join(' '), async () => ledger.unmark(payoutIds));
     },
-    change: async (change: StateChange) => {
-      const rejection = await call('change', change.payoutId, async (ledger) => ledger.change(change));
+    change: async (change) => {
+      const rejection = await ask('change', change.payoutId, async () => ledger.change(change));
       if (rejection !== undefined) throw toChangeError(rejection, change);
-      options.process.world.situations.meet('a payout is released by the policy');
+      situations?.meet('a payout is released by the policy');
     },
   };
-}
-
-function payoutsIn(ledger: WorldLedger, state: 'held' | 'queued'): HeldPage['payouts'] {
-  return ledger.inOrderOf(state).map(([, payout]) => payout);
-}
-
-function queuedAfter(ledger: WorldLedger, after: string | undefined, limit: number): HeldPage {
-  const found = ledger
-    .inOrderOf('queued')
-    .filter(([place]) => place > Number(after ?? -1))
-    .slice(0, limit);
-  const last = found.at(-1)?.[0];
-  return { payouts: found.map(([, payout]) => payout), next: last === undefined ? after : String(last) };
 }

@@ -1,6 +1,6 @@
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { World } from '../world.js';
-import { APPROVERS } from './sim-rules.js';
+import type { World } from '../../../world/world.js';
+import { APPROVERS } from './rules.js';
 
 const GROUP: readonly string[] = APPROVERS;
 

@@ -1,15 +1,224 @@
+import { formatIntent, intentOf } from '../../../../src/control/intents/intent.js';
+import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { Plan } from '../plan.js';
-import type { SimRedis } from '../sim-redis.js';
-import type { World } from '../world.js';
-import { type Attack, ATTACKS, endPauseAgain, forgeReply, haveOperatorsDecide } from './attacks.js';
-import type { SimControl } from './sim-control.js';
+import type { Random } from '../../../doubles/random.js';
+import { alterPayout, freeTxhash, putPayout, removePayout, setFields } from '../../../world/tamper.js';
+import { newPayout, walletOf } from '../../../world/worker.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
+import type { Simulation } from '../simulation.js';
+import type { SimControl } from './control.js';
+import { KEYS, PLATFORM_ID, signAct, storeAct } from './keys.js';
 
-export interface AttackerOptions {
-  readonly world: World;
-  readonly plan: Plan;
-  readonly redis: SimRedis;
-  readonly control: SimControl;
+/** What an attacker knows: all that Redis ever had, and a key of his own. */
+interface Loot {
+  readonly random: Random;
+  readonly payouts: readonly Payout[];
+  /** Acts, as JSON. */
+  readonly acts: readonly string[];
+  /** Those of them that ended a pause. */
+  readonly resumeActs: readonly string[];
+}
+
+interface Attack {
+  readonly name: string;
+  /** Whether it can break the pace, as docs/guarantees.md says. */
+  readonly breaksPace?: true;
+  /** Writes to Redis. @returns whether there was something to write to */
+  readonly strike: (all: WorldLedger, loot: Loot) => boolean;
+}
+
+const THIEF = { addressTo: 'wallet-thief', amount: '99' };
+
+/** Of a request that is on its way, they are told that it is not. */
+const haveOperatorsDecide: Attack = { name: 'has operators decide', strike: askOperators };
+
+/** What anyone who can write to Redis may do there. */
+const ATTACKS: readonly Attack[] = [
+  { name: 'requeues a payout', strike: onPayout((payout, { random }) => requeue(payout, random)) },
+  { name: 'requeues a payout as never sent', strike: requeueAsNew },
+  { name: 'alters a payout', strike: onPayout((payout, { random }) => alter(payout, random)) },
+  { name: 'puts an old record back', strike: putOldRecordBack },
+  { name: 'deletes a record', strike: deleteRecord },
+  { name: 'copies a payout', strike: copyPayout },
+  { name: 'invents a payout', strike: inventPayout },
+  { name: 'ends a pause', strike: endPause },
+  { name: 'attaches an act', strike: onPayout((payout, loot) => attachAct(payout, loot)) },
+  haveOperatorsDecide,
+  { name: 'ends objections', strike: endObjections },
+  { name: 'moves the sends', strike: moveSends, breaksPace: true },
+  { name: 'moves the lease', strike: moveLease, breaksPace: true },
+];
+
+/** What a reply of Redis may say instead of the record. */
+function forgeReply(payout: Payout, random: Random): Payout {
+  return { ...payout, ...alter(payout, random) };
+}
+
+function onPayout(change: (payout: Payout, loot: Loot) => Partial<Payout>): Attack['strike'] {
+  return (all, loot) => {
+    const payout = pickPayout(all, loot);
+    if (payout !== undefined) alterPayout(all, payout.payoutId, change(payout, loot));
+    return payout !== undefined;
+  };
+}
+
+function pickPayout(all: WorldLedger, { random }: Loot): Payout | undefined {
+  const payouts = all.payouts();
+  return payouts.length === 0 ? undefined : random.pick(payouts);
+}
+
+/** The number of its attempt stays, falls or rises. */
+function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
+  const moved = random.pick([attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)]);
+  return { state: 'queued', attempt: Math.max(0, moved) };
+}
+
+/** Nothing in the record tells of an attempt. */
+function requeueAsNew(all: WorldLedger, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout === undefined) return false;
+  const { txhash, act, ...rest } = payout;
+  removePayout(all, payout.payoutId);
+  putPayout(all, {
+    ...rest,
+    ...(loot.random.chance(0.5) && act !== undefined ? { act } : {}),
+    state: 'queued',
+    attempt: 0,
+  });
+  if (txhash !== undefined) freeTxhash(all, txhash);
+  return true;
+}
+
+function alter(payout: Payout, random: Random): Partial<Payout> {
+  const { signed } = payout;
+  const [amount, addressTo] = [THIEF.amount, THIEF.addressTo];
+  return random.pick<() => Partial<Payout>>([
+    () => ({ amount }),
+    () => ({ addressTo }),
+    () => ({ amount, addressTo }),
+    () => ({ symbol: 'USD' }),
+    () => ({ paymentId: 8 }),
+    // The signature of a key that is in no keyring, under the name of one that is.
+    () => ({ addressTo, ...(signed === undefined ? {} : { signed: forge({ ...payout, addressTo }, signed) }) }),
+    () =>
+      signed === undefined
+        ? {}
+        : { signed: { ...signed, expiresAt: new Date(Date.parse(signed.expiresAt) + 600_000).toISOString() } },
+  ])();
+}
+
+function forge(payout: Payout, signed: NonNullable<Payout['signed']>): NonNullable<Payout['signed']> {
+  return { ...signed, signature: signText(formatIntent(intentOf(PLATFORM_ID, payout, signed)), KEYS.thief) };
+}
+
+function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot): boolean {
+  if (payouts.length === 0) return false;
+  const old = random.pick(payouts);
+  const state = random.chance(0.7) ? 'queued' : old.state;
+  if (all.stateOf(old.payoutId) === undefined) putPayout(all, { ...old, state });
+  else alterPayout(all, old.payoutId, { ...old, state, act: old.act });
+  return true;
+}
+
+function deleteRecord(all: WorldLedger, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout !== undefined) removePayout(all, payout.payoutId);
+  return payout !== undefined;
+}
+
+/** The same payment again, under an id of its own. */
+function copyPayout(all: WorldLedger, loot: Loot): boolean {
+  const payout = pickPayout(all, loot);
+  if (payout === undefined) return false;
+  const payoutId = newId(all);
+  putPayout(all, { ...payout, payoutId, state: 'queued', attempt: loot.random.pick([0, payout.attempt]) });
+  return true;
+}
+
+function inventPayout(all: WorldLedger, loot: Loot): boolean {
+  const like = pickPayout(all, loot);
+  const payoutId = newId(all);
+  const addressTo = loot.random.pick([THIEF.addressTo, walletOf(payoutId)]);
+  const payout = { ...newPayout(payoutId), addressTo, notBefore: undefined, attempt: 0, requeueCount: 0 };
+  const signed = like?.signed && loot.random.chance(0.8) ? { signed: like.signed } : {};
+  putPayout(all, { ...payout, ...signed, state: 'queued' });
+  return true;
+}
+
+function newId(all: WorldLedger): string {
+  return `x${all.payoutIds().length + 1}`;
+}
+
+function endPause(all: WorldLedger, { random, acts }: Loot): boolean {
+  if (all.pausedReason === undefined) return false;
+  const act = acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined;
+  setFields(all, all.connection.keys.ledger, { pausedReason: undefined, ...(act !== undefined && { resumeAct: act }) });
+  return true;
+}
+
+/** Ends a pause with an act that has ended one before. */
+const endPauseAgain: Attack = {
+  name: 'ends a pause with an act that was used',
+  strike: (all, { random, resumeActs }) => {
+    if (all.pausedReason === undefined || resumeActs.length === 0) return false;
+    const { ledger } = all.connection.keys;
+    setFields(all, ledger, { pausedReason: undefined, resumeAct: random.pick(resumeActs) });
+    return true;
+  },
+};
+
+/** One that was signed for something else, one that was used, or one that no operator signed. */
+function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
+  const at = payout.createdAt;
+  const expiresAt = new Date(Date.parse(at) + 600_000).toISOString();
+  const stated = {
+    act: 'resend',
+    payoutId: payout.payoutId,
+    attempt: Math.max(1, payout.attempt),
+    reason: 'x',
+  } as const;
+  const forged = signAct({ ...stated, intent: '0'.repeat(64), by: 'ann', at, expiresAt }, KEYS.thief);
+  return { act: acts.length > 0 && random.chance(0.8) ? random.pick(acts) : storeAct(forged).text, state: 'queued' };
+}
+
+/** Shows operators what is not so, of a request that is on its way if there is one: they ask the gateway. */
+function askOperators(all: WorldLedger, loot: Loot): boolean {
+  const [sending] = all.idsIn('sending');
+  const payout = sending === undefined ? pickPayout(all, loot) : all.payout(sending);
+  if (payout === undefined) return false;
+  alterPayout(all, payout.payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
+  setFields(all, all.connection.keys.payout(payout.payoutId), { doubtUntil: 0 });
+  return true;
+}
+
+function endObjections(all: WorldLedger): boolean {
+  return all.redis.remove(all.connection.keys.objections);
+}
+
+function moveSends(all: WorldLedger, { random }: Loot): boolean {
+  const { sender, journals } = all.connection.keys;
+  if (random.chance(0.5)) setFields(all, sender, { sends: Math.max(0, all.sendCount + random.pick([-2, -1, 1])) });
+  if (random.chance(0.5)) setFields(all, sender, { last: random.pick(['', 't1', 't2', 'x']) });
+  if (random.chance(0.3)) all.redis.remove(journals);
+  if (random.chance(0.3)) setFields(all, sender, { unanswered: '' });
+  return true;
+}
+
+function moveLease(all: WorldLedger, { random }: Loot): boolean {
+  const { lease } = all;
+  if (lease === undefined) return false;
+  const { sender } = all.connection.keys;
+  const moved = random.pick([
+    { owner: undefined, epoch: undefined, beat: undefined, released: undefined },
+    { released: 1 },
+    { owner: 'thief' },
+    { epoch: lease.epoch + 1 },
+    { beat: 0 },
+  ]);
+  setFields(all, sender, moved);
+  if (random.chance(0.5)) setFields(all, sender, { unanswered: '' });
+  if (random.chance(0.3)) setFields(all, sender, { inFlightMs: 0 });
+  return true;
 }
 
 const KEPT_RECORDS = 40;
@@ -20,16 +229,17 @@ export class Attacker {
   hasStruck = false;
   /** Whether he has touched what alone keeps the pace. */
   breaksPace = false;
-  readonly #options: AttackerOptions;
+  readonly #run: Simulation;
+  readonly #random: Random;
   readonly #payouts: Payout[] = [];
   readonly #acts = new Set<string>();
   readonly #resumeActs = new Set<string>();
   #strikesLeft: number;
 
-  constructor(options: AttackerOptions) {
-    this.#options = options;
-    const { control, plan, world, redis } = options;
-    const { random } = control;
+  constructor(run: Simulation, { random }: SimControl) {
+    this.#run = run;
+    this.#random = random;
+    const { plan, world, redis } = run;
     this.#strikesLeft = random.whole(1, 12);
     for (let number = random.whole(0, 4); number > 0; number -= 1) {
       world.after(random.between(0, plan.faultsForMs), () => {
@@ -43,18 +253,17 @@ export class Attacker {
 
   /** What a process reads of a payout. */
   forge(payout: Payout | undefined): Payout | undefined {
-    const { control, world } = this.#options;
-    if (payout === undefined || this.#strikesLeft === 0 || !world.faultsOn || !control.random.chance(0.05))
-      return payout;
+    const { faultsOn } = this.#run.world;
+    if (payout === undefined || this.#strikesLeft === 0 || !faultsOn || !this.#random.chance(0.05)) return payout;
     this.#note('forges a reply');
-    return forgeReply(payout, control.random);
+    return forgeReply(payout, this.#random);
   }
 
   #onExecuted(name: string): void {
-    if (!this.#options.world.faultsOn) return;
+    if (!this.#run.world.faultsOn) return;
     this.#look();
     const isRare = ['readSender', 'renewLease', 'queued', 'findForgottenSends', 'readSending'].includes(name);
-    const { random } = this.#options.control;
+    const random = this.#random;
     // Two pauses in a run are rare: of the second he makes use.
     if (this.#canEndPauseAgain() && random.chance(0.3)) this.#strike(endPauseAgain);
     // As rare is a request that lingers while an operator looks.
@@ -64,7 +273,7 @@ export class Attacker {
 
   /** Remembers what he can put back later. */
   #look(): void {
-    const { redis } = this.#options;
+    const { redis } = this.#run;
     const payouts = redis.ledger.payouts();
     for (const payout of payouts) {
       if (payout.act !== undefined) this.#acts.add(payout.act);
@@ -80,14 +289,14 @@ export class Attacker {
   }
 
   #canEndPauseAgain(): boolean {
-    return this.#resumeActs.size > 0 && this.#options.redis.ledger.pausedReason !== undefined;
+    return this.#resumeActs.size > 0 && this.#run.redis.ledger.pausedReason !== undefined;
   }
 
   #strike(attack: Attack): void {
-    const { world, redis, control } = this.#options;
+    const { world, redis } = this.#run;
     if (!world.faultsOn || this.#strikesLeft === 0) return;
     const loot = { payouts: this.#payouts, acts: [...this.#acts], resumeActs: [...this.#resumeActs] };
-    if (!attack.strike(redis.ledger, { random: control.random, ...loot })) return;
+    if (!attack.strike(redis.ledger, { random: this.#random, ...loot })) return;
     this.breaksPace ||= attack.breaksPace === true;
     this.#note(attack.name);
   }
@@ -95,7 +304,7 @@ export class Attacker {
   #note(what: string): void {
     this.#strikesLeft -= 1;
     this.hasStruck = true;
-    this.#options.world.situations.meet('an attacker strikes');
-    this.#options.world.note(() => `ATTACKER ${what}`);
+    this.#run.world.situations.meet('an attacker strikes');
+    this.#run.world.note(() => `ATTACKER ${what}`);
   }
 }

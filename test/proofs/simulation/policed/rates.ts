@@ -1,7 +1,6 @@
 import type { Random } from '../../../doubles/random.js';
-import { WALL_START, type SimProcess } from '../sim-process.js';
-import type { World } from '../world.js';
-import type { RateRules } from './sim-rules.js';
+import { WALL_START, type World, type WorldProcess } from '../../../world/world.js';
+import type { RateRules } from './rules.js';
 import { toFixed } from './fixed.js';
 
 /** What the gateway told one process. */
@@ -46,7 +45,7 @@ export class SimRates {
   }
 
   /** As the gateway answers a process. */
-  tell(process: SimProcess): { id: number; name: string; rate_usd: string }[] {
+  tell(process: WorldProcess): { id: number; name: string; rate_usd: string }[] {
     const rates = [...this.#rates].filter(([currency]) => currency !== this.#missing);
     const told = { at: this.#world.now, processAt: process.now() };
     const known = new Map(rates.map(([currency, rate]) => [currency, toFixed(rate)]));
@@ -55,7 +54,7 @@ export class SimRates {
   }
 
   /** The rate that counted in a process, at each moment of the last milliseconds at which it may have changed. */
-  around(process: SimProcess, currency: number, forMs: number): KnownRate[] {
+  around(process: WorldProcess, currency: number, forMs: number): KnownRate[] {
     const told = this.#told.get(process.name) ?? [];
     const { now } = this.#world;
     const since = now - forMs;

@@ -5,15 +5,15 @@ import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
 import { Random } from '../../../doubles/random.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import type { WorkerLedger } from '../ledger-link.js';
+import type { WorkerLedger } from '../../../world/ledger-link.js';
+import { newPayout, walletOf } from '../../../world/worker.js';
+import { WALL_START, type WorldProcess } from '../../../world/world.js';
+import type { ChanceWorld } from '../chance-world.js';
 import type { Plan } from '../plan.js';
-import { newPayout, walletOf } from '../sim-payout.js';
-import { WALL_START, type SimProcess } from '../sim-process.js';
-import type { World } from '../world.js';
-import { CLOCKS_WITHIN_MS, PolicyJudge } from './policy-judge.js';
-import { SimApprovers } from './sim-approvers.js';
-import { SimRates } from './sim-rates.js';
-import { drawRules, drawWindow, LIST, toPolicy, type SimRules } from './sim-rules.js';
+import { CLOCKS_WITHIN_MS, PolicyJudge } from './judge.js';
+import { SimApprovers } from './approvers.js';
+import { SimRates } from './rates.js';
+import { drawRules, drawWindow, LIST, toPolicy, type SimRules } from './rules.js';
 import { SpokenApprovals } from './spoken-approvals.js';
 
 /** The policy of a run, who approves, what the gateway says of rates, and the judge of it all. */
@@ -32,7 +32,7 @@ export class SimPolicy {
   readonly #approvers: SimApprovers;
   readonly #payouts = new Map<string, ValidPayout>();
 
-  constructor(seed: number, world: World, plan: Plan) {
+  constructor(seed: number, world: ChanceWorld, plan: Plan) {
     const random = (this.#random = new Random(seed ^ 0x706f_6c69));
     this.#plan = plan;
     const isPlain = random.chance(0.3);
@@ -102,7 +102,7 @@ export class SimPolicy {
   }
 
   /** A connection that tells what each process reads of the payouts that it sends. */
-  watchReads(process: SimProcess, ledger: WorkerLedger): WorkerLedger {
+  watchReads(process: WorldProcess, ledger: WorkerLedger): WorkerLedger {
     return {
       ...ledger,
       readPayout: async (payoutId) => {
@@ -118,7 +118,7 @@ export class SimPolicy {
     this.judge.seen(walletOf(payoutId));
   }
 
-  written(process: SimProcess, request: WithdrawRequest): void {
+  written(process: WorldProcess, request: WithdrawRequest): void {
     const payoutId = request.addressTo.slice(walletOf('').length);
     this.judge.written(process, payoutId, request);
   }

@@ -1,6 +1,6 @@
 import { parsePolicy, type Policy } from '../../../../src/control/policy/policy.js';
 import type { Random } from '../../../doubles/random.js';
-import { PLATFORM_ID } from '../signed/sim-keys.js';
+import { PLATFORM_ID } from '../signed/keys.js';
 
 /** From one minute of the day to another, the last one not included. */
 export type OpenMinutes = readonly (readonly [from: number, to: number])[];

@@ -1,9 +1,9 @@
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
-import type { SimProcess } from '../sim-process.js';
-import type { World } from '../world.js';
+import type { WorldProcess } from '../../../world/world.js';
+import type { ChanceWorld } from '../chance-world.js';
 import { timesFixed, toFixed } from './fixed.js';
-import { minuteOf, type KnownRate, type SimRates } from './sim-rates.js';
-import type { SimRule, SimRules } from './sim-rules.js';
+import { minuteOf, type KnownRate, type SimRates } from './rates.js';
+import type { SimRule, SimRules } from './rules.js';
 import type { SpokenApprovals } from './spoken-approvals.js';
 
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
@@ -24,7 +24,7 @@ interface Arrived extends Written {
 }
 
 export interface PolicyJudgeOptions {
-  readonly world: World;
+  readonly world: ChanceWorld;
   readonly rules: SimRules;
   readonly rates: SimRates;
   readonly spoken: SpokenApprovals;
@@ -61,7 +61,7 @@ export class PolicyJudge {
   }
 
   /** A request leaves a process. */
-  written(process: SimProcess, payoutId: string, payment: Payment): void {
+  written(process: WorldProcess, payoutId: string, payment: Payment): void {
     const { world, rules, rates, spoken } = this.#options;
     const backMs = this.#backMs;
     const worths = rates.around(process, payment.paymentId, backMs).map((rate) => worthOf(payment, rate));

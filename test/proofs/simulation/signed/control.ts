@@ -7,11 +7,11 @@ import { Random } from '../../../doubles/random.js';
 import type { ResumeAuthority, SendAuthority } from '../../../../src/worker/sender/send-authority.js';
 import type { JournalFile } from '../journal-file.js';
 import type { Plan } from '../plan.js';
-import { newPayout } from '../sim-payout.js';
-import { WALL_START, type SimProcess } from '../sim-process.js';
-import type { World } from '../world.js';
-import { KEYS, PLATFORM_ID, signAct, storeAct } from './sim-keys.js';
-import { SignedBook } from './signed-book.js';
+import { newPayout } from '../../../world/worker.js';
+import { WALL_START, type WorldProcess } from '../../../world/world.js';
+import type { ChanceWorld } from '../chance-world.js';
+import { SignedBook } from './book.js';
+import { KEYS, PLATFORM_ID, signAct, storeAct } from './keys.js';
 import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 /** The journals that a run begins with are older than any intent of it. */
@@ -27,7 +27,7 @@ export class SimControl {
   readonly random: Random;
   readonly book: SignedBook;
   readonly hasAttacker: boolean;
-  readonly #world: World;
+  readonly #world: ChanceWorld;
   /** How far the operator's clock is ahead, ms. */
   readonly #operatorAheadMs: number;
   readonly #signed = new Map<string, NewPayout>();
@@ -35,7 +35,7 @@ export class SimControl {
   readonly #policed: { payout(payoutId: string): NewPayout } | undefined;
 
   /** @param policed - beside a policy: payouts as it draws them; nobody attacks, and no journal forgets */
-  constructor(seed: number, world: World, plan: Plan, policed?: { payout(payoutId: string): NewPayout }) {
+  constructor(seed: number, world: ChanceWorld, plan: Plan, policed?: { payout(payoutId: string): NewPayout }) {
     this.#world = world;
     this.#policed = policed;
     this.random = new Random(seed ^ 0x5167_6e65);
@@ -56,7 +56,7 @@ export class SimControl {
   }
 
   /** A line is on disk. */
-  journaled(process: SimProcess, { journalId, isPaused }: JournalFile, line: JournalLine): void {
+  journaled(process: WorldProcess, { journalId, isPaused }: JournalFile, line: JournalLine): void {
     const { situations } = this.#world;
     if ('paused' in line && isPaused) situations.meet('a pause is kept');
     if ('resumed' in line) situations.meet('a kept pause is ended by an act');
@@ -65,7 +65,7 @@ export class SimControl {
   }
 
   /** After a journal forgot expired intents, a clock that is set back would make them valid again. */
-  setBack(process: SimProcess): void {
+  setBack(process: WorldProcess): void {
     if (!this.#world.faultsOn || this.random.chance(0.5)) return;
     process.wallOffsetMs -= 2 * CLOCKS_WITHIN_MS;
     this.#world.note(() => `${process.name}: its wall clock is set back`);

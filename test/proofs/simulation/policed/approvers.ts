@@ -6,13 +6,13 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import type { Random } from '../../../doubles/random.js';
 import { alterPayout } from '../../../world/tamper.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/sim-keys.js';
-import type { World } from '../world.js';
+import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/keys.js';
+import type { ChanceWorld } from '../chance-world.js';
 import type { SpokenApprovals } from './spoken-approvals.js';
 import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 
 export interface SimApproversOptions {
-  readonly world: World;
+  readonly world: ChanceWorld;
   readonly random: Random;
   readonly spoken: SpokenApprovals;
   readonly wallNow: () => number;

@@ -3,9 +3,8 @@ import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js'
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { JournalLine, SendLine } from '../../../../src/journal/journal-line.js';
 import type { NewPayout } from '../../../../src/ledger/payout.js';
-import type { WorkerProcess } from '../sim-queue.js';
-import type { World } from '../world.js';
-import { PLATFORM_ID } from './sim-keys.js';
+import type { World, WorldProcess } from '../../../world/world.js';
+import { PLATFORM_ID } from './keys.js';
 
 /** What a journal has come to, for the judge. */
 interface JournalRecord {
@@ -77,7 +76,7 @@ export class SignedBook {
   }
 
   /** A request leaves the process. */
-  written(process: Pick<WorkerProcess, 'name' | 'wallNow'>, request: Payment): void {
+  written(process: WorldProcess, request: Payment): void {
     const { world, guardMs } = this.#options;
     const expiresAt = this.#payments.get(describe(request));
     if (expiresAt === undefined)
@@ -88,7 +87,7 @@ export class SignedBook {
   }
 
   /** A line is on disk. */
-  journaled(process: Pick<WorkerProcess, 'name'>, journalId: string, line: JournalLine): void {
+  journaled(process: WorldProcess, journalId: string, line: JournalLine): void {
     const journal = this.#journals.get(journalId) ?? { pausedBy: undefined, pausedAt: 0, used: new Map() };
     this.#journals.set(journalId, journal);
     if ('paused' in line) Object.assign(journal, { pausedBy: process.name, pausedAt: line.paused.at });
@@ -96,7 +95,7 @@ export class SignedBook {
     else if ('request' in line) this.#begins(process, journal, line);
   }
 
-  #begins({ name }: Pick<WorkerProcess, 'name'>, journal: JournalRecord, line: SendLine): void {
+  #begins({ name }: WorldProcess, journal: JournalRecord, line: SendLine): void {
     const { world } = this.#options;
     const { payoutId, attempt, token, signed, request } = line;
     this.#triedAt.set(payoutId, world.now);

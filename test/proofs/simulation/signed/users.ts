@@ -1,21 +1,8 @@
 import type { Payout } from '../../../../src/ledger/payout.js';
+import { walletOf } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import type { JournalFile } from '../journal-file.js';
-import type { SimGateway } from '../sim-gateway.js';
-import { walletOf } from '../sim-payout.js';
-import type { SimRedis } from '../sim-redis.js';
-import type { World } from '../world.js';
-import type { SimControl } from './sim-control.js';
-
-export interface SignedUsersOptions {
-  readonly world: World;
-  readonly redis: SimRedis;
-  readonly gateway: SimGateway;
-  readonly control: SimControl;
-  readonly hosts: () => readonly { readonly file: JournalFile; readonly isUnadopted: boolean }[];
-  readonly isAttacked: () => boolean;
-  readonly signsInDoubt: boolean;
-}
+import type { Simulation } from '../simulation.js';
+import type { SimControl } from './control.js';
 
 const BY = { by: 'ann', reason: 'did what its message says' };
 
@@ -24,51 +11,49 @@ const RELEASES = 2;
 
 /** What signatures add to the application and the operators: they sign, and they deal with what is held as its message says. */
 export class SignedUsers {
-  readonly #options: SignedUsersOptions;
+  readonly #run: Simulation;
+  readonly #control: SimControl;
   readonly #releases = new Map<string, number>();
 
-  constructor(options: SignedUsersOptions) {
-    this.#options = options;
-  }
-
-  get isAttacked(): boolean {
-    return this.#options.isAttacked();
+  constructor(run: Simulation, control: SimControl) {
+    this.#run = run;
+    this.#control = control;
   }
 
   get #ledger(): WorldLedger {
-    return this.#options.redis.ledger;
+    return this.#run.redis.ledger;
   }
 
-  readonly signResume = (): string => this.#options.control.resumeAct();
+  readonly signResume = (): string => this.#control.resumeAct();
 
   /** The application asks again for what the ledger has not, or has from a journal. */
   enqueue(payoutId: string): void {
     const payout = this.#ledger.payout(payoutId);
-    if (payout?.signed === undefined) this.#ledger.enqueue(this.#options.control.payout(payoutId));
+    if (payout?.signed === undefined) this.#ledger.enqueue(this.#control.payout(payoutId));
   }
 
   signResend(payout: Payout): string | undefined {
-    return this.#options.control.resendAct(payout);
+    return this.#control.resendAct(payout);
   }
 
   /** The operator asks the gateway, and does not take Redis's word for how long a request may be on its way. */
   mayStateUnsent({ payoutId }: Payout): boolean {
-    const { control, signsInDoubt } = this.#options;
-    return signsInDoubt || !(this.#isPaid(payoutId) || control.book.mayArrive(payoutId));
+    return this.#run.pieces.signsInDoubt || !(this.#isPaid(payoutId) || this.#control.book.mayArrive(payoutId));
   }
 
   /** A worker says that it keeps a pause which Redis does not have. */
   async endKeptPause(): Promise<void> {
-    const { hosts, world, control } = this.#options;
-    if (this.#ledger.pausedReason !== undefined || !hosts().some(({ file }) => file.isPaused)) return;
+    const { hosts, world } = this.#run;
+    if (this.#ledger.pausedReason !== undefined || !hosts.all.some(({ file }) => file.isPaused)) return;
     world.note(() => 'operator: payouts resume --key, for a pause that a worker keeps');
-    await this.#ledger.resume(control.resumeAct());
+    await this.#ledger.resume(this.#control.resumeAct());
   }
 
   /** A worker says that its journal cannot know what was sent before. */
   async endUnadopted(): Promise<void> {
-    const { hosts, control, world } = this.#options;
-    if (this.#ledger.isObjectedTo || !hosts().some(({ isUnadopted }) => isUnadopted)) return;
+    const { hosts, world } = this.#run;
+    const control = this.#control;
+    if (this.#ledger.isObjectedTo || !hosts.isUnadopted) return;
     world.situations.meet('a worker waits: payouts are older than its journal');
     if (world.faultsOn && control.random.chance(0.5)) return;
     if (this.#declareComplete()) return;
@@ -83,7 +68,8 @@ export class SignedUsers {
   }
 
   async decideHeld(payout: Payout): Promise<void> {
-    const { control, world } = this.#options;
+    const { world } = this.#run;
+    const control = this.#control;
     const { payoutId, attempt, held } = payout;
     // An objection comes first: until it ends, the ledger may have forgotten a payment.
     if (this.#ledger.isObjectedTo) return;
@@ -96,13 +82,13 @@ export class SignedUsers {
   }
 
   #isPaid(payoutId: string): boolean {
-    return this.#options.gateway.paymentTo(walletOf(payoutId)) !== undefined;
+    return this.#run.book.paymentTo(walletOf(payoutId)) !== undefined;
   }
 
   #renew(payoutId: string): void {
-    const { control, world } = this.#options;
+    const { world } = this.#run;
     world.note(() => `application: signs ${payoutId} again`);
-    this.#ledger.enqueue(control.renew(payoutId));
+    this.#ledger.enqueue(this.#control.renew(payoutId));
     if (this.#ledger.stateOf(payoutId) === 'queued') world.situations.meet('a payout is renewed');
     // Its data were altered: the same data cannot be enqueued again.
     else this.#releases.set(payoutId, RELEASES);
@@ -110,22 +96,22 @@ export class SignedUsers {
 
   async #release(payout: Payout): Promise<void> {
     this.#releases.set(payout.payoutId, (this.#releases.get(payout.payoutId) ?? 0) + 1);
-    this.#options.world.situations.meet('a payout is released');
+    this.#run.world.situations.meet('a payout is released');
     await this.#move(payout, 'queued');
   }
 
   async #move({ payoutId, state: from }: Payout, to: 'queued' | 'cancelled'): Promise<void> {
     const rejection = await this.#ledger.change({ payoutId, from, to, ...BY });
-    this.#options.world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
+    this.#run.world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
   }
 
   /** `payouts audit adopt-journal`, on each host where it is true. @returns whether it is true on all */
   #declareComplete(): boolean {
-    const { control, hosts, world } = this.#options;
-    const files = hosts().map(({ file }) => file);
-    if (!files.every((file) => control.book.isComplete(file.lines))) return false;
+    const { hosts, world } = this.#run;
+    const files = hosts.all.map(({ file }) => file);
+    if (!files.every((file) => this.#control.book.isComplete(file.lines))) return false;
     world.situations.meet('a journal is declared complete');
-    for (const file of files) file.declareComplete(control.wallNow);
+    for (const file of files) file.declareComplete(this.#control.wallNow);
     return true;
   }
 }

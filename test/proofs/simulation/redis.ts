@@ -1,26 +1,23 @@
+import { isQuiet, type LinkedRedis } from '../../world/ledger-link.js';
 import type { RedisSnapshot } from '../../world/memory-redis.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
-import type { Plan } from './plan.js';
-import type { World } from './world.js';
-
-/** What Redis does with commands at the moment: takes them, refuses connections, or lets them wait. */
-type Mode = 'up' | 'refuses' | 'hangs';
+import type { WorldProcess } from '../../world/world.js';
+import type { Simulation } from './simulation.js';
 
 /** How many copies there are to fall back to. */
 const KEPT_SNAPSHOTS = 4;
 
 /** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
-export class SimRedis {
+export class SimRedis implements LinkedRedis {
   readonly ledger: WorldLedger;
-  readonly #world: World;
-  readonly #plan: Plan;
-  #mode: Mode = 'up';
+  readonly #run: Pick<Simulation, 'world' | 'plan' | 'injector'>;
+  /** It takes commands, refuses connections, or lets commands wait. */
+  #mode: 'up' | 'refuses' | 'hangs' = 'up';
   #waiting: (() => Promise<void>)[] = [];
   /** The newest last: an older one gives more out again. */
   #snapshots: RedisSnapshot[];
   #rollbacksLeft: number;
   #sendersToLose: number;
-  /** Rises with every restart: what was under way on an old connection is gone. */
   generation = 0;
   /** As it was right before the lease was taken the last time. */
   beforeLease: RedisSnapshot | undefined;
@@ -29,17 +26,13 @@ export class SimRedis {
   /** Told of every command that was carried out. */
   onExecuted: (name: string) => void = () => undefined;
 
-  constructor(world: World, plan: Plan, ledger: WorldLedger) {
-    this.#world = world;
-    this.#plan = plan;
+  constructor(run: Pick<Simulation, 'world' | 'plan' | 'injector'>, ledger: WorldLedger) {
+    this.#run = run;
     this.ledger = ledger;
     this.#snapshots = [ledger.snapshot()];
-    this.#rollbacksLeft = plan.times.rollback + plan.times.deposed;
-    this.#sendersToLose = plan.times.senderLost;
-  }
-
-  get ledgerId(): string {
-    return this.ledger.ledgerId ?? '';
+    const { times } = run.plan;
+    this.#rollbacksLeft = times.rollback + times.deposed;
+    this.#sendersToLose = times.senderLost;
   }
 
   get isUp(): boolean {
@@ -50,38 +43,42 @@ export class SimRedis {
     return this.#mode === 'refuses';
   }
 
-  /** Runs a command, at once or when it hangs no longer. */
   take(run: () => Promise<void>): void {
     if (this.#mode === 'hangs') this.#waiting.push(run);
     else void run();
   }
 
-  /** Called after a command of a sender has run. */
-  executed(name: string, isQuiet: boolean): void {
-    const { random } = this.#world;
-    this.onExecuted(name);
-    if (name === 'beginSend' && this.#sendersToLose > 0 && this.#world.fault(0.5)) this.#loseSender();
-    if (this.#rollbacksLeft === 0) return;
-    if (random.chance(isQuiet ? 0.005 : 0.1)) this.takeSnapshot();
-    if (!isQuiet && this.#world.fault(this.#plan.rollbackAtOnce)) this.rollBack();
+  before(name: string): void {
+    if (name === 'acquireLease') this.beforeLease = this.ledger.snapshot();
   }
 
-  takeSnapshot(): void {
-    this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
-    this.#world.note(() => 'redis: snapshot taken');
+  executed(process: WorldProcess, name: string, about: string): void {
+    const { world, plan, injector } = this.#run;
+    const { random } = world;
+    world.situations.executed(process.name, name, about, this.ledger.lease);
+    injector.strike(process, 'executed', name);
+    this.onExecuted(name);
+    if (name === 'beginSend' && this.#sendersToLose > 0 && world.fault(0.5)) this.#loseSender();
+    if (this.#rollbacksLeft === 0) return;
+    if (random.chance(isQuiet(name) ? 0.005 : 0.1)) {
+      this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
+      world.note(() => 'redis: snapshot taken');
+    }
+    if (!isQuiet(name) && world.fault(plan.rollbackAtOnce)) this.rollBack();
   }
 
   goAway(forMs: number): void {
-    this.#mode = this.#world.random.pick(['refuses', 'hangs']);
-    this.#world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
-    this.#world.after(forMs, () => {
+    const { world } = this.#run;
+    this.#mode = world.random.pick(['refuses', 'hangs']);
+    world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
+    world.after(forMs, () => {
       void this.comeBack();
     });
   }
 
   async comeBack(): Promise<void> {
     if (this.#mode === 'up') return;
-    this.#world.note(() => 'redis is back');
+    this.#run.world.note(() => 'redis is back');
     this.#mode = 'up';
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -90,32 +87,34 @@ export class SimRedis {
 
   /** Restarts with one of the last snapshots, or with the one given. What was committed since then is lost. */
   rollBack(snapshot = this.#pickSnapshot()): void {
+    const { world } = this.#run;
     if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
     this.#rollbacksLeft -= 1;
-    this.#world.situations.rolledBack();
-    this.#world.note(() => `redis: ROLLED BACK to ${this.ledger.at(snapshot).sendCount} sends`);
+    world.situations.rolledBack();
+    world.note(() => `redis: ROLLED BACK to ${this.ledger.at(snapshot).sendCount} sends`);
     this.#restart();
     this.ledger.restore(snapshot);
   }
 
   #pickSnapshot(): RedisSnapshot {
-    const { random } = this.#world;
+    const { random } = this.#run.world;
     const newest = this.#snapshots.at(-1);
     return newest !== undefined && random.chance(0.5) ? newest : random.pick(this.#snapshots);
   }
 
   flush(): void {
     if (!this.mayForget(undefined)) return;
-    this.#world.note(() => 'redis: FLUSHED');
+    this.#run.world.note(() => 'redis: FLUSHED');
     this.#restart();
     this.ledger.flush();
     this.#snapshots = [this.ledger.snapshot()];
   }
 
   #loseSender(): void {
+    const { world } = this.#run;
     this.#sendersToLose -= 1;
-    this.#world.note(() => 'redis: the sender key is LOST');
-    this.#world.situations.senderLost();
+    world.note(() => 'redis: the sender key is LOST');
+    world.situations.senderLost();
     this.ledger.loseSender();
   }
 

@@ -1,0 +1,248 @@
+import { isAborted, untilAborted } from '../../src/base/clock.js';
+import type { Clock } from '../../src/base/clock.js';
+import type { Logger } from '../../src/base/logger.js';
+import { AccountPolicy } from '../../src/control/worker/account-policy.js';
+import { SignedAuthority, type SignedRuntime } from '../../src/control/worker/signed-authority.js';
+import type { WithdrawGateway } from '../../src/gateway/gateway.js';
+import type { SendJournal } from '../../src/journal/send-journal.js';
+import type { ValidPayout } from '../../src/ledger/payout.js';
+import { KeptPause } from '../../src/worker/sender/kept-pause.js';
+import { Pacer, type Pace } from '../../src/worker/sender/pacer.js';
+import type { ResumeAuthority, SendAuthority } from '../../src/worker/sender/send-authority.js';
+import { sendUntilDecided, type ActiveSender } from '../../src/worker/sender/send-until-decided.js';
+import { SenderLoop } from '../../src/worker/sender/sender-loop.js';
+import type { SenderRuntime } from '../../src/worker/sender/sender-runtime.js';
+import { noObserver } from '../../src/worker/sender/worker-observer.js';
+import type { Settings } from '../proofs/simulation/plan.js';
+import type { WorkerLedger } from './ledger-link.js';
+import { WorldLedger, type WorldLedgerOptions } from './world-ledger.js';
+import type { WorldProcess } from './world.js';
+
+/** Each payout has a wallet of its own, by which the gateway's book distinguishes them. */
+export function walletOf(payoutId: string): string {
+  return `wallet-${payoutId}`;
+}
+
+export function newPayout(payoutId: string): ValidPayout {
+  return { payoutId, paymentId: 7, amount: '12.5', addressTo: walletOf(payoutId) };
+}
+
+type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
+
+/** What a policy is made of. */
+export type PolicyPieces = PolicyArguments[0] & {
+  readonly signatures: PolicyArguments[1];
+  readonly source: PolicyArguments[2];
+  readonly publish: PolicyArguments[3];
+};
+
+export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPieces): AccountPolicy {
+  return new AccountPolicy(runtime, signatures, source, publish);
+}
+
+/** What a planted mistake may look at. */
+export interface PieceContext {
+  readonly clock: Clock;
+  readonly pacer: Pacer;
+  readonly settings: Settings;
+  readonly ledgerOfRun: WorldLedger;
+}
+
+/** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
+export interface Pieces {
+  /** @param next - a token that no other attempt has. @param epoch - of the sender's lease */
+  readonly makeToken: (next: string, epoch: number) => string;
+  readonly makeLedger: (options: WorldLedgerOptions) => WorldLedger;
+  readonly makePacer: (clock: Clock, pace: Pace) => Pacer;
+  readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
+  readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
+  readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
+  readonly makeAuthority: (options: SignedRuntime, context: PieceContext) => SendAuthority & ResumeAuthority;
+  readonly makePolicy: (options: PolicyPieces) => AccountPolicy;
+  /** What an operator finds where journals that contradict the ledger are to be read. */
+  readonly adoptsWithoutProof: boolean;
+  /** An operator states what a request on its way may yet make untrue, when the ledger lets him. */
+  readonly signsInDoubt: boolean;
+}
+
+export const soundPieces: Pieces = {
+  makeToken: (next) => next,
+  makeLedger: (options) => new WorldLedger(options),
+  makePacer: (clock, pace) => new Pacer(clock, pace),
+  wrapLedger: (ledger) => ledger,
+  wrapGateway: (gateway) => gateway,
+  wrapJournal: (journal) => journal,
+  makeAuthority: (options) => new SignedAuthority(options),
+  makePolicy: openPolicy,
+  adoptsWithoutProof: false,
+  signsInDoubt: false,
+};
+
+export interface WorkerParts {
+  readonly process: WorldProcess;
+  readonly pieces: Pieces;
+  readonly settings: Settings;
+  /** As its process is connected to them. */
+  readonly ledger: WorkerLedger;
+  readonly gateway: WithdrawGateway;
+  readonly journal: SendJournal;
+  readonly ledgerOfRun: WorldLedger;
+  readonly dir: string;
+  /** One that no other attempt has. */
+  readonly nextToken: () => string;
+  /** How often a job is run again although its payout was dealt with, as BullMQ does after a stall. */
+  readonly ringsTwice?: number;
+  /** What signatures and a policy add. */
+  readonly control?: (
+    journal: SendJournal,
+    ledger: WorkerLedger,
+    context: PieceContext,
+    logger: Logger,
+  ) => {
+    readonly authority: (SendAuthority & ResumeAuthority) | undefined;
+    readonly policy: AccountPolicy | undefined;
+  };
+}
+
+const IDLE_MS = 500;
+/** A job that was put back is taken again until the worker is closed. */
+const PUT_BACK_MS = 10;
+const OPEN_AGAIN_MS = 3_000;
+
+/** The real sender loop, with a job for every payout that is queued instead of BullMQ, so that no job is ever missing. */
+export class WorldWorker {
+  /** Whether it has read its journal. */
+  isOpen = false;
+  readonly #process: WorldProcess;
+  readonly #ledger: WorkerLedger;
+  readonly #journal: SendJournal;
+  readonly #policy: AccountPolicy | undefined;
+  readonly #ringsTwice: number;
+  readonly #loop: SenderLoop;
+  readonly #stop = new AbortController();
+  #owners = 0;
+
+  constructor({ process, pieces, settings, ledgerOfRun, dir, nextToken, ringsTwice = 0, ...parts }: WorkerParts) {
+    const pacer = pieces.makePacer(process, settings);
+    const context = { clock: process, pacer, settings, ledgerOfRun };
+    const journal = pieces.wrapJournal(parts.journal, context);
+    const ledger = pieces.wrapLedger(parts.ledger, context);
+    const logger = tracingLogger(process);
+    const { authority, policy } = parts.control?.(journal, ledger, context, logger) ?? {};
+    this.#process = process;
+    this.#ledger = ledger;
+    this.#journal = journal;
+    this.#policy = policy;
+    this.#ringsTwice = ringsTwice;
+    const runtime: SenderRuntime = {
+      clock: process,
+      senderLedger: ledger,
+      relayOutbox: async () => Promise.resolve(0),
+      journal,
+      audience: 'test',
+      journalPlace: { host: dir, dir },
+      journalKeptMs: Infinity,
+      makeToken: () => pieces.makeToken(nextToken(), this.#epoch),
+      gateway: pieces.wrapGateway(parts.gateway, context),
+      pacer,
+      settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },
+      guardMs: settings.guardMs,
+      hindrance: () => undefined,
+      makeOwner: () => `${process.name}.${(this.#owners += 1)}`,
+      authority: policy?.authority ?? authority,
+      observer: noObserver,
+      logger,
+    };
+    const pause = authority && new KeptPause(runtime, authority);
+    this.#loop = new SenderLoop(runtime, this.#stop.signal, async (active, end) => this.#work(active, end), pause);
+  }
+
+  /** Why it must not send, where that is so. */
+  get mismatch(): string | undefined {
+    const { status } = this.#loop;
+    return status.role === 'refused' ? status.reason : undefined;
+  }
+
+  /** Its journal cannot know what was sent before. */
+  get isUnadopted(): boolean {
+    return this.mismatch?.includes('payouts audit adopt-journal') === true;
+  }
+
+  get #epoch(): number {
+    const { status } = this.#loop;
+    return status.role === 'sender' ? status.epoch : 0;
+  }
+
+  /** True while it takes itself for the sender. */
+  get isSender(): boolean {
+    return this.#loop.status.role === 'sender';
+  }
+
+  async run(): Promise<void> {
+    while (!this.isOpen) {
+      try {
+        await this.#journal.reload();
+        this.isOpen = true;
+      } catch {
+        await this.#process.sleep(OPEN_AGAIN_MS, this.#stop.signal);
+        if (this.isStopping) return;
+      }
+    }
+    await this.#loop.run();
+  }
+
+  /** Ends in good order; of a process that is dead, what it still waits for: Node never collects a signal with a listener. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  get isStopping(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  async #work(active: ActiveSender, end: AbortSignal): Promise<void> {
+    // Not `await policy?.…`: a step more would make other runs of the seeds without a policy.
+    if (this.#policy !== undefined) await this.#policy.takeOver(end);
+    const kept = this.#policy?.keep(end);
+    const stop = new AbortController();
+    const running = this.#runJobs(this.#traced(active), stop.signal);
+    await untilAborted(end);
+    stop.abort();
+    await running;
+    if (kept !== undefined) await kept;
+  }
+
+  async #runJobs(active: ActiveSender, signal: AbortSignal): Promise<void> {
+    const process = this.#process;
+    const runJob = async (payoutId: string): Promise<void> => {
+      const { kind } = await sendUntilDecided(payoutId, active, signal);
+      if (kind === 'put_back') await process.sleep(PUT_BACK_MS, signal);
+    };
+    while (!isAborted(signal)) {
+      const queued = await this.#ledger.queued().catch(() => []);
+      if (queued.length === 0) await process.sleep(IDLE_MS, signal);
+      for (const payoutId of queued) {
+        await runJob(payoutId);
+        if (process.world.fault(this.#ringsTwice)) await runJob(payoutId);
+        if (isAborted(signal)) return;
+      }
+    }
+  }
+
+  #traced({ sender, ...rest }: ActiveSender): ActiveSender {
+    const { world, name } = this.#process;
+    const send: typeof sender.send = async (payoutId, stop) => {
+      const report = await sender.send(payoutId, stop);
+      world.note(() => `${name} ${payoutId}: ${JSON.stringify(report)}`);
+      return report;
+    };
+    return { ...rest, sender: { send } };
+  }
+}
+
+function tracingLogger(process: WorldProcess): Logger {
+  const note = (fields: object, message: string): void => {
+    process.world.note(() => `${process.name} ${message} ${JSON.stringify(fields)}`);
+  };
+  return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(process) };
+}

@@ -1,0 +1,291 @@
+import type { Clock } from '../../src/base/clock.js';
+import type { Random } from '../doubles/random.js';
+import type { Situations } from '../proofs/simulation/situations.js';
+
+/**
+ * - `command`: Redis carries out a command; `reply`: its reply reaches the process.
+ * - `timer`, `disk`: a process wakes up; its journal has been read, written or synced.
+ * - `write`: the last check and the first byte of a withdrawal; `arrival`: it reaches the gateway; `response`.
+ * - `timeout`: a process stops waiting; `mark`: a moment at which something may be let go or begin.
+ */
+export type StepKind = 'command' | 'reply' | 'timer' | 'disk' | 'write' | 'arrival' | 'response' | 'timeout' | 'mark';
+
+/** They say when something happens; what happens then is a step of its own. */
+export const TIMES: ReadonlySet<StepKind | undefined> = new Set(['timer', 'timeout', 'mark'] as const);
+
+/** What a scheduler may know of a step. */
+export interface About {
+  readonly kind?: StepKind;
+  readonly label?: string;
+  /** To which it happens, or that sent it. */
+  readonly process?: WorldProcess;
+  /** It waits while the process is stopped, and never comes once that is dead. */
+  readonly isDelivered?: boolean;
+  /** A message comes at this time at the latest, ms. */
+  readonly deadline?: number;
+  /** Called when it is held or lost, or its connection has ended. */
+  readonly onTrouble?: () => void;
+}
+
+export interface PendingStep extends About {
+  readonly run: () => unknown;
+  at: number;
+  /** Steps at the same time run in this order. */
+  order: number;
+  isGone: boolean;
+}
+
+export type Progress = 'ran' | 'again' | 'over';
+
+/** What is mostly so, where a schedule and not chance decides what differs. */
+const TYPICAL: Pick<Random, 'chance' | 'next' | 'between' | 'heavyTail' | 'pick'> = {
+  chance: () => false,
+  next: () => 0,
+  between: (least) => 2 * least,
+  heavyTail: (typical) => typical,
+  pick: ([first]) => first as never,
+};
+
+/** Virtual time in which every event is a step. A class that extends it is a scheduler: it says which step is next. */
+export abstract class World {
+  /** True time, ms: the gateway's clock. Processes have clocks of their own. */
+  now = 0;
+  failure: string | undefined;
+  readonly trace: string[] | undefined;
+  readonly random: typeof TYPICAL = TYPICAL;
+  /** How often a write of the journal hangs, and the chance that decides it. */
+  readonly hangs: { readonly random: typeof TYPICAL; readonly rate: number } = { random: TYPICAL, rate: 0 };
+  readonly situations: Situations | undefined;
+  /** Faults come by chance; elsewhere a timer that nothing needs would be one more step to deviate from. */
+  readonly isByChance: boolean = false;
+  /** The next one last. */
+  protected readonly pending: PendingStep[] = [];
+  protected count = 0;
+  #order = 0;
+  #running: Promise<unknown> | undefined;
+
+  constructor(isTracing = false) {
+    this.trace = isTracing ? [] : undefined;
+  }
+
+  get mayFail(): boolean {
+    return false;
+  }
+
+  /** Draws for a fault. */
+  fault(probability: number): boolean {
+    return this.mayFail && this.random.chance(probability);
+  }
+
+  note(line: () => string): void {
+    this.trace?.push(`${String(this.count).padStart(4)} ${this.now.toFixed(2).padStart(10)} ${line()}`);
+  }
+
+  /** The run has broken a promise; the first one counts. */
+  fail(reason: string): void {
+    this.note(() => `BROKEN: ${reason}`);
+    this.failure ??= reason;
+  }
+
+  /** @param delayMs - true time */
+  after(delayMs: number, run: () => unknown, about?: About): PendingStep {
+    const step = { ...about, run, at: this.now + Math.max(0, delayMs), order: (this.#order += 1), isGone: false };
+    this.add(step);
+    return step;
+  }
+
+  /** Runs until nothing is left to do, or the time is over. No real timer is used, so minutes pass in a millisecond. */
+  async run(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      // A tick that is asked for in a microtask runs after all microtasks: the step is followed to its end.
+      const later = (): void => {
+        process.nextTick(next);
+      };
+      const next = (): void => {
+        try {
+          let progress: Progress = 'again';
+          while (progress === 'again') progress = this.failure === undefined ? this.next() : 'over';
+          if (progress === 'over') resolve();
+          else if (this.#running === undefined) queueMicrotask(later);
+          else void this.#running.then(later, reject);
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      };
+      queueMicrotask(next);
+    });
+  }
+
+  /** Takes one step. */
+  protected abstract next(): Progress;
+
+  protected carryOut(step: PendingStep): void {
+    this.note(() => describeStep(step));
+    const running = step.run();
+    this.#running = running instanceof Promise ? running : undefined;
+  }
+
+  protected add(step: PendingStep): void {
+    const { at, order } = step;
+    const index = this.pending.findLastIndex((other) => other.at > at || (other.at === at && other.order > order));
+    this.pending.splice(index + 1, 0, step);
+  }
+}
+
+export function describeStep({ process, kind, label }: About): string {
+  return `${process?.name ?? '-'} ${kind ?? ''} ${label ?? ''}`;
+}
+
+export interface ProcessOptions {
+  readonly world: World;
+  readonly name: string;
+  /** How fast its clock runs, 1 being true. */
+  readonly rate?: number | undefined;
+  /** Timers that fire up to a millisecond early happen with this probability. */
+  readonly earlyTimers?: number;
+  readonly wallOffsetMs?: number | undefined;
+}
+
+/** The time of day at which a run begins, ms. */
+export const WALL_START = Date.UTC(2030, 0, 1);
+/** Shorter waits are retries: they have no length of their own in a label. */
+const LONG_SLEEP_MS = 10;
+
+/** A process: it has clocks of its own and can be stopped (SIGSTOP: its clocks continue) or killed. */
+export class WorldProcess implements Clock {
+  readonly world: World;
+  readonly name: string;
+  wallOffsetMs: number;
+  isDead = false;
+  stoppedUntil = 0;
+  /** What reached it while it was stopped. */
+  waiting: PendingStep[] = [];
+  onDeath: () => void = () => undefined;
+  readonly #rate: number;
+  readonly #earlyTimers: number;
+  readonly #offsetMs: number;
+
+  constructor({ world, name, rate = 1, earlyTimers = 0, wallOffsetMs = 0 }: ProcessOptions) {
+    this.world = world;
+    this.name = name;
+    this.#rate = rate;
+    this.#earlyTimers = earlyTimers;
+    this.wallOffsetMs = wallOffsetMs;
+    this.#offsetMs = world.random.between(0, 1e6);
+  }
+
+  now(): number {
+    return this.#offsetMs + this.world.now * this.#rate;
+  }
+
+  wallNow(): number {
+    return Math.round(WALL_START + this.world.now + this.wallOffsetMs);
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (this.isDead) return never();
+    if (signal?.aborted === true) return;
+    const { random } = this.world;
+    await new Promise<void>((resolve) => {
+      const early = random.chance(this.#earlyTimers) ? random.next() : 0;
+      const end = (): void => {
+        signal?.removeEventListener('abort', end);
+        step.isGone = true;
+        resolve();
+      };
+      const label = ms > LONG_SLEEP_MS ? `sleep ${Math.round(ms)}` : 'sleep';
+      const step = this.afterOwn(Math.max(1, ms) - early, end, { kind: 'timer', label });
+      signal?.addEventListener('abort', end);
+    });
+  }
+
+  /** Something of its own that takes time, such as the disk. */
+  async takeMs(ms: number, label = '', kind: StepKind = 'disk'): Promise<void> {
+    if (this.isDead) return never();
+    await new Promise<void>((resolve) => {
+      this.after(ms, resolve, { kind, label });
+    });
+  }
+
+  /** Reaches it after a time, true time: at once, as soon as it runs again, or never. */
+  after(delayMs: number, run: () => unknown, about?: About): PendingStep {
+    return this.world.after(delayMs, run, { ...about, process: this, isDelivered: true });
+  }
+
+  /** @param delayMs - on its own clock */
+  afterOwn(delayMs: number, run: () => unknown, about?: About): PendingStep {
+    return this.after(delayMs / this.#rate, run, about);
+  }
+
+  /** Whether a step that it is told of now may run. */
+  takes(step: PendingStep): boolean {
+    if (this.isDead) return false;
+    if (this.isStopped) this.waiting.push(step);
+    return !this.isStopped;
+  }
+
+  get isStopped(): boolean {
+    return this.world.now < this.stoppedUntil;
+  }
+
+  stop(forMs: number): void {
+    const { world } = this;
+    if (this.isDead) return;
+    world.note(() => `${this.name} is stopped for ${forMs.toFixed(1)}`);
+    world.situations?.stopped(this.name);
+    this.stoppedUntil = Math.max(this.stoppedUntil, world.now + forMs);
+    world.after(this.stoppedUntil - world.now, () => {
+      this.#resume();
+    });
+  }
+
+  continueNow(): void {
+    this.stoppedUntil = this.world.now;
+    this.#resume();
+  }
+
+  #resume(): void {
+    const { world, waiting } = this;
+    if (this.isStopped || waiting.length === 0) return;
+    world.note(() => `${this.name} continues`);
+    this.waiting = [];
+    // Timers, sockets and disk each have a phase of the event loop: which comes first is left to chance.
+    if (world.random.chance(0.5)) shuffle(waiting, () => world.random.next());
+    for (const { run } of waiting) this.after(0, run);
+  }
+
+  kill(): void {
+    if (this.isDead) return;
+    this.world.note(() => `${this.name} is killed`);
+    this.world.situations?.killed(this.name);
+    this.end();
+  }
+
+  end(): void {
+    if (this.isDead) return;
+    this.isDead = true;
+    this.waiting = [];
+    this.onDeath();
+  }
+}
+
+/** What a killed process waits for. One of its own each time: a shared one would remember all who wait for it. */
+export async function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+/** Calls it the first time only. */
+export function once(run: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) run();
+    isDone = true;
+  };
+}
+
+function shuffle(items: unknown[], next: () => number): void {
+  for (let index = items.length - 1; index > 0; index -= 1) {
+    const other = Math.floor(next() * (index + 1));
+    [items[index], items[other]] = [items[other], items[index]];
+  }
+}
