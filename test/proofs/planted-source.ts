@@ -5,18 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** A change of the source that breaks a rule. */
 export interface SourceChange {
-  /** In `src/`. */
   readonly file: string;
-  /** Each text is there exactly once. */
   readonly edits: readonly (readonly [find: string, replace: string])[];
 }
 
-/** How a proof is run by node: its file and its arguments. */
 export const program = (...args: string[]): string[] => ['--import', 'tsx', ...args];
 
-/** How jest runs the tests of a file. */
 export const jest = (file: string): string[] => ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', file];
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -35,7 +30,6 @@ export async function runPlanted({ file, edits }: SourceChange, args: readonly s
     }
     await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
     await plant(join(dir, 'src', file), edits);
-    // What finds something ends with 1.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: dir }).catch(
       (error: unknown) => error as { stdout: string; stderr: string },
     );

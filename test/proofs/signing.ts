@@ -14,10 +14,8 @@ const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
 
 const SIGNING_KEY = { name: 'shop', privateKey: SHOP };
 
-/** How the application signs. */
 export const SIGNING = { signingKey: SIGNING_KEY, audience: TEST_AUDIENCE };
 
-/** The operator's key, for a program. */
 export const OPERATOR: ActSigner = {
   name: 'ann',
   audience: TEST_AUDIENCE,
@@ -34,12 +32,10 @@ export const UNSIGNED: PayoutInput = {
 
 export interface KeyFiles {
   readonly keysFile: string;
-  /** The operator's private key. */
   readonly operatorKeyFile: string;
   readonly workerEnvironment: Readonly<Record<string, string>>;
 }
 
-/** Writes the keyring, and the private keys that processes read. */
 export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
   const keys = [
     keyEntry(SHOP),
@@ -66,7 +62,6 @@ export async function adoptJournal(dir: string, platformId: number): Promise<voi
   await journal.close();
 }
 
-/** Whether a journal has a pause that no signed act has ended. */
 export async function keepsPause(dir: string, platformId: number): Promise<boolean> {
   const text = await readFile(journalPath(dir, platformId), 'utf8');
   return text.lastIndexOf('"paused":') > text.lastIndexOf('"resumed":');

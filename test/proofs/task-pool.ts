@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-/** A program that does tasks in a child process: it calls {@link serveTasks}. */
 export interface TaskProgram<Task, Result> {
   readonly url: string;
   readonly run: (task: Task) => Promise<Result>;

@@ -36,7 +36,6 @@ export class GatewayBook {
     this.#watcher = watcher;
   }
 
-  /** The transaction that paid to this wallet. */
   paymentTo(wallet: string): string | undefined {
     return this.#payments.get(wallet);
   }
@@ -68,11 +67,8 @@ export interface GatewayLinkOptions {
   readonly book: GatewayBook;
   readonly plan: Pick<Plan, 'settings' | 'faults'>;
   readonly injector?: FaultInjector | undefined;
-  /** Told when the first byte leaves. */
   readonly watchers?: readonly { written(process: WorldProcess, request: WithdrawRequest): void }[];
-  /** How long its requests are on their way, without a deviation, in ms; by chance where it is undefined. */
   readonly lingerMs?: number;
-  /** Asked for each request that is written; by chance where it is undefined. */
   readonly drawFate?: (() => Fate) | undefined;
 }
 
@@ -163,7 +159,6 @@ export class GatewayLink implements WithdrawGateway {
     injector?.strike(process, 'after the write', 'withdraw');
   }
 
-  /** @returns undefined where no response comes */
   #arrive(request: WithdrawRequest, fate: Fate | undefined): Verdict | undefined {
     const { process, book, plan, injector } = this.#options;
     const { world } = process;

@@ -6,13 +6,11 @@ import { nearBoundary, type Plan } from '../proofs/simulation/plan.js';
 import type { Attacker } from '../proofs/simulation/signed/attacker.js';
 import { never, type WorldProcess } from './world.js';
 
-/** Redis as a connection meets it. */
 export interface LinkedRedis {
   /** Rises with every restart: what was under way on an old connection is gone. */
   readonly generation: number;
   readonly refuses: boolean;
   readonly isUp: boolean;
-  /** Runs a command, at once or when it hangs no longer. */
   take(run: () => Promise<void>): unknown;
   before(name: string): void;
   executed(process: WorldProcess, name: string, about: string): void;
@@ -30,13 +28,10 @@ export interface LedgerLinkOptions {
   readonly redis: LinkedRedis;
   readonly plan: Pick<Plan, 'settings' | 'faults'>;
   readonly injector?: FaultInjector | undefined;
-  /** Told when a send is about to begin. */
   readonly onBegin?: () => void;
-  /** Who alters records, so that a script may fail, and replies. */
   readonly attacker?: Pick<Attacker, 'forge' | 'hasStruck'> | undefined;
 }
 
-/** One call of a ledger on its way. */
 export type LedgerCall = <Reply>(name: string, about: string, run: () => Promise<Reply>) => Promise<Reply>;
 
 /** What the worker asks: the sender's calls, and which payouts wait (in production BullMQ knows that). */
@@ -49,7 +44,6 @@ export function connectLedger(options: LedgerLinkOptions): LedgerCall {
   return async (name, about, run) => new Call(options, name, about, run).start();
 }
 
-/** What a call is about, to be traced. */
 const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<SenderLedger[Name]>) => string } = {
   readSender: () => '',
   acquireLease: (owner) => owner,
@@ -68,7 +62,6 @@ const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<Sende
   object: ({ reason }) => reason,
 };
 
-/** A ledger each of whose calls goes through `call`. */
 export function linkLedger(ledger: SenderLedger, call: LedgerCall): SenderLedger {
   const link = ([name, about]: [string, unknown]): [string, unknown] => {
     const run = (...args: never[]): Promise<unknown> =>
@@ -91,7 +84,6 @@ export function isQuiet(name: string): boolean {
 /** A command that lingers in the network longer than this never reaches Redis: its connection is closed by then. */
 const LINGERS_MAX_MS = 20_000;
 
-/** One command on its way to Redis, and its reply on the way back. */
 class Call<Reply> {
   readonly #options: LedgerLinkOptions;
   readonly #name: string;
@@ -127,7 +119,6 @@ class Call<Reply> {
     const { process, redis, injector, plan, onBegin } = this.#options;
     if (this.#name === 'beginSend') onBegin?.();
     injector?.strike(process, 'asked', this.#name);
-    // Killed before the command left.
     if (process.isDead) return;
     if (redis.refuses) {
       process.after(1, () => {

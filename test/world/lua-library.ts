@@ -56,7 +56,6 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** A script asks several times for the same one. */
 let hashed = { text: '', hash: 'da39a3ee5e6b4b0d3255bfef95601890afd80709' };
 
 function asText(value: unknown): string {

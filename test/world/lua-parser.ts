@@ -10,7 +10,6 @@ import { LuaTable } from './lua-table.js';
 /** By the name under which a script calls it: `string.sub`, `redis.call`. */
 export type Library = Readonly<Record<string, unknown>>;
 
-/** @returns what the script returns, or an array of several values */
 export type CompiledScript = (keys: LuaTable, argv: LuaTable) => unknown;
 
 /** @param chunk - for error messages. @throws SyntaxError for what is not Lua, or not supported */
@@ -55,14 +54,11 @@ function tokenize(source: string, chunk: string): Token[] {
   return [...tokens, { kind: 'end', text: '<end>', line }];
 }
 
-/** An expression in JavaScript. */
 interface Code {
   readonly js: string;
   /** It may be any number of values: a call. */
   readonly isMany?: boolean;
-  /** A call that returns one value. */
   readonly isCall?: boolean;
-  /** It is true or false, never another value. */
   readonly isBoolean?: boolean;
   /** As a condition, where that is shorter than testing its value. */
   readonly condition?: string;
@@ -83,7 +79,6 @@ class Compiler {
   #at = 0;
   #names = 0;
   #shared = 0;
-  /** By name: the constant that has it. */
   readonly #library = new Map<string, string>();
   #scopes: Map<string, string>[] = [
     new Map([
@@ -97,15 +92,12 @@ class Compiler {
     this.#chunk = chunk;
   }
 
-  /** @returns what each run does, and before it what is the same for all of them */
   compile(): { readonly body: string; readonly head: string } {
     const body = this.#block();
     this.#expect('<end>');
     const names = [...this.#library].map(([name, js]) => `const ${js} = L[${JSON.stringify(name)}];`);
     return { body, head: `${names.join('')}const shared = [];` };
   }
-
-  // Tokens.
 
   get #token(): Token {
     return this.#tokens[this.#at] as Token;
@@ -136,8 +128,6 @@ class Compiler {
     return text;
   }
 
-  // Names.
-
   #declare(name: string): string {
     const js = `${name}$${(this.#names += 1)}`;
     this.#scopes.at(-1)?.set(name, js);
@@ -147,8 +137,6 @@ class Compiler {
   #resolve(name: string): string | undefined {
     return this.#scopes.findLast((scope) => scope.has(name))?.get(name);
   }
-
-  // Statements.
 
   #block(): string {
     this.#scopes.push(new Map());
@@ -223,7 +211,6 @@ class Compiler {
     while (this.#accept(',')) names.push(this.#name());
     const values = this.#accept('=') ? this.#expressions() : [];
     const [value] = values;
-    // The values do not see the names.
     if (names.length === 1 && values.length <= 1) {
       const [name = ''] = names;
       const js = value === undefined ? 'undefined' : toOne(value);
@@ -315,8 +302,6 @@ class Compiler {
     const index = /^R\.index\((.*)\)$/s.exec(js)?.[1];
     return index === undefined ? `${js} = ${value};` : `R.set(${index},${value});`;
   }
-
-  // Expressions.
 
   #expressions(): Code[] {
     const values = [this.#expression()];
@@ -477,7 +462,6 @@ function toCondition(code: Code): string {
   return code.condition ?? isTrue(toOne(code));
 }
 
-/** One variable will do for all: nothing is evaluated between its assignment and its use. */
 function isTrue(js: string): string {
   return `((T = ${js}) !== undefined && T !== false)`;
 }
@@ -503,7 +487,6 @@ function unquote(text: string): string {
   });
 }
 
-/** @throws Error for what is no number */
 function toNumber(value: unknown): number {
   if (typeof value === 'number') return value;
   const number = parseNumber(value);
@@ -547,7 +530,6 @@ function toText(value: unknown): string {
   throw new Error(`attempt to concatenate a ${typeName(value)} value`);
 }
 
-/** What compiled code calls. */
 const RUNTIME = {
   number: toNumber,
   one: (values: unknown): unknown => (Array.isArray(values) ? values[0] : values),

@@ -1,10 +1,8 @@
 /** A table of Lua: its first items, from 1 on, and everything else. */
 export class LuaTable {
-  /** Never ends with undefined. */
   readonly items: unknown[];
   fields: Map<unknown, unknown> | undefined;
 
-  /** @param items - becomes the table's own */
   constructor(items: unknown[] = []) {
     this.items = items;
     this.#trim();

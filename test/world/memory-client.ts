@@ -8,7 +8,6 @@ const COMMANDS = [
 
 type Method = (...args: (string | number)[]) => Promise<unknown>;
 
-/** The methods of ioredis that the ledger calls. A command takes effect at once, before its promise is awaited. */
 export function makeMemoryClient(redis: MemoryRedis): RedisClient {
   const client: Record<string, unknown> = Object.fromEntries(
     COMMANDS.map((name): [string, Method] => [

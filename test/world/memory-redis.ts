@@ -1,15 +1,12 @@
 import { LuaTable } from './lua-table.js';
 
-/** As Redis replies. A status, such as OK, is a string. */
 export type Reply = null | number | string | readonly Reply[];
 
-/** An error reply: its message begins with a code. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
 type Hash = Map<string, string>;
-/** By member: the score. */
 type SortedSet = Map<string, number>;
 
 interface StreamEntry {
@@ -29,7 +26,6 @@ interface Kept<Value extends Content = Content> {
   readonly content: Value;
   /** Of which time: what was kept before the last snapshot is copied before it is changed. */
   readonly era: object;
-  /** No two contents have the same, in any Redis of this process. */
   version: number;
 }
 
@@ -57,12 +53,10 @@ export class MemoryRedis {
   readonly #wallNow: () => number;
   #keys = new Map<string, Kept>();
   #era = {};
-  /** Rises where there are other keys than before. */
   keysVersion = 0;
   /** No stream gives an id again after the keys came back older: a restart takes longer than a millisecond. */
   #highest: StreamId = [0, 0];
 
-  /** @param wallNow - ms since 1970 */
   constructor(wallNow: () => number) {
     this.#wallNow = wallNow;
   }
@@ -78,7 +72,6 @@ export class MemoryRedis {
     this.keysVersion += 1;
   }
 
-  /** All that it holds, in a form that can be compared. */
   dump(): unknown {
     return [...this.#keys].map(([key, { content }]) => [key, copy(content)]);
   }
@@ -88,7 +81,6 @@ export class MemoryRedis {
     this.keysVersion += 1;
   }
 
-  /** @throws ReplyError; nothing was changed */
   call(name: string, args: readonly string[]): Reply {
     const command = COMMANDS[name];
     if (command === undefined) throw new ReplyError(`ERR unknown command '${name}'`);
@@ -99,7 +91,6 @@ export class MemoryRedis {
     return this.#wallNow();
   }
 
-  /** For reading only. */
   read(key: string, kind: 'hash'): Hash | undefined;
   read(key: string, kind: 'zset'): SortedSet | undefined;
   read(key: string, kind: 'set'): Set<string> | undefined;
@@ -111,7 +102,6 @@ export class MemoryRedis {
     return kept.content;
   }
 
-  /** To be changed; empty where there is nothing yet. */
   write(key: string, kind: 'hash'): Hash;
   write(key: string, kind: 'zset'): SortedSet;
   write(key: string, kind: 'set'): Set<string>;
@@ -134,7 +124,6 @@ export class MemoryRedis {
     return this.#keys.get(key)?.version ?? 0;
   }
 
-  /** What follows a prefix in the names of keys, in the order in which they came to be. */
   keysOf(prefix: string): string[] {
     const found: string[] = [];
     for (const key of this.#keys.keys()) if (key.startsWith(prefix)) found.push(key.slice(prefix.length));
@@ -150,7 +139,6 @@ export class MemoryRedis {
     return this.#keys.delete(key);
   }
 
-  /** The id of a new entry of a stream. */
   nextId({ last }: Stream): StreamId {
     const [ms, sequence] = compareIds(last, this.#highest) < 0 ? this.#highest : last;
     const now = this.#wallNow();
@@ -358,7 +346,6 @@ function parseId(text: string, sequence = 0): StreamId {
   return [Number(ms), rest === undefined ? sequence : Number(rest)];
 }
 
-/** @param sequence - of a bound that names a millisecond only */
 function parseBound(text: string, sequence: number): StreamId {
   if (text === '-') return [0, 0];
   if (text === '+') return [Infinity, Infinity];

@@ -10,7 +10,6 @@ export const WORLD_KEYS = new LedgerKeys(1);
 const KEYS = WORLD_KEYS.ofEveryScript;
 const KEY_TABLE = new LuaTable([...KEYS]);
 
-/** Of the script that runs: it runs in one step. */
 let redis: MemoryRedis;
 
 function call(words: unknown[]): unknown {
@@ -83,7 +82,6 @@ function formatDouble(number: number): string {
   return digits.includes('.') && !digits.includes('e') ? digits.replace(/\.?0+$/, '') : digits;
 }
 
-/** All of them are supported: compiled before any runs. */
 export function compileAll(): void {
   for (const name of SCRIPT_NAMES) compiledScript(name);
 }

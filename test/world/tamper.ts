@@ -28,7 +28,6 @@ export function alterPayout(ledger: WorldLedger, payoutId: string, change: Payou
   redis.call('ZADD', [keys.state(state), String(place), payoutId]);
 }
 
-/** A record without an attempt, in the place of the one that is there. */
 export function putPayout(ledger: WorldLedger, payout: PayoutChange & Pick<Payout, 'payoutId' | 'state'>): void {
   const { redis, connection } = ledger;
   redis.write(connection.keys.payout(payout.payoutId), 'hash').clear();
@@ -42,7 +41,6 @@ export function removePayout(ledger: WorldLedger, payoutId: string): void {
   ledger.redis.remove(ledger.connection.keys.payout(payoutId));
 }
 
-/** Another payout may have it from now on. */
 export function freeTxhash({ redis, connection }: WorldLedger, txhash: string): void {
   for (const bucket of connection.keys.txhashBuckets(txhash)) redis.remove(bucket);
 }

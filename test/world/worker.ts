@@ -29,7 +29,6 @@ export function newPayout(payoutId: string): ValidPayout {
 
 type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
 
-/** What a policy is made of. */
 export type PolicyPieces = PolicyArguments[0] & {
   readonly signatures: PolicyArguments[1];
   readonly source: PolicyArguments[2];
@@ -40,7 +39,6 @@ export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPi
   return new AccountPolicy(runtime, signatures, source, publish);
 }
 
-/** What a planted mistake may look at. */
 export interface PieceContext {
   readonly clock: Clock;
   readonly pacer: Pacer;
@@ -50,7 +48,6 @@ export interface PieceContext {
 
 /** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
 export interface Pieces {
-  /** @param next - a token that no other attempt has. @param epoch - of the sender's lease */
   readonly makeToken: (next: string, epoch: number) => string;
   readonly makeLedger: (options: WorldLedgerOptions) => WorldLedger;
   readonly makePacer: (clock: Clock, pace: Pace) => Pacer;
@@ -82,17 +79,13 @@ export interface WorkerParts {
   readonly process: WorldProcess;
   readonly pieces: Pieces;
   readonly settings: Settings;
-  /** As its process is connected to them. */
   readonly ledger: WorkerLedger;
   readonly gateway: WithdrawGateway;
   readonly journal: SendJournal;
   readonly ledgerOfRun: WorldLedger;
   readonly dir: string;
-  /** One that no other attempt has. */
   readonly nextToken: () => string;
-  /** How often a job is run again although its payout was dealt with, as BullMQ does after a stall. */
   readonly ringsTwice?: number;
-  /** What signatures and a policy add. */
   readonly control?: (
     journal: SendJournal,
     ledger: WorkerLedger,
@@ -105,13 +98,11 @@ export interface WorkerParts {
 }
 
 const IDLE_MS = 500;
-/** A job that was put back is taken again until the worker is closed. */
 const PUT_BACK_MS = 10;
 const OPEN_AGAIN_MS = 3_000;
 
 /** The real sender loop, with a job for every payout that is queued instead of BullMQ, so that no job is ever missing. */
 export class WorldWorker {
-  /** Whether it has read its journal. */
   isOpen = false;
   readonly #process: WorldProcess;
   readonly #ledger: WorkerLedger;
@@ -157,13 +148,11 @@ export class WorldWorker {
     this.#loop = new SenderLoop(runtime, this.#stop.signal, async (active, end) => this.#work(active, end), pause);
   }
 
-  /** Why it must not send, where that is so. */
   get mismatch(): string | undefined {
     const { status } = this.#loop;
     return status.role === 'refused' ? status.reason : undefined;
   }
 
-  /** Its journal cannot know what was sent before. */
   get isUnadopted(): boolean {
     return this.mismatch?.includes('payouts audit adopt-journal') === true;
   }
@@ -173,7 +162,6 @@ export class WorldWorker {
     return status.role === 'sender' ? status.epoch : 0;
   }
 
-  /** True while it takes itself for the sender. */
   get isSender(): boolean {
     return this.#loop.status.role === 'sender';
   }

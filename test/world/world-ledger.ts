@@ -38,7 +38,6 @@ import { compiledScript, runScript, WORLD_KEYS } from './script-runner.js';
 
 export interface WorldLedgerOptions {
   readonly clock: Pick<Clock, 'wallNow'>;
-  /** Gives each ledger (the first, and one after every flush) its id, so that a run can be repeated. */
   readonly nextLedgerId: () => string;
 }
 
@@ -83,7 +82,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     this.#own = { ledger, sender, journals, objections, recheck };
   }
 
-  /** The names of keys, which are looked at often. */
   readonly #own: Readonly<Record<'ledger' | 'sender' | 'journals' | 'objections' | 'recheck', string>>;
   #view: { readonly looks: readonly number[]; readonly view: SenderView } | undefined;
   #ids: { readonly version: number; readonly ids: readonly string[] } = { version: -1, ids: [] };
@@ -101,7 +99,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.#lastReply;
   }
 
-  /** Where a mistake is planted, another one. */
   protected scriptNamed(name: ScriptName): CompiledScript {
     return compiledScript(name);
   }
@@ -117,9 +114,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return view;
   }
 
-  // What applications and operators do.
-
-  /** Takes effect at once. */
   enqueue(payout: NewPayout): void {
     this.payoutLedger.enqueue([payout]).catch((error: unknown) => {
       // Someone has altered the record that is there.
@@ -127,7 +121,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     });
   }
 
-  /** Retry, resolve, cancel, or the end of a transaction. @returns why nothing was changed, or undefined when it was */
   async change(change: StateChange): Promise<ScriptRejection | undefined> {
     return this.#rejectionOf(
       async () => this.payoutLedger.change(change),
@@ -135,7 +128,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     );
   }
 
-  /** What a person signed of a payout. @returns why it is not kept, or undefined where it is */
   async addApproval(approval: SignedApproval): Promise<ScriptRejection | undefined> {
     return this.#rejectionOf(
       async () => addApproval(this.payoutLedger, approval),
@@ -153,12 +145,10 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     }
   }
 
-  /** @returns false when the account was paused already; the first reason stays */
   async pause(reason: string): Promise<boolean> {
     return this.payoutLedger.pause(ACTOR.by, reason);
   }
 
-  /** @returns false when the account was not paused */
   async resume(act?: string): Promise<boolean | 'objected'> {
     try {
       return await this.payoutLedger.resume(ACTOR.by, ACTOR.reason, act);
@@ -168,12 +158,10 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     }
   }
 
-  /** An operator binds it to another gateway. */
   async bind(audience: string): Promise<void> {
     await this.payoutLedger.bind(audience, ACTOR);
   }
 
-  /** Held payouts of which someone said something since. */
   marked(limit: number): readonly string[] {
     return [...(this.redis.read(this.#own.recheck, 'set') ?? [])].slice(0, limit);
   }
@@ -181,8 +169,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   async unmark(payoutIds: readonly string[]): Promise<void> {
     await this.connection.redis.srem(this.connection.keys.recheck, ...payoutIds);
   }
-
-  // What it holds, at once.
 
   get ledgerId(): string | undefined {
     return this.ofLedger('id');
@@ -207,7 +193,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return Number(this.ofSender('sends') ?? 0);
   }
 
-  /** The token of the attempt that has no response; '' where there is none. */
   get awaitingAnswer(): string {
     return this.ofSender('unanswered') ?? '';
   }
@@ -255,7 +240,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return tokens?.[attempt - 1]?.split('/').includes(token) === true;
   }
 
-  /** In the order in which they were accepted. */
   payoutIds(): readonly string[] {
     const { redis, connection } = this;
     if (this.#ids.version !== redis.keysVersion) {
@@ -264,12 +248,10 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.#ids.ids;
   }
 
-  /** Those of a state, in the order in which they were accepted. */
   idsIn(state: PayoutState): string[] {
     return this.payoutIds().filter((payoutId) => this.stateOf(payoutId) === state);
   }
 
-  /** All payouts, in the order in which they were accepted. One that has not changed is the same object. */
   payouts(): Payout[] {
     return this.payoutIds().flatMap((payoutId) => this.payout(payoutId) ?? []);
   }
@@ -296,13 +278,10 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     });
   }
 
-  // What happens to a Redis.
-
   snapshot(): RedisSnapshot {
     return this.redis.snapshot();
   }
 
-  /** The ledger comes back as it was. */
   restore(snapshot: RedisSnapshot): void {
     this.redis.restore(snapshot);
   }
@@ -323,8 +302,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   loseSender(): void {
     this.redis.remove(this.#own.sender);
   }
-
-  // What an adoption does.
 
   async adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]> {
     return adoptSends(this.connection, sends, doubt);

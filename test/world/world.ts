@@ -10,27 +10,21 @@ import type { Situations } from '../proofs/simulation/situations.js';
  */
 export type StepKind = 'command' | 'reply' | 'timer' | 'disk' | 'write' | 'arrival' | 'response' | 'timeout' | 'mark';
 
-/** They say when something happens; what happens then is a step of its own. */
 export const TIMES: ReadonlySet<StepKind | undefined> = new Set(['timer', 'timeout', 'mark'] as const);
 
-/** What a scheduler may know of a step. */
 export interface About {
   readonly kind?: StepKind;
   readonly label?: string;
-  /** To which it happens, or that sent it. */
   readonly process?: WorldProcess;
   /** It waits while the process is stopped, and never comes once that is dead. */
   readonly isDelivered?: boolean;
-  /** A message comes at this time at the latest, ms. */
   readonly deadline?: number;
-  /** Called when it is held or lost, or its connection has ended. */
   readonly onTrouble?: () => void;
 }
 
 export interface PendingStep extends About {
   readonly run: () => unknown;
   at: number;
-  /** Steps at the same time run in this order. */
   order: number;
   isGone: boolean;
 }
@@ -58,7 +52,6 @@ export abstract class World {
   readonly situations: Situations | undefined;
   /** Faults come by chance; elsewhere a timer that nothing needs would be one more step to deviate from. */
   readonly isByChance: boolean = false;
-  /** The next one last. */
   protected readonly pending: PendingStep[] = [];
   protected count = 0;
   #order = 0;
@@ -72,7 +65,6 @@ export abstract class World {
     return false;
   }
 
-  /** Draws for a fault. */
   fault(probability: number): boolean {
     return this.mayFail && this.random.chance(probability);
   }
@@ -81,20 +73,17 @@ export abstract class World {
     this.trace?.push(`${String(this.count).padStart(4)} ${this.now.toFixed(2).padStart(10)} ${line()}`);
   }
 
-  /** The run has broken a promise; the first one counts. */
   fail(reason: string): void {
     this.note(() => `BROKEN: ${reason}`);
     this.failure ??= reason;
   }
 
-  /** @param delayMs - true time */
   after(delayMs: number, run: () => unknown, about?: About): PendingStep {
     const step = { ...about, run, at: this.now + Math.max(0, delayMs), order: (this.#order += 1), isGone: false };
     this.add(step);
     return step;
   }
 
-  /** Runs until nothing is left to do, or the time is over. No real timer is used, so minutes pass in a millisecond. */
   async run(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       // A tick that is asked for in a microtask runs after all microtasks: the step is followed to its end.
@@ -116,7 +105,6 @@ export abstract class World {
     });
   }
 
-  /** Takes one step. */
   protected abstract next(): Progress;
 
   protected carryOut(step: PendingStep): void {
@@ -139,14 +127,11 @@ export function describeStep({ process, kind, label }: About): string {
 export interface ProcessOptions {
   readonly world: World;
   readonly name: string;
-  /** How fast its clock runs, 1 being true. */
   readonly rate?: number | undefined;
-  /** Timers that fire up to a millisecond early happen with this probability. */
   readonly earlyTimers?: number;
   readonly wallOffsetMs?: number | undefined;
 }
 
-/** The time of day at which a run begins, ms. */
 export const WALL_START = Date.UTC(2030, 0, 1);
 /** Shorter waits are retries: they have no length of their own in a label. */
 const LONG_SLEEP_MS = 10;
@@ -158,7 +143,6 @@ export class WorldProcess implements Clock {
   wallOffsetMs: number;
   isDead = false;
   stoppedUntil = 0;
-  /** What reached it while it was stopped. */
   waiting: PendingStep[] = [];
   onDeath: () => void = () => undefined;
   readonly #rate: number;
@@ -199,7 +183,6 @@ export class WorldProcess implements Clock {
     });
   }
 
-  /** Something of its own that takes time, such as the disk. */
   async takeMs(ms: number, label = '', kind: StepKind = 'disk'): Promise<void> {
     if (this.isDead) return never();
     await new Promise<void>((resolve) => {
@@ -212,12 +195,10 @@ export class WorldProcess implements Clock {
     return this.world.after(delayMs, run, { ...about, process: this, isDelivered: true });
   }
 
-  /** @param delayMs - on its own clock */
   afterOwn(delayMs: number, run: () => unknown, about?: About): PendingStep {
     return this.after(delayMs / this.#rate, run, about);
   }
 
-  /** Whether a step that it is told of now may run. */
   takes(step: PendingStep): boolean {
     if (this.isDead) return false;
     if (this.isStopped) this.waiting.push(step);
@@ -274,7 +255,6 @@ export async function never(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-/** Calls it the first time only. */
 export function once(run: () => void): () => void {
   let isDone = false;
   return () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { soundPieces } from '../../world/worker.js';
-import { mistakes } from '../simulation/planted/index.js';
+import { mistakes } from '../simulation/planted/mistakes.js';
 import { explore, listBranches } from './explorer.js';
 import { runScenario } from './run-scenario.js';
 import { SCENARIOS, scenarioOf } from './scenario.js';

@@ -3,7 +3,6 @@ import type { Scenario } from './scenario.js';
 import { DEVIATION_KINDS, type Deviation, type Schedule, type Step } from './schedule.js';
 
 export interface StateOptions {
-  /** Keeps every step, to be printed. */
   readonly tracing?: boolean;
   /**
    * Each step tells what the run has come to: ledger, journals, book, and what everything waits for. Two moments of a run
@@ -14,9 +13,7 @@ export interface StateOptions {
 
 type Options = Pick<Scenario, 'from' | 'deviationsUntil' | 'faultsUntil' | 'endAt'> & StateOptions;
 
-/** More steps than any sound run takes. */
 const MAX_STEPS = 30_000;
-/** A run is over once nothing is left to do for this long. */
 const QUIET_MS = 2_500;
 
 /**
@@ -25,15 +22,11 @@ const QUIET_MS = 2_500;
  * met by construction.
  */
 export class ExploredWorld extends World {
-  /** Steps from which a longer schedule may deviate, or before which it may let go of what waits. */
   readonly steps: Step[] = [];
   /** Moments, in ms after something was held or stopped, at which it may be let go. */
   marks: readonly number[] = [];
-  /** Makes Redis older. @returns whether it could */
   rollBack: (changes: number) => boolean = () => false;
-  /** What ledgers, journals and the gateway's book hold. */
   contents: () => string = () => '';
-  /** Nothing is left to do. */
   isSettled: () => boolean = () => false;
   readonly #options: Options;
   #endAt: number;
@@ -51,13 +44,11 @@ export class ExploredWorld extends World {
     this.#lastDeviation = Math.max(-1, ...schedule.map(({ at, until = -1 }) => Math.max(at, until)));
   }
 
-  /** Whether a request is on its way to the gateway, or about to be. */
   get isRequestOnItsWay(): boolean {
     const isRequest = ({ kind, isGone }: PendingStep): boolean => !isGone && (kind === 'arrival' || kind === 'write');
     return this.pending.some(isRequest) || this.#held.some(({ step }) => isRequest(step));
   }
 
-  /** Lets it run for longer. */
   extend(ms: number): void {
     this.#endAt = this.now + ms;
     this.#quietSince = undefined;
@@ -104,7 +95,6 @@ export class ExploredWorld extends World {
     return 'ran';
   }
 
-  /** What is about to happen, what else is on its way, and what stopped processes have missed. */
   #describeState(next: PendingStep): string {
     const pending = this.pending.flatMap((step) => (step.isGone || TIMES.has(step.kind) ? [] : [describeStep(step)]));
     const held = this.#held.map(({ step }) => describeStep(step));
@@ -169,7 +159,6 @@ export class ExploredWorld extends World {
     return this.#held.length + this.#stopped.length > 0;
   }
 
-  /** Lets go of what waits, all of it where nothing is said. @returns whether anything waited */
   #letGo(isMeant: (waiting: PendingStep | WorldProcess, until: number) => boolean = () => true): boolean {
     if (!this.#isAnythingWaiting) return false;
     const held = this.#held.filter(({ step, until }) => isMeant(step, until));

@@ -23,11 +23,9 @@ export interface Bounds {
   readonly isPruned: boolean;
 }
 
-/** A schedule that breaks a promise. */
 export interface Finding {
   readonly schedule: Schedule;
   readonly broken: string;
-  /** The number of the run that found it. */
   readonly run: number;
 }
 
@@ -37,20 +35,16 @@ export interface Exploration {
 }
 
 export interface ExploreOptions {
-  /** Explores this schedule, and what continues it, instead of everything. */
   readonly branch?: Branch | undefined;
   readonly pieces?: Pieces | undefined;
-  /** Told before every run. */
   readonly onSchedule?: (schedule: Schedule) => void;
   readonly stopAtFirst?: boolean;
 }
 
-/** At most this many of a kind are in one schedule. */
 const MOST_OF_A_KIND: Readonly<Record<DeviationKind, number>> = { hold: 2, stop: 2, crash: 1, lose: 1, rollback: 2 };
 /** Between runs the event loop gets a turn, without which nothing that was collected is ever given free. */
 const TURN_EVERY_RUNS = 64;
 
-/** A schedule, and the step after which what continues it deviates. */
 export interface Branch {
   readonly schedule: Schedule;
   readonly last: number;
@@ -79,7 +73,6 @@ class Explorer {
   readonly #bounds: Bounds;
   readonly #options: ExploreOptions;
   readonly #findings: Finding[] = [];
-  /** What was explored, where the bounds say that the like is left out. */
   readonly #seen = new Set<string>();
   #runs = 0;
 
@@ -93,7 +86,6 @@ class Explorer {
     return { runs: this.#runs, findings: this.#findings };
   }
 
-  /** Runs a schedule, and all that continue it. */
   async follow(branch: Branch): Promise<void> {
     if (this.#isOver()) return;
     const { broken, steps } = await this.#run(branch.schedule);

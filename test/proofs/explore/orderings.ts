@@ -12,36 +12,66 @@ import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/cont
 import { GatewayBook, GatewayLink, type Fate } from '../../world/gateway-link.js';
 import { ALWAYS_UP, connectLedger, linkLedger, type LedgerCall } from '../../world/ledger-link.js';
 import { soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
-import { WorldProcess, type PendingStep } from '../../world/world.js';
 import { WorldLedger } from '../../world/world-ledger.js';
 import { makeWorldRig } from '../../world/world-rig.js';
+import { WorldProcess, type PendingStep } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
-import { racePlans, type Act, type RacePlan } from './race-plan.js';
 import { RandomWorld } from './random-world.js';
+
+/** What an operator does, as soon as that is possible; `not sent, unchecked` may be false. */
+type Act = { readonly after: number } & (
+  | { readonly kind: 'cancel' | 'retry'; readonly payoutId: string }
+  | {
+      readonly kind: 'resolve';
+      readonly payoutId: string;
+      readonly as: 'the truth' | 'written off' | 'not sent, unchecked';
+    }
+  | { readonly kind: 'pause' | 'resume' }
+);
+
+const payoutId = fc.constantFrom('p1', 'p2', 'p3');
+const after = fc.nat(25);
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('cancel', 'retry'), payoutId, after }),
+  fc.record({
+    ...{ kind: fc.constant('resolve'), payoutId, after },
+    as: fc.constantFrom('the truth', 'written off', 'not sent, unchecked'),
+  }),
+  fc.record({ kind: fc.constantFrom('pause', 'resume'), after }),
+);
+const fate = fc.constantFrom<Fate>('paid', 'paid', 'rejected', 'unheard', 'unheard', 'never arrives');
+
+/** Everything about an ordering that is not the order itself. */
+const plans = fc.record({
+  payouts: fc.integer({ min: 1, max: 3 }),
+  fates: fc.array(fate, { maxLength: 5 }),
+  /** What the gateway responds when it is asked about a transaction, one time after the other; then always `paid`. */
+  statuses: fc.array(fc.constantFrom('pending', 'paid', 'failed'), { maxLength: 3 }),
+  acts: fc.array(act, { maxLength: 6 }),
+  /** Turns. */
+  secondWorkerAfter: fc.option(fc.nat(40), { nil: undefined }),
+  /** A step of the first worker's own. */
+  killedAt: fc.option(fc.nat(80), { nil: undefined, freq: 4 }),
+  /** Of the ledger to workers, counted. */
+  lostReplies: fc.uniqueArray(fc.nat(60), { maxLength: 2 }),
+});
+type RacePlan = typeof plans extends fc.Arbitrary<infer Plan> ? Plan : never;
 
 /** A lease is taken over although its holder may live: a payout must not be paid twice even so, only the pace may suffer. */
 const SETTINGS = {
-  intervalMs: 1_000,
-  guardMs: 3_000,
-  leaseMs: 1_000,
-  quarantineMs: 0,
-  inFlightMaxMs: 500,
-  withdrawTimeoutMs: 400,
-  commandTimeoutMs: 1_000,
+  ...{ intervalMs: 1_000, guardMs: 3_000, leaseMs: 1_000, quarantineMs: 0 },
+  ...{ inFlightMaxMs: 500, withdrawTimeoutMs: 400, commandTimeoutMs: 1_000 },
 };
 const PLAN = { settings: SETTINGS, faults: NO_FAULTS };
 const STEPS_MAX = 600;
-/** After so many steps it is looked whether there is something left to do. */
 const LOOK_EVERY = 60;
-/** How often an operator checks whether there is something to decide. */
-const CHECKS = 25;
+const OPERATOR_LOOKS = 25;
 const BY = { by: 'ann', reason: 'looked it up' };
 
 export interface OrderingsOptions {
   /** Makes an empty ledger for each ordering. */
   readonly makeRig: () => LedgerRig;
-  /** For a planted mistake. */
   readonly pieces?: Partial<Pieces>;
 }
 
@@ -56,7 +86,7 @@ export function orderings(
   counts: OrderingsCounts,
   { makeRig, pieces }: OrderingsOptions,
 ): fc.IAsyncProperty<[unknown, unknown]> {
-  return fc.asyncProperty(racePlans, fc.noShrink(fc.nat()), async (plan, order) => {
+  return fc.asyncProperty(plans, fc.noShrink(fc.nat()), async (plan, order) => {
     const rig = makeRig();
     try {
       await new Ordering(plan, order, rig, { ...soundPieces, ...pieces }).run(counts);
@@ -82,7 +112,6 @@ class Ordering {
   /** The payouts that an operator stated as not sent without a check: maybe falsely. */
   readonly #unchecked: string[] = [];
   readonly #seen = { writes: 0, asked: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
-  /** Since a pause was carried out, until a resume was. */
   #isPaused = false;
   #actsLeft: number;
 
@@ -103,13 +132,18 @@ class Ordering {
   async run(counts: OrderingsCounts): Promise<void> {
     const world = this.#world;
     const { ledger } = this.#rig;
-    for (const payoutId of this.#payoutIds) await this.#rig.enqueue(payoutId);
+    for (const id of this.#payoutIds) await this.#rig.enqueue(id);
     await ledger.releaseLease(await takeLease(ledger, 'earlier'));
     this.#start('A');
-    void this.#startSecond();
-    for (const act of this.#plan.acts) {
-      this.#perform(act).catch((error: unknown) => {
-        world.fail(`${act.kind} failed: ${String(error)}`);
+    const { secondWorkerAfter } = this.#plan;
+    if (secondWorkerAfter !== undefined) {
+      void this.#wait(this.#connect('starter').process, secondWorkerAfter).then(() => {
+        this.#start('B');
+      });
+    }
+    for (const each of this.#plan.acts) {
+      this.#perform(each).catch((error: unknown) => {
+        world.fail(`${each.kind} failed: ${String(error)}`);
       });
     }
     do {
@@ -137,12 +171,12 @@ class Ordering {
   }
 
   async #payouts(): Promise<Payout[]> {
-    const found = await Promise.all(this.#payoutIds.map(async (payoutId) => this.#rig.ledger.readPayout(payoutId)));
+    const found = await Promise.all(this.#payoutIds.map(async (id) => this.#rig.ledger.readPayout(id)));
     return found.filter((payout) => payout !== undefined);
   }
 
   async #idsIn(...states: readonly PayoutState[]): Promise<string[]> {
-    return (await this.#payouts()).flatMap(({ payoutId, state }) => (states.includes(state) ? [payoutId] : []));
+    return (await this.#payouts()).filter(({ state }) => states.includes(state)).map((payout) => payout.payoutId);
   }
 
   async #isSettled(): Promise<boolean> {
@@ -156,22 +190,18 @@ class Ordering {
     return lostReplies.includes((this.#seen.replies += 1)) ? 'lose' : undefined;
   }
 
-  #processOf(name: string): { process: WorldProcess; call: LedgerCall } {
+  #connect(name: string): { process: WorldProcess; call: LedgerCall } {
     const process = new WorldProcess({ world: this.#world, name });
     this.#processes.push(process);
     return { process, call: connectLedger({ process, plan: PLAN, redis: ALWAYS_UP }) };
   }
 
-  async #startSecond(): Promise<void> {
-    const { secondWorkerAfter } = this.#plan;
-    if (secondWorkerAfter === undefined) return;
-    const { process } = this.#processOf('starter');
-    for (let turn = 0; turn < secondWorkerAfter; turn += 1) await this.#world.turn(process);
-    this.#start('B');
+  async #wait(process: WorldProcess, turns: number): Promise<void> {
+    for (let turn = 0; turn < turns; turn += 1) await this.#world.turn(process);
   }
 
   #start(name: string): void {
-    const { process, call } = this.#processOf(name);
+    const { process, call } = this.#connect(name);
     const { ledger } = this.#rig;
     // Mistakes are planted in memory only.
     const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
@@ -219,7 +249,7 @@ class Ordering {
 
   async #poll(process: WorldProcess, call: LedgerCall): Promise<void> {
     const ledger = {
-      get: async (payoutId: string) => call('get', '', async () => this.#rig.ledger.readPayout(payoutId)),
+      get: async (id: string) => this.#look(id, call),
       change: async (change: StateChange) => {
         const outcome = await this.#change(call, change);
         if (outcome !== 'done') throw new ConflictError(outcome, []);
@@ -230,85 +260,84 @@ class Ordering {
       return { kind: this.#plan.statuses[this.#seen.asked++] ?? 'paid', fee: '0.1' };
     };
     while (!process.isDead) {
-      for (const payoutId of await call('in_progress', '', async () => this.#idsIn('in_progress')).catch(() => [])) {
-        // A poll that fails changes nothing.
-        await pollPayout(payoutId, ledger, { getStatus }, silentLogger).catch(() => undefined);
+      for (const id of await call('in_progress', '', async () => this.#idsIn('in_progress')).catch(() => [])) {
+        await pollPayout(id, ledger, { getStatus }, silentLogger).catch(() => undefined);
       }
       await process.sleep(1_000);
     }
   }
 
   async #change(call: LedgerCall, change: StateChange): Promise<ChangeOutcome> {
-    const { payoutId, from, to, txhash = '' } = change;
-    return call(`change ${payoutId} from ${from} to ${to} ${txhash}`, '', async () => this.#rig.change(change));
+    const { payoutId: id, from, to, txhash = '' } = change;
+    return call(`change ${id} from ${from} to ${to} ${txhash}`, '', async () => this.#rig.change(change));
   }
 
   /** Each act has an operator of its own. */
-  async #perform(act: Act): Promise<void> {
-    const { process, call } = this.#processOf('ann');
-    for (let turn = 0; turn < act.after; turn += 1) await this.#world.turn(process);
-    const move = async (from: PayoutState, to: PayoutState, txhash?: string): Promise<ChangeOutcome> =>
-      this.#change(call, {
-        payoutId: 'payoutId' in act ? act.payoutId : '',
-        from,
-        to,
-        ...BY,
-        ...(txhash && { txhash }),
+  async #perform(todo: Act): Promise<void> {
+    const { process, call } = this.#connect('ann');
+    await this.#wait(process, todo.after);
+    if (todo.kind === 'pause' || todo.kind === 'resume') {
+      await call<unknown>(todo.kind, '', async () => {
+        this.#isPaused = todo.kind === 'pause';
+        return this.#isPaused ? this.#rig.pause('ann wants it') : this.#rig.resume();
       });
-    if (act.kind === 'cancel') await move('queued', 'cancelled');
-    if (act.kind === 'retry' && (await this.#seeIn('rejected', act.payoutId, call))) await move('rejected', 'queued');
-    if (act.kind === 'resolve' && (await this.#seeIn('unknown', act.payoutId, call))) {
-      if (act.as === 'written off') await move('unknown', 'cancelled');
-      if (act.as === 'not sent, unchecked') {
-        if ((await move('unknown', 'queued')) === 'done') this.#unchecked.push(act.payoutId);
+    } else {
+      const { payoutId: id } = todo;
+      const move = async (from: PayoutState, to: PayoutState, txhash?: string): Promise<ChangeOutcome> =>
+        this.#change(call, { payoutId: id, from, to, ...BY, ...(txhash && { txhash }) });
+      if (todo.kind === 'cancel') await move('queued', 'cancelled');
+      else if (todo.kind === 'retry') {
+        if (await this.#seeIn('rejected', id, call)) await move('rejected', 'queued');
+      } else if (await this.#seeIn('unknown', id, call)) {
+        if (todo.as === 'written off') await move('unknown', 'cancelled');
+        else if (todo.as === 'the truth') await this.#tellTruth(id, process, call, move);
+        else if ((await move('unknown', 'queued')) === 'done') this.#unchecked.push(id);
       }
-      if (act.as === 'the truth') {
-        const before = await this.#look(act.payoutId, call);
-        // A request in flight has arrived by then.
-        await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
-        const after = await this.#look(act.payoutId, call);
-        if (after?.state === 'unknown' && after.attempt === before?.attempt) {
-          const { to, txhash } = truthfulResolution(this.#paymentsTo(after.addressTo)[0]);
-          await move('unknown', to, txhash);
-        }
-      }
-    }
-    if (act.kind === 'pause' || act.kind === 'resume') {
-      const { kind } = act;
-      await call<unknown>(kind, '', async () => {
-        this.#isPaused = kind === 'pause';
-        return kind === 'pause' ? this.#rig.pause('ann wants it') : this.#rig.resume();
-      });
     }
     this.#actsLeft -= 1;
   }
 
-  async #look(payoutId: string, call: LedgerCall): Promise<Payout | undefined> {
-    return call(`look at ${payoutId}`, '', async () => this.#rig.ledger.readPayout(payoutId));
+  async #tellTruth(
+    id: string,
+    process: WorldProcess,
+    call: LedgerCall,
+    move: (from: PayoutState, to: PayoutState, txhash?: string) => Promise<unknown>,
+  ): Promise<void> {
+    const before = await this.#look(id, call);
+    // A request in flight has arrived by then.
+    await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
+    const now = await this.#look(id, call);
+    if (now?.state !== 'unknown' || now.attempt !== before?.attempt) return;
+    const { to, txhash } = truthfulResolution(this.#paymentsTo(now.addressTo)[0]);
+    await move('unknown', to, txhash);
   }
 
-  async #seeIn(state: PayoutState, payoutId: string, call: LedgerCall): Promise<boolean> {
-    for (let check = 0; check < CHECKS; check += 1) {
-      if ((await this.#look(payoutId, call))?.state === state) return true;
+  async #look(id: string, call: LedgerCall): Promise<Payout | undefined> {
+    return call(`look at ${id}`, '', async () => this.#rig.ledger.readPayout(id));
+  }
+
+  async #seeIn(state: PayoutState, id: string, call: LedgerCall): Promise<boolean> {
+    for (let look = 0; look < OPERATOR_LOOKS; look += 1) {
+      if ((await this.#look(id, call))?.state === state) return true;
     }
     return false;
   }
 
-  #findFaults({ payoutId, addressTo, state, txhash, history }: Payout): string[] {
+  #findFaults({ payoutId: id, addressTo, state, txhash, history }: Payout): string[] {
     const payments = this.#paymentsTo(addressTo);
     // How often an operator may have stated it as not sent when it was sent.
-    const lies = this.#unchecked.filter((unchecked) => unchecked === payoutId).length;
+    const lies = this.#unchecked.filter((unchecked) => unchecked === id).length;
     const faults: string[] = [];
-    if (payments.length > 1 + lies) faults.push(`twice: ${payoutId} was paid by ${payments.join(', ')}`);
-    if (state === 'sending') faults.push(`lost: ${payoutId} is sending, and nobody sends it`);
+    if (payments.length > 1 + lies) faults.push(`twice: ${id} was paid by ${payments.join(', ')}`);
+    if (state === 'sending') faults.push(`lost: ${id} is sending, and nobody sends it`);
     const follows = ['in_progress', 'completed', 'failed'].includes(state);
-    if (follows && !payments.includes(txhash ?? '')) faults.push(`lost: ${payoutId} is ${state}, but was never paid`);
+    if (follows && !payments.includes(txhash ?? '')) faults.push(`lost: ${id} is ${state}, but was never paid`);
     const isDecided = state === 'unknown' || lies > 0 || history.at(-1)?.from === 'unknown';
-    if (!follows && !isDecided && payments.length > 0) faults.push(`lost: ${payoutId} is ${state}, but was paid`);
+    if (!follows && !isDecided && payments.length > 0) faults.push(`lost: ${id} is ${state}, but was paid`);
     for (const [index, { from, to }] of history.slice(1).entries()) {
       const before = history[index]?.to;
       if (from !== before || !TRANSITIONS.some((one) => one.from === from && one.to === to)) {
-        faults.push(`history: ${payoutId} went from ${String(before)} (${String(from)}) to ${to}`);
+        faults.push(`history: ${id} went from ${String(before)} (${String(from)}) to ${to}`);
       }
     }
     return faults;

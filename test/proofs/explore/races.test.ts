@@ -9,7 +9,6 @@ import { orderings, type OrderingsOptions } from './orderings.js';
 /** `npm run races` runs thousands of orderings; here are as many as take a few seconds. */
 
 const ORDERINGS = 60;
-/** A planted mistake is caught within a fraction of these. */
 const ORDERINGS_AT_MOST = 2_000;
 
 const makeRig = (): ReturnType<typeof makeWorldRig> => makeWorldRig();

@@ -15,7 +15,6 @@ npm run races -- --only PROOF --seed S --path P     repeats a failure; for seque
 
 interface Task {
   readonly name: string;
-  /** As many as is usual where it is undefined. */
   readonly runs?: number | undefined;
   readonly repeated: { readonly seed?: number; readonly path?: string };
   readonly replay?: string | undefined;
@@ -74,7 +73,6 @@ async function prove(task: Task): Promise<{ readonly passed: number; readonly fa
   return { passed, failed };
 }
 
-/** The error of an ordering ends with all that happened in it, that of a sequence names the commands. */
 function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void {
   const { seed, counterexample, counterexamplePath, errorInstance, numShrinks } = details;
   const [first, second] = counterexample ?? [];

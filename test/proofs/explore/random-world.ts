@@ -6,7 +6,6 @@ const PIECE_MS = 500;
 
 /** Any step that waits may be the next one, whatever its time. Time passes only when a timer is chosen. */
 export class RandomWorld extends World {
-  /** It stops after so many steps. */
   limit = 0;
   readonly #order: Random;
   readonly #deviates: (step: PendingStep) => 'lose' | 'crash' | undefined;
@@ -17,7 +16,6 @@ export class RandomWorld extends World {
     this.#deviates = deviates;
   }
 
-  /** Waits for its turn. */
   async turn(process: WorldProcess): Promise<void> {
     await new Promise<void>((resolve) => {
       process.after(0, resolve, { kind: 'mark', label: 'time passes' });

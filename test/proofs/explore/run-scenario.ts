@@ -16,24 +16,17 @@ export interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
 }
 
-/** How a run ended. */
 export interface Outcome {
-  /** Which promise was broken; undefined when all were kept. */
   readonly broken: string | undefined;
-  /** See {@link ExploredWorld.steps}. */
   readonly steps: readonly Step[];
   readonly trace: readonly string[];
 }
 
-/** The first worker starts at once, each other one this much later, in ms. */
 const START_APART_MS = 100;
-/** As often as one stop can lead to another. */
 const ADOPTIONS_MAX = 4;
-/** Commands that a Redis which comes back older may have forgotten. */
 const CHANGES = 'acquireLease releaseLease beginSend revertSend finishSend markSendsUnknown object'.split(' ');
 const KEPT_SNAPSHOTS = 8;
 
-/** Runs a scenario once, with the deviations of a schedule. */
 export async function runScenario(
   scenario: Scenario,
   schedule: Schedule,
@@ -122,7 +115,6 @@ class ScenarioRun {
       ...{ process, pieces, settings, dir, ledgerOfRun: ledger },
       ledger: {
         ...linkLedger(ledger, connectLedger({ process, plan, redis })),
-        // BullMQ knows what is queued without asking the ledger.
         queued: async () => (process.isDead ? never() : Promise.resolve(ledger.idsIn('queued'))),
       },
       gateway: new GatewayLink({ process, plan, book, lingerMs: lingerMs[number] ?? 1 }),
@@ -138,7 +130,6 @@ class ScenarioRun {
     return this.#accounts.some(({ isStopped, isDone }) => isStopped || (!isDone && this.#refusing.length > 0));
   }
 
-  /** The folders of the workers that refuse to send. */
   get #refusing(): string[] {
     const refusing = this.#workers.filter(({ worker, process }) => !process.isDead && worker.mismatch !== undefined);
     return refusing.map(({ dir }) => dir);
@@ -155,7 +146,6 @@ class ScenarioRun {
     return `stopped without a reason: ${[...reasons, ...refused].join('; ')}`;
   }
 
-  /** An operator runs the command that the tools show, and the workers continue. */
   async #adopt(account: Account): Promise<void> {
     const world = this.#world;
     const { settings, endAt } = this.#scenario;
@@ -173,20 +163,16 @@ class ScenarioRun {
   }
 }
 
-/** One account: its ledger, with the copies that Redis may come back to, the gateway's book, and the journals. */
 class Account {
   readonly ledger: WorldLedger;
   readonly redis: LinkedRedis;
   readonly book: GatewayBook;
-  /** By worker. */
   readonly files: readonly JournalFile[];
   isRolledBack = false;
   readonly #payouts: number;
   #snapshots: RedisSnapshot[] = [];
-  /** What was read of the ledger, until something may have changed it. */
   #isSettled: boolean | undefined;
 
-  /** @param number - from 0 */
   constructor(world: ExploredWorld, scenario: Scenario, pieces: Pieces, number: number) {
     const { accounts, payouts, workers, hasOwnJournals } = scenario;
     const prefix = accounts === 1 ? '' : `a${number + 1}.`;
@@ -221,7 +207,6 @@ class Account {
     if (epoch !== undefined) await this.ledger.releaseLease({ owner: 'earlier', epoch });
   }
 
-  /** Of the ledger, the gateway's book and the journals, without heartbeats. */
   get contents(): string {
     const { lease, sendCount, awaitingAnswer, pausedReason, objectionCount } = this.ledger;
     const payouts = this.ledger
@@ -237,7 +222,6 @@ class Account {
     this.#isSettled = undefined;
   }
 
-  /** @returns whether there is a copy that is so much older */
   rollBack(changes: number): boolean {
     const snapshot = this.#snapshots.at(-changes);
     if (snapshot === undefined) return false;
@@ -248,13 +232,11 @@ class Account {
     return true;
   }
 
-  /** Nothing is left to do, or an operator has to do it. */
   get isSettled(): boolean {
     this.#isSettled ??= this.isStopped || this.isDone;
     return this.#isSettled;
   }
 
-  /** Every payout was sent, or may have been. */
   get isDone(): boolean {
     const states = this.ledger.payoutIds().map((payoutId) => this.ledger.stateOf(payoutId));
     return states.length === this.#payouts && states.every((state) => state !== 'queued' && state !== 'sending');

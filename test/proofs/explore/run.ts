@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util';
 import { print, runCommand, wholeNumber } from '../command-line.js';
-import { runTasks } from '../task-pool.js';
-import { exploreBranch, piecesWith, type BranchTask } from './branch.js';
-import { listBranches, type Bounds, type Exploration, type Finding } from './explorer.js';
-import { PLANTED, type Planted } from './planted.js';
-import { jest, program, runPlanted as runInCopy, type SourceChange } from '../planted-source.js';
+import { soundPieces, type Pieces } from '../../world/worker.js';
+import { runTasks, serveTasks } from '../task-pool.js';
+import { mistakes } from '../simulation/planted/mistakes.js';
+import { jest, program, runPlanted as runInCopy } from '../planted-source.js';
+import { explore, listBranches, type Bounds, type Branch, type Exploration, type Finding } from './explorer.js';
+import { LATE_AND_STOPPED, LOST_AND_OLDER, ONE, PLANTED, type Planted } from './planted.js';
 import { runScenario } from './run-scenario.js';
-import { SCENARIOS, scenarioOf, type Scenario } from './scenario.js';
+import { SCENARIOS, scenarioOf } from './scenario.js';
 import { DEVIATION_KINDS, type DeviationKind, type Schedule } from './schedule.js';
 
 const USAGE = `npm run explore                                    every pass: see PASSES in test/proofs/explore/run.ts
@@ -33,40 +34,38 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** A finding is printed with its schedule, so more of them would bury the first. */
 const SHOWN_FINDINGS = 5;
-const PROGRAM = { url: import.meta.resolve('./branch.ts'), run: exploreBranch };
-
-interface Pass {
-  readonly title: string;
-  readonly bounds: Bounds;
-  readonly scenarios: readonly string[];
-}
+const PROGRAM = { url: import.meta.url, run: exploreBranch };
 
 /** Every single deviation everywhere, and the pairs by which two timelines meet. */
-const PASSES: readonly Pass[] = [
-  {
-    title: 'one deviation',
-    bounds: { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false },
-    scenarios: Object.keys(SCENARIOS),
-  },
-  {
-    title: 'lost and older',
-    bounds: { deviations: 2, kinds: ['lose', 'rollback'], isFocused: false, isPruned: false },
-    scenarios: ['slow', 'epochs'],
-  },
-  {
-    title: 'held and stopped',
-    bounds: { deviations: 2, kinds: ['hold', 'stop'], isFocused: true, isPruned: true },
-    scenarios: ['slow'],
-  },
+const PASSES: readonly (readonly [title: string, bounds: Bounds, scenarios: readonly string[]])[] = [
+  ['one deviation', ONE, Object.keys(SCENARIOS)],
+  ['lost and older', LOST_AND_OLDER, ['slow', 'epochs']],
+  ['held and stopped', LATE_AND_STOPPED, ['slow']],
 ];
+
+/** A part of an exploration, as a child process gets it; everything where there is no branch. */
+interface BranchTask {
+  readonly scenario: string;
+  readonly bounds: Bounds;
+  readonly branch?: Branch | undefined;
+  readonly stopAtFirst: boolean;
+  /** The name of a mistake of the simulation. */
+  readonly planted?: string | undefined;
+}
+
+async function exploreBranch({ scenario, bounds, planted, ...options }: BranchTask): Promise<Exploration> {
+  return explore(scenarioOf(scenario), bounds, { ...options, pieces: piecesWith(planted) });
+}
+
+function piecesWith(planted: string | undefined): Pieces {
+  return { ...soundPieces, ...mistakes.find(({ name }) => name === planted)?.pieces };
+}
 
 async function main(): Promise<boolean> {
   if (values.planted) return runPlanted(positionals.join(' '));
   if (values.scenario === undefined) return runPasses();
-  const scenario = scenarioOf(values.scenario);
-  if (values.schedule !== undefined) return trace(scenario, JSON.parse(values.schedule) as Schedule);
+  if (values.schedule !== undefined) return trace(values.scenario, JSON.parse(values.schedule) as Schedule);
   const kinds = values.kinds.split(',') as DeviationKind[];
   const unknown = kinds.find((kind) => !DEVIATION_KINDS.includes(kind));
   if (unknown !== undefined) throw new Error(`There is no deviation ${unknown}\n${USAGE}`);
@@ -76,20 +75,15 @@ async function main(): Promise<boolean> {
 
 async function runPasses(): Promise<boolean> {
   // One that prunes is a single task: it takes one processor, and the others run beside it.
-  const [pruned, whole] = await Promise.all([
-    runInTurn(PASSES.filter(({ bounds }) => bounds.isPruned)),
-    runInTurn(PASSES.filter(({ bounds }) => !bounds.isPruned)),
-  ]);
-  const held = [...pruned, ...whole];
-  const passed = held.filter(Boolean).length;
-  print(`${passed} passed, ${held.length - passed} failed`);
-  return passed === held.length;
+  const held = await Promise.all([true, false].map(runInTurn));
+  const passed = held.flat().filter(Boolean).length;
+  print(`${passed} passed, ${held.flat().length - passed} failed`);
+  return passed === held.flat().length;
 }
 
-/** @returns of each scenario of each pass, whether every promise was kept */
-async function runInTurn(passes: readonly Pass[]): Promise<boolean[]> {
+async function runInTurn(isPruned: boolean): Promise<boolean[]> {
   const held: boolean[] = [];
-  for (const { title, bounds, scenarios } of passes) {
+  for (const [title, bounds, scenarios] of PASSES.filter(([, bounds]) => bounds.isPruned === isPruned)) {
     for (const name of scenarios) held.push(await run(name, bounds, title));
   }
   return held;
@@ -102,7 +96,10 @@ async function run(name: string, bounds: Bounds, title = ''): Promise<boolean> {
   const pace = `${runs} schedules in ${seconds.toFixed(1)} s (${Math.round(runs / seconds)}/s)`;
   const extent = `${bounds.isPruned ? 'pruned' : 'all'} to ${bounds.deviations}`;
   print(`${title.padEnd(17)} ${name.padEnd(17)} ${extent}: ${pace}, ${findings.length} break a promise`);
-  for (const finding of findings.slice(0, SHOWN_FINDINGS)) explain(name, finding);
+  for (const { broken, schedule, run: number } of findings.slice(0, SHOWN_FINDINGS)) {
+    print(`    run ${number}: ${broken}`);
+    print(`      to repeat it: npm run explore -- --scenario ${name} --schedule '${JSON.stringify(schedule)}'`);
+  }
   return findings.length === 0;
 }
 
@@ -130,11 +127,6 @@ function* takeUntil<Task>(tasks: readonly Task[], isOver: () => boolean): Genera
   }
 }
 
-function explain(name: string, { broken, schedule, run: number }: Finding): void {
-  print(`    run ${number}: ${broken}`);
-  print(`      to repeat it: npm run explore -- --scenario ${name} --schedule '${JSON.stringify(schedule)}'`);
-}
-
 async function runPlanted(name: string): Promise<boolean> {
   const chosen = PLANTED.filter((planted) => name === '' || planted.name === name);
   if (chosen.length === 0) throw new Error(`There is no mistake named ${name}`);
@@ -150,36 +142,26 @@ async function runPlanted(name: string): Promise<boolean> {
   return missed === 0;
 }
 
-/** @returns what was found, and after how many runs */
 async function findPlanted(planted: Planted): Promise<string | undefined> {
-  if ('test' in planted) return findByTest(planted.plant, planted.test);
+  if ('test' in planted) return /✕ .*/.exec(await runInCopy(planted.plant, jest(planted.test)))?.[0];
   const { name, plant, scenario, bounds } = planted;
-  if ('file' in plant) return findInCopy(plant, scenario, bounds);
-  const { findings } = await exploreInParallel({ scenario, bounds, planted: name, stopAtFirst: true });
-  const [first] = findings;
+  if ('file' in plant) {
+    const { deviations, kinds, isFocused, isPruned } = bounds;
+    const flags = ['--first', ...(isFocused ? ['--focused'] : []), ...(isPruned ? ['--pruned'] : [])];
+    const extent = ['--scenario', scenario, '--deviations', `${deviations}`, '--kinds', kinds.join(',')];
+    return /run \d+: .*/.exec(await runInCopy(plant, program('test/proofs/explore/run.ts', ...flags, ...extent)))?.[0];
+  }
+  const [first] = (await exploreInParallel({ scenario, bounds, planted: name, stopAtFirst: true })).findings;
   return first && `run ${first.run}: ${first.broken}`;
 }
 
-async function findInCopy(
-  change: SourceChange,
-  scenario: string,
-  { deviations, kinds, isFocused, isPruned }: Bounds,
-): Promise<string | undefined> {
-  const bounds = ['--deviations', `${deviations}`, '--kinds', kinds.join(',')];
-  const flags = [...(isFocused ? ['--focused'] : []), ...(isPruned ? ['--pruned'] : [])];
-  const args = program('test/proofs/explore/run.ts', '--first', '--scenario', scenario, ...bounds, ...flags);
-  return /run \d+: .*/.exec(await runInCopy(change, args))?.[0];
-}
-
-async function findByTest(change: SourceChange, test: string): Promise<string | undefined> {
-  return /✕ .*/.exec(await runInCopy(change, jest(test)))?.[0];
-}
-
-async function trace(scenario: Scenario, schedule: Schedule): Promise<boolean> {
-  const outcome = await runScenario(scenario, schedule, { tracing: true });
+async function trace(scenario: string, schedule: Schedule): Promise<boolean> {
+  const outcome = await runScenario(scenarioOf(scenario), schedule, { tracing: true });
   print(outcome.trace.join('\n'));
   print(outcome.broken ?? 'every promise was kept');
   return outcome.broken === undefined;
 }
 
-await runCommand(main, USAGE, values.help);
+// In a child process of `runTasks`.
+if (process.send !== undefined) serveTasks(exploreBranch);
+else await runCommand(main, USAGE, values.help);

@@ -5,22 +5,15 @@ export interface Scenario {
   readonly payouts: number;
   readonly workers: number;
   readonly settings: Settings;
-  /** Each a ledger, a gateway and a sender in every worker. */
   readonly accounts: number;
-  /** Each worker has a journal of its own. */
   readonly hasOwnJournals: boolean;
-  /** How fast each worker's clock runs, 1 being true. */
   readonly rates: readonly number[];
   readonly wallOffsetsMs: readonly number[];
-  /** How long each worker's requests are on their way, without a deviation, in ms. */
   readonly lingerMs: readonly number[];
-  /** A worker that was killed starts again after this time, in ms; never where it is undefined. */
   readonly restartAfterMs: number | undefined;
   /** How far Redis may come back older: by this many of the last changes. */
   readonly rollbackDepths: readonly number[];
-  /** Steps before this time are the same in every run: ms. */
   readonly from: number;
-  /** Steps from this time on do not deviate, ms; what waits may be let go there. */
   readonly deviationsUntil: number;
   readonly faultsUntil: number;
   readonly endAt: number;
@@ -89,7 +82,6 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   accounts: { ...BASE, accounts: 2, payouts: 1, restartAfterMs: 300 },
 };
 
-/** @throws Error when there is no scenario of that name */
 export function scenarioOf(name: string): Scenario {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`There is no scenario ${name}`);

@@ -1,7 +1,5 @@
 import type { StepKind } from '../../world/world.js';
 
-/** What a run is made of: steps, and a schedule that says which of them deviate from the normal course. */
-
 /**
  * - `hold`: a message is on its way for longer; `lose`: it never arrives.
  * - `stop`: a process is stopped (SIGSTOP) before the step; `crash`: it is killed.
@@ -11,29 +9,22 @@ export type DeviationKind = (typeof DEVIATION_KINDS)[number];
 
 export const DEVIATION_KINDS = ['hold', 'stop', 'crash', 'lose', 'rollback'] as const;
 
-/** One deviation of a schedule. */
 export interface Deviation {
-  /** The number of the step that deviates. */
   readonly at: number;
   readonly kind: DeviationKind;
   /** What is held or stopped is let go right before the step of this number; undefined: once everything else is over. */
   readonly until?: number | undefined;
-  /** How many of the last changes a rollback forgets. */
   readonly changes?: number | undefined;
 }
 
-/** A schedule in the order of its steps; as JSON it fits on one line. */
 export type Schedule = readonly Deviation[];
 
-/** A step of a run. */
 export interface Step {
   readonly index: number;
   readonly kind: StepKind;
   readonly label: string;
   readonly process: string;
-  /** What the run has come to, without times: see {@link StateOptions.describesState}. */
   readonly state: string;
-  /** A schedule may deviate from it. */
   readonly mayDeviate: boolean;
 }
 
@@ -44,7 +35,6 @@ export function mattersForRelease({ kind }: Step): boolean {
   return MATTERS.has(kind);
 }
 
-/** Waits, until it is let go. */
 export function isWaiting({ kind, until }: Deviation): boolean {
   return (kind === 'hold' || kind === 'stop') && until === undefined;
 }

@@ -2,14 +2,12 @@ import { Random } from '../../doubles/random.js';
 import { World, type Progress } from '../../world/world.js';
 import { Situations } from './situations.js';
 
-/** More steps than any sound run takes: something runs in a loop. */
 const MAX_STEPS = 400_000;
 
 /** Steps in the order of their times, which are drawn by chance, as faults are: one seed decides everything. */
 export class ChanceWorld extends World {
   override readonly random: Random;
   override readonly isByChance = true;
-  /** Faults are switched off at the end of a run, to see that everything drains. */
   faultsOn = true;
   override readonly situations = new Situations(() => this.now);
   /** Until then nothing goes wrong, as an assumption of the sending rules demands after some faults. */

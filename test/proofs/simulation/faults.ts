@@ -7,13 +7,11 @@ import { JournalFile } from './journal-file.js';
 import { nearBoundary } from './plan.js';
 import type { Simulation } from './simulation.js';
 
-/** When a fault may hit a process. */
 export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'response';
 
 /** What is asked often and changes little gets its faults at random times only. */
 const QUIET = new Set(['readSender', 'renewLease', 'queued']);
 
-/** Stops and kills processes at the moments that matter, and at any other. */
 export class FaultInjector {
   readonly #run: Pick<Simulation, 'world' | 'plan'>;
 
@@ -21,7 +19,6 @@ export class FaultInjector {
     this.#run = run;
   }
 
-  /** @param what - what the process is doing */
   strike(process: WorldProcess, moment: Moment, what: string): void {
     const { world, plan } = this.#run;
     const share = QUIET.has(what) ? 0.02 : 1;
@@ -32,7 +29,6 @@ export class FaultInjector {
     else process.kill();
   }
 
-  /** From a slow write to a disk that hangs until others have sent. */
   hangMs(): number {
     const { random } = this.#run.world.hangs;
     const { leaseMs, quarantineMs } = this.#run.plan.settings;
@@ -50,14 +46,11 @@ export class FaultInjector {
   }
 }
 
-/** Faults that come at some time, rather than with some command. */
 export class ScheduledFaults {
-  /** Journals of disks that are gone. */
   readonly #lostFiles: JournalFile[] = [];
   readonly #run: Simulation;
   #deposalsLeft: number;
 
-  /** Schedules all faults of the plan. */
   constructor(run: Simulation) {
     this.#run = run;
     const { world, plan, redis, hosts } = run;
@@ -188,7 +181,6 @@ export class ScheduledFaults {
   }
 }
 
-/** The sends of a journal that a copy of the ledger does not know. */
 function forgottenIn(copy: WorldLedger | undefined, file: JournalFile): JournalEntry[] {
   const entries = file.items().filter((entry) => 'payoutId' in entry);
   return entries.filter((entry) => wasSent(entry) && copy?.knows(entry) !== true);

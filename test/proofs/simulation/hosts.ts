@@ -10,10 +10,8 @@ import { KEYRING, PLATFORM_ID } from './signed/keys.js';
 import type { Simulation } from './simulation.js';
 import type { JournalFolder } from './operator.js';
 
-/** A run takes minutes: its days are short. */
 const RATE_MOVE_EVERY_MS = 60_000;
 
-/** A worker and the process that it runs in. */
 export interface Started {
   readonly process: WorldProcess;
   readonly worker: WorldWorker;
@@ -24,10 +22,8 @@ export interface Host extends JournalFolder {
   readonly running: Map<string, Started>;
 }
 
-/** The hosts with their journals, and the worker processes that run on them. */
 export class SimHosts {
   readonly all: readonly Host[];
-  /** Told now and then when the worker of a process is about to begin a send. */
   onBegin: (process: WorldProcess) => void = () => undefined;
   readonly #run: Simulation;
   readonly #workers: WorldWorker[] = [];
@@ -51,7 +47,6 @@ export class SimHosts {
     return this.all.flatMap(({ running }) => [...running.values()]);
   }
 
-  /** The folders of the hosts of which a running worker refuses to send. */
   get refusing(): string[] {
     const refuses = ({ worker }: Started): boolean => worker.mismatch !== undefined && !worker.isUnadopted;
     return this.all.filter(({ running }) => [...running.values()].some(refuses)).map(({ dir }) => dir);
@@ -61,7 +56,6 @@ export class SimHosts {
     return this.#started.some(({ worker }) => worker.isUnadopted);
   }
 
-  /** The sender that is running, if there is one. */
   findSender(): Started | undefined {
     return this.#started.find(({ process, worker }) => worker.isSender && !process.isStopped);
   }
@@ -85,7 +79,6 @@ export class SimHosts {
     });
   }
 
-  /** Starts a process; one that ends is started again, as systemd or Kubernetes would. */
   #start(slot: string, host: Host): void {
     const { world, plan, policy, control } = this.#run;
     const { random } = world;
@@ -156,7 +149,6 @@ function policedLedger(
     return rates.tell(process);
   };
   const publish = async (): Promise<void> => Promise.resolve();
-  // Here a payout needs no job: its state alone makes it wait for its turn.
   const relay = { tryDeliver: async (): Promise<void> => Promise.resolve() };
   return { ledger: holds, relay, source: holds, gateway: { currencies }, publish };
 }

@@ -19,30 +19,25 @@ import type { SimControl } from './signed/control.js';
 export class JournalFile {
   readonly journalId: string;
   readonly lines: JournalLine[];
-  /** Until when the disk answers nobody, true time. */
   hangsUntil = 0;
   /** How often the host crashed: a write that hung before that never takes effect. */
   crashes = 0;
   readonly #unsynced = new Set<JournalLine>();
 
-  /** @param bornAt - wall clock, ms; absent where nothing is signed */
   constructor(journalId: string, bornAt?: number) {
     this.journalId = journalId;
     this.lines = [bornAt === undefined ? { v: 2, journalId } : { v: 3, journalId, bornAt }];
   }
 
-  /** The pause that no act has ended. */
   get isPaused(): boolean {
     const last = this.lines.findLast((line) => 'paused' in line || 'resumed' in line);
     return last !== undefined && 'paused' in last;
   }
 
-  /** As `payouts audit adopt-journal`. */
   declareComplete(at: number): void {
     this.lines.push({ complete: { at, by: 'ann', reason: 'nothing is missing' } });
   }
 
-  /** Adds a line that is not on disk before {@link sync}. */
   write(line: JournalLine): void {
     this.lines.push(line);
     this.#unsynced.add(line);
@@ -61,7 +56,6 @@ export class JournalFile {
     this.#unsynced.clear();
   }
 
-  /** Every send with its outcome, and what stands between them, in order. */
   items(): JournalItem[] {
     const entries = new Map<string, JournalItem>();
     for (const [index, line] of this.lines.entries()) {
@@ -74,7 +68,6 @@ export class JournalFile {
     return [...entries.values()];
   }
 
-  /** As an operator's command reads and binds it. */
   toAdoptable(place: AdoptableJournal['place']): AdoptableJournal {
     const view = new JournalView();
     for (const line of this.lines) view.note(line);
@@ -107,7 +100,6 @@ export interface JournalLinkOptions {
   readonly ledger: Pick<WorldLedger, 'lease'>;
   readonly plan: Pick<Plan, 'faults'>;
   readonly injector?: FaultInjector | undefined;
-  /** In signed mode. */
   readonly control?: SimControl | undefined;
 }
 
@@ -115,7 +107,6 @@ export interface JournalLinkOptions {
 export class JournalLink extends MemoryJournal {
   readonly #options: JournalLinkOptions;
   #isBroken = false;
-  /** What is done once the disk answers again. */
   readonly #late: (() => void)[] = [];
   /** What others had added was read by `ensureWritable`: it counts as theirs until `reload`. */
   #hasOthers = false;

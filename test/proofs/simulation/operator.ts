@@ -6,7 +6,6 @@ import type { WorldLedger } from '../../world/world-ledger.js';
 import type { World } from '../../world/world.js';
 import type { JournalFile } from './journal-file.js';
 
-/** A folder that an operator can read, and the journal file in it. */
 export interface JournalFolder {
   readonly dir: string;
   readonly file: JournalFile;
@@ -17,13 +16,9 @@ export interface SimOperatorOptions {
   readonly ledger: WorldLedger;
   readonly inFlightMaxMs: number;
   readonly folders: () => readonly JournalFolder[];
-  /** Redis refuses connections. */
   readonly refuses?: () => boolean;
-  /** Whether the ledger has every payout of the application. */
   readonly hasAllPayouts?: () => boolean;
-  /** A mistake that may be planted: adopts whatever is missing. */
   readonly adoptsWithoutProof: boolean;
-  /** In signed mode: what he signs when he resumes. */
   readonly signResume?: (() => string) | undefined;
 }
 
@@ -37,7 +32,6 @@ export class SimOperator {
     this.#options = options;
   }
 
-  /** @param refusing - the folders of hosts whose workers say that they refuse the ledger */
   async endStop(refusing: readonly string[]): Promise<void> {
     const { ledger, world } = this.#options;
     const view = await ledger.readSender();
@@ -109,7 +103,6 @@ export class SimOperator {
     world.note(() => `operator: adopted ${JSON.stringify({ ...adoption, giveUp })}`);
   }
 
-  /** The ledger as a command sees it: each call takes time, and the command may be interrupted between two. */
   #interruptible(): AdoptionLedger {
     const { world, ledger, refuses } = this.#options;
     const call =

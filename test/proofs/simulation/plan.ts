@@ -1,6 +1,5 @@
 import type { Random } from '../../doubles/random.js';
 
-/** The time constants of a run, in ms. */
 export interface Settings {
   readonly intervalMs: number;
   readonly guardMs: number;
@@ -11,7 +10,6 @@ export interface Settings {
   readonly commandTimeoutMs: number;
 }
 
-/** How likely each fault is at most, at each occasion for it. */
 const FAULTS = {
   ...{ ledgerSlow: 0.05, ledgerRequestLost: 0.03, ledgerReplyLost: 0.03, kill: 0.08, pause: 0.12, stopCleanly: 1 },
   ...{ hostCrash: 0.5, journalBroken: 0.1, connectFails: 0.1, connectionEnds: 0.1, arrivesLate: 0.5, requestLost: 0.2 },
@@ -24,34 +22,27 @@ function drawFaults(rate: (highest: number) => number): Faults {
   return Object.fromEntries(Object.entries(FAULTS).map(([fault, highest]) => [fault, rate(highest)])) as Faults;
 }
 
-/** Where a schedule decides. */
 export const NO_FAULTS = drawFaults(() => 0);
 
 export interface Plan {
   readonly settings: Settings;
   readonly faults: Faults;
   readonly workers: number;
-  /** Each host has a journal of its own. */
   readonly hosts: number;
   readonly payouts: number;
   readonly enqueueWithinMs: number;
   readonly faultsForMs: number;
-  /** How often within that time. */
   readonly times: {
     readonly redisAway: number;
     readonly rollback: number;
     readonly flush: number;
-    /** A host's disk is lost with the journal on it, and the host begins a new one. */
     readonly journalLost: number;
-    /** The sender is stopped, another sends, and Redis comes back as it was before. */
     readonly deposed: number;
-    /** Right after a send has begun. */
     readonly senderLost: number;
     readonly atRandom: number;
   };
   /** Chance that Redis falls back right after a command, so that every interleaving with a send is met. */
   readonly rollbackAtOnce: number;
-  /** The clocks of two machines differ in rate by twice this at most. */
   readonly drift: number;
   readonly earlyTimers: number;
   readonly operatorCancels: boolean;
@@ -120,7 +111,6 @@ function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: S
   return leaseMs + quarantineMs > 1.002 * (guardMs + inFlightMaxMs) + 1_000;
 }
 
-/** A length of time just under, at or just over one that the rules are made of. */
 export function nearBoundary(random: Pick<Random, 'pick'>, settings: Settings): number {
   const { intervalMs, guardMs, leaseMs, quarantineMs, inFlightMaxMs } = settings;
   const boundary = random.pick([

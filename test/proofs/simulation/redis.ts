@@ -4,14 +4,12 @@ import type { WorldLedger } from '../../world/world-ledger.js';
 import type { WorldProcess } from '../../world/world.js';
 import type { Simulation } from './simulation.js';
 
-/** How many copies there are to fall back to. */
 const KEPT_SNAPSHOTS = 4;
 
 /** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
 export class SimRedis implements LinkedRedis {
   readonly ledger: WorldLedger;
   readonly #run: Pick<Simulation, 'world' | 'plan' | 'injector'>;
-  /** It takes commands, refuses connections, or lets commands wait. */
   #mode: 'up' | 'refuses' | 'hangs' = 'up';
   #waiting: (() => Promise<void>)[] = [];
   /** The newest last: an older one gives more out again. */
@@ -19,11 +17,8 @@ export class SimRedis implements LinkedRedis {
   #rollbacksLeft: number;
   #sendersToLose: number;
   generation = 0;
-  /** As it was right before the lease was taken the last time. */
   beforeLease: RedisSnapshot | undefined;
-  /** Asked before anything is forgotten: whether it is within what the sending rules assume. */
   mayForget: (kept: RedisSnapshot | undefined) => boolean = () => true;
-  /** Told of every command that was carried out. */
   onExecuted: (name: string) => void = () => undefined;
 
   constructor(run: Pick<Simulation, 'world' | 'plan' | 'injector'>, ledger: WorldLedger) {

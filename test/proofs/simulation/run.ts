@@ -1,14 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { print, runCommand, wholeNumber } from '../command-line.js';
-import { runTasks } from '../task-pool.js';
 import { soundPieces } from '../../world/worker.js';
-import { mistakes, policyMistakes, signedMistakes } from './planted/index.js';
-import { runSeeds, type BrokenSeed, type SeedRange } from './seeds.js';
-import { runSeed } from './simulation.js';
+import { print, runCommand, wholeNumber } from '../command-line.js';
+import { runTasks, serveTasks } from '../task-pool.js';
+import { mistakes } from './planted/mistakes.js';
+import { policyMistakes } from './planted/policy-mistakes.js';
+import { signedMistakes } from './planted/signed-mistakes.js';
+import { runSeed, type RunOptions } from './simulation.js';
 import { POLICED_SITUATIONS, SIGNED_SITUATIONS, SITUATIONS, type Situation } from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
-npm run simulate -- --planted [--seeds N] [--from S]   plants mistakes; each has to be caught within N seeds (10000)
+npm run simulate -- --planted [NAME] [--seeds N] [--from S]  plants mistakes; each has to be caught within N seeds (10000)
 npm run simulate -- --signed [--seeds N] [--from S]    the same with signed payouts, and someone who writes to Redis
 npm run simulate -- --policed [--seeds N] [--from S]   the same with a policy, whose cap must hold at the gateway
 npm run simulate -- --trace --from S [--signed | --policed] [--planted NAME]  prints every step of one run
@@ -19,15 +21,12 @@ const SHOWN_FAILURES = 3;
 /** A situation that fewer runs come into is not tested by chance. */
 const SEEDS_PER_SITUATION = 1_000;
 const PROGRESS_EVERY_MS = 10_000;
-/** Seconds of work: what the slower child still does at the end is short. */
 const SEEDS_PER_TASK = 200;
-const PROGRAM = { url: import.meta.resolve('./seeds-child.ts'), run: runSeeds };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    seeds: { type: 'string' },
-    from: { type: 'string', default: '1' },
+    ...{ seeds: { type: 'string' }, from: { type: 'string', default: '1' } },
     planted: { type: 'boolean', default: false },
     signed: { type: 'boolean', default: false },
     policed: { type: 'boolean', default: false },
@@ -35,9 +34,48 @@ const { values, positionals } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
+const { signed, policed } = values;
+const name = positionals.join(' ');
 
-/** What is simulated beside the sender. */
-const mode = { signed: values.signed, policed: values.policed };
+/** Seeds that run one after the other. */
+interface SeedRange extends Pick<RunOptions, 'signed' | 'policed'> {
+  readonly from: number;
+  readonly seeds: number;
+  /** A mistake to plant; then the range ends with the first seed that catches it. */
+  readonly planted?: string;
+}
+
+/** What a range came to. */
+interface RangeResult {
+  readonly broken: readonly { readonly seed: number; readonly broken: string }[];
+  readonly arrivals: number;
+  readonly virtualMs: number;
+  readonly situations: readonly Situation[];
+}
+
+const PROGRAM = { url: import.meta.url, run: runSeeds };
+
+function optionsWith(planted: string | undefined): RunOptions {
+  const mistake = [...mistakes, ...signedMistakes, ...policyMistakes].find((one) => one.name === planted);
+  if (planted !== undefined && mistake === undefined) throw new Error(`There is no mistake named ${planted}`);
+  return { pieces: { ...soundPieces, ...mistake?.pieces } };
+}
+
+async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<RangeResult> {
+  const options = { ...optionsWith(planted), ...mode };
+  const result = { broken: [] as { seed: number; broken: string }[], arrivals: 0, virtualMs: 0 };
+  const situations: Situation[] = [];
+  for (let seed = from; seed < from + seeds && (planted === undefined || result.broken.length === 0); seed += 1) {
+    // Between two runs the event loop gets a turn, without which nothing that was collected is ever given free.
+    await nextTurn();
+    const run = await runSeed(seed, options);
+    result.arrivals += run.arrivals;
+    result.virtualMs += run.endedAt;
+    situations.push(...run.situations);
+    if (run.broken !== undefined) result.broken.push({ seed, broken: run.broken });
+  }
+  return { ...result, situations };
+}
 
 async function main(): Promise<boolean> {
   const from = wholeNumber(values.from, USAGE);
@@ -49,23 +87,25 @@ async function main(): Promise<boolean> {
 async function runAll(from: number, seeds: number): Promise<boolean> {
   const startedAt = performance.now();
   let shownAt = startedAt;
-  let done = 0;
-  let arrivals = 0;
-  let virtualMs = 0;
-  const broken: BrokenSeed[] = [];
+  let [done, arrivals, virtualMs] = [0, 0, 0];
+  const broken: RangeResult['broken'][number][] = [];
   const met = new Map<Situation, number>();
   await runTasks(PROGRAM, divide(from, seeds), (result, range) => {
     done += range.seeds;
     arrivals += result.arrivals;
     virtualMs += result.virtualMs;
     broken.push(...result.broken);
-    for (const [situation, count] of result.situations) met.set(situation, (met.get(situation) ?? 0) + count);
+    for (const situation of result.situations) met.set(situation, (met.get(situation) ?? 0) + 1);
     if (performance.now() - shownAt < PROGRESS_EVERY_MS) return;
     shownAt = performance.now();
     process.stderr.write(`${done} of ${seeds} seeds, ${broken.length} failed\n`);
   });
   const seconds = (performance.now() - startedAt) / 1_000;
-  for (const [index, failure] of broken.entries()) await explain(failure, index < SHOWN_FAILURES);
+  const flags = `${signed ? ' --signed' : ''}${policed ? ' --policed' : ''}`;
+  for (const [index, { seed, broken: promise }] of broken.entries()) {
+    print(`seed ${seed}: ${promise}\n  to repeat it: npm run simulate -- --trace --from ${seed}${flags}`);
+    if (index < SHOWN_FAILURES) print((await runSeed(seed, { tracing: true, signed, policed })).trace.join('\n'));
+  }
   print(`${arrivals} withdrawals reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
   const isSampled = printSituations(met, seeds);
   print(`${seeds} seeds in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s`);
@@ -75,19 +115,15 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
 
 function* divide(from: number, seeds: number): Generator<SeedRange> {
   for (let first = from; first < from + seeds; first += SEEDS_PER_TASK) {
-    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), ...mode };
+    yield { from: first, seeds: Math.min(SEEDS_PER_TASK, from + seeds - first), signed, policed };
   }
 }
 
 /** @returns whether enough runs came into every situation */
 function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): boolean {
   const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
+  const situations = [...SITUATIONS, ...(signed ? SIGNED_SITUATIONS : []), ...(policed ? POLICED_SITUATIONS : [])];
   print('runs that came into a situation:');
-  const situations = [
-    ...SITUATIONS,
-    ...(values.signed ? SIGNED_SITUATIONS : []),
-    ...(values.policed ? POLICED_SITUATIONS : []),
-  ];
   for (const situation of situations) {
     const count = met.get(situation) ?? 0;
     print(`  ${String(count).padStart(7)}  ${situation}${count < wanted ? `  TOO FEW: ${wanted} are wanted` : ''}`);
@@ -95,21 +131,14 @@ function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): bo
   return situations.every((situation) => (met.get(situation) ?? 0) >= wanted);
 }
 
-async function explain({ seed, broken }: BrokenSeed, whole: boolean): Promise<void> {
-  print(`seed ${seed}: ${broken}`);
-  print(
-    `  to repeat it: npm run simulate -- --trace --from ${seed}${values.signed ? ' --signed' : ''}${values.policed ? ' --policed' : ''}`,
-  );
-  if (whole) print((await runSeed(seed, { tracing: true, ...mode })).trace.join('\n'));
-}
-
 async function runPlanted(from: number, seeds: number): Promise<boolean> {
   let missed = 0;
   const tasks = [
-    ...(values.signed ? [] : mistakes).map(({ name }): SeedRange => ({ from, seeds, planted: name })),
-    ...signedMistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name, signed: true })),
-    ...policyMistakes.map(({ name }): SeedRange => ({ from, seeds, planted: name, policed: true })),
-  ];
+    ...(signed ? [] : mistakes).map((mistake): SeedRange => ({ from, seeds, planted: mistake.name })),
+    ...signedMistakes.map((mistake): SeedRange => ({ from, seeds, planted: mistake.name, signed: true })),
+    ...policyMistakes.map((mistake): SeedRange => ({ from, seeds, planted: mistake.name, policed: true })),
+  ].filter(({ planted }) => name === '' || planted === name);
+  if (tasks.length === 0) throw new Error(`There is no mistake named ${name}`);
   await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
     if (caught === undefined) missed += 1;
     const verdict = caught === undefined ? `NOT CAUGHT in ${seeds} seeds` : `${caught.seed - from + 1} seeds`;
@@ -120,17 +149,13 @@ async function runPlanted(from: number, seeds: number): Promise<boolean> {
 }
 
 async function trace(seed: number): Promise<boolean> {
-  const name = values.planted ? positionals.join(' ') : undefined;
-  const mistake = [...mistakes, ...signedMistakes, ...policyMistakes].find((candidate) => candidate.name === name);
-  if (name !== undefined && mistake === undefined) throw new Error(`There is no mistake named ${name}`);
-  const result = await runSeed(seed, {
-    tracing: true,
-    ...mode,
-    pieces: { ...soundPieces, ...mistake?.pieces },
-  });
-  print(result.trace.join('\n'));
-  print(result.broken ?? 'every promise was kept');
-  return result.broken === undefined;
+  const options = optionsWith(values.planted ? name : undefined);
+  const { trace: steps, broken } = await runSeed(seed, { tracing: true, signed, policed, ...options });
+  print(steps.join('\n'));
+  print(broken ?? 'every promise was kept');
+  return broken === undefined;
 }
 
-await runCommand(main, USAGE, values.help);
+// In a child process of `runTasks`.
+if (process.send !== undefined) serveTasks(runSeeds);
+else await runCommand(main, USAGE, values.help);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { soundPieces } from '../../world/worker.js';
-import { mistakes } from './planted/index.js';
+import { mistakes } from './planted/mistakes.js';
 import { runSeed } from './simulation.js';
 import { POLICED_SITUATIONS } from './situations.js';
 

@@ -16,22 +16,16 @@ import { SimUsers } from './users.js';
 
 export interface RunOptions {
   readonly pieces?: Pieces;
-  /** Keeps every step, to be printed. */
   readonly tracing?: boolean;
-  /** Payouts are signed, and someone may attack Redis. */
   readonly signed?: boolean;
-  /** A policy counts what is sent. */
   readonly policed?: boolean;
 }
 
-/** How a run ended. */
 export interface RunResult {
   readonly seed: number;
-  /** Which promise was broken; undefined when all were kept. */
   readonly broken: string | undefined;
   readonly steps: number;
   readonly arrivals: number;
-  /** Virtual time, ms. */
   readonly endedAt: number;
   readonly trace: readonly string[];
   readonly situations: ReadonlySet<Situation>;
@@ -51,7 +45,6 @@ export class Simulation {
   readonly redis: SimRedis;
   readonly book: GatewayBook;
   readonly hosts: SimHosts;
-  /** In signed mode. */
   readonly control: SimControl | undefined;
   readonly attacker: Attacker | undefined;
   readonly policy: SimPolicy | undefined;
@@ -86,7 +79,6 @@ export class Simulation {
     this.redis.mayForget = (kept) => faults.mayForget(kept && ledger.at(kept));
   }
 
-  /** @returns undefined when every promise was kept, else which one was not */
   async run(): Promise<string | undefined> {
     const { world } = this;
     const { faultsForMs, settings } = this.plan;
@@ -136,7 +128,6 @@ export class Simulation {
   }
 }
 
-/** What the ledger says in the end must agree with what the gateway did. */
 export function findFalseState(ledger: WorldLedger, book: GatewayBook): string | undefined {
   for (const { payoutId, state, txhash } of ledger.payouts()) {
     const paid = book.paymentTo(walletOf(payoutId));
@@ -146,7 +137,6 @@ export function findFalseState(ledger: WorldLedger, book: GatewayBook): string |
   return undefined;
 }
 
-/** Runs one seed. */
 export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
   const simulation = new Simulation(seed, options);
   const broken = await simulation.run();

@@ -28,7 +28,6 @@ export const SITUATIONS = [
   'a gateway is probed',
 ] as const;
 
-/** Of signed mode. */
 export const SIGNED_SITUATIONS = [
   'an attacker strikes',
   'a payout is held',
@@ -47,7 +46,6 @@ export const SIGNED_SITUATIONS = [
   'an act that ends no pause is refused',
 ] as const;
 
-/** Where a policy counts. */
 export const POLICED_SITUATIONS = [
   'a cap is nearly used up',
   'a payout is released by the policy',
@@ -63,7 +61,6 @@ export const POLICED_SITUATIONS = [
 export type Situation =
   (typeof SITUATIONS)[number] | (typeof SIGNED_SITUATIONS)[number] | (typeof POLICED_SITUATIONS)[number];
 
-/** By the reason of the hold. */
 const HELD_FOR: Readonly<Record<string, Situation>> = {
   wait: 'the policy lets a payout wait',
   approve: 'the policy asks for approvals',
@@ -76,7 +73,6 @@ const HELD_FOR: Readonly<Record<string, Situation>> = {
 
 interface Request {
   readonly process: string;
-  /** When it has arrived at the latest, or never will. */
   readonly until: number;
 }
 
@@ -85,11 +81,8 @@ export class Situations {
   readonly met = new Set<Situation>();
   readonly #now: () => number;
   readonly #epochs = new Set<number>();
-  /** Of each process: how many sends had begun when it last read the lease. */
   readonly #beginsSeen = new Map<string, number>();
-  /** By payout and attempt: the process that began it. */
   readonly #begunBy = new Map<string, string>();
-  /** Processes that began a send and have not written it. */
   readonly #beforeWrite = new Set<string>();
   #requests: readonly Request[] = [];
   #begins = 0;
@@ -98,7 +91,6 @@ export class Situations {
     this.#now = now;
   }
 
-  /** Redis has carried out a command. @param about - what it concerns: for a send, payout and attempt @param lease - after it */
   executed(process: string, name: string, about: string, lease: LeaseView | undefined): void {
     const [payoutId = '', attempt = ''] = about.split(' ');
     const send = `${payoutId} ${attempt}`;
@@ -147,7 +139,6 @@ export class Situations {
     if (this.#isRequestOnItsWay()) this.meet('the lease is taken over while a request is on its way');
   }
 
-  /** The first byte of a request has left. */
   written(process: string, inFlightMaxMs: number): void {
     this.#beforeWrite.delete(process);
     this.#requests = [...this.#requests, { process, until: this.#now() + inFlightMaxMs }];

@@ -67,7 +67,6 @@ export class SimUsers {
     });
   }
 
-  /** Where an attacker struck, a command may end with an error: its operator comes back later. */
   async #checkSafely(): Promise<void> {
     try {
       await this.#check();

@@ -1,17 +1,21 @@
+import { formatApproval } from '../../../../src/control/approvals/approval.js';
+import { signText } from '../../../../src/control/keys/ed25519.js';
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
-import type { Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
-import { walletKey } from '../../../../src/gateway/wallet.js';
-import type { SendJournal } from '../../../../src/journal/send-journal.js';
-import type { PolicyInForce } from '../../../../src/control/control-runtime.js';
-import type { AccountPolicy } from '../../../../src/control/worker/account-policy.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { PolicyRule } from '../../../../src/control/policy/rule.js';
-import { openPolicy, type PolicyPieces } from '../../../world/worker.js';
-import { approvalMistakes } from './approval-mistakes.js';
-import type { Mistake } from './mistake.js';
-import { but } from './record-mistakes.js';
+import type { AccountPolicy } from '../../../../src/control/worker/account-policy.js';
+import { walletKey } from '../../../../src/gateway/wallet.js';
+import type { SendJournal } from '../../../../src/journal/send-journal.js';
+import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
+import type { Payout } from '../../../../src/ledger/payout.js';
+import { TEST_AUDIENCE } from '../../../control/support/keys.js';
+import { openPolicy, type PieceContext, type PolicyPieces } from '../../../world/worker.js';
+import { intentHashOf } from '../policed/approvers.js';
+import { APPROVERS } from '../policed/rules.js';
+import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/keys.js';
+import { but, type Mistake } from './mistakes.js';
 
-/** Each breaks a cap, or lets payouts wait that fit. */
+/** Each breaks a cap, or lets payouts wait that fit, or leave that too few persons approved. */
 export const policyMistakes: readonly Mistake[] = [
   { name: 'spends aged from their begin', pieces: withSpends(() => ageAtOnce) },
   { name: 'sends without an answer not counted', pieces: withSpends(countAccepted) },
@@ -19,39 +23,62 @@ export const policyMistakes: readonly Mistake[] = [
   { name: 'spends forgotten at a restart', pieces: withWitnesses({ hasJournal: false, hasLedger: false }) },
   { name: 'spends of the ledger alone', pieces: withWitnesses({ hasJournal: false, hasLedger: true }) },
   { name: 'spends of the journal alone', pieces: withWitnesses({ hasJournal: true, hasLedger: false }) },
-  { name: 'windows that begin at fixed times, such as days', pieces: { makePolicy: withSteps(1) } },
-  { name: 'windows of buckets, such as hours', pieces: { makePolicy: withSteps(6) } },
+  { name: 'windows that begin at fixed times, such as days', pieces: withSteps(1) },
+  { name: 'windows of buckets, such as hours', pieces: withSteps(6) },
   { name: 'what equals a cap refused', pieces: withRules(lowerCap) },
-  { name: 'amounts as floats', pieces: withSpends(() => toFloats) },
-  { name: 'addresses with another tag counted apart', pieces: withSpends(() => withoutTags) },
+  { name: 'amounts as floats', pieces: withSpent(({ amount }) => ({ amount: String(Number(amount)) })) },
+  {
+    name: 'addresses with another tag counted apart',
+    pieces: withSpent(({ addressTo }) => ({ addressTo: addressTo.replace(':', '/') })),
+  },
   { name: 'rates that are old or jumped believed', pieces: withPolicy(withAnyRate) },
   { name: 'office hours not asked', pieces: withRules(alwaysOpen) },
-  { name: 'new addresses not waited for', pieces: withJournal({ seenAt: () => 0 }) },
-  { name: 'new tags of a known address not waited for', pieces: { makePolicy: withSeenWallets } },
-  { name: 'rejections forgotten with Redis', pieces: withJournal({ rejectionOf: () => undefined }) },
-  { name: 'lists of addresses not asked', pieces: { makePolicy: withoutLists } },
-  ...approvalMistakes,
+  { name: 'new addresses not waited for', pieces: withJournal(() => ({ seenAt: () => 0 })) },
+  { name: 'new tags of a known address not waited for', pieces: withJournal(seenWallets) },
+  { name: 'rejections forgotten with Redis', pieces: withJournal(() => ({ rejectionOf: () => undefined })) },
+  {
+    name: 'lists of addresses not asked',
+    pieces: change(({ current }) => ({ current: but(current, { isListed: () => false }) })),
+  },
+  { name: 'a quorum of keys', pieces: counting('second key') },
+  { name: 'own approval counted: of the signer', pieces: counting('signer') },
+  { name: 'own approval counted: of who asked for it', pieces: counting('requester') },
+  { name: 'expired approvals counted', pieces: counting('expired') },
+  { name: 'approvals of another intent counted', pieces: counting('another intent') },
+  { name: 'approvals of anyone counted', pieces: counting('not of the group') },
+  {
+    name: 'a rejection outvoted',
+    pieces: withApprovals((_, approvals) => approvals.filter(({ decision }) => decision === 'approve')),
+  },
 ];
+
+function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake['pieces'] {
+  return { makePolicy: (pieces): AccountPolicy => openPolicy({ ...pieces, ...alter(pieces) }) };
+}
+
+function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake['pieces'] {
+  return change(({ journal }) => ({ journal: but(journal, alter(journal)) }));
+}
 
 type Filter = (events: readonly SpendEvent[]) => readonly SpendEvent[];
 
 /** What the journal says of spends, altered. @param make - a filter for one process */
 function withSpends(make: () => Filter): Mistake['pieces'] {
-  return {
-    makePolicy: ({ journal, ...rest }) => {
-      const filter = make();
-      return openPolicy({ ...rest, journal: withTaken(journal, () => filter(journal.takeSpends())) });
-    },
-  };
+  return withJournal((journal) => {
+    const filter = make();
+    return { takeSpends: () => filter(journal.takeSpends()) };
+  });
 }
 
-function withTaken(journal: SendJournal, takeSpends: SendJournal['takeSpends']): SendJournal {
-  return but(journal, { takeSpends });
+function withSpent(alter: (spend: Spend) => Partial<Spend>): Mistake['pieces'] {
+  const alterEvent = (event: SpendEvent): SpendEvent =>
+    event.kind === 'begun' ? { ...event, spend: { ...event.spend, ...alter(event.spend) } } : event;
+  return withSpends(() => (events) => events.map(alterEvent));
 }
 
 const ageAtOnce: Filter = (events) =>
   events.flatMap((event): SpendEvent[] =>
-    event.kind === 'begun' ? [event, { kind: 'accepted', id: event.spend.id, at: event.at } as const] : [event],
+    event.kind === 'begun' ? [event, { kind: 'accepted', id: event.spend.id, at: event.at }] : [event],
   );
 
 function countAccepted(): Filter {
@@ -65,8 +92,8 @@ function countAccepted(): Filter {
 }
 
 function countRejected(): Filter {
-  const begun = new Map<string, SpendEvent>();
-  const rejected: SpendEvent[] = [];
+  const begun = new Map<string, SpendEvent & { kind: 'begun' }>();
+  const rejected: (SpendEvent & { kind: 'begun' })[] = [];
   let calls = 0;
   return (events) => {
     for (const event of events) {
@@ -75,81 +102,43 @@ function countRejected(): Filter {
       if (found !== undefined) rejected.push(found);
     }
     calls += 1;
-    const again = rejected.flatMap((event) =>
-      event.kind === 'begun' ? [{ ...event, spend: { ...event.spend, id: `${event.spend.id} ${calls}` } }] : [],
-    );
+    const again = rejected.map(({ spend, ...event }) => ({
+      ...event,
+      spend: { ...spend, id: `${spend.id} ${calls}` },
+    }));
     return [...events.filter(({ kind }) => kind !== 'unpaid'), ...again];
   };
 }
 
 /** What a process learns of when it takes over. */
 function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedger: boolean }): Mistake['pieces'] {
-  return {
-    makePolicy: ({ journal, senderLedger, ...rest }) => {
-      let isFirst = !hasJournal;
-      const takeSpends = (): readonly SpendEvent[] => {
-        const events = journal.takeSpends();
-        if (!isFirst) return events;
-        isFirst = false;
-        return [];
-      };
-      const readSpends: typeof senderLedger.readSpends = async () => (hasLedger ? senderLedger.readSpends() : []);
-      const holdPayout: typeof senderLedger.holdPayout = async (...args) => senderLedger.holdPayout(...args);
-      return openPolicy({
-        ...rest,
-        journal: withTaken(journal, takeSpends),
-        senderLedger: { readSpends, holdPayout },
-      });
-    },
-  };
+  return change(({ journal, senderLedger }) => {
+    let isFirst = !hasJournal;
+    const takeSpends = (): readonly SpendEvent[] => {
+      const events = journal.takeSpends();
+      const isLost = isFirst;
+      isFirst = false;
+      return isLost ? [] : events;
+    };
+    const readSpends = async (): Promise<readonly SpendEvent[]> => (hasLedger ? senderLedger.readSpends() : []);
+    return { journal: but(journal, { takeSpends }), senderLedger: but(senderLedger, { readSpends }) };
+  });
 }
 
 /** A spend is taken for one of the beginning of its hour, or day. @param steps - how many of them a window has */
-function withSteps(steps: number): NonNullable<Mistake['pieces']['makePolicy']> {
-  return (options) => {
-    const { clock, current } = options;
+function withSteps(steps: number): Mistake['pieces'] {
+  return change(({ clock, current }) => {
     const stepMs = current.longestWindowMs / steps;
-    return openPolicy({
-      ...options,
-      clock: {
-        now: () => Math.floor(clock.now() / stepMs) * stepMs,
-        wallNow: () => clock.wallNow(),
-        sleep: async (...args) => clock.sleep(...args),
-      },
-    });
-  };
+    return { clock: but(clock, { now: () => Math.floor(clock.now() / stepMs) * stepMs }) };
+  });
 }
 
-/** Amounts are added up as numbers of JavaScript. */
-const toFloats: Filter = (events) =>
-  events.map((event) => alterSpend(event, ({ amount }) => ({ amount: shorten(amount) })));
-
-function shorten(amount: string): string {
-  return String(Number(amount));
+function withPolicy(alter: (policy: Policy) => Policy): Mistake['pieces'] {
+  return change(({ current }) => ({ current: but(current, { policy: alter(current.policy) }) }));
 }
 
-/** Each spelling of an address has a count of its own. */
-const withoutTags: Filter = (events) =>
-  events.map((event) => alterSpend(event, ({ addressTo }) => ({ addressTo: addressTo.replace(':', '/') })));
-
-function alterSpend(event: SpendEvent, change: (spend: Spend) => Partial<Spend>): SpendEvent {
-  return event.kind === 'begun' ? { ...event, spend: { ...event.spend, ...change(event.spend) } } : event;
-}
-
-function withPolicy(change: (policy: Policy) => Policy): Mistake['pieces'] {
-  return {
-    makePolicy: ({ current, ...rest }) =>
-      openPolicy({ ...rest, current: { ...parts(current), policy: change(current.policy) } }),
-  };
-}
-
-function withRules(change: (rule: PolicyRule) => PolicyRule): Mistake['pieces'] {
-  return withPolicy((policy) => ({ ...policy, rules: policy.rules.map(change) }));
-}
-
-/** Own fields: a class has getters. */
-function parts({ policy, hash, isListed, longestWindowMs }: PolicyInForce): PolicyInForce {
-  return { policy, hash, isListed, longestWindowMs };
+function withRules(alter: (rule: PolicyRule) => PolicyRule): Mistake['pieces'] {
+  return withPolicy((policy) => ({ ...policy, rules: policy.rules.map(alter) }));
 }
 
 function lowerCap(rule: PolicyRule): PolicyRule {
@@ -160,26 +149,96 @@ function withAnyRate(policy: Policy): Policy {
   return { ...policy, usd: policy.usd && { ...policy.usd, maxAgeMs: 3_600_000, maxMovePercent: 1_000_000 } };
 }
 
-function withoutLists({ current, ...rest }: PolicyPieces): AccountPolicy {
-  return openPolicy({ ...rest, current: { ...parts(current), isListed: () => false } });
-}
-
-/** What was seen with one tag counts as seen with any. */
-function withSeenWallets({ journal, ...rest }: PolicyPieces): AccountPolicy {
-  const seenAt = new Map<string, number>();
-  const noteSeen: SendJournal['noteSeen'] = async (seen) => {
-    for (const address of seen.addresses) if (!seenAt.has(walletKey(address))) seenAt.set(walletKey(address), seen.at);
-    await journal.noteSeen(seen);
-  };
-  const changes = { noteSeen, seenAt: (address: string) => seenAt.get(walletKey(address)) ?? journal.seenAt(address) };
-  return openPolicy({ ...rest, journal: but(journal, changes) });
-}
-
-/** A rule whose hours never end. */
 function alwaysOpen(rule: PolicyRule): PolicyRule {
   return { ...rule, hours: rule.hours && parseOfficeHours('Mon-Sun 00:00-24:00 UTC') };
 }
 
-function withJournal(changes: Partial<SendJournal>): Mistake['pieces'] {
-  return { makePolicy: ({ journal, ...rest }) => openPolicy({ ...rest, journal: but(journal, changes) }) };
+function seenWallets(journal: SendJournal): Partial<SendJournal> {
+  const seenAt = new Map<string, number>();
+  return {
+    noteSeen: async (seen) => {
+      const wallets = seen.addresses.map(walletKey);
+      for (const wallet of wallets) if (!seenAt.has(wallet)) seenAt.set(wallet, seen.at);
+      await journal.noteSeen(seen);
+    },
+    seenAt: (address) => seenAt.get(walletKey(address)) ?? journal.seenAt(address),
+  };
+}
+
+/** Why an approval does not count. */
+type Flaw = 'second key' | 'signer' | 'requester' | 'expired' | 'another intent' | 'not of the group';
+type ChangeApprovals = (
+  payout: Payout,
+  approvals: readonly SignedApproval[],
+  clock: PieceContext['clock'],
+) => readonly SignedApproval[];
+
+function withApprovals(alter: ChangeApprovals): Mistake['pieces'] {
+  return {
+    wrapLedger: (ledger, { clock }) => ({
+      ...ledger,
+      readPayout: async (payoutId) => {
+        const payout = await ledger.readPayout(payoutId);
+        if (payout?.approvals === undefined || payout.signed === undefined) return payout;
+        return { ...payout, approvals: alter(payout, payout.approvals, clock) };
+      },
+    }),
+  };
+}
+
+/** A worker that counts what has this flaw: it is shown, in the place of each such approval, one that counts. */
+function counting(flaw: Flaw): Mistake['pieces'] {
+  return withApprovals((payout, approvals, clock) => {
+    const counted = new Set<string>();
+    const flawed: SignedApproval[] = [];
+    const sound: SignedApproval[] = [];
+    for (const approval of approvals) {
+      const flaws = approval.decision === 'approve' ? flawsOf(payout, approval, counted, clock.wallNow()) : [];
+      if (flaws.length === 0) counted.add(personOf(approval));
+      if (flaws.length === 1 && flaws[0] === flaw) flawed.push(approval);
+      else sound.push(approval);
+    }
+    const spare = sparePersons(payout, counted);
+    return [...sound, ...flawed.flatMap((_, index) => signAs(payout, spare[index], clock.wallNow()))];
+  });
+}
+
+function flawsOf(payout: Payout, approval: SignedApproval, counted: ReadonlySet<string>, now: number): Flaw[] {
+  const person = personOf(approval);
+  const flaws: Readonly<Record<Flaw, boolean>> = {
+    'second key': counted.has(person),
+    signer: person === 'Shop',
+    requester: person === payout.signed?.requestedBy,
+    expired: Date.parse(approval.expiresAt) <= now,
+    'another intent': approval.intent !== intentHashOf(payout),
+    'not of the group': !isOfGroup(person),
+  };
+  return (Object.keys(flaws) as Flaw[]).filter((flaw) => flaws[flaw]);
+}
+
+function personOf({ by }: SignedApproval): string {
+  return APPROVER_KEYS.find(({ name }) => name === by)?.person ?? '';
+}
+
+function isOfGroup(person: string): boolean {
+  return (APPROVERS as readonly string[]).includes(person);
+}
+
+/** A key of each person whose approval would count, and is not there. */
+function sparePersons({ signed }: Payout, counted: ReadonlySet<string>): ApproverKey[] {
+  const isSpare = ({ person }: ApproverKey, index: number): boolean =>
+    isOfGroup(person) &&
+    person !== 'Shop' &&
+    person !== signed?.requestedBy &&
+    !counted.has(person) &&
+    APPROVER_KEYS.findIndex((key) => key.person === person) === index;
+  return APPROVER_KEYS.filter(isSpare);
+}
+
+function signAs(payout: Payout, key: ApproverKey | undefined, now: number): SignedApproval[] {
+  if (key === undefined) return [];
+  const times = { at: new Date(now).toISOString(), expiresAt: new Date(now + 3_600_000).toISOString() };
+  const about = { audience: TEST_AUDIENCE, payoutId: payout.payoutId };
+  const stated = { ...about, intent: intentHashOf(payout), decision: 'approve', by: key.name, ...times } as const;
+  return [{ ...stated, signature: signText(formatApproval(PLATFORM_ID, stated), key.private) }];
 }

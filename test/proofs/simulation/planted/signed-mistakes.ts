@@ -2,24 +2,19 @@ import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js'
 import { parseAct, verifyAct } from '../../../../src/control/approvals/act.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { ResumeAuthority, SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
-import {
-  SignedAuthority,
-  type SignedRuntime,
-  type SignedPermit,
-} from '../../../../src/control/worker/signed-authority.js';
+import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
+import { SignedAuthority, type SignedRuntime } from '../../../../src/control/worker/signed-authority.js';
 import type { Pieces } from '../../../world/worker.js';
-import type { Mistake } from './mistake.js';
-import { but } from './record-mistakes.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
+import { but, type Mistake } from './mistakes.js';
 
 type MakeAuthority = Pieces['makeAuthority'];
 
-/** What breaks a promise only where payouts are signed, and someone writes to Redis. */
 export const signedMistakes: readonly Mistake[] = [
-  { name: 'signatures not verified', pieces: { makeAuthority: (options) => new BlindAuthority(options) } },
-  { name: 'one object verified, another sent', pieces: { makeAuthority: verifyAnother } },
-  { name: 'expiry not checked', pieces: { makeAuthority: (options) => new TimelessAuthority(options) } },
-  { name: 'verified only before the connection is opened', pieces: { makeAuthority: verifyOnce } },
+  { name: 'signatures not verified', pieces: { makeAuthority: permitting(believeRedis) } },
+  { name: 'one object verified, another sent', pieces: { makeAuthority: permitting(verifyAnother) } },
+  { name: 'expiry not checked', pieces: { makeAuthority: permitting(ignoreTime) } },
+  { name: 'verified only before the connection is opened', pieces: { makeAuthority: permitting(verifyOnce) } },
   {
     name: 'earlier attempts of the journal not looked at',
     pieces: { makeAuthority: withJournal({ unclearedAttempts: () => [] }) },
@@ -27,7 +22,7 @@ export const signedMistakes: readonly Mistake[] = [
   { name: 'attempts forgotten before their intents expire', pieces: { wrapJournal: forgetSoon } },
   { name: 'what a journal forgot not noted', pieces: { makeAuthority: withJournal({ prunedUpTo: 0 }) } },
   { name: 'the birth of a journal not asked', pieces: { makeAuthority: withJournal({ bornAt: 0 }) } },
-  { name: 'an act for any attempt', pieces: { makeAuthority: takeActs({ anyAttempt: true, again: false }) } },
+  { name: 'an act for any attempt', pieces: { makeAuthority: takeActs({ anyAttempt: true }) } },
   { name: 'an act for any attempt, and again', pieces: { makeAuthority: takeActs({ anyAttempt: true, again: true }) } },
   { name: 'an act for any payout', pieces: { makeAuthority: takeActs({ anyPayout: true }) } },
   { name: 'a pause not kept', pieces: { wrapJournal: (journal) => but(journal, { pausedAt: undefined }) } },
@@ -39,14 +34,13 @@ export const signedMistakes: readonly Mistake[] = [
       wrapJournal: endByAnyAct,
       makeAuthority: withResume(({ journal, ...rest }) => ({
         ...rest,
-        journal: butControl(journal, { hasAct: () => false }),
+        journal: but(journal, { hasAct: () => false }),
       })),
     },
   },
   { name: 'Redis believed about how long a request is on its way', pieces: { signsInDoubt: true } },
 ];
 
-/** Ends a pause with each note of an act. */
 function endByAnyAct(journal: SendJournal): SendJournal {
   let isEnded = false;
   const changed = but(journal, {
@@ -67,74 +61,54 @@ function endByAnyAct(journal: SendJournal): SendJournal {
   });
 }
 
-/** Takes whatever stands in Redis for signed. */
-class BlindAuthority extends SignedAuthority {
-  readonly #platformId: number;
+type Permit = SendAuthority['permit'];
 
-  constructor(options: SignedRuntime) {
-    super(options);
-    this.#platformId = options.platformId;
-  }
+/** The sound authority, but for what it permits. */
+function permitting(
+  change: (sound: SignedAuthority, options: SignedRuntime, ledger: WorldLedger) => Permit,
+): MakeAuthority {
+  return (options, { ledgerOfRun }) => {
+    const sound = new SignedAuthority(options);
+    const permit = change(sound, options, ledgerOfRun);
+    return { permit, judgeResume: (act, pausedAt) => sound.judgeResume(act, pausedAt) };
+  };
+}
 
-  override permit(payout: Payout): SignedPermit {
-    const permit = super.permit(payout);
+function believeRedis(sound: SignedAuthority, { platformId }: SignedRuntime): Permit {
+  return (payout) => {
+    const permit = sound.permit(payout);
     const { signed } = payout;
     if (permit.kind === 'granted' || permit.hold.kind !== 'signature' || signed === undefined) return permit;
-    const intent = hashIntent(intentOf(this.#platformId, payout, signed));
+    const intent = hashIntent(intentOf(platformId, payout, signed));
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
     return { kind: 'granted', signed: { intent, key: signed.key, issuedAt, expiresAt } };
-  }
-}
-
-/** Looks the payout up again to verify it. */
-function verifyAnother(...[options, { ledgerOfRun }]: Parameters<MakeAuthority>): SendAuthority & ResumeAuthority {
-  const authority = new SignedAuthority(options);
-  return {
-    permit: (payout) =>
-      authority.permit(ledgerOfRun.payouts().find(({ payoutId }) => payoutId === payout.payoutId) ?? payout),
-    judgeResume: (act, pausedAt) => authority.judgeResume(act, pausedAt),
   };
 }
 
-class TimelessAuthority extends SignedAuthority {
-  readonly #options: SignedRuntime;
+function verifyAnother(sound: SignedAuthority, _: SignedRuntime, ledger: WorldLedger): Permit {
+  return (payout) => sound.permit(ledger.payout(payout.payoutId) ?? payout);
+}
 
-  constructor(options: SignedRuntime) {
-    super(options);
-    this.#options = options;
-  }
-
-  override permit(payout: Payout): SignedPermit {
+function ignoreTime(_: SignedAuthority, options: SignedRuntime): Permit {
+  return (payout) => {
     const issuedAt = Date.parse(payout.signed?.issuedAt ?? '');
-    return new SignedAuthority({ ...this.#options, clock: { wallNow: () => issuedAt } }).permit(payout);
-  }
-}
-
-function verifyOnce(options: SignedRuntime): SendAuthority & ResumeAuthority {
-  const authority = new SignedAuthority(options);
-  const permits = new WeakMap<Payout, SendPermit>();
-  return {
-    permit: (payout) => {
-      const permit = permits.get(payout) ?? authority.permit(payout);
-      permits.set(payout, permit);
-      return permit;
-    },
-    judgeResume: (act, pausedAt) => authority.judgeResume(act, pausedAt),
+    return new SignedAuthority({ ...options, clock: { wallNow: () => issuedAt } }).permit(payout);
   };
 }
 
-function butControl(
-  journal: SignedRuntime['journal'],
-  changes: Partial<SignedRuntime['journal']>,
-): SignedRuntime['journal'] {
-  return but(journal as SendJournal, changes);
+function verifyOnce(sound: SignedAuthority): Permit {
+  const permits = new WeakMap<Payout, SendPermit>();
+  return (payout) => {
+    const permit = permits.get(payout) ?? sound.permit(payout);
+    permits.set(payout, permit);
+    return permit;
+  };
 }
 
 function withJournal(changes: Partial<SignedRuntime['journal']>): MakeAuthority {
-  return ({ journal, ...rest }) => new SignedAuthority({ ...rest, journal: butControl(journal, changes) });
+  return ({ journal, ...rest }) => new SignedAuthority({ ...rest, journal: but(journal, changes) });
 }
 
-/** Remembers the last two sends, and the journal's age. */
 function forgetSoon(journal: SendJournal): SendJournal {
   const isRecent = (payoutId: string, attempt: number): boolean =>
     journal.lastSends(2).some((send) => send.payoutId === payoutId && send.attempt === attempt);
@@ -145,38 +119,25 @@ function forgetSoon(journal: SendJournal): SendJournal {
   });
 }
 
-interface Laxness {
-  readonly anyAttempt?: boolean;
-  readonly anyPayout?: boolean;
-  readonly again?: boolean;
-}
-
 /** Takes an operator's act for more than it states. */
-function takeActs({ anyAttempt = false, anyPayout = false, again = false }: Laxness): MakeAuthority {
-  return (options) => {
+function takeActs(lax: { anyAttempt?: true; anyPayout?: true; again?: true }): MakeAuthority {
+  return permitting((sound, options) => {
     const { platformId, keyring, journal, clock } = options;
-    const sound = new SignedAuthority(options);
-    const blind = new SignedAuthority({ ...options, journal: butControl(journal, { unclearedAttempts: () => [] }) });
-    return {
-      permit: (payout) => {
-        const permit = sound.permit(payout);
-        const granted = blind.permit(payout);
-        const act = parseAct(payout.act ?? '');
-        if (permit.kind === 'granted' || granted.kind === 'refused' || act === undefined) return permit;
-        const clears = journal.unclearedAttempts(payout.payoutId, Infinity);
-        const wanted = {
-          act: 'resend',
-          payoutId: anyPayout ? act.payoutId : payout.payoutId,
-          intent: anyPayout ? act.intent : granted.signed.intent,
-          attempt: anyAttempt || anyPayout ? act.attempt : clears[0],
-        } as const;
-        const verdict = verifyAct(platformId, act, wanted, keyring, clock.wallNow());
-        if (verdict.kind === 'refused' || (!again && journal.hasAct(verdict.actHash))) return permit;
-        return { kind: 'granted', signed: { ...granted.signed, act: verdict.actHash, clears } };
-      },
-      judgeResume: (act, pausedAt) => sound.judgeResume(act, pausedAt),
+    const blind = new SignedAuthority({ ...options, journal: but(journal, { unclearedAttempts: () => [] }) });
+    return (payout) => {
+      const permit = sound.permit(payout);
+      const granted = blind.permit(payout);
+      const act = parseAct(payout.act ?? '');
+      if (permit.kind === 'granted' || granted.kind === 'refused' || act === undefined) return permit;
+      const clears = journal.unclearedAttempts(payout.payoutId, Infinity);
+      const { payoutId, intent } = lax.anyPayout ? act : { payoutId: payout.payoutId, intent: granted.signed.intent };
+      const attempt = lax.anyAttempt === true || lax.anyPayout === true ? act.attempt : clears[0];
+      const wanted = { act: 'resend', payoutId, intent, attempt } as const;
+      const verdict = verifyAct(platformId, act, wanted, keyring, clock.wallNow());
+      if (verdict.kind === 'refused' || (!lax.again && journal.hasAct(verdict.actHash))) return permit;
+      return { kind: 'granted', signed: { ...granted.signed, act: verdict.actHash, clears } };
     };
-  };
+  });
 }
 
 function withResume(change: (options: SignedRuntime) => SignedRuntime, since?: number): MakeAuthority {

@@ -16,9 +16,7 @@ export interface SimApproversOptions {
   readonly random: Random;
   readonly spoken: SpokenApprovals;
   readonly wallNow: () => number;
-  /** Who asked for a payout. */
   readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
-  /** Every worker has the journal of the one that saw a rejection. */
   readonly isJournalKept: boolean;
 }
 
@@ -26,9 +24,7 @@ const HOUR_MS = 3_600_000;
 
 const MOST_IN_VAIN = 6;
 
-/** How an approval differs from one that counts. */
 interface Flaw {
-  /** Of another payout, or of what was signed before. */
   readonly about?: Payout;
   readonly lifetimeMs?: number;
   readonly decision?: ApprovalDecision;
@@ -37,7 +33,6 @@ interface Flaw {
 /** The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
 export class SimApprovers {
   readonly #options: SimApproversOptions;
-  /** Records as they looked before. */
   readonly #seen: Payout[] = [];
 
   readonly #inVain = new Map<string, number>();
@@ -46,7 +41,6 @@ export class SimApprovers {
     this.#options = options;
   }
 
-  /** Someone may look at a payout. */
   async look(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { world, spoken } = this.#options;
     if (payout.signed === undefined) return;
@@ -78,13 +72,11 @@ export class SimApprovers {
     world.note(() => `the rejections of ${payoutId} are removed`);
   }
 
-  /** Once there are no more faults, they do what is asked for. */
   #mayLook(isAsked: boolean): boolean {
     const { world, random } = this.#options;
     return world.faultsOn ? random.chance(isAsked ? 0.7 : 0.2) : isAsked;
   }
 
-  /** A few times for each payout. */
   #speaksInVain({ payoutId }: Payout): boolean {
     const times = this.#inVain.get(payoutId) ?? 0;
     if (times >= MOST_IN_VAIN || !this.#options.random.chance(0.65)) return false;
@@ -92,7 +84,6 @@ export class SimApprovers {
     return true;
   }
 
-  /** One more of those whose approval counts. */
   async #approve(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { random, spoken, askedFor } = this.#options;
     const done = spoken.approversOf(payout, 60_000);

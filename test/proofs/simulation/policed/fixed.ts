@@ -6,7 +6,6 @@ export function toFixed(decimal: string): bigint {
   return BigInt(whole) * 10n ** BigInt(PLACES) + BigInt(places.padEnd(PLACES, '0'));
 }
 
-/** The product of two, in units of 10⁻¹⁸. */
 export function timesFixed(one: bigint, other: bigint): bigint {
   return (one * other) / 10n ** BigInt(PLACES);
 }

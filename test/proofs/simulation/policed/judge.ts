@@ -8,14 +8,11 @@ import type { SpokenApprovals } from './spoken-approvals.js';
 
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
 
-/** A request that left a process. */
 interface Written {
   readonly payment: Payment;
-  /** True time, ms. */
   readonly at: number;
   /** What it was worth when it was decided: several where that may have changed just then. */
   readonly worths: readonly KnownRate[];
-  /** The rules whose quorum it had. */
   readonly approvedFor: ReadonlySet<string>;
 }
 
@@ -28,9 +25,7 @@ export interface PolicyJudgeOptions {
   readonly rules: SimRules;
   readonly rates: SimRates;
   readonly spoken: SpokenApprovals;
-  /** How long before its first byte a send was decided at the most, ms. */
   readonly guardMs: number;
-  /** Whether the rolling windows are promised in this run. */
   readonly isPromised: boolean;
   readonly isListed: (bucket: string) => boolean;
 }
@@ -55,12 +50,10 @@ export class PolicyJudge {
     this.#options = options;
   }
 
-  /** A payout of this address is in the ledger: another tag is another address. */
   seen(addressTo: string): void {
     if (!this.#firstSeen.has(addressTo)) this.#firstSeen.set(addressTo, this.#options.world.now);
   }
 
-  /** A request leaves a process. */
   written(process: WorldProcess, payoutId: string, payment: Payment): void {
     const { world, rules, rates, spoken } = this.#options;
     const backMs = this.#backMs;
@@ -79,7 +72,6 @@ export class PolicyJudge {
     if (!isCovered && rules.uncovered === 'hold') world.fail(`policy: ${payoutId} is written, and no cap is about it`);
   }
 
-  /** A request arrives, and is paid. */
   paid(payment: Payment): void {
     const { world, rules, isPromised } = this.#options;
     const written = this.#written.get(payment.addressTo);
@@ -103,7 +95,6 @@ export class PolicyJudge {
     }
   }
 
-  /** Whether no room, time, approval or rate will let the payment pass. */
   isHopeless(payoutId: string, payment: Payment): boolean {
     const { rules, rates, spoken, world } = this.#options;
     const { paymentId } = payment;
@@ -117,7 +108,6 @@ export class PolicyJudge {
     });
   }
 
-  /** Why a rule did not let it leave. */
   #findWrong(rule: SimRule, written: Written): string | undefined {
     if (!this.#isAbout(rule, written)) return this.#isUnknown(rule, written) ? 'its worth is not known' : undefined;
     const { cap, over, open } = rule;
@@ -143,7 +133,6 @@ export class PolicyJudge {
     return (cap.unit !== 'usd' || known(written).length > 0) && leastOf(cap, written) <= limitOf(cap);
   }
 
-  /** For certain, whatever counted just then. */
   #isAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>): boolean {
     if (!this.#isInScope(rule, payment)) return false;
     const { usdAbove } = rule;
@@ -190,7 +179,6 @@ function isQuorum(over: SimRule['over']): over is { readonly quorum: 1 | 2 } {
   return typeof over === 'object' && 'quorum' in over;
 }
 
-/** Destination tags of one wallet are one address. */
 function bucketOf(addressTo: string): string {
   return addressTo.slice(0, addressTo.indexOf(':') === -1 ? undefined : addressTo.indexOf(':'));
 }

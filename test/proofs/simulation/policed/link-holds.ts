@@ -5,7 +5,6 @@ import type { LedgerCall, WorkerLedger } from '../../../world/ledger-link.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
 import type { World } from '../../../world/world.js';
 
-/** What the policy asks of the simulated Redis beside the sender's calls. */
 export function linkHolds(
   { situations }: World,
   ledger: WorldLedger,

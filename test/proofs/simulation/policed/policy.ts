@@ -16,9 +16,7 @@ import { SimRates } from './rates.js';
 import { drawRules, drawWindow, LIST, toPolicy, type SimRules } from './rules.js';
 import { SpokenApprovals } from './spoken-approvals.js';
 
-/** The policy of a run, who approves, what the gateway says of rates, and the judge of it all. */
 export class SimPolicy {
-  /** Payouts are signed: only then do approvals count. */
   readonly isSigned: boolean;
   readonly policy: Policy;
   readonly hash = 'f'.repeat(64);
@@ -92,7 +90,6 @@ export class SimPolicy {
     return Math.max(-CLOCKS_WITHIN_MS, Math.min(CLOCKS_WITHIN_MS, offsetMs));
   }
 
-  /** How long a run may take once there are no more faults, ms: each payout may wait for a window, an hour, or a rate. */
   get drainsWithinMs(): number {
     const { rules, rates } = this.#rules;
     const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
@@ -101,7 +98,6 @@ export class SimPolicy {
     return this.#plan.payouts * waitMs + anchorMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
   }
 
-  /** A connection that tells what each process reads of the payouts that it sends. */
   watchReads(process: WorldProcess, ledger: WorkerLedger): WorkerLedger {
     return {
       ...ledger,
@@ -113,7 +109,6 @@ export class SimPolicy {
     };
   }
 
-  /** The application has given a payout to the ledger. */
   enqueued(payoutId: string): void {
     this.judge.seen(walletOf(payoutId));
   }
@@ -123,7 +118,6 @@ export class SimPolicy {
     this.judge.written(process, payoutId, request);
   }
 
-  /** What persons do with a payout that is queued or held. */
   async decide(ledger: WorldLedger, payout: Payout): Promise<void> {
     const { payoutId } = payout;
     const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';

@@ -3,9 +3,7 @@ import { WALL_START, type World, type WorldProcess } from '../../../world/world.
 import type { RateRules } from './rules.js';
 import { toFixed } from './fixed.js';
 
-/** What the gateway told one process. */
 interface Told {
-  /** True time, and the process's own clock, ms. */
   readonly at: number;
   readonly processAt: number;
   readonly rates: ReadonlyMap<number, bigint>;
@@ -23,7 +21,6 @@ export class SimRates {
     [7, '1'],
     [8, '20'],
   ]);
-  /** Every rate that was ever named, by currency. */
   readonly #ever = new Map<number, bigint[]>([
     [7, [toFixed('1')]],
     [8, [toFixed('20')]],
@@ -44,7 +41,6 @@ export class SimRates {
     });
   }
 
-  /** As the gateway answers a process. */
   tell(process: WorldProcess): { id: number; name: string; rate_usd: string }[] {
     const rates = [...this.#rates].filter(([currency]) => currency !== this.#missing);
     const told = { at: this.#world.now, processAt: process.now() };
@@ -69,13 +65,11 @@ export class SimRates {
     );
   }
 
-  /** The least that a currency was ever worth. */
   lowest(currency: number): bigint {
     const [first = 0n, ...rest] = this.#ever.get(currency) ?? [];
     return rest.reduce((least, rate) => (rate < least ? rate : least), first);
   }
 
-  /** What the gateway says now. */
   current(currency: number): bigint {
     return toFixed(this.#rates.get(currency) ?? '0');
   }
@@ -113,7 +107,6 @@ export class SimRates {
   }
 }
 
-/** The minute of the day at a time of the world. */
 export function minuteOf(trueNow: number): number {
   return Math.floor(((WALL_START + trueNow) % 86_400_000) / 60_000);
 }

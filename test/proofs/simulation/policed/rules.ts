@@ -2,19 +2,16 @@ import { parsePolicy, type Policy } from '../../../../src/control/policy/policy.
 import type { Random } from '../../../doubles/random.js';
 import { PLATFORM_ID } from '../signed/keys.js';
 
-/** From one minute of the day to another, the last one not included. */
 export type OpenMinutes = readonly (readonly [from: number, to: number])[];
 
 /** A rule as the judge understands it: the policy file is written from it, and never read back. */
 export interface SimRule {
   readonly name: string;
   readonly currency?: 7 | 8;
-  /** A decimal string. */
   readonly usdAbove?: string;
   readonly isListed?: true;
   readonly cap?: {
     readonly unit: 'usd' | 'amount' | 'count';
-    /** A decimal string. */
     readonly limit: string;
     readonly withinMs?: number;
     readonly per?: 'address';
@@ -24,7 +21,6 @@ export interface SimRule {
   readonly over: 'refuse' | 'wait' | { readonly coolMs: number } | { readonly quorum: 1 | 2 };
 }
 
-/** What a run's policy says of rates. */
 export interface RateRules {
   readonly maxAgeMs: number;
   readonly maxMovePercent: number;
@@ -36,13 +32,11 @@ export interface SimRules {
   readonly uncovered: 'hold' | 'send';
 }
 
-/** The name of the list of addresses that rules refer to. */
 export const LIST = 'list.txt';
 
 /** The people of the group that approves; one of them is who signs for the application. */
 export const APPROVERS = ['Ann', 'Bob', 'Cy', 'Dee', 'Shop'] as const;
 
-/** One cap over a short window: half of the runs, so that its boundaries are met often. */
 export function drawWindow(random: Random): SimRules {
   const limit = String(random.pick([20, 40, 100]));
   const withinMs = random.pick([5_000, 20_000, 60_000]);
@@ -50,7 +44,6 @@ export function drawWindow(random: Random): SimRules {
   return { rules: [rule], rates: undefined, uncovered: 'hold' };
 }
 
-/** Several rules of all kinds. @param isSigned - approvals count */
 export function drawRules(random: Random, isSigned: boolean): SimRules {
   const inDollars = random.chance(0.4);
   const templates = inDollars ? dollarRules(random) : amountRules(random);

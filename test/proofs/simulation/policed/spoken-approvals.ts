@@ -4,31 +4,24 @@ import { APPROVERS } from './rules.js';
 
 const GROUP: readonly string[] = APPROVERS;
 
-/** What a person really said of a payout. */
 export interface Spoken {
   readonly person: string;
   readonly decision: 'approve' | 'reject';
   readonly payoutId: string;
-  /** The signature of the application that the person looked at. */
   readonly about: string;
-  /** Wall clock, ms. */
   readonly expiresAt: number;
 }
 
 export interface SpokenApprovalsOptions {
   readonly world: Pick<World, 'now'>;
-  /** The true time of day, ms. */
   readonly wallNow: () => number;
-  /** Whose approval does not count for a payout. */
   readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
 }
 
 /** Everything that people really said, and what of it each process had read when it sent. It verifies no signature. */
 export class SpokenApprovals {
   readonly #options: SpokenApprovalsOptions;
-  /** By the signature. */
   readonly #spoken = new Map<string, Spoken>();
-  /** By process and payout: the record that was read last. */
   readonly #read = new Map<string, Payout>();
   /** Rejections that were removed from the ledger after a worker had held their payout for them. */
   readonly #removed: Spoken[] = [];
@@ -41,13 +34,11 @@ export class SpokenApprovals {
     this.#spoken.set(signature, spoken);
   }
 
-  /** A rejection is removed from the ledger, for which a worker holds its payout: it must count all the same. */
   noteRemoved(signature: string): void {
     const spoken = this.#spoken.get(signature);
     if (spoken !== undefined) this.#removed.push(spoken);
   }
 
-  /** A process is told of a payout, to send it. */
   noteRead(process: string, payout: Payout): void {
     this.#read.set(`${process} ${payout.payoutId}`, payout);
   }
@@ -66,14 +57,12 @@ export class SpokenApprovals {
     return !isRejected && this.approversOf(payout, -slackMs).size >= quorum;
   }
 
-  /** The persons who approve a payout as it stands in the ledger. @param forMs - for so long from now on */
   approversOf(payout: Payout, forMs: number): Set<string> {
     const own = this.#options.askedFor(payout.payoutId);
     const persons = this.#of(payout, 'approve', this.#options.wallNow() + forMs).map(({ person }) => person);
     return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
   }
 
-  /** Whether someone ever rejected a payout. */
   isRejected(payoutId: string): boolean {
     return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
   }

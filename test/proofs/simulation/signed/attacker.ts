@@ -9,30 +9,23 @@ import type { Simulation } from '../simulation.js';
 import type { SimControl } from './control.js';
 import { KEYS, PLATFORM_ID, signAct, storeAct } from './keys.js';
 
-/** What an attacker knows: all that Redis ever had, and a key of his own. */
 interface Loot {
   readonly random: Random;
   readonly payouts: readonly Payout[];
-  /** Acts, as JSON. */
   readonly acts: readonly string[];
-  /** Those of them that ended a pause. */
   readonly resumeActs: readonly string[];
 }
 
 interface Attack {
   readonly name: string;
-  /** Whether it can break the pace, as docs/guarantees.md says. */
   readonly breaksPace?: true;
-  /** Writes to Redis. @returns whether there was something to write to */
   readonly strike: (all: WorldLedger, loot: Loot) => boolean;
 }
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 
-/** Of a request that is on its way, they are told that it is not. */
 const haveOperatorsDecide: Attack = { name: 'has operators decide', strike: askOperators };
 
-/** What anyone who can write to Redis may do there. */
 const ATTACKS: readonly Attack[] = [
   { name: 'requeues a payout', strike: onPayout((payout, { random }) => requeue(payout, random)) },
   { name: 'requeues a payout as never sent', strike: requeueAsNew },
@@ -49,7 +42,6 @@ const ATTACKS: readonly Attack[] = [
   { name: 'moves the lease', strike: moveLease, breaksPace: true },
 ];
 
-/** What a reply of Redis may say instead of the record. */
 function forgeReply(payout: Payout, random: Random): Payout {
   return { ...payout, ...alter(payout, random) };
 }
@@ -67,13 +59,11 @@ function pickPayout(all: WorldLedger, { random }: Loot): Payout | undefined {
   return payouts.length === 0 ? undefined : random.pick(payouts);
 }
 
-/** The number of its attempt stays, falls or rises. */
 function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
   const moved = random.pick([attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)]);
   return { state: 'queued', attempt: Math.max(0, moved) };
 }
 
-/** Nothing in the record tells of an attempt. */
 function requeueAsNew(all: WorldLedger, loot: Loot): boolean {
   const payout = pickPayout(all, loot);
   if (payout === undefined) return false;
@@ -126,7 +116,6 @@ function deleteRecord(all: WorldLedger, loot: Loot): boolean {
   return payout !== undefined;
 }
 
-/** The same payment again, under an id of its own. */
 function copyPayout(all: WorldLedger, loot: Loot): boolean {
   const payout = pickPayout(all, loot);
   if (payout === undefined) return false;
@@ -156,7 +145,6 @@ function endPause(all: WorldLedger, { random, acts }: Loot): boolean {
   return true;
 }
 
-/** Ends a pause with an act that has ended one before. */
 const endPauseAgain: Attack = {
   name: 'ends a pause with an act that was used',
   strike: (all, { random, resumeActs }) => {
@@ -167,7 +155,6 @@ const endPauseAgain: Attack = {
   },
 };
 
-/** One that was signed for something else, one that was used, or one that no operator signed. */
 function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
   const at = payout.createdAt;
   const expiresAt = new Date(Date.parse(at) + 600_000).toISOString();
@@ -181,7 +168,6 @@ function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
   return { act: acts.length > 0 && random.chance(0.8) ? random.pick(acts) : storeAct(forged).text, state: 'queued' };
 }
 
-/** Shows operators what is not so, of a request that is on its way if there is one: they ask the gateway. */
 function askOperators(all: WorldLedger, loot: Loot): boolean {
   const [sending] = all.idsIn('sending');
   const payout = sending === undefined ? pickPayout(all, loot) : all.payout(sending);
@@ -223,11 +209,8 @@ function moveLease(all: WorldLedger, { random }: Loot): boolean {
 
 const KEPT_RECORDS = 40;
 
-/** Who can write to Redis, and forge its replies, and has no key. */
 export class Attacker {
-  /** Whether he has done anything yet. */
   hasStruck = false;
-  /** Whether he has touched what alone keeps the pace. */
   breaksPace = false;
   readonly #run: Simulation;
   readonly #random: Random;
@@ -251,7 +234,6 @@ export class Attacker {
     };
   }
 
-  /** What a process reads of a payout. */
   forge(payout: Payout | undefined): Payout | undefined {
     const { faultsOn } = this.#run.world;
     if (payout === undefined || this.#strikesLeft === 0 || !faultsOn || !this.#random.chance(0.05)) return payout;
@@ -271,7 +253,6 @@ export class Attacker {
     else if (random.chance(isRare ? 0.002 : 0.06)) this.#strike(random.pick(ATTACKS));
   }
 
-  /** Remembers what he can put back later. */
   #look(): void {
     const { redis } = this.#run;
     const payouts = redis.ledger.payouts();

@@ -6,12 +6,9 @@ import type { NewPayout } from '../../../../src/ledger/payout.js';
 import type { World, WorldProcess } from '../../../world/world.js';
 import { PLATFORM_ID } from './keys.js';
 
-/** What a journal has come to, for the judge. */
 interface JournalRecord {
-  /** The process that noted the pause which no act has ended. */
   pausedBy: string | undefined;
   pausedAt: number;
-  /** By act: the token of the send that used it, or `resume`. */
   readonly used: Map<string, string>;
 }
 
@@ -21,7 +18,6 @@ export interface SignedBookOptions {
   readonly inFlightMaxMs: number;
 }
 
-/** A payment as the gateway sees it. */
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'> & { readonly symbol?: string | undefined };
 
 /**
@@ -30,15 +26,11 @@ type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'> & { r
  */
 export class SignedBook {
   readonly #options: SignedBookOptions;
-  /** By the payment: until when it may be sent, wall clock, ms. */
   readonly #payments = new Map<string, number>();
-  /** By the hash of the intent. */
   readonly #intents = new Map<string, { readonly payoutId: string; readonly payment: string }>();
   readonly #acts = new Map<string, Act>();
   readonly #journals = new Map<string, JournalRecord>();
-  /** By payoutId: when an attempt was journaled or written last, true time. */
   readonly #triedAt = new Map<string, number>();
-  /** By their tokens. */
   readonly #sends = new Set<string>();
 
   constructor(options: SignedBookOptions) {
@@ -58,24 +50,20 @@ export class SignedBook {
     this.#acts.set(hash, act);
   }
 
-  /** Whether an intent is one of the application's: an operator looks before he signs. */
   knowsIntent(intent: string): boolean {
     return this.#intents.has(intent);
   }
 
-  /** Whether a request of it may still arrive, or leave. */
   mayArrive(payoutId: string): boolean {
     const { world, guardMs, inFlightMaxMs } = this.#options;
     return world.now - (this.#triedAt.get(payoutId) ?? -Infinity) <= 1.002 * (guardMs + inFlightMaxMs) + 1_000;
   }
 
-  /** Whether these lines of a journal have every send of the run. */
   isComplete(lines: readonly JournalLine[]): boolean {
     const known = new Set(lines.flatMap((line) => ('request' in line ? [line.token] : [])));
     return [...this.#sends].every((token) => known.has(token));
   }
 
-  /** A request leaves the process. */
   written(process: WorldProcess, request: Payment): void {
     const { world, guardMs } = this.#options;
     const expiresAt = this.#payments.get(describe(request));
@@ -86,7 +74,6 @@ export class SignedBook {
     }
   }
 
-  /** A line is on disk. */
   journaled(process: WorldProcess, journalId: string, line: JournalLine): void {
     const journal = this.#journals.get(journalId) ?? { pausedBy: undefined, pausedAt: 0, used: new Map() };
     this.#journals.set(journalId, journal);

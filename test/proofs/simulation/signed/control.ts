@@ -28,7 +28,6 @@ export class SimControl {
   readonly book: SignedBook;
   readonly hasAttacker: boolean;
   readonly #world: ChanceWorld;
-  /** How far the operator's clock is ahead, ms. */
   readonly #operatorAheadMs: number;
   readonly #signed = new Map<string, NewPayout>();
   readonly #plan: Plan;
@@ -45,7 +44,6 @@ export class SimControl {
     this.#plan = plan;
   }
 
-  /** The true time of day, ms. */
   get wallNow(): number {
     return Math.round(WALL_START + this.#world.now);
   }
@@ -55,7 +53,6 @@ export class SimControl {
     return Math.max(-CLOCKS_WITHIN_MS, Math.min(CLOCKS_WITHIN_MS, offsetMs));
   }
 
-  /** A line is on disk. */
   journaled(process: WorldProcess, { journalId, isPaused }: JournalFile, line: JournalLine): void {
     const { situations } = this.#world;
     if ('paused' in line && isPaused) situations.meet('a pause is kept');
@@ -93,17 +90,14 @@ export class SimControl {
     };
   }
 
-  /** The payout as the application signed it: once, unless {@link renew} is called. */
   payout(payoutId: string): NewPayout {
     return this.#signed.get(payoutId) ?? this.#sign(payoutId, this.#drawAge());
   }
 
-  /** Signs it again, with a clock that is right. */
   renew(payoutId: string): NewPayout {
     return this.#sign(payoutId, 0);
   }
 
-  /** An operator's statement of an attempt of the payout that he was shown. */
   resendAct(payout: Payout): string | undefined {
     const { payoutId, attempt, signed } = payout;
     if (signed === undefined || attempt < 1) return undefined;

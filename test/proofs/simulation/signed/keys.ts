@@ -5,13 +5,11 @@ import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../../control/su
 
 export const PLATFORM_ID = 1;
 
-/** The private keys of a run. The thief's is in no keyring. */
 export const KEYS = { shop: testKey(1), ann: testKey(2), thief: testKey(3) } as const satisfies Record<
   string,
   KeyObject
 >;
 
-/** A key with which a person approves. */
 export interface ApproverKey {
   readonly name: string;
   readonly person: string;
@@ -33,20 +31,17 @@ export const APPROVER_KEYS: readonly ApproverKey[] = (
   ] as const
 ).map(([name, person], number) => ({ name, person, private: testKey(10 + number) }));
 
-/** What the workers have: a producer, an operator, and approvers. */
 export const KEYRING = keyringOf(
   keyEntry(KEYS.shop),
   keyEntry(KEYS.ann, { name: 'ann', role: 'operator', person: 'Ann' }),
   ...APPROVER_KEYS.map(({ name, person, private: key }) => keyEntry(key, { name, person, role: 'approver' })),
 );
 
-/** An act signed with any key, also one that may not. */
 export function signAct(stated: Act, key: KeyObject): SignedAct {
   const act = { audience: TEST_AUDIENCE, ...stated };
   return { ...act, signature: signText(formatAct(PLATFORM_ID, act), key) };
 }
 
-/** As the ledger stores it, and its identity. */
 export function storeAct(act: SignedAct): { readonly text: string; readonly hash: string } {
   return { text: serializeAct(act), hash: hashAct(PLATFORM_ID, act) };
 }

@@ -6,7 +6,6 @@ import type { SimControl } from './control.js';
 
 const BY = { by: 'ann', reason: 'did what its message says' };
 
-/** How often an operator releases a payout that is held again and again. */
 const RELEASES = 2;
 
 /** What signatures add to the application and the operators: they sign, and they deal with what is held as its message says. */
@@ -26,7 +25,6 @@ export class SignedUsers {
 
   readonly signResume = (): string => this.#control.resumeAct();
 
-  /** The application asks again for what the ledger has not, or has from a journal. */
   enqueue(payoutId: string): void {
     const payout = this.#ledger.payout(payoutId);
     if (payout?.signed === undefined) this.#ledger.enqueue(this.#control.payout(payoutId));
@@ -41,7 +39,6 @@ export class SignedUsers {
     return this.#run.pieces.signsInDoubt || !(this.#isPaid(payoutId) || this.#control.book.mayArrive(payoutId));
   }
 
-  /** A worker says that it keeps a pause which Redis does not have. */
   async endKeptPause(): Promise<void> {
     const { hosts, world } = this.#run;
     if (this.#ledger.pausedReason !== undefined || !hosts.all.some(({ file }) => file.isPaused)) return;
@@ -49,7 +46,6 @@ export class SignedUsers {
     await this.#ledger.resume(this.#control.resumeAct());
   }
 
-  /** A worker says that its journal cannot know what was sent before. */
   async endUnadopted(): Promise<void> {
     const { hosts, world } = this.#run;
     const control = this.#control;
@@ -105,7 +101,6 @@ export class SignedUsers {
     this.#run.world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
   }
 
-  /** `payouts audit adopt-journal`, on each host where it is true. @returns whether it is true on all */
   #declareComplete(): boolean {
     const { hosts, world } = this.#run;
     const files = hosts.all.map(({ file }) => file);

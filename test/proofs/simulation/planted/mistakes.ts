@@ -1,0 +1,364 @@
+import { RedisUnavailableError } from '../../../../src/base/errors.js';
+import type { Clock } from '../../../../src/base/clock.js';
+import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
+import type { SendJournal } from '../../../../src/journal/send-journal.js';
+import type { BeginSend, SendAttempt, SenderView } from '../../../../src/ledger/sender-ledger.js';
+import { Pacer } from '../../../../src/worker/sender/pacer.js';
+import type { WorkerLedger } from '../../../world/ledger-link.js';
+import { putPayout, setFields } from '../../../world/tamper.js';
+import type { PieceContext, Pieces } from '../../../world/worker.js';
+import { WorldLedger } from '../../../world/world-ledger.js';
+
+/** A mistake that someone might make, put in the place of the sound piece. */
+export interface Mistake {
+  readonly name: string;
+  readonly pieces: Partial<Pieces>;
+}
+
+/** Every one of these breaks a promise. A simulation that does not notice them proves nothing. */
+export const mistakes: readonly Mistake[] = [
+  { name: 'pacing from the send instead of the response', pieces: paceFromTheSend() },
+  {
+    name: 'pacer not told of sends without a response',
+    pieces: withPacer(({ pacer }) => {
+      pacer.afterResponse();
+    }),
+  },
+  {
+    name: 'no allowance for clocks that run faster',
+    pieces: withPacer(({ pacer, clock, pace: { inFlightMaxMs, intervalMs } }) => {
+      pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
+    }),
+  },
+  {
+    name: 'awaitingAnswer flag ignored on take-over',
+    pieces: {
+      wrapLedger: (ledger) => ({
+        ...ledger,
+        readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
+      }),
+    },
+  },
+  {
+    name: 'no guard before the write',
+    pieces: { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => () => pacer.isOpen) },
+  },
+  { name: 'resend on timeout', pieces: { wrapGateway: resendOnce } },
+  { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
+  { name: 'absent lease is free', pieces: { wrapLedger: freeWhereAbsent } },
+  {
+    name: 'no heartbeat during quarantine',
+    pieces: {
+      wrapLedger: (ledger, { pacer }) => ({
+        ...ledger,
+        renewLease: async (lease) => {
+          if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
+          return ledger.renewLease(lease);
+        },
+      }),
+    },
+  },
+  {
+    name: 'lease not asked when a send begins',
+    pieces: withLedger(({ beginSend, readSender }) => ({
+      // The line of sends would notice it as well.
+      beginSend: async (begin) => {
+        const { lease, sendCount, last } = await readSender();
+        return beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });
+      },
+    })),
+  },
+  { name: 'mark after the send', pieces: { wrapLedger: beginsLate, wrapJournal: (journal) => blind(journal) } },
+  {
+    name: 'a send that waits for a disk that hangs, and is then written',
+    pieces: {
+      wrapJournal: (journal, { clock }) => but(journal, { append: appendsAtLast(journal, clock), isStalled: false }),
+      wrapGateway: (gateway, { clock }) => withMayWrite(gateway, (mayWrite) => () => waited.has(clock) || mayWrite()),
+    },
+  },
+  { name: 'journal not read', pieces: { wrapJournal: (journal) => blind(journal) } },
+  {
+    name: 'journal read only at the start',
+    pieces: { wrapJournal: (journal) => but(journal, { changedByOthers: async () => Promise.resolve(false) }) },
+  },
+  { name: 'attempt identified by its epoch', pieces: { makeToken: (_, epoch) => `e${epoch}` } },
+  {
+    name: 'send known by the number of its attempt',
+    pieces: withLedger(({ findForgottenSends, ledger }) => ({
+      findForgottenSends: async <Send extends SendAttempt>(sends: readonly Send[]) => {
+        const forgotten = await findForgottenSends(sends);
+        return forgotten.filter(({ send }) => Number(ledger.ofPayout(send.payoutId, 'attempt') ?? 0) < send.attempt);
+      },
+    })),
+  },
+  {
+    name: 'finish without fencing',
+    pieces: withLedger(({ ledger }) => ({
+      finishSend: async ({ payoutId }, result) => {
+        const payout = ledger.payout(payoutId);
+        if (payout === undefined) return Promise.resolve({ recorded: false });
+        const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
+        putPayout(ledger, { ...payout, state, ...(result.kind === 'accepted' && { txhash: result.txhash }) });
+        if (result.kind !== 'unknown') setFields(ledger, ledger.connection.keys.sender, { unanswered: '' });
+        return Promise.resolve({ recorded: true });
+      },
+    })),
+  },
+  {
+    name: 'recovery that requeues sending',
+    pieces: withLedger(({ ledger }) => ({
+      markSendsUnknown: async (_, attempts) => {
+        for (const attempt of attempts) await ledger.revertSend(attempt, 'sent again');
+        return [];
+      },
+    })),
+  },
+  {
+    name: 'stale count of sends accepted, and the journal not asked',
+    pieces: {
+      ...withLedger(({ beginSend, readSender }) => ({
+        beginSend: async (begin) => {
+          const { sendCount, last } = await readSender();
+          return beginSend({ ...begin, sendCount, last });
+        },
+      })),
+      wrapJournal: (journal) => but(journal, { knows: () => false }),
+    },
+  },
+  { name: 'an outcome recorded once and never again', pieces: { wrapLedger: recordsOnce } },
+  {
+    name: 'objection as a pause',
+    pieces: withLedger(({ ledger }) => ({ object: async ({ reason }) => void (await ledger.pause(reason)) })),
+  },
+  { name: 'adoption by whatever journals are there', pieces: { adoptsWithoutProof: true } },
+  {
+    name: 'not sent, stated while the request may be on its way',
+    pieces: withLedger(({ finishSend, markSendsUnknown }) => ({
+      finishSend: async (attempt, result, rule) => finishSend(attempt, result, rule, 0),
+      markSendsUnknown: async (lease, attempts, reason) => markSendsUnknown(lease, attempts, reason, 0),
+    })),
+  },
+];
+
+const CALLS = ['beginSend', 'finishSend', 'markSendsUnknown', 'findForgottenSends', 'readSender', 'object'] as const;
+type LedgerCalls = Pick<WorldLedger, (typeof CALLS)[number]>;
+
+/** A ledger with some of its calls exchanged. @param change - is given the sound ones */
+function withLedger(change: (sound: LedgerCalls & { ledger: WorldLedger }) => Partial<LedgerCalls>): Mistake['pieces'] {
+  return {
+    makeLedger: (options) => {
+      const ledger = new WorldLedger(options);
+      const sound = Object.fromEntries(CALLS.map((name) => [name, (ledger[name] as () => unknown).bind(ledger)]));
+      return Object.assign(ledger, change({ ...(sound as unknown as LedgerCalls), ledger }));
+    },
+  };
+}
+
+type MakePacer = Pieces['makePacer'];
+
+function withPacer(
+  afterNoResponse: (given: { pacer: Pacer; clock: Clock; pace: Parameters<MakePacer>[1] }) => void,
+): Mistake['pieces'] {
+  return {
+    makePacer: (clock, pace) => {
+      const pacer = new Pacer(clock, pace);
+      pacer.afterNoResponse = () => {
+        afterNoResponse({ pacer, clock, pace });
+      };
+      return pacer;
+    },
+  };
+}
+
+/** Counts from the write of the request, as limiters on the caller's side do. */
+function paceFromTheSend(): Mistake['pieces'] {
+  const writtenAt = new WeakMap<Pacer, number>();
+  return {
+    makePacer: (clock, pace) => {
+      const pacer = new Pacer(clock, pace);
+      pacer.afterResponse = () => {
+        pacer.holdUntil((writtenAt.get(pacer) ?? 0) + pace.intervalMs);
+      };
+      return pacer;
+    },
+    wrapGateway: (gateway, { pacer, clock }) =>
+      withMayWrite(gateway, (mayWrite) => () => {
+        const isAllowed = mayWrite();
+        if (isAllowed) writtenAt.set(pacer, clock.now());
+        return isAllowed;
+      }),
+  };
+}
+
+type Withdraw = WithdrawConnection['withdraw'];
+
+function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Withdraw): WithdrawGateway {
+  return {
+    probe: async (signal) => gateway.probe(signal),
+    openConnection: async (signal) => {
+      const connection = await gateway.openConnection(signal);
+      return {
+        get usable() {
+          return connection.usable;
+        },
+        withdraw: wrap(async (request, options) => connection.withdraw(request, options)),
+        close: () => {
+          connection.close();
+        },
+      };
+    },
+  };
+}
+
+/** Asks something else than the sender's own check. */
+function withMayWrite(gateway: WithdrawGateway, change: (mayWrite: () => boolean) => () => boolean): WithdrawGateway {
+  return wrapWithdraw(
+    gateway,
+    (withdraw) =>
+      async (request, { mayWrite }) =>
+        withdraw(request, { mayWrite: change(mayWrite) }),
+  );
+}
+
+function resendOnce(gateway: WithdrawGateway): WithdrawGateway {
+  return wrapWithdraw(gateway, (withdraw) => async (request, options) => {
+    const outcome = await withdraw(request, options);
+    if (outcome.kind !== 'unknown') return outcome;
+    const again = await gateway.openConnection(new AbortController().signal);
+    return again.withdraw(request, { mayWrite: () => true });
+  });
+}
+
+const FREE = { owner: '', epoch: 0, heartbeat: 0, released: true };
+type Lease = SenderView['lease'];
+
+/** Shows the keeper another lease than there is, and takes the real one over. */
+function seenAs(ledger: WorkerLedger, look: (lease: Lease) => Lease): WorkerLedger {
+  let real: SenderView | undefined;
+  return {
+    ...ledger,
+    readSender: async () => {
+      real = await ledger.readSender();
+      return { ...real, lease: look(real.lease) };
+    },
+    acquireLease: async (owner, seen, ...rest) => ledger.acquireLease(owner, real ?? seen, ...rest),
+  };
+}
+
+/** By owner: when it last had a heartbeat, by its own wall clock. */
+const heartbeatsOf = new WeakMap<WorldLedger, Map<string, number>>();
+
+/** Trusts the wall clocks of two machines: takes over as soon as the last heartbeat looks old. */
+function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: PieceContext): WorkerLedger {
+  const heartbeats = heartbeatsOf.get(ledgerOfRun) ?? new Map<string, number>();
+  heartbeatsOf.set(ledgerOfRun, heartbeats);
+  let looks = 0;
+  const view = seenAs(ledger, (lease) => {
+    if (lease === undefined) return FREE;
+    const lastAt = heartbeats.get(lease.owner);
+    const expired = lastAt === undefined || clock.wallNow() - lastAt > settings.leaseMs;
+    // What is not expired never seems to stand still.
+    return { ...lease, heartbeat: (looks += 1), released: lease.released || expired };
+  });
+  return {
+    ...view,
+    acquireLease: async (owner, ...rest) => {
+      heartbeats.set(owner, clock.wallNow());
+      return view.acquireLease(owner, ...rest);
+    },
+    renewLease: async (lease) => {
+      heartbeats.set(lease.owner, clock.wallNow());
+      return ledger.renewLease(lease);
+    },
+  };
+}
+
+/** Takes a lease that is not there for one whose holder ended in good order, with no request on its way. */
+function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
+  let wasAbsent = false;
+  const view = seenAs(ledger, (lease) => lease ?? FREE);
+  return {
+    ...view,
+    readSender: async () => {
+      const sender = await view.readSender();
+      return wasAbsent ? { ...sender, awaitingAnswer: false } : sender;
+    },
+    acquireLease: async (owner, seen, ...rest) => {
+      wasAbsent = seen.lease?.owner === '';
+      return view.acquireLease(owner, seen, ...rest);
+    },
+  };
+}
+
+/** Reports to the sender that its attempt has begun, and to the ledger only when it has ended. */
+function beginsLate(ledger: WorkerLedger): WorkerLedger {
+  let pending: BeginSend | undefined;
+  return {
+    ...ledger,
+    beginSend: async (begin) => {
+      const payout = await ledger.readPayout(begin.payoutId);
+      if (payout?.state !== 'queued')
+        return { kind: 'wrong_state', state: payout?.state, attempt: payout?.attempt ?? 0 };
+      pending = begin;
+      return { kind: 'begun', sendCount: begin.sendCount + 1 };
+    },
+    finishSend: async (...args) => {
+      if (pending !== undefined) await ledger.beginSend(pending);
+      pending = undefined;
+      return ledger.finishSend(...args);
+    },
+  };
+}
+
+/** Clocks of the processes whose present send waited for its disk. */
+const waited = new WeakSet<Clock>();
+
+/** Reads it again: the type checker assumes that a value from before an `await` still holds. */
+const isStalled = (journal: SendJournal): boolean => journal.isStalled;
+
+function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'] {
+  return async (send) => {
+    waited.delete(clock);
+    for (;;) {
+      try {
+        await journal.append(send);
+        return;
+      } catch (error) {
+        if (!journal.isStalled) throw error;
+        waited.add(clock);
+        while (isStalled(journal)) await clock.sleep(100);
+        if (journal.knows(send.payoutId, send.attempt)) return;
+      }
+    }
+  };
+}
+
+/** A journal that is written and never looked at. */
+function blind(journal: SendJournal): SendJournal {
+  const changedByOthers = async (): Promise<boolean> => Promise.resolve(false);
+  return but(journal, { ledger: undefined, knows: () => false, lastSends: () => [], changedByOthers });
+}
+
+/** A journal with some of its answers exchanged. */
+export function but<Journal extends object>(journal: Journal, changes: Partial<Journal>): Journal {
+  return new Proxy(journal, {
+    get: (target, name) => {
+      if (name in changes) return changes[name as keyof Journal];
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+}
+
+function recordsOnce(ledger: WorkerLedger): WorkerLedger {
+  const recorded = new Set<string>();
+  return {
+    ...ledger,
+    finishSend: async (attempt, ...rest) => {
+      if (recorded.has(attempt.token)) return { recorded: false };
+      const reply = await ledger.finishSend(attempt, ...rest);
+      recorded.add(attempt.token);
+      return reply;
+    },
+  };
+}
