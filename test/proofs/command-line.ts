@@ -7,7 +7,6 @@ export function wholeNumber(text: string, usage: string): number {
   return Number(text);
 }
 
-/** Ends this process on a signal through its exit listeners, which end every process that it has started. */
 export function exitOnSignals(): void {
   process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
 }

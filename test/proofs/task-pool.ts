@@ -38,7 +38,6 @@ async function feed<Task>(
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`a child process ended with ${String(code)} before its task was done`);
   });
-  // It ends after its last task, when nobody waits for it.
   ended.catch(() => undefined);
   for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
     const replied = once(child, 'message');

@@ -9,7 +9,6 @@ import type { FaultInjector } from '../proofs/simulation/faults.js';
 import { nearBoundary, type Plan } from '../proofs/simulation/plan.js';
 import { once, type World, type WorldProcess } from './world.js';
 
-/** The gateway's limit, in ms: docs/gateway-api.md#limits. */
 const LIMIT_MS = 1_000;
 
 export type Verdict =
@@ -21,11 +20,9 @@ export class GatewayBook {
   readonly #mayBreak: (promise: 'pace' | 'once') => boolean;
   readonly #watcher: { paid(request: WithdrawRequest): void } | undefined;
   #last: { readonly at: number; readonly wallet: string } | undefined;
-  /** By the recipient's wallet, of which each payout has its own. */
   readonly #payments = new Map<string, string>();
   arrivals = 0;
 
-  /** @param mayBreak - whether a promise is not made in this run */
   constructor(
     world: World,
     mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
@@ -120,7 +117,6 @@ export class GatewayLink implements WithdrawGateway {
     });
   }
 
-  /** The promise takes the first outcome that comes. */
   #write(request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void): void {
     const { process, plan, injector, watchers = [], lingerMs, drawFate } = this.#options;
     const { world } = process;

@@ -7,7 +7,6 @@ import type { Attacker } from '../proofs/simulation/signed/attacker.js';
 import { never, type WorldProcess } from './world.js';
 
 export interface LinkedRedis {
-  /** Rises with every restart: what was under way on an old connection is gone. */
   readonly generation: number;
   readonly refuses: boolean;
   readonly isUp: boolean;
@@ -130,7 +129,6 @@ class Call<Reply> {
     this.#replyMs = this.#delayMs();
     const isLost = this.#isHit(plan.faults.ledgerRequestLost);
     this.#isReplyLost = this.#isHit(plan.faults.ledgerReplyLost);
-    // Most calls get their reply long before: they need no timer.
     const isLong = requestMs + this.#replyMs > plan.settings.commandTimeoutMs / 2;
     if (isLost || this.#isReplyLost || isLong) this.#watch();
     if (isLost) return;
@@ -148,7 +146,6 @@ class Call<Reply> {
 
   #arrive(): unknown {
     const { redis } = this.#options;
-    // Where Redis does not take the command at once, the caller's timer matters.
     if (redis.generation !== this.#generation || !redis.isUp) this.#watch();
     if (redis.generation !== this.#generation || redis.refuses) return undefined;
     return redis.take(async () => this.#execute());
@@ -160,7 +157,6 @@ class Call<Reply> {
     redis.before(this.#name);
     const reply = this.#run();
     await reply.catch((error: unknown) => {
-      // A change that was refused is a reply like others.
       if (error instanceof ConflictError || attacker?.hasStruck === true) return;
       process.world.fail(`${this.#name} failed: ${(error as Error).message}`);
     });
@@ -195,7 +191,6 @@ class Call<Reply> {
     process.afterOwn(leftMs, fail, about);
   }
 
-  /** Without effect once the reply is there: a promise is settled once. */
   #fail(reason: string): void {
     this.#reject(new RedisUnavailableError(reason));
   }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { numberToText, parseNumber, typeName } from './lua-parser.js';
 import { LuaTable } from './lua-table.js';
 
-/** Of the libraries that Redis gives its scripts: what the ledger's scripts call, except for `redis.call`. */
 export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   tonumber: parseNumber,
   type: typeName,

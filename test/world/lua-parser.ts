@@ -7,12 +7,10 @@ import { LuaTable } from './lua-table.js';
  * A value of Lua is one of JavaScript: nil is undefined. A function returns one value as it is, and several as an array.
  */
 
-/** By the name under which a script calls it: `string.sub`, `redis.call`. */
 export type Library = Readonly<Record<string, unknown>>;
 
 export type CompiledScript = (keys: LuaTable, argv: LuaTable) => unknown;
 
-/** @param chunk - for error messages. @throws SyntaxError for what is not Lua, or not supported */
 export function compileLua(source: string, chunk: string, library: Library): CompiledScript {
   const { body, head } = new Compiler(source, chunk).compile();
   const script = `"use strict";let T;${head}return (KEYS, ARGV) => {${body}}`;
@@ -20,10 +18,8 @@ export function compileLua(source: string, chunk: string, library: Library): Com
   return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
 }
 
-type TokenKind = 'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end';
-
 interface Token {
-  readonly kind: TokenKind;
+  readonly kind: string;
   readonly text: string;
   readonly line: number;
 }
@@ -43,13 +39,11 @@ function tokenize(source: string, chunk: string): Token[] {
   while (TOKEN.lastIndex < source.length) {
     const at = TOKEN.lastIndex;
     const groups = TOKEN.exec(source)?.groups;
-    if (groups === undefined) throw new SyntaxError(`${chunk}:${line}: unexpected ${source.slice(at, at + 20)}`);
-    const { space, name, number, string, symbol } = groups;
-    if (name !== undefined) tokens.push({ kind: KEYWORDS.has(name) ? 'keyword' : 'name', text: name, line });
-    else if (number !== undefined) tokens.push({ kind: 'number', text: number, line });
-    else if (string !== undefined) tokens.push({ kind: 'string', text: string, line });
-    else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, line });
-    else line += (space ?? '').split('\n').length - 1;
+    const [kind, text] = Object.entries(groups ?? {}).find(([, found]) => Boolean(found)) ?? [];
+    if (kind === undefined || text === undefined)
+      throw new SyntaxError(`${chunk}:${line}: unexpected ${source.slice(at, at + 20)}`);
+    if (kind === 'space') line += text.split('\n').length - 1;
+    else tokens.push({ kind: KEYWORDS.has(text) ? 'keyword' : kind, text, line });
   }
   return [...tokens, { kind: 'end', text: '<end>', line }];
 }
@@ -62,30 +56,31 @@ interface Code {
   readonly isBoolean?: boolean;
   /** As a condition, where that is shorter than testing its value. */
   readonly condition?: string;
-  /** Always the same while the account's keys are. */
-  readonly isConstant?: boolean;
 }
 
-/** The left and the right binding power; a right one below the left one binds to the right. */
 const BINARY: Readonly<Record<string, readonly [number, number]>> = {
   ...{ or: [1, 1], and: [2, 2], '<': [3, 3], '>': [3, 3], '<=': [3, 3], '>=': [3, 3], '~=': [3, 3], '==': [3, 3] },
   ...{ '..': [5, 4], '+': [6, 6], '-': [6, 6], '*': [7, 7], '/': [7, 7], '%': [7, 7] },
 };
 const UNARY_POWER = 8;
 
+const COMPARISONS: Readonly<Record<string, (one: string, other: string) => string>> = {
+  '==': (one, other) => `(${one} === ${other})`,
+  '~=': (one, other) => `(${one} !== ${other})`,
+  '<': (one, other) => `R.less(${one}, ${other})`,
+  '>': (one, other) => `R.less(${other}, ${one})`,
+  '<=': (one, other) => `!R.less(${other}, ${one})`,
+  '>=': (one, other) => `!R.less(${one}, ${other})`,
+};
+const ENDS = ['end', 'else', 'elseif', 'until', '<end>'];
+
 class Compiler {
   readonly #tokens: readonly Token[];
   readonly #chunk: string;
   #at = 0;
   #names = 0;
-  #shared = 0;
   readonly #library = new Map<string, string>();
-  #scopes: Map<string, string>[] = [
-    new Map([
-      ['KEYS', 'KEYS'],
-      ['ARGV', 'ARGV'],
-    ]),
-  ];
+  #scopes: Map<string, string>[] = [new Map(['KEYS', 'ARGV'].map((name) => [name, name]))];
 
   constructor(source: string, chunk: string) {
     this.#tokens = tokenize(source, chunk);
@@ -96,7 +91,7 @@ class Compiler {
     const body = this.#block();
     this.#expect('<end>');
     const names = [...this.#library].map(([name, js]) => `const ${js} = L[${JSON.stringify(name)}];`);
-    return { body, head: `${names.join('')}const shared = [];` };
+    return { body, head: names.join('') };
   }
 
   get #token(): Token {
@@ -141,7 +136,7 @@ class Compiler {
   #block(): string {
     this.#scopes.push(new Map());
     const js: string[] = [];
-    while (!['end', 'else', 'elseif', 'until', '<end>'].some((end) => this.#is(end))) {
+    while (!ENDS.some((end) => this.#is(end))) {
       const isLast = this.#is('return') || this.#is('break');
       js.push(this.#statement());
       this.#accept(';');
@@ -214,11 +209,7 @@ class Compiler {
     if (names.length === 1 && values.length <= 1) {
       const [name = ''] = names;
       const js = value === undefined ? 'undefined' : toOne(value);
-      // A name in capitals: no script changes the table, so that one for all calls will do.
-      const isShared = /^[A-Z_]+$/.test(name) && js.startsWith('R.table(') && value?.isConstant === true;
-      const shared = isShared ? `shared[${this.#shared}] ??= ${js}` : js;
-      if (isShared) this.#shared += 1;
-      return `let ${this.#declare(name)} = ${shared};`;
+      return `let ${this.#declare(name)} = ${js};`;
     }
     const list = `list$${(this.#names += 1)}`;
     const locals = names.map((name, index) => `${this.#declare(name)} = ${list}[${index}]`);
@@ -273,7 +264,7 @@ class Compiler {
   }
 
   #return(): string {
-    if (['end', 'else', 'elseif', 'until', '<end>', ';'].some((end) => this.#is(end))) return 'return;';
+    if ([...ENDS, ';'].some((end) => this.#is(end))) return 'return;';
     const values = this.#expressions();
     const [value] = values;
     return `return ${values.length === 1 && value !== undefined ? value.js : toList(values)};`;
@@ -322,6 +313,8 @@ class Compiler {
 
   #binary(operator: string, left: Code, right: Code): Code {
     const [one, other] = [toOne(left), toOne(right)];
+    const compare = COMPARISONS[operator];
+    if (compare !== undefined) return { js: compare(one, other), isBoolean: true };
     switch (operator) {
       case 'and':
       case 'or': {
@@ -333,18 +326,6 @@ class Compiler {
         const [then, otherwise] = operator === 'and' ? [other, 'T'] : ['T', other];
         return { js: `(${isTrue(one)} ? ${then} : ${otherwise})`, condition };
       }
-      case '==':
-        return { js: `(${one} === ${other})`, isBoolean: true };
-      case '~=':
-        return { js: `(${one} !== ${other})`, isBoolean: true };
-      case '<':
-        return { js: `R.less(${one}, ${other})`, isBoolean: true };
-      case '>':
-        return { js: `R.less(${other}, ${one})`, isBoolean: true };
-      case '<=':
-        return { js: `!R.less(${other}, ${one})`, isBoolean: true };
-      case '>=':
-        return { js: `!R.less(${one}, ${other})`, isBoolean: true };
       case '..':
         return { js: `R.concat(${one}, ${other})` };
       case '%':
@@ -365,10 +346,10 @@ class Compiler {
     const { kind, text } = this.#token;
     if (kind === 'number' || kind === 'string') {
       this.#at += 1;
-      return { js: kind === 'number' ? String(Number(text)) : JSON.stringify(unquote(text)), isConstant: true };
+      return { js: kind === 'number' ? String(Number(text)) : JSON.stringify(unquote(text)) };
     }
     if (this.#accept('nil')) return { js: 'undefined' };
-    if (this.#accept('true')) return { js: 'true', isBoolean: true, isConstant: true };
+    if (this.#accept('true')) return { js: 'true', isBoolean: true };
     if (this.#accept('false')) return { js: 'false', isBoolean: true };
     if (this.#accept('function')) return { js: this.#function() };
     if (this.#is('{')) return this.#table();
@@ -379,7 +360,6 @@ class Compiler {
     this.#expect('{');
     const items: Code[] = [];
     const fields: string[] = [];
-    let isConstant = true;
     while (!this.#accept('}')) {
       const next = this.#tokens[this.#at + 1];
       if (this.#accept('[')) {
@@ -387,18 +367,14 @@ class Compiler {
         this.#expect(']');
         this.#expect('=');
         fields.push(`[${key},${toOne(this.#expression())}]`);
-        isConstant = false;
       } else if (this.#token.kind === 'name' && next?.text === '=' && next.kind === 'symbol') {
         const key = this.#name();
         this.#expect('=');
-        const value = this.#expression();
-        isConstant &&= value.isConstant === true;
-        fields.push(`[${JSON.stringify(key)},${toOne(value)}]`);
+        fields.push(`[${JSON.stringify(key)},${toOne(this.#expression())}]`);
       } else items.push(this.#expression());
       if (!this.#accept(',')) this.#accept(';');
     }
-    isConstant &&= items.every((item) => item.isConstant);
-    return { js: `R.table(${toList(items)}${fields.length === 0 ? '' : `,[${fields.join(',')}]`})`, isConstant };
+    return { js: `R.table(${toList(items)}${fields.length === 0 ? '' : `,[${fields.join(',')}]`})` };
   }
 
   #suffixed(): Code {
@@ -406,11 +382,7 @@ class Compiler {
     for (;;) {
       if (this.#accept('.')) code = { js: `R.index(${toOne(code)},${JSON.stringify(this.#name())})` };
       else if (this.#accept('[')) {
-        const key = this.#expression();
-        code = {
-          js: `R.index(${toOne(code)},${toOne(key)})`,
-          isConstant: code.js === 'KEYS' && key.isConstant === true,
-        };
+        code = { js: `R.index(${toOne(code)},${toOne(this.#expression())})` };
         this.#expect(']');
       } else if (this.#accept('(')) {
         const given = this.#arguments();
@@ -466,7 +438,6 @@ function isTrue(js: string): string {
   return `((T = ${js}) !== undefined && T !== false)`;
 }
 
-/** Only the last one may be more than one value. */
 function toItems(values: readonly Code[]): string {
   const last = values.length - 1;
   return values
@@ -494,7 +465,6 @@ function toNumber(value: unknown): number {
   return number;
 }
 
-/** As Lua's `tonumber`: undefined for what is no number. */
 export function parseNumber(value: unknown, base = 10): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value !== 'string') return undefined;
@@ -516,7 +486,6 @@ export function typeName(value: unknown): string {
   return typeof value;
 }
 
-/** As `%.14g`. */
 export function numberToText(number: number): string {
   if (Number.isInteger(number) && Math.abs(number) < 1e14) return Object.is(number, -0) ? '-0' : String(number);
   const [digits = '', exponent] = number.toPrecision(14).split('e');

@@ -1,4 +1,3 @@
-/** A table of Lua: its first items, from 1 on, and everything else. */
 export class LuaTable {
   readonly items: unknown[];
   fields: Map<unknown, unknown> | undefined;
@@ -31,7 +30,6 @@ export class LuaTable {
     if (this.fields !== undefined) yield* [...this.fields];
   }
 
-  /** An item that was set ahead of the others. */
   #takeNext(): void {
     const { fields, items } = this;
     if (fields === undefined) return;

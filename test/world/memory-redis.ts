@@ -6,38 +6,43 @@ export class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
-type Hash = Map<string, string>;
-type SortedSet = Map<string, number>;
+type StreamId = readonly [ms: number, sequence: number];
 
 interface StreamEntry {
   readonly id: StreamId;
   readonly fields: readonly string[];
 }
-type StreamId = readonly [ms: number, sequence: number];
+
 interface Stream {
   readonly entries: StreamEntry[];
   last: StreamId;
 }
 
-type Content = Hash | SortedSet | Set<string> | Stream;
+/** What a key may hold. Of a sorted set: the scores by member. */
+interface Contents {
+  readonly hash: Map<string, string>;
+  readonly zset: Map<string, number>;
+  readonly set: Set<string>;
+  readonly stream: Stream;
+}
+type Content = Contents[keyof Contents];
 
-interface Kept<Value extends Content = Content> {
-  readonly kind: 'hash' | 'zset' | 'set' | 'stream';
-  readonly content: Value;
+interface Kept {
+  readonly kind: keyof Contents;
+  readonly content: Content;
   /** Of which time: what was kept before the last snapshot is copied before it is changed. */
   readonly era: object;
   version: number;
 }
 
-/** All keys at one moment. Nothing of it ever changes. */
 export interface RedisSnapshot {
   readonly keys: ReadonlyMap<string, Kept>;
 }
 
-const EMPTY: { readonly [Kind in Kept['kind']]: () => Content } = {
-  hash: () => new Map<string, string>(),
-  zset: () => new Map<string, number>(),
-  set: () => new Set<string>(),
+const EMPTY: { readonly [Kind in keyof Contents]: () => Contents[Kind] } = {
+  hash: () => new Map(),
+  zset: () => new Map(),
+  set: () => new Set(),
   stream: () => ({ entries: [], last: [0, 0] }),
 };
 
@@ -91,30 +96,24 @@ export class MemoryRedis {
     return this.#wallNow();
   }
 
-  read(key: string, kind: 'hash'): Hash | undefined;
-  read(key: string, kind: 'zset'): SortedSet | undefined;
-  read(key: string, kind: 'set'): Set<string> | undefined;
-  read(key: string, kind: 'stream'): Stream | undefined;
-  read(key: string, kind: Kept['kind']): Content | undefined {
+  /** For reading only. */
+  read<Kind extends keyof Contents>(key: string, kind: Kind): Contents[Kind] | undefined {
     const kept = this.#keys.get(key);
     if (kept === undefined) return undefined;
     if (kept.kind !== kind) throw new ReplyError(WRONG_TYPE);
-    return kept.content;
+    return kept.content as Contents[Kind];
   }
 
-  write(key: string, kind: 'hash'): Hash;
-  write(key: string, kind: 'zset'): SortedSet;
-  write(key: string, kind: 'set'): Set<string>;
-  write(key: string, kind: 'stream'): Stream;
-  write(key: string, kind: Kept['kind']): Content {
+  /** To be changed; empty where there is nothing yet. */
+  write<Kind extends keyof Contents>(key: string, kind: Kind): Contents[Kind] {
+    const known = this.read(key, kind);
     const kept = this.#keys.get(key);
-    if (kept !== undefined && kept.kind !== kind) throw new ReplyError(WRONG_TYPE);
-    if (kept?.era === this.#era) {
+    if (known !== undefined && kept?.era === this.#era) {
       kept.version = versions += 1;
-      return kept.content;
+      return known;
     }
     if (kept === undefined) this.keysVersion += 1;
-    const content = kept === undefined ? EMPTY[kind]() : copy(kept.content);
+    const content = (known === undefined ? EMPTY[kind]() : copy(known)) as Contents[Kind];
     this.#keys.set(key, { kind, content, era: this.#era, version: (versions += 1) });
     return content;
   }
@@ -190,10 +189,7 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     redis.write(key, 'hash').set(field, value);
     return 1;
   },
-  HDEL: (redis, [key = '', ...fields]) => {
-    const found = fields.filter((field) => redis.read(key, 'hash')?.has(field));
-    return removeAll(redis, key, found, 'hash');
-  },
+  HDEL: (redis, [key = '', ...names]) => removeAll(redis, key, names, 'hash'),
   HINCRBY: (redis, [key = '', field = '', by = '']) => {
     const before = redis.read(key, 'hash')?.get(field) ?? '0';
     if (!/^-?\d{1,18}$/.test(before)) throw new ReplyError('ERR hash value is not an integer');
@@ -208,10 +204,7 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     for (const member of members) set.add(member);
     return set.size - before;
   },
-  SREM: (redis, [key = '', ...members]) => {
-    const found = members.filter((member) => redis.read(key, 'set')?.has(member));
-    return removeAll(redis, key, found, 'set');
-  },
+  SREM: (redis, [key = '', ...names]) => removeAll(redis, key, names, 'set'),
   SMEMBERS: (redis, [key = '']) => [...(redis.read(key, 'set') ?? [])],
 
   ZADD: (redis, [key = '', ...rest]) => {
@@ -226,10 +219,7 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     }
     return set.size - before;
   },
-  ZREM: (redis, [key = '', ...members]) => {
-    const found = members.filter((member) => redis.read(key, 'zset')?.has(member));
-    return removeAll(redis, key, found, 'zset');
-  },
+  ZREM: (redis, [key = '', ...names]) => removeAll(redis, key, names, 'zset'),
   ZSCORE: (redis, [key = '', member = '']) => {
     const score = redis.read(key, 'zset')?.get(member);
     return score === undefined ? null : formatScore(score);
@@ -242,9 +232,12 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     if (words.includes('REV')) throw new ReplyError('ERR REV is not supported here');
     let found = [...set].sort(([one, score], [other, otherScore]) => score - otherScore || (one < other ? -1 : 1));
     if (words.includes('BYSCORE')) {
-      found = found.filter(([, score]) => isFrom(score, from) && isUpTo(score, to));
+      found = found.filter(([, score]) => isWithin(score, from, 1) && isWithin(score, to, -1));
       const limit = words.indexOf('LIMIT');
-      if (limit >= 0) found = page(found, Number(options[limit + 1]), Number(options[limit + 2]));
+      if (limit >= 0) {
+        const [skip, count] = [Number(options[limit + 1]), Number(options[limit + 2])];
+        found = found.slice(skip, count < 0 ? undefined : skip + count);
+      }
     } else {
       const last = Number(to) < 0 ? found.length + Number(to) : Number(to);
       found = found.slice(Number(from), last + 1);
@@ -283,9 +276,11 @@ function wrongArguments(name: string): ReplyError {
 }
 
 /** A key without content is gone. */
-function removeAll(redis: MemoryRedis, key: string, found: readonly string[], kind: 'hash' | 'zset' | 'set'): number {
+function removeAll(redis: MemoryRedis, key: string, names: readonly string[], kind: 'hash' | 'zset' | 'set'): number {
+  const before = redis.read(key, kind);
+  const found = names.filter((name) => before?.has(name));
   if (found.length === 0) return 0;
-  const content = redis.write(key, kind as 'hash');
+  const content = redis.write(key, kind);
   const removed = found.filter((name) => content.delete(name)).length;
   if (content.size === 0) redis.remove(key);
   return removed;
@@ -304,18 +299,11 @@ function formatScore(score: number): string {
   return score < 0 ? '-inf' : 'inf';
 }
 
-function isFrom(score: number, from: string): boolean {
-  if (from === '-inf') return true;
-  return from.startsWith('(') ? score > toScore(from.slice(1)) : score >= toScore(from);
-}
-
-function isUpTo(score: number, to: string): boolean {
-  if (to === '+inf') return true;
-  return to.startsWith('(') ? score < toScore(to.slice(1)) : score <= toScore(to);
-}
-
-function page<Item>(items: readonly Item[], from: number, count: number): Item[] {
-  return items.slice(from, count < 0 ? undefined : from + count);
+/** Whether a score is on the inner side of a bound, or at one that is not exclusive. */
+function isWithin(score: number, bound: string, sign: 1 | -1): boolean {
+  const isExclusive = bound.startsWith('(');
+  const limit = toScore(isExclusive ? bound.slice(1) : bound);
+  return score === limit ? !isExclusive : sign * score > sign * limit;
 }
 
 function addToStream(redis: MemoryRedis, [key = '', ...rest]: readonly string[]): Reply {
@@ -346,12 +334,6 @@ function parseId(text: string, sequence = 0): StreamId {
   return [Number(ms), rest === undefined ? sequence : Number(rest)];
 }
 
-function parseBound(text: string, sequence: number): StreamId {
-  if (text === '-') return [0, 0];
-  if (text === '+') return [Infinity, Infinity];
-  return text.startsWith('(') ? parseId(text.slice(1), sequence) : parseId(text, sequence);
-}
-
 function formatId([ms, sequence]: StreamId): string {
   return `${ms}-${sequence}`;
 }
@@ -364,19 +346,20 @@ function compareIds(one: StreamId, other: StreamId): number {
 function range(redis: MemoryRedis, key: string, from: string, to: string): StreamEntry[] {
   const entries = redis.read(key, 'stream')?.entries ?? [];
   if (from === '-' && to === '+') return [...entries];
-  const [first, last] = [parseBound(from, 0), parseBound(to, Infinity)];
-  const [isAfter, isBefore] = [from.startsWith('('), to.startsWith('(')];
-  return entries.filter(({ id }) => {
-    const [fromFirst, fromLast] = [compareIds(id, first), compareIds(id, last)];
-    return (isAfter ? fromFirst > 0 : fromFirst >= 0) && (isBefore ? fromLast < 0 : fromLast <= 0);
-  });
+  const isInside = (id: StreamId, bound: string, sign: 1 | -1): boolean => {
+    if (bound === '-' || bound === '+') return (bound === '-') === (sign === 1);
+    const isExclusive = bound.startsWith('(');
+    // A bound that names a millisecond only is its first or its last id.
+    const by = sign * compareIds(id, parseId(isExclusive ? bound.slice(1) : bound, sign === 1 ? 0 : Infinity));
+    return by > 0 || (!isExclusive && by === 0);
+  };
+  return entries.filter(({ id }) => isInside(id, from, 1) && isInside(id, to, -1));
 }
 
 function toEntry({ id, fields }: StreamEntry): Reply {
   return [formatId(id), fields];
 }
 
-/** What a script sees of a reply. */
 export function toLua(reply: Reply): unknown {
   if (reply === null) return false;
   if (typeof reply !== 'object') return reply;
@@ -385,7 +368,6 @@ export function toLua(reply: Reply): unknown {
   return new LuaTable(items);
 }
 
-/** What Redis makes of what a script returns. @throws ReplyError */
 export function fromLua(value: unknown): Reply {
   if (value === undefined || value === false) return null;
   if (value === true) return 1;

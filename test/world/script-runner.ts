@@ -1,5 +1,5 @@
 import { LedgerKeys } from '../../src/ledger/keys.js';
-import { SCRIPT_NAMES, scriptSource, type ScriptName } from '../../src/ledger/ledger-connection.js';
+import { scriptSource, type ScriptName } from '../../src/ledger/ledger-connection.js';
 import { LUA_LIBRARY } from './lua-library.js';
 import { compileLua, type CompiledScript } from './lua-parser.js';
 import { LuaTable } from './lua-table.js';
@@ -35,9 +35,8 @@ const LIBRARY = {
   },
 };
 
-/** A script, with a change of its text if a mistake is planted. */
-export function compileScript(name: ScriptName, alter?: (source: string) => string): CompiledScript {
-  return compileLua(alter?.(scriptSource(name)) ?? scriptSource(name), name, LIBRARY);
+export function compileScript(name: ScriptName): CompiledScript {
+  return compileLua(scriptSource(name), name, LIBRARY);
 }
 
 const compiled = new Map<ScriptName, CompiledScript>();
@@ -76,12 +75,7 @@ function toArgument(value: unknown): string {
   throw new ReplyError('ERR Lua redis lib command arguments must be strings or integers');
 }
 
-/** As `%.17g`. */
 function formatDouble(number: number): string {
   const digits = number.toPrecision(17);
   return digits.includes('.') && !digits.includes('e') ? digits.replace(/\.?0+$/, '') : digits;
-}
-
-export function compileAll(): void {
-  for (const name of SCRIPT_NAMES) compiledScript(name);
 }

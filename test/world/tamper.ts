@@ -7,7 +7,6 @@ import type { WorldLedger } from './world-ledger.js';
 
 export type PayoutChange = { readonly [Field in keyof Payout]?: Payout[Field] | undefined };
 
-/** Changes fields of a record; another state moves it between the indexes. Fields that are undefined are removed. */
 export function alterPayout(ledger: WorldLedger, payoutId: string, change: PayoutChange): void {
   const { redis, connection } = ledger;
   const { keys } = connection;
@@ -71,7 +70,6 @@ function leaveIndexes({ redis, connection }: WorldLedger, payoutId: string): voi
   for (const state of PAYOUT_STATES) redis.call('ZREM', [connection.keys.state(state), payoutId]);
 }
 
-/** Not fields of the record, or not under these names. */
 const OTHERWISE: ReadonlySet<string> = new Set([
   ...['payoutId', 'createdAt', 'updatedAt', 'requeueCount', 'signed', 'held', 'history', 'approvals', 'metadata'],
 ]);

@@ -56,9 +56,7 @@ export interface Pieces {
   readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
   readonly makeAuthority: (options: SignedRuntime, context: PieceContext) => SendAuthority & ResumeAuthority;
   readonly makePolicy: (options: PolicyPieces) => AccountPolicy;
-  /** What an operator finds where journals that contradict the ledger are to be read. */
   readonly adoptsWithoutProof: boolean;
-  /** An operator states what a request on its way may yet make untrue, when the ledger lets him. */
   readonly signsInDoubt: boolean;
 }
 

@@ -2,17 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../src/base/clock.js';
 import { ConflictError, NotFoundError } from '../../src/base/errors.js';
 import { addApproval } from '../../src/control/operator/store-approval.js';
-import {
-  adoptLedger,
-  type AdoptedPayout,
-  adoptSends,
-  countSendablePayouts,
-  type Doubt,
-  holdSendablePayouts,
-  type RaisedLedger,
-  readBookmark,
-  type SendToAdopt,
-} from '../../src/ledger/adopt-ledger.js';
+import * as adopting from '../../src/ledger/adopt-ledger.js';
 import type { SignedApproval } from '../../src/ledger/control-record.js';
 import type { LedgerConnection, ScriptName } from '../../src/ledger/ledger-connection.js';
 import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.js';
@@ -116,7 +106,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
 
   enqueue(payout: NewPayout): void {
     this.payoutLedger.enqueue([payout]).catch((error: unknown) => {
-      // Someone has altered the record that is there.
       if (!(error instanceof UnreadableRecordError)) throw error;
     });
   }
@@ -229,12 +218,10 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.ofPayout(payoutId, 'state') as PayoutState | undefined;
   }
 
-  /** Whether it has a payout with all that the application said: an adoption knows less. */
   isComplete(payoutId: string): boolean {
     return this.stateOf(payoutId) !== undefined && this.ofPayout(payoutId, 'adopted') === undefined;
   }
 
-  /** Whether it has seen this very attempt begin. */
   knows({ payoutId, attempt, token }: SendAttempt): boolean {
     const tokens = this.ofPayout(payoutId, 'tokens')?.split(' ');
     return tokens?.[attempt - 1]?.split('/').includes(token) === true;
@@ -268,7 +255,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return payout;
   }
 
-  /** Payouts of a state, in the order in which they came into it, each with its place. */
   inOrderOf(state: PayoutState): readonly (readonly [place: number, payout: Payout])[] {
     const { keys } = this.connection;
     const places = [...(this.redis.read(keys.state(state), 'zset') ?? [])].sort(([, one], [, other]) => one - other);
@@ -293,7 +279,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return copy;
   }
 
-  /** Everything is gone; the ledger that is there from now on has another id. */
   flush(): void {
     this.redis.flush();
   }
@@ -303,20 +288,20 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     this.redis.remove(this.#own.sender);
   }
 
-  async adoptSends(sends: readonly SendToAdopt[], doubt: Doubt): Promise<AdoptedPayout[]> {
-    return adoptSends(this.connection, sends, doubt);
+  async adoptSends(...args: Parameters<AdoptionLedger['adoptSends']>): ReturnType<AdoptionLedger['adoptSends']> {
+    return adopting.adoptSends(this.connection, ...args);
   }
 
   async countSendable(): Promise<number> {
-    return countSendablePayouts(this.connection);
+    return adopting.countSendablePayouts(this.connection);
   }
 
-  async holdSendable(doubt: Doubt): Promise<number> {
-    return holdSendablePayouts(this.connection, doubt);
+  async holdSendable(doubt: adopting.Doubt): Promise<number> {
+    return adopting.holdSendablePayouts(this.connection, doubt);
   }
 
   async readBookmark(): Promise<string> {
-    return readBookmark(this.connection);
+    return adopting.readBookmark(this.connection);
   }
 
   async adoptLedger(
@@ -325,13 +310,12 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     actor = ACTOR,
     bookmarks: readonly string[] = [],
     act?: string,
-  ): Promise<RaisedLedger> {
+  ): Promise<adopting.RaisedLedger> {
     const token = `adoption-${(this.#adoptions += 1)}`;
-    return adoptLedger(this.connection, highest, token, journals, actor, bookmarks, act);
+    return adopting.adoptLedger(this.connection, highest, token, journals, actor, bookmarks, act);
   }
 }
 
-/** Only a reconnecting heartbeat asks for it. */
 const NO_CLOCK: Clock = {
   now: () => 0,
   wallNow: () => 0,

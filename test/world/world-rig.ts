@@ -6,7 +6,6 @@ import type { RedisSnapshot } from './memory-redis.js';
 import { setFields } from './tamper.js';
 import { WorldLedger } from './world-ledger.js';
 
-/** The ledger of a simulated world, for tests of any ledger. */
 export function makeWorldRig(
   nextLedgerId = countLedgers(),
   clock = createWallClock(),
@@ -34,7 +33,6 @@ interface RigSnapshot extends RedisSnapshot {
   readonly last: string;
 }
 
-/** A ledger that may come back otherwise than it was: with another lease, or another line of sends. */
 export class RigLedger extends WorldLedger {
   override snapshot(): RigSnapshot {
     return { ...super.snapshot(), lease: this.lease, sendCount: this.sendCount, last: this.ofSender('last') ?? '' };

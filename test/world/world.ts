@@ -16,7 +16,6 @@ export interface About {
   readonly kind?: StepKind;
   readonly label?: string;
   readonly process?: WorldProcess;
-  /** It waits while the process is stopped, and never comes once that is dead. */
   readonly isDelivered?: boolean;
   readonly deadline?: number;
   readonly onTrouble?: () => void;
@@ -42,12 +41,10 @@ const TYPICAL: Pick<Random, 'chance' | 'next' | 'between' | 'heavyTail' | 'pick'
 
 /** Virtual time in which every event is a step. A class that extends it is a scheduler: it says which step is next. */
 export abstract class World {
-  /** True time, ms: the gateway's clock. Processes have clocks of their own. */
   now = 0;
   failure: string | undefined;
   readonly trace: string[] | undefined;
   readonly random: typeof TYPICAL = TYPICAL;
-  /** How often a write of the journal hangs, and the chance that decides it. */
   readonly hangs: { readonly random: typeof TYPICAL; readonly rate: number } = { random: TYPICAL, rate: 0 };
   readonly situations: Situations | undefined;
   /** Faults come by chance; elsewhere a timer that nothing needs would be one more step to deviate from. */
@@ -133,7 +130,6 @@ export interface ProcessOptions {
 }
 
 export const WALL_START = Date.UTC(2030, 0, 1);
-/** Shorter waits are retries: they have no length of their own in a label. */
 const LONG_SLEEP_MS = 10;
 
 /** A process: it has clocks of its own and can be stopped (SIGSTOP: its clocks continue) or killed. */
@@ -190,7 +186,6 @@ export class WorldProcess implements Clock {
     });
   }
 
-  /** Reaches it after a time, true time: at once, as soon as it runs again, or never. */
   after(delayMs: number, run: () => unknown, about?: About): PendingStep {
     return this.world.after(delayMs, run, { ...about, process: this, isDelivered: true });
   }

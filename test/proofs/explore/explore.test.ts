@@ -6,8 +6,6 @@ import { runScenario } from './run-scenario.js';
 import { SCENARIOS, scenarioOf } from './scenario.js';
 import type { DeviationKind, Schedule } from './schedule.js';
 
-/** `npm run explore` runs every schedule of each scenario; here is that it runs them all, and what it can find. */
-
 const QUICK = { ...scenarioOf('single'), faultsUntil: 1_100 };
 
 describe('a run', () => {
@@ -81,7 +79,6 @@ describe('explore', () => {
     ['resend on timeout', 'lose'],
     ['recovery that requeues sending', 'crash'],
     ['no guard before the write', 'stop'],
-    // In the simulation, only some 2,700 seeds come into it.
     ['finish without fencing', 'hold'],
   ])('finds a planted mistake: %s', async (name, kind) => {
     const plant = mistakes.find((mistake) => mistake.name === name)?.pieces;

@@ -23,7 +23,6 @@ const QUIET_MS = 2_500;
  */
 export class ExploredWorld extends World {
   readonly steps: Step[] = [];
-  /** Moments, in ms after something was held or stopped, at which it may be let go. */
   marks: readonly number[] = [];
   rollBack: (changes: number) => boolean = () => false;
   contents: () => string = () => '';

@@ -14,10 +14,8 @@ import {
 } from './schedule.js';
 
 export interface Bounds {
-  /** Deviations in a schedule; to let go of what is held or stopped costs nothing. */
   readonly deviations: number;
   readonly kinds: readonly DeviationKind[];
-  /** Only the deviations by which two workers meet, see {@link focusedDeviationsOf}. */
   readonly isFocused: boolean;
   /** Of moments at which the same has happened, whatever came before, the first stands for all. */
   readonly isPruned: boolean;
@@ -62,7 +60,6 @@ export async function explore(scenario: Scenario, bounds: Bounds, options: Explo
   return explorer.exploration;
 }
 
-/** The first deviations that {@link explore} makes: each may be explored by itself. The run without one is not among them. */
 export async function listBranches(scenario: Scenario, bounds: Bounds, pieces?: Pieces): Promise<Branch[]> {
   const { steps } = await runScenario(scenario, [], { describesState: bounds.isPruned, ...(pieces && { pieces }) });
   return [...continuations(scenario, bounds, ROOT, steps)];

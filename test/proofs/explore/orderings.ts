@@ -42,18 +42,14 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 );
 const fate = fc.constantFrom<Fate>('paid', 'paid', 'rejected', 'unheard', 'unheard', 'never arrives');
 
-/** Everything about an ordering that is not the order itself. */
 const plans = fc.record({
   payouts: fc.integer({ min: 1, max: 3 }),
   fates: fc.array(fate, { maxLength: 5 }),
   /** What the gateway responds when it is asked about a transaction, one time after the other; then always `paid`. */
   statuses: fc.array(fc.constantFrom('pending', 'paid', 'failed'), { maxLength: 3 }),
   acts: fc.array(act, { maxLength: 6 }),
-  /** Turns. */
   secondWorkerAfter: fc.option(fc.nat(40), { nil: undefined }),
-  /** A step of the first worker's own. */
   killedAt: fc.option(fc.nat(80), { nil: undefined, freq: 4 }),
-  /** Of the ledger to workers, counted. */
   lostReplies: fc.uniqueArray(fc.nat(60), { maxLength: 2 }),
 });
 type RacePlan = typeof plans extends fc.Arbitrary<infer Plan> ? Plan : never;
@@ -70,7 +66,6 @@ const OPERATOR_LOOKS = 25;
 const BY = { by: 'ann', reason: 'looked it up' };
 
 export interface OrderingsOptions {
-  /** Makes an empty ledger for each ordering. */
   readonly makeRig: () => LedgerRig;
   readonly pieces?: Partial<Pieces>;
 }
@@ -81,7 +76,6 @@ export interface OrderingsCounts {
   paid: number;
 }
 
-/** One ordering a run: a plan, and what decides the order in which everything in it happens. */
 export function orderings(
   counts: OrderingsCounts,
   { makeRig, pieces }: OrderingsOptions,
@@ -96,7 +90,6 @@ export function orderings(
   });
 }
 
-/** Workers with their polls, operators and the gateway, in any order. */
 class Ordering {
   readonly #plan: RacePlan;
   readonly #rig: LedgerRig;
@@ -107,9 +100,7 @@ class Ordering {
   readonly #payoutIds: readonly string[];
   readonly #workers: WorldWorker[] = [];
   readonly #processes: WorldProcess[] = [];
-  /** By wallet, of which each payout has its own: the transactions. */
   readonly #payments = new Map<string, string[]>();
-  /** The payouts that an operator stated as not sent without a check: maybe falsely. */
   readonly #unchecked: string[] = [];
   readonly #seen = { writes: 0, asked: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
   #isPaused = false;
@@ -128,7 +119,6 @@ class Ordering {
     this.#book = new GatewayBook(this.#world, () => true, { paid });
   }
 
-  /** @throws Error when a promise was not kept; its message ends with all that happened */
   async run(counts: OrderingsCounts): Promise<void> {
     const world = this.#world;
     const { ledger } = this.#rig;
@@ -203,7 +193,6 @@ class Ordering {
   #start(name: string): void {
     const { process, call } = this.#connect(name);
     const { ledger } = this.#rig;
-    // Mistakes are planted in memory only.
     const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
     const drawFate = (): Fate => this.#plan.fates[this.#seen.writes++] ?? 'paid';
     const worker = new WorldWorker({
@@ -272,11 +261,10 @@ class Ordering {
     return call(`change ${id} from ${from} to ${to} ${txhash}`, '', async () => this.#rig.change(change));
   }
 
-  /** Each act has an operator of its own. */
   async #perform(todo: Act): Promise<void> {
     const { process, call } = this.#connect('ann');
     await this.#wait(process, todo.after);
-    if (todo.kind === 'pause' || todo.kind === 'resume') {
+    if (!('payoutId' in todo)) {
       await call<unknown>(todo.kind, '', async () => {
         this.#isPaused = todo.kind === 'pause';
         return this.#isPaused ? this.#rig.pause('ann wants it') : this.#rig.resume();
@@ -286,7 +274,7 @@ class Ordering {
       const move = async (from: PayoutState, to: PayoutState, txhash?: string): Promise<ChangeOutcome> =>
         this.#change(call, { payoutId: id, from, to, ...BY, ...(txhash && { txhash }) });
       if (todo.kind === 'cancel') await move('queued', 'cancelled');
-      else if (todo.kind === 'retry') {
+      else if (!('as' in todo)) {
         if (await this.#seeIn('rejected', id, call)) await move('rejected', 'queued');
       } else if (await this.#seeIn('unknown', id, call)) {
         if (todo.as === 'written off') await move('unknown', 'cancelled');
@@ -304,7 +292,6 @@ class Ordering {
     move: (from: PayoutState, to: PayoutState, txhash?: string) => Promise<unknown>,
   ): Promise<void> {
     const before = await this.#look(id, call);
-    // A request in flight has arrived by then.
     await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
     const now = await this.#look(id, call);
     if (now?.state !== 'unknown' || now.attempt !== before?.attempt) return;
@@ -325,7 +312,6 @@ class Ordering {
 
   #findFaults({ payoutId: id, addressTo, state, txhash, history }: Payout): string[] {
     const payments = this.#paymentsTo(addressTo);
-    // How often an operator may have stated it as not sent when it was sent.
     const lies = this.#unchecked.filter((unchecked) => unchecked === id).length;
     const faults: string[] = [];
     if (payments.length > 1 + lies) faults.push(`twice: ${id} was paid by ${payments.join(', ')}`);

@@ -86,6 +86,12 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
     [['view.lease?.released === true ||', 'view.lease === undefined || view.lease.released ||']],
   ],
   [
+    'a send that waits for a disk that hangs, and is then written',
+    'test/worker/sender/sender-journal.test.ts',
+    SENDER,
+    [['return await this.#notSent(attempt, (error as Error).message, errorCode(error));', 'hasOthers = false;']],
+  ],
+  [
     'attempt identified by its epoch',
     SENDER_TEST,
     SENDER,
@@ -125,7 +131,6 @@ const ELSEWHERE: Readonly<Record<string, { readonly scenario: string; readonly b
   'no heartbeat during quarantine': { scenario: 'short-lease', bounds: { ...ONE, kinds: ['hold', 'stop'] } },
 };
 
-/** Only the simulation finds it. */
 const NOT_FOUND = 'journal read only at the start';
 
 const BY_SCENARIO = mistakes

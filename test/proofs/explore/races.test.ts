@@ -6,8 +6,6 @@ import type { WorkerLedger } from '../../world/ledger-link.js';
 import type { Pieces } from '../../world/worker.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
 
-/** `npm run races` runs thousands of orderings; here are as many as take a few seconds. */
-
 const ORDERINGS = 60;
 const ORDERINGS_AT_MOST = 2_000;
 

@@ -90,6 +90,5 @@ const { values } = parseArgs({
     ...{ path: { type: 'string' }, replay: { type: 'string' }, help: { type: 'boolean', default: false } },
   },
 });
-// It forks itself: one process a proof.
 if (process.send !== undefined) serveTasks(prove);
 else await runCommand(main, USAGE, values.help);

@@ -1,7 +1,6 @@
 import { Random } from '../../doubles/random.js';
 import { describeStep, TIMES, World, type PendingStep, type Progress, type WorldProcess } from '../../world/world.js';
 
-/** A long sleep is cut into pieces of this length, in ms, so that it mostly ends later than a short one. */
 const PIECE_MS = 500;
 
 /** Any step that waits may be the next one, whatever its time. Time passes only when a timer is chosen. */

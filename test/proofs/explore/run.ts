@@ -44,13 +44,11 @@ const PASSES: readonly (readonly [title: string, bounds: Bounds, scenarios: read
   ['held and stopped', LATE_AND_STOPPED, ['slow']],
 ];
 
-/** A part of an exploration, as a child process gets it; everything where there is no branch. */
 interface BranchTask {
   readonly scenario: string;
   readonly bounds: Bounds;
   readonly branch?: Branch | undefined;
   readonly stopAtFirst: boolean;
-  /** The name of a mistake of the simulation. */
   readonly planted?: string | undefined;
 }
 
@@ -103,7 +101,6 @@ async function run(name: string, bounds: Bounds, title = ''): Promise<boolean> {
   return findings.length === 0;
 }
 
-/** Explores each branch of the first deviation in one of several processes. */
 async function exploreInParallel(task: BranchTask): Promise<Exploration> {
   const { scenario, bounds, stopAtFirst, planted } = task;
   const findings: Finding[] = [];
@@ -162,6 +159,5 @@ async function trace(scenario: string, schedule: Schedule): Promise<boolean> {
   return outcome.broken === undefined;
 }
 
-// In a child process of `runTasks`.
 if (process.send !== undefined) serveTasks(exploreBranch);
 else await runCommand(main, USAGE, values.help);

@@ -11,7 +11,6 @@ export interface Scenario {
   readonly wallOffsetsMs: readonly number[];
   readonly lingerMs: readonly number[];
   readonly restartAfterMs: number | undefined;
-  /** How far Redis may come back older: by this many of the last changes. */
   readonly rollbackDepths: readonly number[];
   readonly from: number;
   readonly deviationsUntil: number;
@@ -49,7 +48,6 @@ const BASE: Scenario = {
 /** The first worker's requests are on their way for as long as they may be, the second's arrive at once. */
 const SLOW_FIRST = { lingerMs: [SETTINGS.inFlightMaxMs, 1] };
 const LONG = { faultsUntil: 60_000, endAt: 180_000 };
-/** As far apart as the assumptions allow. */
 const DRIFTING = { rates: [1.0005, 0.9995], ...LONG };
 
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {

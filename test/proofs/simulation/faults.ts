@@ -9,7 +9,6 @@ import type { Simulation } from './simulation.js';
 
 export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'response';
 
-/** What is asked often and changes little gets its faults at random times only. */
 const QUIET = new Set(['readSender', 'renewLease', 'queued']);
 
 export class FaultInjector {

@@ -20,7 +20,6 @@ export class JournalFile {
   readonly journalId: string;
   readonly lines: JournalLine[];
   hangsUntil = 0;
-  /** How often the host crashed: a write that hung before that never takes effect. */
   crashes = 0;
   readonly #unsynced = new Set<JournalLine>();
 

@@ -67,7 +67,6 @@ export class SimOperator {
     } else throw new Error(`no operator can run ${command}`);
   }
 
-  /** As `payouts adopt-ledger`, and once more as its error says. */
   async #adopt(dirs: readonly string[], giveUp: readonly string[]): Promise<void> {
     const { world, inFlightMaxMs, adoptsWithoutProof, hasAllPayouts } = this.#options;
     const folders = this.#options.folders();
@@ -106,23 +105,18 @@ export class SimOperator {
   #interruptible(): AdoptionLedger {
     const { world, ledger, refuses } = this.#options;
     const call =
-      <Args extends readonly unknown[], Reply>(name: keyof AdoptionLedger) =>
-      async (...args: Args): Promise<Reply> => {
+      (name: keyof AdoptionLedger) =>
+      async (...args: never[]): Promise<never> => {
         await new Promise<void>((resolve) => {
           world.after(world.random.between(0.1, 20), resolve, { kind: 'timeout', label: 'operator' });
         });
         if (refuses?.() === true || world.fault(0.02)) throw new RedisUnavailableError('the command was interrupted');
-        return (ledger[name] as unknown as (...given: Args) => Promise<Reply>).apply(ledger, [...args] as never);
+        return (ledger[name] as (...given: never[]) => Promise<never>).apply(ledger, args);
       };
-    return {
-      readSender: call('readSender'),
-      findForgottenSends: call('findForgottenSends'),
-      object: call('object'),
-      adoptSends: call('adoptSends'),
-      countSendable: call('countSendable'),
-      holdSendable: call('holdSendable'),
-      readBookmark: call('readBookmark'),
-      adoptLedger: call('adoptLedger'),
-    };
+    const names = [
+      ...(['readSender', 'findForgottenSends', 'object', 'adoptSends', 'countSendable', 'holdSendable'] as const),
+      ...(['readBookmark', 'adoptLedger'] as const),
+    ];
+    return Object.fromEntries(names.map((name) => [name, call(name)])) as unknown as AdoptionLedger;
   }
 }

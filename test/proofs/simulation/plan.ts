@@ -41,7 +41,6 @@ export interface Plan {
     readonly senderLost: number;
     readonly atRandom: number;
   };
-  /** Chance that Redis falls back right after a command, so that every interleaving with a send is met. */
   readonly rollbackAtOnce: number;
   readonly drift: number;
   readonly earlyTimers: number;

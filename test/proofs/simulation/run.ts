@@ -16,9 +16,7 @@ npm run simulate -- --policed [--seeds N] [--from S]   the same with a policy, w
 npm run simulate -- --trace --from S [--signed | --policed] [--planted NAME]  prints every step of one run
 `;
 
-/** A failing run is printed whole, so more of them would bury the first. */
 const SHOWN_FAILURES = 3;
-/** A situation that fewer runs come into is not tested by chance. */
 const SEEDS_PER_SITUATION = 1_000;
 const PROGRESS_EVERY_MS = 10_000;
 const SEEDS_PER_TASK = 200;
@@ -37,15 +35,12 @@ const { values, positionals } = parseArgs({
 const { signed, policed } = values;
 const name = positionals.join(' ');
 
-/** Seeds that run one after the other. */
 interface SeedRange extends Pick<RunOptions, 'signed' | 'policed'> {
   readonly from: number;
   readonly seeds: number;
-  /** A mistake to plant; then the range ends with the first seed that catches it. */
   readonly planted?: string;
 }
 
-/** What a range came to. */
 interface RangeResult {
   readonly broken: readonly { readonly seed: number; readonly broken: string }[];
   readonly arrivals: number;
@@ -119,7 +114,6 @@ function* divide(from: number, seeds: number): Generator<SeedRange> {
   }
 }
 
-/** @returns whether enough runs came into every situation */
 function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): boolean {
   const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
   const situations = [...SITUATIONS, ...(signed ? SIGNED_SITUATIONS : []), ...(policed ? POLICED_SITUATIONS : [])];
@@ -156,6 +150,5 @@ async function trace(seed: number): Promise<boolean> {
   return broken === undefined;
 }
 
-// In a child process of `runTasks`.
 if (process.send !== undefined) serveTasks(runSeeds);
 else await runCommand(main, USAGE, values.help);

@@ -5,7 +5,6 @@ import { runSeed } from './simulation.js';
 import { POLICED_SITUATIONS } from './situations.js';
 
 const SEEDS = 40;
-/** Far from those of the command's default, so that CI, which runs both, sees more. */
 const FROM = 5_000_001;
 
 describe('the simulation', () => {
@@ -43,7 +42,6 @@ describe('the simulation', () => {
     expect(await runSeed(FROM)).toEqual({ ...first, trace: [] });
   });
 
-  // The command plants all of them; these are the ones that show within a few runs.
   it.each([
     'pacing from the send instead of the response',
     'resend on timeout',

@@ -31,12 +31,9 @@ export interface RunResult {
   readonly situations: ReadonlySet<Situation>;
 }
 
-/** A worker that knows more than the ledger objects within this time, once there are no more faults. */
 const NOTICED_WITHIN_MS = 20_000;
-/** Where an attacker has struck, nothing has to drain: what he left behind gets this long to do harm. */
 const ATTACKED_FOR_MS = 60_000;
 
-/** One run of the whole system, decided by one seed. */
 export class Simulation {
   readonly world: ChanceWorld;
   readonly plan: Plan;
@@ -105,7 +102,6 @@ export class Simulation {
     return this.attacker?.hasStruck === true;
   }
 
-  /** What docs/guarantees.md does not promise where someone writes to Redis. */
   readonly #mayBreak = (promise: 'pace' | 'once'): boolean =>
     this.isAttacked && (promise === 'pace' ? this.attacker?.breaksPace === true : this.plan.hosts > 1);
 

@@ -76,7 +76,6 @@ interface Request {
   readonly until: number;
 }
 
-/** Watches one run, and notes which situations it came into. */
 export class Situations {
   readonly met = new Set<Situation>();
   readonly #now: () => number;

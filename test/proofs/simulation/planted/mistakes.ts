@@ -9,7 +9,6 @@ import { putPayout, setFields } from '../../../world/tamper.js';
 import type { PieceContext, Pieces } from '../../../world/worker.js';
 import { WorldLedger } from '../../../world/world-ledger.js';
 
-/** A mistake that someone might make, put in the place of the sound piece. */
 export interface Mistake {
   readonly name: string;
   readonly pieces: Partial<Pieces>;
@@ -61,7 +60,6 @@ export const mistakes: readonly Mistake[] = [
   {
     name: 'lease not asked when a send begins',
     pieces: withLedger(({ beginSend, readSender }) => ({
-      // The line of sends would notice it as well.
       beginSend: async (begin) => {
         const { lease, sendCount, last } = await readSender();
         return beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });
@@ -128,7 +126,11 @@ export const mistakes: readonly Mistake[] = [
   { name: 'an outcome recorded once and never again', pieces: { wrapLedger: recordsOnce } },
   {
     name: 'objection as a pause',
-    pieces: withLedger(({ ledger }) => ({ object: async ({ reason }) => void (await ledger.pause(reason)) })),
+    pieces: withLedger(({ ledger }) => ({
+      object: async ({ reason }) => {
+        await ledger.pause(reason);
+      },
+    })),
   },
   { name: 'adoption by whatever journals are there', pieces: { adoptsWithoutProof: true } },
   {
@@ -170,7 +172,6 @@ function withPacer(
   };
 }
 
-/** Counts from the write of the request, as limiters on the caller's side do. */
 function paceFromTheSend(): Mistake['pieces'] {
   const writtenAt = new WeakMap<Pacer, number>();
   return {
@@ -210,7 +211,6 @@ function wrapWithdraw(gateway: WithdrawGateway, wrap: (withdraw: Withdraw) => Wi
   };
 }
 
-/** Asks something else than the sender's own check. */
 function withMayWrite(gateway: WithdrawGateway, change: (mayWrite: () => boolean) => () => boolean): WithdrawGateway {
   return wrapWithdraw(
     gateway,
@@ -245,10 +245,8 @@ function seenAs(ledger: WorkerLedger, look: (lease: Lease) => Lease): WorkerLedg
   };
 }
 
-/** By owner: when it last had a heartbeat, by its own wall clock. */
 const heartbeatsOf = new WeakMap<WorldLedger, Map<string, number>>();
 
-/** Trusts the wall clocks of two machines: takes over as soon as the last heartbeat looks old. */
 function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: PieceContext): WorkerLedger {
   const heartbeats = heartbeatsOf.get(ledgerOfRun) ?? new Map<string, number>();
   heartbeatsOf.set(ledgerOfRun, heartbeats);
@@ -257,7 +255,6 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
     if (lease === undefined) return FREE;
     const lastAt = heartbeats.get(lease.owner);
     const expired = lastAt === undefined || clock.wallNow() - lastAt > settings.leaseMs;
-    // What is not expired never seems to stand still.
     return { ...lease, heartbeat: (looks += 1), released: lease.released || expired };
   });
   return {
@@ -310,7 +307,6 @@ function beginsLate(ledger: WorkerLedger): WorkerLedger {
   };
 }
 
-/** Clocks of the processes whose present send waited for its disk. */
 const waited = new WeakSet<Clock>();
 
 /** Reads it again: the type checker assumes that a value from before an `await` still holds. */
@@ -333,13 +329,11 @@ function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'
   };
 }
 
-/** A journal that is written and never looked at. */
 function blind(journal: SendJournal): SendJournal {
   const changedByOthers = async (): Promise<boolean> => Promise.resolve(false);
   return but(journal, { ledger: undefined, knows: () => false, lastSends: () => [], changedByOthers });
 }
 
-/** A journal with some of its answers exchanged. */
 export function but<Journal extends object>(journal: Journal, changes: Partial<Journal>): Journal {
   return new Proxy(journal, {
     get: (target, name) => {

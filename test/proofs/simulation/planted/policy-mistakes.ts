@@ -62,7 +62,6 @@ function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mis
 
 type Filter = (events: readonly SpendEvent[]) => readonly SpendEvent[];
 
-/** What the journal says of spends, altered. @param make - a filter for one process */
 function withSpends(make: () => Filter): Mistake['pieces'] {
   return withJournal((journal) => {
     const filter = make();
@@ -110,7 +109,6 @@ function countRejected(): Filter {
   };
 }
 
-/** What a process learns of when it takes over. */
 function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedger: boolean }): Mistake['pieces'] {
   return change(({ journal, senderLedger }) => {
     let isFirst = !hasJournal;
@@ -165,7 +163,6 @@ function seenWallets(journal: SendJournal): Partial<SendJournal> {
   };
 }
 
-/** Why an approval does not count. */
 type Flaw = 'second key' | 'signer' | 'requester' | 'expired' | 'another intent' | 'not of the group';
 type ChangeApprovals = (
   payout: Payout,
@@ -224,7 +221,6 @@ function isOfGroup(person: string): boolean {
   return (APPROVERS as readonly string[]).includes(person);
 }
 
-/** A key of each person whose approval would count, and is not there. */
 function sparePersons({ signed }: Payout, counted: ReadonlySet<string>): ApproverKey[] {
   const isSpare = ({ person }: ApproverKey, index: number): boolean =>
     isOfGroup(person) &&

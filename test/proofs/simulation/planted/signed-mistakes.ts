@@ -29,7 +29,6 @@ export const signedMistakes: readonly Mistake[] = [
   { name: 'a pause ended by an act from before it', pieces: { makeAuthority: withResume((options) => options, 0) } },
   {
     name: 'a pause ended by an act that was used',
-    // In both places of the rule: the journal keeps its pause too.
     pieces: {
       wrapJournal: endByAnyAct,
       makeAuthority: withResume(({ journal, ...rest }) => ({
@@ -63,7 +62,6 @@ function endByAnyAct(journal: SendJournal): SendJournal {
 
 type Permit = SendAuthority['permit'];
 
-/** The sound authority, but for what it permits. */
 function permitting(
   change: (sound: SignedAuthority, options: SignedRuntime, ledger: WorldLedger) => Permit,
 ): MakeAuthority {

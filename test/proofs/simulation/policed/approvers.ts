@@ -130,7 +130,6 @@ export class SimApprovers {
     if (about.signed === undefined) return;
     const at = wallNow();
     const times = { at: new Date(at).toISOString(), expiresAt: new Date(at + lifetimeMs).toISOString() };
-    // It is put into the record of this payout by the one who gives it to the ledger.
     const stated = {
       ...{ audience: TEST_AUDIENCE, payoutId: payout.payoutId, intent: intentHashOf(about), decision, by: key.name },
       ...times,

@@ -122,7 +122,6 @@ export class PolicyJudge {
     if (open !== undefined) return this.#isOpen(open) ? undefined : 'it is closed';
     if (typeof over === 'string') return 'it is about it';
     const seenAt = this.#firstSeen.get(payment.addressTo) ?? Infinity;
-    // Who saw it and who waits may be two hosts.
     const isOver = 'coolMs' in over && written.at - seenAt >= over.coolMs - 2 * CLOCKS_WITHIN_MS - ROUNDING_MS;
     return isOver ? undefined : 'its address is new';
   }

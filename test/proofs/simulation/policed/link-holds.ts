@@ -9,7 +9,7 @@ export function linkHolds(
   { situations }: World,
   ledger: WorldLedger,
   call: LedgerCall,
-  { readPayout }: WorkerLedger,
+  { readPayout }: Pick<WorkerLedger, 'readPayout'>,
 ): HeldPayouts & Pick<PayoutLedger, 'change'> {
   const pageOf = (state: PayoutState, after?: string, limit = Infinity): HeldPage => {
     const found = ledger.inOrderOf(state).filter(([place]) => place > Number(after ?? -1));

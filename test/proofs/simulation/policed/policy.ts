@@ -60,7 +60,6 @@ export class SimPolicy {
 
   readonly isListed: IsListed = (list, addressTo) => list === LIST && walletKey(addressTo) === walletOf('c');
 
-  /** Those of one letter go to one address, each with a destination tag of its own. */
   nameOf(number: number): string {
     return `${'abcab'.charAt(number % 5)}:${number}`;
   }
@@ -93,7 +92,6 @@ export class SimPolicy {
   get drainsWithinMs(): number {
     const { rules, rates } = this.#rules;
     const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
-    // After jumps up and down an anchor follows step by step.
     const anchorMs = rates === undefined ? 0 : 40 * 330_000;
     return this.#plan.payouts * waitMs + anchorMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
   }

@@ -9,7 +9,6 @@ interface Told {
   readonly rates: ReadonlyMap<number, bigint>;
 }
 
-/** A rate, or undefined where it does not count. */
 export type KnownRate = bigint | undefined;
 
 /** The gateway's rates in dollars, which move, jump and are missing for a while, and what each process was told of them. */
@@ -49,7 +48,6 @@ export class SimRates {
     return rates.map(([id, rate]) => ({ id, name: `currency-${id}`, rate_usd: rate }));
   }
 
-  /** The rate that counted in a process, at each moment of the last milliseconds at which it may have changed. */
   around(process: WorldProcess, currency: number, forMs: number): KnownRate[] {
     const told = this.#told.get(process.name) ?? [];
     const { now } = this.#world;

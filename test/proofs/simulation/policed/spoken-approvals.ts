@@ -23,7 +23,6 @@ export class SpokenApprovals {
   readonly #options: SpokenApprovalsOptions;
   readonly #spoken = new Map<string, Spoken>();
   readonly #read = new Map<string, Payout>();
-  /** Rejections that were removed from the ledger after a worker had held their payout for them. */
   readonly #removed: Spoken[] = [];
 
   constructor(options: SpokenApprovalsOptions) {

@@ -246,9 +246,7 @@ export class Attacker {
     this.#look();
     const isRare = ['readSender', 'renewLease', 'queued', 'findForgottenSends', 'readSending'].includes(name);
     const random = this.#random;
-    // Two pauses in a run are rare: of the second he makes use.
     if (this.#canEndPauseAgain() && random.chance(0.3)) this.#strike(endPauseAgain);
-    // As rare is a request that lingers while an operator looks.
     else if (name === 'beginSend' && random.chance(0.1)) this.#strike(haveOperatorsDecide);
     else if (random.chance(isRare ? 0.002 : 0.06)) this.#strike(random.pick(ATTACKS));
   }

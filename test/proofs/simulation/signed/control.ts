@@ -14,14 +14,12 @@ import { SignedBook } from './book.js';
 import { KEYS, PLATFORM_ID, signAct, storeAct } from './keys.js';
 import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 
-/** The journals that a run begins with are older than any intent of it. */
 export const FIRST_BIRTH = WALL_START - 8 * 24 * 60 * 60 * 1_000;
 
 const MINUTE_MS = 60_000;
 
 const CLOCKS_WITHIN_MS = 2 * MINUTE_MS;
 
-/** Signed mode: the producer's and the operator's keys, what they signed, and whether there is an attacker. */
 export class SimControl {
   /** A stream of its own: the faults of a seed are the same with and without signatures. */
   readonly random: Random;
@@ -33,7 +31,6 @@ export class SimControl {
   readonly #plan: Plan;
   readonly #policed: { payout(payoutId: string): NewPayout } | undefined;
 
-  /** @param policed - beside a policy: payouts as it draws them; nobody attacks, and no journal forgets */
   constructor(seed: number, world: ChanceWorld, plan: Plan, policed?: { payout(payoutId: string): NewPayout }) {
     this.#world = world;
     this.#policed = policed;

@@ -16,7 +16,6 @@ export interface ApproverKey {
   readonly private: KeyObject;
 }
 
-/** Some persons have two keys, and some approve nothing that a policy asks for. */
 export const APPROVER_KEYS: readonly ApproverKey[] = (
   [
     ['ann-1', 'Ann'],
