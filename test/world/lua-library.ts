@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { numberToText, parseNumber, typeName } from './lua-parser.js';
-import { LuaTable } from './lua-table.js';
+import { LuaTable, numberToText, parseNumber, typeName } from './lua-parser.js';
 
 export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   tonumber: parseNumber,

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { SCRIPT_NAMES } from '../../src/ledger/ledger-connection.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
-import { compileLua } from './lua-parser.js';
+import { LuaTable, compileLua } from './lua-parser.js';
 import { LUA_LIBRARY } from './lua-library.js';
-import { LuaTable } from './lua-table.js';
 import { fromLua, MemoryRedis } from './memory-redis.js';
 import { compileScript } from './script-runner.js';
 

@@ -1,4 +1,4 @@
-import { LuaTable } from './lua-table.js';
+import { LuaTable } from './lua-parser.js';
 
 export type Reply = null | number | string | readonly Reply[];
 

@@ -1,8 +1,7 @@
 import { LedgerKeys } from '../../src/ledger/keys.js';
 import { scriptSource, type ScriptName } from '../../src/ledger/ledger-connection.js';
 import { LUA_LIBRARY } from './lua-library.js';
-import { compileLua, type CompiledScript } from './lua-parser.js';
-import { LuaTable } from './lua-table.js';
+import { LuaTable, compileLua, type CompiledScript } from './lua-parser.js';
 import { fromLua, type MemoryRedis, ReplyError, type Reply, toLua } from './memory-redis.js';
 
 /** Every simulated ledger is of this account, so that what the scripts make of its keys is made once. */

@@ -40,12 +40,8 @@ async function main(): Promise<boolean> {
   const names = only === undefined ? Object.keys(PROOFS) : [only];
   if (names.some((name) => PROOFS[name] === undefined)) throw new Error(`There is no proof named ${only}\n${USAGE}`);
   const repeated = { ...(seed && { seed: Number(seed) }), ...(path && { path, endOnFailure: true }) };
-  const tasks = names.map((name) => ({
-    name,
-    runs: runs === undefined ? runs : wholeNumber(runs, USAGE),
-    repeated,
-    replay,
-  }));
+  const count = runs === undefined ? runs : wholeNumber(runs, USAGE);
+  const tasks = names.map((name) => ({ name, runs: count, repeated, replay }));
   let [passed, failed] = [0, 0];
   try {
     await runTasks({ url: import.meta.url, run: prove }, tasks, (result) => {

@@ -118,18 +118,13 @@ export class Situations {
         this.meet('an attempt is put back');
         break;
       case 'holdPayout':
-        this.#held(attempt);
+        this.meet('a payout is held');
+        this.meet(HELD_FOR[attempt]);
         break;
       case 'object':
         this.meet('a journal objects');
         break;
     }
-  }
-
-  #held(reason: string): void {
-    this.meet('a payout is held');
-    const situation = HELD_FOR[reason];
-    if (situation !== undefined) this.meet(situation);
   }
 
   #tookOver(epoch: number): void {
@@ -176,8 +171,8 @@ export class Situations {
       this.meet('the sender key is lost while a send is in progress');
   }
 
-  meet(situation: Situation): void {
-    this.met.add(situation);
+  meet(situation: Situation | undefined): void {
+    if (situation !== undefined) this.met.add(situation);
   }
 
   #isRequestOnItsWay(of?: string): boolean {

@@ -1,5 +1,3 @@
-import { formatApproval } from '../../../../src/control/approvals/approval.js';
-import { signText } from '../../../../src/control/keys/ed25519.js';
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { PolicyRule } from '../../../../src/control/policy/rule.js';
@@ -8,11 +6,9 @@ import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
-import { TEST_AUDIENCE } from '../../../control/support/keys.js';
 import { openPolicy, type PieceContext, type PolicyPieces } from '../../../world/worker.js';
-import { intentHashOf } from '../policed/approvers.js';
 import { APPROVERS } from '../policed/rules.js';
-import { APPROVER_KEYS, PLATFORM_ID, type ApproverKey } from '../signed/keys.js';
+import { APPROVER_KEYS, intentHashOf, signApproval, type ApproverKey } from '../signed/keys.js';
 import { but, type Mistake } from './mistakes.js';
 
 /** Each breaks a cap, or lets payouts wait that fit, or leave that too few persons approved. */
@@ -196,7 +192,10 @@ function counting(flaw: Flaw): Mistake['pieces'] {
       else sound.push(approval);
     }
     const spare = sparePersons(payout, counted);
-    return [...sound, ...flawed.flatMap((_, index) => signAs(payout, spare[index], clock.wallNow()))];
+    const now = clock.wallNow();
+    const counting = spare.slice(0, flawed.length);
+    const repaired = counting.map((key) => signApproval(key, payout, payout, 'approve', [now, now + 3_600_000]));
+    return [...sound, ...repaired];
   });
 }
 
@@ -229,12 +228,4 @@ function sparePersons({ signed }: Payout, counted: ReadonlySet<string>): Approve
     !counted.has(person) &&
     APPROVER_KEYS.findIndex((key) => key.person === person) === index;
   return APPROVER_KEYS.filter(isSpare);
-}
-
-function signAs(payout: Payout, key: ApproverKey | undefined, now: number): SignedApproval[] {
-  if (key === undefined) return [];
-  const times = { at: new Date(now).toISOString(), expiresAt: new Date(now + 3_600_000).toISOString() };
-  const about = { audience: TEST_AUDIENCE, payoutId: payout.payoutId };
-  const stated = { ...about, intent: intentHashOf(payout), decision: 'approve', by: key.name, ...times } as const;
-  return [{ ...stated, signature: signText(formatApproval(PLATFORM_ID, stated), key.private) }];
 }

@@ -1,10 +1,8 @@
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { WorldProcess } from '../../../world/world.js';
-import type { ChanceWorld } from '../chance-world.js';
-import { timesFixed, toFixed } from './fixed.js';
-import { minuteOf, type KnownRate, type SimRates } from './rates.js';
-import type { SimRule, SimRules } from './rules.js';
-import type { SpokenApprovals } from './spoken-approvals.js';
+import type { SimPolicy } from './policy.js';
+import { minuteOf, timesFixed, toFixed, type KnownRate } from './rates.js';
+import { LISTED, type SimRule } from './rules.js';
 
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
 
@@ -20,16 +18,6 @@ interface Arrived extends Written {
   readonly arrivedAt: number;
 }
 
-export interface PolicyJudgeOptions {
-  readonly world: ChanceWorld;
-  readonly rules: SimRules;
-  readonly rates: SimRates;
-  readonly spoken: SpokenApprovals;
-  readonly guardMs: number;
-  readonly isPromised: boolean;
-  readonly isListed: (bucket: string) => boolean;
-}
-
 /** By how much the clocks of hosts differ from the true time, ms: what is allowed for where times are compared. */
 export const CLOCKS_WITHIN_MS = 1_000;
 
@@ -41,21 +29,21 @@ const ROUNDING_MS = 50;
  * happened: arithmetic, windows, hours and persons of its own, so that a mistake of the worker is none of the judge.
  */
 export class PolicyJudge {
-  readonly #options: PolicyJudgeOptions;
+  readonly #policy: SimPolicy;
   readonly #written = new Map<string, Written>();
   readonly #arrived: Arrived[] = [];
   readonly #firstSeen = new Map<string, number>();
 
-  constructor(options: PolicyJudgeOptions) {
-    this.#options = options;
+  constructor(policy: SimPolicy) {
+    this.#policy = policy;
   }
 
   seen(addressTo: string): void {
-    if (!this.#firstSeen.has(addressTo)) this.#firstSeen.set(addressTo, this.#options.world.now);
+    if (!this.#firstSeen.has(addressTo)) this.#firstSeen.set(addressTo, this.#policy.world.now);
   }
 
   written(process: WorldProcess, payoutId: string, payment: Payment): void {
-    const { world, rules, rates, spoken } = this.#options;
+    const { world, rules, rates, spoken } = this.#policy;
     const backMs = this.#backMs;
     const worths = rates.around(process, payment.paymentId, backMs).map((rate) => worthOf(payment, rate));
     const quorums = rules.rules.flatMap(({ name, over }) =>
@@ -73,7 +61,7 @@ export class PolicyJudge {
   }
 
   paid(payment: Payment): void {
-    const { world, rules, isPromised } = this.#options;
+    const { world, rules, isPromised } = this.#policy;
     const written = this.#written.get(payment.addressTo);
     if (written === undefined) {
       world.fail(`policy: ${payment.addressTo} was paid, and nobody wrote that`);
@@ -96,7 +84,7 @@ export class PolicyJudge {
   }
 
   isHopeless(payoutId: string, payment: Payment): boolean {
-    const { rules, rates, spoken, world } = this.#options;
+    const { rules, rates, spoken, world } = this.#policy;
     const { paymentId } = payment;
     const worth = worthOf(payment, world.faultsOn ? rates.lowest(paymentId) : rates.current(paymentId));
     return rules.rules.some((rule) => {
@@ -151,11 +139,11 @@ export class PolicyJudge {
 
   #isInScope({ currency, isListed }: SimRule, { paymentId, addressTo }: Payment): boolean {
     if (currency !== undefined && currency !== paymentId) return false;
-    return isListed === undefined || this.#options.isListed(bucketOf(addressTo));
+    return isListed === undefined || bucketOf(addressTo) === LISTED;
   }
 
   #isOpen(open: NonNullable<SimRule['open']>): boolean {
-    const { world } = this.#options;
+    const { world } = this.#policy;
     const [from, to] = [world.now - this.#backMs - CLOCKS_WITHIN_MS, world.now + CLOCKS_WITHIN_MS];
     const minutes = [from, world.now, to].map(minuteOf);
     return open.some(([opens, closes]) => minutes.some((minute) => minute >= opens && minute < closes));
@@ -170,7 +158,7 @@ export class PolicyJudge {
   }
 
   get #backMs(): number {
-    return 1.01 * this.#options.guardMs + ROUNDING_MS;
+    return 1.01 * this.#policy.plan.settings.guardMs + ROUNDING_MS;
   }
 }
 

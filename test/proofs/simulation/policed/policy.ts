@@ -13,7 +13,7 @@ import type { Plan } from '../plan.js';
 import { CLOCKS_WITHIN_MS, PolicyJudge } from './judge.js';
 import { SimApprovers } from './approvers.js';
 import { SimRates } from './rates.js';
-import { drawRules, drawWindow, LIST, toPolicy, type SimRules } from './rules.js';
+import { drawRules, drawWindow, LIST, LISTED, toPolicy, type SimRules } from './rules.js';
 import { SpokenApprovals } from './spoken-approvals.js';
 
 export class SimPolicy {
@@ -22,43 +22,37 @@ export class SimPolicy {
   readonly hash = 'f'.repeat(64);
   readonly longestWindowMs: number;
   readonly rates: SimRates;
-  readonly judge: PolicyJudge;
-  readonly #random: Random;
-  readonly #plan: Plan;
-  readonly #rules: SimRules;
-  readonly #spoken: SpokenApprovals;
-  readonly #approvers: SimApprovers;
+  readonly world: ChanceWorld;
+  readonly random: Random;
+  readonly plan: Plan;
+  readonly rules: SimRules;
+  readonly spoken = new SpokenApprovals(this);
+  readonly judge = new PolicyJudge(this);
+  /** Every worker has the journal of the one that saw a rejection. */
+  readonly isJournalKept: boolean;
+  /** Spends of which the journal that has them cannot be read, and which Redis has forgotten, cannot be counted. */
+  readonly isPromised: boolean;
+  readonly #approvers = new SimApprovers(this);
   readonly #payouts = new Map<string, ValidPayout>();
 
   constructor(seed: number, world: ChanceWorld, plan: Plan) {
-    const random = (this.#random = new Random(seed ^ 0x706f_6c69));
-    this.#plan = plan;
+    const random = (this.random = new Random(seed ^ 0x706f_6c69));
+    this.world = world;
+    this.plan = plan;
     const isPlain = random.chance(0.3);
     this.isSigned = !isPlain && random.chance(0.75);
-    const rules = (this.#rules = isPlain ? drawWindow(random) : drawRules(random, this.isSigned));
+    const rules = (this.rules = isPlain ? drawWindow(random) : drawRules(random, this.isSigned));
     this.policy = toPolicy(rules);
     this.longestWindowMs = Math.max(1_000, ...rules.rules.map(({ cap }) => cap?.withinMs ?? 0));
     this.rates = new SimRates(world, random, rules.rates, plan.faultsForMs);
-    const wallNow = (): number => Math.round(WALL_START + world.now);
-    const askedFor = (payoutId: string): readonly (string | undefined)[] => ['Shop', this.payout(payoutId).requestedBy];
-    const spoken = (this.#spoken = new SpokenApprovals({ world, wallNow, askedFor }));
-    const isJournalKept = plan.hosts === 1 && plan.times.journalLost === 0;
-    this.#approvers = new SimApprovers({ world, random, spoken, wallNow, askedFor, isJournalKept });
-    const { guardMs } = plan.settings;
-    const isListed = (bucket: string): boolean => bucket === walletOf('c');
-    this.judge = new PolicyJudge({
-      world,
-      rules,
-      rates: this.rates,
-      spoken,
-      guardMs,
-      isListed,
-      isPromised: this.#isPromised,
-    });
+    this.isJournalKept = plan.hosts === 1 && plan.times.journalLost === 0;
+    const { times, rollbackAtOnce } = plan;
+    const mayForget = times.rollback + times.flush + times.deposed + rollbackAtOnce > 0;
+    this.isPromised = !mayForget || this.isJournalKept;
     world.note(() => JSON.stringify(rules));
   }
 
-  readonly isListed: IsListed = (list, addressTo) => list === LIST && walletKey(addressTo) === walletOf('c');
+  readonly isListed: IsListed = (list, addressTo) => list === LIST && walletKey(addressTo) === LISTED;
 
   nameOf(number: number): string {
     return `${'abcab'.charAt(number % 5)}:${number}`;
@@ -71,9 +65,9 @@ export class SimPolicy {
   }
 
   #draw(payoutId: string): ValidPayout {
-    const random = this.#random;
-    const inDollars = this.#rules.rates !== undefined;
-    const [first] = this.#rules.rules;
+    const random = this.random;
+    const inDollars = this.rules.rates !== undefined;
+    const [first] = this.rules.rules;
     const most = first?.cap?.unit === 'amount' ? Number(first.cap.limit) : 20;
     const isTwo = inDollars && random.chance(0.4);
     const whole = isTwo ? random.whole(1, 4) : random.whole(1, random.chance(0.3) ? most : Math.ceil(most / 2));
@@ -90,10 +84,10 @@ export class SimPolicy {
   }
 
   get drainsWithinMs(): number {
-    const { rules, rates } = this.#rules;
+    const { rules, rates } = this.rules;
     const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
     const anchorMs = rates === undefined ? 0 : 40 * 330_000;
-    return this.#plan.payouts * waitMs + anchorMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
+    return this.plan.payouts * waitMs + anchorMs + (rules.some(({ open }) => open !== undefined) ? 2_100_000 : 0);
   }
 
   watchReads(process: WorldProcess, ledger: WorkerLedger): WorkerLedger {
@@ -101,7 +95,7 @@ export class SimPolicy {
       ...ledger,
       readPayout: async (payoutId) => {
         const payout = await ledger.readPayout(payoutId);
-        if (payout !== undefined) this.#spoken.noteRead(process.name, payout);
+        if (payout !== undefined) this.spoken.noteRead(process.name, payout);
         return payout;
       },
     };
@@ -120,15 +114,17 @@ export class SimPolicy {
     const { payoutId } = payout;
     const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
     // Not at once: meanwhile others approve what someone rejected.
-    if (isHeld && this.#random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
+    if (isHeld && this.random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
       await ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
     } else if (this.isSigned) await this.#approvers.look(ledger, payout);
   }
 
-  /** Spends of which the journal that has them cannot be read, and which Redis has forgotten, cannot be counted. */
-  get #isPromised(): boolean {
-    const { hosts, times, rollbackAtOnce } = this.#plan;
-    const mayForget = times.rollback + times.flush + times.deposed + rollbackAtOnce > 0;
-    return !mayForget || (hosts === 1 && times.journalLost === 0);
+  get wallNow(): number {
+    return Math.round(WALL_START + this.world.now);
+  }
+
+  /** Whose approval does not count for a payout. */
+  askedFor(payoutId: string): readonly (string | undefined)[] {
+    return ['Shop', this.payout(payoutId).requestedBy];
   }
 }

@@ -1,7 +1,6 @@
 import type { Random } from '../../../doubles/random.js';
 import { WALL_START, type World, type WorldProcess } from '../../../world/world.js';
 import type { RateRules } from './rules.js';
-import { toFixed } from './fixed.js';
 
 interface Told {
   readonly at: number;
@@ -107,4 +106,16 @@ export class SimRates {
 
 export function minuteOf(trueNow: number): number {
   return Math.floor(((WALL_START + trueNow) % 86_400_000) / 60_000);
+}
+
+const PLACES = 18;
+
+/** A decimal string in units of 10⁻¹⁸: the judge's own arithmetic. */
+export function toFixed(decimal: string): bigint {
+  const [whole = '0', places = ''] = decimal.split('.');
+  return BigInt(whole) * 10n ** BigInt(PLACES) + BigInt(places.padEnd(PLACES, '0'));
+}
+
+export function timesFixed(one: bigint, other: bigint): bigint {
+  return (one * other) / 10n ** BigInt(PLACES);
 }

@@ -1,5 +1,6 @@
 import { parsePolicy, type Policy } from '../../../../src/control/policy/policy.js';
 import type { Random } from '../../../doubles/random.js';
+import { walletOf } from '../../../world/worker.js';
 import { PLATFORM_ID } from '../signed/keys.js';
 
 export type OpenMinutes = readonly (readonly [from: number, to: number])[];
@@ -33,6 +34,7 @@ export interface SimRules {
 }
 
 export const LIST = 'list.txt';
+export const LISTED = walletOf('c');
 
 /** The people of the group that approves; one of them is who signs for the application. */
 export const APPROVERS = ['Ann', 'Bob', 'Cy', 'Dee', 'Shop'] as const;

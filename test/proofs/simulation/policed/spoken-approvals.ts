@@ -1,5 +1,5 @@
 import type { Payout } from '../../../../src/ledger/payout.js';
-import type { World } from '../../../world/world.js';
+import type { SimPolicy } from './policy.js';
 import { APPROVERS } from './rules.js';
 
 const GROUP: readonly string[] = APPROVERS;
@@ -12,21 +12,15 @@ export interface Spoken {
   readonly expiresAt: number;
 }
 
-export interface SpokenApprovalsOptions {
-  readonly world: Pick<World, 'now'>;
-  readonly wallNow: () => number;
-  readonly askedFor: (payoutId: string) => readonly (string | undefined)[];
-}
-
 /** Everything that people really said, and what of it each process had read when it sent. It verifies no signature. */
 export class SpokenApprovals {
-  readonly #options: SpokenApprovalsOptions;
+  readonly #policy: SimPolicy;
   readonly #spoken = new Map<string, Spoken>();
   readonly #read = new Map<string, Payout>();
   readonly #removed: Spoken[] = [];
 
-  constructor(options: SpokenApprovalsOptions) {
-    this.#options = options;
+  constructor(policy: SimPolicy) {
+    this.#policy = policy;
   }
 
   note(signature: string, spoken: Spoken): void {
@@ -46,7 +40,7 @@ export class SpokenApprovals {
   hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number): boolean {
     const payout = this.#read.get(`${process} ${payoutId}`);
     if (payout === undefined) return false;
-    const now = this.#options.wallNow();
+    const now = this.#policy.wallNow;
     const isRejected =
       this.#of(payout, 'reject', now + slackMs).length > 0 ||
       this.#removed.some(
@@ -57,8 +51,8 @@ export class SpokenApprovals {
   }
 
   approversOf(payout: Payout, forMs: number): Set<string> {
-    const own = this.#options.askedFor(payout.payoutId);
-    const persons = this.#of(payout, 'approve', this.#options.wallNow() + forMs).map(({ person }) => person);
+    const own = this.#policy.askedFor(payout.payoutId);
+    const persons = this.#of(payout, 'approve', this.#policy.wallNow + forMs).map(({ person }) => person);
     return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
   }
 

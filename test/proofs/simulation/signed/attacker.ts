@@ -27,15 +27,15 @@ const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 const haveOperatorsDecide: Attack = { name: 'has operators decide', strike: askOperators };
 
 const ATTACKS: readonly Attack[] = [
-  { name: 'requeues a payout', strike: onPayout((payout, { random }) => requeue(payout, random)) },
-  { name: 'requeues a payout as never sent', strike: requeueAsNew },
-  { name: 'alters a payout', strike: onPayout((payout, { random }) => alter(payout, random)) },
+  { name: 'requeues a payout', strike: altering((payout, { random }) => requeue(payout, random)) },
+  { name: 'requeues a payout as never sent', strike: onPayout(requeueAsNew) },
+  { name: 'alters a payout', strike: altering((payout, { random }) => alter(payout, random)) },
   { name: 'puts an old record back', strike: putOldRecordBack },
-  { name: 'deletes a record', strike: deleteRecord },
-  { name: 'copies a payout', strike: copyPayout },
+  { name: 'deletes a record', strike: onPayout(deleteRecord) },
+  { name: 'copies a payout', strike: onPayout(copyPayout) },
   { name: 'invents a payout', strike: inventPayout },
   { name: 'ends a pause', strike: endPause },
-  { name: 'attaches an act', strike: onPayout((payout, loot) => attachAct(payout, loot)) },
+  { name: 'attaches an act', strike: altering(attachAct) },
   haveOperatorsDecide,
   { name: 'ends objections', strike: endObjections },
   { name: 'moves the sends', strike: moveSends, breaksPace: true },
@@ -46,17 +46,20 @@ function forgeReply(payout: Payout, random: Random): Payout {
   return { ...payout, ...alter(payout, random) };
 }
 
-function onPayout(change: (payout: Payout, loot: Loot) => Partial<Payout>): Attack['strike'] {
+/** What is done to any payout. */
+function onPayout(strike: (payout: Payout, all: WorldLedger, loot: Loot) => void): Attack['strike'] {
   return (all, loot) => {
-    const payout = pickPayout(all, loot);
-    if (payout !== undefined) alterPayout(all, payout.payoutId, change(payout, loot));
-    return payout !== undefined;
+    const payouts = all.payouts();
+    if (payouts.length === 0) return false;
+    strike(loot.random.pick(payouts), all, loot);
+    return true;
   };
 }
 
-function pickPayout(all: WorldLedger, { random }: Loot): Payout | undefined {
-  const payouts = all.payouts();
-  return payouts.length === 0 ? undefined : random.pick(payouts);
+function altering(change: (payout: Payout, loot: Loot) => Partial<Payout>): Attack['strike'] {
+  return onPayout((payout, all, loot) => {
+    alterPayout(all, payout.payoutId, change(payout, loot));
+  });
 }
 
 function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
@@ -64,19 +67,11 @@ function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
   return { state: 'queued', attempt: Math.max(0, moved) };
 }
 
-function requeueAsNew(all: WorldLedger, loot: Loot): boolean {
-  const payout = pickPayout(all, loot);
-  if (payout === undefined) return false;
-  const { txhash, act, ...rest } = payout;
-  removePayout(all, payout.payoutId);
-  putPayout(all, {
-    ...rest,
-    ...(loot.random.chance(0.5) && act !== undefined ? { act } : {}),
-    state: 'queued',
-    attempt: 0,
-  });
+function requeueAsNew({ txhash, act, ...rest }: Payout, all: WorldLedger, { random }: Loot): void {
+  removePayout(all, rest.payoutId);
+  const kept = random.chance(0.5) && act !== undefined ? { act } : {};
+  putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
   if (txhash !== undefined) freeTxhash(all, txhash);
-  return true;
 }
 
 function alter(payout: Payout, random: Random): Partial<Payout> {
@@ -110,22 +105,19 @@ function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot): boolean 
   return true;
 }
 
-function deleteRecord(all: WorldLedger, loot: Loot): boolean {
-  const payout = pickPayout(all, loot);
-  if (payout !== undefined) removePayout(all, payout.payoutId);
-  return payout !== undefined;
+function deleteRecord({ payoutId }: Payout, all: WorldLedger): void {
+  removePayout(all, payoutId);
 }
 
-function copyPayout(all: WorldLedger, loot: Loot): boolean {
-  const payout = pickPayout(all, loot);
-  if (payout === undefined) return false;
-  const payoutId = newId(all);
-  putPayout(all, { ...payout, payoutId, state: 'queued', attempt: loot.random.pick([0, payout.attempt]) });
-  return true;
+/** The same payment again, under an id of its own. */
+function copyPayout(payout: Payout, all: WorldLedger, { random }: Loot): void {
+  const attempt = random.pick([0, payout.attempt]);
+  putPayout(all, { ...payout, payoutId: newId(all), state: 'queued', attempt });
 }
 
 function inventPayout(all: WorldLedger, loot: Loot): boolean {
-  const like = pickPayout(all, loot);
+  const payouts = all.payouts();
+  const like = payouts.length === 0 ? undefined : loot.random.pick(payouts);
   const payoutId = newId(all);
   const addressTo = loot.random.pick([THIEF.addressTo, walletOf(payoutId)]);
   const payout = { ...newPayout(payoutId), addressTo, notBefore: undefined, attempt: 0, requeueCount: 0 };
@@ -170,10 +162,11 @@ function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
 
 function askOperators(all: WorldLedger, loot: Loot): boolean {
   const [sending] = all.idsIn('sending');
-  const payout = sending === undefined ? pickPayout(all, loot) : all.payout(sending);
-  if (payout === undefined) return false;
-  alterPayout(all, payout.payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
-  setFields(all, all.connection.keys.payout(payout.payoutId), { doubtUntil: 0 });
+  const payouts = all.payouts();
+  if (payouts.length === 0) return false;
+  const payoutId = sending ?? loot.random.pick(payouts).payoutId;
+  alterPayout(all, payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
+  setFields(all, all.connection.keys.payout(payoutId), { doubtUntil: 0 });
   return true;
 }
 
