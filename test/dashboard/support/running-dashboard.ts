@@ -70,11 +70,6 @@ function textOf(page: string): string {
   return shown.replace(/&lt;/g, '<').replace(/\s+/g, ' ');
 }
 
-/** Text that must never become a part of a page, and what it becomes. */
-export const INJECTION = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;`;
-export const ESCAPED =
-  '&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;&amp;amp;';
-
 /** What a page has of the text that would run. The one script that it may load is ours. */
 export function injectedIn(page: string): RegExpExecArray | null {
   return /<script|<img/.exec(page.replace(/<script src="[\w/]*\/(page|live)\.js" defer><\/script>/g, ''));

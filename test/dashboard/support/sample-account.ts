@@ -7,6 +7,8 @@ import { begin, HOLD, NO_BREAKER, takeLease } from '../../ledger/contract/ledger
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 
+const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+
 /** A separate account with payouts brought into their states as the sender and operators do it. */
 export interface SampleAccount extends TestAccount {
   readonly queues: PayoutQueues;
@@ -25,7 +27,7 @@ export async function openSampleAccount(platformId?: number): Promise<SampleAcco
   const lease = await takeLease(sender, 'worker-a:4711');
 
   const enqueue = async (payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> => {
-    const payout = aPayout(payoutId, { addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', symbol: 'USD', ...given });
+    const payout = aPayout(payoutId, { addressTo: ADDRESS, symbol: 'USD', ...given });
     await ledger.enqueue([payout]);
     await queues.addWithdrawJobs([payout]);
     await ledger.clearOutbox('queued', [payoutId]);
@@ -47,57 +49,30 @@ export async function openSampleAccount(platformId?: number): Promise<SampleAcco
 
 /** Gives the account a payout in every state. The last one stays in `sending`, so no other can begin after it. */
 export async function fillAccount(account: SampleAccount): Promise<void> {
-  const { ledger, queues, clock } = account;
-  await account.sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
+  const { ledger, queues, clock, enqueue, sendAs } = account;
+  const reference = 'Invoice 2026-114';
+  await sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
   await ledger.change({ payoutId: 'order:2041', from: 'in_progress', to: 'completed', fee: '1.1' });
-  await account.sendAs(
-    'order:2042',
-    { kind: 'accepted', txhash: 'f00dbeef' },
-    { amount: '250', reference: 'Invoice 2026-114' },
-  );
-  await ledger.change({
-    payoutId: 'order:2042',
-    from: 'in_progress',
-    to: 'failed',
-    message: 'the gateway reported a failure',
-  });
-  await account.sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, { amount: '0.00000142', paymentId: 12 });
-  await account.sendAs('order/2044+a=b', {
-    kind: 'unknown',
-    reason: 'no response within 60000 ms; the request may have been paid',
-  });
-  await account.sendAs(
-    'order:2045',
-    { kind: 'rejected', message: 'Insufficient balance' },
-    { amount: '9000', reference: 'Affiliates, September' },
-  );
-  const tomorrow = new Date(clock.wallNow() + 86_400_000).toISOString();
-  await account.enqueue('order:2046', { notBefore: tomorrow });
-  await account.enqueue('order:2050', { priority: 5 });
-  await account.enqueue('order:2047', { metadata: { invoice: 77, team: 'payments' }, batch: 'september' });
-  await account.enqueue('order:2048');
-  await ledger.change({
-    payoutId: 'order:2048',
-    from: 'queued',
-    to: 'cancelled',
-    by: 'ann',
-    reason: 'paid by other means',
-  });
-  await account.enqueue('order:2051');
+  await sendAs('order:2042', { kind: 'accepted', txhash: 'f00dbeef' }, { amount: '250', reference });
+  const message = 'the gateway reported a failure';
+  await ledger.change({ payoutId: 'order:2042', from: 'in_progress', to: 'failed', message });
+  const tiny = { amount: '0.00000142', paymentId: 12 };
+  await sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, tiny);
+  const reason = 'no response within 60000 ms; the request may have been paid';
+  await sendAs('order/2044+a=b', { kind: 'unknown', reason });
+  const rejected = { kind: 'rejected', message: 'Insufficient balance' } as const;
+  await sendAs('order:2045', rejected, { amount: '9000', reference: 'Affiliates, September' });
+  await enqueue('order:2046', { notBefore: new Date(clock.wallNow() + 86_400_000).toISOString() });
+  await enqueue('order:2050', { priority: 5 });
+  await enqueue('order:2047', { metadata: { invoice: 77, team: 'payments' }, batch: 'september' });
+  await enqueue('order:2048');
+  const why = { by: 'ann', reason: 'paid by other means' };
+  await ledger.change({ payoutId: 'order:2048', from: 'queued', to: 'cancelled', ...why });
+  await enqueue('order:2051');
   await account.sender.holdPayout('order:2051', 0, HOLD);
-  await account.enqueue('order:2049');
+  await enqueue('order:2049');
   await account.beginSend('order:2049');
-  await queues.addStatusJobs(
-    [
-      {
-        payoutId: 'order:2043',
-        paymentId: 12,
-        amount: '0.00000142',
-        addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf',
-        txhash: 'c0ffee',
-      },
-    ],
-    3_600_000,
-  );
+  const polled = { payoutId: 'order:2043', ...tiny, addressTo: ADDRESS, txhash: 'c0ffee' };
+  await queues.addStatusJobs([polled], 3_600_000);
   clock.advance(5_000);
 }

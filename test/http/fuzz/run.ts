@@ -23,11 +23,8 @@ async function main(): Promise<number> {
     const note = (done: number): void => {
       if (done % 10_000 === 0) print(`${done} requests`);
     };
-    const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), {
-      requests,
-      seed,
-      note,
-    });
+    const made = { requests, seed, note };
+    const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), made);
     for (const each of wrong.slice(0, 20)) print(each);
     for (const [status, count] of [...statuses].sort()) print(`${status}: ${count}`);
     print(`${accepted.size} payouts accepted; ${wrong.length} wrong responses`);

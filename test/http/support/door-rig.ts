@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Logger } from '../../../src/base/logger.js';
+import { type Logger, silentLogger } from '../../../src/base/logger.js';
 import { type DoorOptions, type RunningDoor, startDoor } from '../../../src/http/start-door.js';
 import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
@@ -40,7 +40,6 @@ export interface AskOptions {
 export interface DoorRig {
   readonly door: RunningDoor;
   readonly platformId: number;
-  readonly otherId: number;
   /** With every right; of the other account; each with one right. */
   readonly tokens: Readonly<Record<'all' | 'other' | Right, string>>;
   readonly tokensFile: string;
@@ -51,21 +50,11 @@ export interface DoorRig {
 
 /** The options of a door on a free port; `tokensFile` is to be written. */
 export function doorOptions(tokensFile: string, changes: Partial<DoorOptions> = {}): DoorOptions {
-  const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
   return {
-    serveHost: '127.0.0.1',
-    servePort: 0,
-    serveTokensFile: tokensFile,
-    serveTlsCertFile: undefined,
-    serveTlsKeyFile: undefined,
-    serveTrustedProxies: undefined,
-    serveHealthPort: 0,
-    platformIds: [1],
-    redisUrl: testRedisUrl(),
-    audiences: new Map(),
-    healthHost: '127.0.0.1',
-    mayBeOpen: false,
-    logger: silent,
+    ...{ serveHost: '127.0.0.1', servePort: 0, serveHealthPort: 0, serveTokensFile: tokensFile },
+    ...{ serveTlsCertFile: undefined, serveTlsKeyFile: undefined, serveTrustedProxies: undefined },
+    ...{ platformIds: [1], redisUrl: testRedisUrl(), audiences: new Map() },
+    ...{ healthHost: '127.0.0.1', mayBeOpen: false, logger: silentLogger },
     ...changes,
   };
 }
@@ -74,26 +63,26 @@ export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: n
   const [platformId = newPlatformId(), otherId = newPlatformId()] = changes.platformIds ?? [];
   const dir = await mkdtemp(join(tmpdir(), 'payouts-door-'));
   const tokensFile = join(dir, 'tokens.yaml');
-  const make = (name: string, account: number, rights: readonly Right[]) =>
-    createToken({ name, account, rights: [...rights], perMinute });
-  const made = {
-    all: make('shop', platformId, RIGHTS),
-    other: make('other-shop', otherId, RIGHTS),
-    enqueue: make('only-enqueue', platformId, ['enqueue']),
-    read: make('only-read', platformId, ['read']),
-    cancel: make('only-cancel', platformId, ['cancel']),
+  const lines: string[] = [];
+  const make = (name: string, account: number, ...rights: Right[]): string => {
+    const { token, line } = createToken({ name, account, rights, perMinute });
+    lines.push(`${line}\n`);
+    return token;
   };
-  const lines = Object.values(made).map(({ line }) => `${line}\n`);
+  const tokens = {
+    all: make('shop', platformId, ...RIGHTS),
+    other: make('other-shop', otherId, ...RIGHTS),
+    enqueue: make('only-enqueue', platformId, 'enqueue'),
+    read: make('only-read', platformId, 'read'),
+    cancel: make('only-cancel', platformId, 'cancel'),
+  };
   await writeFile(tokensFile, lines.join(''), { mode: 0o600 });
-  const tokens = Object.fromEntries(
-    Object.entries(made).map(([name, { token }]) => [name, token]),
-  ) as DoorRig['tokens'];
   const logged: DoorRig['logged'] = [];
   const log = (fields: object, message: string): void => void logged.push({ fields: { ...fields }, message });
   const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
   const door = await startDoor(doorOptions(tokensFile, { logger, ...changes, platformIds: [platformId, otherId] }));
   return {
-    ...{ door, platformId, otherId, tokens, tokensFile, logged },
+    ...{ door, platformId, tokens, tokensFile, logged },
     ask: async (method, path, options = {}) => askDoor(door.url, method, path, { token: tokens.all, ...options }),
     async close() {
       await door.close();
@@ -127,7 +116,7 @@ export async function askDoor(
   };
 }
 
-export const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 
 /** A payout that the door accepts. */
 export function payout(payoutId: string, changes: object = {}): object {
