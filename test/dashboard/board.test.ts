@@ -78,35 +78,29 @@ function listBoardRequests(values: Readonly<Record<string, readonly string[]>>):
   );
 }
 
-/** @returns the ids of one job in each state */
+/** Beside what the account has: a job that failed, one that is active, a scheduler and a limit. @returns the ids of all */
 async function bringJobsIntoEveryState({ queues, connection }: SampleAccount): Promise<string[]> {
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'queue');
   const options = { connection: redis, prefix: connection.keys.prefix, autorun: false, lockDuration: LOCK_MS };
   const worker = new Worker(QUEUE_NAMES.withdraw, undefined, options);
-  const take = async (): Promise<Job> => {
-    const job = (await worker.getNextJob('token')) as Job | undefined;
-    if (job === undefined) throw new Error('There is no waiting job');
-    return job;
-  };
-  const failed = await take();
+  const { withdraw, transactionstatus } = queues;
+  const failed = (await worker.getNextJob('token')) as Job;
   await failed.moveToFailed(new Error('unknown: no response'), 'token', false);
-  const completed = await take();
-  await completed.moveToCompleted('accepted: a7c1e4', 'token', false);
-  const active = await take();
+  const active = (await worker.getNextJob('token')) as Job;
   await worker.close();
   await closeRedis(redis);
-  const { withdraw, transactionstatus } = queues;
-  const nightly = { name: 'withdraw', data: failed.data as PayoutJobData };
-  await withdraw.upsertJobScheduler('nightly', { every: LOCK_MS }, nightly);
+  await withdraw.upsertJobScheduler(
+    'nightly',
+    { every: LOCK_MS },
+    { name: 'withdraw', data: failed.data as PayoutJobData },
+  );
   await withdraw.rateLimit(LOCK_MS);
-  const others = [
+  const [waiting, delayed, polled] = await Promise.all([
     withdraw.getWaiting(),
-    withdraw.getPrioritized(),
     withdraw.getDelayed(),
     transactionstatus.getDelayed(),
-  ];
-  const waiting = (await Promise.all(others)).map(([job]) => job);
-  return [failed, completed, active, ...waiting].map((job) => {
+  ]);
+  return [failed, active, waiting[0], delayed[0], polled[0]].map((job) => {
     if (job?.id === undefined) throw new Error('There is no job in one of the states');
     return job.id;
   });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { formatRequest } from '../../src/notifications/post-request.js';
 import { parseEventNames, type Notification } from '../../src/notifications/notification.js';
 
@@ -59,29 +59,24 @@ print(json.dumps([is_genuine(b.encode(), h, s.encode(), n) for b, h, s, n in jso
   },
 ];
 
-let dir: string;
-
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'payouts-verify-'));
-});
-
-afterAll(async () => {
-  await rm(dir, { recursive: true });
-});
-
-describe.each(LANGUAGES)('the example in $language', ({ language, file, command, call }) => {
+for (const { language, file, command, call } of LANGUAGES) {
   const [program = '', ...args] = command;
   const isInstalled = spawnSync(program, ['--version']).status === 0;
 
-  (isInstalled ? it : it.skip)('accepts what is genuine and recent, and nothing else', async () => {
-    const path = join(dir, file);
-    await writeFile(path, `${block(language)}\n${call}\n`);
-    const input = JSON.stringify(CASES.map(([, ...each]) => each));
-    const { status, stdout, stderr } = spawnSync(program, [...args, path], { input, encoding: 'utf8' });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual(CASES.map(([isGenuine]) => isGenuine));
-  });
-});
+  (isInstalled ? it : it.skip)(
+    `the example in ${language} accepts what is genuine and recent, and nothing else`,
+    async () => {
+      const dir = await mkdtemp(join(tmpdir(), 'payouts-verify-'));
+      const path = join(dir, file);
+      await writeFile(path, `${block(language)}\n${call}\n`);
+      const input = JSON.stringify(CASES.map(([, ...each]) => each));
+      const { status, stdout, stderr } = spawnSync(program, [...args, path], { input, encoding: 'utf8' });
+      await rm(dir, { recursive: true });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(JSON.parse(stdout)).toEqual(CASES.map(([isGenuine]) => isGenuine));
+    },
+  );
+}
 
 it('names events and headers that exist', () => {
   expect(Object.keys(headers).sort()).toEqual(

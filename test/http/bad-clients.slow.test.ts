@@ -7,31 +7,30 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createToken } from '../../src/http/tokens.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { newPlatformId } from '../support/account.js';
 import { startCli, type RunningCli } from '../support/cli.js';
-import { expectPromisesKept, openWorld, type PayoutWorld, untilSettled } from '../worker/support/payout-world.js';
-import { askDoor, payout } from './support/door-rig.js';
+import { askDoor } from './support/door-rig.js';
 
-/** Clients that are slow, broken or many, at a real door beside a real worker. */
+/** Clients that are slow, broken or many, at a real door. */
 
 let redis: LocalRedis;
-let world: PayoutWorld;
 let dir: string;
 let door: RunningCli;
 let url: string;
 let token: string;
 const sockets: Socket[] = [];
+const platformId = newPlatformId();
 
 beforeAll(async () => {
   redis = await startLocalRedis();
-  world = await openWorld({ redis });
   dir = await mkdtemp(join(tmpdir(), 'payouts-bad-'));
-  const made = createToken({ name: 'shop', account: world.platformId, rights: ['enqueue', 'read'] });
+  const made = createToken({ name: 'shop', account: platformId, rights: ['enqueue', 'read'] });
   ({ token } = made);
   await writeFile(join(dir, 'tokens.yaml'), made.line, { mode: 0o600 });
   const port = await findFreePort();
   door = startCli(['serve'], {
     env: {
-      ...{ REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(world.platformId) },
+      ...{ REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId) },
       ...{ SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'), SERVE_PORT: String(port), SERVE_HEALTH_PORT: '0' },
     },
   });
@@ -46,7 +45,6 @@ afterEach(() => {
 afterAll(async () => {
   door.kill('SIGTERM');
   await door.result;
-  await world.close();
   await redis.stop();
   await rm(dir, { recursive: true });
 });
@@ -133,7 +131,7 @@ async function flood(count: number): Promise<void> {
   await Promise.all(Array.from({ length: 10 }, lane));
 }
 
-it('bad requests reach neither Redis nor the worker, however many come', async () => {
+it('bad requests do not reach Redis, however many come', async () => {
   const client = new Redis(redis.url);
   const commands = async (): Promise<number> =>
     Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1]);
@@ -141,20 +139,4 @@ it('bad requests reach neither Redis nor the worker, however many come', async (
   await flood(10_000);
   expect((await commands()) - before).toBeLessThan(50);
   await client.quit();
-
-  world.startWorker();
-  const ids = Array.from({ length: 8 }, (_, index) => `flood-${index}`);
-  for (const id of ids) {
-    const body = payout(id, { addressTo: `wallet-${id}xxxxxxxxxxxxxxxxxxxx`, paymentId: 1 });
-    expect((await askDoor(url, 'POST', '/v1/payouts', { token, body })).status).toBe(201);
-  }
-  const settled = { isTrue: false };
-  const flooding = (async () => {
-    while (!settled.isTrue) await flood(20_000);
-  })();
-  await untilSettled(world, ids.length);
-  settled.isTrue = true;
-  await flooding;
-  await expectPromisesKept(world);
-  expect(await world.producer.stats()).toMatchObject({ completed: ids.length, unknown: 0 });
-}, 240_000);
+});

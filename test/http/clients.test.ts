@@ -101,7 +101,7 @@ it('curl: the lines enqueue, read, list and count', async () => {
 it('a door of signed payouts refuses one that is not signed', async () => {
   const body = payout('bare');
   const answer = await doors.signed.ask('POST', '/v1/payouts', { body });
-  expect(answer).toMatchObject({ status: 403, body: { code: 'NOT_VERIFIED' } });
+  expect(answer).toMatchObject({ status: 422, body: { code: 'NOT_VERIFIED' } });
   expect((await doors.plain.ask('POST', '/v1/payouts', { body })).status).toBe(201);
 });
 

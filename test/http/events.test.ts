@@ -27,27 +27,22 @@ async function enqueue(...ids: readonly string[]): Promise<void> {
 }
 
 it('begins now, or after an id, and continues where a reader was', async () => {
+  const payoutIdsOf = async (count: number, ...from: Parameters<typeof open>): Promise<string[]> => {
+    const stream = await open(...from);
+    await until(`${count} came`, () => stream.events.length === count);
+    return stream.payoutIds;
+  };
   await enqueue('before');
   const live = await open();
   await enqueue('a', 'b', 'c');
   await until('three came', () => live.events.length === 3);
   expect(live.payoutIds).toEqual(['a', 'b', 'c']);
-  expect(live.events[0]?.data).toMatchObject({
-    eventId: live.events[0]?.id,
-    type: 'state',
-    to: 'queued',
-    payoutId: 'a',
-  });
-  const resumed = await open(`?after=${live.events[0]?.id ?? ''}`);
-  await until('two came', () => resumed.events.length === 2);
-  expect(resumed.payoutIds).toEqual(['b', 'c']);
+  const [first = '', second = ''] = live.events.map(({ id }) => id);
+  expect(live.events[0]?.data).toMatchObject({ eventId: first, type: 'state', to: 'queued', payoutId: 'a' });
+  expect(await payoutIdsOf(2, `?after=${first}`)).toEqual(['b', 'c']);
   // The header of an EventSource that reconnects counts before its URL.
-  const reconnected = await open('?after=0-0', { 'last-event-id': live.events[1]?.id ?? '' });
-  await until('one came', () => reconnected.events.length === 1);
-  expect(reconnected.payoutIds).toEqual(['c']);
-  const all = await open('?after=0-0');
-  await until('all came', () => all.events.length === 4);
-  expect(all.payoutIds).toEqual(['before', 'a', 'b', 'c']);
+  expect(await payoutIdsOf(1, '?after=0-0', { 'last-event-id': second })).toEqual(['c']);
+  expect(await payoutIdsOf(4, '?after=0-0')).toEqual(['before', 'a', 'b', 'c']);
 });
 
 it('gives a place before the first event, and has the events of the own account only', async () => {

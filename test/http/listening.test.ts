@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,11 +50,7 @@ async function withDoor(changes: Partial<DoorOptions>, use: (door: RunningDoor) 
 }
 
 async function refusal(changes: Partial<DoorOptions>): Promise<string> {
-  const starting = startDoor(doorOptions(tokensFile, { platformIds: [platformId], ...changes }));
-  const error: unknown = await starting.then(
-    async (door) => door.close(),
-    (thrown: unknown) => thrown,
-  );
+  const error: unknown = await withDoor(changes, async () => Promise.resolve()).catch((thrown: unknown) => thrown);
   if (!(error instanceof InvalidConfigError)) throw new Error(`it started, or threw ${String(error)}`);
   return error.message;
 }
@@ -79,51 +77,42 @@ describe('without TLS', () => {
   });
 
   it('refuses everyone who is no named proxy, also for the document', async () => {
-    await withDoor(
-      { serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', '::1', 'linklocal'] },
-      async ({ url }) => {
-        for (const path of ['/v1/stats', '/openapi.json', '/']) {
-          const answer = await askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token });
-          expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
-          expect(answer.body.detail).toContain('SERVE_TRUSTED_PROXIES');
-        }
-      },
-    );
+    const serveTrustedProxies = ['10.0.0.0/8', '::1', 'linklocal'];
+    await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies }, async ({ url }) => {
+      for (const path of ['/v1/stats', '/openapi.json', '/']) {
+        const answer = await askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token });
+        expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+        expect(answer.body.detail).toContain('SERVE_TRUSTED_PROXIES');
+      }
+    });
   });
 });
 
 describe('with TLS', () => {
   const tls = (): Partial<DoorOptions> => ({ serveHost: '0.0.0.0', serveTlsCertFile: cert, serveTlsKeyFile: key });
 
-  async function ask(url: string): Promise<{ status: number | undefined; serial: string }> {
-    return new Promise((resolve, reject) => {
-      const options = {
-        rejectUnauthorized: false,
-        agent: false as const,
-        headers: { authorization: `Bearer ${token}` },
-      };
-      get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, options, (response) => {
-        const { serialNumber: serial } = (
-          response.socket as unknown as Pick<TLSSocket, 'getPeerCertificate'>
-        ).getPeerCertificate();
-        response.resume().once('end', () => {
-          resolve({ status: response.statusCode, serial });
-        });
-      }).once('error', reject);
+  /** The status of a request, and the serial number of the certificate. */
+  async function ask(url: string): Promise<readonly [number | undefined, string]> {
+    const headers = { authorization: `Bearer ${token}` };
+    const asked = get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, {
+      ...{ rejectUnauthorized: false, agent: false, headers },
     });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
+    await once(response.resume(), 'end');
+    return [response.statusCode, serialNumber];
   }
 
   it('serves on any address, and a renewed certificate after SIGHUP', async () => {
     await withDoor(tls(), async (door) => {
       expect(door.url).toMatch(/^https:/);
       const before = await ask(door.url);
-      expect(before.status).toBe(200);
+      expect(before[0]).toBe(200);
       await expect(fetch(door.url.replace('https://0.0.0.0', 'http://127.0.0.1'))).rejects.toThrow();
       makeCertificate();
       door.reload();
       const after = await ask(door.url);
-      expect(after.status).toBe(200);
-      expect(after.serial).not.toBe(before.serial);
+      expect(after).toEqual([200, expect.not.stringMatching(before[1])]);
       await writeFile(cert, 'broken');
       door.reload();
       expect(await ask(door.url)).toEqual(after);

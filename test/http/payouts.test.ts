@@ -60,25 +60,22 @@ it('enqueues nothing that breaks a rule, nor what comes with it, and says what i
 
 it('refuses a payment id that the gateway does not list', async () => {
   const redis = connectRedis(testRedisUrl(), 'commands');
+  const listed = await openDoor();
   const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1' }];
   const facts = { currencies, currenciesAt: Date.now() - 1_000, isWhole: true };
-  const listed = await openDoor();
-  try {
-    await writeGatewayFacts(connectLedger(redis, listed.platformId, systemClock), facts);
-    const unlisted = payout('u-1', { paymentId: 7 });
-    for (const [body, field] of [
-      [unlisted, 'paymentId'],
-      [[payout('u-2'), unlisted], '[1].paymentId'],
-    ] as const) {
-      const answer = await listed.ask('POST', '/v1/payouts', { body });
-      expect(answer).toMatchObject({ status: 400, type: PROBLEM, body: { code: 'INVALID_INPUT' } });
-      expect(answer.body.problems).toEqual([{ field, message: expect.stringMatching(/gateway's list.+\(got 7\)/) }]);
-    }
-    expect((await listed.ask('POST', '/v1/payouts', { body: payout('u-2') })).status).toBe(201);
-  } finally {
-    await closeRedis(redis);
-    await listed.close();
+  await writeGatewayFacts(connectLedger(redis, listed.platformId, systemClock), facts);
+  const unlisted = payout('u-1', { paymentId: 7 });
+  for (const [given, field] of [
+    [unlisted, 'paymentId'],
+    [[payout('u-2'), unlisted], '[1].paymentId'],
+  ] as const) {
+    const answer = await listed.ask('POST', '/v1/payouts', { body: given });
+    expect(answer).toMatchObject({ status: 400, type: PROBLEM, body: { code: 'INVALID_INPUT' } });
+    expect(answer.body.problems).toEqual([{ field, message: expect.stringMatching(/gateway's list.+\(got 7\)/) }]);
   }
+  expect((await listed.ask('POST', '/v1/payouts', { body: payout('u-2') })).status).toBe(201);
+  await closeRedis(redis);
+  await listed.close();
 });
 
 const body = payout('p-t');
@@ -86,25 +83,19 @@ const deep = JSON.stringify(body).replace('}', `,"metadata":${'['.repeat(200_000
 it.each<[string, number, string, AskOptions?, string?]>([
   ['POST /v1/payouts', 400, 'INVALID_INPUT', { body: [] }, 'must not be empty'],
   ['POST /v1/payouts', 400, 'INVALID_INPUT', { body: Array(1_001).fill(body) }, 'must be at most 1000 in one request'],
-  ['POST /v1/payouts', 400, 'INVALID_INPUT', {}],
   ['POST /v1/payouts', 400, 'INVALID_INPUT', { text: '{"payoutId":' }],
   ['POST /v1/payouts', 400, 'INVALID_INPUT', { text: Buffer.from('"\u00ff"', 'latin1') }],
-  ['POST /v1/payouts', 400, 'INVALID_INPUT', { text: 'null' }],
   ['POST /v1/payouts', 400, 'INVALID_INPUT', { text: deep }],
   ['POST /v1/payouts', 415, 'NOT_JSON', { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
   ['POST /v1/payouts', 415, 'NOT_JSON', { body, headers: { 'content-type': 'application/json; charset=latin1' } }],
   ['POST /v1/payouts', 415, 'NOT_JSON', { body, headers: { 'content-encoding': 'gzip' } }],
   ['GET /v1/payouts', 400, 'INVALID_INPUT', {}, 'must name a state or a batch'],
-  ['GET /v1/payouts?state=queued&batch=x', 400, 'INVALID_INPUT', {}, 'must name a state or a batch'],
   ['GET /v1/payouts?state=queued&limit=1001', 400, 'INVALID_INPUT', {}, 'must be a whole number from 1 to 1000'],
-  ['GET /v1/payouts?state=queued&state=held', 400, 'INVALID_INPUT', {}, 'state'],
   ['GET /v1/payouts?sate=queued', 400, 'INVALID_INPUT', {}, 'did you mean state'],
   ['GET /v1/payouts?state=queued&cursor=x', 400, 'INVALID_INPUT', {}, 'must be the next of the page before'],
   ['POST /v1/payouts/p-1/cancel', 400, 'INVALID_INPUT', { body: { by: 'ann' } }, 'by: is not a known field'],
   ['DELETE /v1/payouts', 405, 'METHOD_NOT_ALLOWED'],
-  ['GET /v1/payouts/p-1/cancel', 405, 'METHOD_NOT_ALLOWED'],
   ['GET /', 404, 'NO_SUCH_ROUTE'],
-  ['GET /v1/payouts/', 404, 'NO_SUCH_ROUTE'],
   ['GET /v1/payouts/%ff', 404, 'NO_SUCH_ROUTE'],
   ['GET /metrics', 404, 'NO_SUCH_ROUTE'],
 ])('%s is refused: %i %s', async (request, status, code, options = {}, message = '') => {

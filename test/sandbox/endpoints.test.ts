@@ -12,43 +12,31 @@ function withdraw(merchant: Merchant, change: Parameters<typeof withdrawFields>[
 
 const wrongly = (body: string): [body: string, message: string] => [body, 'wrong signature'];
 
-describe('the five endpoints, called by a client that shares no code with this project', () => {
-  it('pays, reports the status, gives a wallet, lists currencies and the balance', async () => {
+describe('the endpoints, called by a client that shares no code with this project', () => {
+  it('settle a payment when its time has come, to the millisecond', async () => {
     const { merchant, clock } = await runSandbox({ settleAfterMs: 3000 });
-    const paid = await call(merchant, 'withdraw', withdrawFields(merchant, { amount: '12.50', symbol: 'USD' }));
-    const txhash = String(paid['txhash']);
-    const payment = { address_to: 'TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE', payment_id: 6, amount: '12.5' };
-    expect(paid).toEqual({ result: 1, ...payment, txhash: expect.stringMatching(/^[0-9a-f]{64}$/) as unknown });
-
-    const status = { platform_id: '1001', txhash };
-    expect(await call(merchant, 'transactionstatus', status)).toEqual({ ...paid, approve: 0, fee: '1' });
+    const paid = await withdraw(merchant, { amount: '12.50', symbol: 'USD' });
+    const status = { platform_id: '1001', txhash: String(paid['txhash']) };
     clock.advance(2999);
-    expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ approve: 0 });
+    expect(await call(merchant, 'transactionstatus', status)).toEqual({ ...paid, approve: 0, fee: '1' });
     clock.advance(1);
     expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ approve: 1 });
-
-    const list = (await call(merchant, 'currencies', { platform_id: '1001' }))['list'] as Record<string, unknown>[];
-    expect(list.map((item) => item['currency'])).toEqual(expect.arrayContaining(['BTC', 'ETH', 'XRP', 'TON', 'USDT']));
-    const bitcoin = { currency: 'BTC', name: 'Bitcoin', network: 'Bitcoin', rate_usd: '64250.5' };
-    expect(list[0]).toEqual({ payment_id: 1, ...bitcoin });
     expect(await call(merchant, 'balance', { platform_id: '1001' })).toEqual({ result: 1, balance: '999999999987.5' });
   });
 
-  it('gives a stable wallet per currency and order, with a destination tag for XRP and TON only', async () => {
+  it('give a stable wallet per currency and order, with a destination tag for XRP and TON only', async () => {
     const { merchant } = await runSandbox();
-    const wallet = (paymentId: number, orderId: string): Promise<Readonly<Record<string, unknown>>> =>
+    const wallet = (paymentId: number, orderId: string): Promise<Reply> =>
       call(merchant, 'getpaymentwallet', { payment_id: String(paymentId), platform_id: '1001', order_id: orderId });
-
     const first = await wallet(4, 'order-1:+/=.,');
     expect(first).toMatchObject({ result: 1, destinationTag: expect.stringMatching(/^\d+$/) as unknown });
     expect(await wallet(4, 'order-1:+/=.,')).toEqual(first);
     expect((await wallet(4, 'order-2'))['address']).not.toBe(first['address']);
-    expect((await wallet(5, 'order-1'))['destinationTag']).toMatch(/^\d+$/);
     expect((await wallet(1, 'order-1'))['destinationTag']).toBe('');
     expect(await wallet(999, 'order-1')).toEqual({ result: 0, message: 'unknown payment_id 999' });
   });
 
-  it('keeps the balance to the last decimal place and refuses what it cannot pay', async () => {
+  it('keep the balance to the last decimal place and refuse what it cannot pay', async () => {
     const account = { platformId: 1001, secretKey: SECRET_KEY, balance: '6425.050000000000000001' };
     const { merchant, clock, sandbox } = await runSandbox({ accounts: [account] });
     await withdraw(merchant, { paymentId: 1, amount: '0.1' });
@@ -79,28 +67,29 @@ describe('a strict gateway refuses', () => {
     expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, blocked: false });
   });
 
-  it.each<[endpoint: string, field: string, sent: readonly string[]]>([
-    ['withdraw', 'amount', ['1.0E-5', '0', '', ' 1', '12,50', '-1', '0.0000000000000000001']],
-    ['withdraw', 'payment_id', ['0', 'six', '1.5']],
-    ['withdraw', 'address_to', ['', 'with space', 'r:']],
-    ['withdraw', 'symbol', ['usd']],
-    ['transactionstatus', 'txhash', ['a b']],
-    ['getpaymentwallet', 'payment_id', ['0']],
-    ['getpaymentwallet', 'order_id', ['a_b']],
-  ])('in %s a bad %s, showing the value that was sent: %j', async (endpoint, field, values) => {
+  it('a bad field, showing the value that was sent', async () => {
     const { merchant, sandbox, clock } = await runSandbox();
-    const good = {
+    const good: Record<string, Record<string, string>> = {
       withdraw: withdrawFields(merchant, { symbol: 'USD' }),
       transactionstatus: { platform_id: '1001', txhash: 'abc' },
       getpaymentwallet: { payment_id: '6', platform_id: '1001', order_id: 'a' },
-    }[endpoint];
-    for (const sent of values) {
-      clock.advance(1000);
-      const { message } = await call(merchant, endpoint, { ...good, [field]: sent });
-      expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) `));
-      expect(String(message).endsWith(`(got ${JSON.stringify(sent)})`)).toBe(true);
+    };
+    for (const [endpoint, field, ...values] of [
+      ['withdraw', 'amount', '1.0E-5', '0', '', ' 1', '12,50', '-1', '0.0000000000000000001'],
+      ['withdraw', 'payment_id', '0', 'six', '1.5'],
+      ['withdraw', 'address_to', '', 'with space', 'r:'],
+      ['withdraw', 'symbol', 'usd'],
+      ['transactionstatus', 'txhash', 'a b'],
+      ['getpaymentwallet', 'order_id', 'a_b'],
+    ] as const) {
+      for (const sent of values) {
+        clock.advance(1000);
+        const { message } = await call(merchant, endpoint, { ...good[endpoint], [field]: sent });
+        expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) `));
+        expect(String(message).endsWith(`(got ${JSON.stringify(sent)})`)).toBe(true);
+      }
     }
-    expect(sandbox.stats()).toMatchObject({ arrivals: endpoint === 'withdraw' ? values.length : 0, payments: 0 });
+    expect(sandbox.stats()).toMatchObject({ payments: 0 });
   });
 
   it('fields in another order, missing or unknown, and what it does not know', async () => {

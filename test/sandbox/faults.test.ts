@@ -17,7 +17,7 @@ async function withdrawOnce(merchant: Merchant, addressTo = 'wallet'): Promise<S
   return { status: response.status, text: await response.text() };
 }
 
-describe('faults with a response', () => {
+describe('a fault with a response', () => {
   it.each<[FaultKind, number, RegExp, number]>([
     ['html-502', 502, /^<html>/, 1],
     ['json-500', 500, /^{"message":"internal error"}$/, 1],
@@ -33,17 +33,14 @@ describe('faults with a response', () => {
     expect(await withdrawOnce(merchant)).toEqual({ status, text: expect.stringMatching(text) as unknown });
     expect(sandbox.stats()).toMatchObject({ payments, arrivals: 1, blocked: false, faultsFired: { [kind]: 1 } });
     clock.advance(1000);
-    expect(await withdrawOnce(merchant)).toMatchObject({
-      status: 200,
-      text: expect.stringContaining('"result":1') as unknown,
-    });
+    expect((await withdrawOnce(merchant)).text).toContain('"result":1');
   });
 
   it('redirects to the same address, where a client that follows would pay at the wrong time', async () => {
     const { merchant, sandbox } = await runSandbox({ faults: [{ kind: 'redirect-307', times: 1 }] });
-    const init = { method: 'POST', body: signForm(merchant, withdrawFields(merchant)), headers: FORM };
-    const followed = await (await fetch(`${merchant.url}/withdraw`, init)).json();
-    expect(followed).toEqual({ ...{ result: 0, message: 'account blocked' } });
+    const body = signForm(merchant, withdrawFields(merchant));
+    const followed = await fetch(`${merchant.url}/withdraw`, { method: 'POST', body, headers: FORM });
+    expect(await followed.json()).toEqual({ result: 0, message: 'account blocked' });
     expect(sandbox.stats()).toMatchObject({ blocked: true, arrivals: 2 });
   });
 });

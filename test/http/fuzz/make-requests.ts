@@ -22,8 +22,6 @@ interface Schema {
   readonly minimum?: number;
   readonly exclusiveMinimum?: number;
   readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
 }
 
 interface Operation {
@@ -36,13 +34,23 @@ export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
+/** One of several, each as often as its weight says. */
+function weighted<Value>(...choices: readonly (readonly [weight: number, fc.Arbitrary<Value>])[]) {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+/** Mostly one of the usual values, sometimes a strange one. */
+function mostly<Value>(usual: readonly Value[], ...strange: readonly Value[]): fc.Arbitrary<Value> {
+  return weighted([8, fc.constantFrom(...usual)], [1, fc.constantFrom(...strange)]);
+}
+
 /** Few, so that payouts meet again: conflicts, cancellations, lists. */
 const payoutId = fc.oneof(
   fc.nat(8).map((index) => `f-${index}`),
   fc.stringMatching(/^[A-Za-z0-9+/=\-:.,_]{1,64}$/),
 );
 
-const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+const wallet = fc.constant('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
 
 const STRANGE = ['', ' ', '\u0000', '\ud800', '\u202e', '__proto__', 'constructor', '%', '%2e%2e', "'--", '${x}'];
 
@@ -65,36 +73,31 @@ const strangeValue: fc.Arbitrary<unknown> = fc.oneof(
 
 function valueOf(schema: Schema, name = ''): fc.Arbitrary<unknown> {
   if (name === 'payoutId') return payoutId;
-  if (name === 'addressTo') return fc.oneof({ weight: 9, arbitrary: fc.constant(WALLET) }, textOf(schema));
+  if (name === 'addressTo') return weighted([9, wallet], [1, textOf(schema)]);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => valueOf(one, name)));
+  const { minimum, exclusiveMinimum, maximum = 100, items = {}, properties = {}, required = [] } = schema;
   switch (schema.type) {
     case 'string':
       return textOf(schema);
     case 'integer':
-      return fc.integer({
-        min: schema.minimum ?? schema.exclusiveMinimum ?? 0,
-        max: Math.min(schema.maximum ?? 100, 2 ** 31 - 1),
-      });
+      return fc.integer({ min: minimum ?? exclusiveMinimum ?? 0, max: Math.min(maximum, 2 ** 31 - 1) });
     case 'array':
-      return fc.array(valueOf(schema.items ?? {}), { maxLength: 5 });
+      return fc.array(valueOf(items), { maxLength: 5 });
     case 'object': {
-      const fields = Object.entries(schema.properties ?? {}).map(([key, each]) => [key, valueOf(each, key)] as const);
-      const required = [...(schema.required ?? [])];
+      const fields = Object.entries(properties).map(([key, each]) => [key, valueOf(each, key)] as const);
       // Of many optional fields some contradict each other, so most payouts have the required ones alone.
       const least = fields.filter(([key]) => required.includes(key));
-      return fc.oneof(
-        { weight: 2, arbitrary: fc.record(Object.fromEntries(least), { requiredKeys: required }) },
-        { weight: 1, arbitrary: fc.record(Object.fromEntries(fields), { requiredKeys: required }) },
-      );
+      const record = (of: typeof fields) => fc.record(Object.fromEntries(of), { requiredKeys: [...required] });
+      return weighted([2, record(least)], [1, record(fields)]);
     }
     default:
       return fc.jsonValue({ maxDepth: 3 });
   }
 }
 
-function textOf({ pattern, minLength = 0, maxLength = 300 }: Schema): fc.Arbitrary<string> {
-  if (pattern === undefined) return fc.string({ minLength, maxLength: Math.min(maxLength, 60) });
+function textOf({ pattern }: Schema): fc.Arbitrary<string> {
+  if (pattern === undefined) return fc.string({ maxLength: 60 });
   try {
     return fc.stringMatching(new RegExp(pattern));
   } catch {
@@ -118,59 +121,31 @@ function spoiled(valid: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
 function bodyOf(schema: Schema): fc.Arbitrary<string | undefined> {
   const valid = valueOf(schema);
   const text = (value: unknown): string | undefined => JSON.stringify(value);
-  return fc.oneof(
-    { weight: 4, arbitrary: valid.map(text) },
-    { weight: 4, arbitrary: spoiled(valid).map(text) },
-    { weight: 1, arbitrary: fc.tuple(valid, fc.nat(60)).map(([value, cut]) => text(value)?.slice(0, -cut)) },
-    { weight: 1, arbitrary: fc.oneof(strangeValue.map(text), strangeText, fc.constant(undefined)) },
-  );
+  const cut = fc.tuple(valid, fc.nat(60)).map(([value, by]) => text(value)?.slice(0, -by));
+  const other = fc.oneof(strangeValue.map(text), strangeText, fc.constant(undefined));
+  return weighted([4, valid.map(text)], [4, spoiled(valid).map(text)], [1, cut], [1, other]);
 }
 
 function pathOf(route: string, { parameters }: Operation): fc.Arbitrary<string> {
-  const encoded = fc.oneof(
-    { weight: 6, arbitrary: payoutId.map(encodeURIComponent) },
-    { weight: 1, arbitrary: fc.constantFrom('%', '%ff', '%00', '..', '%2e%2e', 'a%2fb', '~', 'x'.repeat(3_000)) },
-    { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).map(encodeURIComponent) },
+  const id = weighted(
+    [6, payoutId.map(encodeURIComponent)],
+    [1, fc.constantFrom('%', '%ff', '%00', '..', '%2e%2e', 'a%2fb', '~', 'x'.repeat(3_000))],
+    [1, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).map(encodeURIComponent)],
   );
   const known = parameters
     .filter((parameter) => parameter.in === 'query')
     .map(({ name, schema }) =>
-      fc.tuple(
-        fc.constant(name),
-        fc.oneof({ weight: 4, arbitrary: valueOf(schema).map(String) }, { weight: 1, arbitrary: strangeText }),
-      ),
+      fc.tuple(fc.constant(name), weighted([4, valueOf(schema).map(String)], [1, strangeText])),
     );
   const any = fc.tuple(strangeText, strangeText);
-  const pair =
-    known.length === 0 ? any : fc.oneof({ weight: 6, arbitrary: fc.oneof(...known) }, { weight: 1, arbitrary: any });
+  const pair = known.length === 0 ? any : weighted([6, fc.oneof(...known)], [1, any]);
+  // A lone surrogate has no encoding.
+  const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
   const query = fc
     .array(pair, { maxLength: known.length === 0 ? 1 : 3 })
     .map((pairs) => pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&'));
-  return fc
-    .tuple(encoded, query)
-    .map(([id, search]) => `${route.replace('{payoutId}', id)}${search === '' ? '' : `?${search}`}`);
+  return fc.tuple(id, query).map(([own, text]) => `${route.replace('{payoutId}', own)}${text && `?${text}`}`);
 }
-
-/** A lone surrogate has no encoding. */
-function encode(text: string): string {
-  return encodeURIComponent(text.toWellFormed());
-}
-
-/** Mostly one of the usual values, sometimes a strange one. */
-function mostly<Value>(usual: readonly Value[], ...strange: readonly Value[]): fc.Arbitrary<Value> {
-  return fc.oneof(
-    { weight: 8, arbitrary: fc.constantFrom(...usual) },
-    { weight: 1, arbitrary: fc.constantFrom(...strange) },
-  );
-}
-
-const TYPES = [
-  '',
-  'text/plain',
-  'application/json;charset=utf-8',
-  'application/json; charset=x',
-  'multipart/form-data',
-];
 
 /** @param tokens - of the door, with different rights */
 export function requestsOf({ paths }: OpenApi, tokens: readonly string[]): fc.Arbitrary<FuzzedRequest> {
@@ -179,43 +154,32 @@ export function requestsOf({ paths }: OpenApi, tokens: readonly string[]): fc.Ar
     [...tokens, first, first, first].map((each) => `Bearer ${each}`),
     ...['', 'Bearer', 'Bearer x', 'Basic eDp5', `bearer ${first}`, `Bearer ${'y'.repeat(200)}`],
   );
-  const type = mostly(['application/json'], ...TYPES, ';');
+  const type = mostly(
+    ['application/json'],
+    ...['', 'text/plain', 'application/json;charset=utf-8', 'application/json; charset=x', 'multipart/form-data', ';'],
+  );
   const extra = mostly<Record<string, string>>(
     [{}],
-    { 'last-event-id': '0-0' },
-    { 'last-event-id': 'x' },
-    { 'content-encoding': 'gzip' },
-    { 'x-forwarded-proto': 'http' },
-    { expect: '100-continue' },
+    ...[{ 'last-event-id': '0-0' }, { 'last-event-id': 'x' }, { 'content-encoding': 'gzip' }],
+    ...[{ 'x-forwarded-proto': 'http' }, { expect: '100-continue' }],
   );
   const operations = Object.entries(paths).flatMap(([route, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
-      const { requestBody } = operation;
-      const body =
-        requestBody === undefined ? fc.constant(undefined) : bodyOf(requestBody.content['application/json'].schema);
+      const schema = operation.requestBody?.content['application/json'].schema;
+      const text = schema === undefined ? fc.constant(undefined) : bodyOf(schema);
       return fc
-        .tuple(pathOf(route, operation), token, type, extra, body)
-        .map(([path, authorization, contentType, others, text]): FuzzedRequest => ({
-          method: method.toUpperCase(),
-          route,
-          path,
-          headers: { authorization, ...(text === undefined ? {} : { 'content-type': contentType }), ...others },
-          body: text,
+        .tuple(pathOf(route, operation), token, type, extra, text)
+        .map(([path, authorization, contentType, others, body]): FuzzedRequest => ({
+          ...{ method: method.toUpperCase(), route, path, body },
+          headers: { authorization, ...(body === undefined ? {} : { 'content-type': contentType }), ...others },
         }));
     }),
   );
-  const elsewhere = fc
-    .tuple(
-      fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD'),
-      fc.oneof(fc.webPath({ size: 'small' }), fc.constantFrom(...Object.keys(paths))),
-      token,
-    )
-    .map(([method, path, authorization]): FuzzedRequest => ({
-      method,
-      route: Object.hasOwn(paths, path) ? path : undefined,
-      path: path === '' ? '/' : path,
-      headers: { authorization },
-      body: undefined,
-    }));
-  return fc.oneof({ weight: 12, arbitrary: fc.oneof(...operations) }, { weight: 1, arbitrary: elsewhere });
+  const methods = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD');
+  const anyPath = fc.oneof(fc.webPath({ size: 'small' }), fc.constantFrom(...Object.keys(paths)));
+  const elsewhere = fc.tuple(methods, anyPath, token).map(([method, path, authorization]): FuzzedRequest => ({
+    ...{ method, route: Object.hasOwn(paths, path) ? path : undefined, path: path === '' ? '/' : path },
+    ...{ headers: { authorization }, body: undefined },
+  }));
+  return weighted([12, fc.oneof(...operations)], [1, elsewhere]);
 }

@@ -11,19 +11,17 @@ export interface Answer {
   readonly status: number;
   readonly type: string | null;
   readonly headers: Headers;
-  readonly body: AnswerBody;
-}
-
-/** The fields of all answers; which ones there are depends on the route and the status. */
-export interface AnswerBody {
-  readonly code: string;
-  readonly detail: string;
-  readonly problems: readonly { readonly field: string; readonly message: string }[];
-  readonly results: readonly object[];
-  readonly payouts: readonly { readonly payoutId: string }[];
-  readonly next: string | null;
-  readonly history: readonly object[];
-  readonly queued: number;
+  /** The fields of all answers; which ones there are depends on the route and the status. */
+  readonly body: {
+    readonly code: string;
+    readonly detail: string;
+    readonly problems: readonly { readonly field: string; readonly message: string }[];
+    readonly results: readonly object[];
+    readonly payouts: readonly { readonly payoutId: string }[];
+    readonly next: string | null;
+    readonly history: readonly object[];
+    readonly queued: number;
+  };
 }
 
 export interface AskOptions {
@@ -112,13 +110,11 @@ export async function askDoor(
     status: response.status,
     type: response.headers.get('content-type'),
     headers: response.headers,
-    body: JSON.parse(answered === '' ? '{}' : answered) as AnswerBody,
+    body: JSON.parse(answered === '' ? '{}' : answered) as Answer['body'],
   };
 }
 
-const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
-
 /** A payout that the door accepts. */
 export function payout(payoutId: string, changes: object = {}): object {
-  return { payoutId, paymentId: 6, amount: '12.5', addressTo: WALLET, ...changes };
+  return { payoutId, paymentId: 6, amount: '12.5', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', ...changes };
 }
