@@ -77,7 +77,7 @@ describe('payouts in every state', () => {
     await writeSampleBatches(account, ['september']);
     const explorers = new Map([[7, 'https://explorer.example/tx/{txhash}']]);
     dashboard = await openDashboard(account, { password: PASSWORD, explorers, ...signed.options });
-    ends.push(dashboard.close, account.close, signed.close);
+    for (const each of [dashboard, account, signed]) ends.push(async () => each.close());
   });
   afterAll(async () => {
     for (const end of ends) await end();

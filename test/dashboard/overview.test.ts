@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { PICTURE_SLOTS, picturesSection, toTimeSlots } from '../../src/dashboard/overview/charts.js';
+import { picturesSection } from '../../src/dashboard/overview/charts.js';
 import type { MinuteStatistics } from '../../src/ledger/reads/statistics.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
@@ -150,14 +150,6 @@ describe('the pictures', () => {
   });
   const draw = (...minutes: readonly MinuteStatistics[]): string =>
     picturesSection({ minutes }, minutes.at(-1)?.backlog ?? 0, 'hour', '/payouts', NOW).text;
-
-  it('carry the backlog on where nothing happened, and sum up the minutes of a slot', () => {
-    const minutes = [minute(90, { backlog: 7 }), minute(2, { backlog: 40, smallestGapMs: 1_020 }), minute(1)];
-    const slots = toTimeSlots(minutes, PICTURE_SLOTS.hour, NOW);
-    expect([slots.length, slots[0]?.backlog, slots[0]?.sent, slots.at(-3)?.backlog]).toEqual([60, 7, 0, 40]);
-    const summed = { sent: 116, smallestGapMs: 1_012, backlog: 10 };
-    expect(toTimeSlots(minutes, PICTURE_SLOTS.day, NOW).at(-2)).toMatchObject(summed);
-  });
 
   it('have a description, a table that says the same, no inline style, and mark a gap below a second', () => {
     const page = draw(minute(3), minute(2), minute(0));

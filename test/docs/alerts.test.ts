@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { createLoginMetrics } from '../../src/dashboard/login.js';
 import { exportAccounts } from '../../src/operator/account-gauges.js';
@@ -14,20 +14,30 @@ async function seriesOfWorker(): Promise<string> {
   return `${await metrics.registry.metrics()}${await registry.metrics()}`;
 }
 
+/** Asserts that every metric of a query exists, with the outcomes, results and buckets that it picks. */
+async function expectKnown(expr: string): Promise<void> {
+  const text = await seriesOfWorker();
+  const names = expr.match(/\bpayouts_[a-z_]+/g) ?? [];
+  expect(names).not.toEqual([]);
+  for (const name of names) {
+    const metric = name.replace(/_(bucket|sum|count)$/, '');
+    expect(text).toMatch(new RegExp(`^# TYPE ${metric} ${metric === name ? '(counter|gauge)' : 'histogram'}$`, 'm'));
+  }
+  const picks = expr.matchAll(/(payouts_[a-z_]+)\{(outcome|result|le)="([^"]+)"\}/g);
+  for (const [, name = '', label = '', value = ''] of picks)
+    expect(text).toMatch(new RegExp(`^${name}\\{.*${label}="${value}".*\\} 0$`, 'm'));
+}
+
+it('the dashboard for Grafana asks for metrics that exist', async () => {
+  const path = new URL('../../docs/grafana-dashboard.json', import.meta.url);
+  const { panels } = JSON.parse(readFileSync(path, 'utf8')) as { panels: { targets: { expr: string }[] }[] };
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  expect(queries.length).toBeGreaterThan(5);
+  for (const expr of queries) await expectKnown(expr);
+});
+
 describe.each(rules)('$alert', ({ expr, labels, annotations }) => {
-  it('names metrics that exist, and picks outcomes, results and buckets that are counted', async () => {
-    const text = await seriesOfWorker();
-    const names = expr.match(/\bpayouts_[a-z_]+/g) ?? [];
-    expect(names).not.toEqual([]);
-    for (const name of names) {
-      const metric = name.replace(/_(bucket|sum|count)$/, '');
-      expect(text).toMatch(new RegExp(`^# TYPE ${metric} ${metric === name ? '(counter|gauge)' : 'histogram'}$`, 'm'));
-    }
-    for (const [, name = '', label = '', value = ''] of expr.matchAll(
-      /(payouts_[a-z_]+)\{(outcome|result|le)="([^"]+)"\}/g,
-    ))
-      expect(text).toMatch(new RegExp(`^${name}\\{.*${label}="${value}".*\\} 0$`, 'm'));
-  });
+  it('names metrics, outcomes, results and buckets that exist', async () => expectKnown(expr));
 
   it('has a severity and a runbook, and names the account in the commands that it shows', () => {
     expect(labels.severity).toMatch(/^(critical|warning)$/);

@@ -1,7 +1,4 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
@@ -11,7 +8,6 @@ import type { Setting } from '../../src/base/setting.js';
 import { SETTINGS } from '../../src/base/settings.js';
 import { toExitCode } from '../../src/cli/context/exit-code.js';
 import * as index from '../../src/index.js';
-import { findBuiltProgram } from '../support/built-program.js';
 
 /** The documents against the repository: what they refer to exists. */
 
@@ -117,14 +113,4 @@ it('the Dockerfile has no mistake, copies what the build runs, and pins its imag
   const images = all(dockerfile, /^FROM (\S+)/gm);
   expect(images).toHaveLength(2);
   for (const image of images) expect(image).toMatch(/:\d+\.\d+\.\d+[\w-]*@sha256:[0-9a-f]{64}$/);
-});
-
-it('the Dockerfile puts `payouts` on PATH, where the built program runs through a link', async () => {
-  expect(read('Dockerfile')).toContain('ln -s /app/dist/cli/main.js /usr/local/bin/payouts');
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-path-'));
-  await symlink(findBuiltProgram(), join(dir, 'payouts'));
-  const { status, stdout } = spawnSync(process.execPath, [join(dir, 'payouts'), '--version'], { encoding: 'utf8' });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) });
-  expect(readFileSync(findBuiltProgram(), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
-  await rm(dir, { recursive: true });
 });

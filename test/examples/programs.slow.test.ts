@@ -88,7 +88,7 @@ it('events.ts books each event once, also one that comes again after a crash', a
 
 it('operator.ts decides about what the records show, and leaves the rest', async () => {
   const account = await openSampleAccount();
-  ends.push(account.close);
+  ends.push(async () => account.close());
   for (const payoutId of ['paid', 'never-received', 'not-in-the-records'])
     await account.sendAs(payoutId, { kind: 'unknown', reason: 'no response' });
   const records = join(dir, 'records.json');

@@ -98,7 +98,8 @@ describe('with TLS', () => {
       ...{ rejectUnauthorized: false, agent: false, headers },
     });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
-    const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
+    const socket = response.socket as unknown as Pick<TLSSocket, 'getPeerCertificate'>;
+    const { serialNumber } = socket.getPeerCertificate();
     await once(response.resume(), 'end');
     return [response.statusCode, serialNumber];
   }

@@ -132,10 +132,8 @@ describe('an upload is refused', () => {
   it.each<[string, (right: Body) => unknown, number, RegExp]>([
     ['with nothing in it', () => '', 400, /payoutId: is missing.*signature: is missing/],
     ['that is no JSON', () => '{', 400, /no JSON/],
-    ['that is a list', (body) => [body], 400, /approval: must be one signed approval, a JSON object/],
     ['of another decision', (body) => ({ ...body, decision: 'pay' }), 400, /decision: .*pay/],
     ['with a field that is none', (body) => ({ ...body, amount: '1' }), 400, /amount: is not a known field/],
-    ['with a reason of two lines', (body) => ({ ...body, reason: 'a\nb' }), 400, /reason: must be one line/],
     ['that is too long', (body) => ({ ...body, payout: 'x'.repeat(17_000) }), 413, /./],
     ['in the name of another', (body) => ({ ...body, by: 'rita' }), 403, /key "rita" is not over it/],
     ["of an operator's key", (body) => ({ ...body, by: 'olga' }), 403, /has the role operator, not approver/],
@@ -186,14 +184,12 @@ describe('an upload is refused', () => {
     expect(await approvalsOf('form')).toEqual(['approve ann']);
   });
 
-  it('of a payout that is not held or queued, or that someone altered', async () => {
-    for (const payoutId of ['gone', 'altered']) await rig.hold(payoutId);
-    const [gone, altered] = [await sign('gone', 'ann'), await sign('altered', 'ann')];
-    await rig.run('cancel', 'gone', '--reason', 'over');
-    expect((await expectRefused(gone, 409, /Payout gone is cancelled/)).body['code']).toBe('CONFLICT');
+  it('of a payout that someone altered', async () => {
+    await rig.hold('altered');
+    const approval = await sign('altered', 'ann');
     const { redis, keys } = rig.account.ledger.connection;
     await redis.hset(keys.payout('altered'), { amount: '1250' });
-    await expectRefused(altered, 403, /Payout altered is not verified/);
+    await expectRefused(approval, 403, /Payout altered is not verified/);
   });
 
   it('of a key that was revoked since, without a restart', async () => {

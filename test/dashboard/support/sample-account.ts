@@ -49,28 +49,28 @@ export async function openSampleAccount(platformId?: number): Promise<SampleAcco
 
 /** Gives the account a payout in every state. The last one stays in `sending`, so no other can begin after it. */
 export async function fillAccount(account: SampleAccount): Promise<void> {
-  const { ledger, queues, clock, enqueue, sendAs } = account;
+  const { ledger, queues, clock } = account;
   const reference = 'Invoice 2026-114';
-  await sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
+  await account.sendAs('order:2041', { kind: 'accepted', txhash: 'a7c1e4' });
   await ledger.change({ payoutId: 'order:2041', from: 'in_progress', to: 'completed', fee: '1.1' });
-  await sendAs('order:2042', { kind: 'accepted', txhash: 'f00dbeef' }, { amount: '250', reference });
+  await account.sendAs('order:2042', { kind: 'accepted', txhash: 'f00dbeef' }, { amount: '250', reference });
   const message = 'the gateway reported a failure';
   await ledger.change({ payoutId: 'order:2042', from: 'in_progress', to: 'failed', message });
   const tiny = { amount: '0.00000142', paymentId: 12 };
-  await sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, tiny);
+  await account.sendAs('order:2043', { kind: 'accepted', txhash: 'c0ffee' }, tiny);
   const reason = 'no response within 60000 ms; the request may have been paid';
-  await sendAs('order/2044+a=b', { kind: 'unknown', reason });
+  await account.sendAs('order/2044+a=b', { kind: 'unknown', reason });
   const rejected = { kind: 'rejected', message: 'Insufficient balance' } as const;
-  await sendAs('order:2045', rejected, { amount: '9000', reference: 'Affiliates, September' });
-  await enqueue('order:2046', { notBefore: new Date(clock.wallNow() + 86_400_000).toISOString() });
-  await enqueue('order:2050', { priority: 5 });
-  await enqueue('order:2047', { metadata: { invoice: 77, team: 'payments' }, batch: 'september' });
-  await enqueue('order:2048');
+  await account.sendAs('order:2045', rejected, { amount: '9000', reference: 'Affiliates, September' });
+  await account.enqueue('order:2046', { notBefore: new Date(clock.wallNow() + 86_400_000).toISOString() });
+  await account.enqueue('order:2050', { priority: 5 });
+  await account.enqueue('order:2047', { metadata: { invoice: 77, team: 'payments' }, batch: 'september' });
+  await account.enqueue('order:2048');
   const why = { by: 'ann', reason: 'paid by other means' };
   await ledger.change({ payoutId: 'order:2048', from: 'queued', to: 'cancelled', ...why });
-  await enqueue('order:2051');
+  await account.enqueue('order:2051');
   await account.sender.holdPayout('order:2051', 0, HOLD);
-  await enqueue('order:2049');
+  await account.enqueue('order:2049');
   await account.beginSend('order:2049');
   const polled = { payoutId: 'order:2043', ...tiny, addressTo: ADDRESS, txhash: 'c0ffee' };
   await queues.addStatusJobs([polled], 3_600_000);
