@@ -83,10 +83,12 @@ describe('payouts in every state', () => {
     for (const end of ends) await end();
   });
 
+  const LOOKS = [1280, 390].flatMap((width) => [[width, 'light'] as const, [width, 'dark'] as const]);
+
   async function expectNoFaults(page: Page): Promise<void> {
     // By the debugger's protocol: the pages' own policy lets no such script in.
     await page.evaluate(AXE);
-    for (const [width, colorScheme] of [[1280, 'light'] as const, [390, 'dark'] as const]) {
+    for (const [width, colorScheme] of LOOKS) {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
       const { violations } = await page.evaluate<AxeResults>('axe.run()');
