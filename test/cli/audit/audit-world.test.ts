@@ -1,9 +1,8 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Finding } from '../../../src/cli/audit/finding.js';
 import { verifySend } from '../../../src/cli/audit/verify-send.js';
-import { hashText } from '../../../src/control/intents/statement.js';
 import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js';
 import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { readItems } from '../../../src/journal/journal-reader.js';
@@ -21,12 +20,8 @@ import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.j
 import { endAllWorkers } from '../../worker/support/worker-process.js';
 import { runInProcess } from '../support/in-process.js';
 
-/**
- * A real worker process with keys and a policy has sent payouts; then someone writes to Redis, or to the journal. What he changed
- * is put back after each test.
- */
+/** A real worker with keys and a policy has sent payouts; then someone writes to Redis, or to the journal. */
 
-const WAIT = { timeoutMs: 40_000 };
 const WALLET = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 const OTHER_WALLET = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8';
 
@@ -37,17 +32,11 @@ let env: Record<string, string>;
 let ledger: LedgerConnection;
 let journalFile: string;
 let policyFile: string;
-let policyHash: string | undefined;
-const journalId = async (): Promise<string> =>
-  (JSON.parse((await readFile(journalFile, 'utf8')).split('\n')[0] ?? '') as { journalId: string }).journalId;
 
 const run = async (...args: string[]): Promise<CliResult> => runInProcess(args, env);
 
-async function verify(
-  ...args: string[]
-): Promise<{ code: number | null; findings: Finding[]; report: Record<string, unknown> }> {
-  const { code, stdout, stderr } = await run('audit', 'verify', '--json', ...args);
-  if (stdout === '') throw new Error(stderr);
+async function verify(...args: string[]) {
+  const { code, stdout } = await run('audit', 'verify', '--json', ...args);
   const report = JSON.parse(stdout) as Record<string, unknown>;
   return { code, findings: report['findings'] as Finding[], report };
 }
@@ -59,11 +48,17 @@ async function found(...args: string[]): Promise<string[]> {
 }
 
 const record = (payoutId: string): string => ledger.keys.payout(payoutId);
-const events = async (type: string): Promise<PayoutEvent[]> =>
-  (await readEvents(ledger, { sinceMs: 0 }, 1_000)).filter((event) => event.type === type);
+const heads = async (): Promise<PayoutEvent[]> =>
+  (await readEvents(ledger, { sinceMs: 0 }, 1_000)).filter(({ type }) => type === 'journal_head');
 
 /** Puts back what a test changed. */
-const undo: (() => Promise<unknown>)[] = [];
+const undo: (() => unknown)[] = [];
+
+function setEnv(name: string, value: string): void {
+  const before = env;
+  env = { ...env, [name]: value };
+  undo.push(() => (env = before));
+}
 
 async function keepRecord(payoutId: string): Promise<void> {
   const before = await ledger.redis.hgetall(record(payoutId));
@@ -73,9 +68,9 @@ async function keepRecord(payoutId: string): Promise<void> {
   });
 }
 
-async function alter(payoutId: string, ...fields: readonly [string, string][]): Promise<void> {
+async function alter(payoutId: string, fields: Record<string, string>): Promise<void> {
   await keepRecord(payoutId);
-  await ledger.redis.hset(record(payoutId), Object.fromEntries(fields));
+  await ledger.redis.hset(record(payoutId), fields);
 }
 
 beforeAll(async () => {
@@ -126,22 +121,19 @@ beforeAll(async () => {
   ]);
   await until('it is held', async () => (await producer.get('large'))?.state === 'held');
   for (const file of [ann.file, bob.file]) {
-    const approved = await run('approve', 'large', '--key', file, '--yes', '--reason', 'seen');
-    if (approved.code !== 0) throw new Error(approved.stderr);
+    expect(await run('approve', 'large', '--key', file, '--yes', '--reason', 'seen')).toMatchObject({ code: 0 });
   }
   // `waitFor` returns on what is held.
   await until('the worker has seen the approvals', async () => (await producer.get('large'))?.state !== 'held');
   for (const payoutId of ['small', 'large']) {
-    expect(await producer.waitFor(payoutId, WAIT)).toMatchObject({ state: 'completed' });
+    expect(await producer.waitFor(payoutId, { timeoutMs: 40_000 })).toMatchObject({ state: 'completed' });
   }
   await producer.close();
-  policyHash = (JSON.parse((await run('policy', 'check', policyFile, '--json')).stdout) as { hash: string }).hash;
   const reported = async (): Promise<string | undefined> => (await readWorkers(ledger))[0]?.journalHead?.hash;
   await until('its report has the head', async () => (await reported()) !== undefined);
-  expect(await reported()).toBe((await events('journal_head'))[0]?.hash);
+  expect(await reported()).toBe((await heads())[0]?.hash);
   sending.kill('SIGTERM');
   expect(await sending.ended).toBe(0);
-  expect(sending.log()).toContain('head of the send journal');
 }, 90_000);
 
 afterEach(async () => {
@@ -162,121 +154,71 @@ it('finds nothing wrong with what a worker did, and says what it compared', asyn
     ...{ sends: 2, faults: [], others: [], unsigned: 0, revokedKeys: {} },
     ledger: { compared: true, sends: 2, removed: 0, before: 0, onWord: 0, otherJournals: [] },
   });
+  const published = await heads();
+  expect(published).toHaveLength(2);
+  expect(published[1]).toMatchObject({ hash: report['head'], reason: expect.stringMatching(/, send number 2$/) });
   // Its quorums are asked for too.
-  env['PAYOUT_POLICY_FILE'] = policyFile;
-  expect(await verify()).toMatchObject({ code: 0, findings: [] });
-  delete env['PAYOUT_POLICY_FILE'];
+  setEnv('PAYOUT_POLICY_FILE', policyFile);
+  expect(await found()).toEqual(['exit 0']);
+  expect((await run('audit', 'verify')).stdout).toMatch(
+    /\nsignatures +2 signed sends: 2 verified\nledger +2 sends compared\nfindings +none\n$/,
+  );
+});
+
+it('finds a journal whose end was cut off, by the head that was told or by the ledger', async () => {
+  const before = await readFile(journalFile, 'utf8');
+  undo.push(async () => writeFile(journalFile, before));
+  const cutOff = async (lines: number): Promise<void> =>
+    writeFile(journalFile, `${before.trimEnd().split('\n').slice(0, -lines).join('\n')}\n`);
+  const last = (await heads()).at(-1);
+  const head = String(last?.hash);
+  expect(await found('--offline', '--head', head)).toEqual(['exit 0']);
+  // Its last line was the outcome of a send.
+  await cutOff(1);
+  expect(await found()).toEqual(['exit 5', ' head', 'large state']);
+  expect(await found('--offline')).toEqual(['exit 0']);
+  expect(await found('--offline', '--head', head)).toEqual(['exit 5']);
+  const cut = new RegExp(`a worker published at .* that the journal ends with ${head}, .* its end was cut off`);
+  expect((await run('audit', 'verify')).stdout).toMatch(cut);
+  await cutOff(2);
+  await ledger.redis.xdel(ledger.keys.events, last?.eventId ?? '');
+  expect(await found()).toEqual(['exit 5', 'large not_in_journal']);
+});
+
+it.each([
+  ['its reference', { reference: 'other' }, ['signature']],
+  ['its txhash', { txhash: 'another' }, ['receipt', 'txhash']],
+  ['its state', { state: 'failed' }, ['receipt']],
+  ['its signature', { sig: 'A'.repeat(64) }, ['signature']],
+  ['its state, to none that there is', { state: 'paid' }, ['unreadable']],
+  ['all, as if it had never been sent', { state: 'queued', attempt: '0' }, ['not_in_ledger']],
+])('finds a record that someone altered in Redis: %s', async (_, fields, kinds) => {
+  await alter('small', fields);
+  const all = await found();
+  expect(all).toEqual(expect.arrayContaining(['exit 5', ...kinds.map((kind) => `small ${kind}`)]));
+  expect(all.slice(1).every((each) => each.startsWith('small '))).toBe(true);
+});
+
+it('names an altered address, and a payment that someone invented, whether an index names it or not', async () => {
+  await alter('small', { addressTo: OTHER_WALLET });
+  const was = `addressTo was ${WALLET} when it was sent, and is ${OTHER_WALLET} in the ledger`;
   const { stdout } = await run('audit', 'verify');
-  expect(stdout).toMatch(/\nsignatures +2 signed sends: 2 verified\nledger +2 sends compared\nfindings +none\n$/);
-});
-
-it('the worker told which policy it loaded, and where the journal began and ended', async () => {
-  const heads = await events('journal_head');
-  const { report } = await verify();
-  expect(heads).toHaveLength(2);
-  expect(heads.at(-1)).toMatchObject({ hash: report['head'], reason: `journal ${await journalId()}, send number 2` });
-  expect(await events('policy_loaded')).toEqual([
-    expect.objectContaining({ hash: policyHash, reason: expect.stringMatching(/^policy\.yaml, by .+:\d+$/) }),
-  ]);
-  expect(policyHash).toMatch(/^[0-9a-f]{64}$/);
-});
-
-describe('a journal', () => {
-  async function cutOff(lines: number): Promise<void> {
-    await copyFile(journalFile, `${journalFile}-kept`);
-    undo.push(async () => copyFile(`${journalFile}-kept`, journalFile));
-    const texts = (await readFile(journalFile, 'utf8')).trimEnd().split('\n');
-    await writeFile(journalFile, `${texts.slice(0, -lines).join('\n')}\n`);
-  }
-
-  it('whose end was cut off is found by the head that was told, with and without Redis', async () => {
-    const head = String((await events('journal_head')).at(-1)?.hash);
-    expect(await found('--offline', '--head', head)).toEqual(['exit 0']);
-    await cutOff(1);
-    // Its last line was the outcome of a send.
-    expect(await found()).toEqual(['exit 5', ' head', 'large state']);
-    expect(await found('--offline')).toEqual(['exit 0']);
-    expect(await found('--offline', '--head', head)).toEqual(['exit 5']);
-    const { stdout } = await run('audit', 'verify');
-    expect(stdout).toMatch(
-      new RegExp(
-        `journal: a worker published at .* that the journal ends with ${head}, .* its end was cut off\\. Put the files back`,
-      ),
-    );
-  });
-
-  it('that lost sends is found by the ledger, where the event is gone too', async () => {
-    await cutOff(2);
-    const [last] = (await events('journal_head')).slice(-1);
-    expect(await ledger.redis.xdel(ledger.keys.events, last?.eventId ?? '')).toBe(1);
-    expect(await found()).toEqual(['exit 5', 'large not_in_journal']);
-  });
-});
-
-describe('a record that someone altered in Redis', () => {
-  it.each([
-    ['its address', 'addressTo', OTHER_WALLET, 'altered'],
-    ['its amount', 'amount', '9', 'altered'],
-    ['its reference', 'reference', 'other', 'signature'],
-    ['its txhash', 'txhash', 'another', 'receipt,txhash'],
-    ['its state, to rejected', 'state', 'rejected', 'state'],
-    ['its state, to cancelled', 'state', 'cancelled', 'state'],
-    ['its state, to failed', 'state', 'failed', 'receipt'],
-    ['its signature', 'sig', 'A'.repeat(64), 'signature'],
-    ['its state, to none that there is', 'state', 'paid', 'unreadable'],
-  ])('is found: %s', async (_name, field, value, kinds) => {
-    await alter('small', [field, value]);
-    const expected = kinds.split(',').map((kind) => `small ${kind}`);
-    const all = await found();
-    expect(all[0]).toBe('exit 5');
-    expect(all).toEqual(expect.arrayContaining(expected));
-    expect(all.slice(1).every((each) => each.startsWith('small '))).toBe(true);
-  });
-
-  it('is found where it is set back as if it had never been sent', async () => {
-    await alter('small', ['state', 'queued'], ['attempt', '0']);
-    expect(await found()).toEqual(['exit 5', 'small not_in_ledger']);
-    await ledger.redis.del(record('small'));
-    expect(await found()).toEqual(['exit 5', 'small not_in_ledger']);
-  });
-
-  it('is named, with what to do', async () => {
-    await alter('small', ['addressTo', OTHER_WALLET]);
-    const { stdout } = await run('audit', 'verify');
-    expect(stdout).toMatch(
-      new RegExp(
-        `\nfindings +\\d\n[^]*small, attempt 1: addressTo was ${WALLET} when it was sent, and is ${OTHER_WALLET} in the ledger\\. The journal says`,
-      ),
-    );
-  });
-});
-
-it('a payment that someone invented is found, whether an index names it or not', async () => {
-  const at = String(Date.now());
-  const given = { paymentId: '6', amount: '5', addressTo: WALLET, txhash: 'h', n: '1', h0: `${at}\tcompleted` };
-  await alter('invented', ...Object.entries({ ...given, state: 'completed', attempt: '1', tokens: 'abcdefgh' }));
+  expect(stdout).toMatch(RegExp(`\nfindings +\\d\n[^]*small, attempt 1: ${was}\\. The journal says`));
+  await alter('small', { addressTo: WALLET });
+  const given = { paymentId: '6', amount: '5', addressTo: WALLET, txhash: 'h', n: '1', h0: `${Date.now()}\tcompleted` };
+  await alter('invented', { ...given, state: 'completed', attempt: '1', tokens: 'abcdefgh' });
   expect(await found()).toEqual(['exit 5', 'invented not_in_journal']);
-  await alter('invented', ['attempt', '0'], ['state', 'rejected']);
+  await alter('invented', { attempt: '0', state: 'rejected' });
   expect(await found()).toEqual(['exit 5', 'invented not_in_journal']);
 });
 
-it('a send that only the stream of spends has is found, and one that it counts as less', async () => {
+it('finds a send that only the stream of spends has, and one that it counts as less', async () => {
   const [first] = await ledger.redis.xrange(ledger.keys.spent, '-', '+', 'COUNT', 1);
   const spend = JSON.parse(first?.[1]?.[7] ?? '') as Record<string, unknown>;
   const add = async (changes: object): Promise<void> => {
     const text = JSON.stringify({ ...spend, ...changes });
-    const id = await ledger.redis.xadd(
-      ledger.keys.spent,
-      '*',
-      'token',
-      'x',
-      'kind',
-      'begun',
-      'at',
-      String(Date.now()),
-      'spend',
-      text,
-    );
+    const fields = ['token', 'x', 'kind', 'begun', 'at', String(Date.now()), 'spend', text];
+    const id = await ledger.redis.xadd(ledger.keys.spent, '*', ...fields);
     undo.push(async () => ledger.redis.xdel(ledger.keys.spent, id ?? ''));
   };
   await add({ id: 'ghost 1 x', payoutId: 'ghost', attempt: 1 });
@@ -299,43 +241,40 @@ describe('a payout that Redis says was removed', () => {
     undo.push(async () => ledger.redis.hdel(bucket, payoutId));
   }
 
-  it('is found where the journal says that it was paid, and it was removed as rejected', async () => {
+  it('is found where it was paid, or where retention cannot have come to it', async () => {
+    await remove('small', 'completed');
+    expect(await found()).toEqual(['exit 5', 'small removed']);
+    setEnv('PAYOUT_RETENTION_DAYS', '1');
+    const { stdout } = await run('audit', 'verify');
+    expect(stdout).toMatch(/removed as completed; PAYOUT_RETENTION_DAYS is 1, and the journal has its send of /);
     await remove('small', 'rejected');
-    expect(await found()).toEqual(['exit 5', 'small state']);
-    env['PAYOUT_RETENTION_DAYS'] = '1';
-    undo.push(async () => Promise.resolve(delete env['PAYOUT_RETENTION_DAYS']));
     const { findings, report } = await verify();
-    expect(findings[0]?.message).toMatch(
-      /^the journal says accepted, .* the ledger says that it was removed as rejected$/,
-    );
+    const message = expect.stringMatching(/^the journal says accepted, .* it was removed as rejected$/);
+    expect(findings).toMatchObject([{ payoutId: 'small', kind: 'state', message }]);
     expect(report).toMatchObject({ verified: 1, notVerifiable: 0, ledger: { sends: 1, removed: 1 } });
   });
 
-  it('is found where retention is not set, or cannot have come to it', async () => {
-    await remove('small', 'completed');
-    expect(await found()).toEqual(['exit 5', 'small removed']);
-    env['PAYOUT_RETENTION_DAYS'] = '1';
-    undo.push(async () => Promise.resolve(delete env['PAYOUT_RETENTION_DAYS']));
-    expect(await found()).toEqual(['exit 5', 'small removed']);
-    const { stdout } = await run('audit', 'verify');
-    expect(stdout).toMatch(/removed as completed; PAYOUT_RETENTION_DAYS is 1, and the journal has its send of /);
-  });
-
   it('is shown by `payouts get` as the journal has it', async () => {
+    const txhash = (await ledger.redis.hget(record('small'), 'txhash')) ?? '';
     await remove('small', 'rejected');
-    const { code, stderr } = await run('get', 'small');
-    expect(code).toBe(3);
-    expect(stderr).toMatch(/Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis/);
-    expect(stderr).toMatch(
-      /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash [0-9a-f]{64}\./,
-    );
+    const expectShown = async (said: string, ...args: string[]): Promise<void> => {
+      const journal =
+        /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash /;
+      const { code, stderr } = await run('get', ...args);
+      expect([code, stderr]).toEqual([3, expect.stringContaining(said)]);
+      expect(stderr).toMatch(journal);
+    };
+    await expectShown('Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis', 'small');
+    await expectShown('No payout has txhash', '--txhash', txhash.toUpperCase());
+    await ledger.redis.hdel(ledger.keys.removedBucket('small'), 'small');
+    await expectShown('Payout small not found', 'small');
+    expect((await run('get', 'small')).stderr).toContain('Redis has lost its record');
   });
 
   it('is found where the journal has two transactions of it, whatever the record says', async () => {
     const before = await readFile(journalFile, 'utf8');
     undo.push(async () => writeFile(journalFile, before));
-    const send = await lineOf('small');
-    const { at, token, request, epoch, sends, signed } = send;
+    const { at, token, request, epoch, sends, signed } = await lineOf('small');
     const again = { payoutId: 'small', attempt: 2, token: 'again' };
     const lines: JournalLine[] = [
       { ...again, epoch, sends: sends + 2, after: { sends, token }, request, at: at + 5, signed },
@@ -343,180 +282,107 @@ describe('a payout that Redis says was removed', () => {
     ];
     await writeFile(journalFile, before + toChainedLines(lines, lastHash(before)));
     await remove('small', 'completed');
-    env['PAYOUT_RETENTION_DAYS'] = '1';
-    undo.push(async () => Promise.resolve(delete env['PAYOUT_RETENTION_DAYS']));
+    setEnv('PAYOUT_RETENTION_DAYS', '1');
     expect(await found()).toContain('small sent_again');
     expect(await found('--offline')).toContain('small sent_again');
-  });
-
-  it('is shown by `payouts get --txhash` as the journal has it', async () => {
-    const txhash = (await ledger.redis.hget(record('small'), 'txhash')) ?? '';
-    await remove('small', 'rejected');
-    const { code, stderr } = await run('get', '--txhash', txhash.toUpperCase());
-    expect([code, stderr]).toEqual([
-      3,
-      expect.stringMatching(/No payout has txhash \w+\. The send journal has attempt 1 of small: .* accepted, txhash /),
-    ]);
-  });
-
-  it('is shown by `payouts get` where only the record was deleted', async () => {
-    await keepRecord('small');
-    await ledger.redis.del(record('small'));
-    const { code, stderr } = await run('get', 'small');
-    expect([code, stderr]).toEqual([
-      3,
-      expect.stringMatching(/Payout small not found\. The send journal has attempt 1 .* Redis has lost its record/),
-    ]);
   });
 });
 
 describe('the signature in the journal', () => {
   it('is verified without the record, also without Redis; approvals are in the record alone', async () => {
-    const { code, report } = await verify('--offline');
-    expect({ code, ...report }).toMatchObject({ code: 0, verified: 1, notVerifiable: 1 });
+    expect(await verify('--offline')).toMatchObject({ code: 0, report: { verified: 1, notVerifiable: 1 } });
     const { stdout } = await run('audit', 'verify', '--offline');
     expect(stdout).toMatch(/\nsignatures +2 signed sends: 1 verified; 1 not verifiable, because the record is gone/);
-    expect((await lineOf('small')).signed?.proof).toEqual({
-      ...{ signature: expect.stringMatching(/^[\w-]{86}$/), requestedBy: 'Pat', reference: '=invoice 5' },
-      ...{ metadataHash: hashText('{"order":5}'), audience: 'test' },
-    });
   });
 
   it.each([
-    ['another signature', { signature: 'A'.repeat(86) }, /its signature in the journal does not hold/],
-    ['another person', { requestedBy: 'ann' }, /stands for another intent than the one that it names/],
-    ['none, of a version that journaled none', undefined, undefined],
-  ])('is judged: %s', async (_, change, message) => {
+    ['another signature', { signature: 'A'.repeat(86) }, [/its signature in the journal does not hold/]],
+    ['another person', { requestedBy: 'ann' }, [/stands for another intent than the one that it names/]],
+    ['none, of a version that journaled none', undefined, []],
+  ])('is judged: %s', async (_, change, messages) => {
     const { signed, ...send } = await lineOf('small');
-    if (signed?.proof === undefined) throw new Error('it is signed');
+    if (signed?.proof === undefined) throw new Error('it is not signed');
     const { proof, ...rest } = signed;
     const changed = { ...send, signed: { ...rest, ...(change && { proof: { ...proof, ...change } }) } };
     const context = { platformId: world.platformId, keyring: keyringOf(...keyring) };
     const { findings, isVerified } = verifySend(changed, undefined, context);
-    expect({ isVerified, messages: findings.map((finding) => finding.message) }).toEqual({
-      ...{ isVerified: false, messages: message === undefined ? [] : [expect.stringMatching(message)] },
-    });
+    expect(isVerified).toBe(false);
+    expect(findings.map(({ message }) => message)).toEqual(messages.map((text) => expect.stringMatching(text)));
   });
 });
 
-describe('approvals', () => {
-  it('that were removed are found', async () => {
-    await keepRecord('large');
-    await ledger.redis.hdel(record('large'), 'approval:bob');
-    expect(await found()).toEqual(['exit 5', 'large approval']);
-    await ledger.redis.hdel(record('large'), 'approval:ann');
-    expect(await found()).toEqual(['exit 5', 'large approval', 'large approval']);
-  });
-
-  it('that were altered are found', async () => {
-    const text = (await ledger.redis.hget(record('large'), 'approval:bob')) ?? '';
-    const approval = JSON.parse(text) as { signature: string };
-    await alter('large', ['approval:bob', JSON.stringify({ ...approval, signature: 'A'.repeat(86) })]);
-    expect(await found()).toEqual(['exit 5', 'large approval']);
-  });
+it('finds approvals that were altered or removed', async () => {
+  const text = (await ledger.redis.hget(record('large'), 'approval:bob')) ?? '';
+  const approval = JSON.parse(text) as object;
+  await alter('large', { 'approval:bob': JSON.stringify({ ...approval, signature: 'A'.repeat(86) }) });
+  expect(await found()).toEqual(['exit 5', 'large approval']);
+  await ledger.redis.hdel(record('large'), 'approval:bob', 'approval:ann');
+  expect(await found()).toEqual(['exit 5', 'large approval', 'large approval']);
 });
 
 describe('with another keyring', () => {
-  async function withKeys(change: (key: KeyEntry) => KeyEntry | undefined): Promise<void> {
-    const entries = keyring.flatMap((key) => change(key) ?? []);
-    const before = env['PAYOUT_KEYS_FILE'] ?? '';
-    env['PAYOUT_KEYS_FILE'] = await writeKeyring(join(keys.dir, 'others.json'), entries);
-    undo.push(async () => Promise.resolve((env['PAYOUT_KEYS_FILE'] = before)));
+  async function withKeys(changes: Record<string, Partial<KeyEntry>>): Promise<void> {
+    const entries = keyring.map((key) => ({ ...key, ...changes[key.name] }));
+    setEnv('PAYOUT_KEYS_FILE', await writeKeyring(join(keys.dir, 'others.json'), entries));
   }
-  /** Another key of Ann's. */
-  const spare = (key: KeyEntry): KeyEntry => ({ ...key, role: 'approver', person: 'Ann' });
-  const both = (kind: string): string[] => [`large ${kind}`, `small ${kind}`];
+  const withShop = async (change: Partial<KeyEntry>): Promise<void> => withKeys({ shop: change });
+  const both = (kind: string): string[] => ['exit 5', `large ${kind}`, `small ${kind}`];
 
-  it('a key that is not in it, that is no producer, or that was not valid then, is found without Redis too', async () => {
-    await withKeys((key) => (key.name === 'shop' ? undefined : key));
-    expect(await found('--offline')).toEqual(['exit 5', ...both('key')]);
-    await withKeys((key) => (key.name === 'shop' ? { ...key, role: 'operator' } : key));
-    expect(await found('--offline')).toEqual(['exit 5', ...both('key')]);
-    await withKeys((key) => (key.name === 'shop' ? { ...key, notAfter: '2020-01-01T00:00:00Z' } : key));
-    expect(await found()).toEqual(['exit 5', ...both('key')]);
+  it('finds a key that is not in it, is no producer, was not valid then, or is another', async () => {
+    await withShop({ name: 'stall' });
+    expect(await found('--offline')).toEqual(both('key'));
+    await withShop({ role: 'operator' });
+    expect(await found('--offline')).toEqual(both('key'));
+    await withShop({ notAfter: '2020-01-01T00:00:00Z' });
+    expect(await found()).toEqual(both('key'));
+    await withShop({ public: (await keys.makeKey('other')).public });
+    expect(await found()).toEqual(both('signature'));
   });
 
-  it('a signature of another key of the same name is found', async () => {
-    const { public: other } = await keys.makeKey('other');
-    await withKeys((key) => (key.name === 'shop' ? { ...key, public: other } : key));
-    expect(await found()).toEqual(['exit 5', ...both('signature')]);
+  it('finds an approval of the person who signed or requested it; counts sends of a revoked key', async () => {
+    for (const person of ['Sam', 'Pat']) {
+      await withKeys({ ann: { person } });
+      expect(await found()).toEqual(['exit 5', 'large approval']);
+    }
+    await withShop({ revoked: true });
+    expect(await verify()).toMatchObject({ code: 0, report: { revokedKeys: { shop: 2 } } });
   });
 
-  it('an approval of the person who signed, or who requested it, is found', async () => {
-    await withKeys((key) => (key.name === 'ann' ? { ...key, person: 'Sam' } : key));
-    expect(await found()).toEqual(['exit 5', 'large approval']);
-    await withKeys((key) => (key.name === 'ann' ? { ...key, person: 'Pat' } : key));
-    expect(await found()).toEqual(['exit 5', 'large approval']);
-  });
-
-  it('two approvals of one person are too few for the policy, where that is the same', async () => {
-    await withKeys((key) => (key.name === 'ann' ? { ...key, person: 'Bob' } : key));
+  it('finds too few approvals for the policy, where that is the same', async () => {
+    await withKeys({ ann: { person: 'Bob' } });
     expect(await found()).toEqual(['exit 0']);
-    // The person is in the group still, or the policy would not load.
-    await withKeys((key) =>
-      key.name === 'ann' ? { ...key, person: 'Bob' } : key.name === 'worker' ? spare(key) : key,
-    );
-    env['PAYOUT_POLICY_FILE'] = policyFile;
-    undo.push(async () => Promise.resolve(delete env['PAYOUT_POLICY_FILE']));
-    const { findings } = await verify();
-    expect(findings.filter(({ kind }) => kind === 'approval')).toMatchObject([
-      {
-        payoutId: 'large',
-        kind: 'approval',
-        message: expect.stringContaining('1 more of the group finance than approved it (bob)'),
-      },
-    ]);
+    // Ann has another key, or the policy would not load.
+    await withKeys({ ann: { person: 'Bob' }, worker: { role: 'approver', person: 'Ann' } });
+    setEnv('PAYOUT_POLICY_FILE', policyFile);
+    const message = expect.stringContaining('1 more of the group finance than approved it (bob)');
+    expect((await verify()).findings).toContainEqual(expect.objectContaining({ kind: 'approval', message }));
   });
 
-  it('sends of a key that was revoked since are counted', async () => {
-    await withKeys((key) => (key.name === 'shop' ? { ...key, revoked: true } : key));
-    const { code, report } = await verify();
-    expect({ code, revoked: report['revokedKeys'] }).toEqual({ code: 0, revoked: { shop: 2 } });
-  });
-
-  it('without one, the hashes are compared all the same', async () => {
-    const { PAYOUT_KEYS_FILE: file = '', ...others } = env;
-    env = others;
-    undo.push(async () => Promise.resolve((env['PAYOUT_KEYS_FILE'] = file)));
+  it('compares the hashes without one', async () => {
+    setEnv('PAYOUT_KEYS_FILE', '');
     expect(await found()).toEqual(['exit 0']);
-    await alter('small', ['metadata', '{"order":6}']);
+    await alter('small', { metadata: '{"order":6}' });
     expect(await found()).toEqual(['exit 5', 'small signature']);
   });
 });
 
-describe('payouts audit export', () => {
-  it('has the fee, the currency, who signed, who approved, and when', async () => {
-    const { stdout } = await run('audit', 'export', '--json');
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, string>);
-    const large = rows.find(({ payout_id: payoutId }) => payoutId === 'large');
-    const [payment] = world.sandbox.payments().filter(({ amount }) => amount === '250');
-    expect(large).toMatchObject({
-      ...{ payout_id: 'large', attempt: 1, amount: '250', address_to: WALLET, outcome: 'accepted', policy: policyHash },
-      ...{
-        currency: 'USDT (TRC-20)',
-        fee: payment?.fee,
-        txhash: payment?.txhash,
-        state: 'completed',
-        reference: '=invoice 5',
-      },
-      ...{ signer: 'shop', signer_person: 'sam', requested_by: 'Pat', approved_by: 'ann; bob' },
-      ...{ answered_at: expect.stringMatching(/^20.*Z$/), state_at: expect.stringMatching(/^20.*Z$/) },
-    });
-    expect(large?.['approvals']?.split(' ')).toHaveLength(2);
-    expect(rows.find(({ payout_id: payoutId }) => payoutId === 'small')).not.toHaveProperty('approved_by');
+it('payouts audit export has the fee, who signed, who approved, and when; safe for spreadsheets', async () => {
+  const { stdout } = await run('audit', 'export', '--json');
+  const rows = stdout.trimEnd().split('\n');
+  const [large] = rows.map((row) => JSON.parse(row) as Record<string, string>).filter((row) => row['amount'] === '250');
+  const [payment] = world.sandbox.payments().filter(({ amount }) => amount === '250');
+  expect(large).toMatchObject({
+    ...{ payout_id: 'large', attempt: 1, address_to: WALLET, outcome: 'accepted', state: 'completed' },
+    ...{ policy: expect.stringMatching(/^[0-9a-f]{64}$/), currency: 'USDT (TRC-20)', reference: '=invoice 5' },
+    ...{ fee: payment?.fee, txhash: payment?.txhash, approvals: expect.stringMatching(/^\w+ \w+$/) },
+    ...{ signer: 'shop', signer_person: 'sam', requested_by: 'Pat', approved_by: 'ann; bob' },
+    ...{ answered_at: expect.stringMatching(/^20.*Z$/), state_at: expect.stringMatching(/^20.*Z$/) },
   });
-
-  it('is safe for spreadsheets, and leaves out of Redis what it is told to', async () => {
-    const csv = (await run('audit', 'export')).stdout;
-    expect(csv).toContain(`,'=invoice 5\n`);
-    expect(csv).not.toContain(',=invoice 5');
-    const offline = (await run('audit', 'export', '--offline')).stdout;
-    // The journal has what was signed.
-    expect(offline).toContain(`,'=invoice 5\n`);
-    expect(offline).not.toContain('completed');
-    expect(offline.split('\n')[0]).toBe(csv.split('\n')[0]);
-  });
+  const csv = (await run('audit', 'export')).stdout;
+  expect(csv).toContain(`,'=invoice 5\n`);
+  expect(csv).not.toContain(',=invoice 5');
+  const offline = (await run('audit', 'export', '--offline')).stdout;
+  // The journal has what was signed.
+  expect(offline).toContain(`,'=invoice 5\n`);
+  expect(offline).not.toContain('completed');
 });

@@ -1,6 +1,6 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { signAct } from '../../../src/control/approvals/act-signer.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
@@ -11,141 +11,110 @@ import { problemOf, useDoctor, warningOf } from '../support/doctor-rig.js';
 
 const doctor = useDoctor();
 
-const DAY_MS = 86_400_000;
 const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
 const shop = (changes: Partial<KeyEntry> = {}): KeyEntry => keyEntry(SHOP, changes);
 const ann = (changes: Partial<KeyEntry> = {}): KeyEntry =>
   keyEntry(ANN, { name: 'ann', role: 'operator', person: 'Ann', ...changes });
-const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+const FINE = { code: 0, found: [] };
+
+type Found = Promise<{ code: number; found: CheckResult[] }>;
 
 /** Runs doctor with a keyring of these keys. @returns what the checks of keys and journal found */
-async function findWith(
-  keys: readonly KeyEntry[] | string,
-  environment: Record<string, string> = {},
-): Promise<{ code: number; found: CheckResult[] }> {
+async function findWith(keys: readonly KeyEntry[], environment: Record<string, string> = {}): Found {
   const file = join(doctor.dir, 'keys.yaml');
-  await writeFile(file, typeof keys === 'string' ? keys : JSON.stringify({ version: 1, keys }), { mode: 0o600 });
+  await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
   const { code, found } = await doctor.findings({ PAYOUT_KEYS_FILE: file, ...environment });
   return { code, found: found.filter(({ name }) => name !== 'sender') };
 }
 
-async function openJournal(): Promise<FileSendJournal> {
-  return FileSendJournal.open({ dir: join(doctor.dir, 'journal'), platformId: doctor.platformId });
-}
-
-async function adoptJournal(): Promise<void> {
-  const journal = await openJournal();
-  await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'new account' });
+async function withJournal(write: (journal: FileSendJournal) => Promise<unknown> | undefined): Promise<void> {
+  const journal = await FileSendJournal.open({ dir: join(doctor.dir, 'journal'), platformId: doctor.platformId });
+  await write(journal);
   await journal.close();
 }
+const adoptJournal = async (): Promise<void> =>
+  withJournal(async (journal) => journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'new account' }));
 
-it('payouts doctor without a keyring says where to begin, and names a key for final states that cannot be used', async () => {
+it('payouts doctor without a keyring says where to begin, and names a key for final states that is useless', async () => {
   const { code, out } = await doctor.run();
   expect(code).toBe(0);
   expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keys generate NAME .*--role producer`/);
   expect(out).not.toContain('signed journal');
-  const unusable = await doctor.findings({ PAYOUT_WORKER_KEY_NAME: 'worker-1' });
-  expect(unusable.code).toBe(1);
-  expect(unusable.found).toContainEqual(problemOf('keys', 'PAYOUT_WORKER_KEY_FILE is required'));
+  const { found } = await doctor.findings({ PAYOUT_WORKER_KEY_NAME: 'worker-1' });
+  expect(found).toContainEqual(problemOf('keys', 'PAYOUT_WORKER_KEY_FILE is required'));
 });
 
-describe('payouts doctor with a keyring', () => {
-  it('finds nothing where keys and journal are there', async () => {
-    await adoptJournal();
-    expect(await findWith([shop(), ann()])).toEqual({ code: 0, found: [] });
-    const { out } = await doctor.run();
-    expect(out).toMatch(/✓ keys +only signed payouts are sent; 2 keys in .*keys\.yaml\n/);
-    expect(out).toMatch(/✓ signed journal +stated to be complete by ann \(new account\)\n/);
-  });
-
-  it('names a file that is missing, makes no sense, or that others can write', async () => {
-    const broken = await findWith('version: 2');
-    expect(broken).toEqual({ code: 1, found: [problemOf('keys', 'must be 1')] });
-    const missing = await doctor.findings({ PAYOUT_KEYS_FILE: join(doctor.dir, 'none.yaml') });
-    expect(missing.found).toContainEqual(problemOf('keys', 'cannot be read: ENOENT'));
-    const file = join(doctor.dir, 'keys.yaml');
-    await chmod(file, 0o666);
-    const { found } = await doctor.findings({ PAYOUT_KEYS_FILE: file });
-    expect(found).toContainEqual(problemOf('keys', `is not trusted: others than its owner can write ${file}`));
-  });
-
-  it.each([
-    ['none', []],
-    ['one that ended', [shop({ notAfter: '2026-01-01T00:00:00Z' })]],
-    ['one that begins later', [shop({ notBefore: '2125-01-01T00:00:00Z' })]],
-    ['one that is revoked', [shop({ revoked: true })]],
-  ])('names that no payout can be signed: %s', async (_, keys) => {
-    await adoptJournal();
-    const { code, found } = await findWith([...keys, ann()]);
+it('payouts doctor judges the keyring', async () => {
+  await adoptJournal();
+  expect(await findWith([shop(), ann()])).toEqual(FINE);
+  const { out } = await doctor.run();
+  expect(out).toMatch(/✓ keys +only signed payouts are sent; 2 keys in .*keys\.yaml\n/);
+  expect(out).toMatch(/✓ signed journal +stated to be complete by ann \(new account\)\n/);
+  for (const ended of [
+    [],
+    [shop({ notAfter: '2026-01-01T00:00:00Z' })],
+    [shop({ notBefore: '2125-01-01T00:00:00Z' })],
+    [shop({ revoked: true })],
+  ]) {
+    const { code, found } = await findWith([...ended, ann()]);
     expect([code, found[0]]).toEqual([1, problemOf('keys', 'no key of a producer that is valid now')]);
     expect(found[0]?.fix).toContain('--role producer');
-  });
-
-  it('warns where no operator can sign, of a key that ends within 14 days, or has ended and has no successor', async () => {
-    await adoptJournal();
-    const former = keyEntry(WORKER, { name: 'former', person: 'Payroll', notAfter: inDays(-1) });
-    for (const [keys, detail, fix] of [
-      [[shop(), ann({ revoked: true })], 'no key of an operator', '--role operator'],
-      [[shop({ notAfter: inDays(13.9) }), ann()], 'the key "shop" (producer) ends at', ''],
-      [[shop({ notAfter: inDays(14.1) }), ann()], undefined, ''],
-      [[shop(), ann(), former], 'the key "former" (producer) ended at', ''],
-      [[shop({ person: 'Payroll' }), ann(), former], undefined, ''],
-    ] as const) {
-      const found = detail === undefined ? [] : [warningOf('keys', detail, fix)];
-      expect(await findWith(keys)).toEqual({ code: 0, found });
-    }
-  });
-
-  it('names a key for final states that nobody would believe', async () => {
-    await adoptJournal();
-    const file = join(doctor.dir, 'worker.pem');
-    await writeFile(file, WORKER.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-    const environment = { PAYOUT_WORKER_KEY_FILE: file, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
-    const worker = keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' });
-    const missing = await findWith([shop(), ann()], environment);
-    expect(missing).toEqual({ code: 1, found: [problemOf('keys', 'which has none of that name (got "worker-1")')] });
-    const other = await findWith([shop(), ann(), { ...worker, public: keyEntry(testKey(4)).public }], environment);
-    expect(other.found).toEqual([problemOf('keys', 'the keyring has another public key under it')]);
-    expect(await findWith([shop(), ann(), worker], environment)).toEqual({ code: 0, found: [] });
-  });
+  }
+  const former = keyEntry(WORKER, { name: 'former', person: 'Payroll', notAfter: inDays(-1) });
+  for (const [keys, ...findings] of [
+    [[shop(), ann({ revoked: true })], warningOf('keys', 'no key of an operator', '--role operator')],
+    [[shop({ notAfter: inDays(13.9) }), ann()], warningOf('keys', 'the key "shop" (producer) ends at')],
+    [[shop({ notAfter: inDays(14.1) }), ann()]],
+    [[shop(), ann(), former], warningOf('keys', 'the key "former" (producer) ended at')],
+    [[shop({ person: 'Payroll' }), ann(), former]],
+  ] as [KeyEntry[], ...unknown[]][]) {
+    expect(await findWith(keys)).toEqual({ code: 0, found: findings });
+  }
+  const file = join(doctor.dir, 'keys.yaml');
+  await chmod(file, 0o666);
+  const open = problemOf('keys', `is not trusted: others than its owner can write ${file}`);
+  expect((await doctor.findings()).found).toContainEqual(open);
+  const missing = await doctor.findings({ PAYOUT_KEYS_FILE: join(doctor.dir, 'none.yaml') });
+  expect(missing.found).toContainEqual(problemOf('keys', 'cannot be read: ENOENT'));
 });
 
-describe('payouts doctor reads in the send journal', () => {
-  it('that what was signed before is not sent, until it is adopted', async () => {
-    const before = await findWith([shop(), ann()]);
-    const adopt = `\`payouts audit adopt-journal --account ${doctor.platformId} --reason WHY\``;
-    const first = "this host sends no payout that was signed before the worker's first start";
-    expect(before).toEqual({ code: 0, found: [warningOf('signed journal', first, adopt)] });
-    await (await openJournal()).close();
-    const begun = await findWith([shop(), ann()]);
-    expect(begun.found).toEqual([
-      warningOf('signed journal', `signed before ${new Date().toISOString().slice(0, 10)}`),
-    ]);
-    await adoptJournal();
-    expect(await findWith([shop(), ann()])).toEqual({ code: 0, found: [] });
-  });
+it('payouts doctor names a key for final states that nobody would believe', async () => {
+  await adoptJournal();
+  const file = join(doctor.dir, 'worker.pem');
+  await writeFile(file, WORKER.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  const environment = { PAYOUT_WORKER_KEY_FILE: file, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
+  const worker = keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' });
+  const missing = await findWith([shop(), ann()], environment);
+  expect(missing).toEqual({ code: 1, found: [problemOf('keys', 'which has none of that name (got "worker-1")')] });
+  const other = await findWith([shop(), ann(), { ...worker, public: keyEntry(testKey(4)).public }], environment);
+  expect(other.found).toEqual([problemOf('keys', 'the keyring has another public key under it')]);
+  expect(await findWith([shop(), ann(), worker], environment)).toEqual(FINE);
+});
 
-  it('a pause that someone removed from Redis, and none once an operator signed', async () => {
-    await adoptJournal();
-    const journal = await openJournal();
-    await journal.notePaused({ at: Date.now(), reason: 'looks like a block' });
-    await journal.close();
-    const { code, found } = await findWith([shop(), ann()]);
-    expect(code).toBe(1);
-    expect(found).toEqual([problemOf('signed journal', '(looks like a block), although Redis shows no pause')]);
-    expect(found[0]?.fix).toContain(`payouts resume --account ${doctor.platformId} --key FILE --reason WHY`);
+it('payouts doctor reads in the journal that what was signed before is not sent, until it is adopted', async () => {
+  const adopt = `\`payouts audit adopt-journal --account ${doctor.platformId} --reason WHY\``;
+  const first = "this host sends no payout that was signed before the worker's first start";
+  expect((await findWith([shop(), ann()])).found).toEqual([warningOf('signed journal', first, adopt)]);
+  await withJournal(() => undefined);
+  const before = warningOf('signed journal', `signed before ${new Date().toISOString().slice(0, 10)}`);
+  expect((await findWith([shop(), ann()])).found).toEqual([before]);
+});
 
-    const account = openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
-    const signer = {
-      name: 'ann',
-      audience: TEST_AUDIENCE,
-      sign: async (text: string) => Promise.resolve(signText(text, ANN)),
-    };
-    const content = { act: 'resume', payoutId: '', intent: '', attempt: undefined, reason: 'settled' } as const;
-    await account.ledger.pause('ann', 'looks like a block');
-    expect((await findWith([shop(), ann()])).found).toEqual([problemOf('pause', 'looks like a block')]);
-    await account.ledger.resume('ann', 'settled', await signAct(signer, doctor.platformId, content, Date.now()));
-    await account.close();
-    expect(await findWith([shop(), ann()])).toEqual({ code: 0, found: [] });
-  });
+it('payouts doctor reads in the journal a pause that someone removed from Redis, until an operator signs', async () => {
+  await adoptJournal();
+  await withJournal(async (journal) => journal.notePaused({ at: Date.now(), reason: 'looks like a block' }));
+  const { code, found } = await findWith([shop(), ann()]);
+  const removed = problemOf('signed journal', '(looks like a block), although Redis shows no pause');
+  expect([code, found]).toEqual([1, [removed]]);
+  expect(found[0]?.fix).toContain(`payouts resume --account ${doctor.platformId} --key FILE --reason WHY`);
+  const account = openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
+  const sign = async (text: string) => Promise.resolve(signText(text, ANN));
+  const signer = { name: 'ann', audience: TEST_AUDIENCE, sign };
+  const content = { act: 'resume', payoutId: '', intent: '', attempt: undefined, reason: 'settled' } as const;
+  await account.ledger.pause('ann', 'looks like a block');
+  expect((await findWith([shop(), ann()])).found).toEqual([problemOf('pause', 'looks like a block')]);
+  await account.ledger.resume('ann', 'settled', await signAct(signer, doctor.platformId, content, Date.now()));
+  await account.close();
+  expect(await findWith([shop(), ann()])).toEqual(FINE);
 });

@@ -1,14 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import { startSandbox } from '../../../src/sandbox/index.js';
 import { findBuiltProgram } from '../../support/built-program.js';
-import { type CliResult, runCli, startCli } from '../../support/cli.js';
-import { until } from '../../support/until.js';
+import type { CliResult } from '../../support/cli.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
 const cli = useCli();
@@ -38,40 +36,33 @@ async function makeKeys(): Promise<void> {
 const secret = async (): Promise<string> => (await readFile(keyFile, 'utf8')).split('\n')[1] ?? '';
 
 describe('payouts keys generate', () => {
-  it('writes a private key that only its owner reads, and prints the entry of the keyring', async () => {
+  it('writes a private key that only its owner reads, prints its entry, and never overwrites it', async () => {
     const stdout = await cli.ok(...generate());
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
     expect(stdout).toMatch(/^ {2}- \{ name: "shop", role: "producer", person: "shop-a-1", public: "ed25519:/);
-    expect(await secret()).toMatch(/^[A-Za-z0-9+/=]{60,}$/);
-    expect(stdout).not.toContain(await secret());
+    const before = await secret();
+    expect(before).toMatch(/^[A-Za-z0-9+/=]{60,}$/);
+    expect(stdout).not.toContain(before);
     await cli.file('keys.yaml', `version: 1\nkeys:\n${stdout}`);
     const entry = { name: 'shop', role: 'producer', person: 'shop-a-1', status: 'valid' };
     expect(await cli.json('keys', 'check', keysFile)).toEqual(entry);
-  });
-
-  it('never overwrites a file', async () => {
-    await cli.ok(...generate());
-    const before = await secret();
     await cli.refused(2, /^payouts: --out: exists already, and a key is never overwritten/, ...generate(), '--json');
     expect(await secret()).toBe(before);
   });
 
   it('names what is wrong, and writes nothing', async () => {
-    const stderr = await cli.refused(2, '', ...generate('-', 'producer', ' a'));
-    expect(stderr).toMatch(
-      /^payouts: name: must be 1 to 32 of .*\(got "-"\)\npayouts: --person: must not begin or end with spaces.*\n$/,
-    );
+    const wrong = /^payouts: name: must be 1 to 32 of .*"-"\)\npayouts: --person: must not begin or end with spaces/;
+    await cli.refused(2, wrong, ...generate('-', 'producer', ' a'));
     await cli.refused(2, '--role', ...generate('a', 'boss', 'a'));
     expect(existsSync(keyFile)).toBe(false);
   });
 });
 
 describe('payouts keys check', () => {
-  const check = async (keys: readonly object[], more: object = {}): Promise<string[]> => {
-    await cli.file('keys.yaml', JSON.stringify({ version: 1, keys, ...more }));
+  const check = async (...keys: readonly object[]): Promise<string[]> => {
+    await cli.file('keys.yaml', JSON.stringify({ version: 1, keys, people: { ok: 'Ok Lee' } }));
     return ['keys', 'check', keysFile];
   };
-
   async function entry(name: string, more: object): Promise<object> {
     keyFile = join(cli.dir, `${name}.pem`);
     return { ...(await cli.json<object>(...generate(name, 'operator', name))), ...more };
@@ -79,45 +70,37 @@ describe('payouts keys check', () => {
   const inDays = (days: number): string => inHours(days * 24 + 0.1);
 
   it('says of each key whether it counts now, and warns of those that end soon', async () => {
-    const args = await check([
+    const args = await check(
       await entry('ok', { notBefore: inDays(-3), notAfter: inDays(15) }),
       await entry('soon', { notAfter: inDays(13) }),
       await entry('old', { notAfter: inDays(-1) }),
       await entry('new', { notBefore: inDays(1) }),
       await entry('stolen', { revoked: true, notAfter: inDays(3) }),
-    ]);
+    );
     const statuses = (await cli.lines(...args)).map(({ status }) => status);
     expect(statuses).toEqual(['valid', 'expires soon', 'expired', 'not valid yet', 'revoked']);
     const { code, stdout, stderr } = await cli.run(...args);
     expect(code).toBe(0);
     expect(stderr).toMatch(/^Warning: the key "soon" expires in 13 days, at \S+Z\. Add a new key[^\n]*\n$/);
-    expect(stdout).toMatch(/^stolen +operator +stolen .* revoked$/m);
+    expect(stdout).toMatch(/^ok +operator +ok \(Ok Lee\) [^]*^stolen +operator +stolen .* revoked$/m);
   });
 
   it('names every problem of a bad keyring, with exit code 2', async () => {
-    const args = await check([await entry('a', { role: 'boss' }), await entry('b', { public: 'ed25519:x' })]);
+    const args = await check(await entry('a', { role: 'boss' }), await entry('b', { public: 'ed25519:x' }));
     const problems = /keys\.0\.role must be one of producer[^]*keys\.1\.public .*must be "ed25519:"/;
     await cli.refused(2, problems, ...args);
-    const alike = await check([await entry('c', { person: 'ann.lee' }), await entry('d', { person: 'annlee' })]);
-    await cli.refused(2, /keys\.1\.person looks like the person of keys\.0/, ...alike);
     await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: is required/, 'keys', 'check');
     await chmod(keysFile, 0o666);
     cli.env['PAYOUT_KEYS_FILE'] = keysFile;
     const open = /^payouts: PAYOUT_KEYS_FILE: .* is not trusted: others than its owner can write .*chmod go-w/;
     await cli.refused(2, open, 'keys', 'check');
   });
-
-  it('shows one person for two spellings of an id, and display names apart', async () => {
-    const keys = [await entry('a', { person: 'Ann' }), await entry('b', { person: 'ann' })];
-    const stdout = await cli.ok(...(await check(keys, { people: { ann: 'Ann Lee' } })));
-    expect(stdout).toMatch(/^a +operator +ann \(Ann Lee\) [^]*^b +operator +ann \(Ann Lee\) /m);
-  });
 });
 
 describe('signing', () => {
   beforeEach(makeKeys);
 
-  it('of `payouts enqueue` is verified by `payouts keys verify`, and shown by `payouts get`', async () => {
+  it('of `payouts enqueue` is verified by `keys verify`, shown by `get`, and found out where it was altered', async () => {
     await cli.ok('enqueue', ...PAYOUT, '--requested-by', 'Ann');
     expect(await cli.ok('keys', 'verify', 'p-1')).toMatch(
       /^Payout p-1 is verified: signed by key "shop" of shop-a-1, requested by Ann, until /,
@@ -127,17 +110,11 @@ describe('signing', () => {
     expect(shown).not.toHaveProperty('signed');
     expect(await cli.json('list', '--state', 'queued')).toEqual(shown);
     expect(await cli.ok('get', 'p-1')).toMatch(/signed by +shop\n/);
-  });
-
-  it('is found out where a field was altered: exit code 5', async () => {
-    await cli.ok('enqueue', ...PAYOUT);
     await cli.alter('p-1', { amount: '13' });
     const { code, stdout, stderr } = await cli.run('keys', 'verify', 'p-1', '--json');
     expect(code).toBe(5);
     expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-1', verified: false, fault: 'bad_signature' });
-    expect(stderr).toMatch(
-      /^payouts: Payout p-1 is not verified\. The signature of key "shop" is not over this payout/,
-    );
+    expect(stderr).toMatch(/^payouts: Payout p-1 is not verified\. The signature of key "shop" is not over this payo/);
     await cli.alter('p-1', { metadata: '{' });
     await cli.refused(5, 'p-1', 'keys', 'verify', 'p-1');
     await cli.refused(3, 'p-9', 'keys', 'verify', 'p-9');
@@ -155,10 +132,8 @@ describe('signing', () => {
   it('of `payouts keys sign` needs no Redis, and is imported without the key', async () => {
     const later = { ...LINE, payoutId: 'p-2', reference: ' x ', notBefore: inHours(3), requestedBy: 'Ann' };
     const { code, stdout } = await sign(LINE, later);
-    expect([code, stdout]).toEqual([
-      0,
-      textWith(/^.*"amount":"12\.5".*"metadata":\{"1":2,"b":1\},"key":"shop","signature":"/),
-    ]);
+    const signed = textWith(/^.*"amount":"12\.5".*"metadata":\{"1":2,"b":1\},"key":"shop","signature":"/);
+    expect([code, stdout]).toEqual([0, signed]);
     const file = await cli.file('signed.jsonl', ...stdout.trim().split('\n'));
     expect(await cli.ok('keys', 'sign', file)).not.toBe(stdout);
     cli.unset(...SIGNING);
@@ -170,10 +145,13 @@ describe('signing', () => {
     const late = { ...LINE, payoutId: 'p-3', notBefore: inHours(200) };
     const { code, stdout, stderr } = await sign(LINE, { ...LINE, amount: '13' }, late, { ...LINE, key: 'shop' });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^line 2: payoutId: already used in line 1 with a different amount/m);
-    expect(stderr).toMatch(/^line 3: notBefore: must be less than 7 days from now/m);
-    expect(stderr).toMatch(/^line 4: signature: is missing/m);
-    expect(stderr).toMatch(/^payouts: stdin: 3 of 4 rows have errors, nothing was signed; fix them$/m);
+    for (const problem of [
+      /^line 2: payoutId: already used in line 1 with a different amount/m,
+      /^line 3: notBefore: must be less than 7 days from now/m,
+      /^line 4: signature: is missing/m,
+      /^payouts: stdin: 3 of 4 rows have errors, nothing was signed; fix them$/m,
+    ])
+      expect(stderr).toMatch(problem);
   });
 
   it('of `payouts import` takes a column requested_by, and no later time than a signature holds', async () => {
@@ -186,10 +164,9 @@ describe('signing', () => {
     expect([code, stderr]).toEqual([2, textWith(/^line 2: not_before: must be less than 7 days/)]);
   });
 
-  it('needs file and name of the key, and a file that only its owner reads', async () => {
+  it('needs file and name of the key, and a file that only its owner reads, of which nothing is shown', async () => {
     const enqueue = ['enqueue', ...PAYOUT];
-    for (const one of SIGNING) {
-      const other = SIGNING.find((name) => name !== one) ?? '';
+    for (const [one, other] of [SIGNING, SIGNING.toReversed()] as [string, string][]) {
       const { [one]: value = '' } = cli.env;
       cli.unset(one);
       await cli.refused(2, `payouts: ${one}: is required, because ${other} is set`, ...enqueue);
@@ -205,12 +182,11 @@ describe('signing', () => {
   });
 
   it('takes the key of the account from the accounts file', async () => {
-    const { PAYOUT_KEYS_FILE = '' } = cli.env;
     const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
     const write = async (more: object): Promise<string> =>
       cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
     cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
-    Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: await write({}), PAYOUT_KEYS_FILE });
+    cli.env['PAYOUT_ACCOUNTS_FILE'] = await write({});
     await cli.refused(2, /signingKeyName: is required, because signingKeyFile is set/, 'enqueue', ...PAYOUT);
     await write({ signingKeyName: 'shop' });
     await cli.ok('enqueue', ...PAYOUT);
@@ -224,7 +200,7 @@ interface Made {
   readonly keysFile: string;
   readonly policyFile: string;
   readonly environment: { readonly producer: object; readonly worker: object; readonly operator: object };
-  readonly journal: { readonly adopted: boolean; readonly reason?: string; readonly command?: string };
+  readonly journal: object;
 }
 
 describe('payouts keys init', () => {
@@ -237,36 +213,6 @@ describe('payouts keys init', () => {
   const init = (...args: string[]): string[] => ['keys', 'init', dir, ...args];
   const make = async (...args: string[]): Promise<Made> => cli.json<Made>(...init(...args));
 
-  /** What a shell reads from the printed lines. */
-  function readBySh(text: string): Record<string, string> {
-    const script = `set -a\n${text}\nexec "$0" -p 'JSON.stringify(process.env)'`;
-    const { stdout } = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' });
-    const read = Object.entries(JSON.parse(stdout) as Record<string, string>);
-    return Object.fromEntries(read.filter(([name]) => name.startsWith('PAYOUT_')));
-  }
-
-  it('leads from nothing to a completed and verified payout in five commands', async () => {
-    // In place of the first command, `payouts sandbox`.
-    const secretKey = 'k-init-0123456789';
-    const { platformId } = cli;
-    const sandbox = await startSandbox({ accounts: [{ platformId, secretKey }], settleAfterMs: 300 });
-    Object.assign(cli.env, { GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: secretKey });
-    const made = await cli.runProcess(...init());
-    expect(made).toMatchObject({ code: 0, stderr: textWith(/counts as complete: account \d+ is new\.\n$/) });
-    Object.assign(cli.env, readBySh(made.stdout));
-    expect(await cli.runProcess('enqueue', ...PAYOUT)).toMatchObject({ code: 0, stderr: '' });
-    const quick = { HEALTH_PORT: '0', LEASE_MS: '1500', TAKEOVER_QUARANTINE_MS: '1000', STATUS_POLL_MIN_MS: '200' };
-    const worker = startCli(['worker'], { env: { ...cli.env, ...quick } });
-    // Held until the worker has read the gateway's rates twice.
-    await until('it is completed', async () => (await cli.ledger.require('p-1')).state === 'completed', 90_000);
-    const shown = await cli.runProcess('get', 'p-1');
-    worker.kill('SIGTERM');
-    expect(await worker.result).toMatchObject({ code: 0 });
-    await sandbox.close();
-    expect(shown.stdout).toMatch(/^p-1 +completed: [^]*receipt +verified by worker worker-1\n[^]*signed by +shop\n/);
-    expect(await runCli(['audit', 'verify'], { env: cli.env })).toMatchObject({ code: 0 });
-  });
-
   it('makes files that only their owner reads, a keyring and a policy that can be used at once', async () => {
     const { keysFile: made, policyFile, environment } = await make('--operator', 'Ann Lee');
     const audience = { PAYOUT_AUDIENCE: cli.env['PAYOUT_AUDIENCE'] };
@@ -274,12 +220,8 @@ describe('payouts keys init', () => {
     expect((await readdir(dir)).sort()).toEqual(FILES);
     const modes = { '': 0o700, 'operator.pem': 0o600, 'producer.pem': 0o600, 'worker.pem': 0o600 };
     for (const [name, mode] of Object.entries(modes)) expect((await stat(join(dir, name))).mode & 0o777).toBe(mode);
-    const { keys } = readKeyringFile(made);
-    expect(keys.map(({ name, role, person }) => [name, role, person])).toEqual([
-      ['shop', 'producer', 'shop'],
-      ['ann-lee', 'operator', 'ann-lee'],
-      ['worker-1', 'worker', 'worker-1'],
-    ]);
+    const keys = readKeyringFile(made).keys.map(({ name, role, person }) => `${name} ${role} ${person}`);
+    expect(keys).toEqual(['shop producer shop', 'ann-lee operator ann-lee', 'worker-1 worker worker-1']);
     expect(JSON.stringify(environment.worker)).not.toMatch(/SIGNING_KEY|producer\.pem|operator\.pem/);
     cli.env['PAYOUT_KEYS_FILE'] = made;
     await cli.ok('policy', 'check', policyFile);
@@ -299,7 +241,9 @@ describe('payouts keys init', () => {
     dir = join(cli.dir, `it's a "$HOME" folder`);
     cli.env['PAYOUT_AUDIENCE'] = '';
     const { stdout, stderr } = await cli.run(...init());
-    expect(readBySh(stdout)).toEqual({
+    const script = `set -a\n${stdout}\nexec "$0" -p 'JSON.stringify(process.env)'`;
+    const read = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' }).stdout;
+    expect(JSON.parse(read)).toMatchObject({
       PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'),
       PAYOUT_SIGNING_KEY_NAME: 'shop',
       PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'),
@@ -308,7 +252,6 @@ describe('payouts keys init', () => {
       PAYOUT_WORKER_KEY_NAME: 'worker-1',
     });
     expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
-    expect(stdout).toMatch(/^# In production, keep producer\.pem and operator\.pem off the worker's host/m);
     expect(stderr).toMatch(/^The send journal in .* counts as complete/);
     dir = join(cli.dir, 'other');
     cli.env['GATEWAY_BASE_URL'] = 'https://gateway.example';
@@ -320,22 +263,17 @@ describe('payouts keys init', () => {
 
   it('never overwrites: a second run names what is there, and changes nothing', async () => {
     await make();
-    const read = async (): Promise<string[]> =>
-      Promise.all(FILES.slice(1).map(async (name) => readFile(join(dir, name), 'utf8')));
+    const read = async () => Promise.all(FILES.map(async (name) => readFile(join(dir, name), 'utf8')));
     const before = await read();
     const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
     await cli.refused(2, there, ...init());
-    await rm(join(dir, 'keys.yaml'));
-    await cli.refused(2, 'dir: has', ...init());
-    expect(existsSync(join(dir, 'keys.yaml'))).toBe(false);
     expect(await read()).toEqual(before);
   });
 
   it('leaves nothing when the disk is full halfway, and works after that', async () => {
     // The keys have fewer than 512 bytes, the policy more.
     const limited = ['-c', 'ulimit -f 1; exec "$@"', '-', process.execPath, findBuiltProgram(), ...init()];
-    const env = { ...process.env, ...cli.env };
-    const { status, stderr } = spawnSync('dash', limited, { env, encoding: 'utf8' });
+    const { status, stderr } = spawnSync('dash', limited, { env: { ...process.env, ...cli.env }, encoding: 'utf8' });
     const full = textWith(/^payouts: dir: cannot be written: EFBIG.*policy\.yaml"\)\n$/);
     expect({ status, stderr }).toEqual({ status: 2, stderr: full });
     expect([await readdir(dir), existsSync(journalDir)]).toEqual([[], false]);
@@ -344,7 +282,6 @@ describe('payouts keys init', () => {
 
   it.each([
     ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
-    ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
     ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
     ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],
     ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
@@ -375,9 +312,10 @@ describe('payouts keys init', () => {
       await journal.close();
       return journal.bornAt;
     }
-    const notAdopted = async (reason: RegExp | string, ...args: string[]): Promise<void> => {
-      const { journal } = await make(...args);
-      expect(journal).toMatchObject({ dir: journalDir, adopted: false, reason: textWith(reason) });
+    const expectNotAdopted = async (reason: RegExp | string): Promise<void> => {
+      const command = `payouts audit adopt-journal --account ${cli.platformId} --reason 'first start with keys'`;
+      expect((await make()).journal).toEqual({ dir: journalDir, adopted: false, reason: textWith(reason), command });
+      expect((await readdir(dir)).sort()).toEqual(FILES);
     };
 
     it('adopts that of a new account, also with payouts that wait', async () => {
@@ -390,46 +328,35 @@ describe('payouts keys init', () => {
 
     it.each<[string, () => Promise<unknown>, RegExp]>([
       ['a process had the right to send', async () => cli.redis.hset(cli.keys.sender, 'epoch', 1), /right to send/],
-      ['a journal is known', async () => cli.redis.hset(cli.keys.journals, 'j', '{}'), /knows a send journal/],
       ['a payout was sent', async () => cli.make('in_progress', 'p-1'), /is in_progress/],
-      ['nobody knows what became of a payout', async () => cli.make('unknown', 'p-1'), /is unknown/],
-    ])('does not if %s, and prints the command', async (_, prepare, reason) => {
+      [
+        'there was a keyring, whose signatures may be of payouts that were sent',
+        async () => (cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.yaml', 'version: 1', 'keys: []')),
+        /PAYOUT_KEYS_FILE/,
+      ],
+      ['Redis is unavailable', async () => Promise.resolve((cli.env['REDIS_URL'] = REDIS_OFF)), /Redis unavailable/],
+    ])('does not if %s, and prints the command; the files are made', async (_, prepare, reason) => {
       await prepare();
-      const command = `payouts audit adopt-journal --account ${cli.platformId} --reason 'first start with keys'`;
-      const { journal } = await make();
-      expect(journal).toEqual({ dir: journalDir, adopted: false, reason: textWith(reason), command });
-      expect([existsSync(journalDir), (await readdir(dir)).sort()]).toEqual([false, FILES]);
-    });
-
-    it('does not if this host has a journal of the account, whatever Redis says', async () => {
-      const before = await bornAt();
-      expect(before).toBeGreaterThan(0);
-      await notAdopted('already');
-      expect(await bornAt()).toBe(before);
-    });
-
-    it('does not beside an earlier keyring, whose signatures may be of payouts that were sent', async () => {
-      cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.yaml', 'version: 1', 'keys: []');
-      await notAdopted('PAYOUT_KEYS_FILE');
+      await expectNotAdopted(reason);
       expect(existsSync(journalDir)).toBe(false);
     });
 
-    it('does not with --no-adopt, or while Redis cannot be reached; the files are made', async () => {
-      const { code, stderr } = await cli.run(...init('--no-adopt'));
-      expect([code, stderr]).toEqual([
-        0,
-        textWith(/^Warning: .* is not adopted: you gave --no-adopt\.\n[^]*\n {2}payouts audit adopt-journal /),
-      ]);
+    it('does not if this host has a journal of the account, whatever Redis says, or with --no-adopt', async () => {
+      const before = await bornAt();
+      expect(before).toBeGreaterThan(0);
+      await expectNotAdopted('already');
+      expect(await bornAt()).toBe(before);
       dir = join(cli.dir, 'again');
-      cli.env['REDIS_URL'] = REDIS_OFF;
-      await notAdopted('Redis unavailable');
-      expect([existsSync(journalDir), (await readdir(dir)).sort()]).toEqual([false, FILES]);
+      const { stderr } = await cli.run(...init('--no-adopt'));
+      expect(stderr).toMatch(
+        /^Warning: .* is not adopted: you gave --no-adopt\.\n[^]*\n {2}payouts audit adopt-journal /,
+      );
     });
 
     (process.getuid?.() === 0 ? it : it.skip)('leaves root out of a journal folder that is a worker’s', async () => {
       await mkdir(journalDir);
       await chown(journalDir, 65534, 65534);
-      await notAdopted('you are root');
+      await expectNotAdopted('you are root');
       expect(await readdir(journalDir)).toEqual([]);
     });
   });
