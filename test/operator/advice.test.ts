@@ -25,57 +25,34 @@ const QUIET: Stats = { platformId: 42, objections: [], journals: [], paused: fal
 const advise = (given: Partial<Stats>, options = {}) => adviseAccount({ ...QUIET, ...given }, options);
 
 describe('adviseAccount', () => {
-  it('says nothing of an account that nothing stops', () => {
+  const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
+  const PAUSE = { paused: true, pausedReason: 'blocked' };
+
+  it('says how a pause is ended, of objections first and only, and nothing where nothing stops it', () => {
     expect(advise({ journals: [journal('j-a', 'a')] })).toEqual([]);
-  });
-
-  it('says how a pause is ended, with the key where operators sign', () => {
-    const pause = { paused: true, pausedReason: 'blocked by the gateway' };
-    const [command, key] = ['payouts resume --account 42', '--key FILE'];
-    const advice = { kind: 'pause', problem: 'paused: blocked by the gateway', first: 'Remove the cause first.' };
-    expect(advise(pause)).toEqual([{ ...advice, command: `${command} --reason WHY` }]);
-    expect(advise(pause, SIGNED)[0]?.command).toBe(`${command} ${key} --reason WHY`);
-  });
-
-  it('speaks of objections before a pause, and only of them, with the host where it is known', () => {
-    const objections = [objection('j-a', 'a'), objection('unnamed', '', { dir: '', reason: 'no reason was noted' })];
-    const stops = advise({ objections, paused: true, pausedReason: 'blocked' });
-    const problem = 'send journal j-a on a: older. send journal unnamed: no reason was noted';
+    const command = 'payouts resume --account 42';
+    const advice = { kind: 'pause', problem: 'paused: blocked', first: 'Remove the cause first.' };
+    expect(advise(PAUSE)).toEqual([{ ...advice, command: `${command} --reason WHY` }]);
+    expect(advise(PAUSE, SIGNED)[0]?.command).toBe(`${command} --key FILE --reason WHY`);
+    const stops = advise({ objections: [A, objection('unnamed', '', { dir: '', reason: 'none' })], ...PAUSE });
+    const problem = 'send journal j-a on a: older. send journal unnamed: none';
     expect(stops).toMatchObject([{ kind: 'objection', problem }]);
     expect(JSON.stringify(stops)).not.toContain('resume');
   });
 
-  const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
   it.each<[string, Objection[], KnownJournal[], string]>([
-    ['the folder of the one journal', [A], [], '--journal /mnt/a'],
-    [
-      'the folders of all that are known, objecting or not',
-      [B],
-      [journal('j-a', 'a'), journal('j-b', 'b')],
-      '--journal /mnt/a --journal /mnt/b',
-    ],
-    ['one folder once that a host has for two journals', [A], [journal('j-old', 'a')], '--journal /mnt/a'],
+    ['all that are known', [B], [journal('j-a', 'a'), journal('j-b', 'b')], '--journal /mnt/a --journal /mnt/b'],
+    ['one folder once that a host has for two', [A], [journal('j-old', 'a')], '--journal /mnt/a'],
     [
       'copies of a folder that two hosts have',
       [objection('j-a', 'a', { dir: DIR })],
       [journal('j-b', 'b', DIR), journal('j-c', 'c')],
       `--journal COPY-FROM-b:${DIR} --journal /mnt/c --journal COPY-FROM-a:${DIR}`,
     ],
-    [
-      'a folder in quotes where a shell needs them',
-      [objection('j-a', 'a', { dir: "/mnt/it's here" })],
-      [],
-      "--journal '/mnt/it'\\''s here'",
-    ],
-    ['to give up a journal whose place is not known', [A], [journal('j-b', '', '')], '--journal /mnt/a --give-up j-b'],
-    [
-      'to give up a damaged journal beside a ledger that forgot sends',
-      [A, { ...B, kind: 'journal' }],
-      [],
-      '--journal /mnt/a --give-up j-b',
-    ],
-    ['no folder for an objection of format 1, which names none', [objection('unnamed', '', { dir: '' })], [], ''],
-  ])('names, where the ledger forgot sends, %s', (_, objections, journals, words) => {
+    ['one whose place is not known, given up', [A], [journal('j-b', '', '')], '--journal /mnt/a --give-up j-b'],
+    ['a damaged one, given up', [A, { ...B, kind: 'journal' }], [], '--journal /mnt/a --give-up j-b'],
+    ['none of format 1, which names none', [objection('unnamed', '', { dir: '' })], [], ''],
+  ])('names the folders where the ledger forgot sends: %s', (_, objections, journals, words) => {
     const [advice] = advise({ objections, journals });
     expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${words === '' ? '' : `${words} `}--reason WHY`);
     expect(advice?.first).toMatch(
@@ -85,13 +62,7 @@ describe('adviseAccount', () => {
 
   const DAMAGED = { kind: 'journal', reason: 'it was cut off.' } as const;
   it.each<[string, Objection[], KnownJournal[], string, string]>([
-    [
-      'alone, also where other journals are known',
-      [objection('j-a', 'a', DAMAGED)],
-      [journal('j-b', 'b')],
-      '--journal /mnt/a ',
-      '--give-up j-a',
-    ],
+    ['alone', [objection('j-a', 'a', DAMAGED)], [journal('j-b', 'b')], '--journal /mnt/a ', '--give-up j-a'],
     [
       'with each other, where the folders have one path',
       [objection('j-a', 'a', { ...DAMAGED, dir: DIR }), objection('j-b', 'b', { ...DAMAGED, dir: DIR })],
@@ -106,11 +77,9 @@ describe('adviseAccount', () => {
     expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${giveUp} --reason WHY`);
   });
 
-  it('names a copy of a folder that is read already as that of another host, and gives up each id once', () => {
-    const journals = [journal('j-b', 'b', DIR), journal('j-c', 'c')];
-    expect(foldersOf(journals, [DIR])).toEqual([`COPY-FROM-b:${DIR}`, '/mnt/c']);
-    expect(adoptCommand(42, [], ['j-a', 'j-a'])).toBe('payouts adopt-ledger --account 42 --give-up j-a --reason WHY');
-    expect(adoptCommand(7, ['/journal'], ['x'], SIGNED)).toBe(
+  it('names a folder that is read already as a copy from its host, and gives up each id once', () => {
+    expect(foldersOf([journal('j-b', 'b', DIR)], [DIR])).toEqual([`COPY-FROM-b:${DIR}`]);
+    expect(adoptCommand(7, ['/journal'], ['x', 'x'], SIGNED)).toBe(
       'payouts adopt-ledger --account 7 --journal /journal --give-up x --key FILE --reason WHY',
     );
   });
@@ -128,7 +97,16 @@ describe('nextSteps', () => {
   const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7'): string[] =>
     nextSteps({ payoutId, state }, 42, options).map(({ command = '' }) => command);
 
-  it('names who has to approve a payout that a policy holds for that', () => {
+  it('names the commands for each state, and who has to approve', () => {
+    for (const [state, commands] of Object.entries({
+      unknown: ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent', 'resolve # --write-off'],
+      rejected: ['retry #', 'cancel #'],
+      held: ['release #', 'cancel #'],
+      queued: ['cancel #'],
+    })) {
+      const full = (command: string): string => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
+      expect(commandsOf(state as PayoutState)).toEqual(commands.map(full));
+    }
     const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;
     const [first, second] = nextSteps({ payoutId: 'p', state: 'held', held }, 42);
     expect(first?.when).toMatch(/^2 people of the group finance /);
@@ -138,49 +116,29 @@ describe('nextSteps', () => {
     ]);
   });
 
-  it.each<[PayoutState, readonly string[]]>([
-    ['unknown', ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent', 'resolve # --write-off']],
-    ['rejected', ['retry #', 'cancel #']],
-    ['held', ['release #', 'cancel #']],
-    ['queued', ['cancel #']],
-  ])('names the commands for a payout that is %s', (state, commands) => {
-    const full = (command: string): string => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
-    expect(commandsOf(state)).toEqual(commands.map(full));
-  });
-
-  it.each(PAYOUT_STATES)('says what an operator can do about a payout that is %s', (state) => {
-    const steps = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42);
-    expect(steps.length).toBeGreaterThan(0);
-    for (const { when, command } of steps) {
-      expect(when).toMatch(/^[A-Z].*\.$/);
-      expect(command).toMatch(/^payouts /);
+  it('never pays again what was paid late, and pays what failed under a new payoutId', () => {
+    for (const state of PAYOUT_STATES) {
+      expect(nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42)).not.toEqual([]);
+      const late = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42).map(({ command }) => command);
+      expect(late.length).toBeGreaterThan(0);
+      expect(late.join()).not.toMatch(/enqueue|retry|release|--not-sent/);
     }
-    // Never to pay again what was paid too late.
-    const late = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42);
-    expect(late.length).toBeGreaterThan(0);
-    expect(late.map(({ command }) => command).join()).not.toMatch(/enqueue|retry|release|--not-sent/);
+    for (const state of ['failed', 'cancelled'] as const) {
+      const command = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42).at(-1)?.command ?? '';
+      expect(toWords(command)[0]?.slice(4)).toEqual([
+        ...['--payout-id', 'NEW-ID', '--payment-id', '7', '--amount', '12.5', '--address-to', 'rPT1:4711'],
+        ...['--symbol', 'USD', '--reference', 'in place of order:7'],
+      ]);
+    }
   });
 
-  it.each(['failed', 'cancelled'] as const)('names the command that pays a %s one under a new payoutId', (state) => {
-    const command = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42).at(-1)?.command ?? '';
-    expect(toWords(command)).toEqual([
-      [
-        ...['payouts', 'enqueue', '--account', '42', '--payout-id', 'NEW-ID', '--payment-id', '7', '--amount', '12.5'],
-        ...['--address-to', 'rPT1:4711', '--symbol', 'USD', '--reference', 'in place of order:7'],
-      ],
-    ]);
+  it.each(['=ls', 'a+b=c', '--sent', "it's"])('gives a shell the payoutId %s as it is', (payoutId) => {
+    for (const words of toWords(...commandsOf('unknown', {}, payoutId), ...commandsOf('unknown', SIGNED, payoutId))) {
+      expect(words.slice(0, 2)).toEqual(['payouts', 'resolve']);
+      expect(words).toContain(payoutId);
+      if (payoutId.startsWith('-')) expect(words.slice(-2)).toEqual(['--', payoutId]);
+    }
   });
-
-  it.each(['=ls', 'a/../b', 'a+b=c', '-x', '--sent', '--reason', "it's"])(
-    'gives a shell the payoutId %s as it is',
-    (payoutId) => {
-      for (const words of toWords(...commandsOf('unknown', {}, payoutId), ...commandsOf('unknown', SIGNED, payoutId))) {
-        expect(words.slice(0, 2)).toEqual(['payouts', 'resolve']);
-        expect(words).toContain(payoutId);
-        if (payoutId.startsWith('-')) expect(words.slice(-2)).toEqual(['--', payoutId]);
-      }
-    },
-  );
 
   it('has the key where operators sign for what is sent again, and nowhere else', () => {
     const all = PAYOUT_STATES.flatMap((state) => commandsOf(state, SIGNED));
@@ -188,8 +146,7 @@ describe('nextSteps', () => {
       'payouts resolve --account 42 order:7 --not-sent --key FILE --reason WHY',
       'payouts retry --account 42 order:7 --key FILE --reason WHY',
     ]);
-    const unsigned = PAYOUT_STATES.flatMap((state) => commandsOf(state));
-    expect([...unsigned, adoptCommand(7, [], [])].join()).not.toContain('--key');
+    expect(PAYOUT_STATES.flatMap((state) => commandsOf(state)).join()).not.toContain('--key');
     const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, 1])) as Record<PayoutState, number>;
     const batch = batchSteps('a --reason b', counts, 7, SIGNED).map(({ command }) => command);
     const retry = `payouts retry --account 7 --batch 'a --reason b'`;

@@ -1,8 +1,9 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { filePath, type ArchiveFolder } from '../../../src/archive/archive-files.js';
 import { PayoutArchive } from '../../../src/archive/payout-archive.js';
+import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { removeSome } from '../../../src/worker/retention.js';
@@ -23,14 +24,13 @@ beforeEach(() => {
   ledger = new PayoutLedger(connectLedger(cli.redis, cli.platformId, clock));
 });
 
-type Given = Parameters<typeof aPayout>[1];
-async function complete(payoutId: string, given: Given = {}): Promise<void> {
+async function complete(payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> {
   await ledger.enqueue([aPayout(payoutId, given)]);
   await ledger.change({ payoutId, from: 'queued', to: 'sending' });
   await ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `0x${payoutId}` });
   await ledger.change({ payoutId, from: 'in_progress', to: 'completed', fee: '0.5' });
 }
-async function cancel(payoutId: string, given: Given = {}): Promise<void> {
+async function cancel(payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> {
   await ledger.enqueue([aPayout(payoutId, given)]);
   await ledger.change({ payoutId, from: 'queued', to: 'cancelled', by: 'ann', reason: 'twice by mistake' });
 }
@@ -45,112 +45,80 @@ async function retain(): Promise<void> {
   await removeSome({ connection: ledger.connection, retentionDays: 7, statistics, archive });
 }
 
-const list = async (...args: string[]): Promise<unknown> =>
-  (await cli.lines('list', '--archived', ...args)).map(({ payoutId }) => payoutId);
-
-describe('payouts get of a payout that was removed', () => {
-  it('shows all that it showed before, and the file', async () => {
-    await complete('p-1', { reference: 'invoice 77', metadata: { order: [1, 'ä'] }, batch: 'october' });
-    const before = await cli.json('get', 'p-1');
-    expect(before).not.toHaveProperty('archivedIn');
-    await retain();
-    const archivedIn = filePath(folder, '2030-01-01', 1);
-    expect(await cli.json('get', 'p-1')).toEqual({ ...before, archivedIn });
-    expect(await cli.json('get', '--txhash', '0xp-1')).toEqual({ ...before, archivedIn });
-    const stdout = await cli.ok('get', 'p-1');
-    expect(stdout).toMatch(
-      /^p-1 {2}completed: [^]*History \(UTC\)\n.* queued\n.* sending\n.* in_progress\n.* completed\n$/,
-    );
-    expect(stdout).toContain(archivedIn);
-  });
-
-  it('says where it may be without the folder, and with one that does not have it; nothing of one that never was', async () => {
-    await cancel('p-1');
-    await retain();
-    await cli.refused(3, /^payouts: Payout p-9 not found\n$/, 'get', 'p-9');
-    await cli.refused(3, /^payouts: No payout has txhash 0x9, in Redis or in/, 'get', '--txhash', '0x9');
-    await rm(folder.dir, { recursive: true });
-    await cli.refused(3, /p-1 was cancelled.*not in the archive .*each host/, 'get', 'p-1');
-    delete cli.env['PAYOUT_ARCHIVE_DIR'];
-    const removed = /p-1 was cancelled, and PAYOUT_RETENTION_DAYS removed it.*same PAYOUT_ARCHIVE_DIR/;
-    await cli.refused(3, removed, 'get', 'p-1');
-    await cli.refused(2, /PAYOUT_ARCHIVE_DIR: is required with --archived/, 'list', '--archived');
-  });
-
-  it('prefers what Redis has', async () => {
-    await complete('p-1');
-    const payout = await ledger.require('p-1');
-    await new PayoutArchive(folder).keep([{ ...payout, amount: '999' }]);
-    expect(await cli.json('get', 'p-1')).toMatchObject({ amount: '12.5' });
-    expect(await list()).toEqual([]);
-    await retain();
-    expect(await list()).toEqual(['p-1']);
-  });
-
-  it('names a folder that cannot be read', async () => {
-    await cli.file('archive', 'a file in place of the folder');
-    const unreadable = `payouts: PAYOUT_ARCHIVE_DIR: ${folder.dir}`;
-    for (const args of [
-      ['get', 'p-1'],
-      ['list', '--archived'],
-    ]) {
-      expect(await cli.refused(2, / cannot be read: ENOTDIR/, ...args)).toContain(unreadable);
-    }
-  });
+it('payouts get shows all of a removed payout that it showed before, and the file', async () => {
+  await complete('p-1', { reference: 'invoice 77', metadata: { order: [1, 'ä'] }, batch: 'october' });
+  const before = await cli.json('get', 'p-1');
+  expect(before).not.toHaveProperty('archivedIn');
+  await retain();
+  const archivedIn = filePath(folder, '2030-01-01', 1);
+  expect(await cli.json('get', 'p-1')).toEqual({ ...before, archivedIn });
+  expect(await cli.json('get', '--txhash', '0xp-1')).toEqual({ ...before, archivedIn });
+  const stdout = await cli.ok('get', 'p-1');
+  expect(stdout).toMatch(
+    /^p-1 {2}completed: [^]*History \(UTC\)\n.* queued\n.* sending\n.* in_progress\n.* completed\n$/,
+  );
+  expect(stdout).toContain(archivedIn);
 });
 
-describe('payouts list --archived', () => {
+it('payouts get says where a removed payout may be, without the folder and with one that does not have it', async () => {
+  await cancel('p-1');
+  await retain();
+  await cli.refused(3, /^payouts: Payout p-9 not found\n$/, 'get', 'p-9');
+  await cli.refused(3, /^payouts: No payout has txhash 0x9, in Redis or in/, 'get', '--txhash', '0x9');
+  await rm(folder.dir, { recursive: true });
+  await cli.refused(3, /p-1 was cancelled.*not in the archive .*each host/, 'get', 'p-1');
+  await cli.file('archive', 'a file in place of the folder');
+  const unreadable = /^payouts: PAYOUT_ARCHIVE_DIR: .* cannot be read: ENOTDIR/;
+  for (const args of [
+    ['get', 'p-1'],
+    ['list', '--archived'],
+  ])
+    await cli.refused(2, unreadable, ...args);
+  delete cli.env['PAYOUT_ARCHIVE_DIR'];
+  const removed = /p-1 was cancelled, and PAYOUT_RETENTION_DAYS removed it.*same PAYOUT_ARCHIVE_DIR/;
+  await cli.refused(3, removed, 'get', 'p-1');
+  await cli.refused(2, /PAYOUT_ARCHIVE_DIR: is required with --archived/, 'list', '--archived');
+});
+
+it('payouts list --archived finds by each filter, the newest day first, and opens no file of other days', async () => {
   const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
   const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
-
-  beforeEach(async () => {
-    await complete('p-1', { batch: 'may', addressTo: 'TX1', reference: 'Invoice 1' });
-    await cancel('p-2', { amount: '3.5', addressTo: `${BTC.toUpperCase()}:5` });
-    clock.advance(DAY_MS);
-    await complete('p-3', { batch: 'may', addressTo: 'TX1:77' });
-    clock.advance(DAY_MS);
-    await complete('p-4', { amount: '3.50', addressTo: `bitcoincash:${CASH}` });
-    await retain();
+  await complete('p-1', { batch: 'may', addressTo: 'TX1', reference: 'Invoice 1' });
+  await cancel('p-2', { amount: '3.5', addressTo: `${BTC.toUpperCase()}:5` });
+  clock.advance(DAY_MS);
+  await complete('p-3', { batch: 'may', addressTo: 'TX1:77' });
+  clock.advance(DAY_MS);
+  await complete('p-4', { amount: '3.50', addressTo: `bitcoincash:${CASH}` });
+  // What Redis has is not listed.
+  await new PayoutArchive(folder).keep([await ledger.require('p-4')]);
+  expect(await cli.lines('list', '--archived')).toEqual([]);
+  await retain();
+  for (const [args, expected] of [
+    ['', 'p-4 p-3 p-2 p-1'],
+    ['--batch may', 'p-3 p-1'],
+    ['--address TX1', 'p-3 p-1'],
+    ['--address TX1:77', 'p-3'],
+    [`--address ${CASH.toUpperCase()}`, 'p-4'],
+    // An earlier version took a tag behind what has none.
+    [`--address ${BTC}:5`, 'p-2'],
+    ['--amount 3.50 --state cancelled', 'p-2'],
+    ['--reference invoice', 'p-1'],
+    ['--since 2030-01-02 --until 2030-01-03', 'p-3'],
+    ['--since 2030-01-01T00:00:00Z --until 2030-01-01T00:00:01Z', 'p-2 p-1'],
+    ['--limit 3', 'p-4 p-3 p-2'],
+  ] as const) {
+    const found = await cli.lines('list', '--archived', ...args.split(' ').filter(Boolean));
+    expect([args, found.map(({ payoutId }) => payoutId).join(' ')]).toEqual([args, expected]);
+  }
+  const some = await cli.run('list', '--archived', '--limit', '3');
+  expect(some).toMatchObject({ stderr: textWith(/More payouts follow/) });
+  const csv = await cli.ok('list', '--archived', '--csv', '--batch', 'may');
+  expect(csv).toMatch(/^payout_id,payment_id,amount,.*,state,txhash,fee,.*\np-3,.*\np-1,.*\n$/);
+  expect(await cli.ok('list', '--archived', '--batch', 'may')).toMatch(/^PAYOUT.*\np-3 .*\np-1 /);
+  for (const day of ['2030-01-01', '2030-01-03']) await writeFile(filePath(folder, day, 1), 'damaged');
+  expect(await cli.json('list', '--archived', '--since', '2030-01-02', '--until', '2030-01-03')).toMatchObject({
+    payoutId: 'p-3',
   });
-
-  it('finds all, the newest day first, and by each filter', async () => {
-    for (const [args, expected] of [
-      ['', 'p-4 p-3 p-2 p-1'],
-      ['--state completed', 'p-4 p-3 p-1'],
-      ['--batch may', 'p-3 p-1'],
-      ['--address TX1', 'p-3 p-1'],
-      ['--address TX1:77', 'p-3'],
-      [`--address ${CASH.toUpperCase()}`, 'p-4'],
-      // An earlier version took a tag behind what has none.
-      [`--address ${BTC}:5`, 'p-2'],
-      ['--amount 3.50 --state cancelled', 'p-2'],
-      ['--reference invoice', 'p-1'],
-      ['--state failed', ''],
-      ['--since 2030-01-02 --until 2030-01-03', 'p-3'],
-      ['--since 2030-01-01T00:00:00Z --until 2030-01-01T00:00:01Z', 'p-2 p-1'],
-    ] as const) {
-      expect([args, await list(...args.split(' ').filter(Boolean))]).toEqual([
-        args,
-        expected.split(' ').filter(Boolean),
-      ]);
-    }
-  });
-
-  it('opens no file outside --since and --until', async () => {
-    for (const day of ['2030-01-01', '2030-01-03']) await writeFile(filePath(folder, day, 1), 'damaged');
-    const stdout = await cli.ok('list', '--archived', '--json', '--since', '2030-01-02', '--until', '2030-01-03');
-    expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-3' });
-    const { stderr } = await cli.run('list', '--archived', '--json');
-    expect(stderr).toMatch(/2030-01-03.*bytes that make no sense/);
-  });
-
-  it('stops at the limit, says when more follow, and writes CSV and a table as for payouts in Redis', async () => {
-    expect(await list('--limit', '3')).toEqual(['p-4', 'p-3', 'p-2']);
-    const some = await cli.run('list', '--archived', '--limit', '3');
-    expect(some).toMatchObject({ stderr: textWith(/More payouts follow/) });
-    await cli.ok('list', '--archived', '--limit', '4');
-    const csv = await cli.ok('list', '--archived', '--csv', '--batch', 'may');
-    expect(csv).toMatch(/^payout_id,payment_id,amount,.*,state,txhash,fee,.*\np-3,.*\np-1,.*\n$/);
-    expect(await cli.ok('list', '--archived', '--batch', 'may')).toMatch(/^PAYOUT.*\np-3 .*\np-1 /);
-  });
+  const { stderr } = await cli.run('list', '--archived', '--json');
+  expect(stderr).toMatch(/2030-01-03.*bytes that make no sense/);
 });

@@ -22,12 +22,9 @@ async function expectCheck(status: string, detail: string): Promise<void> {
   expect(await checkReconciliation(cli.ledger.connection)).toMatchObject({ status, detail: textWith(detail) });
 }
 
-it('says that nothing was compared yet, and exits with 3', async () => {
+it('shows baseline, the most that was sent, and what is not explained; exits with 3 before the first', async () => {
   await cli.refused(3, 'not compared yet', 'reconcile');
   await expectCheck('ok', '');
-});
-
-it('shows baseline, the most that was sent, and what is not explained', async () => {
   await store(FINE);
   const stdout = await cli.ok('reconcile');
   for (const line of [
@@ -43,9 +40,6 @@ it('shows baseline, the most that was sent, and what is not explained', async ()
     balances: [{ ...balance, unexplained: '0', drop: null }],
   });
   await expectCheck('ok', 'nothing is missing');
-});
-
-it('says why a balance cannot be compared', async () => {
   await store({ ...FINE, unexplained: undefined, doubt: 'this reading is the first to compare with' });
   expect(await cli.ok('reconcile')).toMatch(/cannot be compared: this reading is the first/);
   await expectCheck('ok', '1 of 1 balances cannot be compared');

