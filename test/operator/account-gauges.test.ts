@@ -68,27 +68,26 @@ it('is what the policy holds, by rule and for how long too long', async () => {
   expect(metric('payouts_rate_age_seconds')).toBeGreaterThan(19);
 });
 
-it('is nothing of a policy that the sender has no more', async () => {
+async function reportWorker(at: number): Promise<void> {
   const { redis, keys } = account.ledger.connection;
+  await redis.hset(keys.sender, { owner: 'host:7:abc', epoch: '1', beat: '5', token: 'x' });
+  await redis.hset(keys.workers, 'host:7', JSON.stringify({ role: 'sender', at, startedAt: 0, version: '1' }));
+}
+
+it('is nothing of a policy that the sender has no more', async () => {
   await writePolicyReport(account.ledger.connection, report({ at: Date.now() - 600_000 }));
   expect((await scrape())('payouts_held', { rule: 'cool-down', kind: 'wait' })).toBe(3);
-  await redis.hset(keys.sender, { owner: 'host:7:abc', epoch: '1', beat: '5', token: 'x' });
-  const worker = { role: 'sender', at: Date.now(), startedAt: 0, version: '1' };
-  await redis.hset(keys.workers, 'host:7', JSON.stringify(worker));
+  await reportWorker(Date.now());
   expect((await scrape())('payouts_held', { rule: 'cool-down', kind: 'wait' })).toBeUndefined();
 });
 
 it('is the last balance when the sender died, and none that a living sender could not read for long', async () => {
-  const { redis, keys } = account.ledger.connection;
-  const hourAgo = Date.now() - 3_600_000;
   const balance = [{ paymentId: undefined, symbol: 'BTC', amount: '5' }];
-  await writeGatewayFacts(account.ledger.connection, { balance, balanceAt: hourAgo });
-  await redis.hset(keys.sender, { owner: 'host:7:abc', epoch: '1', beat: '5', token: 'x' });
-  const report = async (at: number): Promise<unknown> =>
-    redis.hset(keys.workers, 'host:7', JSON.stringify({ role: 'sender', at, startedAt: 0, version: '1' }));
-  await report(hourAgo + 60_000);
+  const balanceAt = Date.now() - 3_600_000;
+  await writeGatewayFacts(account.ledger.connection, { balance, balanceAt });
+  await reportWorker(balanceAt + 60_000);
   expect((await scrape())('payouts_balance', { currency: 'BTC' })).toBe(5);
-  await report(Date.now());
+  await reportWorker(Date.now());
   expect((await scrape())('payouts_balance', { currency: 'BTC' })).toBeUndefined();
 });
 

@@ -72,95 +72,57 @@ describe('an adoption that gave up sends, and was forgotten by Redis', () => {
 });
 
 describe('sends that are missing before one that names the send before it', () => {
-  const before = (sends: number, token?: string) => ({ after: { sends, token } });
+  const A = sendOf('a', 45, { token: 'e:3', after: { sends: 44 } });
+  /** By its number alone: with format 1 there were no tokens. */
+  const B = sendOf('b', 46, { after: { sends: 45, token: '' } });
 
-  it('are found where it is named by a token', async () => {
-    const ledgerId = await older.rollBackTo(40);
-    const lines = [{ ledgerId, epoch: 1, sends: 37, token: '' }, sendOf('b', 46)];
-    expect((await older.plan([aJournal('j-one', ...lines)])).unwitnessed).toEqual([{ first: 41, last: 45 }]);
-  });
-
-  it('are found where it is named by its number alone, as before format 2', async () => {
-    const ledgerId = await older.rollBackTo(40);
-    const journal = aJournal(
-      'j-one',
-      { ledgerId, epoch: 1, sends: 37, token: '' },
-      sendOf('a', 38, { token: 'e:3', ...before(37) }),
-      // Another host sent 41 to 45 with format 1. This one, with format 2, found no token there.
-      sendOf('b', 46, before(45, '')),
-    );
-    expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 41, last: 45 }]);
-  });
-
-  it('are none where it is named by its number, and the same journal has it', async () => {
-    const ledgerId = await older.rollBackTo(44);
-    const journal = aJournal(
-      'j-one',
-      { ledgerId, epoch: 1, sends: 44, token: '' },
-      sendOf('a', 45, { token: 'e:3', ...before(44) }),
-      sendOf('b', 46, before(45, '')),
-    );
-    expect((await older.plan([journal])).unwitnessed).toEqual([]);
+  it.each([
+    ['named by a token', 40, [sendOf('b', 46)], [{ first: 41, last: 45 }]],
+    ['named by its number', 40, [B], [{ first: 41, last: 45 }]],
+    ['named by its number, which the same journal has', 44, [A, B], []],
+  ])('are found: %s', async (_, known, sends, unwitnessed) => {
+    const ledgerId = await older.rollBackTo(known);
+    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 37, token: '' }, ...sends);
+    expect((await older.plan([journal])).unwitnessed).toEqual(unwitnessed);
   });
 
   it('are found in a Redis that was flushed', async () => {
     await older.rollBackTo(0);
-    const journal = aJournal(
-      'j-one',
-      { ledgerId: 'former', epoch: 1, sends: 40, token: '' },
-      sendOf('b', 46, before(45, '')),
-    );
+    const journal = aJournal('j-one', { ledgerId: 'former', epoch: 1, sends: 40, token: '' }, B);
     expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 1, last: 45 }]);
   });
 });
 
 describe('a ledger that format 1 stopped for a send journal', () => {
   const STOPPED = { pausedReason: 'it knows 40 sends, the journal 43', pausedBy: 'send journal', pausedAt: 1 };
-  /** Workers of format 1 heed it, and nothing else. */
-  const pausedReason = async (): Promise<string | null> => {
-    const { redis, keys } = older.account.connection;
-    return redis.hget(keys.ledger, 'pausedReason');
-  };
-
+  let ledgerId: string;
   beforeEach(async () => {
     await older.enqueue('p');
     await older.rollBackTo(40);
     const { redis, keys } = older.account.connection;
     await redis.hdel(keys.ledger, 'format');
     await redis.hset(keys.ledger, STOPPED);
+    ({ ledgerId } = await older.view());
   });
 
-  it('stays stopped for workers of format 1 until it is adopted', async () => {
-    await older.view();
-    expect(await pausedReason()).toBe(STOPPED.pausedReason);
-    const journal = aJournal('j-one', { ledgerId: 'former', epoch: 1, sends: 43, token: '' });
-    await older.adopt([journal], [UNWITNESSED]);
-    expect((await older.view()).objections).toEqual([]);
-    expect(await pausedReason()).toBeNull();
-  });
-
-  it('is not adopted by a journal that agrees with it: another one objected', async () => {
-    const { ledgerId } = await older.view();
-    const earlier = { payoutId: 'earlier', attempt: 1, token: 'e:1' };
-    await older.adoptSend(earlier);
-    const lines = [
-      { ledgerId, epoch: 1, sends: 39, token: '' },
-      sendOf('earlier', 40, { token: 'e:1', after: { sends: 39 } }),
-    ];
-    const plan = await older.adopt([aJournal('j-one', ...lines)]);
+  it('is not adopted by a journal that agrees with it, and stays stopped for workers of format 1', async () => {
+    await older.adoptSend({ payoutId: 'earlier', attempt: 1, token: 'e:1' });
+    const send = sendOf('earlier', 40, { token: 'e:1', after: { sends: 39 } });
+    const plan = await older.adopt([aJournal('j-one', { ledgerId, epoch: 1, sends: 39, token: '' }, send)]);
     expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
     expect((await older.view()).objections).toMatchObject([{ journalId: 'unnamed' }]);
+    const { redis, keys } = older.account.connection;
+    expect(await redis.hget(keys.ledger, 'pausedReason')).toBe(STOPPED.pausedReason);
     expect(await older.stateOf('p')).toBe('queued');
   });
 
-  it('is adopted by a journal that knows more than it', async () => {
-    const { ledgerId } = await older.view();
-    const lines = [
-      { ledgerId, epoch: 1, sends: 40, token: '' },
-      sendOf('p', 41, { token: 'e:1', after: { sends: 40 } }),
-    ];
-    expect(await older.adopt([aJournal('j-one', ...lines)])).toMatchObject({ unread: [], unwitnessed: [] });
+  it('is adopted by a journal that knows more than it, and stops no worker then', async () => {
+    const send = sendOf('p', 41, { token: 'e:1', after: { sends: 40 } });
+    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' }, send);
+    expect(await older.adopt([journal])).toMatchObject({ unread: [], unwitnessed: [] });
     expect((await older.view()).objections).toEqual([]);
+    const { redis, keys } = older.account.connection;
+    expect(await redis.hget(keys.ledger, 'pausedReason')).toBeNull();
     expect(await older.stateOf('p')).toBe('unknown');
   });
 });
@@ -183,34 +145,22 @@ describe('a journal that objected', () => {
     const ledgerId = await older.rollBackTo(0);
     await older.ledger.object(OBJECTION);
     const { redis, keys } = older.account.connection;
-    await redis.hset(
-      keys.journals,
-      'j-one',
-      JSON.stringify({ host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 }),
-    );
+    const known = { host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 };
+    await redis.hset(keys.journals, 'j-one', JSON.stringify(known));
     const copy = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1));
     const plan = await older.plan([copy], [OBJECTION.journalId]);
     expect(plan.unread).toMatchObject([{ journalId: 'j-one' }]);
   });
 
-  it('given up as damaged, has what is queued held where it knew more sends than the ledger', async () => {
+  it.each([
+    [1, 'unknown'],
+    [2, 'queued'],
+  ])('of 2 sends, given up as damaged where the ledger knows %i, leaves a payout %s', async (known, state) => {
     await older.enqueue('p');
-    await older.rollBackTo(1, 't-1');
-    await older.ledger.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
-    expect(await older.advice()).toEqual([
-      expect.stringMatching(/^payouts adopt-ledger --account \d+ --give-up j-one --reason WHY$/),
-    ]);
-    await older.adopt([], ['j-one']);
-    expect((await older.view()).objections).toEqual([]);
-    expect(await older.stateOf('p')).toBe('unknown');
-  });
-
-  it('given up as damaged, has nothing held where the ledger knows as many', async () => {
-    await older.enqueue('p');
-    await older.rollBackTo(2, 't-2');
+    await older.rollBackTo(known, `t-${known}`);
     await older.ledger.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
     await older.adopt([], ['j-one']);
     expect((await older.view()).objections).toEqual([]);
-    expect(await older.stateOf('p')).toBe('queued');
+    expect(await older.stateOf('p')).toBe(state);
   });
 });

@@ -147,14 +147,4 @@ describe('an adoption that is interrupted at any of its calls', () => {
       await closeWorld();
     }
   });
-
-  it('shows the command that gives up what no journal has', async () => {
-    const [made, { read, giveUp }] = await makeScenario(true, false);
-    const { between } = interrupter('adoptLedger');
-    await expect(made.adopt(read, { giveUp, between })).rejects.toThrow(INTERRUPTED);
-    const [advice] = adviseAccount(await readAccountStats(made.account.connection));
-    expect(advice?.command).toBe(
-      `payouts adopt-ledger --account ${made.account.platformId} --journal ${read[0]?.dir} --give-up ${UNWITNESSED} --reason WHY`,
-    );
-  });
 });

@@ -20,19 +20,15 @@ describe('declareNew', () => {
     expect(activities).toMatchObject([{ what: 'declared_new', ...ANN }]);
   });
 
-  it('is answered beforehand by the same rule, which records nothing', async () => {
+  it('is answered beforehand by the same rule, which records nothing; refuses where a payout was sent', async () => {
     const { ledger, connection } = rig.account;
+    await rig.bring('waits', 'queued');
     expect(await ledger.findSenderTrace()).toBeUndefined();
     expect((await peekSenderView(connection)).lease).toBeUndefined();
     expect((await readActivity(connection, 5)).activities).toEqual([]);
-    await rig.bring('sent', 'in_progress');
-    expect(await ledger.findSenderTrace()).toMatch(/right to send|is in_progress/);
-  });
-
-  it('accepts payouts that wait, and refuses an account in which a payout was sent', async () => {
-    await rig.bring('waits', 'queued');
     expect(await rig.operator.declareNew(ANN)).toBe(true);
     await rig.bring('sent', 'in_progress');
+    expect(await ledger.findSenderTrace()).toMatch(/right to send|is in_progress/);
     await expect(rig.operator.declareNew(ANN)).rejects.toThrow(ConflictError);
   });
 

@@ -38,27 +38,13 @@ function makeRows(): string[] {
   return ['payout_id,payment_id,amount,address_to,symbol,reference', ...rows];
 }
 
-async function save(name: string, lines: readonly string[]): Promise<string> {
-  const file = join(dir, name);
-  await writeFile(file, lines.join('\n'));
-  return file;
-}
-
-function environment(): Record<string, string> {
-  return { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(PLATFORM_ID), NODE_OPTIONS };
-}
-
-function expectLittleMemory(stderr: string): void {
-  if (process.platform !== 'linux') return;
-  const usedKb = Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]);
-  expect(usedKb / 1024).toBeLessThan(450);
-}
-
 describe('payouts import of 100,000 rows', () => {
   it('killed twice and run again, makes each payout exactly once, in less than 450 MB', async () => {
-    const file = await save('large.csv', makeRows());
+    const file = join(dir, 'large.csv');
+    await writeFile(file, makeRows().join('\n'));
+    const env = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(PLATFORM_ID), NODE_OPTIONS };
     for (const killAt of [10_000, 55_000]) {
-      const killed = startCli(['import', file, '--yes', '--batch', 'large'], { env: environment() });
+      const killed = startCli(['import', file, '--yes', '--batch', 'large'], { env });
       while ((await client.zcard(`${PREFIX}:state:queued`)) < killAt) await delay(20);
       killed.kill('SIGKILL');
       expect(await killed.result).toMatchObject({ signal: 'SIGKILL' });
@@ -67,11 +53,13 @@ describe('payouts import of 100,000 rows', () => {
     expect(there).toBeLessThan(ROWS);
 
     const { code, stdout, stderr } = await runCli(['import', file, '--yes', '--batch', 'large', '--json'], {
-      env: environment(),
+      env,
     });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ payouts: ROWS, created: ROWS - there, existing: there, conflicts: 0 });
-    expectLittleMemory(stderr);
+    if (process.platform === 'linux') {
+      expect(Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]) / 1024).toBeLessThan(450);
+    }
     const counts = {
       queued: await client.zcard(`${PREFIX}:state:queued`),
       batch: await client.zcard(`${PREFIX}:batch:large`),
@@ -80,20 +68,4 @@ describe('payouts import of 100,000 rows', () => {
     };
     expect(counts).toEqual({ queued: ROWS, batch: ROWS, transitions: ROWS, jobs: ROWS });
   }, 180_000);
-
-  it('with errors in rows 3 and 99,999 names both and enqueues nothing', async () => {
-    const lines = makeRows();
-    lines[2] = 'invoice-1,6,-1,T,USD,';
-    lines[99_998] = 'invoice-7,6,1,T,USD,';
-    const file = await save('wrong.csv', lines);
-    const before = await client.dbsize();
-    const { code, stdout, stderr } = await runCli(['import', file, '--yes'], { env: environment() });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(
-      /^line 3: amount: must be a decimal string.*\nline 99999: payout_id: already used in line 9 with a different amount, address_to, reference/,
-    );
-    expect(stderr).toMatch(/2 of 100,000 rows have errors, nothing was enqueued/);
-    expectLittleMemory(stderr);
-    expect(await client.dbsize()).toBe(before);
-  }, 60_000);
 });

@@ -63,34 +63,28 @@ describe('payouts policy check', () => {
     await cli.refused(2, required, 'policy', 'check');
   });
 
-  it('compares the account, where one is known', async () => {
+  it('compares the account, asks for the keyring of approvals, and warns of who has no key', async () => {
     await write(RULES, undefined, '7');
     await cli.refused(2, /platformId must be \d+, .*\(got "7"\)/, 'policy', 'check', file);
-    delete cli.env['GATEWAY_PLATFORM_ID'];
-    await cli.ok('policy', 'check', file);
-    await cli.refused(2, 'platformId', 'policy', 'check', file, '--account', '8');
-  });
-
-  it('asks for the keyring where approvals are wanted, and warns of who has no key', async () => {
     await write(RULES + APPROVALS);
     await cli.refused(2, /rules\.3\.over\.approve needs the keyring/, 'policy', 'check');
     await writeKeys();
     expect(await cli.run('policy', 'check')).toMatchObject({
       ...{ code: 0, stderr: 'Warning: of the group finance these have no valid key of an approver: bob.\n' },
     });
+    cli.unset('GATEWAY_PLATFORM_ID');
+    await cli.refused(2, 'platformId', 'policy', 'check', file, '--account', '8');
   });
 
   it('takes the policy of each account of an accounts file, beside that', async () => {
-    const entry = { baseUrl: 'https://gateway.example', secretKeyFile: 'none' };
-    const accounts = [
-      { ...entry, platformId: cli.platformId, policyFile: 'policy.yaml' },
-      { ...entry, platformId: 7, policyFile: 'seven.yaml' },
-    ];
+    const accounts = [cli.platformId, 7].map((platformId) => ({
+      ...{ platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'none' },
+      policyFile: platformId === 7 ? 'seven.yaml' : 'policy.yaml',
+    }));
     cli.unset('GATEWAY_PLATFORM_ID', 'PAYOUT_POLICY_FILE');
     cli.env['PAYOUT_ACCOUNTS_FILE'] = await cli.file('accounts.json', JSON.stringify(accounts));
     await cli.ok('policy', 'check', '--account', String(cli.platformId));
-    const missing = `${join(cli.dir, 'seven.yaml')} cannot be read`;
-    await cli.refused(2, missing, 'policy', 'check', '--account', '7');
+    await cli.refused(2, 'seven.yaml cannot be read', 'policy', 'check', '--account', '7');
     await cli.refused(2, '--account: is required', 'policy', 'check');
   });
 });
@@ -107,25 +101,18 @@ describe('payouts policy explain', () => {
     expect(stdout).not.toMatch(/in dollars let it wait|Held now/);
   });
 
-  it.each<[string, () => Promise<void>, string | RegExp]>([
-    [
-      'that only the worker knows a rate',
-      async () => write(RULES, '{}'),
+  it('says that only the worker knows a rate, what no cap covers, and that it is unsigned', async () => {
+    await write(RULES, '{}');
+    expect(await explain()).toMatch(
       /the payout waits: its worth in dollars is not known: only the worker knows rates that are not pinned\n[^]*Not known on this host: what it is worth in dollars/,
-    ],
-    [
-      'what no cap covers',
-      async () => write('\n  - { name: btc, when: { paymentId: ["10"] }, cap: { amount: "1" }, over: refuse }\n'),
-      / {2}default +is held: no rule with a cap covers it/,
-    ],
-    [
-      'with a keyring that an unsigned payout is held all the same',
-      async () => Promise.all([write(RULES + APPROVALS), writeKeys()]).then(),
+    );
+    await write('\n  - { name: btc, when: { paymentId: ["10"] }, cap: { amount: "1" }, over: refuse }\n');
+    expect(await explain()).toMatch(/ {2}default +is held: no rule with a cap covers it/);
+    await write(RULES + APPROVALS);
+    await writeKeys();
+    expect(await explain()).toMatch(
       /the payout needs 1 more approval by finance: it is 12\.50 USD, more than 5\.00 USD\n[^]*Its signature does not count, so it is held whatever the policy says\. It is not signed/,
-    ],
-  ])('says %s', async (_, prepare, expected) => {
-    await prepare();
-    expect(await explain()).toEqual(textWith(expected));
+    );
   });
 
   it('says which rule is against it, and prints it as JSON', async () => {
@@ -142,7 +129,7 @@ describe('payouts policy explain', () => {
     });
   });
 
-  it('shows why it is held now, until when, and what it needs; of one that is paid, that nothing is decided', async () => {
+  it('shows why it is held now, and of one that is paid, that nothing is decided', async () => {
     await cli.force('p', 'held');
     const held = {
       ...{ kind: 'policy', reason: 'approve', rule: 'four-eyes', message: 'it is too much' },
@@ -153,12 +140,7 @@ describe('payouts policy explain', () => {
       'Held now: policy (approve, rule four-eyes): it is too much; until 2030-01-31T09:00:00.000Z; approvals that are missing, by finance: 1\n',
     );
     await cli.force('p', 'completed');
-    const stdout = await explain();
-    expect(stdout).toContain('The policy does not decide about it any more.');
-    expect(stdout).not.toContain('the payout ');
-  });
-
-  it('exits with 3 where there is no such payout, and with 5 where its record was altered', async () => {
+    expect(await explain()).toContain('The policy does not decide about it any more.');
     await cli.refused(3, 'none', 'policy', 'explain', 'none');
     await cli.alter('p', { amount: '1e9' });
     const altered = /^payouts: A field of payout p was altered: amount \(got "1e9"\)\n$/;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { writeGatewayFacts } from '../../../src/ledger/reads/gateway-facts.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { textWith, useCli } from '../support/cli-rig.js';
@@ -68,6 +69,12 @@ it('a wrong checksum is an error of its row, also of a dry run, and of `enqueue`
   await cli.refused(2, `--address-to: ${PROBLEM}`, ...enqueueTo('1', WRONG));
   cli.env['PAYOUT_CHECK_ADDRESSES'] = 'false';
   for (const args of [['import', file, '--yes'], enqueueTo('1', WRONG)]) await cli.ok(...args);
+  const producer = new PayoutProducer({ connection: cli.redis, platformId: cli.platformId });
+  const of = (addressTo: string) => ({ payoutId: 'r', paymentId: 6, amount: '1', addressTo });
+  await expect(producer.enqueue(of(WRONG))).rejects.toThrow(`addressTo: ${PROBLEM}`);
+  const many = producer.enqueueMany([of(TRON), of(`${TRON.slice(0, -1)}g`)]);
+  await expect(many).rejects.toThrow('[1].addressTo: is no address of USDT');
+  await producer.close();
 });
 
 it('a payment id that the gateway does not list is one too, and none of a payout that exists', async () => {
