@@ -70,11 +70,6 @@ it('says only that Redis does not respond, whatever was known before', () => {
   expect(accountHeadline({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
 });
 
-it('tells the error, how often, and when the next try is due', () => {
-  const failing = worker({ lastError: 'ENOSPC', failedAttempts: 3, nextRetryAt: NOW + 4_200 });
-  expect(judge(failing).detail).toMatch(/^The last 3 attempts ended .*: ENOSPC\. Next try in 4 s\.$/);
-});
-
 it('believes the last query to the gateway where nothing else tells of it', () => {
   const idle = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
   const down = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE', currencies: [] };

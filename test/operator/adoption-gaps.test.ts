@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { RedisUnavailableError } from '../../src/base/errors.js';
 import { isComplete, UNWITNESSED, type AdoptableJournal } from '../../src/operator/adoption.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
 import { JournalFile } from '../proofs/simulation/journal-file.js';
@@ -10,35 +9,6 @@ beforeEach(() => {
   older = makeOlderLedger();
 });
 afterEach(async () => older.close());
-
-describe('an adoption that gives up sends that no journal has, interrupted', () => {
-  it('is taken up by the command that `payouts stats` names, and still holds what is queued', async () => {
-    for (const id of ['p1', 'p2', 'p3']) await older.enqueue(id);
-    const ledgerId = await older.rollBackTo(0);
-    // The send of p2, number 2, is in no journal any more.
-    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1), sendOf('p3', 3)];
-    const journal = aJournal('j-one', ...lines);
-    expect((await older.plan([journal])).unwitnessed).toEqual([{ first: 2, last: 2 }]);
-    const dying = {
-      ...older.adoptable,
-      holdSendable: async () => Promise.reject(new RedisUnavailableError('connection lost')),
-    };
-    const plan = await older.plan([journal], [UNWITNESSED]);
-    await expect(older.carryOut([journal], plan, dying)).rejects.toThrow('connection lost');
-
-    expect(await older.advice()).toEqual([
-      expect.stringMatching(
-        RegExp(`^payouts adopt-ledger --account \\d+ --journal /j-one --give-up ${UNWITNESSED} --reason WHY$`),
-      ),
-    ]);
-    await older.adopt([journal]);
-    expect((await older.view()).objections).not.toEqual([]);
-    expect(await older.stateOf('p2')).toBe('queued');
-    await older.adopt([journal], [UNWITNESSED]);
-    expect((await older.view()).objections).toEqual([]);
-    expect(await older.stateOf('p2')).toBe('unknown');
-  });
-});
 
 describe('an adoption that gave up sends, and was forgotten by Redis', () => {
   it('has to give them up again: the doubt that it left is gone as well', async () => {
@@ -55,19 +25,6 @@ describe('an adoption that gave up sends, and was forgotten by Redis', () => {
     const plan = await older.plan([journal()]);
     expect([plan.isOlder, isComplete(plan), plan.unwitnessed]).toEqual([true, false, [{ first: 1, last: 4 }]]);
     expect((await older.plan([journal()], [UNWITNESSED])).holdsSendable).toBe(true);
-  });
-
-  it('asks for nothing where the ledger knows a send that followed it', async () => {
-    const ledgerId = await older.rollBackTo(0);
-    const adoption = { ledgerId, epoch: 2, sends: 4, token: 'adoption', adopted: true, gaveUp: true } as const;
-    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, adoption];
-    const next = sendOf('p9', 5, { after: { sends: 4, token: 'adoption' } });
-    expect((await older.plan([aJournal('j-one', ...lines)])).unwitnessed).toEqual([{ first: 1, last: 4 }]);
-    await older.adoptable.adoptSends([next], { by: 'ann', reason: 'it was sent', doubtMs: 0 });
-    const busy = aJournal('j-one', ...lines, next);
-    expect((await older.plan([busy])).unwitnessed).toEqual([]);
-    // Another journal that was bound by the same adoption, and sent nothing since.
-    expect((await older.plan([busy, aJournal('j-two', ...lines)])).unwitnessed).toEqual([]);
   });
 });
 

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findMismatch } from '../../src/journal/find-mismatch.js';
-import { listPayoutIds } from '../../src/ledger/reads/payout-queries.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
 import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
-import { aPayout } from '../ledger/support/a-payout.js';
 import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
 
 let world: AdoptionWorld;
@@ -25,12 +23,6 @@ async function expectAgreement(...hosts: SendingHost[]): Promise<void> {
   for (const journal of await readJournals(dirs, world.account.platformId)) {
     expect(await findMismatch(journal, view, world.sender)).toBeUndefined();
   }
-}
-
-/** The payouts, with their indexes; not the account's own fields. */
-async function payouts(): Promise<Record<string, string>> {
-  const all = Object.entries(await world.account.dump());
-  return Object.fromEntries(all.filter(([key]) => /:(payout|state|txhash|outbox|late)/.test(key)));
 }
 
 describe('an adoption', () => {
@@ -84,22 +76,6 @@ describe('an adoption', () => {
     expect(await world.plan([host])).toMatchObject({ reasons: [], isOlder: false, forgotten: 0, unread: [] });
   });
 
-  it('changes nothing more when it is carried out again', async () => {
-    const host = await world.addHost('a');
-    await world.enqueue('P-1', 'P-2', 'P-3');
-    const copy = await world.copy();
-    await host.send('P-1', accepted('h-1'));
-    await host.send('P-2');
-    await world.putBack(copy);
-    const plan = await world.plan([host], [UNWITNESSED]);
-    expect(await world.adopt([host], { plan })).toMatchObject({ adopted: [{}, {}], held: 1 });
-    const before = await payouts();
-    expect(await world.adopt([host], { plan })).toMatchObject({ adopted: [], held: 0, objections: 0 });
-    expect(await payouts()).toEqual(before);
-    await expectAgreement(host);
-    expect(await world.plan([host])).toMatchObject({ reasons: [] });
-  });
-
   it('leaves the objection of a journal that it did not read', async () => {
     const host = await world.addHost('a');
     await world.enqueue('P-1');
@@ -110,22 +86,6 @@ describe('an adoption', () => {
     const givenUp = await world.plan([host], ['j-two']);
     expect(givenUp).toMatchObject({ unread: [], holdsSendable: true, sendable: 1 });
     expect(await world.adopt([host], { plan: givenUp })).toMatchObject({ held: 1, objections: 0 });
-  });
-
-  it('lets the application fill in what the journal does not know, and lists the payout in its batch', async () => {
-    const host = await world.addHost('a');
-    const whole = aPayout('P-1', { reference: 'invoice 1', metadata: { customer: 7 }, batch: 'May' });
-    const { ledger, connection } = world.account;
-    await ledger.enqueue([whole]);
-    await host.send('P-1', accepted('h-1'));
-    await world.putBack();
-    await world.adopt([host]);
-    expect((await ledger.get('P-1'))?.reference).toBeUndefined();
-    for (let times = 0; times < 2; times += 1) {
-      expect(await ledger.enqueue([whole])).toMatchObject([{ kind: 'exists', payout: { state: 'in_progress' } }]);
-    }
-    expect(await ledger.get('P-1')).toMatchObject({ reference: 'invoice 1', metadata: { customer: 7 }, txhash: 'h-1' });
-    expect((await listPayoutIds(connection, { batch: 'May', limit: 9 })).payoutIds).toEqual(['P-1']);
   });
 });
 

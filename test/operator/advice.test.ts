@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 import type { KnownJournal, Objection } from '../../src/ledger/sender-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
-import { adoptCommand, adviseAccount, foldersOf } from '../../src/operator/account-advice.js';
+import { adviseAccount } from '../../src/operator/account-advice.js';
 import { batchSteps, nextSteps, shellQuote } from '../../src/operator/next-steps.js';
 
 /** What an operator is told to run. */
@@ -75,13 +75,6 @@ describe('adviseAccount', () => {
     const [advice] = advise({ objections, journals });
     expect(advice?.first).toContain(`\`payouts adopt-ledger --account 42 ${putBack}--reason WHY\``);
     expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${giveUp} --reason WHY`);
-  });
-
-  it('names a folder that is read already as a copy from its host, and gives up each id once', () => {
-    expect(foldersOf([journal('j-b', 'b', DIR)], [DIR])).toEqual([`COPY-FROM-b:${DIR}`]);
-    expect(adoptCommand(7, ['/journal'], ['x', 'x'], SIGNED)).toBe(
-      'payouts adopt-ledger --account 7 --journal /journal --give-up x --key FILE --reason WHY',
-    );
   });
 });
 

@@ -90,16 +90,6 @@ describe('an operator with a key', () => {
     expect(verify(payout.act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
   });
 
-  it('asked again, signs what was queued without a signature', async () => {
-    await sendSigned(account.ledger, 'rejected', 'p');
-    const unsigned = operatorWith();
-    expect((await unsigned.retry('p', ANN)).act).toBeUndefined();
-    await unsigned.close();
-    const { act, requeueCount } = await operator.retry('p', ANN);
-    expect(requeueCount).toBe(1);
-    expect(verify(act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
-  });
-
   it('signs nothing about a payout that no producer signed, that is in another state, or that was sent again', async () => {
     await account.ledger.enqueue([aPayout('bare'), aPayout('fresh')]);
     await sendOnce(account.ledger, 'rejected', 'bare');
@@ -177,10 +167,5 @@ describe('a signed decision about many payouts', () => {
       expect(verify(act, await wantedOf(payoutId, 1))).toMatchObject({ kind: 'verified' });
     }
     expect((await account.ledger.require('bare')).state).toBe('rejected');
-  });
-
-  it('that sends nothing again is not signed', async () => {
-    await sendSigned(account.ledger, 'rejected', 'p');
-    expect(await change('cancelled', [{ payoutId: 'p' }])).toEqual([undefined]);
   });
 });

@@ -89,18 +89,17 @@ describe('a payout of which Redis says that retention removed it', () => {
     expect(results).toEqual(PAYOUT_STATES.map((state) => [state, right.includes(state) ? 'right' : 'state']));
   });
 
-  it('may have come into it by a later attempt, but not after one that was accepted', () => {
-    expect(compare(REJECTED, removed('completed'), { hasLater: true })).toBe('right');
-    expect(compare(ACCEPTED, removed('rejected'), { hasLater: true })).toBe('state');
-  });
-
-  it('is found where retention is off, or cannot have come to it yet', () => {
-    expect(compare(ACCEPTED, removed('completed'), { retentionDays: undefined })).toBe('removed');
-    expect(compare(ACCEPTED, removed('completed'), { now: REMOVAL.now - 1 })).toBe('removed');
-    expect(compare(ACCEPTED, removed('completed'), { retentionDays: 31 })).toBe('removed');
-    const archived = { retentionDays: undefined, isArchived: true };
-    expect(compare(ACCEPTED, removed('completed'), archived)).toBe('right');
-    expect(compare(ACCEPTED, removed('rejected'), archived)).toBe('state');
+  it('is found where it cannot have come into it, or retention cannot have come to it', () => {
+    for (const [outcome, state, removal, expected] of [
+      [REJECTED, 'completed', { hasLater: true }, 'right'],
+      [ACCEPTED, 'rejected', { hasLater: true }, 'state'],
+      [ACCEPTED, 'completed', { retentionDays: undefined }, 'removed'],
+      [ACCEPTED, 'completed', { now: REMOVAL.now - 1 }, 'removed'],
+      [ACCEPTED, 'completed', { retentionDays: 31 }, 'removed'],
+      [ACCEPTED, 'completed', { retentionDays: undefined, isArchived: true }, 'right'],
+      [ACCEPTED, 'rejected', { retentionDays: undefined, isArchived: true }, 'state'],
+    ] as const)
+      expect(compare(outcome, removed(state), removal)).toBe(expected);
   });
 });
 
@@ -129,30 +128,18 @@ it.each([
   ]);
 });
 
-describe('the attempts that a record names', () => {
+it('the attempts that a record names are known by number and token, of format 1 by the last epoch', () => {
   const attempts = (record: Record<string, string>): KnownAttempts => new KnownAttempts(record);
-
-  it('are known by number and token', () => {
-    const known = attempts({ attempt: '3', tokens: 'a b/c ?' });
-    expect([1, 2, 2, 3].map((attempt, index) => known.knows({ attempt, token: 'abcd'[index] ?? '' }))).toEqual([
-      ...[true, true, true, false],
-    ]);
-    expect(known.knows({ attempt: 1, token: 'b' })).toBe(false);
-    expect(known.knows({ attempt: 0, token: '' })).toBe(false);
-    expect(known.knows({ attempt: 4, token: 'd' })).toBe(false);
-    expect(known.isNewest({ attempt: 2, token: 'c' })).toBe(false);
-  });
-
-  it('of format 1 are known by their epoch, the last one only', () => {
-    const known = attempts({ attempt: '2', epoch: '5' });
-    expect(known.knows({ attempt: 2, token: 'e:5' })).toBe(true);
-    expect(known.knows({ attempt: 2, token: 'e:4' })).toBe(false);
-    expect(known.knows({ attempt: 1, token: 'e:4' })).toBe(true);
-    expect(known.knows({ attempt: 1, token: 'abc' })).toBe(false);
-  });
-
-  it('that no version writes take no time', () => {
-    expect(attempts({ attempt: '1e300' }).knows({ attempt: 5, token: 'x' })).toBe(false);
-    expect(attempts({ attempt: 'many' }).knows({ attempt: 1, token: 'x' })).toBe(false);
-  });
+  const known = attempts({ attempt: '3', tokens: 'a b/c ?' });
+  const knows = (of: KnownAttempts, attempt: number, token: string): boolean => of.knows({ attempt, token });
+  expect([knows(known, 1, 'a'), knows(known, 2, 'b'), knows(known, 2, 'c'), knows(known, 3, 'd')]).toEqual([
+    ...[true, true, true, false],
+  ]);
+  expect([knows(known, 1, 'b'), knows(known, 0, ''), knows(known, 4, 'd')]).toEqual([false, false, false]);
+  expect(known.isNewest({ attempt: 2, token: 'c' })).toBe(false);
+  const former = attempts({ attempt: '2', epoch: '5' });
+  expect([knows(former, 2, 'e:5'), knows(former, 1, 'e:4')]).toEqual([true, true]);
+  expect([knows(former, 2, 'e:4'), knows(former, 1, 'abc')]).toEqual([false, false]);
+  // What no version writes takes no time.
+  for (const attempt of ['1e300', 'many']) expect(knows(attempts({ attempt }), 5, 'x')).toBe(false);
 });

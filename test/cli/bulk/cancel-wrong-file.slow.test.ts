@@ -93,22 +93,4 @@ describe('payouts cancel --batch of 20,000 payouts, with others before and behin
     const act = { what: 'cancelled', by: 'ann', reason: 'wrong file', count: summary.changed };
     expect(acts.map((line) => JSON.parse(line) as unknown)).toEqual([expect.objectContaining(act)]);
   }, 240_000);
-
-  it('stopped by Ctrl-C says how far it came, and the same command continues', async () => {
-    const command = running(...cancel('--batch', 'behind'));
-    const before = (await world.producer.stats()).cancelled;
-    await until('some are cancelled', async () => (await world.producer.stats()).cancelled > before + 500);
-    command.kill('SIGINT');
-    const stopped = await command.result;
-    expect(stopped).toMatchObject({ code: 1, signal: null });
-    const [, done = '0'] =
-      /(\d+) of [\d,]+ payouts done; run the same command again to continue/.exec(stopped.stderr) ?? [];
-    expect(Number(done)).toBeGreaterThan(500);
-    const again = await run(...cancel('--batch', 'behind'));
-    expect(again.stdout).toMatch(/[\d,]+ cancelled left as they are/);
-    const { cancelled, queued } = await world.producer.batchStats('behind');
-    expect(queued).toBe(0);
-    expect(cancelled).toBeGreaterThan(BEHIND - 60);
-    expect(await countJobs()).toBeLessThanOrEqual((await world.producer.stats()).queued);
-  }, 120_000);
 });

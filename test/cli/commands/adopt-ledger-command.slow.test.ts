@@ -99,38 +99,6 @@ const inProgress = (payoutIds: readonly string[]): unknown =>
   payoutIds.map((payoutId) => ({ payoutId, state: 'in_progress' }));
 
 describe('payouts adopt-ledger', () => {
-  it('brings back what an older copy forgot, once an operator has seen it', async () => {
-    await world.enqueue(6);
-    await sendSome(1);
-    const copy = await copyOfRedis();
-    const known = paidIds().length;
-    await sendSome(2);
-    await putBack(copy);
-    const before = await untilRefused(startWorker(), /older/);
-    const forgotten = paid().slice(known);
-    const asked = await adopt();
-    expect(asked).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--yes: is required/) });
-    for (const { payoutId } of forgotten) expect(asked.stderr).toMatch(new RegExp(`${payoutId} +queued.* accepted `));
-    await delay(2_000);
-    expect(arrivals()).toBe(before);
-
-    const adopted = await adopt('--yes', '--by', 'ann', '--reason', 'backup restored', '--json');
-    expect(adopted.code).toBe(0);
-    expect(JSON.parse(adopted.stdout)).toMatchObject({
-      // Which of the two is found first is a matter of time.
-      mismatch: expect.stringMatching(/older|journal says that payout/),
-      ...{ unknown: [], held: 0, adopted: inProgress(forgotten.map(({ payoutId }) => payoutId)) },
-    });
-    const [first] = forgotten;
-    const payout = await world.producer.get(first?.payoutId ?? '');
-    expect(payout).toMatchObject({ txhash: first?.txhash });
-    const change = { from: 'queued', to: 'in_progress', by: 'ann', reason: expect.stringMatching(/forgot it: backup/) };
-    expect(payout?.history).toContainEqual(expect.objectContaining(change));
-    await untilCompleted(6);
-    expect(new Set(paidIds()).size).toBe(6);
-    expect(await adopt()).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/nothing to adopt/) });
-  }, 180_000);
-
   it('brings back what a flushed Redis forgot, so that enqueueing it again pays nothing twice', async () => {
     await world.enqueue(4);
     const worker = startWorker();
@@ -180,34 +148,6 @@ describe('payouts adopt-ledger, where two hosts took turns', () => {
     const both = await adopt(...journals, '--yes', '--json', '--reason', 'disk failure');
     expect(JSON.parse(both.stdout)).toMatchObject({ unknown: [], held: 0, adopted: inProgress([...ofA, ...ofB]) });
     expect((await idsIn('queued')).filter((payoutId) => paidIds().includes(payoutId))).toEqual([]);
-    await untilCompleted(9);
-    expect(new Set(paidIds()).size).toBe(9);
-  }, 180_000);
-
-  it('makes what is queued unknown where a journal is given up', async () => {
-    const { ofA, ofB, known } = await takeTurns();
-    await rm(journalDir(HOST_B), { recursive: true });
-    const sent = await untilRefused(startWorker(HOST_A), /older copy of the ledger/);
-    const alone = ['--journal', journalDir(HOST_A), '--yes', '--json', '--reason', 'host B burnt down'];
-    const [, lost = ''] = /journal (\w+) was not read/.exec((await adopt(...alone)).stderr) ?? [];
-    const stillLacking = await adopt(...alone, '--give-up', lost);
-    expect(stillLacking).toMatchObject({ code: 4, stderr: expect.stringMatching(/--give-up unwitnessed/) });
-    expect(arrivals()).toBe(sent);
-    const adopted = await adopt(...alone, '--give-up', lost, 'unwitnessed');
-    const held = 9 - known - ofA.length;
-    expect(JSON.parse(adopted.stdout)).toMatchObject({ adopted: inProgress(ofA), held });
-    expect(await idsIn('queued')).toEqual([]);
-    const unknown = await idsIn('unknown');
-    expect(unknown).toHaveLength(held);
-    expect(unknown).toEqual(expect.arrayContaining(ofB));
-    // The operator looks up in the gateway's book what was paid.
-    const txhashes = new Map(paid().map(({ payoutId, txhash }) => [payoutId, txhash]));
-    for (const payoutId of unknown) {
-      const txhash = txhashes.get(payoutId);
-      const decision = txhash === undefined ? ['--not-sent'] : ['--sent', '--txhash', txhash];
-      const resolve = ['resolve', payoutId, ...decision, '--reason', 'looked it up'];
-      await until(`${payoutId} is resolved`, async () => (await run(...resolve)).code === 0);
-    }
     await untilCompleted(9);
     expect(new Set(paidIds()).size).toBe(9);
   }, 180_000);

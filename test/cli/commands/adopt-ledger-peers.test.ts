@@ -31,6 +31,9 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names, whi
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toMatch(new RegExp(`journal ${OTHER} was not read.*--give-up its id`));
   expect(await cli.states('p-1')).toEqual([undefined]);
+  const asking = await cli.run(...command.filter((arg) => arg !== '--yes'), '--give-up', OTHER);
+  expect(asking).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/p-1[^]*--yes: is required/) });
+  expect(await cli.states('p-1')).toEqual([undefined]);
   expect(await cli.run(...command, '--give-up', OTHER)).toMatchObject({ code: 0 });
   expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['unknown', 'unknown', 'unknown']);
 });

@@ -121,15 +121,6 @@ describe('payouts resolve --not-sent at a terminal', () => {
     expect(await cli.states('p-1')).toEqual(['queued']);
   });
 
-  it('does not ask with --yes, nor where nothing is sent', async () => {
-    await makeUnknown('p-1', 'p-2');
-    for (const args of [notSent('--yes'), resolve('p-2', '--write-off')]) {
-      const asking = cli.ask(...args);
-      expect([(await asking.result).code, asking.asked()]).toEqual([0, '']);
-    }
-    expect(await cli.states('p-1', 'p-2')).toEqual(['queued', 'cancelled']);
-  });
-
   it.each(['one', 'many'])('refuses where a payout was sent again while the question stood: %s', async (count) => {
     await makeUnknown('p-1');
     const file = await cli.file('unpaid.csv', 'payout_id', 'p-1');
@@ -209,16 +200,6 @@ describe('payouts resolve of many', () => {
     const again = await cli.run(...(await notSent('--expect-count', '2')));
     expect(again).toMatchObject({ code: 0, stdout: textWith(/2 payouts queued again/) });
     expect(await states()).toEqual(['unknown', 'queued', 'queued']);
-  });
-
-  it('--file takes what `payouts list --csv` writes, and leaves what is not unknown any more', async () => {
-    const csv = await cli.ok('list', '--state', 'unknown', '--csv');
-    await cli.ok(...resolve('p-2', '--write-off'));
-    const file = await cli.file('unknown.csv', csv.trimEnd());
-    const result = await cli.run(...resolve('--file', file, '--write-off', '--yes', '--json'));
-    expect(result).toMatchObject({ code: 0, stderr: textWith(/2 payouts unknown, 1 cancelled left/) });
-    expect(JSON.parse(result.stdout)).toMatchObject({ payouts: 2, others: { cancelled: 1 }, changed: 2, refused: 0 });
-    expect(await states()).toEqual(['cancelled', 'cancelled', 'cancelled']);
   });
 
   it('--file is refused as a whole for one wrong line', async () => {

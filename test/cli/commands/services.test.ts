@@ -1,6 +1,5 @@
 import { chmod } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { keyEntry, testKey } from '../../control/support/keys.js';
 import { startNotify } from '../../notifications/support/notify-process.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
@@ -40,19 +39,6 @@ describe('payouts dashboard', () => {
       expect(result.stderr).not.toContain('sesame');
     },
   );
-
-  it('takes approvals, and says what rules say, with the files of the environment', async () => {
-    await prepareFiles();
-    const port = String(await findFreePort());
-    cli.env['DASHBOARD_PORT'] = port;
-    const dashboard = cli.start(['dashboard']);
-    await dashboard.waitForOutput(/Dashboard on/);
-    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
-    const response = await fetch(`http://127.0.0.1:${port}/approvals`, init);
-    expect([response.status, await response.json()]).toEqual([400, expect.objectContaining({ code: 'INVALID_INPUT' })]);
-    dashboard.kill('SIGTERM');
-    expect(await dashboard.result).toMatchObject({ code: 0 });
-  });
 
   it('names the variable for which it does not start: no password beyond loopback, a policy, a keyring', async () => {
     cli.env['DASHBOARD_HOST'] = '0.0.0.0';

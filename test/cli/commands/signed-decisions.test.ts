@@ -59,14 +59,6 @@ describe('with PAYOUT_KEYS_FILE', () => {
     expect(await cli.states('p')).not.toEqual(['queued']);
   });
 
-  it('what sends nothing again needs none, and takes one', async () => {
-    await sendSigned(cli.ledger, 'unknown', 'p', 'q');
-    await cli.ok('resolve', 'p', '--write-off', ...WHY);
-    await cli.ok('resolve', 'q', '--sent', '--force', '--txhash', 'h-1', '--key', keyFile, ...WHY);
-    await cli.ok('pause', ...WHY);
-    expect(await cli.run('retry', '--state', 'rejected', '--dry-run', ...WHY)).toMatchObject({ code: 0 });
-  });
-
   it('retry and resume sign with a key file, and say so', async () => {
     await sendSigned(cli.ledger, 'rejected', 'p');
     const stdout = await cli.ok('retry', 'p', '--key', keyFile, ...WHY);

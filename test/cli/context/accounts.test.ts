@@ -26,31 +26,21 @@ describe('a command with an accounts file only', () => {
   it('takes the one account that there is, and asks its gateway with its secret', async () => {
     const [one] = ids;
     const sandbox = await startSandbox({ accounts: [{ platformId: one, secretKey: `secret-${one}` }] });
-    try {
-      await useAccounts([one], sandbox.url);
-      expect(await cli.json('stats')).toMatchObject({ platformId: one });
-      for (const args of [[], ['--account', String(one)]]) await cli.ok('gateway', 'balance', ...args);
-    } finally {
-      await sandbox.close();
-    }
+    await useAccounts([one], sandbox.url);
+    expect(await cli.json('stats')).toMatchObject({ platformId: one });
+    await cli.ok('gateway', 'balance');
+    await sandbox.close();
   });
 
-  it('asks which of several, with their ids, and changes nothing; only a file is checked without', async () => {
+  it('asks which of several, keeps to the one that is chosen, and refuses one that is not there', async () => {
     await useAccounts(ids);
-    const required = `payouts: --account: is required: PAYOUT_ACCOUNTS_FILE has the accounts ${ids.join(', ')}\n`;
-    for (const args of [['stats'], ['list', '--state', 'queued'], ['pause', '--reason', 'holiday']]) {
-      await cli.refused(2, required, ...args);
-    }
+    const [one, two] = ids.map(String) as [string, string];
+    const required = `payouts: --account: is required: PAYOUT_ACCOUNTS_FILE has the accounts ${one}, ${two}\n`;
+    for (const args of [['stats'], ['pause', '--reason', 'holiday']]) await cli.refused(2, required, ...args);
     expect(await cli.enqueue('p')).toMatchObject({ code: 2, stdout: '', stderr: required });
     const rows = await cli.file('rows.csv', 'payout_id,payment_id,amount,address_to', 'p-1,6,1,T');
     await cli.ok('import', rows, '--dry-run');
-  });
-
-  it('keeps to the one that is chosen, and refuses one that is not there', async () => {
-    await useAccounts(ids);
-    const [one, two] = ids.map(String) as [string, string];
     expect(await cli.enqueue('only-two', '--account', two)).toMatchObject({ code: 0 });
-    await cli.ok('get', 'only-two', '--account', two);
     await cli.refused(3, 'only-two', 'get', 'only-two', '--account', one);
     const unknown = `payouts: --account: is not in PAYOUT_ACCOUNTS_FILE, which has ${one}, ${two} (got "5")\n`;
     await cli.refused(2, unknown, 'stats', '--account', '5');
@@ -62,7 +52,6 @@ describe('a command with an accounts file only', () => {
 
 it('--account without an accounts file names the account, or agrees with the environment', async () => {
   const [one, two] = ids.map(String) as [string, string];
-  await cli.ok('stats', '--account', one);
   const other = `payouts: --account: is not the account of GATEWAY_PLATFORM_ID, which is ${one} (got "${two}")\n`;
   await cli.refused(2, other, 'stats', '--account', two);
   delete cli.env['GATEWAY_PLATFORM_ID'];
@@ -108,31 +97,23 @@ describe('the accounts file of a worker', () => {
   it('names the accounts without their secrets, and is not needed for one', async () => {
     const file = await cli.file('file.json', JSON.stringify([{ ...ONE, secretKeyFile: 'none.key' }, TWO]));
     expect(readPlatformIds({ PAYOUT_ACCOUNTS_FILE: file })).toEqual([1, 2]);
-    expect(readPlatformIds({ GATEWAY_PLATFORM_ID: '7' })).toEqual([7]);
     expect(() => readPlatformIds({})).toThrow('GATEWAY_PLATFORM_ID: is required');
     const environment = { GATEWAY_PLATFORM_ID: '5', GATEWAY_BASE_URL: BASE_URL, GATEWAY_SECRET_KEY: 'k-five' };
     expect(readWorkerAccounts(environment)).toMatchObject([{ platformId: 5, secretKey: 'k-five', intervalMs: 1_010 }]);
   });
 
-  it.each<[string, unknown, string]>([
-    ['no account', [], 'PAYOUT_ACCOUNTS_FILE input: must name at least one account'],
-    ['an account twice', [ONE, ONE], 'must name each platformId once'],
-    [
-      'an interval under a second',
-      [{ ...ONE, intervalMs: 999 }],
-      'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000',
-    ],
-    ['a setting with a typing mistake', [{ ...ONE, intervalMS: 2_000 }], 'intervalMS: is not a known field'],
-    ['no key', [{ ...ONE, secretKeyFile: 'gone' }], 'secretKeyFile of account 1: cannot be read: ENOENT'],
-    ['an empty key', [{ ...ONE, secretKeyFile: 'empty.key' }], 'secretKeyFile of account 1: is empty'],
-    [
-      'a secret that every user can read',
-      [{ ...ONE, secretKeyFile: 'open.key' }],
-      'secretKeyFile of account 1: is open to every user of this machine (mode 0644)',
-    ],
-    ['something else than JSON', '[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
-  ])('with %s is refused', async (_, accounts, message) => {
-    await expect(read(accounts)).rejects.toThrow(message);
+  it('is refused without accounts, keys, or with an interval under a second', async () => {
+    for (const [accounts, message] of [
+      [[], 'PAYOUT_ACCOUNTS_FILE input: must name at least one account'],
+      [[ONE, ONE], 'must name each platformId once'],
+      [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
+      [[{ ...ONE, intervalMS: 2_000 }], 'intervalMS: is not a known field'],
+      [[{ ...ONE, secretKeyFile: 'gone' }], 'secretKeyFile of account 1: cannot be read: ENOENT'],
+      [[{ ...ONE, secretKeyFile: 'empty.key' }], 'secretKeyFile of account 1: is empty'],
+      [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],
+      ['[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
+    ] as [unknown, string][])
+      await expect(read(accounts)).rejects.toThrow(message);
   });
 
   it('keeps a key that was written into the file by mistake out of the error', async () => {
@@ -153,19 +134,18 @@ describe('confirm', () => {
     return { typed, input, output, shown: () => String(screen.read() ?? '') };
   }
 
-  it.each(['y', 'Y', ' yes '])('continues after %j', async (answer) => {
-    const asked = terminal();
-    asked.typed.write(`${answer}\n`);
-    await confirm('Continue?', asked);
-    expect(asked.shown()).toContain('Continue? [y/N] ');
-  });
-
-  it.each(['', 'n', 'yesterday', 'no', undefined])('stops after %j', async (answer) => {
-    const asked = terminal();
-    // The end of the input is no yes either.
-    if (answer === undefined) asked.typed.end();
-    else asked.typed.write(`${answer}\n`);
-    await expect(confirm('Continue?', asked)).rejects.toMatchObject({ code: 'STOPPED' });
+  it('continues after a yes alone, and not at the end of the input', async () => {
+    for (const answer of ['y', ' yes ', '', 'n', 'yesterday', undefined]) {
+      const asked = terminal();
+      if (answer === undefined) asked.typed.end();
+      else asked.typed.write(`${answer}\n`);
+      const confirmed = await confirm('Continue?', asked).then(
+        () => true,
+        (error: unknown) => (error as { code: string }).code,
+      );
+      expect([answer, confirmed]).toEqual([answer, answer === 'y' || answer === ' yes ' ? true : 'STOPPED']);
+      expect(asked.shown()).toContain('Continue? [y/N] ');
+    }
   });
 
   it('stops when the command is ended, and wants --yes where nobody can be asked', async () => {

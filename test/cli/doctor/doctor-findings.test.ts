@@ -7,7 +7,6 @@ import { openAccount } from '../../../src/queues/open-account.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { keyEntry, testKey } from '../../control/support/keys.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { runCli } from '../../support/cli.js';
 import { untilReply } from '../../support/redis-cluster.js';
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor, warningOf } from '../support/doctor-rig.js';
@@ -57,20 +56,6 @@ describe('payouts doctor', () => {
     expect(JSON.stringify(found)).not.toMatch(/98765|WITHDRAWALS_URL/);
     doctor.environment = { REDIS_URL: doctor.redis.url };
     expect(await doctor.run()).toEqual({ code: 2, out: '', err: expect.stringContaining('GATEWAY_SECRET_KEY') });
-  });
-
-  it.each([
-    ['full', /^Free space on this disk\. /],
-    ['slow 1200', /^A send must begin within 1000 ms: take load off this disk\. /],
-    ['slow 150', /^Every send waits that long: take load off this disk\. /],
-  ])('advises never to begin an empty journal where its disk is %s', async (ailment, advice) => {
-    const preload = new URL('../../told/support/ailing-disk.mjs', import.meta.url).href;
-    const ailing = { NODE_OPTIONS: `--import=${preload}`, AILING_DISK: await write('disk', ailment) };
-    const env = { ...doctor.environment, ...ailing, SEND_JOURNAL_DIR: doctor.dir };
-    const { checks } = JSON.parse((await runCli(['doctor', '--json'], { env })).stdout) as { checks: CheckResult[] };
-    const fix = checks.find(({ name }) => name === 'journal folder')?.fix;
-    expect(fix).toMatch(advice);
-    expect(fix).toMatch(/To move the journal: stop the worker, copy the whole folder, then set SEND_JOURNAL_DIR/);
   });
 });
 

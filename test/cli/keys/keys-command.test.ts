@@ -84,17 +84,6 @@ describe('payouts keys check', () => {
     expect(stderr).toMatch(/^Warning: the key "soon" expires in 13 days, at \S+Z\. Add a new key[^\n]*\n$/);
     expect(stdout).toMatch(/^ok +operator +ok \(Ok Lee\) [^]*^stolen +operator +stolen .* revoked$/m);
   });
-
-  it('names every problem of a bad keyring, with exit code 2', async () => {
-    const args = await check(await entry('a', { role: 'boss' }), await entry('b', { public: 'ed25519:x' }));
-    const problems = /keys\.0\.role must be one of producer[^]*keys\.1\.public .*must be "ed25519:"/;
-    await cli.refused(2, problems, ...args);
-    await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: is required/, 'keys', 'check');
-    await chmod(keysFile, 0o666);
-    cli.env['PAYOUT_KEYS_FILE'] = keysFile;
-    const open = /^payouts: PAYOUT_KEYS_FILE: .* is not trusted: others than its owner can write .*chmod go-w/;
-    await cli.refused(2, open, 'keys', 'check');
-  });
 });
 
 describe('signing', () => {
@@ -139,29 +128,6 @@ describe('signing', () => {
     cli.unset(...SIGNING);
     await cli.ok('import', file, '--yes');
     for (const payoutId of ['p-1', 'p-2']) await cli.ok('keys', 'verify', payoutId);
-  });
-
-  it('of `payouts keys sign` names every row with an error, and then writes nothing', async () => {
-    const late = { ...LINE, payoutId: 'p-3', notBefore: inHours(200) };
-    const { code, stdout, stderr } = await sign(LINE, { ...LINE, amount: '13' }, late, { ...LINE, key: 'shop' });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    for (const problem of [
-      /^line 2: payoutId: already used in line 1 with a different amount/m,
-      /^line 3: notBefore: must be less than 7 days from now/m,
-      /^line 4: signature: is missing/m,
-      /^payouts: stdin: 3 of 4 rows have errors, nothing was signed; fix them$/m,
-    ])
-      expect(stderr).toMatch(problem);
-  });
-
-  it('of `payouts import` takes a column requested_by, and no later time than a signature holds', async () => {
-    const head = 'payout_id,payment_id,amount,address_to';
-    const file = await cli.file('payouts.csv', `${head},requested_by`, 'p-1,6,12.50,TXYZ9,Ann');
-    await cli.ok('import', file, '--yes');
-    expect(await cli.json('keys', 'verify', 'p-1')).toMatchObject({ verified: true, requestedBy: 'Ann' });
-    const late = await cli.file('late.csv', `${head},not_before`, `p-2,6,1,TXYZ9,${inHours(200)}`);
-    const { code, stderr } = await cli.run('import', late, '--dry-run');
-    expect([code, stderr]).toEqual([2, textWith(/^line 2: not_before: must be less than 7 days/)]);
   });
 
   it('needs file and name of the key, and a file that only its owner reads, of which nothing is shown', async () => {

@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
@@ -114,14 +112,4 @@ describe('payouts worker --processes 3', () => {
     await until('they are gone', () => pids.every((pid) => !isRunning(pid)));
     expect(await shared.holders()).toEqual(new Map());
   }, 120_000);
-
-  it('ends at once where the settings are wrong, with the reason', async () => {
-    const keysFile = join(shared.dir, 'keys.json');
-    await writeFile(keysFile, 'no JSON', { mode: 0o600 });
-    const parent = start({ PAYOUT_KEYS_FILE: keysFile });
-    expect(await parent.ended).toBe(2);
-    expect(parent.log()).toContain('PAYOUT_KEYS_FILE');
-    expect(parent.log()).toContain('--processes: a worker process cannot start, for the reason above');
-    expect(parent.log()).not.toContain('starting another');
-  }, 60_000);
 });
