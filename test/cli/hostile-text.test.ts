@@ -162,45 +162,39 @@ describe('what reaches a terminal', () => {
     expect(shows.filter((command) => !shownBy.has(command))).toEqual([]);
   });
 
-  it('is the same value in JSON', async () => {
+  it('is the same value in JSON, and the data itself in CSV that goes to a file or a pipe', async () => {
     const { stdout } = await rig.run('get', 'p', '--json');
     expect(JSON.parse(stdout)).toMatchObject({ reference: FAKED, addressTo: FAKED, metadata: FAKED });
-  });
-
-  it('is the data itself in CSV that goes to a file or a pipe', async () => {
     expect((await rig.run('list', '--state', 'held', '--csv')).stdout).toContain(HOSTILE);
   });
 });
-describe('output', () => {
-  const shown = (options: { isTerminal?: boolean; isColoured?: boolean } = {}) => {
+
+it('output keeps the colours that the program made, and no others; escapes CSV on a terminal, and JSON', () => {
+  const write = (isColoured: boolean, print: (output: ReturnType<typeof createOutput>) => unknown): string => {
     let text = '';
     const writeOut = (part: string): void => void (text += part);
-    const output = createOutput({ writeOut, writeErr: writeOut, isTerminal: true, isColoured: true, ...options });
-    return { output, read: () => text };
+    print(createOutput({ writeOut, writeErr: writeOut, isTerminal: true, isColoured }));
+    return text;
   };
-
-  it('keeps the colours that the program made, and no others', () => {
-    const { output, read } = shown();
-    output.write(`${output.colours.green(`a\u001b[31mb`)}\n`);
-    expect(read()).toBe('\u001b[32ma\\u{1b}[31mb\u001b[39m\n');
-  });
-
-  it('keeps no colour that is printed where there are none', () => {
-    const { output, read } = shown({ isColoured: false });
-    output.writeError(output.colours.green('a\u001b[32m'));
-    expect(read()).toBe('a\\u{1b}[32m');
-  });
-
-  it('shows CSV on a terminal as plain text', () => {
-    const { output, read } = shown();
-    output.writeCsv('a,\u202e\n');
-    expect(read()).toBe('a,\\u{202e}\n');
-  });
-
-  it('writes JSON in which every character that is not shown is escaped', () => {
-    const { output, read } = shown();
+  const green = `\u001b[32ma\\u{1b}[31mb\u001b[39m\n`;
+  expect(
+    write(true, (output) => {
+      output.write(`${output.colours.green(`a\u001b[31mb`)}\n`);
+    }),
+  ).toBe(green);
+  expect(
+    write(false, (output) => {
+      output.writeError(output.colours.green('a\u001b[32m'));
+    }),
+  ).toBe('a\\u{1b}[32m');
+  expect(
+    write(true, (output) => {
+      output.writeCsv('a,\u202e\n');
+    }),
+  ).toBe('a,\\u{202e}\n');
+  const json = write(true, (output) => {
     output.writeJson({ [HOSTILE]: FAKED });
-    expect(UNSHOWN.test(read())).toBe(false);
-    expect(JSON.parse(read())).toEqual({ [HOSTILE]: FAKED });
   });
+  expect(UNSHOWN.test(json)).toBe(false);
+  expect(JSON.parse(json)).toEqual({ [HOSTILE]: FAKED });
 });

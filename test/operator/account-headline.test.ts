@@ -70,16 +70,6 @@ it('says only that Redis does not respond, whatever was known before', () => {
   expect(accountHeadline({ redis, ledger: undefined }).detail).toContain('For 4 s: no connection');
 });
 
-it('believes the last query to the gateway where nothing else tells of it', () => {
-  const idle = { redis: { kind: 'up' }, ledger: { ...LEDGER, due: 0 } } as const;
-  const down = { failure: '/balance: ECONNREFUSED', failureCode: 'GATEWAY_UNAVAILABLE', currencies: [] };
-  expect(accountHeadline(idle, { gateway: down })).toMatchObject({ tone: 'warn', headline: 'Gateway down' });
-  expect(accountHeadline({ ...idle, ledger: LEDGER }, { gateway: down })).toMatchObject({ tone: 'good' });
-  // It responded, but in another form.
-  const odd = { failure: '/balance: it has a form that is not understood', currencies: [] };
-  expect(accountHeadline(idle, { gateway: odd })).toMatchObject({ headline: 'Gateway query fails' });
-});
-
 it('says how many payouts are held, their sums, and what holds the first', () => {
   const held = { kind: 'policy', reason: 'refuse', rule: 'perDay', message: 'over 500 a day' } as const;
   const heldSums = [{ paymentId: 6, symbol: undefined, count: 2, amount: '77.5' }];

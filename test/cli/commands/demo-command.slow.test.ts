@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { DemoSummary } from '../../../src/cli/demo/demo-summary.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 
@@ -70,23 +69,6 @@ async function startDemo(args: readonly string[], path = process.env['PATH'] ?? 
 
 /** They wait for a pace, not for a processor: together they take as long as the longest. */
 describe('payouts demo', () => {
-  it.concurrent(
-    'with --chaos kills the worker three times and more, and the promises hold',
-    async () => {
-      const { ended, output, expectNoRemains } = await startDemo(['--payouts', '6', '--chaos', '--json']);
-      expect(await ended).toBe(0);
-      const summary = JSON.parse(output.stdout) as DemoSummary;
-      expect(summary).toMatchObject({ ok: true, problems: [], payouts: 6, sentTwice: 0 });
-      expect(summary.workerKills).toBeGreaterThanOrEqual(3);
-      expect(summary.states.completed + summary.states.unknown).toBe(6);
-      expect(summary.unknown).toHaveLength(summary.states.unknown);
-      expect(summary.smallestGapMs).toBeGreaterThanOrEqual(1_000);
-      expect(output.stderr.match(/killed with SIGKILL/g)).toHaveLength(summary.workerKills);
-      await expectNoRemains();
-    },
-    90_000,
-  );
-
   it.concurrent.each([
     { signal: 'SIGINT', whom: 'all', times: 1 },
     { signal: 'SIGTERM', whom: 'demo', times: 2 },

@@ -1,8 +1,6 @@
 import { chmod } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { keyEntry, testKey } from '../../control/support/keys.js';
-import { startNotify } from '../../notifications/support/notify-process.js';
-import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { openWorld, SECRET_KEY, untilSent } from '../../worker/support/payout-world.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 import { runInProcess } from '../support/in-process.js';
@@ -73,23 +71,6 @@ describe('payouts notify', () => {
       expect({ code, stderr }).toEqual({ code: 2, stderr: textWith(message) });
       expect(stderr).not.toContain('hunter2');
     }
-  });
-
-  it('serves every account of an accounts file, or the one of --account, and outlives SIGHUP', async () => {
-    const ids = [newPlatformId(), newPlatformId()] as const;
-    const accounts = ids.map((platformId) => ({ platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'k' }));
-    const file = await cli.file('accounts.json', JSON.stringify(accounts));
-    const served = async (...args: string[]): Promise<number[]> => {
-      const settings = { PAYOUT_ACCOUNTS_FILE: file };
-      const notify = await startNotify(testRedisUrl(), ids[0], 'https://hooks.example', settings, args);
-      notify.kill('SIGHUP');
-      const { body } = await notify.read('/metrics');
-      notify.kill('SIGTERM');
-      expect(await notify.result).toMatchObject({ code: 0 });
-      return ids.filter((id) => body.includes(`payouts_notifications_failing{platform_id="${id}"}`));
-    };
-    expect(await served()).toEqual(ids);
-    expect(await served('--account', String(ids[1]))).toEqual([ids[1]]);
   });
 });
 

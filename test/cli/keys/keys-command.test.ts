@@ -146,18 +146,6 @@ describe('signing', () => {
     const bad = await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* holds no private key/, ...enqueue);
     expect(bad).not.toContain(text.slice(0, 20));
   });
-
-  it('takes the key of the account from the accounts file', async () => {
-    const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
-    const write = async (more: object): Promise<string> =>
-      cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
-    cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
-    cli.env['PAYOUT_ACCOUNTS_FILE'] = await write({});
-    await cli.refused(2, /signingKeyName: is required, because signingKeyFile is set/, 'enqueue', ...PAYOUT);
-    await write({ signingKeyName: 'shop' });
-    await cli.ok('enqueue', ...PAYOUT);
-    await cli.ok('keys', 'verify', 'p-1');
-  });
 });
 
 const FILES = ['keys.yaml', 'operator.pem', 'policy.yaml', 'producer.pem', 'worker.pem'];
@@ -209,14 +197,12 @@ describe('payouts keys init', () => {
     const { stdout, stderr } = await cli.run(...init());
     const script = `set -a\n${stdout}\nexec "$0" -p 'JSON.stringify(process.env)'`;
     const read = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' }).stdout;
-    expect(JSON.parse(read)).toMatchObject({
+    const paths = { PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'), PAYOUT_POLICY_FILE: join(dir, 'policy.yaml') };
+    const keys = {
       PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'),
-      PAYOUT_SIGNING_KEY_NAME: 'shop',
-      PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'),
-      PAYOUT_POLICY_FILE: join(dir, 'policy.yaml'),
       PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem'),
-      PAYOUT_WORKER_KEY_NAME: 'worker-1',
-    });
+    };
+    expect(JSON.parse(read)).toMatchObject({ ...paths, ...keys, PAYOUT_WORKER_KEY_NAME: 'worker-1' });
     expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
     expect(stderr).toMatch(/^The send journal in .* counts as complete/);
     dir = join(cli.dir, 'other');

@@ -31,19 +31,16 @@ export const RULE = { kind: 'policy', reason: 'approve', rule: 'four-eyes', isTa
 export async function openApprovalRig(): Promise<ApprovalRig> {
   const account = await new CliRig().open();
   const keys = await openTestKeys();
-  const entries: KeyEntry[] = [];
-  const add = (name: string, role: KeyEntry['role'], person: string, key: { readonly public: string }): void => {
-    entries.push({ name, role, person, public: key.public });
-  };
-  const shop = await keys.makeKey('shop');
-  add('shop', 'producer', 'Sam', shop);
+  const [shop, bob] = [await keys.makeKey('shop'), await keys.makeSshKey('bob')];
+  const entries: KeyEntry[] = [
+    { name: 'shop', role: 'producer', person: 'Sam', public: shop.public },
+    { name: 'bob', role: 'approver', person: 'Bob', public: bob.public },
+  ];
   const make = async (name: string, role: KeyEntry['role'] = 'approver'): Promise<string> => {
-    const key = await keys.makeKey(name);
-    add(name, role, name, key);
-    return key.file;
+    const { file, public: shown } = await keys.makeKey(name);
+    entries.push({ name, role, person: name, public: shown });
+    return file;
   };
-  const bob = await keys.makeSshKey('bob');
-  add('bob', 'approver', 'Bob', bob);
   const [ann, rita, sam] = [await make('ann'), await make('rita'), await make('sam')];
   const files = { ann, rita, sam, olga: await make('olga', 'operator'), bob: bob.file };
   const { env, ledger, platformId } = account;
