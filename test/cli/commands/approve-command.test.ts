@@ -182,6 +182,16 @@ describe('approvals that are signed elsewhere', () => {
     expect(await cli.ok('events')).toMatch(/by bob: ticket 9/);
   });
 
+  it('are signed with a key without a write to Redis, and those that would not count are left out', async () => {
+    for (const payoutId of ['p', 'q']) await rig.hold(payoutId);
+    const signed = await sign('p', 'q');
+    expect([await counted('p'), await counted('q')]).toEqual([[], []]);
+    const stored = await cli.run(...(await store(signed.replace(/"at":"[^"]*"/, '"at":"2030-01-01T00:00:00.000Z"'))));
+    expect(stored).toMatchObject({ code: 5, stdout: '1 approval of 2 stored.\n' });
+    expect(stored.stderr).toMatch(/The approval of payout p by key ann does not count: the signature of key "ann"/);
+    expect([await counted('p'), await counted('q')]).toEqual([[], ['approve ann']]);
+  });
+
   it('are refused as a whole where a line is none', async () => {
     await rig.hold('p');
     const args = await store(`${await sign('p')}{"payoutId":"p"}`);

@@ -76,6 +76,17 @@ describe('payouts cancel of many', () => {
     expect(await cli.ok('activity')).toMatch(/ann +129 payouts cancelled +wrong file\n$/);
   });
 
+  it('--file takes what the file names, and nothing where one is not there', async () => {
+    await importMay(3);
+    const missing = await cli.file('missing.csv', 'payout_id', 'p-1', 'p-9');
+    const { code, stderr } = await cli.run(...cancel('--file', missing, '--yes'));
+    expect([code, stderr]).toEqual([2, textWith(/line 3: payout p-9 not found/)]);
+    expect(await cli.states('p-1')).toEqual(['queued']);
+    const file = await cli.file('some.csv', 'payoutId,reference', 'p-1,x', 'p-3,y');
+    expect(await cli.run(...cancel('--file', file, '--yes'))).toMatchObject({ code: 0 });
+    expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['cancelled', 'queued', 'cancelled']);
+  });
+
   it('asks at a terminal, naming how many and of which account, and changes nothing without a yes', async () => {
     await importMay(2);
     const stopped = await cli.answered('', ...cancel('--state', 'queued'));

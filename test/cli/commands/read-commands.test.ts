@@ -43,6 +43,16 @@ describe('payouts list', () => {
     expect(one.stderr).toMatch(/More payouts follow/);
   });
 
+  it('goes through all pages of a batch', async () => {
+    const payout = { paymentId: 6, amount: '1', addressTo: 'T', batch: 'many' };
+    const all = Array.from({ length: 1_203 }, (_, n) => `p-${n}`);
+    await cli.ledger.enqueue(all.map((payoutId) => ({ ...payout, payoutId })));
+    expect(await ids('--batch', 'many', '--all')).toEqual(all);
+    const counts = { batch: 'many', total: 1_203, queued: 1_203, completed: 0 };
+    expect(await cli.json('stats', '--batch', 'many')).toMatchObject(counts);
+    await cli.refused(3, '', 'stats', '--batch', 'none');
+  });
+
   it('finds by address, reference, amount and time, the newest first', async () => {
     await cli.enqueue('p-1', '--reference', 'Invoice 77');
     await cli.enqueue('p-2', '--amount', '3500.50', '--batch', 'May');

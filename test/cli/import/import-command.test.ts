@@ -104,6 +104,15 @@ describe('payouts import', () => {
     expect(await cli.ledger.get('p-1')).toMatchObject({ paymentId: 6, amount: '12.5' });
   });
 
+  it('keeps one batch a file, and counts existing payouts of another one', async () => {
+    await cli.enqueue('p-1');
+    const file = await csv('p-1,6,12.5,TXYZ9', 'p-2,6,1,T');
+    expect(await cli.ok('import', file, '--yes', '--batch', 'b-1')).toMatch(/1 of those .* belong to another batch/);
+    const row = '{"payoutId":"p-1","paymentId":6,"amount":"1","addressTo":"T","batch":"b-1"}';
+    const other = await cli.file('batch.jsonl', row);
+    expect(await errorsOf(other, '--batch', 'b-2')).toMatch(/line 1: batch: must be absent, or that of/);
+  });
+
   it('needs no Redis for a dry run, asks before it enqueues, and fails where Redis is unavailable', async () => {
     cli.env['REDIS_URL'] = 'redis://127.0.0.1:1';
     const file = await csv('p-1,6,1,T');

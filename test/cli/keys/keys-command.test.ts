@@ -146,6 +146,19 @@ describe('signing', () => {
     const bad = await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* holds no private key/, ...enqueue);
     expect(bad).not.toContain(text.slice(0, 20));
   });
+
+  it('takes the key of the account from the accounts file', async () => {
+    const { PAYOUT_KEYS_FILE = '' } = cli.env;
+    const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
+    const write = async (more: object): Promise<string> =>
+      cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
+    cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
+    Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: await write({}), PAYOUT_KEYS_FILE });
+    await cli.refused(2, /signingKeyName: is required, because signingKeyFile is set/, 'enqueue', ...PAYOUT);
+    await write({ signingKeyName: 'shop' });
+    await cli.ok('enqueue', ...PAYOUT);
+    await cli.ok('keys', 'verify', 'p-1');
+  });
 });
 
 const FILES = ['keys.yaml', 'operator.pem', 'policy.yaml', 'producer.pem', 'worker.pem'];
@@ -233,6 +246,7 @@ describe('payouts keys init', () => {
   });
 
   it.each([
+    ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
     ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
     ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
     ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],

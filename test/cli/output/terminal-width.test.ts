@@ -1,42 +1,73 @@
 import { execFile } from 'node:child_process';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { expect, it } from '@jest/globals';
-import { openSampleAccount } from '../../dashboard/support/sample-account.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openSampleAccount, type SampleAccount } from '../../dashboard/support/sample-account.js';
 import { HOLD } from '../../ledger/contract/ledger-rig.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { runInProcess } from '../support/in-process.js';
 
 const ID = '7f1c2a7e-3f0e-4d8e-9b54-0a1b2c3d4e5f';
-const MESSAGE = 'Insufficient balance: top the account up, then retry it, and not before that is done';
+const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+const TXHASH = `0x${'9f86d081'.repeat(8)}`;
+const MESSAGE = 'Insufficient balance: top the account up, then retry it';
 
-it('takes the width of the terminal, leaves ids and addresses whole, and cuts nothing without one', async () => {
-  const account = await openSampleAccount();
-  const env = { GATEWAY_PLATFORM_ID: String(account.connection.platformId) };
+let account: SampleAccount;
+let env: Record<string, string>;
+beforeAll(async () => {
+  account = await openSampleAccount();
+  env = { GATEWAY_PLATFORM_ID: String(account.connection.platformId) };
   await account.sendAs(ID, { kind: 'rejected', message: MESSAGE });
-  await account.sendAs(
-    'paid',
-    { kind: 'accepted', txhash: `0x${'9f86d081'.repeat(8)}` },
-    { amount: '1234567.1234567' },
-  );
+  await account.sendAs('paid', { kind: 'accepted', txhash: TXHASH }, { amount: '1234567.123456789' });
+  await account.sendAs('short', { kind: 'unknown', reason: 'no complete response within 120000 ms' }, { batch: 'b' });
   await account.enqueue('held', { batch: 'b', requestedBy: 'Ann' });
   await account.sender.holdPayout('held', 0, HOLD);
-  await account.ledger.pause('ann', MESSAGE);
+  await account.ledger.pause(
+    'ann',
+    'the wallet at the gateway is maintained until noon, and nothing may be sent before',
+  );
   await account.enqueue('wide', { reference: '支払い'.repeat(20), batch: 'b' });
-  const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
-  /** What `payouts` prints on a terminal of 60 columns. */
-  async function show(args: string): Promise<string> {
-    const command = `stty cols 60; ${process.execPath} ${findBuiltProgram()} ${args}`;
-    const options = { env: { PATH, HOME, REDIS_URL, ...env } };
-    const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], options);
-    return stripVTControlCharacters(stdout).replaceAll('\r', '');
+});
+afterAll(async () => account.close());
+
+/** What `payouts` prints on a terminal of this width. */
+async function show(columns: number, command: string): Promise<string> {
+  const { stdout } = process;
+  const before = { isTTY: stdout.isTTY, columns: stdout.columns };
+  Object.assign(stdout, { isTTY: true, columns });
+  try {
+    return stripVTControlCharacters((await runInProcess(command.split(' '), env)).stdout);
+  } finally {
+    Object.assign(stdout, before);
   }
-  for (const args of ['list --batch b', 'list --state rejected', 'get paid', 'stats', 'stats --batch b', 'activity']) {
+}
+
+describe.each([60, 120])('on a terminal of %d columns', (columns) => {
+  it.each([
+    ...['list --batch b', 'list --state rejected', 'list --since 2020-01-01', 'get paid', `get ${ID}`, 'stats'],
+    ...['stats --batch b', 'activity'],
+  ])('`payouts %s` has no longer line', async (command) => {
+    const lines = (await show(columns, command)).split('\n');
+    expect(lines.length).toBeGreaterThan(2);
     // A command must be copied whole.
-    const long = (await show(args)).split('\n').filter((line) => line.length > 60 && !line.startsWith('  payouts '));
-    expect({ args, long }).toEqual({ args, long: [] });
-  }
-  expect(await show('list --state rejected')).toMatch(new RegExp(`^${ID}( |$)`, 'm'));
-  expect(await show('get paid')).toContain('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf');
-  expect((await runInProcess(['list', '--state', 'rejected'], env)).stdout).toContain(MESSAGE);
-  await account.close();
+    expect(lines.filter((line) => line.length > columns && !line.startsWith('  payouts '))).toEqual([]);
+  });
+
+  it('leaves ids, addresses and transactions whole', async () => {
+    expect(await show(columns, 'list --state rejected')).toMatch(new RegExp(`^${ID}( |$)`, 'm'));
+    const shown = await show(columns, 'get paid');
+    expect(shown).toContain(ADDRESS);
+    if (columns >= 80) expect(shown).toContain(TXHASH);
+  });
+});
+
+it('takes the width of the terminal that it has, and cuts nothing without one', async () => {
+  const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
+  const command = `stty cols 60; ${process.execPath} ${findBuiltProgram()} list --state rejected`;
+  const options = { env: { PATH, HOME, REDIS_URL, ...env } };
+  const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], options);
+  const lines = stripVTControlCharacters(stdout).replaceAll('\r', '').split('\n');
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+  const piped = (await runInProcess(['list', '--state', 'rejected'], env)).stdout;
+  expect(piped).toContain(MESSAGE);
+  expect(Math.max(...piped.split('\n').map((line) => line.length))).toBeGreaterThan(120);
 });
