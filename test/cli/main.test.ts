@@ -61,8 +61,8 @@ describe('payouts', () => {
   ])('takes %s as %s, and says so on stderr', async (former, present) => {
     const notice = `payouts: "${former}" is now "${present}"; the old name works until the next release\n`;
     expect(await help(former)).toEqual({ ...(await help(present)), stderr: notice });
-    const helped = await runInProcess(['help', ...former.split(' ')], {});
-    expect(helped.stdout).toBe((await help(present)).stdout);
+    const helped = async (name: string) => (await runInProcess(['help', ...name.split(' ')], {})).stdout;
+    expect(await helped(former)).toBe(await helped(present));
   });
 
   it('prints its version, and exits 2 for wrong usage, with a suggestion', async () => {
