@@ -1,5 +1,5 @@
 import { HEADLINES } from '../src/operator/account-headline.js';
-import type { Told } from '../test/told/way.js';
+import type { Told } from '../test/told/ways/way.js';
 import { WAYS } from '../test/told/ways/index.js';
 import { replaceBetween } from './between-marks.js';
 

@@ -9,9 +9,9 @@ import type { PayoutState } from '../../src/ledger/states.js';
 import { findFreePort, startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { TEST_AUDIENCE } from '../control/support/keys.js';
 import { Random } from '../doubles/random.js';
-import { runCli, startCli, type RunningCli } from '../support/cli.js';
+import { runCli, startCli } from '../support/cli.js';
 import { until } from '../support/until.js';
-import type { Snapshot } from '../told/support/series.js';
+import type { Snapshot } from '../told/alerts.js';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
 /** The account of examples/policy.yaml. */
@@ -23,12 +23,12 @@ const SECRET_KEY = 'k-healthy-0123456789';
 export const SCRAPE_EVERY_MS = 15_000;
 const EXPORTERS = ['worker', 'dashboard', 'notify'] as const;
 
-/** What is in `scrapes.jsonl`, once each 15 seconds. */
+/** A line of `scrapes.jsonl`. */
 export interface HealthyScrape extends Snapshot {
   readonly readyz: string;
 }
 
-export interface HealthyRun {
+interface HealthyRun {
   readonly enqueued: number;
   readonly states: Readonly<Record<PayoutState, number>>;
   readonly gateway: SandboxStats;
@@ -48,7 +48,11 @@ export async function runHealthySystem(dir: string, durationMs: number): Promise
     latencyAfterMs: { min: 20, max: 180 },
     settleAfterMs: 12_000,
   });
-  const webhook = await startWebhook();
+  const webhook = createServer((request, response) => {
+    request.resume();
+    response.end();
+  });
+  await new Promise<void>((done) => webhook.listen(0, '127.0.0.1', done));
   const ports = { worker: await findFreePort(), dashboard: await findFreePort(), notify: await findFreePort() };
   const env: Record<string, string> = {
     REDIS_URL: redis.url,
@@ -59,56 +63,56 @@ export async function runHealthySystem(dir: string, durationMs: number): Promise
     HEALTH_PORT: String(ports.worker),
     DASHBOARD_PORT: String(ports.dashboard),
     NOTIFY_HEALTH_PORT: String(ports.notify),
-    NOTIFY_URL: webhook.url,
+    NOTIFY_URL: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}`,
     NOTIFY_SECRET: 'a secret of the webhook',
   };
   const keys = await makeKeys(dir, env);
   Object.assign(env, keys.worker);
   const signingKey = { name: 'shop', privateKey: await readFile(keys.producer, 'utf8') };
-  const producer = new PayoutProducer({
-    redisUrl: redis.url,
-    platformId: PLATFORM_ID,
-    signingKey,
-    audience: TEST_AUDIENCE,
-  });
+  const account = { redisUrl: redis.url, platformId: PLATFORM_ID };
+  const producer = new PayoutProducer({ ...account, signingKey, audience: TEST_AUDIENCE });
   const programs = EXPORTERS.map((name) => startCli([name], { env }));
   const killAll = (): void => {
     for (const program of programs) program.kill('SIGKILL');
   };
   process.once('exit', killAll);
-  try {
-    const end = endOf(programs, durationMs);
-    const shop = new Shop(producer, async (payoutId) => approve(payoutId, dir, env));
-    await Promise.all([shop.trade(end), keepScraping(join(dir, 'scrapes.jsonl'), ports, end)]);
-    if (end.reason instanceof Error) throw end.reason;
-    await until('nothing waits to be sent', async () => isDrained(await producer.stats()));
-    return { enqueued: shop.enqueued, states: await producer.stats(), gateway: sandbox.stats() };
-  } finally {
-    process.removeListener('exit', killAll);
-    killAll();
-    await Promise.allSettled(programs.map(async ({ result }) => result));
-    await producer.close();
-    await sandbox.close();
-    await webhook.close();
-    await redis.stop();
-  }
-}
-
-const isDrained = ({ queued, sending }: HealthyRun['states']): boolean => queued + sending === 0;
-
-/** Aborted once the time is over, or with an error once a program ends. */
-function endOf(programs: readonly RunningCli[], durationMs: number): AbortSignal {
   const end = new AbortController();
   setTimeout(() => {
-    end.abort('the time is over');
+    end.abort();
   }, durationMs);
   for (const { result } of programs) {
     void result.then(({ code, stderr }) => {
       end.abort(new Error(`a program ended with ${String(code)}:\n${stderr.slice(-2_000)}`));
     });
   }
-  return end.signal;
+  const approve = async (payoutId: string): Promise<void> => {
+    for (const name of APPROVERS) await run(['approve', payoutId, '--key', keyFile(dir, name), '--yes'], env);
+  };
+  try {
+    const [enqueued] = await Promise.all([
+      trade(producer, approve, end.signal),
+      keepScraping(join(dir, 'scrapes.jsonl'), ports, end.signal),
+    ]);
+    const { reason } = end.signal as { reason: unknown };
+    if (reason instanceof Error && reason.name !== 'AbortError') throw reason;
+    await until('nothing waits to be sent', async () => {
+      const { queued, sending } = await producer.stats();
+      return queued + sending === 0;
+    });
+    return { enqueued, states: await producer.stats(), gateway: sandbox.stats() };
+  } finally {
+    process.removeListener('exit', killAll);
+    killAll();
+    await Promise.allSettled(programs.map(async ({ result }) => result));
+    await producer.close();
+    await sandbox.close();
+    webhook.close();
+    webhook.closeAllConnections();
+    await redis.stop();
+  }
 }
+
+const keyFile = (dir: string, name: string): string => join(dir, 'keys', `${name}.pem`);
 
 /** What `payouts keys init` makes, with the example's policy and keys for two approvers. */
 async function makeKeys(dir: string, env: Record<string, string>) {
@@ -124,20 +128,14 @@ async function makeKeys(dir: string, env: Record<string, string>) {
   for (const [name, file] of Object.entries(copies)) {
     await writeFile(file, await readFile(new URL(name, EXAMPLES)), { mode: 0o600 });
   }
-  const entries: string[] = [];
+  let keyring = await readFile(keysFile, 'utf8');
   for (const name of APPROVERS) {
     const role = ['--role', 'approver', '--person', name];
-    entries.push(await run(['keys', 'generate', name, ...role, '--out', join(keysDir, `${name}.pem`)], env));
+    const entry = await run(['keys', 'generate', name, ...role, '--out', keyFile(dir, name)], env);
+    keyring = keyring.replace('keys:\n', `keys:\n${entry}`);
   }
-  const keyring = await readFile(keysFile, 'utf8');
-  await writeFile(keysFile, keyring.replace('keys:\n', `keys:\n${entries.join('')}`));
+  await writeFile(keysFile, keyring);
   return { worker: environment.worker, producer: environment.producer.PAYOUT_SIGNING_KEY_FILE };
-}
-
-async function approve(payoutId: string, dir: string, env: Record<string, string>): Promise<void> {
-  for (const name of APPROVERS) {
-    await run(['approve', payoutId, '--key', join(dir, 'keys', `${name}.pem`), '--yes'], env);
-  }
 }
 
 async function run(args: readonly string[], env: Record<string, string>): Promise<string> {
@@ -150,47 +148,39 @@ const ORDER_EVERY_MS = 10_000;
 const CUSTOMERS = 60;
 const APPROVED_AFTER_MS = 60_000;
 
-/** Small payouts to known customers mostly; what the policy delays comes in between. */
-class Shop {
-  readonly #producer: PayoutProducer;
-  readonly #approve: (payoutId: string) => Promise<void>;
-  readonly #random = new Random(20_300_131);
-  enqueued = 0;
-
-  constructor(producer: PayoutProducer, approvePayout: (payoutId: string) => Promise<void>) {
-    this.#producer = producer;
-    this.#approve = approvePayout;
-  }
-
-  async trade(end: AbortSignal): Promise<void> {
-    await this.#order('40', 'wallet-supplierxxxxxxxxxxxxxxxxxxxx');
-    // Longer than it takes until the first payout is sent.
-    await pass(50_000, end);
-    // To a known address, so only the rule four-eyes, and outside of office hours those, hold it.
-    const large = await this.#order('5200', 'wallet-supplierxxxxxxxxxxxxxxxxxxxx');
-    const approved = pass(APPROVED_AFTER_MS, end).then(async () => this.#approve(large));
-    do {
-      const count = this.#random.chance(0.1) ? this.#random.whole(2, 6) : 1;
-      for (let made = 0; made < count; made += 1) await this.#orderSome();
-    } while (await pass(this.#random.heavyTail(ORDER_EVERY_MS / 3, 6 * ORDER_EVERY_MS), end));
-    await approved;
-  }
-
-  async #orderSome(): Promise<void> {
-    const customer = this.#random.whole(1, CUSTOMERS);
-    const isLargeForNew = this.#random.chance(0.02);
-    const usd = isLargeForNew ? this.#random.between(210, 900) : this.#random.between(3, 60);
-    const name = isLargeForNew ? `new-${this.enqueued}` : `customer-${customer}`;
-    // No two orders are alike, since the gateway takes a repetition for a payment made twice.
-    const amount = `${usd.toFixed(2)}${String(this.enqueued).padStart(4, '0')}`;
-    await this.#order(amount, `wallet-${name}xxxxxxxxxxxxxxxxxxxxxxxx`, this.#random.pick([6, 6, 6, 7, 8]));
-  }
-
-  async #order(amount: string, addressTo: string, paymentId = 6): Promise<string> {
-    const payoutId = `order-${(this.enqueued += 1)}`;
-    await this.#producer.enqueue({ payoutId, paymentId, amount, addressTo });
+/** Small payouts to known customers mostly; what the policy delays comes in between. @returns how many */
+async function trade(
+  producer: PayoutProducer,
+  approve: (payoutId: string) => Promise<void>,
+  end: AbortSignal,
+): Promise<number> {
+  const random = new Random(20_300_131);
+  let enqueued = 0;
+  const order = async (amount: string, name: string, paymentId = 6): Promise<string> => {
+    const payoutId = `order-${(enqueued += 1)}`;
+    await producer.enqueue({ payoutId, paymentId, amount, addressTo: `wallet-${name}xxxxxxxxxxxxxxxxxxxx` });
     return payoutId;
-  }
+  };
+  const orderSome = async (): Promise<void> => {
+    const customer = random.whole(1, CUSTOMERS);
+    const isLargeForNew = random.chance(0.02);
+    const usd = isLargeForNew ? random.between(210, 900) : random.between(3, 60);
+    // No two orders are alike, since the gateway takes a repetition for a payment made twice.
+    const amount = `${usd.toFixed(2)}${String(enqueued).padStart(4, '0')}`;
+    await order(amount, isLargeForNew ? `new-${enqueued}` : `customer-${customer}`, random.pick([6, 6, 6, 7, 8]));
+  };
+  await order('40', 'supplier');
+  // Longer than it takes until the first payout is sent.
+  await pass(50_000, end);
+  // To a known address, so only the rule four-eyes, and outside of office hours those, hold it.
+  const large = await order('5200', 'supplier');
+  const approved = pass(APPROVED_AFTER_MS, end).then(async () => approve(large));
+  do {
+    const count = random.chance(0.1) ? random.whole(2, 6) : 1;
+    for (let made = 0; made < count; made += 1) await orderSome();
+  } while (await pass(random.heavyTail(ORDER_EVERY_MS / 3, 6 * ORDER_EVERY_MS), end));
+  await approved;
+  return enqueued;
 }
 
 /** @returns whether the time has passed without the signal */
@@ -204,6 +194,10 @@ async function keepScraping(
   end: AbortSignal,
 ): Promise<void> {
   const startedAt = performance.now();
+  const read = async (port: number, path: string): Promise<string> =>
+    fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) })
+      .then(async (response) => response.text())
+      .catch(() => '');
   for (let turn = 1; !end.aborted; turn += 1) {
     const [readyz, ...texts] = await Promise.all([
       read(ports.worker, '/readyz'),
@@ -215,29 +209,4 @@ async function keepScraping(
     await appendFile(file, `${JSON.stringify(scrape)}\n`);
     await pass(startedAt + turn * SCRAPE_EVERY_MS - performance.now(), end);
   }
-}
-
-/** @returns an empty text if nothing responds */
-async function read(port: number, path: string): Promise<string> {
-  try {
-    return await (await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) })).text();
-  } catch {
-    return '';
-  }
-}
-
-async function startWebhook(): Promise<{ url: string; close(): Promise<void> }> {
-  const server = createServer((request, response) => {
-    request.resume();
-    response.end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const close = async (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => {
-        resolve();
-      });
-      server.closeAllConnections();
-    });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }

@@ -1,73 +1,61 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PayoutProducer } from '../../src/control/payout-producer.js';
-import { writeKeyring } from '../control/support/key-files.js';
-import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { until } from '../support/until.js';
-import type { RigOptions } from '../told/support/rig.js';
-import { type ExpectedAlerts, type DrillRig } from './drill-rig.js';
+import type { RigOptions } from '../told/rig.js';
+import { makeDiskAil, prepareDisk } from '../told/ways/journal.js';
+import { prepareKeyring, preparePolicy } from '../told/ways/signed.js';
+import type { DrillRig, ExpectedAlerts } from './drill-rig.js';
 
 /** One fault: what the operator sees within six seconds, and how the runbook repairs it. */
 export interface Drill extends RigOptions, ExpectedAlerts {
   readonly name: string;
-  readonly prepare?: (drill: DrillRig) => Promise<void>;
-  /** @returns since when it can be known, on `performance.now()`; without it, since the call */
-  readonly happens: (drill: DrillRig) => Promise<number | undefined>;
+  readonly prepare?: (rig: DrillRig) => Promise<void>;
+  /** @returns since when it can be known, where not since the call; on `performance.now()` */
+  readonly happens: (rig: DrillRig) => Promise<unknown>;
   readonly tone: 'good' | 'warn' | 'bad';
   readonly headline: string;
   /** On the page. ACCOUNT stands for the account's number. */
   readonly command: string;
   /** Of docs/runbooks, linked on the page; undefined where no headline leads there. */
   readonly runbook: string | undefined;
-  readonly repair: (drill: DrillRig) => Promise<unknown>;
+  readonly repair: (rig: DrillRig) => Promise<unknown>;
 }
 
-const AILING_DISK = new URL('../told/support/ailing-disk.mjs', import.meta.url).href;
-const ROGUE = 'wallet-roguexxxxxxxxxxxxxxxxxxxxxx';
-
-async function setDisk({ rig }: DrillRig, ailment: string): Promise<void> {
-  const control = join(rig.world.dir, 'disk');
-  await writeFile(control, ailment);
-  Object.assign(rig.environment, { NODE_OPTIONS: `--import=${AILING_DISK}`, AILING_DISK: control });
-}
-
-async function writePolicy({ rig }: DrillRig, count: number): Promise<void> {
-  const file = join(rig.world.dir, 'policy.yaml');
-  const rules = `rules:\n  - { name: day, cap: { count: '${count}', within: 24h }, over: wait }\n`;
-  await writeFile(file, `version: 1\nplatformId: "${rig.platformId}"\ndefault: send\n${rules}`, { mode: 0o600 });
-  Object.assign(rig.environment, { PAYOUT_POLICY_FILE: file });
-}
-
-/** The program that pays with the account's key beside the worker. */
-async function sendBeside({ rig, foreign }: DrillRig): Promise<void> {
-  foreign.add(ROGUE);
-  const gateway = rig.openGateway();
-  for (let sent = 0; sent < 2; sent += 1) {
-    await gateway.withdraw({ paymentId: 1, amount: '0.01', addressTo: ROGUE }).catch(() => undefined);
-  }
-  gateway.close();
-}
+const cap = (count: number): string => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;
+const PAUSED = {
+  tone: 'bad',
+  headline: 'Paused',
+  command: 'payouts resume --account ACCOUNT --reason WHY',
+  runbook: 'paused',
+} as const;
+const SILENT = {
+  tone: 'bad',
+  headline: 'Sender without heartbeat',
+  command: 'payouts worker',
+  runbook: 'worker-missing',
+  alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
+} as const;
 
 export const DRILLS: readonly Drill[] = [
   {
     name: 'gateway refused',
-    happens: async ({ gateway }) => gateway.close().then(() => undefined),
+    happens: async ({ gateway }) => gateway.close(),
     ...{ tone: 'bad', headline: 'Gateway down', command: 'payouts gateway balance', runbook: 'gateway' },
     alerts: ['PayoutsGatewayDown'],
     // The first only if a payment was on its way; the other not if the last look saw a payout at its attempt.
     also: ['PayoutsPollErrors', 'PayoutsStandStill'],
     repeats: true,
-    repair: async (drill) => {
-      await drill.gateway.reopen();
-      await drill.follow('gateway', 'payouts gateway balance');
+    repair: async (rig) => {
+      await rig.gateway.reopen();
+      await rig.follow('gateway', 'payouts gateway balance');
     },
   },
   {
     name: '502',
     environment: { IN_FLIGHT_MAX_MS: '30000' },
-    happens: async ({ rig: { world } }) => {
-      world.sandbox.setFaults([{ kind: 'html-502' }]);
-      await until('a send was answered with 502', () => (world.sandbox.stats().faultsFired['html-502'] ?? 0) > 0);
+    happens: async ({ world: { sandbox } }) => {
+      sandbox.setFaults([{ kind: 'html-502' }]);
+      await until('a send was answered with 502', () => (sandbox.stats().faultsFired['html-502'] ?? 0) > 0);
       return performance.now();
     },
     ...{ tone: 'bad', headline: 'No response from the gateway', runbook: 'gateway' },
@@ -75,58 +63,55 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsUnknown'],
     // Several in a row pause the account, and the wait after each is long here.
     also: ['PayoutsPaused', 'PayoutsStandStill'],
-    repair: async (drill) => {
-      drill.rig.world.sandbox.setFaults([]);
-      await drill.follow('gateway', 'payouts gateway balance');
-      await drill.resolveUnknown();
+    repair: async (rig) => {
+      rig.world.sandbox.setFaults([]);
+      await rig.follow('gateway', 'payouts gateway balance');
+      await rig.resolveUnknown();
     },
   },
   {
     name: 'blocked',
-    happens: async (drill) => {
-      await sendBeside(drill);
-      await until('the gateway blocked the account', () => drill.rig.world.sandbox.stats().blocked);
+    happens: async (rig) => {
+      await rig.payBeside('0.01', '0.01');
+      await until('the gateway blocked the account', () => rig.world.sandbox.stats().blocked);
       return performance.now();
     },
-    ...{ tone: 'bad', headline: 'Paused', command: 'payouts resume --account ACCOUNT --reason WHY', runbook: 'paused' },
+    ...PAUSED,
     alerts: ['PayoutsPaused', 'PayoutsRejected'],
     // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
-    repair: async (drill) => {
-      drill.rig.world.sandbox.unblock();
-      await retryRejected(drill, 'blocked');
-      await drill.follow('paused', 'payouts resume --reason WHY');
+    repair: async (rig) => {
+      rig.world.sandbox.unblock();
+      await retryRejected(rig, 'blocked');
+      await rig.follow('paused', 'payouts resume --reason WHY');
     },
   },
   {
     name: 'wrong signature',
-    happens: async (drill) => {
-      const { rig } = drill;
+    happens: async (rig) => {
       const calls = (): number => rig.world.sandbox.stats().calls.withdraw;
-      await rig.workers.shift()?.end();
-      const before = calls();
-      await drill.rig.startWorker({ secretKey: 'k-another-9876543210' });
+      let before = Infinity;
+      const secretKey = 'k-another-9876543210';
+      await rig.replaceWorker(async () => Promise.resolve((before = calls())), { secretKey });
       await until('a send with the wrong signature arrived', () => calls() > before);
       return performance.now();
     },
-    ...{ tone: 'bad', headline: 'Paused', command: 'payouts resume --account ACCOUNT --reason WHY', runbook: 'paused' },
+    ...PAUSED,
     alerts: ['PayoutsPaused', 'PayoutsRejected'],
     // Only if a payment was on its way.
     also: ['PayoutsPollErrors'],
-    repair: async (drill) => {
-      await drill.follow('paused', 'payouts gateway balance');
-      await drill.rig.workers.shift()?.end();
-      await drill.rig.startWorker();
-      await retryRejected(drill, 'ignature');
-      await drill.follow('gateway-key', 'payouts resume --reason "new secret key, ticket 812"');
+    repair: async (rig) => {
+      await rig.follow('paused', 'payouts gateway balance');
+      await rig.replaceWorker();
+      await retryRejected(rig, 'ignature');
+      await rig.follow('gateway-key', 'payouts resume --reason "new secret key, ticket 812"');
     },
   },
   {
     name: 'slow',
-    happens: async (drill) => {
-      const { sandbox } = drill.rig.world;
-      sandbox.setFaults([{ kind: 'latency-after', delayMs: 10_000 }]);
-      await drill.untilSent(1);
+    happens: async (rig) => {
+      rig.world.sandbox.setFaults([{ kind: 'latency-after', delayMs: 10_000 }]);
+      await rig.untilSent(1);
       return performance.now() + 6_000;
     },
     ...{ tone: 'warn', headline: 'Gateway slow', command: 'payouts gateway balance', runbook: 'gateway' },
@@ -134,53 +119,40 @@ export const DRILLS: readonly Drill[] = [
     // Extrapolated, the payout that is being sent stays so.
     also: ['PayoutsSendingTooLong'],
     repeats: true,
-    repair: async (drill) => {
-      drill.rig.world.sandbox.setFaults([]);
-      await drill.follow('gateway', 'payouts gateway balance');
+    repair: async (rig) => {
+      rig.world.sandbox.setFaults([]);
+      await rig.follow('gateway', 'payouts gateway balance');
     },
   },
   {
     name: 'SIGKILL',
-    happens: async ({ rig }) => rig.worker.end().then(() => undefined),
-    ...{ tone: 'bad', headline: 'Sender without heartbeat', command: 'payouts worker', runbook: 'worker-missing' },
-    alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
-    repair: async (drill) => {
-      drill.rig.workers.shift();
-      await drill.rig.startWorker();
-    },
+    happens: async ({ worker }) => worker.end(),
+    ...SILENT,
+    repair: async (rig) => rig.replaceWorker(),
   },
   {
     name: 'Redis killed',
-    happens: ({ rig }) => {
-      process.kill(rig.redis.pid, 'SIGKILL');
-      return Promise.resolve(undefined);
-    },
+    happens: async ({ redis }) => Promise.resolve(process.kill(redis.pid, 'SIGKILL')),
     ...{ tone: 'bad', headline: 'Redis does not respond', command: 'payouts doctor', runbook: 'redis-down' },
     alerts: ['PayoutsRedisDown'],
     // Once its lease ended: no worker renews it without Redis.
     also: ['PayoutsNoSender'],
-    repair: async (drill) => {
-      await drill.rig.redis.startAgain();
-      await until('doctor is content', async () =>
-        drill.follow('redis-down', 'payouts doctor').then(
-          () => true,
-          () => false,
-        ),
-      );
+    repair: async (rig) => {
+      await rig.redis.startAgain();
+      await rig.untilFollowed('redis-down', 'payouts doctor');
     },
   },
   {
     name: 'rolled back',
-    happens: async (drill) => {
-      const { redis, client, world } = drill.rig;
-      const [, dir = ''] = await client.config('GET', 'dir');
+    happens: async (rig) => {
+      const { redis, world } = rig;
       const copy = await mkdtemp(join(world.dir, 'copy-'));
-      await cp(dir, copy, { recursive: true });
-      await drill.untilSent(2);
+      await cp(redis.dir, copy, { recursive: true });
+      await rig.untilSent(2);
       process.kill(redis.pid, 'SIGKILL');
       await redis.stop();
-      await rm(dir, { recursive: true });
-      await cp(copy, dir, { recursive: true });
+      await rm(redis.dir, { recursive: true });
+      await cp(copy, redis.dir, { recursive: true });
       await redis.startAgain();
       return performance.now();
     },
@@ -189,29 +161,29 @@ export const DRILLS: readonly Drill[] = [
     alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
     // What waits depends on the copy, which may have caught a payout in the middle of its send.
     also: ['PayoutsStandStill', 'PayoutsSendingTooLong'],
-    repair: async (drill) => {
-      const { advice } = await drill.status();
-      await drill.runText(`${advice[0]?.command ?? ''} --yes`);
+    repair: async (rig) => {
+      const { advice } = await rig.status();
+      await rig.runText(`${advice[0]?.command ?? ''} --yes`);
     },
   },
   {
     name: 'disk full',
-    prepare: async (drill) => setDisk(drill, 'well'),
-    happens: async (drill) => setDisk(drill, 'full').then(() => undefined),
+    prepare: prepareDisk,
+    happens: async (rig) => makeDiskAil(rig, 'full'),
     ...{ tone: 'bad', headline: 'Journal disk', command: 'payouts doctor', runbook: 'disk' },
     alerts: ['PayoutsJournalDisk'],
     // Not if the last look before the hour saw a payout on its way, as none is due then.
     also: ['PayoutsStandStill'],
     repeats: true,
-    repair: async (drill) => setDisk(drill, 'well'),
+    repair: async (rig) => makeDiskAil(rig, 'well'),
   },
   {
     name: 'five unknown',
     environment: { MAX_UNKNOWNS_IN_A_ROW: '10', IN_FLIGHT_MAX_MS: '1000' },
-    happens: async ({ rig: { world } }) => {
-      world.sandbox.addFaults([{ kind: 'drop-after', times: 3 }]);
-      world.sandbox.addFaults([{ kind: 'drop-before', times: 2 }]);
-      await until('five are unknown', async () => (await world.producer.stats()).unknown === 5);
+    happens: async ({ world: { sandbox, producer } }) => {
+      sandbox.addFaults([{ kind: 'drop-after', times: 3 }]);
+      sandbox.addFaults([{ kind: 'drop-before', times: 2 }]);
+      await until('five are unknown', async () => (await producer.stats()).unknown === 5);
       return performance.now();
     },
     ...{ tone: 'warn', headline: 'Unknown payouts', runbook: 'unknown' },
@@ -221,39 +193,35 @@ export const DRILLS: readonly Drill[] = [
   },
   {
     name: 'wrong batch',
-    happens: async (drill) => {
-      await drill.enqueue(30, 'wrong', '2030-01-salaries');
+    happens: async (rig) => {
+      await rig.enqueue(30, 'wrong', '2030-01-salaries');
       return performance.now();
     },
     ...{ tone: 'good', headline: 'Sending', command: '', runbook: undefined },
     alerts: [],
-    repair: async (drill) => {
-      await drill.follow('wrong-batch', 'payouts cancel --batch 2030-01-salaries --dry-run --reason "wrong file"');
-      await drill.follow(
-        'wrong-batch',
-        'payouts cancel --batch 2030-01-salaries --yes --reason "wrong file"',
-        {},
-        [0, 4],
-      );
-      const listed = await drill.follow('wrong-batch', 'payouts list --batch 2030-01-salaries --all --csv');
-      for (const [, payoutId = ''] of listed.stdout.matchAll(/^(wrong-\d+),.*cancelled/gm)) drill.forget(payoutId);
+    repair: async (rig) => {
+      const cancel = 'payouts cancel --batch 2030-01-salaries';
+      await rig.follow('wrong-batch', `${cancel} --dry-run --reason "wrong file"`);
+      await rig.follow('wrong-batch', `${cancel} --yes --reason "wrong file"`, {}, [0, 4]);
+      const listed = await rig.follow('wrong-batch', 'payouts list --batch 2030-01-salaries --all --csv');
+      for (const [, payoutId = ''] of listed.matchAll(/^(wrong-\d+),.*cancelled/gm)) rig.expected.delete(payoutId);
     },
   },
   {
     name: 'cap reached',
-    prepare: async (drill) => writePolicy(drill, 5),
-    happens: async (drill) => {
-      await until('payouts are held', async () => (await drill.rig.world.producer.stats()).held > 0);
+    prepare: async (rig) => preparePolicy(rig, cap(5)),
+    happens: async ({ world: { producer } }) => {
+      await until('payouts are held', async () => (await producer.stats()).held > 0);
       return performance.now();
     },
     ...{ tone: 'warn', headline: 'Holds payouts', runbook: 'held' },
     command: 'payouts list --account ACCOUNT --state held',
     alerts: ['PayoutsPolicyNearlyUsed'],
-    repair: async (drill) => {
-      await drill.follow('policy', 'payouts policy usage');
-      await writePolicy(drill, 500);
-      await drill.follow('policy', 'payouts policy check');
-      drill.rig.worker.kill('SIGHUP');
+    repair: async (rig) => {
+      await rig.follow('policy', 'payouts policy usage');
+      await preparePolicy(rig, cap(500));
+      await rig.follow('policy', 'payouts policy check');
+      rig.worker.kill('SIGHUP');
     },
   },
   {
@@ -261,114 +229,88 @@ export const DRILLS: readonly Drill[] = [
     environment: { BALANCE_EVERY_MS: '1000' },
     // Worth nine payouts.
     sandbox: { balance: '5800' },
-    happens: async (drill) => {
-      const { producer } = drill.rig.world;
-      await drill.enqueue(4, 'Q');
-      await until('a payout is rejected', async () => (await producer.stats()).rejected > 0);
+    happens: async (rig) => {
+      await rig.enqueue(4, 'Q');
+      await until('a payout is rejected', async () => (await rig.world.producer.stats()).rejected > 0);
       return performance.now();
     },
-    ...{ tone: 'bad', headline: 'Paused', command: 'payouts resume --account ACCOUNT --reason WHY', runbook: 'paused' },
+    ...PAUSED,
     alerts: ['PayoutsPaused', 'PayoutsRejected', 'PayoutsBalanceLow'],
-    repair: async (drill) => {
-      await drill.topUp();
-      await drill.follow('balance-low', 'payouts gateway balance');
-      await retryRejected(drill, 'insufficient balance');
-      await drill.follow('rejected', 'payouts resume --reason "topped up, ticket 814"');
+    repair: async (rig) => {
+      await rig.topUp();
+      await rig.follow('balance-low', 'payouts gateway balance');
+      await retryRejected(rig, 'insufficient balance');
+      await rig.follow('rejected', 'payouts resume --reason "topped up, ticket 814"');
     },
   },
   {
     name: 'second host with its own journal',
     prepare: prepareSigned,
-    happens: async (drill) => {
-      await drill.rig.worker.end();
-      drill.rig.workers.shift();
-      const since = performance.now();
-      await drill.rig.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
+    happens: async (rig) => {
+      let since = 0;
+      const journalDir = join(rig.world.dir, 'host-b');
+      await rig.replaceWorker(async () => Promise.resolve((since = performance.now())), { journalDir });
       return since;
     },
     ...{ tone: 'bad', headline: 'The worker refuses to send', runbook: 'journal' },
     command: 'payouts doctor --account ACCOUNT',
     alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-    repair: async (drill) => {
-      Object.assign(drill.rig.environment, { SEND_JOURNAL_DIR: join(drill.rig.world.dir, 'host-b') });
-      await drill.follow('journal', 'payouts audit adopt-journal --reason WHY', { drill: 'drill --yes' });
+    repair: async (rig) => {
+      Object.assign(rig.environment, { SEND_JOURNAL_DIR: join(rig.world.dir, 'host-b') });
+      await adoptJournal(rig);
     },
   },
   {
     name: 'host lost',
-    happens: async ({ rig }) => {
+    happens: async (rig) => {
       await rig.worker.end();
       await rm(rig.journalDir, { recursive: true });
-      return undefined;
     },
-    ...{ tone: 'bad', headline: 'Sender without heartbeat', command: 'payouts worker', runbook: 'worker-missing' },
-    alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
-    repair: async (drill) => {
-      drill.rig.workers.shift();
-      await drill.rig.startWorker({ journalDir: join(drill.rig.world.dir, 'host-b') });
-      await drill.follow('host-lost', 'payouts stats');
-      await drill.follow('host-lost', 'payouts list --state unknown');
+    ...SILENT,
+    repair: async (rig) => {
+      await rig.replaceWorker(undefined, { journalDir: join(rig.world.dir, 'host-b') });
+      await rig.follow('host-lost', 'payouts stats');
+      await rig.follow('host-lost', 'payouts list --state unknown');
     },
   },
 ];
 
-async function retryRejected(drill: DrillRig, message: string): Promise<void> {
-  const values = { 'Not enough funds': message };
-  await drill.follow(
-    'rejected',
-    'payouts retry --message "Not enough funds" --dry-run --reason "topped up, ticket 814"',
-    values,
-  );
-  await drill.follow(
-    'rejected',
-    'payouts retry --message "Not enough funds" --yes --reason "topped up, ticket 814"',
-    values,
-  );
+async function retryRejected(rig: DrillRig, message: string): Promise<void> {
+  for (const how of ['--dry-run', '--yes']) {
+    const command = `payouts retry --message "Not enough funds" ${how} --reason "topped up, ticket 814"`;
+    await rig.follow('rejected', command, { 'Not enough funds': message });
+  }
 }
 
 /** As unknown.md has it for many: two files, by the gateway's records. */
-async function resolveFiles(drill: DrillRig): Promise<void> {
-  await drill.follow('unknown', 'payouts list --state unknown --all --csv');
-  const { payouts } = await drill.rig.world.producer.list({ state: 'unknown' });
-  const hashOf = new Map(drill.payments.map(({ addressTo, txhash }) => [addressTo, txhash]));
-  const rows = payouts.map(({ payoutId, addressTo }) => ({ payoutId, txhash: hashOf.get(addressTo) }));
-  const files = {
-    'paid.csv': join(drill.rig.world.dir, 'paid.csv'),
-    'unpaid.csv': join(drill.rig.world.dir, 'unpaid.csv'),
+async function resolveFiles(rig: DrillRig): Promise<void> {
+  await rig.follow('unknown', 'payouts list --state unknown --all --csv');
+  const { payouts } = await rig.world.producer.list({ state: 'unknown' });
+  const hashOf = new Map(rig.payments.map(({ addressTo, txhash }) => [addressTo, txhash]));
+  const rows = payouts.map(({ payoutId, addressTo }) => [payoutId, hashOf.get(addressTo) ?? ''] as const);
+  const write = async (name: string, isPaid: boolean): Promise<Record<string, string>> => {
+    const lines = rows.filter(([, txhash]) => (txhash !== '') === isPaid).map((row) => row.join(','));
+    await writeFile(join(rig.world.dir, name), `payout_id,txhash\n${lines.join('\n')}\n`);
+    return { [name]: join(rig.world.dir, name) };
   };
-  const lines = (isPaid: boolean): string =>
-    rows
-      .filter(({ txhash }) => (txhash !== undefined) === isPaid)
-      .map(({ payoutId, txhash = '' }) => `${payoutId},${txhash}\n`)
-      .join('');
-  await writeFile(files['paid.csv'], `payout_id,txhash\n${lines(true)}`);
-  await writeFile(files['unpaid.csv'], `payout_id,txhash\n${lines(false)}`);
-  await drill.follow('unknown', 'payouts resolve --file paid.csv --sent --dry-run --reason "ticket 812"', {
-    'paid.csv': files['paid.csv'],
-  });
-  await drill.follow('unknown', 'payouts resolve --file paid.csv --sent --yes --reason "ticket 812"', {
-    'paid.csv': files['paid.csv'],
-  });
-  const unpaid = { 'unpaid.csv': files['unpaid.csv'], '--expect-count 3': '--expect-count 2' };
-  await drill.follow(
-    'unknown',
-    'payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "the gateway never received them, ticket 813"',
-    unpaid,
-  );
+  const paid = await write('paid.csv', true);
+  for (const how of ['--dry-run', '--yes']) {
+    await rig.follow('unknown', `payouts resolve --file paid.csv --sent ${how} --reason "ticket 812"`, paid);
+  }
+  const notSent = 'payouts resolve --file unpaid.csv --not-sent --expect-count 3';
+  const why = 'the gateway never received them, ticket 813';
+  const unpaid = { ...(await write('unpaid.csv', false)), '--expect-count 3': '--expect-count 2' };
+  await rig.follow('unknown', `${notSent} --reason "${why}"`, unpaid);
 }
 
+const adoptJournal = async (rig: DrillRig): Promise<string> =>
+  rig.follow('journal', 'payouts audit adopt-journal --reason WHY', { drill: 'drill --yes' });
+
 /** A keyring, and a shop that signs what waits. */
-async function prepareSigned(drill: DrillRig): Promise<void> {
-  const { rig } = drill;
-  const file = await writeKeyring(join(rig.world.dir, 'keys.json'), [
-    keyEntry(testKey(1)),
-    keyEntry(testKey(2), { name: 'ann', role: 'operator', person: 'Ann' }),
-  ]);
-  Object.assign(rig.environment, { PAYOUT_KEYS_FILE: file });
-  await drill.follow('journal', 'payouts audit adopt-journal --reason WHY', { drill: 'drill --yes' });
-  const { redis, platformId } = rig;
-  const signingKey = { name: 'shop', privateKey: testKey(1) };
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, signingKey, audience: TEST_AUDIENCE });
+async function prepareSigned(rig: DrillRig): Promise<void> {
+  await prepareKeyring(rig);
+  await adoptJournal(rig);
+  const producer = rig.openSigningProducer();
   await rig.world.producer.close();
   rig.others.push(producer);
   Object.assign(rig.world, { producer });

@@ -1,84 +1,110 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, expect, it } from '@jest/globals';
-import type { CheckResult } from '../../src/cli/doctor/check-result.js';
+import { expect, it } from '@jest/globals';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { untilSettled } from '../worker/support/payout-world.js';
-import { endAllWorkers } from '../worker/support/worker-process.js';
-import { judgeAlerts } from './support/firing-alerts.js';
 import { until } from '../support/until.js';
-import { Rig } from './support/rig.js';
-import { extrapolate } from './support/series.js';
-import { enqueueAndWait, preparePolicy } from './ways/policy.js';
+import { closeAfterTest } from '../worker/support/close-after-test.js';
+import { untilSettled } from '../worker/support/payout-world.js';
+import { extrapolate, firesThroughout, judgeAlerts, type Snapshot } from './alerts.js';
+import { Rig, type RigOptions } from './rig.js';
+import { enqueueAndWait, preparePolicy } from './ways/signed.js';
 
-/** The control of the suite: where all is well, nobody is told anything. */
+/** The controls of the suite: where all is well nobody is told anything, and nothing ends because its worker died. */
 
-let rig: Rig | undefined;
-afterEach(async () => {
-  await endAllWorkers();
-  await rig?.close();
-  rig = undefined;
-});
+const openRig = async (options?: RigOptions): Promise<Rig> => closeAfterTest(await Rig.open(options));
 
-const A_DAY_MINUTES = 24 * 60;
-const HALF_A_DAY = A_DAY_MINUTES / 2;
+const DAY_MINUTES = 24 * 60;
 
-/** Three days from now. */
-const OTHER_DAY = new Date(Date.now() + 3 * A_DAY_MINUTES * 60_000).toLocaleDateString('en', { weekday: 'short' });
+async function expectSilence(rig: Rig, before: Snapshot, minutes = DAY_MINUTES): Promise<void> {
+  const since = await rig.scrape();
+  await delay(1_000);
+  const series = extrapolate({ before, since, now: await rig.scrape() }, minutes);
+  expect(await judgeAlerts({ series, minutes, alerts: [] })).toBeUndefined();
+}
 
 it('tells nobody anything about a healthy worker', async () => {
-  rig = await Rig.open();
+  const rig = await openRig();
   await rig.startSender();
   await rig.startWorker();
   await rig.world.enqueue(2);
   await untilSettled(rig.world, 2);
   const before = await rig.scrape();
-
-  expect(JSON.parse((await rig.readyz()).body)).toMatchObject({
-    ready: true,
-    accounts: [{ stopped: [], warnings: [] }],
-  });
+  const ready = { ready: true, accounts: [{ stopped: [], warnings: [] }] };
+  expect(JSON.parse((await rig.readyz()).body)).toMatchObject(ready);
+  // How fast a busy test machine is decides about two of them; without a keyring every run warns of that.
+  const expected = ['journal folder', 'Redis latency', 'keys'];
   const { exit, checks } = await rig.doctor();
-  expect({ exit, found: checks.filter(isFinding) }).toEqual({ exit: 0, found: [] });
-
-  const since = await rig.scrape();
-  await delay(1_000);
-  const series = extrapolate({ before, since, now: await rig.scrape() }, A_DAY_MINUTES);
-  expect(await judgeAlerts(series, A_DAY_MINUTES, [])).toBeUndefined();
+  const found = checks.filter(
+    ({ name, status }) => status === 'problem' || (status === 'warning' && !expected.includes(name)),
+  );
+  expect({ exit, found }).toEqual({ exit: 0, found: [] });
+  await expectSilence(rig, before);
 });
 
 it('tells nobody anything about a payout that waits for its notBefore', async () => {
-  rig = await Rig.open();
+  const rig = await openRig();
   await rig.startSender();
   const before = await rig.scrape();
-  const later = new Date(Date.now() + 2 * A_DAY_MINUTES * 60_000).toISOString();
-  await rig.world.producer.enqueue({ ...aPayout('P-later'), notBefore: later });
-  const since = await rig.scrape();
-  await delay(1_000);
-  const now = await rig.scrape();
-  expect(now.scrapes[0]?.text).toMatch(/payouts_in_state\{[^}]*state="queued"\} 1\n/);
+  const notBefore = new Date(Date.now() + 2 * DAY_MINUTES * 60_000).toISOString();
+  await rig.world.producer.enqueue({ ...aPayout('P-later'), notBefore });
+  await expectSilence(rig, before);
+  expect((await rig.scrape()).scrapes[0]?.text).toMatch(/payouts_in_state\{[^}]*state="queued"\} 1\n/);
   expect((await rig.readyz()).body).toContain('"warnings":[]');
-  expect(await judgeAlerts(extrapolate({ before, since, now }, A_DAY_MINUTES), A_DAY_MINUTES, [])).toBeUndefined();
 });
+
+const OTHER_DAY = new Date(Date.now() + 3 * DAY_MINUTES * 60_000).toLocaleDateString('en', { weekday: 'short' });
 
 it.each([
   ['in its cool-down', '{ name: cool-down, when: { address: new }, over: { wait: 24h } }'],
   ['outside of office hours', `{ name: office-hours, window: "${OTHER_DAY} 08:00-18:00 Europe/Berlin", over: wait }`],
 ])('tells nobody anything about a payout %s', async (_, rule) => {
-  rig = await Rig.open();
+  const rig = await openRig();
   await preparePolicy(rig, rule);
   await rig.startSender();
   const before = await rig.scrape();
   await enqueueAndWait(rig);
-  let now = before;
-  await until('the policy reports it', async () => {
-    now = (await rig?.scrape()) ?? before;
-    return /payouts_held\{[^}]*kind="wait"\} 1\n/.test(now.scrapes[0]?.text ?? '');
-  });
-  const since = { ...now, at: now.at - 1 };
-  expect(await judgeAlerts(extrapolate({ before, since, now }, HALF_A_DAY), HALF_A_DAY, [])).toBeUndefined();
+  await until('the policy reports it', async () =>
+    /payouts_held\{[^}]*kind="wait"\} 1\n/.test((await rig.scrape()).scrapes[0]?.text ?? ''),
+  );
+  await expectSilence(rig, before, DAY_MINUTES / 2);
 });
 
-/** How fast a busy test machine is decides about two of them; without a keyring every run warns of that. */
-function isFinding({ name, status }: CheckResult): boolean {
-  return status === 'problem' || (status === 'warning' && !['journal folder', 'Redis latency', 'keys'].includes(name));
-}
+it('alerts that fire go on when the worker is killed, whichever exporter is left', async () => {
+  const rig = await openRig({ sandbox: { faults: [{ kind: 'drop-after', times: 1 }] } });
+  const { world, operator, client, prefix, redis } = rig;
+  await rig.startSender();
+  await world.enqueue(1);
+  await until('it is unknown', async () => (await world.producer.stats()).unknown === 1);
+  await rig.replaceWorker(async () => {
+    await world.enqueue(1, 'H');
+    await client.hset(`${prefix}:payout:H-1`, 'metadata', '{');
+  });
+  await until('one is held', async () => (await world.producer.stats()).held === 1);
+  await operator.pause({ by: 'ann', reason: 'to check it' });
+  await rig.startExporter('notify');
+  await rig.startExporter('dashboard');
+  let workers: Snapshot['scrapes'] = [];
+  await until('the worker reports all three', async () => {
+    workers = (await rig.scrape()).scrapes.slice(0, 1);
+    const [{ text } = { text: '' }] = workers;
+    return /payouts_paused\{[^}]*\} 1\n/.test(text) && /payouts_held\{[^}]*\} 1\n/.test(text);
+  });
+  rig.worker.kill('SIGKILL');
+  await rig.worker.ended;
+
+  const exported = (await rig.scrape()).scrapes;
+  const goOn = async (left: readonly string[]): Promise<string | undefined> => {
+    const scrapes = exported.filter(({ instance }) => left.includes(instance));
+    const before = { at: 0, scrapes: [...workers, ...scrapes] };
+    const series = extrapolate({ before, since: { at: 1, scrapes }, now: { at: 2, scrapes } }, 30);
+    return firesThroughout(series, 30, ['PayoutsPaused', 'PayoutsUnknown', 'PayoutsHeld']);
+  };
+  for (const left of [['notify'], ['dashboard'], ['notify', 'dashboard']]) expect(await goOn(left)).toBeUndefined();
+  // The control: with the worker alone they end with it.
+  expect(await goOn([])).toContain('PayoutsPaused');
+
+  // Without Redis, an exporter says so, and shows no old numbers.
+  await redis.stop();
+  const [without] = (await rig.scrape()).scrapes;
+  expect(without?.text).toContain('payouts_redis_up 0');
+  expect(without?.text).not.toContain('payouts_paused{');
+});

@@ -1,4 +1,82 @@
-import { tellsOf } from './support/tell.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { HEADLINES } from '../../src/operator/account-headline.js';
+import { extrapolate, judgeAlerts, type Snapshot } from './alerts.js';
+import { Rig, untilAnswer } from './rig.js';
 import { WAYS } from './ways/index.js';
+import type { Told, Way } from './ways/way.js';
 
-tellsOf(WAYS);
+/** Each way to stand still is told by the headline, by exactly these alerts, by `/readyz` and by `payouts doctor`. */
+
+const AT_A_TIME = 4;
+const told = new Map<Way, Promise<void>>();
+
+// Each mostly waits.
+beforeAll(() => {
+  const lanes: Promise<void>[] = [];
+  WAYS.forEach((way, index) => {
+    const before = lanes[index % AT_A_TIME] ?? Promise.resolve();
+    const result = before.then(async () => expectTold(way));
+    told.set(way, result);
+    lanes[index % AT_A_TIME] = result.catch(() => undefined);
+  });
+});
+afterAll(async () => {
+  await Promise.allSettled(told.values());
+});
+
+it.each(WAYS)('$name', async (way) => told.get(way));
+
+async function expectTold(way: Way): Promise<void> {
+  const { readyz, headline, doctor } = way.told;
+  const rig = await Rig.open(way);
+  try {
+    await way.prepare?.(rig);
+    await rig.startSender();
+    const before = await rig.scrape();
+    await way.happens(rig);
+    await untilAnswer(
+      `/readyz is ${readyz.status} and says ${readyz.words}`,
+      async () => rig.readyz(),
+      ({ status, body }) => (readyz.status === 'none' ? 0 : readyz.status) === status && body.includes(readyz.words),
+    );
+    const [words, page] = HEADLINES[headline];
+    await untilAnswer(
+      `the headline is "${words}", runbook ${page ?? 'none'}`,
+      async () => rig.headline(),
+      (found) => found.words === words && found.runbook === page,
+    );
+    await untilAnswer(
+      `doctor exits with ${doctor.exit}, "${doctor.check}" says "${doctor.words}"`,
+      async () => rig.doctor(),
+      (found) => isFound(found, doctor),
+    );
+    await expectAlerts(rig, way, before);
+  } finally {
+    await rig.close();
+  }
+}
+
+function isFound({ exit, checks }: Awaited<ReturnType<Rig['doctor']>>, doctor: Told['doctor']): boolean {
+  const expected = doctor.exit === 0 ? 'warning' : 'problem';
+  return (
+    exit === doctor.exit &&
+    checks.some((each) => each.name === doctor.check && each.status === expected && each.detail.includes(doctor.words))
+  );
+}
+
+async function expectAlerts(rig: Rig, { told: { alerts }, minutes = 60, repeats }: Way, before: Snapshot) {
+  // A busy disk makes this one true, whatever the way is.
+  const ignored = ['PayoutsJournalSlow'];
+  const ask = async (): Promise<string | undefined> => {
+    const lately = await rig.scrape();
+    await delay(2_000);
+    const series = extrapolate({ before, since: repeats ? before : lately, now: await rig.scrape() }, minutes);
+    return judgeAlerts({ series, minutes, alerts, ignored });
+  };
+  await untilAnswer('promtool is content', ask, (trouble) => trouble === undefined);
+}
+
+it('the ways have names of their own', () => {
+  expect(new Set(WAYS.map(({ name }) => name)).size).toBe(WAYS.length);
+});

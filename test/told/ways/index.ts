@@ -1,14 +1,7 @@
-import { ACCOUNT_WAYS } from './account.js';
-import { ARCHIVE_WAYS } from './archive.js';
-import { CLOCK_WAYS } from './clock.js';
-import { GATEWAY_WAYS } from './gateway.js';
-import { JOURNAL_WAYS } from './journal.js';
-import { LOG_WAYS } from './log.js';
-import { POLICY_WAYS } from './policy.js';
-import { QUEUE_WAYS } from './queues.js';
-import { REDIS_WAYS } from './redis.js';
-import { SIGNED_WAYS } from './signed.js';
-import { WORKER_WAYS } from './worker.js';
+import { ACCOUNT_WAYS, GATEWAY_WAYS, MACHINE_WAYS, WORKER_WAYS } from './gateway.js';
+import { ARCHIVE_WAYS, JOURNAL_WAYS } from './journal.js';
+import { QUEUE_WAYS, REDIS_WAYS } from './redis.js';
+import { POLICY_WAYS, SIGNED_WAYS } from './signed.js';
 
 /** Every known way in which payouts can stand still. */
 export const WAYS = [
@@ -21,6 +14,5 @@ export const WAYS = [
   ...POLICY_WAYS,
   ...QUEUE_WAYS,
   ...WORKER_WAYS,
-  ...CLOCK_WAYS,
-  ...LOG_WAYS,
+  ...MACHINE_WAYS,
 ];

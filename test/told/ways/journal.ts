@@ -1,20 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemClock } from '../../../src/base/clock.js';
+import { connectLedger } from '../../../src/ledger/ledger-connection.js';
+import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
 import { until } from '../../support/until.js';
-import type { Rig } from '../support/rig.js';
-import { told, type Way } from '../way.js';
+import type { Rig } from '../rig.js';
+import { told, type Way } from './way.js';
 
-const AILING_DISK = new URL('../support/ailing-disk.mjs', import.meta.url).href;
+const AILING_DISK = new URL('../ailing-disk.mjs', import.meta.url).href;
 
-/** Has the disks of the worker and of doctor ail from when it is told. */
-async function prepareDisk(rig: Rig): Promise<void> {
+/** The disks of what starts from now on are as {@link makeDiskAil} says. */
+export async function prepareDisk(rig: Rig): Promise<void> {
   const control = join(rig.world.dir, 'disk');
-  await writeFile(control, 'well');
   Object.assign(rig.environment, { NODE_OPTIONS: `--import=${AILING_DISK}`, AILING_DISK: control });
+  await makeDiskAil(rig, 'well');
 }
 
-async function makeDiskAil({ environment }: Rig, ailment: string): Promise<void> {
+export async function makeDiskAil({ environment }: Rig, ailment: string): Promise<void> {
   await writeFile(environment['AILING_DISK'] ?? '', ailment);
 }
 
@@ -23,20 +27,23 @@ async function writeJournal({ platformId }: Rig, dir: string, text: string): Pro
   await writeFile(join(dir, `${platformId}.journal`), text);
 }
 
+/** A worker on another host, whose journal has this. */
+async function startOther(rig: Rig, text: string): Promise<void> {
+  const journalDir = join(rig.world.dir, 'other-journal');
+  await writeJournal(rig, journalDir, text);
+  await rig.startWorker({ journalDir });
+}
+
 const OF_ANOTHER_LEDGER = '{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n';
+const UNREADABLE = [503, 'cannot be read'] as const;
+const STANDS = 'SendingRefused NoSender StandStill';
 
 /** The send journal forbids a send, or cannot be written in time. */
 export const JOURNAL_WAYS: readonly Way[] = [
   {
     name: 'The send journal is damaged',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, 'nonsense\n')),
-    told: told(
-      'refused',
-      ['PayoutsSendingRefused', 'PayoutsNoSender'],
-      [503, 'cannot be read'],
-      [1, 'journal and ledger', 'cannot be read'],
-      'journal',
-    ),
+    told: told('refused', 'SendingRefused NoSender', UNREADABLE, [1, 'journal and ledger', 'cannot be read']),
   },
   {
     name: 'The send journal is deleted while its worker sends',
@@ -47,10 +54,9 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
     told: told(
       'mismatch',
-      ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      `Objection ${STANDS}`,
       [503, 'payouts adopt-ledger'],
       [1, 'journal and ledger', 'knows a journal of this host that has sends'],
-      'ledger-mismatch',
     ),
   },
   {
@@ -64,10 +70,9 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
     told: told(
       'refused',
-      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      STANDS,
       [503, 'payouts audit adopt-journal'],
       [1, 'journal and ledger', 'knows a journal of this host that has sends'],
-      'journal',
     ),
   },
   {
@@ -75,10 +80,9 @@ export const JOURNAL_WAYS: readonly Way[] = [
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, OF_ANOTHER_LEDGER)),
     told: told(
       'mismatch',
-      ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
+      'Objection SendingRefused NoSender',
       [503, 'of-another-redis'],
       [1, 'journal and ledger', 'of-another-redis'],
-      'ledger-mismatch',
     ),
   },
   {
@@ -86,31 +90,18 @@ export const JOURNAL_WAYS: readonly Way[] = [
     happens: async (rig) => {
       await rig.pay(1);
       Object.assign(rig.environment, { PAYOUT_AUDIENCE: 'staging' });
-      await rig.replaceWorker(async () => {
-        await rig.world.enqueue(1, 'Q');
-      });
+      await rig.replaceWorker(async () => rig.world.enqueue(1, 'Q'));
     },
-    told: told(
-      'refused',
-      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      [503, 'This Redis has the payouts of'],
-      [1, 'audience', 'and this worker pays at'],
-      'journal',
-    ),
+    told: told('refused', STANDS, [503, 'This Redis has the payouts of'], [1, 'audience', 'and this worker pays at']),
   },
   {
     name: 'The journal of another host objects to the ledger',
-    happens: async (rig) => {
-      const journalDir = join(rig.world.dir, 'other-journal');
-      await writeJournal(rig, journalDir, OF_ANOTHER_LEDGER);
-      await rig.startWorker({ journalDir });
-    },
+    happens: async (rig) => startOther(rig, OF_ANOTHER_LEDGER),
     told: told(
       'mismatch',
-      ['PayoutsObjection', 'PayoutsSendingRefused'],
+      'Objection SendingRefused',
       [200, 'payouts adopt-ledger'],
       [1, 'pause', 'nothing is sent: send journal'],
-      'ledger-mismatch',
     ),
   },
   {
@@ -121,13 +112,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rig.world.enqueue(1);
     },
     repeats: true,
-    told: told(
-      'disk',
-      ['PayoutsJournalDisk', 'PayoutsStandStill'],
-      [200, 'ENOSPC'],
-      [1, 'journal folder', 'ENOSPC'],
-      'disk',
-    ),
+    told: told('disk', 'JournalDisk StandStill', [200, 'ENOSPC'], [1, 'journal folder', 'ENOSPC']),
   },
   {
     name: "The journal's disk takes too long, so that a payout is put back again and again",
@@ -139,10 +124,9 @@ export const JOURNAL_WAYS: readonly Way[] = [
     repeats: true,
     told: told(
       'sendsFail',
-      ['PayoutsNotSent', 'PayoutsStandStill', 'PayoutsJournalSlow'],
+      'NotSent StandStill JournalSlow',
       [200, 'ended before anything was written'],
       [1, 'journal folder', 'synced to disk in'],
-      'nothing-is-sent',
     ),
   },
   {
@@ -155,33 +139,19 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await makeDiskAil(rig, 'hang');
       await rig.world.enqueue(1);
     },
-    told: told(
-      'refused',
-      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
-      [503, 'has not answered'],
-      [null, 'journal folder', 'has not answered'],
-      'journal',
-    ),
+    told: told('refused', STANDS, [503, 'has not answered'], [null, 'journal folder', 'has not answered']),
   },
   {
     name: 'The worker is killed in the middle of a request, and the journal of the one that stands by is damaged',
     happens: async (rig) => {
-      const journalDir = join(rig.world.dir, 'other-journal');
-      await writeJournal(rig, journalDir, 'nonsense\n');
-      await rig.startWorker({ journalDir });
-      rig.world.sandbox.pause();
+      await startOther(rig, 'nonsense\n');
+      const { sandbox } = rig.world;
+      sandbox.pause();
       await rig.world.enqueue(1);
-      await until('the request arrived', () => rig.world.sandbox.stats().arrivals === 1);
-      const killed = rig.workers.shift();
-      await killed?.end();
+      await until('the request arrived', () => sandbox.stats().arrivals === 1);
+      await rig.workers.shift()?.end();
     },
-    told: told(
-      'refused',
-      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsSendingTooLong'],
-      [503, 'cannot be read'],
-      [1, 'worker', 'cannot be read'],
-      'journal',
-    ),
+    told: told('refused', 'SendingRefused NoSender SendingTooLong', UNREADABLE, [1, 'worker', 'cannot be read']),
   },
   {
     name: "The journal's disk is slow",
@@ -192,10 +162,27 @@ export const JOURNAL_WAYS: readonly Way[] = [
     },
     told: told(
       'sending',
-      ['PayoutsJournalSlow'],
+      'JournalSlow',
       [200, 'Each entry of the send journal takes over'],
       [0, 'journal folder', 'synced to disk in'],
-      'disk',
     ),
+  },
+];
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** Payouts go out, but those of before do not go. */
+export const ARCHIVE_WAYS: readonly Way[] = [
+  {
+    name: 'The archive of old payouts cannot be written',
+    environment: { PAYOUT_RETENTION_DAYS: '1', PAYOUT_ARCHIVE_DIR: '/dev/null' },
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        const clock = { ...systemClock, wallNow: () => Date.now() - 3 * DAY_MS };
+        const ledger = new PayoutLedger(connectLedger(rig.client, rig.platformId, clock));
+        await ledger.enqueue([aPayout('old')]);
+        await ledger.change({ payoutId: 'old', from: 'queued', to: 'cancelled' });
+      }),
+    told: told('idle', 'ArchiveFails', [200, 'Old payouts stay in Redis'], [0, 'archive folder', 'cannot be written']),
   },
 ];

@@ -1,91 +1,47 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
 import { until } from '../../support/until.js';
-import { told, type Way } from '../way.js';
+import type { Rig } from '../rig.js';
+import { told, warned, type Way } from './way.js';
+
+const REDIS_DOWN = told('redisDown', 'RedisDown', [503, '"redis":"unavailable"'], [1, 'Redis', 'not reachable']);
+const refuses = (why: string, full = why) =>
+  told('redisRefused', 'RedisRefusesWrites', [503, `Redis refuses writes: ${why}`], [1, 'Redis writes', full]);
 
 /** Redis is unavailable, or unfit for a send. */
 export const REDIS_WAYS: readonly Way[] = [
-  {
-    name: 'Redis is down',
-    happens: async ({ redis }) => redis.stop(),
-    told: told(
-      'redisDown',
-      ['PayoutsRedisDown'],
-      [503, '"redis":"unavailable"'],
-      [1, 'Redis', 'not reachable'],
-      'redis-down',
-    ),
-  },
+  { name: 'Redis is down', happens: async ({ redis }) => redis.stop(), told: REDIS_DOWN },
   {
     name: 'Redis hangs',
-    happens: async ({ redis }) => {
-      process.kill(redis.pid, 'SIGSTOP');
-      return Promise.resolve();
-    },
-    told: told(
-      'redisDown',
-      ['PayoutsRedisDown'],
-      [503, '"redis":"unavailable"'],
-      [1, 'Redis', 'not reachable'],
-      'redis-down',
-    ),
+    happens: async ({ redis }) => Promise.resolve(process.kill(redis.pid, 'SIGSTOP')),
+    told: REDIS_DOWN,
   },
   {
     name: 'Redis became a read-only replica',
-    happens: async ({ client }) => {
-      await client.replicaof('127.0.0.1', await findFreePort());
-    },
-    told: told(
-      'redisRefused',
-      ['PayoutsRedisRefusesWrites'],
-      [503, 'Redis refuses writes: it is a read-only replica'],
-      [1, 'Redis writes', 'it is a read-only replica'],
-      'redis-refused',
-    ),
+    happens: async ({ client }) => client.replicaof('127.0.0.1', await findFreePort()),
+    told: refuses('it is a read-only replica'),
   },
   {
     name: 'Redis is full',
-    happens: async ({ client }) => {
-      await client.config('SET', 'maxmemory', '1mb');
-    },
-    told: told(
-      'redisRefused',
-      ['PayoutsRedisRefusesWrites'],
-      [503, 'Redis refuses writes: it is full'],
-      [1, 'Redis writes', 'it is full (maxmemory)'],
-      'redis-refused',
-    ),
+    happens: async ({ client }) => client.config('SET', 'maxmemory', '1mb'),
+    told: refuses('it is full', 'it is full (maxmemory)'),
   },
   {
     name: 'Redis cannot save to its disk',
-    happens: async ({ client }) => {
-      const [, dir = ''] = await client.config('GET', 'dir');
+    happens: async ({ client, redis }) => {
       // Nothing can be saved under the name of a folder.
-      await mkdir(join(dir, 'dump.rdb'));
+      await mkdir(join(redis.dir, 'dump.rdb'));
       await client.config('SET', 'save', '3600 1');
       await client.bgsave();
     },
-    told: told(
-      'redisRefused',
-      ['PayoutsRedisRefusesWrites'],
-      [503, 'Redis refuses writes: it cannot write to its disk'],
-      [1, 'Redis writes', 'it cannot write to its disk'],
-      'redis-refused',
-    ),
+    told: refuses('it cannot write to its disk'),
   },
   {
     name: 'Redis has fewer replicas than its min-replicas-to-write',
-    happens: async ({ client }) => {
-      await client.config('SET', 'min-replicas-to-write', '1');
-    },
-    told: told(
-      'redisRefused',
-      ['PayoutsRedisRefusesWrites'],
-      [503, 'Redis refuses writes: too few of its replicas are connected'],
-      [1, 'Redis writes', 'too few of its replicas are connected'],
-      'redis-refused',
-    ),
+    happens: async ({ client }) => client.config('SET', 'min-replicas-to-write', '1'),
+    told: refuses('too few of its replicas are connected'),
   },
   {
     name: 'Redis came back empty',
@@ -95,58 +51,123 @@ export const REDIS_WAYS: readonly Way[] = [
     },
     told: told(
       'mismatch',
-      ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
+      'Objection SendingRefused NoSender',
       [503, 'another ledger'],
       [1, 'journal and ledger', 'another ledger'],
-      'ledger-mismatch',
     ),
   },
   {
     name: 'Redis may forget what was sent, and so a worker ends at its start',
-    happens: async (rig) =>
-      rig.replaceWorker(async () => {
-        await rig.client.config('SET', 'appendfsync', 'no');
-      }),
-    told: told(
-      'silent',
-      ['PayoutsWorkerMissing'],
-      ['none', ''],
-      [1, 'Redis keeps its data', 'appendfsync is no'],
-      'worker-missing',
-    ),
+    happens: async (rig) => rig.replaceWorker(async () => rig.client.config('SET', 'appendfsync', 'no')),
+    told: told('silent', 'WorkerMissing', ['none', ''], [1, 'Redis keeps its data', 'appendfsync is no']),
   },
   {
     name: 'Redis may forget what was sent',
-    happens: async ({ client }) => {
-      await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    },
+    happens: async ({ client }) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'),
     told: told(
       'redisRefused',
-      ['PayoutsRedisMayForget'],
+      'RedisMayForget',
       [503, 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru'],
       [1, 'Redis keeps its data', 'maxmemory-policy is allkeys-lru'],
-      'redis-refused',
     ),
   },
   {
     name: 'A replica of Redis is missing',
     environment: { REDIS_REPLICAS: '1' },
     prepare: async ({ redis, client, others }) => {
-      const { port } = new URL(redis.url);
       await client.config('SET', 'repl-diskless-sync-delay', '0');
-      const replica = await startLocalRedis({ args: ['--replicaof', `127.0.0.1 ${port}`] });
+      const replica = await startLocalRedis({ args: ['--replicaof', `127.0.0.1 ${new URL(redis.url).port}`] });
       others.push({ close: async () => replica.stop() });
       await until('the replica is online', async () => /slave0:.*state=online/.test(await client.info('replication')));
     },
-    happens: async ({ others }) => {
-      await others[0]?.close();
-    },
+    happens: async ({ others }) => others[0]?.close(),
     told: told(
       'redisRefused',
-      ['PayoutsReplicasMissing'],
+      'ReplicasMissing',
       [503, 'Only 0 of 1 replicas of Redis acknowledge writes'],
       [1, 'Redis replicas', 'only 0 of 1 acknowledge writes'],
-      'redis-refused',
     ),
+  },
+];
+
+/** More payouts than are sent while an operator is told, some of them urgent, some for later. */
+async function enqueueMany({ world }: Rig): Promise<void> {
+  await world.enqueue(100);
+  const notBefore = new Date(Date.now() + 3_600_000).toISOString();
+  const others = Array.from({ length: 50 }, (_, index) => [
+    { ...aPayout(`P-urgent-${index}`), priority: 1 },
+    { ...aPayout(`P-later-${index}`), notBefore },
+  ]);
+  await world.producer.enqueueMany(others.flat());
+}
+
+/** As a script or an operator may who cleans up. */
+const deleteJobs = async ({ client, prefix }: Rig): Promise<unknown> =>
+  client.del(['wait', 'prioritized', 'delayed'].map((structure) => `${prefix}:withdraw:${structure}`));
+
+/** The queues or the outbox in Redis are not as the worker left them, or BullMQ does not work. */
+export const QUEUE_WAYS: readonly Way[] = [
+  {
+    name: 'Someone deletes the lists of jobs in Redis',
+    happens: async (rig) => {
+      await enqueueMany(rig);
+      await deleteJobs(rig);
+    },
+    repeats: true,
+    told: warned('sending', 'JobsRecreated', 'missing in Redis had to be added again'),
+  },
+  {
+    name: 'Someone deletes the lists of jobs in Redis, and no worker adds them again',
+    happens: async (rig) => {
+      await enqueueMany(rig);
+      await rig.worker.end();
+      await deleteJobs(rig);
+    },
+    told: told('silent', 'WorkerMissing', ['none', ''], [1, 'sender', 'payouts queued']),
+  },
+  {
+    name: 'Someone deletes the lists of jobs in Redis while the worker must not send',
+    happens: async (rig) =>
+      // None is being sent when the worker ends.
+      rig.replaceWorker(async () => {
+        await enqueueMany(rig);
+        await deleteJobs(rig);
+        await writeFile(join(rig.journalDir, `${rig.platformId}.journal`), 'nonsense\n');
+      }),
+    told: told(
+      'refused',
+      'SendingRefused NoSender StandStill',
+      [503, 'cannot be read'],
+      [1, 'journal and ledger', 'cannot be read'],
+    ),
+  },
+  {
+    name: 'The record of the next payout cannot be read',
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        await rig.world.enqueue(2);
+        await rig.client.hset(`${rig.prefix}:payout:P-1`, 'metadata', '{');
+      }),
+    told: warned('holds', 'Tampering Held', '1 payout held, and not sent'),
+  },
+  {
+    name: 'The outbox holds what no worker understands',
+    happens: async ({ client, prefix }) => {
+      const strange = Array.from({ length: 700 }, (_, index) => [1, Buffer.of(index % 256, index >> 8, 0xff)]);
+      await client.zadd(`${prefix}:outbox`, ...strange.flat());
+    },
+    told: told(
+      'idle',
+      'OutboxUnreadable',
+      [200, 'The outbox holds 700 members that this version does not understand'],
+      [0, 'outbox', '700 members that this version does not understand'],
+    ),
+  },
+  {
+    name: 'A BullMQ worker hangs',
+    environment: { NODE_OPTIONS: `--import=${new URL('../hanging-bullmq.mjs', import.meta.url).href}` },
+    happens: async ({ world }) => world.enqueue(1),
+    repeats: true,
+    told: warned('idle', 'JobWorkerReplaced', '1 BullMQ worker hung and had to be replaced'),
   },
 ];

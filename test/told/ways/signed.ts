@@ -1,36 +1,29 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import type { PayoutInput } from '../../../src/ledger/payout.js';
-import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { ForgedAccount } from '../../forging/support/forged-account.js';
+import { adoptJournal } from '../../proofs/signing.js';
+import { writeKeyring } from '../../control/support/key-files.js';
+import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
+import { cents } from '../../worker/support/payout-world.js';
 import { until } from '../../support/until.js';
-import type { Rig } from '../support/rig.js';
-import { told, type Way } from '../way.js';
+import type { Rig } from '../rig.js';
+import { told, warned, type Way } from './way.js';
 
-const HOUR_MS = 3_600_000;
-const [SHOP, ANN] = [testKey(1), testKey(2)];
+/** Workers send nothing unsigned from now on. */
+export async function prepareKeyring({ world, environment }: Rig, shop: Partial<KeyEntry> = {}): Promise<void> {
+  const keys = [keyEntry(testKey(1), shop), keyEntry(testKey(2), { name: 'ann', role: 'operator', person: 'Ann' })];
+  Object.assign(environment, { PAYOUT_KEYS_FILE: await writeKeyring(join(world.dir, 'keys.json'), keys) });
+}
 
-/** A worker that sends nothing unsigned, with a journal that counts as complete. */
+/** A keyring, and a journal that counts as complete. */
 async function prepareKeys(rig: Rig, shop: Partial<KeyEntry> = {}): Promise<void> {
-  const file = join(rig.world.dir, 'keys.json');
-  const keys = [keyEntry(SHOP, shop), keyEntry(ANN, { name: 'ann', role: 'operator', person: 'Ann' })];
-  await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
-  Object.assign(rig.environment, { PAYOUT_KEYS_FILE: file });
-  const journal = await FileSendJournal.open({ dir: rig.journalDir, platformId: rig.platformId });
-  await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'new account' });
-  await journal.close();
+  await prepareKeyring(rig, shop);
+  await adoptJournal(rig.journalDir, rig.platformId);
 }
 
-function payment(payoutId: string): PayoutInput {
-  return { payoutId, paymentId: 1, amount: '0.01', addressTo: 'wallet-signedxxxxxxxxxxxxxxxxxxxxxxxx' };
-}
-
-async function enqueueSigned({ redis, platformId }: Rig, payoutId: string): Promise<void> {
-  const signingKey = { name: 'shop', privateKey: SHOP };
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId, signingKey, audience: TEST_AUDIENCE });
-  await producer.enqueue(payment(payoutId));
+async function enqueueSigned(rig: Rig, ...payoutIds: string[]): Promise<void> {
+  const producer = rig.openSigningProducer();
+  await producer.enqueueMany(cents(payoutIds));
   await producer.close();
 }
 
@@ -38,22 +31,20 @@ async function untilHeld({ world: { producer } }: Rig): Promise<void> {
   await until('the payout is held', async () => (await producer.stats()).held === 1);
 }
 
+export async function enqueueAndWait(rig: Rig): Promise<void> {
+  await rig.world.enqueue(1);
+  await untilHeld(rig);
+}
+
+const HELD = '1 payout held, and not sent';
+
 /** What keys forbid. */
 export const SIGNED_WAYS: readonly Way[] = [
   {
     name: 'A payout is held, since nobody signed it',
     prepare: prepareKeys,
-    happens: async (rig) => {
-      await rig.world.enqueue(1);
-      await untilHeld(rig);
-    },
-    told: told(
-      'holds',
-      ['PayoutsHeld'],
-      [200, '1 payout held, and not sent'],
-      [0, 'worker', '1 payout held, and not sent'],
-      'held',
-    ),
+    happens: enqueueAndWait,
+    told: warned('holds', 'Held', HELD),
   },
   {
     name: 'A payout is held, since someone altered it in Redis',
@@ -61,48 +52,35 @@ export const SIGNED_WAYS: readonly Way[] = [
     happens: async (rig) => {
       const account = new ForgedAccount(rig.platformId, rig.redis.url, rig.client);
       // Signed for another account.
-      await account.enqueueAs(payment('P-1'), { platformId: rig.platformId + 1 });
+      for (const payout of cents(['P-1'])) await account.enqueueAs(payout, { platformId: rig.platformId + 1 });
       await account.close();
       await untilHeld(rig);
     },
-    told: told(
-      'holds',
-      ['PayoutsTampering', 'PayoutsHeld'],
-      [200, '1 payout held, and not sent'],
-      [0, 'worker', '1 payout held, and not sent'],
-      'tampering',
-    ),
+    told: warned('holds', 'Tampering Held', HELD),
   },
   {
     name: 'Payouts wait that were signed before the send journal began, and nobody adopted it',
     prepare: prepareKeys,
     happens: async (rig) =>
       rig.replaceWorker(async () => {
-        for (const payoutId of ['P-1', 'P-2']) await enqueueSigned(rig, payoutId);
+        await enqueueSigned(rig, 'P-1', 'P-2');
         await rm(rig.journalDir, { recursive: true });
       }),
     told: told(
       'refused',
-      ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+      'SendingRefused NoSender StandStill',
       [503, 'payouts audit adopt-journal'],
       [1, 'signed journal', 'this host sends nothing: payouts wait that were signed before'],
-      'journal',
     ),
   },
   {
     name: 'The only key of a producer has ended',
-    prepare: async (rig) => prepareKeys(rig, { notAfter: new Date(Date.now() - HOUR_MS).toISOString() }),
+    prepare: async (rig) => prepareKeys(rig, { notAfter: new Date(Date.now() - 3_600_000).toISOString() }),
     happens: async (rig) => {
       await enqueueSigned(rig, 'P-1');
       await untilHeld(rig);
     },
-    told: told(
-      'holds',
-      ['PayoutsHeld', 'PayoutsKeyExpires'],
-      [200, '1 payout held, and not sent'],
-      [1, 'keys', 'no key of a producer that is valid now'],
-      'held',
-    ),
+    told: told('holds', 'Held KeyExpires', [200, HELD], [1, 'keys', 'no key of a producer that is valid now']),
   },
   {
     name: 'Someone removes a pause from Redis',
@@ -112,15 +90,39 @@ export const SIGNED_WAYS: readonly Way[] = [
       await until('it is paid', async () => (await rig.world.producer.stats()).completed === 1);
       await rig.operator.pause({ by: 'ann', reason: 'to check it' });
       await enqueueSigned(rig, 'P-2');
-      await until('the worker has seen it', () => rig.worker.log().includes('the account is paused'));
+      await rig.worker.said('the account is paused');
       await rig.client.hdel(`${rig.prefix}:ledger`, 'pausedReason');
     },
     told: told(
       'standsStill',
-      ['PayoutsTampering', 'PayoutsStandStill'],
+      'Tampering StandStill',
       [200, 'A pause is gone from Redis, and no operator signed that'],
       [1, 'signed journal', 'although Redis shows no pause'],
-      'tampering',
     ),
+  },
+];
+
+/** A worker whose policy has one rule. */
+export async function preparePolicy(rig: Rig, rule: string): Promise<void> {
+  const file = join(rig.world.dir, 'policy.yaml');
+  const text = `version: 1\nplatformId: "${rig.platformId}"\ndefault: send\nrules:\n  - ${rule}\n`;
+  await writeFile(file, text, { mode: 0o600 });
+  Object.assign(rig.environment, { PAYOUT_POLICY_FILE: file });
+}
+
+/** What a policy holds back. */
+export const POLICY_WAYS: readonly Way[] = [
+  {
+    name: 'The gateway tells no rates, and a rule of the policy is in dollars',
+    sandbox: { faults: [{ kind: 'json-500', endpoint: 'currencies' }] },
+    prepare: async (rig) => preparePolicy(rig, '{ name: never-more, cap: { usd: "1000" }, over: refuse }'),
+    happens: enqueueAndWait,
+    told: warned('queriesFail', 'RatesStale', 'Rates in dollars: missing'),
+  },
+  {
+    name: 'A rule of the policy holds a payout',
+    prepare: async (rig) => preparePolicy(rig, '{ name: denied, when: { paymentId: ["1"] }, over: refuse }'),
+    happens: enqueueAndWait,
+    told: warned('holds', 'Held', HELD),
   },
 ];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
-export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PARSED: unknown = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true });
 
 export interface ComposeService {
@@ -18,26 +18,22 @@ export interface ComposeService {
   readonly healthcheck?: { readonly test: readonly string[] };
 }
 
-export interface Compose {
+interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
 }
 
 /** docker-compose.yml as compose reads it with this environment: `${NAME:-default}` filled in, `$$` as `$`. */
-export function readCompose(environment: Readonly<Record<string, string>>): Compose {
+export function readCompose(given: Readonly<Record<string, string>>): Compose {
   const fill = (text: string): string =>
     text.replace(/\$\$|\$\{(\w+):-([^}]*)\}/g, (whole, name: string | undefined, fallback: string) =>
-      name === undefined ? whole.slice(1) : (environment[name] ?? '') || fallback,
+      name === undefined ? whole.slice(1) : (given[name] ?? '') || fallback,
     );
-  const walk = (value: unknown): unknown => {
-    if (typeof value === 'string') return fill(value);
-    if (Array.isArray(value)) return value.map(walk);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, walk(each)]));
-  };
-  const compose = walk(PARSED) as Compose;
-  for (const { environment: variables = {} } of Object.values(compose.services)) {
-    const texts = variables as Record<string, string>;
+  const compose = JSON.parse(JSON.stringify(PARSED), (_, value: unknown) =>
+    typeof value === 'string' ? fill(value) : value,
+  ) as Compose;
+  for (const { environment = {} } of Object.values(compose.services)) {
+    const texts = environment as Record<string, string>;
     for (const name of Object.keys(texts)) texts[name] = String(texts[name]);
   }
   return compose;

@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ALERTS_PATH } from '../docs/support/alert-rules.js';
+
+/** What processes said at one time. */
+export interface Snapshot {
+  /** Seconds on any clock. */
+  readonly at: number;
+  /** Seconds since 1970, for gauges that are times. @defaultValue 0 */
+  readonly wallAt?: number;
+  readonly scrapes: readonly { readonly instance: string; readonly text: string }[];
+}
+
+export interface Observation {
+  /** Before the fault. */
+  readonly before: Snapshot;
+  /** During the fault, counters continue as fast as they rose from `since` to `now`. */
+  readonly since: Snapshot;
+  readonly now: Snapshot;
+}
+
+/** As `promtool test rules` takes it, one value a minute. */
+export interface InputSeries {
+  readonly series: string;
+  readonly values: string;
+}
+
+/** For this long all was as in the first scrape. */
+export const MINUTES_BEFORE = 15;
+
+/** Gauges that are times. Simulated time begins with 1970. */
+const TIME = /_timestamp_seconds$/;
+/** Gauges that grow by themselves for as long as nothing changes. */
+const AGE = /^payouts_(oldest_age|rate_age|held_overdue|sender_heartbeat_age)_seconds$/;
+
+/** What is scraped when a fault lasts: counters continue as fast as they rose, ages grow, other gauges stay. */
+export function extrapolate({ before, since, now }: Observation, minutes: number): InputSeries[] {
+  const [old, first, last] = [before, since, now].map(readSamples) as [Samples, Samples, Samples];
+  const betweenMinutes = (now.at - since.at) / 60;
+  const agoS = (now.wallAt ?? 0) - MINUTES_BEFORE * 60;
+  return [...new Set([...old.keys(), ...last.keys()])].map((series) => {
+    const beforeIt = shift(old.get(series), agoS);
+    const start = beforeIt === undefined ? `_x${MINUTES_BEFORE}` : `${beforeIt.value}+0x${MINUTES_BEFORE - 1}`;
+    const sample = shift(last.get(series), agoS);
+    if (sample === undefined) return { series, values: `${start} stale` };
+    const { name, type, value } = sample;
+    const change = value - (first.get(series)?.value ?? value);
+    const rise = AGE.test(name) ? 60 : type === 'gauge' ? 0 : change / betweenMinutes;
+    return { series, values: `${start} ${value}+${change > 0 ? rise : 0}x${minutes}` };
+  });
+}
+
+/** A time as it is on the simulated clock. */
+export function shift(sample: Sample | undefined, agoS: number): Sample | undefined {
+  return sample && TIME.test(sample.name) ? { ...sample, value: sample.value - agoS } : sample;
+}
+
+interface Sample {
+  readonly name: string;
+  readonly type: string;
+  readonly value: number;
+}
+
+type Samples = ReadonlyMap<string, Sample>;
+
+export function readSamples({ scrapes }: Snapshot): Samples {
+  return new Map(scrapes.flatMap(({ instance, text }) => [...readText(instance, text)]));
+}
+
+/** Prometheus adds to each series what it was scraped from. */
+function* readText(instance: string, text: string): Generator<[string, Sample]> {
+  let type = '';
+  for (const line of text.split('\n')) {
+    type = /^# TYPE \S+ (\S+)$/.exec(line)?.[1] ?? type;
+    const [, name, labels = '', value] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    const all = [...(labels === '' ? [] : [labels]), `instance="${instance}"`, 'job="payouts"'];
+    yield [`${name}{${all.join(',')}}`, { name, type, value: Number(value) }];
+  }
+}
+
+export interface AlertQuestion {
+  readonly series: readonly InputSeries[];
+  /** After {@link MINUTES_BEFORE}. */
+  readonly minutes: number;
+  /** Exactly these fire at some time. */
+  readonly alerts: readonly string[];
+  /** May fire as well. */
+  readonly ignored?: readonly string[];
+  /** What fires before does not count. */
+  readonly fromMinute?: number;
+}
+
+/**
+ * Has promtool evaluate docs/alerts.yml once a minute over the series. One run for all, as it takes long to start.
+ * @returns for each what promtool says against it, or undefined
+ */
+export async function judgeMany(questions: readonly AlertQuestion[]): Promise<(string | undefined)[]> {
+  const tests = questions.map(({ series, minutes, alerts, ignored, fromMinute = 0 }) => {
+    const totalS = (MINUTES_BEFORE + minutes) * 60;
+    return toTest(series, 60, totalS, [fire(alerts, totalS + 60 - fromMinute * 60, ignored)]);
+  });
+  if ((await runPromtool(tests)) === undefined) return questions.map(() => undefined);
+  return Promise.all(tests.map(async (test) => runPromtool([test])));
+}
+
+export async function judgeAlerts(question: AlertQuestion): Promise<string | undefined> {
+  return (await judgeMany([question]))[0];
+}
+
+/** Whether no alert fires over series with a value every so many seconds, by these rules. */
+export async function judgeSilence(
+  series: readonly InputSeries[],
+  { everyS, totalS, rules }: { readonly everyS: number; readonly totalS: number; readonly rules?: string | undefined },
+): Promise<string | undefined> {
+  return runPromtool([toTest(series, everyS, totalS, [fire([], totalS + everyS)])], everyS, rules);
+}
+
+/** Whether each of these alerts fires with the same labels in every minute, from a minute before the time. */
+export async function firesThroughout(
+  series: readonly InputSeries[],
+  minutes: number,
+  alerts: readonly string[],
+): Promise<string | undefined> {
+  const expectations = alerts.map((alertname): Expectation => {
+    const firing = `ALERTS{alertstate="firing",alertname="${alertname}"}[${minutes + 1}m]`;
+    return [`count by (alertname) (count_over_time(${firing}) > ${minutes})`, [alertname]];
+  });
+  return runPromtool([toTest(series, 60, (MINUTES_BEFORE + minutes) * 60, expectations)]);
+}
+
+type Expectation = readonly [expr: string, alerts: readonly string[]];
+
+function fire(alerts: readonly string[], withinS: number, ignored: readonly string[] = []): Expectation {
+  const others = ignored.filter((alertname) => !alerts.includes(alertname)).join('|');
+  const firing = `ALERTS{alertstate="firing",alertname!~"${others}"}[${withinS}s]`;
+  return [`max by (alertname) (max_over_time(${firing}))`, alerts];
+}
+
+function toTest(
+  series: readonly InputSeries[],
+  everyS: number,
+  totalS: number,
+  expectations: readonly Expectation[],
+): object {
+  const promql = expectations.map(([expr, alerts]) => ({
+    expr,
+    eval_time: `${totalS}s`,
+    exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+  }));
+  return { interval: `${everyS}s`, input_series: series, promql_expr_test: promql };
+}
+
+async function runPromtool(tests: readonly object[], everyS = 60, rules = ALERTS_PATH): Promise<string | undefined> {
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
+  const path = join(dir, 'test.yml');
+  // JSON is YAML.
+  await writeFile(path, JSON.stringify({ rule_files: [rules], evaluation_interval: `${everyS}s`, tests }));
+  try {
+    return await new Promise((resolve, reject) => {
+      execFile('promtool', ['test', 'rules', path], (error, stdout, stderr) => {
+        if (error?.code === 'ENOENT') reject(new Error('no promtool: run `node scripts/setup.mjs --with-promtool`'));
+        else resolve(error === null ? undefined : `${stdout}${stderr}`);
+      });
+    });
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}

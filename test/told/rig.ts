@@ -1,0 +1,207 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { CheckResult } from '../../src/cli/doctor/check-result.js';
+import { type DashboardServer, startDashboard } from '../../src/dashboard/start-dashboard.js';
+import { systemClock } from '../../src/base/clock.js';
+import { createGatewayClient } from '../../src/gateway/gateway-client.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { PayoutOperator } from '../../src/control/payout-operator.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
+import { TEST_AUDIENCE, testKey } from '../control/support/keys.js';
+import { runCli, startCli, type RunningCli } from '../support/cli.js';
+import { until } from '../support/until.js';
+import { startOwnRedis, type OwnRedis } from '../worker/support/own-redis.js';
+import { openWorld, SECRET_KEY, untilSettled } from '../worker/support/payout-world.js';
+import type { PayoutWorld, PayoutWorldOptions } from '../worker/support/payout-world.js';
+import type { WorkerProcess, WorkerProcessOptions } from '../worker/support/worker-process.js';
+import type { Snapshot } from './alerts.js';
+
+/** A process of the account, and where it serves its health. */
+type Served<Process> = Process & { readonly port: number };
+
+export interface RigOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly sandbox?: PayoutWorldOptions['sandbox'];
+}
+
+/** An account with a Redis of its own, a sandbox gateway and real `payouts` processes. */
+export class Rig {
+  readonly redis: OwnRedis;
+  readonly world: PayoutWorld;
+  /** For what a test changes in Redis by hand. */
+  readonly client: Redis;
+  readonly operator: PayoutOperator;
+  readonly workers: Served<WorkerProcess>[] = [];
+  /** Read by {@link scrape} after the workers. */
+  readonly exporters: (Served<RunningCli> & { readonly instance: string })[] = [];
+  /** Closed with the rig. */
+  readonly others: { close(): Promise<void> }[] = [];
+  /** Of what starts from now on. */
+  readonly environment: Record<string, string>;
+  gatewayUrl: string;
+  #dashboard: Promise<DashboardServer> | undefined;
+
+  protected constructor(redis: OwnRedis, world: PayoutWorld, environment: RigOptions['environment']) {
+    this.redis = redis;
+    this.world = world;
+    this.environment = { LOG_LEVEL: 'info', ...environment };
+    this.gatewayUrl = world.sandbox.url;
+    this.client = new Redis(redis.url).on('error', () => undefined);
+    this.operator = new PayoutOperator(world.account);
+  }
+
+  static async open<R extends Rig = Rig>({ environment, sandbox = {} }: RigOptions = {}): Promise<R> {
+    const redis = await startOwnRedis();
+    return new this(redis, await openWorld({ redis, sandbox }), environment) as R;
+  }
+
+  get platformId(): number {
+    return this.world.platformId;
+  }
+
+  get prefix(): string {
+    return `{payouts:${this.platformId}}`;
+  }
+
+  get journalDir(): string {
+    return join(this.world.dir, 'journal');
+  }
+
+  /** The worker that was started first. */
+  get worker(): Served<WorkerProcess> {
+    const [worker] = this.workers;
+    if (worker === undefined) throw new Error('no worker was started');
+    return worker;
+  }
+
+  async startWorker(options: Partial<WorkerProcessOptions> = {}): Promise<Served<WorkerProcess>> {
+    const port = await findFreePort();
+    const environment = { ...this.environment, HEALTH_PORT: String(port) };
+    const worker = { ...this.world.startWorker({ baseUrl: this.gatewayUrl, ...options, environment }), port };
+    this.workers.push(worker);
+    return worker;
+  }
+
+  async startSender(): Promise<void> {
+    const { log } = await this.startWorker();
+    const isSender = async (): Promise<boolean> => (await this.readyz()).body.includes('"role":"sender"');
+    await until(() => `the worker is the sender:\n${log()}`, isSender);
+  }
+
+  /** Kills the worker, and starts another in its place. @param between - what happens while none runs */
+  async replaceWorker(between?: () => Promise<unknown>, options: Partial<WorkerProcessOptions> = {}): Promise<void> {
+    await this.workers.shift()?.end();
+    await between?.();
+    await this.startWorker(options);
+  }
+
+  /** Of a command that an operator runs on the worker's host. */
+  get commandEnvironment(): Record<string, string> {
+    const gateway = { GATEWAY_BASE_URL: this.gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY };
+    return { ...this.world.env, ...gateway, ...this.environment };
+  }
+
+  /** Starts a process that reports the account beside its workers. */
+  async startExporter(name: 'dashboard' | 'notify'): Promise<number> {
+    const port = await findFreePort();
+    const [to, secret] = ['http://127.0.0.1:9/nobody', 'whsec-0123456789abcdef'];
+    const own =
+      name === 'dashboard'
+        ? { DASHBOARD_PORT: String(port) }
+        : { NOTIFY_HEALTH_PORT: String(port), NOTIFY_URL: to, NOTIFY_SECRET: secret };
+    const program = startCli([name], { env: { ...this.commandEnvironment, ...own } });
+    this.exporters.push({ ...program, instance: name, port });
+    await program.waitForOutput(/Dashboard on|notifications start/);
+    return port;
+  }
+
+  /** Enqueues payouts, and waits until the worker has paid them. */
+  async pay(count: number): Promise<void> {
+    await this.world.enqueue(count);
+    await untilSettled(this.world, count);
+  }
+
+  /** Pays as another program does that has the account's secret key. */
+  async payBeside(...amounts: readonly string[]): Promise<void> {
+    const account = { baseUrl: this.world.sandbox.url, platformId: this.platformId, secretKey: SECRET_KEY };
+    const gateway = createGatewayClient({ ...account, logger: silentLogger, clock: systemClock });
+    for (const amount of amounts) {
+      await gateway.withdraw({ paymentId: 1, amount, addressTo: ROGUE }).catch(() => undefined);
+    }
+    gateway.close();
+  }
+
+  openSigningProducer(): PayoutProducer {
+    const signingKey = { name: 'shop', privateKey: testKey(1) };
+    return new PayoutProducer({ ...this.world.account, signingKey, audience: TEST_AUDIENCE });
+  }
+
+  /** Status 0 when no process listens. */
+  async readyz({ port } = this.worker): Promise<{ readonly status: number; readonly body: string }> {
+    return request(port, '/readyz');
+  }
+
+  /** `/metrics` of every worker and exporter that responds. */
+  async scrape(): Promise<Snapshot> {
+    const workers = this.workers.map(({ port }, index) => ({ instance: `host-${index + 1}:9464`, port }));
+    const scrapes = await Promise.all(
+      [...workers, ...this.exporters].map(async ({ instance, port }) => {
+        const { status, body } = await request(port, '/metrics');
+        return status === 0 ? [] : [{ instance, text: body }];
+      }),
+    );
+    return { at: performance.now() / 1_000, wallAt: Date.now() / 1_000, scrapes: scrapes.flat() };
+  }
+
+  /** `payouts doctor` on the host of the first worker. */
+  async doctor(): Promise<{ readonly exit: number | null; readonly checks: readonly CheckResult[] }> {
+    const [worker] = this.workers;
+    const env = { ...this.commandEnvironment, ...(worker && { HEALTH_PORT: String(worker.port) }) };
+    const { code, stdout, stderr } = await runCli(['doctor', '--json'], { env });
+    if (stdout === '') throw new Error(`payouts doctor printed nothing on stdout:\n${stderr}`);
+    return { exit: code, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
+  }
+
+  /** The first words of the dashboard, and the runbook that it names. */
+  async headline(): Promise<{ readonly words: string; readonly runbook: string | undefined }> {
+    this.#dashboard ??= startDashboard({ ...this.world.account, host: '127.0.0.1', port: 0 });
+    const page = await (await fetch((await this.#dashboard).url)).text();
+    const [card = page] = /<section class="pulse.*?<\/section>/s.exec(page) ?? [];
+    const [, words = page] = /<h1[^>]*>(?:<span class="dot"[^>]*><\/span>)?([^<]*)<\/h1>/.exec(card) ?? [];
+    return { words, runbook: /Runbook: docs\/runbooks\/([\w-]+)\.md/.exec(card)?.[1] };
+  }
+
+  async close(): Promise<void> {
+    this.client.disconnect();
+    await (await this.#dashboard)?.close();
+    for (const { kill } of this.exporters) kill('SIGKILL');
+    await Promise.all(this.exporters.map(async ({ result }) => result));
+    for (const each of [this.operator, ...this.others, this.world, this.redis]) await each.close();
+  }
+}
+
+/** To whom the other program pays. */
+export const ROGUE = 'wallet-roguexxxxxxxxxxxxxxxxxxxxxx';
+
+/** Waits for an answer. The error has the last one. */
+export async function untilAnswer<Answer>(
+  what: string,
+  ask: () => Promise<Answer>,
+  isIt: (answer: Answer) => boolean,
+  withinMs = 60_000,
+): Promise<void> {
+  let last: Answer | undefined;
+  const holds = async (): Promise<boolean> => isIt((last = await ask()));
+  await until(() => `${what}, but: ${JSON.stringify(last)}`, holds, withinMs);
+}
+
+/** A process that hangs responds to nobody. */
+async function request(port: number, path: string): Promise<{ status: number; body: string }> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(3_000) });
+    return { status: response.status, body: await response.text() };
+  } catch {
+    return { status: 0, body: '' };
+  }
+}

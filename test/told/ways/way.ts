@@ -1,0 +1,47 @@
+import type { HEADLINES } from '../../../src/operator/account-headline.js';
+import { alertRules } from '../../docs/support/alert-rules.js';
+import type { Rig, RigOptions } from '../rig.js';
+
+/** One way in which payouts can stand still, and the places that show it to an operator. */
+export interface Way extends RigOptions {
+  readonly name: string;
+  /** Before the healthy worker starts. */
+  readonly prepare?: (rig: Rig) => Promise<void>;
+  /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
+  readonly happens: (rig: Rig) => Promise<unknown>;
+  readonly told: Told;
+  /** What it counts goes on at the rate since it began, not at that of the last seconds: for what has long waits between. */
+  readonly repeats?: true;
+  /** For how long it lasts in the simulated time of the alert rules. @defaultValue 60 */
+  readonly minutes?: number;
+}
+
+export interface Told {
+  /** `sending` and `idle`: only the other places show it. */
+  readonly headline: keyof typeof HEADLINES;
+  /** Exactly these rules of docs/alerts.yml fire, the one that answers first. */
+  readonly alerts: readonly string[];
+  /** Of the worker, with a part of the body; `none` where no process listens. */
+  readonly readyz: { readonly status: 200 | 503 | 'none'; readonly words: string };
+  /** A warning where doctor exits with 0, else a problem. Null: a thread of it hangs, and only a signal ends it. */
+  readonly doctor: { readonly exit: 0 | 1 | null; readonly check: string; readonly words: string };
+  /** That of the first alert. */
+  readonly runbook: string;
+}
+
+/** @param names - of the alerts, without `Payouts` */
+export function told(
+  headline: Told['headline'],
+  names: string,
+  [status, body]: readonly [Told['readyz']['status'], string],
+  [exit, check, words]: readonly [Told['doctor']['exit'], string, string],
+): Told {
+  const alerts = names.split(' ').map((name) => `Payouts${name}`);
+  const rule = alertRules.find(({ alert }) => alert === alerts[0]);
+  const runbook = /([\w-]+)\.md$/.exec(rule?.annotations.runbook ?? '')?.[1] ?? '';
+  return { headline, alerts, readyz: { status, words: body }, doctor: { exit, check, words }, runbook };
+}
+
+/** The worker goes on, and warns; doctor repeats its words. */
+export const warned = (headline: Told['headline'], names: string, words: string): Told =>
+  told(headline, names, [200, words], [0, 'worker', words]);
