@@ -32,8 +32,7 @@ const STATES = {
   ...statesOf(['P-later', ...QUEUED], 'queued'),
 };
 
-interface Listed {
-  readonly payoutId: string;
+interface Shown {
   readonly addressTo: string;
   readonly amount: string;
 }
@@ -41,63 +40,40 @@ interface Listed {
 let former: FormerAccounts;
 afterEach(async () => former.close());
 
-async function list(...args: string[]): Promise<string[]> {
-  const { stdout } = await former.run(PLAIN, ['list', ...args, '--json']);
-  const lines = stdout.split('\n').filter((line) => line !== '');
-  return lines.map((line) => (JSON.parse(line) as Listed).payoutId).sort();
-}
-
-it('an account without keys that the former version left is shown, listed, found and audited', async () => {
+it('an account without keys that the former version left is shown, found, audited and has its pages', async () => {
   former = await openFormerAccounts();
+  const ids = Object.keys(STATES);
   for (const [payoutId, state] of Object.entries({ ...STATES, 'P-old': 'completed' })) {
     expect(await former.read(PLAIN, 'get', payoutId)).toMatchObject({ payoutId, state });
   }
   expect(await former.read(PLAIN, 'stats')).toMatchObject({ queued: 7, in_progress: 5, held: 1, sending: 1 });
-  const october = await former.read(PLAIN, 'stats', '--batch', 'october');
-  expect(october).toMatchObject({ queued: 2, failed: 1, rejected: 1 });
-  expect(await list('--state', 'queued', '--all')).toEqual([...QUEUED, 'P-later'].sort());
-  const { stdout: csv } = await former.run(PLAIN, ['list', '--batch', 'october', '--all', '--csv']);
-  expect(csv.trim().split('\n')).toHaveLength(5);
-  expect(await list('--archived')).toEqual(['P-old']);
-  expect((await former.run(PLAIN, ['events'])).stdout).toContain('P-vouched');
-  expect((await former.run(PLAIN, ['activity'])).stdout).toContain('found in the records');
-
-  expect(await list('--address', SEGWIT, '--all')).toEqual(['P-followed', 'P-segwit']);
+  const found = async (...args: string[]): Promise<string[]> => {
+    const { stdout } = await former.run(PLAIN, ['list', ...args, '--json']);
+    return [...stdout.matchAll(/"payoutId":"([^"]*)"/g)].map(([, id = '']) => id).sort();
+  };
+  expect(await found('--archived')).toEqual(['P-old']);
+  expect(await found('--address', SEGWIT, '--all')).toEqual(['P-followed', 'P-segwit']);
   for (const cash of [CASH, `bitcoincash:${CASH}`]) {
-    expect(await list('--address', cash, '--all')).toEqual(['P-cash', 'P-cash-followed']);
+    expect(await found('--address', cash, '--all')).toEqual(['P-cash', 'P-cash-followed']);
   }
-  expect(await list('--address', `${XRP}:00123`, '--all')).toEqual(['P-xrp-followed']);
   for (const txhash of TXHASHES) {
     expect(await former.read(PLAIN, 'get', '--txhash', txhash)).toMatchObject({ payoutId: 'P-vouched' });
   }
-
   expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
-  const { stdout } = await former.run(PLAIN, ['doctor', '--json'], [1]);
-  const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string }[] };
-  expect(checks.filter(({ status }) => status === 'problem').map(({ name }) => name)).toEqual(['sender']);
-});
-
-it('it has its pages in the dashboard', async () => {
-  former = await openFormerAccounts();
-  const payouts = Object.keys(STATES).map((payoutId) => `/payouts/${payoutId}`);
-  const [overview, held, queued, ...pages] = await former.readPages(PLAIN, [
-    ...['/payouts', '/held', '/payouts?state=queued', ...payouts],
-    ...['/batch?name=october', '/activity', '/audit', '/policy', '/metrics', '/payouts.csv?state=queued'],
+  const pages = await former.readPages(PLAIN, [
+    ...ids.map((id) => `/payouts/${id}`),
+    '/payouts',
+    '/activity',
+    '/audit',
   ]);
-  expect(overview).toContain('4242');
-  expect(held).toContain('P-held');
-  expect(queued).toContain('P-ether');
-  for (const [index, payoutId] of Object.keys(STATES).entries()) expect(pages[index]).toContain(payoutId);
+  for (const [index, id] of ids.entries()) expect(pages[index]).toContain(id);
 });
 
 describe('a worker on that account', () => {
   it('sends what is queued, once, and follows what is in progress, however its address is spelled', async () => {
     former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
-    const paymentOf = ({ addressTo, amount }: Listed | { addressTo: string; amount: string }) => ({
-      addressTo,
-      amount,
-    });
-    const before: Listed[] = [];
+    const paymentOf = ({ addressTo, amount }: Shown): Shown => ({ addressTo, amount });
+    const before: Shown[] = [];
     for (const payoutId of QUEUED) before.push(await former.read(PLAIN, 'get', payoutId));
     former.startWorker(PLAIN);
     await former.untilStates(PLAIN, statesOf([...FOLLOWED, ...QUEUED], 'completed'));

@@ -29,27 +29,17 @@ const said = async (...args: string[]): Promise<string> => (await former.run(SIG
 const keyOf = (who: string): string[] => ['--key', join(former.control, `${who}.pem`)];
 
 describe('an account with keys and a policy that the former version left', () => {
-  it('is shown whole', async () => {
-    for (const state of new Set(Object.values(STATES))) {
-      const lines = (await said('list', '--state', state, '--all', '--json')).trim().split('\n');
-      const listed = lines.map((line) => (JSON.parse(line) as { readonly payoutId: string }).payoutId);
-      const expected = Object.entries(STATES).flatMap(([payoutId, each]) => (each === state ? [payoutId] : []));
-      expect([state, listed.sort()]).toEqual([state, expected.sort()]);
-    }
-    for (const payoutId of ['S-paid', 'S-approved', 'S-again', 'S-cash', 'S-old']) {
-      expect(await show(payoutId)).toMatchObject({ payoutId, state: 'completed', verified: true });
+  it('is shown whole, and verified', async () => {
+    for (const [payoutId, state] of Object.entries({ ...STATES, 'S-old': 'completed' })) {
+      const verified = state === 'completed' ? { verified: true } : {};
+      expect(await show(payoutId)).toMatchObject({ payoutId, state, ...verified });
     }
     const stats = { queued: 7, held: 3, pausedReason: 'before the upgrade' };
     expect(await former.read(SIGNED, 'stats')).toMatchObject(stats);
-    await said('keys', 'check');
-    await said('policy', 'check');
     await said('keys', 'verify', 'S-queued');
-    expect(await said('approvals')).toContain('S-waiting');
     expect(await said('policy', 'explain', 'S-waiting')).toContain('four-eyes');
-    expect(await said('policy', 'usage')).toContain('day');
     expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
-    const paths = ['/held', '/payouts/S-waiting', '/policy', '/audit', '/payouts'];
-    const [held, page] = await former.readPages(SIGNED, paths);
+    const [held, page] = await former.readPages(SIGNED, ['/held', '/payouts/S-waiting', '/policy', '/audit']);
     expect(held).toContain('S-denied');
     expect(page).toContain('four-eyes');
   });

@@ -1,39 +1,56 @@
 import { execFile } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { PayoutProducer } from '../../../src/control/payout-producer.js';
+import type { Payout } from '../../../src/ledger/payout.js';
 import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
+import type { Payment } from '../../../src/sandbox/sandbox-account.js';
 import { findBuiltProgram } from '../../support/built-program.js';
-import type { KeyFiles } from '../signing.js';
-import { PLATFORM_ID, SECRET_KEY } from './account.js';
+import { UNSIGNED, type KeyFiles } from '../signing.js';
+import { PLATFORM_ID, SECRET_KEY } from './plan.js';
 
 export interface OperatorOptions {
   readonly redisUrl: string;
   readonly dir: string;
-  /** The journal folder of the host at which the operator sits. */
+  /** Of the host at which the operator sits. */
   readonly journalDir: string;
-  /** The dashboard, where the operator reads what to do there rather than from `payouts stats`. */
+  /** Where the operator reads what to do, rather than from `payouts stats`. */
   readonly dashboardUrl: string | undefined;
   readonly gatewayUrl: string;
   /** Where payouts are signed. */
   readonly keys: KeyFiles | undefined;
+  /** The first payout that is to be sent again is so without a signature: the worker has to hold it. */
+  readonly forgetsKey: boolean;
+  /** What the gateway's support tells. */
+  readonly readPayments: () => Promise<readonly Payment[]>;
   readonly note: (text: string) => void;
 }
 
-/** Whether a command states something that is signed; `forgotten`: it should have been, and the keyring is not known there. */
+/** `forgotten`: it should have been signed, and the keyring is not known there. */
 type Signing = 'signed' | 'unsigned' | 'forgotten';
 
 const COMMAND_WITHIN_MS = 30_000;
+/** By then a request that was written has arrived, however late. */
+const CERTAIN_AFTER_MS = 3_000;
 
-/** An operator who runs the command that page or `payouts stats` shows, as it stands there. */
+/**
+ * An operator who runs the command that page or `payouts stats` shows, as it stands there. With keys, he asks the gateway
+ * about each payout that nobody else can decide, and signs what he states.
+ */
 export class Operator {
   readonly #options: OperatorOptions;
   /** How often the ledger was adopted. */
   adoptions = 0;
   /** What an adoption lacked although every journal could be read. */
   readonly lacking: string[] = [];
+  /** What nobody signed, or was to be sent again without a signature. */
+  readonly unsigned = new Set<string>([UNSIGNED.payoutId]);
+  readonly #seen = new Map<string, { readonly situation: string; readonly since: number }>();
+  #forgetsKey: boolean;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
+    this.#forgetsKey = options.forgetsKey;
   }
 
   /** Ends what stops the account, where something does. */
@@ -52,16 +69,58 @@ export class Operator {
     await this.#follow('payouts resume --reason WHY');
   }
 
-  /** Runs a command about a payout, or the account. */
-  async decide(command: string, signing: Signing): Promise<void> {
-    await this.#runSigned(`${command} --by chaos --reason 'asked the gateway'`, signing);
+  async pause(): Promise<void> {
+    await this.#state('payouts pause', 'unsigned');
   }
 
-  /** @returns what is wrong with the send journals in these folders, with their signatures, or with what Redis says; or undefined */
-  async verifyJournals([own = '', ...others]: readonly string[]): Promise<string | undefined> {
+  /** Decides about each payout that has been the same for long enough. @throws RedisUnavailableError */
+  async decide(producer: PayoutProducer): Promise<void> {
+    const states = ['unknown', 'rejected', 'held'] as const;
+    const pages = await Promise.all(states.map(async (state) => producer.list({ state })));
+    const certain = pages.flatMap(({ payouts }) => payouts).filter((payout) => this.#isCertain(payout));
+    if (certain.length === 0) return;
+    const payments = await this.#options.readPayments();
+    for (const payout of certain) {
+      const paid = payments.find(({ addressTo }) => addressTo === payout.addressTo);
+      await this.#decideOne(payout, paid?.txhash);
+      // What was refused is tried again, and what comes back is looked at again.
+      this.#seen.delete(payout.payoutId);
+    }
+  }
+
+  /** @returns what is wrong with the send journals in these folders, with their signatures, or with what Redis says */
+  async verifyJournals([own = '', ...others]: readonly string[]): Promise<string[]> {
     const journals = others.map((dir) => ` --journal '${dir}'`).join('');
     const { code, text } = await this.#run(`export SEND_JOURNAL_DIR='${own}'\npayouts audit verify${journals}`);
-    return code === 0 ? undefined : `the journals do not pass \`payouts audit verify\` (exit code ${code}): ${text}`;
+    return code === 0 ? [] : [`the journals do not pass \`payouts audit verify\` (exit code ${code}): ${text}`];
+  }
+
+  #isCertain({ payoutId, state, attempt, updatedAt }: Payout): boolean {
+    if (payoutId === UNSIGNED.payoutId) return false;
+    const situation = `${state} ${attempt} ${updatedAt}`;
+    const seen = this.#seen.get(payoutId);
+    if (seen?.situation === situation) return performance.now() - seen.since >= CERTAIN_AFTER_MS;
+    this.#seen.set(payoutId, { situation, since: performance.now() });
+    return false;
+  }
+
+  async #decideOne({ payoutId, state, held }: Payout, txhash: string | undefined): Promise<void> {
+    if (txhash !== undefined) {
+      if (state === 'unknown') await this.#state(`payouts resolve ${payoutId} --sent --txhash ${txhash}`, 'unsigned');
+      return;
+    }
+    const command = { unknown: 'resolve --not-sent', rejected: 'retry', held: 'release' }[state as 'held'];
+    // An operator who forgets the key needs it for the release.
+    const isForgotten = state !== 'held' && this.#forgetsKey;
+    if (isForgotten) this.unsigned.add(payoutId);
+    if (isForgotten) this.#forgetsKey = false;
+    const needsKey = held === undefined || held.reason === 'sent_before';
+    const signing = isForgotten ? 'forgotten' : needsKey ? 'signed' : 'unsigned';
+    await this.#state(`payouts ${command} ${payoutId}`, signing);
+  }
+
+  async #state(command: string, signing: Signing): Promise<void> {
+    await this.#runSigned(`${command} --by chaos --reason 'asked the gateway'`, signing);
   }
 
   /** Runs a command with words of the operator's own. */
@@ -78,7 +137,7 @@ export class Operator {
     const { keys, note } = this.#options;
     const signed = keys === undefined || signing !== 'signed' ? command : `${command} --key '${keys.operatorKeyFile}'`;
     const result = await this.#run(signing === 'forgotten' ? `unset PAYOUT_KEYS_FILE\n${signed}` : signed);
-    note(`operator: ${command}${signing === 'forgotten' ? ' (not signed)' : ''}: exit code ${result.code}`);
+    note(`operator: ${command} (${signing}): exit code ${result.code}`);
     return result;
   }
 
@@ -100,14 +159,9 @@ export class Operator {
     const { redisUrl, dir, journalDir, gatewayUrl, keys } = this.#options;
     const script = `payouts() { '${process.execPath}' '${findBuiltProgram()}' "$@"; }\n${command}`;
     const env = {
-      PATH: process.env['PATH'],
-      NO_COLOR: '1',
-      REDIS_URL: redisUrl,
-      GATEWAY_PLATFORM_ID: String(PLATFORM_ID),
-      GATEWAY_BASE_URL: gatewayUrl,
-      GATEWAY_SECRET_KEY: SECRET_KEY,
-      SEND_JOURNAL_DIR: journalDir,
-      ...(keys === undefined ? {} : { ...keys.workerEnvironment }),
+      ...{ PATH: process.env['PATH'], NO_COLOR: '1', REDIS_URL: redisUrl, SEND_JOURNAL_DIR: journalDir },
+      ...{ GATEWAY_PLATFORM_ID: String(PLATFORM_ID), GATEWAY_BASE_URL: gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY },
+      ...keys?.workerEnvironment,
     };
     return new Promise((resolve) => {
       execFile('sh', ['-c', script], { env, timeout: COMMAND_WITHIN_MS }, (error, stdout, stderr) => {

@@ -1,62 +1,223 @@
-import { createRandom } from '../../../src/sandbox/latency.js';
-import { REAL, SCALED, type Timing } from './timing.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DelayRange } from '../../../src/sandbox/latency.js';
+import { Random } from '../../doubles/random.js';
+import type { Gateway, WorkerHost } from './processes.js';
+import type { RedisServer } from './redis-server.js';
+import type { Direction, TcpProxy } from './tcp-proxy.js';
+import type { Users } from './users.js';
+
+export const PLATFORM_ID = 1_001;
+export const SECRET_KEY = 'k-chaos-0123456789';
+
+/** Each payout has an amount and an address of its own: the gateway's book shows which was paid, how often, and as it was. */
+export const paymentOf = (payoutId: string) => ({
+  ...{ payoutId, paymentId: 1, amount: `0.0${payoutId.replace(/\D/g, '')}1` },
+  addressTo: `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxxxxxx`,
+});
+
+/** How long everything takes in a round, in ms of real time. */
+export interface Timing {
+  readonly name: 'scaled' | 'real';
+  /** The workers' monotonic clocks run this many times faster than the machine's (see `under-chaos.mjs`). */
+  readonly timeScale: number;
+  /** The gateway's limit. */
+  readonly minGapMs: number;
+  readonly leaseMs: number;
+  /** Where each host has a journal of its own: a worker that knows what Redis forgot objects within it. */
+  readonly ownJournalQuarantineMs: number;
+  readonly chaosMs: number;
+  /** With the latency this stays far below IN_FLIGHT_MAX_MS (assumption A1). */
+  readonly gatewayStopMaxMs: number;
+  readonly latencyBeforeMs: DelayRange;
+  readonly latencyAfterMs: DelayRange;
+  readonly payouts: DelayRange;
+  /** Settings of the workers. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const COMMON = {
+  ...{ GATEWAY_TIMEOUT_MS: '1000', TAKEOVER_QUARANTINE_MS: '1000' },
+  ...{ STATUS_POLL_MIN_MS: '100', STATUS_POLL_MAX_MS: '500', STATUS_POLL_RATE: '100' },
+  ...{ HEALTH_PORT: '0', LOG_LEVEL: 'debug' },
+};
+
+/**
+ * An eighth of every time that is measured on the worker's clock: interval 126 ms, guard 125 ms, lease 500 ms, quarantine
+ * 125 ms, in flight 1000 ms. The rules are the same, and a round takes seconds.
+ */
+const SCALED: Timing = {
+  name: 'scaled',
+  timeScale: 8,
+  minGapMs: 125,
+  leaseMs: 500,
+  ownJournalQuarantineMs: 24_000,
+  chaosMs: 3_000,
+  gatewayStopMaxMs: 300,
+  latencyBeforeMs: { min: 0, max: 60 },
+  latencyAfterMs: { min: 0, max: 40 },
+  payouts: { min: 12, max: 18 },
+  environment: { ...COMMON, LEASE_MS: '4000', IN_FLIGHT_MAX_MS: '8000', WITHDRAW_TIMEOUT_MS: '600' },
+};
+
+/** The real interval of 1010 ms against the real limit of 1000 ms. */
+export const REAL: Timing = {
+  name: 'real',
+  timeScale: 1,
+  minGapMs: 1_000,
+  leaseMs: 1_500,
+  ownJournalQuarantineMs: 6_000,
+  chaosMs: 9_000,
+  gatewayStopMaxMs: 700,
+  latencyBeforeMs: { min: 0, max: 300 },
+  latencyAfterMs: { min: 20, max: 80 },
+  payouts: { min: 9, max: 11 },
+  environment: { ...COMMON, LEASE_MS: '1500', IN_FLIGHT_MAX_MS: '2000', WITHDRAW_TIMEOUT_MS: '1500' },
+};
 
 export const WORKERS = 3;
 
-/** Whom a fault hits: the worker that is the sender at that moment, or, where that is not known, the one of that number. */
-export interface Target {
-  readonly sender: boolean;
-  readonly worker: number;
+/** What faults can strike. */
+export interface Stage {
+  readonly hosts: readonly WorkerHost[];
+  /** Each host's way to Redis. */
+  readonly links: readonly TcpProxy[];
+  readonly redis: RedisServer;
+  readonly gateway: Gateway;
+  readonly users: Users;
 }
 
-interface At {
+export interface Fault {
+  readonly kind: Kind;
   /** Since the chaos began, in ms. */
   readonly atMs: number;
+  /** When Redis is copied that comes back. */
+  readonly copyAtMs: number;
+  /** What was drawn, in words. */
+  readonly drawn: string;
+  /** Lets it happen and end. */
+  strike(stage: Stage): Promise<void>;
 }
 
-/** The links between workers and Redis that a fault hits, by the workers' numbers. */
-interface Links {
-  readonly links: readonly number[];
-  readonly forMs: number;
+type Drawn = Pick<Fault, 'drawn' | 'strike'>;
+
+/** Mostly the worker that is the sender at that moment; where that is not known, the one of a number. */
+function drawWorker(random: Random): { whom: string; find: (stage: Stage) => Promise<WorkerHost> } {
+  const [isSender, worker] = [random.chance(0.7), random.whole(0, WORKERS - 1)];
+  return {
+    whom: isSender ? `sender|${worker}` : String(worker),
+    async find({ hosts, users }) {
+      const owner = isSender ? (await users.readStats())?.sender?.owner : undefined;
+      return (hosts.find(({ pid }) => owner?.includes(`:${String(pid)}:`)) ?? hosts[worker]) as WorkerHost;
+    },
+  };
 }
 
-export type Fault = At &
-  (
-    | { readonly kind: 'worker-kill' | 'worker-end'; readonly target: Target; readonly backAfterMs: number }
-    | { readonly kind: 'worker-stop'; readonly target: Target; readonly forMs: number }
-    | { readonly kind: 'redis-kill'; readonly downMs: number }
-    | { readonly kind: 'redis-cut-off'; readonly downMs: number; readonly bytes: number }
-    | { readonly kind: 'redis-older'; readonly downMs: number; readonly copyAtMs: number }
-    | ({ readonly kind: 'link-delay'; readonly maxMs: number } & Links)
-    | ({ readonly kind: 'link-cut' } & Links)
-    | ({
-        readonly kind: 'link-blackhole';
-        readonly direction: 'requests' | 'replies' | 'both';
-        /** What was swallowed comes late, or never. */
-        readonly ends: 'late' | 'never';
-      } & Links)
-    | { readonly kind: 'gateway-stop' | 'gateway-hold'; readonly forMs: number }
-  );
+function drawEnd(random: Random, { leaseMs }: Timing, end: (host: WorkerHost) => Promise<void>): Drawn {
+  const { whom, find } = drawWorker(random);
+  const backAfterMs = random.whole(0, leaseMs * 2);
+  return {
+    drawn: `${whom}, back after ${backAfterMs} ms`,
+    async strike(stage) {
+      const host = await find(stage);
+      await end(host);
+      await delay(backAfterMs);
+      host.startAgain();
+    },
+  };
+}
 
-type Kind = Fault['kind'];
+/** Mostly one worker is cut off from a Redis that the others reach. */
+function drawLinks(
+  random: Random,
+  forMs: number,
+  { what, held = 'late', trouble }: { what: string; held?: 'late' | 'never'; trouble: (link: TcpProxy) => void },
+): Drawn {
+  const all = Array.from({ length: WORKERS }, (_, index) => index);
+  const hit = random.chance(0.4) ? all : [random.pick(all)];
+  return {
+    drawn: `${what} of ${hit.join()} for ${forMs} ms, then ${held}`,
+    async strike(stage) {
+      const links = stage.links.filter((_, worker) => hit.includes(worker));
+      links.forEach(trouble);
+      await delay(forMs);
+      for (const link of links) link.heal(held);
+    },
+  };
+}
+
+const forMs = (ms: number, strike: (ms: number, stage: Stage) => Promise<void>): Drawn => ({
+  drawn: `${ms} ms`,
+  strike: async (stage) => strike(ms, stage),
+});
 
 /** Each kind in turn is the first fault of a round, so that a few rounds already have met every kind. */
-const KINDS: readonly Kind[] = [
-  'worker-kill',
-  'redis-older',
-  'worker-stop',
-  'link-blackhole',
-  'redis-kill',
-  'gateway-stop',
-  'link-cut',
-  'redis-cut-off',
-  'link-delay',
-  'gateway-hold',
-  'worker-end',
-];
+const DRAW = {
+  'worker-kill': (random, timing) => drawEnd(random, timing, async (host) => host.kill()),
+  'redis-older': (random, { leaseMs }) =>
+    forMs(random.whole(0, leaseMs), async (ms, { redis, users }) => {
+      await redis.putBack(ms);
+      users.askAgain();
+    }),
+  'worker-stop': (random, { leaseMs }) => {
+    const { whom, find } = drawWorker(random);
+    const ms = random.whole(leaseMs / 2, leaseMs * 5);
+    return {
+      drawn: `${whom} for ${ms} ms`,
+      async strike(stage) {
+        const host = await find(stage);
+        host.stop();
+        await delay(ms);
+        host.continue();
+      },
+    };
+  },
+  'link-blackhole': (random, { leaseMs }) => {
+    const directions = random.pick<Direction[]>([['requests'], ['replies'], ['requests', 'replies']]);
+    const held = random.pick(['late', 'never'] as const);
+    const trouble = (link: TcpProxy): void => {
+      link.silence(directions);
+    };
+    return drawLinks(random, random.whole(leaseMs / 5, leaseMs * 4), { what: directions.join(), held, trouble });
+  },
+  'redis-kill': (random, { leaseMs }) =>
+    forMs(random.whole(0, leaseMs * 3), async (ms, { redis }) => redis.killFor(ms)),
+  'gateway-stop': (random, { gatewayStopMaxMs }) =>
+    forMs(random.whole(gatewayStopMaxMs / 5, gatewayStopMaxMs), async (ms, { gateway }) => {
+      gateway.stop();
+      await delay(ms);
+      gateway.continue();
+    }),
+  'link-cut': (random, { leaseMs }) =>
+    drawLinks(random, random.whole(0, leaseMs * 2), { what: 'all', trouble: (link) => void link.cut() }),
+  'redis-cut-off': (random, { leaseMs }) => {
+    const [ms, bytes] = [random.whole(0, leaseMs), random.whole(1, random.pick([40, 1_000, 8_000]))];
+    return {
+      drawn: `${bytes} bytes, back after ${ms} ms`,
+      async strike({ redis, users }) {
+        await redis.cutOff(ms, bytes);
+        users.askAgain();
+      },
+    };
+  },
+  'link-delay': (random, { leaseMs }) =>
+    drawLinks(random, random.whole(leaseMs / 2, leaseMs * 4), {
+      what: 'delays',
+      trouble: (link) => void link.slowDown(() => (Math.random() * leaseMs) / 5),
+    }),
+  'gateway-hold': (random, { leaseMs }) =>
+    forMs(random.whole(leaseMs / 2, leaseMs * 3), async (ms, { gateway }) => {
+      await gateway.hold('pause');
+      await delay(ms);
+      await gateway.hold('continue');
+    }),
+  'worker-end': (random, timing) => drawEnd(random, timing, async (host) => host.endInGoodOrder()),
+} as const satisfies Readonly<Record<string, (random: Random, timing: Timing) => Drawn>>;
+
+type Kind = keyof typeof DRAW;
+const KINDS = Object.keys(DRAW) as readonly Kind[];
 
 /** After these Redis knows less than before. */
-const FORGETTING: ReadonlySet<Kind> = new Set<Kind>(['redis-older', 'redis-cut-off']);
+const isForgetting = (kind: Kind): boolean => kind === 'redis-older' || kind === 'redis-cut-off';
 
 /** These keep no worker from reporting what its journal has. */
 const HARMLESS_TO_OWN_JOURNALS: readonly Kind[] = ['link-delay', 'gateway-hold', 'gateway-stop', 'redis-kill'];
@@ -65,126 +226,42 @@ const REAL_EVERY = 10;
 const MAX_MORE_FAULTS = 4;
 
 /** All that a seed decides about a round. */
-export interface Plan {
-  readonly seed: number;
-  readonly timing: Timing;
-  /** When the application enqueues each payout, in ms since the chaos began; before it for those that are there at first. */
-  readonly enqueueAtMs: readonly number[];
+export type Plan = ReturnType<typeof drawPlan>;
+
+export function drawPlan(seed: number, signed: boolean) {
+  const random = new Random(seed);
+  const timing = seed % REAL_EVERY === 0 ? REAL : SCALED;
+  const first = KINDS[seed % KINDS.length] as Kind;
   /**
    * One folder for all hosts, or one each: then, where Redis forgets something, every worker runs and reaches Redis, because
    * only the one that sent knows what it forgot (docs/guarantees.md, A7).
    */
-  readonly sharedJournal: boolean;
-  /** The operator reads the dashboard's page, not `payouts stats`. */
-  readonly readsPage: boolean;
-  readonly maxUnknownsInARow: number;
-  readonly faults: readonly Fault[];
-  /** Payouts are signed, and workers have a keyring. */
-  readonly signed: boolean;
-  /** With keys: when an operator pauses the account for a look. He signs its end. In ms since the chaos began. */
-  readonly pauseAtMs: number | undefined;
-  /** With keys: the operator once forgets to sign. */
-  readonly forgetsKey: boolean;
-}
-
-export function forgets({ faults }: Plan): boolean {
-  return faults.some(({ kind }) => FORGETTING.has(kind));
-}
-
-export function drawPlan(seed: number, signed: boolean): Plan {
-  const draw = new Draw(seed);
-  const timing = seed % REAL_EVERY === 0 ? REAL : SCALED;
-  const first = KINDS[seed % KINDS.length] as Kind;
-  const sharedJournal = draw.chance(0.5);
-  const ofOwnJournals = FORGETTING.has(first)
-    ? HARMLESS_TO_OWN_JOURNALS
-    : KINDS.filter((kind) => !FORGETTING.has(kind));
-  const others = sharedJournal ? KINDS : ofOwnJournals;
+  const sharedJournal = random.chance(0.5);
+  const ofOwnJournals = isForgetting(first) ? HARMLESS_TO_OWN_JOURNALS : KINDS.filter((kind) => !isForgetting(kind));
   const kinds = [first];
-  for (let more = draw.whole(1, MAX_MORE_FAULTS); more > 0; more -= 1) {
-    const kind = draw.one(others);
+  for (let more = random.whole(1, MAX_MORE_FAULTS); more > 0; more -= 1) {
+    const kind = random.pick(sharedJournal ? KINDS : ofOwnJournals);
     if (kind !== 'redis-older' || !kinds.includes(kind)) kinds.push(kind);
   }
-  const faults = kinds.map((kind) => drawFault(kind, timing, draw)).sort((one, other) => one.atMs - other.atMs);
-  const payouts = draw.whole(timing.payouts.min, timing.payouts.max);
-  const plan = {
-    seed,
-    timing,
-    faults,
+  const faults = kinds.map((kind): Fault => {
+    const atMs = random.whole(0, timing.chaosMs);
+    const copyAtMs = kind === 'redis-older' ? random.whole(0, atMs) : 0;
+    return { kind, atMs, copyAtMs, ...DRAW[kind](random, timing) };
+  });
+  const payouts = random.whole(timing.payouts.min, timing.payouts.max);
+  return {
+    ...{ seed, timing, signed, sharedJournal, faults },
+    forgets: kinds.some(isForgetting),
+    /** In ms since the chaos began; before it for those that are there at first. */
     enqueueAtMs: Array.from({ length: payouts }, (_, index) =>
-      index < payouts / 2 ? -1 : draw.whole(0, timing.chaosMs),
+      index < payouts / 2 ? -1 : random.whole(0, timing.chaosMs),
     ),
-    maxUnknownsInARow: draw.one([2, 99]),
-    sharedJournal,
-    readsPage: draw.chance(0.4),
-    signed,
-    pauseAtMs: draw.chance(0.6) ? draw.whole(0, timing.chaosMs) : undefined,
-    forgetsKey: draw.chance(0.4),
+    maxUnknownsInARow: random.pick([2, 99]),
+    /** The operator reads the dashboard's page, not `payouts stats`. */
+    readsPage: random.chance(0.4),
+    /** With keys: when an operator pauses the account for a look. He signs its end. */
+    pauseAtMs: random.chance(0.6) ? random.whole(0, timing.chaosMs) : Infinity,
+    /** With keys: the operator once forgets to sign. */
+    forgetsKey: random.chance(0.4),
   };
-  return plan;
-}
-
-function drawFault(kind: Kind, timing: Timing, draw: Draw): Fault {
-  const { leaseMs, chaosMs } = timing;
-  const atMs = draw.whole(0, chaosMs);
-  switch (kind) {
-    case 'worker-kill':
-    case 'worker-end':
-      return { kind, atMs, target: drawTarget(draw), backAfterMs: draw.whole(0, leaseMs * 2) };
-    case 'worker-stop':
-      return { kind, atMs, target: drawTarget(draw), forMs: draw.whole(leaseMs / 2, leaseMs * 5) };
-    case 'redis-kill':
-      return { kind, atMs, downMs: draw.whole(0, leaseMs * 3) };
-    case 'redis-cut-off':
-      return { kind, atMs, downMs: draw.whole(0, leaseMs), bytes: draw.whole(1, draw.one([40, 1_000, 8_000])) };
-    case 'redis-older':
-      return { kind, atMs, downMs: draw.whole(0, leaseMs), copyAtMs: draw.whole(0, atMs) };
-    case 'link-delay':
-      return { kind, atMs, links: drawLinks(draw), forMs: draw.whole(leaseMs / 2, leaseMs * 4), maxMs: leaseMs / 5 };
-    case 'link-cut':
-      return { kind, atMs, links: drawLinks(draw), forMs: draw.whole(0, leaseMs * 2) };
-    case 'link-blackhole':
-      return {
-        kind,
-        atMs,
-        links: drawLinks(draw),
-        direction: draw.one(['requests', 'replies', 'both']),
-        ends: draw.one(['late', 'never']),
-        forMs: draw.whole(leaseMs / 5, leaseMs * 4),
-      };
-    case 'gateway-stop':
-      return { kind, atMs, forMs: draw.whole(timing.gatewayStopMaxMs / 5, timing.gatewayStopMaxMs) };
-    case 'gateway-hold':
-      return { kind, atMs, forMs: draw.whole(leaseMs / 2, leaseMs * 3) };
-  }
-}
-
-function drawTarget(draw: Draw): Target {
-  return { sender: draw.chance(0.7), worker: draw.whole(0, WORKERS - 1) };
-}
-
-/** Mostly one worker is cut off from a Redis that the others reach. */
-function drawLinks(draw: Draw): readonly number[] {
-  const all = Array.from({ length: WORKERS }, (_, index) => index);
-  return draw.chance(0.4) ? all : [draw.one(all)];
-}
-
-class Draw {
-  readonly #random: () => number;
-
-  constructor(seed: number) {
-    this.#random = createRandom(seed);
-  }
-
-  whole(min: number, max: number): number {
-    return Math.floor(min + this.#random() * (max - min + 1));
-  }
-
-  chance(share: number): boolean {
-    return this.#random() < share;
-  }
-
-  one<Item>(items: readonly Item[]): Item {
-    return items[this.whole(0, items.length - 1)] as Item;
-  }
 }

@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cp, mkdir, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
-
-/** What is done to the files while the server is down. */
-type Mishap = () => Promise<void>;
 
 /** A Redis with an append-only file, which is killed, loses the end of its file, or comes back older. */
 export class RedisServer {
@@ -38,13 +36,15 @@ export class RedisServer {
 
   /** SIGKILL, and started again after a while. */
   async killFor(downMs: number): Promise<void> {
-    await this.#whileDown(downMs, async () => Promise.resolve());
+    await this.#whileDown(downMs);
   }
 
   /** Killed; when it comes back, the last bytes of its append-only file are gone. */
   async cutOff(downMs: number, bytes: number): Promise<void> {
     await this.#whileDown(downMs, async () => {
-      const file = await this.#newestFile();
+      const folder = join(this.#dir, 'appendonlydir');
+      const files = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).sort();
+      const file = join(folder, files.at(-1) ?? '');
       const { size } = await stat(file);
       await truncate(file, Math.max(0, size - bytes));
       this.#note(`the append-only file is cut from ${size} to ${Math.max(0, size - bytes)} bytes`);
@@ -70,11 +70,11 @@ export class RedisServer {
     await this.#server.stop();
   }
 
-  async #whileDown(downMs: number, mishap: Mishap): Promise<void> {
+  async #whileDown(downMs: number, mishap?: () => Promise<void>): Promise<void> {
     await this.#inTurn(async () => {
       process.kill(this.#server.pid, 'SIGKILL');
       await this.#server.stop();
-      await mishap();
+      await mishap?.();
       await delay(downMs);
       await this.#startAgain();
       this.#note('Redis is back');
@@ -88,14 +88,12 @@ export class RedisServer {
   }
 
   async #startAgain(): Promise<void> {
-    const start = async (): Promise<LocalRedis> => startLocalRedis({ dir: this.#dir, port: this.port });
-    try {
-      this.#server = await start();
-    } catch (error) {
+    const options = { dir: this.#dir, port: this.port };
+    this.#server = await startLocalRedis(options).catch(async (error: unknown) => {
       if (!/unexpected end of file|bad file format/i.test((error as Error).message)) throw error;
       await this.#repair();
-      this.#server = await start();
-    }
+      return startLocalRedis(options);
+    });
   }
 
   /** As docs/runbooks/redis-down.md says for a server that finds its append-only file cut off. */
@@ -104,14 +102,8 @@ export class RedisServer {
     const manifest = join(this.#dir, 'appendonlydir', 'appendonly.aof.manifest');
     const child = spawn('redis-check-aof', ['--fix', manifest], { stdio: ['pipe', 'ignore', 'ignore'] });
     child.stdin.end('y\n');
-    const code = await new Promise((resolve) => child.once('exit', resolve));
+    const [code] = (await once(child, 'exit')) as unknown[];
     if (code !== 0) throw new Error(`redis-check-aof --fix ended with code ${String(code)}`);
-  }
-
-  async #newestFile(): Promise<string> {
-    const folder = join(this.#dir, 'appendonlydir');
-    const files = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).sort();
-    return join(folder, files.at(-1) ?? '');
   }
 }
 
@@ -125,17 +117,12 @@ const PORTS = 12_000;
 async function findSteadyPort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
-    const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => {
-        resolve(false);
-      });
-      server.listen(port, '127.0.0.1', () => {
-        resolve(true);
-      });
-    });
-    if (!free) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (isFree) await new Promise((resolve) => server.close(resolve));
+    if (isFree) return port;
   }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { exitOnSignals, print, runCommand } from '../command-line.js';
+import { exitOnSignals, print, runCommand, wholeNumber } from '../command-line.js';
 import { drawPlan, type Plan } from './plan.js';
 import { Round, type RoundResult } from './round.js';
 
@@ -37,56 +37,44 @@ const { values } = parseArgs({
   },
 });
 
-interface Tally {
-  passed: number;
-  failed: number;
-  withdrawals: number;
-  unknown: number;
-  readonly smallestGapMs: Map<Plan['timing']['name'], number>;
-}
-
 async function main(): Promise<boolean> {
-  const from = wholeNumber(values.seed ?? values.from);
-  const rounds = values.seed === undefined ? wholeNumber(values.rounds) : 1;
+  const from = wholeNumber(values.seed ?? values.from, USAGE);
+  const rounds = values.seed === undefined ? wholeNumber(values.rounds, USAGE) : 1;
   const startedAt = performance.now();
-  const tally: Tally = { passed: 0, failed: 0, withdrawals: 0, unknown: 0, smallestGapMs: new Map() };
+  const found: [Plan, RoundResult][] = [];
   let next = from;
   await Promise.all(
-    Array.from({ length: wholeNumber(values.jobs) }, async () => {
-      while (next < from + rounds) await runRound((next += 1) - 1, tally);
+    Array.from({ length: wholeNumber(values.jobs, USAGE) }, async () => {
+      while (next < from + rounds) found.push(await runRound((next += 1) - 1));
     }),
   );
   const seconds = (performance.now() - startedAt) / 1_000;
-  const gaps = [...tally.smallestGapMs].map(([name, gapMs]) => `${name} ${gapMs.toFixed(2)} ms`);
+  const sum = (count: (result: RoundResult) => number): number => found.reduce((all, [, each]) => all + count(each), 0);
+  const gaps = (['scaled', 'real'] as const).map((name) => {
+    const ofIt = found.filter(([{ timing }]) => timing.name === name);
+    return `${name} ${Math.min(...ofIt.map(([, { smallestGapMs }]) => smallestGapMs ?? Infinity)).toFixed(2)} ms`;
+  });
+  const unknown = sum(({ states }) => states['unknown'] ?? 0);
   print(
-    `${tally.withdrawals} withdrawals, ${tally.unknown} payouts unknown in the end; smallest gaps: ${gaps.join(', ')}`,
+    `${sum(({ arrivals }) => arrivals)} withdrawals, ${unknown} unknown in the end; smallest gaps: ${gaps.join(', ')}`,
   );
   print(`${rounds} rounds in ${seconds.toFixed(0)} s: ${(seconds / rounds).toFixed(1)} s a round`);
-  print(`${tally.passed} passed, ${tally.failed} failed`);
-  return tally.failed === 0;
+  const failed = sum(({ broken }) => (broken.length > 0 ? 1 : 0));
+  print(`${found.length - failed} passed, ${failed} failed`);
+  return failed === 0 && found.length > 0;
 }
 
-async function runRound(seed: number, tally: Tally): Promise<void> {
+async function runRound(seed: number): Promise<[Plan, RoundResult]> {
   const plan = drawPlan(seed, values.signed);
   const dir = await mkdtemp(join(tmpdir(), `payouts-chaos-${seed}-`));
   const startedAt = performance.now();
   const result = await new Round(plan, dir).run();
-  const seconds = (performance.now() - startedAt) / 1_000;
-  count(plan, result, tally);
-  print(describe(plan, result, seconds));
+  print(describe(plan, result, (performance.now() - startedAt) / 1_000));
   const failed = result.broken.length > 0;
   if (failed) explain(plan, result);
   if (!failed && !values.keep) await rm(dir, { recursive: true, force: true });
   else print(`  logs: ${dir}`);
-}
-
-function count({ timing }: Plan, { broken, arrivals, states, smallestGapMs }: RoundResult, tally: Tally): void {
-  if (broken.length === 0) tally.passed += 1;
-  else tally.failed += 1;
-  tally.withdrawals += arrivals;
-  tally.unknown += states['unknown'] ?? 0;
-  if (smallestGapMs === null) return;
-  tally.smallestGapMs.set(timing.name, Math.min(smallestGapMs, tally.smallestGapMs.get(timing.name) ?? Infinity));
+  return [plan, result];
 }
 
 function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: number): string {
@@ -107,11 +95,6 @@ function explain({ seed, sharedJournal, signed }: Plan, { broken, trace, states 
   print(`  payouts: ${JSON.stringify(states)}; journals: ${sharedJournal ? 'one for all hosts' : 'one for each host'}`);
   for (const line of trace) print(`  ${line}`);
   print(`  to repeat it: npm run chaos -- ${signed ? '--signed ' : ''}--seed ${seed}`);
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new Error(`${text} is not a whole number of at least 1\n${USAGE}`);
-  return Number(text);
 }
 
 exitOnSignals();

@@ -2,55 +2,39 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
-import type { Payment } from '../../../src/sandbox/sandbox-account.js';
 import { SIGNING, UNSIGNED } from '../signing.js';
-import { addressOf, amountOf, PLATFORM_ID } from './account.js';
-import { Decisions } from './decisions.js';
 import { Operator, type OperatorOptions } from './operator.js';
+import { paymentOf, PLATFORM_ID, type Plan } from './plan.js';
 
 const CHECK_EVERY_MS = 150;
 
-export interface UsersOptions extends OperatorOptions {
-  /** When each payout is enqueued, in ms since the chaos began. */
-  readonly enqueueAtMs: readonly number[];
+export interface UsersOptions extends Omit<OperatorOptions, 'forgetsKey'> {
+  readonly plan: Plan;
   readonly sinceChaosMs: () => number;
-  /** What the gateway's support tells. */
-  readonly readPayments: () => Promise<readonly Payment[]>;
   /** How often the workers' logs say that one keeps a pause which Redis has forgotten. */
   readonly countKeptPauses: () => Promise<number>;
-  /** With keys: see `Plan`. */
-  readonly forgetsKey: boolean;
-  readonly pauseAtMs: number | undefined;
 }
 
-/** The application that enqueues, and the operator who runs the command that is shown when an account is stopped. */
+/** The application that enqueues, and the operator, who with keys decides about payouts, too. */
 export class Users {
   readonly producer: PayoutProducer;
+  readonly operator: Operator;
   readonly payoutIds: readonly string[];
   readonly #options: UsersOptions;
   readonly #accepted = new Set<string>();
-  readonly #stopped = new AbortController();
-  readonly operator: Operator;
-  /** With keys, he decides about payouts, too. */
-  readonly decisions: Decisions | undefined;
+  #isStopped = false;
   #keptPauses = 0;
   #hasPaused = false;
-  #working: Promise<void> | undefined;
+  readonly #working: Promise<void>;
 
   constructor(options: UsersOptions) {
+    const { plan, redisUrl, keys } = options;
     this.#options = options;
-    this.operator = new Operator(options);
-    const { redisUrl, keys, readPayments, forgetsKey } = options;
+    this.operator = new Operator({ ...options, forgetsKey: plan.forgetsKey });
     const signing = keys === undefined ? {} : { ...SIGNING, keysFile: keys.keysFile };
     this.producer = new PayoutProducer({ redisUrl, platformId: PLATFORM_ID, ...signing });
-    const ignored = [UNSIGNED.payoutId];
-    const { producer, operator } = this;
-    this.decisions = keys && new Decisions({ producer, operator, readPayments, ignored, forgetsKey });
-    this.payoutIds = options.enqueueAtMs.map((_, index) => `P-${index + 1}`);
-  }
-
-  start(): void {
-    this.#working ??= this.#work();
+    this.payoutIds = plan.enqueueAtMs.map((_, index) => `P-${index + 1}`);
+    this.#working = this.#work();
   }
 
   /** Redis came back older: the application asks again for all that it asked for, under the same payoutIds. */
@@ -67,15 +51,22 @@ export class Users {
     return this.#accepted.size === this.payoutIds.length;
   }
 
+  /** With keys, whether an operator has nothing to decide any more. */
+  async isDecided({ unknown, rejected, held }: AccountStats): Promise<boolean> {
+    const unsigned = await this.producer.get(UNSIGNED.payoutId);
+    return unknown + rejected + held === (unsigned?.state === 'held' ? 1 : 0);
+  }
+
   async stop(): Promise<void> {
-    this.#stopped.abort();
+    this.#isStopped = true;
     await this.#working;
     await this.producer.close();
   }
 
   async #work(): Promise<void> {
-    if (this.#options.keys !== undefined) await this.#enqueueUnsigned();
-    while (!this.#stopped.signal.aborted) {
+    const { redisUrl, keys } = this.#options;
+    if (keys !== undefined) await enqueueUnsigned(redisUrl, PLATFORM_ID);
+    while (!this.#isStopped) {
       await this.#enqueueWhatIsDue();
       const stats = await this.readStats();
       if (stats !== undefined) await this.#operate(stats);
@@ -84,52 +75,42 @@ export class Users {
   }
 
   async #operate(stats: AccountStats): Promise<void> {
+    const { keys, plan, sinceChaosMs, countKeptPauses } = this.#options;
     await this.operator.endStop(stats);
-    if (this.decisions === undefined || stats.objections.length > 0) return;
-    await this.#pauseWhenDue();
+    if (keys === undefined || stats.objections.length > 0) return;
+    if (!this.#hasPaused && sinceChaosMs() >= plan.pauseAtMs) {
+      this.#hasPaused = true;
+      await this.operator.pause();
+    }
     try {
-      await this.decisions.decide();
+      await this.operator.decide(this.producer);
     } catch (error) {
       if (!(error instanceof RedisUnavailableError)) throw error;
       return;
     }
-    if (!stats.paused) await this.#endKeptPause();
-  }
-
-  async #pauseWhenDue(): Promise<void> {
-    const { pauseAtMs = Infinity, sinceChaosMs } = this.#options;
-    if (this.#hasPaused || sinceChaosMs() < pauseAtMs) return;
-    this.#hasPaused = true;
-    await this.operator.decide('payouts pause', 'unsigned');
-  }
-
-  /** Only the worker knows of a pause that Redis has forgotten: its log says what to run. */
-  async #endKeptPause(): Promise<void> {
-    const count = await this.#options.countKeptPauses();
-    if (count === this.#keptPauses) return;
+    // Only the worker knows of a pause that Redis has forgotten: its log says what to run.
+    if (stats.paused || (await countKeptPauses()) === this.#keptPauses) return;
     await this.operator.endKeptPause();
-    this.#keptPauses = await this.#options.countKeptPauses();
-  }
-
-  async #enqueueUnsigned(): Promise<void> {
-    const stranger = new PayoutProducer({ redisUrl: this.#options.redisUrl, platformId: PLATFORM_ID });
-    await stranger.enqueue(UNSIGNED);
-    await stranger.close();
+    this.#keptPauses = await countKeptPauses();
   }
 
   async #enqueueWhatIsDue(): Promise<void> {
-    const { enqueueAtMs, sinceChaosMs } = this.#options;
+    const { plan, sinceChaosMs } = this.#options;
     const due = this.payoutIds.filter(
-      (payoutId, index) => (enqueueAtMs[index] ?? 0) <= sinceChaosMs() && !this.#accepted.has(payoutId),
+      (payoutId, index) => (plan.enqueueAtMs[index] ?? 0) <= sinceChaosMs() && !this.#accepted.has(payoutId),
     );
     if (due.length === 0) return;
     try {
-      await this.producer.enqueueMany(
-        due.map((payoutId) => ({ payoutId, paymentId: 1, amount: amountOf(payoutId), addressTo: addressOf(payoutId) })),
-      );
+      await this.producer.enqueueMany(due.map(paymentOf));
       for (const payoutId of due) this.#accepted.add(payoutId);
     } catch {
       // Redis unavailable: whether they were accepted is unclear, so the application asks again.
     }
   }
+}
+
+export async function enqueueUnsigned(redisUrl: string, platformId: number): Promise<void> {
+  const stranger = new PayoutProducer({ redisUrl, platformId });
+  await stranger.enqueue(UNSIGNED);
+  await stranger.close();
 }

@@ -30,15 +30,21 @@ type FormerPayment = Readonly<
   Record<'addressTo' | 'amount' | 'fee', string> & Record<'paymentId' | 'settlesAs', number>
 >;
 
-/** Of a key: one of them. A sorted set has member, score, … */
-interface Content {
-  readonly hash?: Readonly<Record<string, string>>;
-  readonly string?: string;
-  readonly set?: readonly string[];
-  readonly list?: readonly string[];
-  readonly zset?: readonly string[];
-  readonly stream?: readonly (readonly [id: string, fields: readonly string[]])[];
-}
+/** The command that writes a key as the fixture has it: a sorted set has member, score, … */
+const WRITES = {
+  hash: async (redis: Redis, key: string, hash: Record<string, string>) => redis.hset(key, hash),
+  string: async (redis: Redis, key: string, text: string) => redis.set(key, text),
+  set: async (redis: Redis, key: string, members: string[]) => redis.sadd(key, ...members),
+  list: async (redis: Redis, key: string, items: string[]) => redis.rpush(key, ...items),
+  zset: async (redis: Redis, key: string, members: string[]) =>
+    redis.zadd(
+      key,
+      ...members.flatMap((_, index) => (index % 2 === 0 ? [members[index + 1] ?? '', members[index] ?? ''] : [])),
+    ),
+  stream: async (redis: Redis, key: string, entries: [id: string, fields: string[]][]) => {
+    for (const [id, fields] of entries) await redis.xadd(key, id, ...fields);
+  },
+};
 
 /** What a former version left, with a Redis and a gateway of its own. */
 export type FormerAccounts = Awaited<ReturnType<typeof openFormerAccounts>>;
@@ -51,7 +57,10 @@ export type FormerAccounts = Awaited<ReturnType<typeof openFormerAccounts>>;
 export async function openFormerAccounts({ spell = (address: string): string => address, atItsTime = false } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-upgrade-'));
   await cp(FIXTURE, dir, { recursive: true });
-  await makePrivate(dir);
+  // Git keeps no modes, and keys that others can read are refused.
+  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o700 : 0o600);
+  }
   const { at, ...known } = JSON.parse(await readFile(join(dir, 'gateway.json'), 'utf8')) as Record<string, never>;
   const payments = new Map<string, FormerPayment>(Object.entries(known));
   let clock: Readonly<Record<string, string>> = {};
@@ -62,7 +71,10 @@ export async function openFormerAccounts({ spell = (address: string): string => 
   }
   const server = await startLocalRedis({ environment: { PATH: process.env['PATH'] ?? '', ...clock } });
   const redis = new Redis(server.url);
-  await load(redis, JSON.parse(await readFile(join(dir, 'redis.json'), 'utf8')) as Record<string, Content>);
+  const keys = JSON.parse(await readFile(join(dir, 'redis.json'), 'utf8')) as Record<string, Record<string, never>>;
+  for (const [key, content] of Object.entries(keys)) {
+    for (const [type, value] of Object.entries(content)) await WRITES[type as keyof typeof WRITES](redis, key, value);
+  }
   const sandbox = await startSandbox({
     accounts: [PLAIN, SIGNED].map((platformId) => ({ platformId, secretKey: SECRET })),
     settleAfterMs: 300,
@@ -163,27 +175,4 @@ export async function openFormerAccounts({ spell = (address: string): string => 
       await rm(dir, { recursive: true, force: true });
     },
   };
-}
-
-/** Git keeps no modes, and keys that others can read are refused. */
-async function makePrivate(dir: string): Promise<void> {
-  for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
-    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o700 : 0o600);
-  }
-}
-
-async function load(redis: Redis, content: Readonly<Record<string, Content>>): Promise<void> {
-  for (const [key, { hash, string, set, list, zset, stream }] of Object.entries(content)) {
-    if (hash !== undefined) await redis.hset(key, hash);
-    if (string !== undefined) await redis.set(key, string);
-    if (set !== undefined) await redis.sadd(key, ...set);
-    if (list !== undefined) await redis.rpush(key, ...list);
-    if (zset !== undefined) await redis.zadd(key, ...inPairs(zset));
-    for (const [id, fields] of stream ?? []) await redis.xadd(key, id, ...fields);
-  }
-}
-
-/** From member, score, … to score, member, … */
-function inPairs(members: readonly string[]): string[] {
-  return members.flatMap((member, index) => (index % 2 === 0 ? [members[index + 1] ?? '', member] : []));
 }

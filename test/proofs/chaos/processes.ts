@@ -1,0 +1,210 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { within } from '../../../src/base/clock.js';
+import type { Arrival, Payment, SandboxStats } from '../../../src/sandbox/sandbox-account.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { PLATFORM_ID, SECRET_KEY, type Plan } from './plan.js';
+
+const running = new Set<ChildProcess>();
+
+// Whatever ends this process, save SIGKILL, ends what it started; the children notice a SIGKILL by their channel.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** Starts a Node process with a channel to it, which prints to the file. Only PATH reaches it of the environment here. */
+export function startChild(args: readonly string[], logFile: string, environment: Environment = {}): ChildProcess {
+  const log = openSync(logFile, 'a');
+  try {
+    const child = spawn(process.execPath, args, {
+      stdio: ['ignore', log, log, 'ipc'],
+      env: { PATH: process.env['PATH'], ...environment },
+    });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    // A message to a child that has just been killed.
+    child.on('error', () => undefined);
+    return child;
+  } finally {
+    closeSync(log);
+  }
+}
+
+export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
+
+export async function untilEnded(child: ChildProcess): Promise<void> {
+  if (!hasEnded(child)) await once(child, 'exit');
+}
+
+/** SIGKILL, which a stopped process obeys, too. */
+export async function endChild(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await untilEnded(child);
+}
+
+const PRELOAD = new URL('under-chaos.mjs', import.meta.url).href;
+
+/** After SIGTERM: a Redis that hangs is waited for, but not without an end. */
+const ENDS_WITHIN_MS = 45_000;
+const STARTS_WITHIN_MS = 5_000;
+
+/** A host with a `payouts worker`, which is started again whenever it was ended. */
+export class WorkerHost {
+  readonly name: string;
+  readonly #environment: Environment;
+  readonly #logFile: string;
+  readonly #onDefect: (defect: string) => void;
+  #child: ChildProcess;
+  #startedAt = 0;
+  #mayEnd = false;
+
+  /** @param onDefect - told what a worker must never do */
+  constructor(name: string, dir: string, environment: Environment, onDefect: (defect: string) => void) {
+    this.name = name;
+    this.#environment = { GATEWAY_PLATFORM_ID: String(PLATFORM_ID), GATEWAY_SECRET_KEY: SECRET_KEY, ...environment };
+    this.#logFile = join(dir, `${name}.log`);
+    this.#onDefect = onDefect;
+    this.#child = this.#start();
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  async kill(): Promise<void> {
+    this.#mayEnd = true;
+    await endChild(this.#child);
+  }
+
+  /** SIGTERM: it must end by itself, and with 0. */
+  async endInGoodOrder(): Promise<void> {
+    // Killed or being ended already.
+    if (this.#mayEnd) return;
+    this.#mayEnd = true;
+    const child = this.#child;
+    child.kill('SIGTERM');
+    const ended = untilEnded(child).then(() => true);
+    // Before the program runs, nothing listens for signals, and there is nothing to put in order.
+    const wasStarting = performance.now() - this.#startedAt < STARTS_WITHIN_MS;
+    if (!(await within(ENDS_WITHIN_MS, ended))) {
+      this.#onDefect(`${this.name} did not end within ${ENDS_WITHIN_MS} ms after SIGTERM`);
+      await endChild(child);
+    } else if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL') {
+      if (child.signalCode !== 'SIGTERM' || !wasStarting) this.#onDefect(`${this.#describeEnd(child)} after SIGTERM`);
+    }
+  }
+
+  /** Stops the process between two turns of its event loop. */
+  stop(): void {
+    if (this.#child.connected) this.#child.send('stop', () => undefined);
+  }
+
+  continue(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  startAgain(): void {
+    if (hasEnded(this.#child)) this.#child = this.#start();
+  }
+
+  async readLog(): Promise<string> {
+    return readFile(this.#logFile, 'utf8');
+  }
+
+  #start(): ChildProcess {
+    this.#mayEnd = false;
+    this.#startedAt = performance.now();
+    const child = startChild(['--import', PRELOAD, findBuiltProgram(), 'worker'], this.#logFile, this.#environment);
+    child.once('exit', () => {
+      if (!this.#mayEnd) this.#onDefect(`${this.#describeEnd(child)} by itself`);
+    });
+    return child;
+  }
+
+  #describeEnd({ exitCode, signalCode }: ChildProcess): string {
+    return `${this.name} ended with ${exitCode === null ? String(signalCode) : `code ${exitCode}`}`;
+  }
+}
+
+/** What the gateway has seen: the judge of the promises. */
+export interface GatewayBook {
+  readonly stats: SandboxStats;
+  readonly arrivals: readonly Arrival[];
+  readonly payments: readonly Payment[];
+}
+
+/** With keys: each way to come to a decision that an operator signs. */
+const SIGNED_FAULTS = [
+  { kind: 'reject', every: 5, times: 2 },
+  { kind: 'drop-before', every: 7, times: 1 },
+  { kind: 'drop-after', every: 9, times: 1 },
+];
+
+/** The gateway, in a process of its own. */
+export class Gateway {
+  readonly url: string;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, url: string) {
+    this.#child = child;
+    this.url = url;
+  }
+
+  static async start(
+    { seed, timing, signed }: Pick<Plan, 'seed' | 'timing' | 'signed'>,
+    dir: string,
+  ): Promise<Gateway> {
+    const { minGapMs, latencyBeforeMs, latencyAfterMs } = timing;
+    const options = {
+      accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
+      ...{ minGapMs, latencyBeforeMs, latencyAfterMs, settleAfterMs: 200, seed },
+      faults: signed ? SIGNED_FAULTS : [],
+    };
+    const program = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
+    const child = startChild([program, JSON.stringify(options)], join(dir, 'gateway.log'));
+    const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [{ url?: string } | null];
+    if (message?.url === undefined) throw new Error('the gateway ended, see gateway.log');
+    return new Gateway(child, message.url);
+  }
+
+  /** SIGSTOP: what is sent to it meanwhile arrives when it is continued. */
+  stop(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  continue(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** From `pause` to `continue`, calls arrive and are carried out, but responses wait. */
+  async hold(action: 'pause' | 'continue'): Promise<void> {
+    await this.#control(action, 'POST');
+  }
+
+  async readStats(): Promise<SandboxStats> {
+    return (await this.#control('stats')) as SandboxStats;
+  }
+
+  async readBook(): Promise<GatewayBook> {
+    const { arrivals } = (await this.#control('arrivals')) as GatewayBook;
+    return { stats: await this.readStats(), arrivals, payments: await this.readPayments() };
+  }
+
+  async readPayments(): Promise<readonly Payment[]> {
+    return ((await this.#control('payments')) as GatewayBook).payments;
+  }
+
+  async end(): Promise<void> {
+    await endChild(this.#child);
+  }
+
+  async #control(name: string, method: 'GET' | 'POST' = 'GET'): Promise<unknown> {
+    return (await fetch(`${this.url}/__sandbox/${name}`, { method })).json();
+  }
+}
