@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
-import { CRASHED_DOOR } from '../proofs/crash/door-points.js';
+import { CRASHED_DOOR } from '../proofs/crash/enqueuer-points.js';
 import { tryPoints } from '../proofs/crash/try-points.js';
 
 let redis: LocalRedis;

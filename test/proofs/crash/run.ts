@@ -6,8 +6,7 @@
 import { parseArgs } from 'node:util';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { print } from '../command-line.js';
-import { CRASHED_DOOR } from './door-points.js';
-import { CRASHED_PRODUCER } from './producer-points.js';
+import { CRASHED_DOOR, CRASHED_PRODUCER } from './enqueuer-points.js';
 import { tryPoints } from './try-points.js';
 import { CRASHED_WORKER } from './worker-points.js';
 

@@ -1,19 +1,48 @@
-import type { Point, RunOptions } from './open-run.js';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { PayoutOperator } from '../../../src/control/payout-operator.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { startSandbox } from '../../../src/sandbox/index.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { endChild, type Environment } from '../chaos/processes.js';
+import { enqueueUnsigned } from '../chaos/users.js';
+import { print } from '../command-line.js';
+import { adoptJournal, keepsPause, OPERATOR, SIGNING, writeKeyFiles } from '../signing.js';
 
-/** What came of a run whose process was to end at a point. */
-export interface Tried {
-  /** False where the timing differed and the process never came to the point. */
-  readonly isReached: boolean;
-  /** Which promise was broken. */
-  readonly broken: string | undefined;
+const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
+const SECRET_KEY = 'k-crash-points';
+export const WITHIN_MS = 60_000;
+
+const QUICK = {
+  ...{ LEASE_MS: '500', TAKEOVER_QUARANTINE_MS: '0', IN_FLIGHT_MAX_MS: '300', MAX_UNKNOWNS_IN_A_ROW: '99' },
+  ...{ STATUS_POLL_MIN_MS: '100', STATUS_POLL_MAX_MS: '500', STATUS_POLL_RATE: '100', HEALTH_PORT: '0' },
+};
+
+/** A step at which a process ends, and whether the step takes effect. */
+export interface Point {
+  readonly step: string;
+  readonly side: 'before' | 'after';
+}
+
+export interface RunOptions {
+  readonly redis: LocalRedis;
+  /** Whether payouts are signed, and workers verify. */
+  readonly isSigned: boolean;
 }
 
 /** A kind of process that is ended at each of its steps. */
 export interface CrashedProgram {
   readonly name: string;
-  /** The names of all steps that it takes when nothing ends it. */
-  recordSteps(options: RunOptions): Promise<string[]>;
-  tryPoint(options: RunOptions, point: Point): Promise<Tried>;
+  /** Runs it to its end with every step recorded. @param environment - has the file of the record */
+  record(run: Run, environment: Environment): Promise<void>;
+  /** Ends it at a point, and all that is to come. @returns whether it came to the point, where the timing may differ */
+  crash(run: Run, environment: Environment): Promise<boolean>;
+  /** Which steps are tried. @defaultValue all */
+  isTried?(step: string, options: RunOptions): boolean;
 }
 
 /**
@@ -26,31 +55,133 @@ export async function tryPoints(
   options: RunOptions,
   jobs: number,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
-  const steps = await program.recordSteps(options);
-  const points = steps.flatMap((step): Point[] => [
-    { step, side: 'before' },
-    { step, side: 'after' },
-  ]);
-  say(`${program.name}: ${steps.length} steps recorded, ${points.length} crash points`);
+  const { name, isTried = () => true } = program;
+  const recorded = await inRun(options, async (run) => {
+    const file = join(run.dir, 'steps');
+    await program.record(run, { CRASH_RECORD: file });
+    return (await readFile(file, 'utf8')).trim().split('\n');
+  });
+  const steps = [...new Set(recorded)].filter((step) => isTried(step, options));
+  const points = steps.flatMap((step): Point[] =>
+    ['before' as const, 'after' as const].map((side) => ({ step, side })),
+  );
+  print(`${name}: ${steps.length} steps recorded, ${points.length} crash points`);
   const waiting = [...points];
-  let failed = 0;
-  let unreached = 0;
+  let [failed, unreached] = [0, 0];
   const work = async (): Promise<void> => {
     for (let point = waiting.shift(); point !== undefined; point = waiting.shift()) {
-      const { isReached, broken } = await program.tryPoint(options, point);
-      if (!isReached) unreached += 1;
-      if (broken === undefined) continue;
-      failed += 1;
-      say(`FAILED ${program.name} ${point.side} ${point.step}: ${broken}`);
+      const { step, side } = point;
+      try {
+        const isReached = await inRun(options, async (run) => {
+          const reached = await program.crash(run, { CRASH_STEP: step, CRASH_SIDE: side });
+          insistOnPayments(run);
+          return reached;
+        });
+        if (!isReached) unreached += 1;
+      } catch (error) {
+        failed += 1;
+        print(`FAILED ${name} ${side} ${step}: ${(error as Error).message}`);
+      }
     }
   };
   await Promise.all(Array.from({ length: jobs }, work));
-  say(
-    `${program.name}: ${points.length} points done, ${failed} failed, ${unreached} not reached (the timing differed)`,
-  );
+  print(`${name}: ${points.length} points done, ${failed} failed, ${unreached} not reached (the timing differed)`);
   return { passed: points.length - failed, failed };
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Result>): Promise<Result> {
+  const run = await openRun(options);
+  try {
+    return await work(run);
+  } finally {
+    await run.close();
+  }
+}
+
+/** Paid twice, or too fast: what must not be, whatever ended. */
+function insistOnPayments({ sandbox }: Run): void {
+  const { duplicatePayments, smallestGapMs, blocked } = sandbox.stats();
+  if (duplicatePayments.length > 0) throw new Error(`paid twice: ${JSON.stringify(duplicatePayments)}`);
+  if (blocked || (smallestGapMs ?? Infinity) < 1_000) throw new Error(`too fast: ${String(smallestGapMs)} ms`);
+}
+
+/** An account of its own, with its gateway and its processes. */
+export type Run = Awaited<ReturnType<typeof openRun>>;
+
+let nextPlatformId = 1;
+
+async function openRun({ redis, isSigned }: RunOptions) {
+  const platformId = (nextPlatformId += 1);
+  const account = { redisUrl: redis.url, platformId };
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-crash-'));
+  const sandbox = await startSandbox({
+    accounts: [{ platformId, secretKey: SECRET_KEY }],
+    ...{ settleAfterMs: 50, latencyAfterMs: 20 },
+  });
+  const signed = isSigned ? await openSignedAccount(redis.url, platformId, dir) : undefined;
+  const producer = new PayoutProducer({ ...account, ...(isSigned && SIGNING) });
+  const children: ChildProcess[] = [];
+  /** Starts a program with the preload. @param environment - also where it ends, and what it records */
+  const startProgram = (args: readonly string[], environment: Environment): ChildProcess => {
+    const child = spawn(process.execPath, ['--import', PRELOAD, ...args], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: {
+        ...{ PATH: process.env['PATH'], REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId) },
+        ...{ LOG_LEVEL: 'error', ...environment },
+      },
+    });
+    children.push(child);
+    return child;
+  };
+  return {
+    ...{ redisUrl: redis.url, platformId, isSigned, sandbox, producer, dir, startProgram },
+    startWorker: (environment: Environment = {}) =>
+      startProgram([findBuiltProgram(), 'worker'], {
+        ...QUICK,
+        ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: join(dir, 'journal') },
+        ...signed?.environment,
+        ...environment,
+      }),
+    async close() {
+      await Promise.all(children.map(endChild));
+      await signed?.close();
+      await producer.close();
+      await sandbox.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** @returns the signal that ended it */
+export async function untilEnded(child: ChildProcess): Promise<string | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.signalCode;
+}
+
+const ACTOR = { by: 'ann', reason: 'crash points' };
+
+/**
+ * What only signed payouts come to: a worker with a keyring and a journal that was declared complete, a payout that is held,
+ * and a pause that the worker keeps until an operator's signed act.
+ */
+async function openSignedAccount(redisUrl: string, platformId: number, dir: string) {
+  const { workerEnvironment } = await writeKeyFiles(dir);
+  const journalDir = join(dir, 'journal');
+  await adoptJournal(journalDir, platformId);
+  await enqueueUnsigned(redisUrl, platformId);
+  const operator = new PayoutOperator({ redisUrl, platformId, signer: OPERATOR });
+  await operator.pause(ACTOR);
+  // Once a worker has noted the pause, again and again until one has noted the act.
+  const resume = async (): Promise<void> => {
+    if (await keepsPause(journalDir, platformId)) await operator.resume(ACTOR);
+  };
+  const timer = setInterval(() => void resume().catch(() => undefined), 200);
+  return {
+    // More steps of a kind are told apart: the lines of the journal are few, and each is another.
+    environment: { ...workerEnvironment, CRASH_OCCURRENCES: '10' },
+    async close() {
+      clearInterval(timer);
+      await operator.close();
+    },
+  };
 }

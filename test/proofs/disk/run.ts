@@ -1,13 +1,5 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,16 +9,8 @@ import { print, runCommand } from '../command-line.js';
 import { program, runPlanted, type SourceChange } from '../planted-source.js';
 import { crashStates, type DiskState, type EarlierFile } from './crash-states.js';
 import { RecordedFs, type DiskCall } from './recorded-fs.js';
-import {
-  LEDGER,
-  NEXT_WEEK,
-  SCENARIOS,
-  NEW_JOURNAL,
-  SIGNED_FILES,
-  signedUntil,
-  type Scenario,
-  type SignedBefore,
-} from './scenarios.js';
+import { LEDGER, NEW_JOURNAL, NEXT_WEEK, SCENARIOS, SIGNED_FILES } from './scenarios.js';
+import { signedUntil, type Scenario, type SignedBefore } from './scenarios.js';
 
 const USAGE = `npm run disk-crashes                    cuts the power at every system call of the journal, and opens what the disk may hold
 npm run disk-crashes -- --scenario NAME only where the journal begins like this
@@ -95,15 +79,8 @@ async function work(
     const { sends, token } = journal.ledger ?? LEDGER;
     const attempt = { payoutId, attempt: 1, token: payoutId };
     const request = { paymentId: 1, amount: '1', addressTo: 'w' };
-    await journal.append({
-      ...attempt,
-      epoch: 1,
-      sends: sends + 1,
-      after: { sends, token },
-      request,
-      at: 0,
-      ...signed,
-    });
+    const place = { epoch: 1, sends: sends + 1, after: { sends, token } };
+    await journal.append({ ...attempt, ...place, request, at: 0, ...signed });
     sent.push({ payoutId, after: disk.calls.length });
     journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);
   }

@@ -7,6 +7,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
+import { print } from '../command-line.js';
 import { groups } from './groups.mjs';
 import { scriptTests } from './lua/script-tests.js';
 
@@ -23,19 +24,16 @@ interface Mutant {
 }
 
 /** The part of Stryker's report that is of interest. */
-interface StrykerReport {
-  readonly files: Record<
-    string,
-    {
-      readonly mutants: readonly {
-        readonly mutatorName: string;
-        readonly replacement?: string;
-        readonly status: string;
-        readonly location: { readonly start: { readonly line: number } };
-      }[];
-    }
-  >;
+interface StrykerMutant {
+  readonly mutatorName: string;
+  readonly replacement?: string;
+  readonly status: string;
+  readonly location: { readonly start: { readonly line: number } };
 }
+interface StrykerReport {
+  readonly files: Record<string, { readonly mutants: readonly StrykerMutant[] }>;
+}
+const VERDICTS: Readonly<Record<string, boolean>> = { Killed: true, Timeout: true, Survived: false, NoCoverage: false };
 
 async function main(names: readonly string[]): Promise<boolean> {
   const startedAt = performance.now();
@@ -51,7 +49,10 @@ async function main(names: readonly string[]): Promise<boolean> {
     print(`${name}: ${describe(found)}`);
     mutants.push(...found);
   }
-  await reportSurvivors(mutants);
+  const survivors = mutants.filter(({ killed }) => !killed);
+  const lines = survivors.map(({ file, line, mistake }) => `${file}:${line} ${mistake}`).join('\n');
+  print(`\nnot noticed:\n${lines}`);
+  await writeFile(join(REPORTS, 'survivors.txt'), `${lines}\n`);
   const folders = new Map<string, Mutant[]>();
   for (const mutant of mutants) {
     const folder = dirname(mutant.file);
@@ -69,23 +70,15 @@ async function runGroup(group: string): Promise<Mutant[]> {
   // On disk as well, since some of these tests are about that, but without waiting for the disk at every write.
   const redis = await startLocalRedis({ args: ['--appendfsync', 'no'] });
   try {
-    await run([STRYKER, 'run', 'test/proofs/mutation/stryker.config.mjs'], {
-      MUTATION_GROUP: group,
-      REDIS_URL: redis.url,
-    });
+    const config = 'test/proofs/mutation/stryker.config.mjs';
+    await run([STRYKER, 'run', config], { MUTATION_GROUP: group, REDIS_URL: redis.url });
   } finally {
     await redis.stop();
   }
   const { files } = JSON.parse(await readFile(join(REPORTS, `${group}.json`), 'utf8')) as StrykerReport;
-  const verdicts: Readonly<Record<string, boolean>> = {
-    Killed: true,
-    Timeout: true,
-    Survived: false,
-    NoCoverage: false,
-  };
   return Object.entries(files).flatMap(([file, report]) =>
     report.mutants.flatMap(({ mutatorName, replacement = '', status, location }) => {
-      const killed = verdicts[status];
+      const killed = VERDICTS[status];
       const mistake = `${mutatorName} → ${replacement.replace(/\s+/g, ' ').slice(0, 100)}`;
       return killed === undefined ? [] : [{ file, line: location.start.line, mistake, killed }];
     }),
@@ -93,17 +86,8 @@ async function runGroup(group: string): Promise<Mutant[]> {
 }
 
 async function runScript(script: string): Promise<Mutant[]> {
-  const output = await run(
-    [
-      '--experimental-vm-modules',
-      '--disable-warning=ExperimentalWarning',
-      '--import',
-      'tsx',
-      'test/proofs/mutation/lua/run-lua.ts',
-      script,
-    ],
-    {},
-  );
+  const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--import', 'tsx'];
+  const output = await run([...node, 'test/proofs/mutation/lua/run-lua.ts', script], {});
   const file = `src/ledger/lua/${script}.lua`;
   const verdicts = output.trim().split('\n');
   return verdicts.map((line) => ({ file, ...(JSON.parse(line) as Omit<Mutant, 'file'>) }));
@@ -123,13 +107,6 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
   return output;
 }
 
-async function reportSurvivors(mutants: readonly Mutant[]): Promise<void> {
-  const survivors = mutants.filter(({ killed }) => !killed);
-  const lines = survivors.map(({ file, line, mistake }) => `${file}:${line} ${mistake}`);
-  print(`\nnot noticed:\n${lines.join('\n')}`);
-  await writeFile(join(REPORTS, 'survivors.txt'), `${lines.join('\n')}\n`);
-}
-
 function scoreOf(mutants: readonly Mutant[]): number {
   return (100 * mutants.filter(({ killed }) => killed).length) / Math.max(1, mutants.length);
 }
@@ -137,10 +114,6 @@ function scoreOf(mutants: readonly Mutant[]): number {
 function describe(mutants: readonly Mutant[]): string {
   const killed = mutants.filter((mutant) => mutant.killed).length;
   return `${mutants.length} mutants, ${killed} killed, ${mutants.length - killed} survived: ${scoreOf(mutants).toFixed(1)} %`;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
 
 process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;

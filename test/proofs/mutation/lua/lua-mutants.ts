@@ -66,19 +66,17 @@ const connectives = swap(/\b(and|or)\b/g, { and: ['or'], or: ['and'] });
 
 const signs = swap(/(?<=[\w)\]] )[+-](?= )/g, { '+': ['-'], '-': ['+'] });
 
-const negations: Operator = (code) =>
-  [...code.matchAll(/\bnot /g)].map(({ 0: found, index }) => ({
-    start: index,
-    end: index + found.length,
-    replacement: '',
-  }));
+/** Replaces each occurrence of a pattern by what is made of it. */
+const replace =
+  (pattern: RegExp, make: (found: string) => string): Operator =>
+  (code) =>
+    [...code.matchAll(pattern)].map(({ 0: found, index }) => ({
+      ...{ start: index, end: index + found.length, replacement: make(found) },
+    }));
 
-const numbers: Operator = (code) =>
-  [...code.matchAll(/(?<![\w.])-?\d+(?![\w.])/g)].map(({ 0: found, index }) => ({
-    start: index,
-    end: index + found.length,
-    replacement: String(Number(found) + 1),
-  }));
+const negations = replace(/\bnot /g, () => '');
+const numbers = replace(/(?<![\w.])-?\d+(?![\w.])/g, (found) => String(Number(found) + 1));
+const returns = replace(/(?<=\bthen )return .+?(?= end$)/gm, () => '');
 
 const conditions: Operator = (code) =>
   [...code.matchAll(/\bif\b((?:(?!\bthen\b)[\s\S])+)\bthen\b/g)].flatMap(({ 0: found, 1: condition = '', index }) => {
@@ -93,13 +91,6 @@ const writes: Operator = (code) =>
       /(?<=^ *|\bthen |\belse )(redis\.p?call|move|create|complete|fill_in|follow|append_event|tell|tell_untold|claim_txhash|clear_unanswered|note_late_payment|error)\(/gm,
     ),
   ].map(({ 0: found, index }) => ({ start: index, end: endOfCall(code, index + found.length), replacement: '' }));
-
-const returns: Operator = (code) =>
-  [...code.matchAll(/(?<=\bthen )return .+?(?= end$)/gm)].map(({ 0: found, index }) => ({
-    start: index,
-    end: index + found.length,
-    replacement: '',
-  }));
 
 const OPERATORS = [comparisons, connectives, signs, negations, numbers, conditions, writes, returns];
 

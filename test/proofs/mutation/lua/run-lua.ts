@@ -40,10 +40,8 @@ async function makeSandbox(root: string, sandbox: string): Promise<void> {
   await rm(sandbox, { recursive: true, force: true });
   await mkdir(sandbox, { recursive: true });
   for (const name of ['src', 'test', 'package.json', 'jest.config.js']) {
-    await cp(join(root, name), join(sandbox, name), {
-      recursive: true,
-      filter: (path) => !path.includes('node_modules'),
-    });
+    const filter = (path: string): boolean => !path.includes('node_modules');
+    await cp(join(root, name), join(sandbox, name), { recursive: true, filter });
   }
   await symlink(join(root, 'node_modules'), join(sandbox, 'node_modules'));
 }
@@ -57,10 +55,7 @@ async function startRedis(): Promise<LocalRedis> {
 
 async function runTests(sandbox: string, script: string, redis: LocalRedis): Promise<'passed' | 'failed' | 'hung'> {
   const ended = runJest(sandbox, script);
-  const hung = !(await within(
-    DEADLINE_MS,
-    ended.then(() => true),
-  ));
+  const hung = (await within(DEADLINE_MS, ended)) === undefined;
   // Without its Redis every test that still waits for it ends.
   if (hung) await redis.stop();
   const passed = await ended;

@@ -1,0 +1,180 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { createToken, RIGHTS } from '../../../src/http/tokens.js';
+import type { PayoutInput } from '../../../src/ledger/payout.js';
+import { findFreePort } from '../../../src/sandbox/local-redis.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { until } from '../../support/until.js';
+import type { Environment } from '../chaos/processes.js';
+import { untilEnded, WITHIN_MS, type CrashedProgram, type Run } from './try-points.js';
+
+const CHILD = fileURLToPath(new URL('producer-child.mjs', import.meta.url));
+/** Every command is told apart: they are few. */
+const OCCURRENCES = { CRASH_OCCURRENCES: '20' };
+
+const payout = (name: number | string): PayoutInput => ({
+  ...{ payoutId: `P-${name}`, paymentId: 1, amount: '1', addressTo: `wallet-address${name}` },
+});
+
+/** What is enqueued: one after the other, at the same time, and as a list in small chunks. */
+const PLAN = {
+  each: [payout(0), payout(1)],
+  together: [payout(2), payout(3)],
+  chunks: [4, 5, 6].map((n) => [payout(n)]),
+};
+const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
+const CANCELLED = { ...payout('cancelled'), notBefore: '2099-01-01T00:00:00Z' };
+
+/** What a program that enqueues came to. */
+interface Asked {
+  /** Payouts that are to be paid and were answered. */
+  readonly answered: readonly string[];
+  readonly isCancelled?: boolean;
+  readonly signal: string | null;
+}
+
+/**
+ * A program that ends while it enqueues. What it answered is there and is sent without it. Then all is asked again, as by an
+ * application whose calls had no answer, and everything is paid once.
+ * @param ask - runs the program to its end
+ * @param keepsOrder - of calls at the same time, too
+ */
+function crashedEnqueuer(
+  name: string,
+  ask: (run: Run, environment: Environment) => Promise<Asked>,
+  keepsOrder: boolean,
+): CrashedProgram {
+  return {
+    name,
+    async record(run, environment) {
+      const asked = await ask(run, environment);
+      if (asked.answered.length !== PAYOUTS.length) throw new Error(`only ${asked.answered.join()} were answered`);
+      run.startWorker();
+      await untilKept(run, asked);
+      const order = run.sandbox.payments().map(({ addressTo }) => addressTo);
+      const wanted = PAYOUTS.map(({ addressTo }) => addressTo);
+      if (keepsOrder && order.join() !== wanted.join()) throw new Error(`sent in the order ${order.join()}`);
+    },
+    async crash(run, environment) {
+      run.startWorker();
+      const asked = await ask(run, environment);
+      await insistOnJobs(run, asked.answered);
+      await untilKept(run, asked);
+      const again = await ask(run, {});
+      await untilKept(run, { ...again, answered: PAYOUTS.map(({ payoutId }) => payoutId) });
+      const paid = run.sandbox.payments().length;
+      if (paid !== PAYOUTS.length) throw new Error(`${paid} payments`);
+      return asked.signal === 'SIGKILL';
+    },
+  };
+}
+
+/** The application enqueues all, in a process of its own. */
+export const CRASHED_PRODUCER = crashedEnqueuer(
+  'producer',
+  async (run, environment) => {
+    const file = join(run.dir, 'answers');
+    await rm(file, { force: true });
+    const own = { ENQUEUE_PLAN: JSON.stringify(PLAN), ENQUEUE_ANSWERS: file };
+    const child = run.startProgram([CHILD], { ...own, ...OCCURRENCES, ...environment });
+    const signal = await untilEnded(child);
+    if (signal === null && child.exitCode !== 0)
+      throw new Error(`the application ended with ${String(child.exitCode)}`);
+    const text = await readFile(file, 'utf8').catch(() => '');
+    return { answered: text.split('\n').filter((line) => line !== ''), signal };
+  },
+  true,
+);
+
+/** An HTTP door that ends between any two steps of its requests. */
+export const CRASHED_DOOR = crashedEnqueuer(
+  'door',
+  async (run, environment) => {
+    const { token, line } = createToken({ name: 'client', account: run.platformId, rights: [...RIGHTS] });
+    const tokensFile = join(run.dir, 'tokens.yaml');
+    await writeFile(tokensFile, line, { mode: 0o600 });
+    const port = await takePort();
+    const own = { SERVE_TOKENS_FILE: tokensFile, SERVE_PORT: String(port), SERVE_HEALTH_PORT: '0' };
+    const door = run.startProgram([findBuiltProgram(), 'serve'], { ...own, ...OCCURRENCES, ...environment });
+    const post = async (path: string, body: unknown): Promise<void> => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(30_000),
+      });
+      const text = await response.text();
+      if (response.status > 201 && !text.includes('cancelled')) throw new Error(`${response.status} ${text}`);
+    };
+    const answered: string[] = [];
+    const enqueue = async (payouts: readonly PayoutInput[]): Promise<void> => {
+      await post('/v1/payouts', payouts.length === 1 ? payouts[0] : payouts);
+      answered.push(...payouts.map(({ payoutId }) => payoutId));
+    };
+    let isCancelled = false;
+    try {
+      await until('the door listens', async () => door.exitCode !== null || door.signalCode !== null || listens(port));
+      for (const each of PLAN.each) await enqueue([each]);
+      await Promise.all(PLAN.together.map(async (each) => enqueue([each])));
+      await enqueue(PLAN.chunks.flat());
+      await post('/v1/payouts', CANCELLED);
+      await post(`/v1/payouts/${CANCELLED.payoutId}/cancel`, {});
+      isCancelled = true;
+    } catch (error) {
+      // The door ended, or is about to.
+      if (environment['CRASH_STEP'] === undefined) throw error;
+    }
+    door.kill('SIGTERM');
+    return { answered, isCancelled, signal: await untilEnded(door) };
+  },
+  false,
+);
+
+const takenPorts = new Set<number>();
+
+/** Another run may get the same free port before this door listens, and its door would answer. */
+async function takePort(): Promise<number> {
+  let port = await findFreePort();
+  while (takenPorts.has(port)) port = await findFreePort();
+  takenPorts.add(port);
+  return port;
+}
+
+const listens = async (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/`).then(
+    () => true,
+    () => false,
+  );
+
+/** At every moment a queued payout has its job, or the outbox says that it has none: else only a count of all jobs finds it. */
+async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: readonly string[]): Promise<void> {
+  const redis = new Redis(redisUrl);
+  const readState = async (payoutId: string): Promise<string | undefined> => (await producer.get(payoutId))?.state;
+  try {
+    for (const payoutId of payoutIds) {
+      const state = await readState(payoutId);
+      if (state === undefined) throw new Error(`${payoutId} was answered and is lost`);
+      if (state !== 'queued') continue;
+      // In this order: a job is added first and taken out of the outbox then.
+      if ((await redis.zscore(`{payouts:${platformId}}:outbox`, `queued ${payoutId}`)) !== null) continue;
+      if ((await redis.exists(`{payouts:${platformId}}:withdraw:${payoutId}~0`)) === 1) continue;
+      if ((await readState(payoutId)) !== 'queued') continue;
+      throw new Error(`${payoutId} was answered, and has neither job nor outbox entry`);
+    }
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** What was answered comes to its end. */
+async function untilKept({ producer }: Run, { answered, isCancelled }: Asked): Promise<void> {
+  const isCompleted = async (payoutId: string): Promise<boolean> =>
+    (await producer.get(payoutId))?.state === 'completed';
+  const areCompleted = async (): Promise<boolean> => (await Promise.all(answered.map(isCompleted))).every(Boolean);
+  await until(`${answered.join()} are completed`, areCompleted, WITHIN_MS);
+  const state = (await producer.get(CANCELLED.payoutId))?.state;
+  if (isCancelled && state !== 'cancelled')
+    throw new Error(`the cancellation was answered, and it is ${String(state)}`);
+}
