@@ -1,35 +1,19 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { startSplitSentinel, type SplitRedis } from '../support/split-sentinel.js';
-import { expectPromisesKept, openWorld, untilSent, type PayoutWorld } from '../worker/support/payout-world.js';
+import { describe, expect, it } from '@jest/globals';
+import { startSplitSentinel } from '../support/split-sentinel.js';
+import { closeAfterTest } from '../worker/support/close-after-test.js';
+import { expectPromisesKept, untilSent, worldOfTest } from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';
-import { endAllWorkers, type WorkerProcess } from '../worker/support/worker-process.js';
 
 const PAYOUTS = 16;
 /** Longer than the cut-off master remembers its replicas. */
 const STAYS_CUT_MS = 8_000;
 
-let redis: SplitRedis;
-let world: PayoutWorld;
-
-afterEach(async () => {
-  await endAllWorkers();
-  await world.close();
-  await redis.close();
-});
-
-async function untilSender({ pid, log }: WorkerProcess): Promise<void> {
-  await until(`${pid} is the sender:\n${log()}`, async () => {
-    const stats = await world.producer.stats().catch(() => undefined);
-    return stats?.sender?.owner.includes(`:${pid}:`) ?? false;
-  });
-}
-
 describe('a cut between a master with its worker and the rest', () => {
   it('has one sender at a time, and pays nothing twice', async () => {
-    redis = await startSplitSentinel();
-    world = await openWorld({
+    const redis = closeAfterTest(await startSplitSentinel());
+    const world = await worldOfTest({
       redis: { url: redis.otherSideUrl },
       sandbox: { minGapMs: 1, latencyBeforeMs: { min: 0, max: 200 } },
     });
@@ -41,7 +25,10 @@ describe('a cut between a master with its worker and the rest', () => {
     await untilSent(world, 4);
 
     redis.cut();
-    await untilSender(other);
+    const readStats = async () => world.producer.stats().catch(() => undefined);
+    await until('the other is the sender', async () =>
+      Boolean((await readStats())?.sender?.owner.includes(`:${other.pid}:`)),
+    );
     const { arrivals } = world.sandbox.stats();
     await untilSent(world, arrivals + 2);
     await delay(STAYS_CUT_MS);
@@ -52,7 +39,7 @@ describe('a cut between a master with its worker and the rest', () => {
     expect(duplicatePayments).toEqual([]);
     expect(smallestGapMs).toBeGreaterThanOrEqual(1_000);
     await until('every payout is settled', async () => {
-      const stats = await world.producer.stats().catch(() => undefined);
+      const stats = await readStats();
       return stats !== undefined && stats.completed + stats.unknown === PAYOUTS;
     }).catch((error: unknown) => {
       throw new Error(`${String(error)}\nleft:\n${left.log()}\nother:\n${other.log()}`);

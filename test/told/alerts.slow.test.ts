@@ -1,12 +1,8 @@
-import { EventEmitter } from 'node:events';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { silentLogger } from '../../src/base/logger.js';
-import { ProcessPool } from '../../src/cli/worker/process-pool.js';
 import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
-import { ManualClock } from '../doubles/manual-clock.js';
 import { extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries, type Snapshot } from './alerts.js';
 
 /** Which alerts fire, and when, over series that are written by hand. */
@@ -92,8 +88,6 @@ fires('payouts', [
   tries('not sent in the first minute after a start', since(`1+0x${HALF_HOUR}`), since(`0 9+0x${HALF_HOUR}`), ''),
   tries('not sent in the first minute after a takeover', `1+0x14 2+0x${HALF_HOUR}`, `0+0x14 0 9+0x${HALF_HOUR}`, ''),
   tries('not sent after a takeover', `1+0x14 2+0x${HALF_HOUR}`, `0+0x14 0 9+2x${HALF_HOUR}`, 'NotSent'),
-  held('signature', 0, 'Held'),
-  held('journal', 0, 'Held'),
   // At once for what a person must mend.
   held('refuse', 0, 'Held', 1),
   held('approve', 3, ''),
@@ -223,58 +217,19 @@ fires(
   HOUR,
 );
 
-describe('a process that is started again', () => {
-  const other = group('other', 1, always(1, 2 * HOUR));
-  const startTimes = (values: readonly (number | undefined)[], instance = 'a'): InputSeries =>
-    series('process_start_time_seconds', values.map((value) => value ?? 'stale').join(' '), '', instance);
-  /** Started at these minutes, each start another value. */
-  const startedAt = (starts: readonly number[], instance?: string): InputSeries => {
-    const minutes = Array.from({ length: 2 * HOUR + 1 }, (_, minute) => minute);
-    const values = minutes.map((minute) => starts.filter((start) => start <= minute).length);
-    return startTimes(values, instance);
-  };
-  const deployed = ['a', 'b', 'c', 'd', 'e'].map((name) => startedAt([20], name));
-  fires(
-    'is told',
-    [
-      ['after four times', [...other, startedAt([20, 25, 30, 35])], 'ProcessRestarts'],
-      ['not after three', [...other, startedAt([20, 21, 22])], ''],
-      ['not of one every ten minutes', [...other, startedAt([20, 30, 40, 50, 60, 70, 80])], ''],
-      ['not of some that are deployed together', [...other, ...deployed], ''],
-    ],
-    2 * HOUR,
-  );
-
-  /** Each process of `payouts worker --processes` runs for this time: the start time that is read once a minute. */
-  async function readEachMinute(ranMs: number, minutes: number): Promise<(number | undefined)[]> {
-    const clock = new ManualClock();
-    let started: number | undefined;
-    const start = () => {
-      started = clock.now();
-      const child = Object.assign(new EventEmitter(), { pid: 1, connected: false, kill: () => true, send: () => true });
-      void clock.sleep(ranMs).then(() => {
-        started = undefined;
-        child.emit('exit', 1, null);
-      });
-      return child;
-    };
-    void new ProcessPool(1, start, clock, silentLogger).run(new AbortController().signal);
-    const read: (number | undefined)[] = [];
-    for (let minute = 0; minute <= minutes; minute += 1) {
-      await clock.advance(60_000);
-      read.push(started);
-    }
-    return read;
-  }
-
-  it.each([
-    [120_000, 'ProcessRestarts'],
-    [600_000, ''],
-  ])('by --processes each %d ms: %j, also hours later', async (ranMs, names) => {
-    const read = await readEachMinute(ranMs, 5 * HOUR);
-    for (const values of [read.slice(0, 2 * HOUR), read.slice(-2 * HOUR)]) {
-      const question = { series: [...other, startTimes(values)], minutes: 2 * HOUR, alerts: toNames(names) };
-      expect(await judgeAlerts(question)).toBeUndefined();
-    }
-  });
-});
+const OTHER = group('other', 1, always(1, 2 * HOUR));
+/** Started at these minutes, each start another value. */
+const startedAt = (...starts: number[]): InputSeries[] => {
+  const minutes = Array.from({ length: 2 * HOUR + 1 }, (_, minute) => minute);
+  const values = minutes.map((minute) => starts.filter((start) => start <= minute).length);
+  return [...OTHER, series('process_start_time_seconds', values.join(' '))];
+};
+fires(
+  'a process that is started again',
+  [
+    ['four times', startedAt(20, 25, 30, 35), 'ProcessRestarts'],
+    ['three times', startedAt(20, 21, 22), ''],
+    ['every ten minutes', startedAt(20, 30, 40, 50, 60, 70, 80), ''],
+  ],
+  2 * HOUR,
+);
