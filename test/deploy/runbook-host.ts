@@ -37,14 +37,13 @@ export async function openRunbookHost(gatewayUrl: string, secretKey: string) {
   const folder = await makeFolder('runbook');
   const { dir: root } = folder;
   const [redisPort, newRedisPort] = [await findFreePort(), await findFreePort()];
-  const words = new Map<string, string>();
   /** A file of the host, by its path there. */
   const path = (file: string): string => join(root, file);
   const urlOf = (port: number): string => `redis://:${PASSWORD}@127.0.0.1:${port}`;
 
   /** Paths and names of the page, as they are here. */
   function translate(script: string): string {
-    let text = script
+    return script
       .replace(/ -o \w+ -g \w+|runuser -u redis -- |ssh redis-old.example /g, '')
       .replaceAll('-h redis-old.example', `-p ${redisPort}`)
       .replaceAll('-h redis-new.example', `-p ${newRedisPort}`)
@@ -52,8 +51,6 @@ export async function openRunbookHost(gatewayUrl: string, secretKey: string) {
       .replaceAll('redis-old.example', `127.0.0.1:${redisPort}`)
       .replaceAll('redis-new.example', `127.0.0.1:${newRedisPort}`)
       .replace(/\/(etc\/payouts|etc\/redis|var\/lib|backup)\b/g, `${root}/$1`);
-    for (const [word, meaning] of words) text = text.replaceAll(word, meaning);
-    return text;
   }
 
   async function shell(script: string): Promise<{ readonly code: number | null; readonly output: string }> {
@@ -68,11 +65,6 @@ export async function openRunbookHost(gatewayUrl: string, secretKey: string) {
     return { code, output };
   }
 
-  async function writeSettings(settings: string): Promise<void> {
-    const own = `REDIS_URL_FILE=${path('etc/payouts/secrets/redis-url')}\nSEND_JOURNAL_DIR=${path('var/lib/payouts/journal')}\n`;
-    await writeFile(path('etc/payouts/payouts.env'), own + QUICK + settings);
-  }
-
   async function writeProgram(name: string, script: string): Promise<void> {
     await writeFile(path(`bin/${name}`), `#!/bin/sh\n${script}\n`);
     await chmod(path(`bin/${name}`), 0o755);
@@ -81,10 +73,15 @@ export async function openRunbookHost(gatewayUrl: string, secretKey: string) {
   for (const each of FOLDERS) await mkdir(path(each), { recursive: true, mode: 0o700 });
   await writeFile(path('etc/payouts/secrets/redis-url'), urlOf(redisPort), { mode: 0o600 });
   await writeFile(path('etc/payouts/secrets/gateway-secret-key'), secretKey, { mode: 0o600 });
-  await writeSettings(`GATEWAY_PLATFORM_ID=4242
+  await writeFile(
+    path('etc/payouts/payouts.env'),
+    `REDIS_URL_FILE=${path('etc/payouts/secrets/redis-url')}
+SEND_JOURNAL_DIR=${path('var/lib/payouts/journal')}
+GATEWAY_PLATFORM_ID=4242
 GATEWAY_BASE_URL=${gatewayUrl}
 GATEWAY_SECRET_KEY_FILE=${path('etc/payouts/secrets/gateway-secret-key')}
-`);
+${QUICK}`,
+  );
   const conf = path('etc/redis/redis.conf');
   await writeFile(conf, redisConf(path('var/lib/redis'), redisPort));
   const payouts = `exec ${process.execPath} ${findBuiltProgram()} "$@"`;
@@ -96,7 +93,7 @@ GATEWAY_SECRET_KEY_FILE=${path('etc/payouts/secrets/gateway-secret-key')}
   await until('Redis responds', async () => (await shell('redis-cli PING')).output.includes('PONG'));
 
   return {
-    ...{ path, shell, writeSettings, redisUrl: urlOf(redisPort), newRedisUrl: urlOf(newRedisPort) },
+    ...{ path, shell, redisUrl: urlOf(redisPort), newRedisUrl: urlOf(newRedisPort) },
     /** Starts the Redis that a runbook moves to. */
     async startNewRedis(): Promise<void> {
       const dir = path('var/lib/redis-new');
@@ -104,8 +101,6 @@ GATEWAY_SECRET_KEY_FILE=${path('etc/payouts/secrets/gateway-secret-key')}
       await writeFile(join(dir, 'conf'), redisConf(dir, newRedisPort));
       await shell('redis-server /var/lib/redis-new/conf --daemonize yes --logfile /var/lib/redis-new/log');
     },
-    /** What a word of the page stands for in this test. */
-    says: (word: string, meaning: string) => void words.set(word, meaning),
     async close(): Promise<void> {
       await shell('systemctl stop payouts-worker');
       for (const port of [redisPort, newRedisPort]) await shell(`redis-cli -p ${port} SHUTDOWN NOSAVE || true`);

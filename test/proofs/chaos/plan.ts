@@ -218,12 +218,18 @@ const KINDS = Object.keys(DRAW) as readonly Kind[];
 
 /** After these Redis knows less than before. */
 const isForgetting = (kind: Kind): boolean => kind === 'redis-older' || kind === 'redis-cut-off';
+export const HARMLESS = KINDS.filter((kind) => !isForgetting(kind));
 
 /** These keep no worker from reporting what its journal has. */
 const HARMLESS_TO_OWN_JOURNALS: readonly Kind[] = ['link-delay', 'gateway-hold', 'gateway-stop', 'redis-kill'];
 
 const REAL_EVERY = 10;
 const MAX_MORE_FAULTS = 4;
+
+export function drawFault(kind: Kind, atMs: number, timing: Timing, random: Random): Fault {
+  const copyAtMs = kind === 'redis-older' ? random.whole(0, atMs) : 0;
+  return { kind, atMs, copyAtMs, ...DRAW[kind](random, timing) };
+}
 
 /** All that a seed decides about a round. */
 export type Plan = ReturnType<typeof drawPlan>;
@@ -237,17 +243,13 @@ export function drawPlan(seed: number, signed: boolean) {
    * only the one that sent knows what it forgot (docs/guarantees.md, A7).
    */
   const sharedJournal = random.chance(0.5);
-  const ofOwnJournals = isForgetting(first) ? HARMLESS_TO_OWN_JOURNALS : KINDS.filter((kind) => !isForgetting(kind));
+  const ofOwnJournals = isForgetting(first) ? HARMLESS_TO_OWN_JOURNALS : HARMLESS;
   const kinds = [first];
   for (let more = random.whole(1, MAX_MORE_FAULTS); more > 0; more -= 1) {
     const kind = random.pick(sharedJournal ? KINDS : ofOwnJournals);
     if (kind !== 'redis-older' || !kinds.includes(kind)) kinds.push(kind);
   }
-  const faults = kinds.map((kind): Fault => {
-    const atMs = random.whole(0, timing.chaosMs);
-    const copyAtMs = kind === 'redis-older' ? random.whole(0, atMs) : 0;
-    return { kind, atMs, copyAtMs, ...DRAW[kind](random, timing) };
-  });
+  const faults = kinds.map((kind) => drawFault(kind, random.whole(0, timing.chaosMs), timing, random));
   const payouts = random.whole(timing.payouts.min, timing.payouts.max);
   return {
     ...{ seed, timing, signed, sharedJournal, faults },

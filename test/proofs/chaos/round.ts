@@ -36,10 +36,13 @@ export class Round {
   readonly #opened: (() => Promise<void>)[] = [];
   #chaosBeganAt = Infinity;
 
-  /** @param dir - an empty folder for all data and logs of the round */
-  constructor(plan: Plan, dir: string) {
+  readonly #watch: (stage: Stage) => void;
+
+  /** @param dir - an empty folder for all data and logs of the round @param watch - given the processes once they run */
+  constructor(plan: Plan, dir: string, watch: (stage: Stage) => void = () => undefined) {
     this.#plan = plan;
     this.#dir = dir;
+    this.#watch = watch;
   }
 
   async run(): Promise<RoundResult> {
@@ -47,6 +50,7 @@ export class Round {
     let states: RoundResult['states'] = {};
     try {
       const stage = await this.#open();
+      this.#watch(stage);
       // A round that gets stuck is judged all the same: what the gateway saw may say why.
       await this.#pass(stage).catch((error: unknown) => this.#broken.push((error as Error).message));
       const { producer, operator, payoutIds } = stage.users;
@@ -161,7 +165,8 @@ export class Round {
       if (stats.queued + stats.sending + stats.in_progress > 0) return false;
       return !this.#plan.signed || users.isDecided(stats);
     };
-    await until('every payout is settled', isDrained, this.#plan.signed ? DECIDED_WITHIN_MS : DRAINED_WITHIN_MS);
+    const withinMs = (this.#plan.signed ? DECIDED_WITHIN_MS : DRAINED_WITHIN_MS) + this.#plan.timing.chaosMs / 5;
+    await until('every payout is settled', isDrained, withinMs);
     this.#note('nothing is under way any more');
   }
 

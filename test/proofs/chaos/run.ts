@@ -50,9 +50,11 @@ async function main(): Promise<boolean> {
   );
   const seconds = (performance.now() - startedAt) / 1_000;
   const sum = (count: (result: RoundResult) => number): number => found.reduce((all, [, each]) => all + count(each), 0);
-  const gaps = (['scaled', 'real'] as const).map((name) => {
+  const gaps = (['scaled', 'real'] as const).flatMap((name) => {
     const ofIt = found.filter(([{ timing }]) => timing.name === name);
-    return `${name} ${Math.min(...ofIt.map(([, { smallestGapMs }]) => smallestGapMs ?? Infinity)).toFixed(2)} ms`;
+    return ofIt.length === 0
+      ? []
+      : `${name} ${Math.min(...ofIt.map(([, { smallestGapMs }]) => smallestGapMs ?? Infinity)).toFixed(2)} ms`;
   });
   const unknown = sum(({ states }) => states['unknown'] ?? 0);
   print(
