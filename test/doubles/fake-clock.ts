@@ -4,14 +4,11 @@ import { join } from 'node:path';
 
 /** The wall clock of a process under libfaketime, which can be set while it runs. Its monotonic clock runs on as it does. */
 export interface FakeClock {
-  /** What a process needs in its environment to live by this clock. */
   readonly environment: Readonly<Record<string, string>>;
-  /** How far it is ahead of the machine's, in ms. */
   readonly offsetMs: number;
   set(offsetMs: number): Promise<void>;
 }
 
-/** @param file - a name of its own in a folder that is there */
 export async function createFakeClock(dir: string, file: string): Promise<FakeClock> {
   const path = join(dir, file);
   let offsetMs = 0;

@@ -38,7 +38,6 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Lets this much time go by, with everything that happens in it. */
   async advance(ms: number): Promise<void> {
     const end = this.#nowMs + ms;
     for (let step = 0; step < MAX_STEPS; step += 1) {

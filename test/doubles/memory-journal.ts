@@ -22,7 +22,6 @@ import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
  */
 export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly journalId: string;
-  /** Its lines have no hashes. */
   readonly head = undefined;
   /** While it is set, the disk hangs: calls are rejected, and outcomes are lost. */
   isStalled = false;
@@ -35,7 +34,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   /** Before the file is read again; may throw. */
   onReload: () => void = () => undefined;
   protected view = new JournalView({ spends: true });
-  /** The number of lines that this process has read, or written itself. */
   #known = 0;
   #isDamaged = false;
 
@@ -46,7 +44,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     this.readAll();
   }
 
-  /** The sends in the file, from any process. */
   get sends(): readonly SendLine[] {
     return this.lines.filter((line) => 'payoutId' in line && 'request' in line);
   }
@@ -58,7 +55,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     );
   }
 
-  /** Lines that the file had before this process began. */
   given(...lines: JournalLine[]): void {
     this.lines.push(...lines);
     this.readAll();
@@ -143,7 +139,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     return Promise.resolve();
   }
 
-  /** Writes a line other than an outcome. Resolves once it is on disk. */
   protected async write(line: JournalLine): Promise<void> {
     await this.ensureWritable();
     this.add(line);
@@ -159,7 +154,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     this.noteOwn(line);
   }
 
-  /** This process knows the line that it has added to the file. */
   protected noteOwn(line: JournalLine): void {
     this.#known += 1;
     this.view.note(line);

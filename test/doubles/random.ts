@@ -8,7 +8,6 @@ export class Random {
     this.next();
   }
 
-  /** From 0 (included) to 1 (excluded). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -26,7 +25,6 @@ export class Random {
     return low + (high - low) * this.next();
   }
 
-  /** A whole number, both ends included. */
   whole(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1));
   }

@@ -6,7 +6,6 @@ import type {
 } from '../../src/gateway/gateway.js';
 import type { ManualClock } from './manual-clock.js';
 
-/** One connection that a test gave out, and what happened to it. */
 export interface ScriptedConnection extends WithdrawConnection {
   usable: boolean;
   readonly openedAt: number;

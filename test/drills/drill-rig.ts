@@ -14,7 +14,6 @@ import { Rig, ROGUE, untilAnswer, type RigOptions } from '../told/rig.js';
 
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
-/** What the open page shows. */
 const NOTHING = { tone: '', headline: '', title: '', markup: '', text: '' };
 
 /** For this much more time, everything may take: other work on the machine slows browser, worker and commands. */
@@ -25,10 +24,8 @@ export function loadFactor(): number {
 /** A healthy account with a dashboard that a browser has open, behind a gateway that can be cut off. */
 export class DrillRig extends Rig {
   gateway!: TcpProxy;
-  /** What the gateway recorded before it was set up again. */
   readonly #earlier: { arrivals: Arrival[]; payments: Payment[] } = { arrivals: [], payments: [] };
   #page: Page | undefined;
-  /** Payouts that have to be paid, once. */
   readonly expected = new Set<string>();
 
   static async start(options: RigOptions): Promise<DrillRig> {
@@ -124,7 +121,6 @@ export class DrillRig extends Rig {
     return this.runText(command, values, codes);
   }
 
-  /** The same again and again, until it ends well. */
   async untilFollowed(...command: Parameters<DrillRig['follow']>): Promise<void> {
     await until(`${command[1]} ends well`, async () =>
       this.follow(...command).then(
@@ -134,7 +130,6 @@ export class DrillRig extends Rig {
     );
   }
 
-  /** Runs a command that a page or `payouts status` shows. */
   async runText(
     command: string,
     values: Readonly<Record<string, string>> = {},

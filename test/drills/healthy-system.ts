@@ -14,16 +14,12 @@ import { until } from '../support/until.js';
 import type { Snapshot } from '../told/alerts.js';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
-/** The account of examples/policy.yaml. */
 const PLATFORM_ID = 4242;
-/** Two of its group finance. */
-const APPROVERS = ['alice', 'bob'];
 const SECRET_KEY = 'k-healthy-0123456789';
 
 export const SCRAPE_EVERY_MS = 15_000;
 const EXPORTERS = ['worker', 'dashboard', 'notify'] as const;
 
-/** A line of `scrapes.jsonl`. */
 export interface HealthyScrape extends Snapshot {
   readonly readyz: string;
 }
@@ -85,12 +81,9 @@ export async function runHealthySystem(dir: string, durationMs: number): Promise
       end.abort(new Error(`a program ended with ${String(code)}:\n${stderr.slice(-2_000)}`));
     });
   }
-  const approve = async (payoutId: string): Promise<void> => {
-    for (const name of APPROVERS) await run(['approve', payoutId, '--key', keyFile(dir, name), '--yes'], env);
-  };
   try {
     const [enqueued] = await Promise.all([
-      trade(producer, approve, end.signal),
+      trade(producer, end.signal),
       keepScraping(join(dir, 'scrapes.jsonl'), ports, end.signal),
     ]);
     const { reason } = end.signal as { reason: unknown };
@@ -112,14 +105,11 @@ export async function runHealthySystem(dir: string, durationMs: number): Promise
   }
 }
 
-const keyFile = (dir: string, name: string): string => join(dir, 'keys', `${name}.pem`);
-
-/** What `payouts keys init` makes, with the example's policy and keys for two approvers. */
+/** What `payouts keys init` makes, with the example's policy. */
 async function makeKeys(dir: string, env: Record<string, string>) {
   const keysDir = join(dir, 'keys');
   const made = await run(['keys', 'init', keysDir, '--operator', 'carol', '--json'], env);
-  const { keysFile, policyFile, environment } = JSON.parse(made) as {
-    keysFile: string;
+  const { policyFile, environment } = JSON.parse(made) as {
     policyFile: string;
     environment: { worker: Record<string, string>; producer: { PAYOUT_SIGNING_KEY_FILE: string } };
   };
@@ -128,13 +118,6 @@ async function makeKeys(dir: string, env: Record<string, string>) {
   for (const [name, file] of Object.entries(copies)) {
     await writeFile(file, await readFile(new URL(name, EXAMPLES)), { mode: 0o600 });
   }
-  let keyring = await readFile(keysFile, 'utf8');
-  for (const name of APPROVERS) {
-    const role = ['--role', 'approver', '--person', name];
-    const entry = await run(['keys', 'generate', name, ...role, '--out', keyFile(dir, name)], env);
-    keyring = keyring.replace('keys:\n', `keys:\n${entry}`);
-  }
-  await writeFile(keysFile, keyring);
   return { worker: environment.worker, producer: environment.producer.PAYOUT_SIGNING_KEY_FILE };
 }
 
@@ -146,20 +129,14 @@ async function run(args: readonly string[], env: Record<string, string>): Promis
 
 const ORDER_EVERY_MS = 10_000;
 const CUSTOMERS = 60;
-const APPROVED_AFTER_MS = 60_000;
 
 /** Small payouts to known customers mostly; what the policy delays comes in between. @returns how many */
-async function trade(
-  producer: PayoutProducer,
-  approve: (payoutId: string) => Promise<void>,
-  end: AbortSignal,
-): Promise<number> {
+async function trade(producer: PayoutProducer, end: AbortSignal): Promise<number> {
   const random = new Random(20_300_131);
   let enqueued = 0;
-  const order = async (amount: string, name: string, paymentId = 6): Promise<string> => {
-    const payoutId = `order-${(enqueued += 1)}`;
-    await producer.enqueue({ payoutId, paymentId, amount, addressTo: `wallet-${name}xxxxxxxxxxxxxxxxxxxx` });
-    return payoutId;
+  const order = async (amount: string, name: string, paymentId = 6): Promise<void> => {
+    const payment = { paymentId, amount, addressTo: `wallet-${name}xxxxxxxxxxxxxxxxxxxx` };
+    await producer.enqueue({ payoutId: `order-${(enqueued += 1)}`, ...payment });
   };
   const orderSome = async (): Promise<void> => {
     const customer = random.whole(1, CUSTOMERS);
@@ -172,18 +149,13 @@ async function trade(
   await order('40', 'supplier');
   // Longer than it takes until the first payout is sent.
   await pass(50_000, end);
-  // To a known address, so only the rule four-eyes, and outside of office hours those, hold it.
-  const large = await order('5200', 'supplier');
-  const approved = pass(APPROVED_AFTER_MS, end).then(async () => approve(large));
   do {
     const count = random.chance(0.1) ? random.whole(2, 6) : 1;
     for (let made = 0; made < count; made += 1) await orderSome();
   } while (await pass(random.heavyTail(ORDER_EVERY_MS / 3, 6 * ORDER_EVERY_MS), end));
-  await approved;
   return enqueued;
 }
 
-/** @returns whether the time has passed without the signal */
 async function pass(ms: number, end: AbortSignal): Promise<boolean> {
   return delay(ms, true, { signal: end }).catch(() => false);
 }

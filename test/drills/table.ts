@@ -306,7 +306,6 @@ async function resolveFiles(rig: DrillRig): Promise<void> {
 const adoptJournal = async (rig: DrillRig): Promise<string> =>
   rig.follow('journal', 'payouts audit adopt-journal --reason WHY', { drill: 'drill --yes' });
 
-/** A keyring, and a shop that signs what waits. */
 async function prepareSigned(rig: DrillRig): Promise<void> {
   await prepareKeyring(rig);
   await adoptJournal(rig);

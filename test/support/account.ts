@@ -5,7 +5,6 @@ export function newPlatformId(): number {
   return randomInt(1_000_000, 2 ** 40);
 }
 
-/** The Redis that the test run started, or was given. */
 export function testRedisUrl(): string {
   const url = process.env['REDIS_URL'];
   if (url === undefined)

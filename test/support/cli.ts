@@ -13,13 +13,11 @@ export interface CliResult {
 export interface CliOptions {
   /** Set on top of PATH, HOME and REDIS_URL; nothing else of the test's environment reaches the command. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What stands on stdin. */
   readonly input?: string;
   /** As from a program that may write more. */
   readonly inputStaysOpen?: true;
 }
 
-/** A `payouts` command that is under way. */
 export interface RunningCli {
   readonly result: Promise<CliResult>;
   kill(signal: NodeJS.Signals): void;
@@ -27,12 +25,10 @@ export interface RunningCli {
   waitForOutput(pattern: RegExp): Promise<void>;
 }
 
-/** Runs `payouts` with these arguments to its end. */
 export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   return startCli(args, options).result;
 }
 
-/** Starts `payouts` with these arguments; the test ends it. */
 export function startCli(
   args: readonly string[],
   { env = {}, input = '', inputStaysOpen }: CliOptions = {},

@@ -6,7 +6,6 @@ export default async function globalTeardown(): Promise<void> {
   printWarnings();
 }
 
-/** Together at the end, where they are read. */
 function printWarnings(): void {
   const { warningsFile } = globalThis;
   if (warningsFile === undefined) return;

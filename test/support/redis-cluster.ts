@@ -7,30 +7,22 @@ import { until } from './until.js';
 
 /** Redis servers that hold each other's copies, of which tests may kill some. */
 export interface ReplicatedRedis {
-  /** As it stands in `REDIS_URL`. */
   readonly url: string;
-  /** Kills the server on which a key was written at first. */
   killMaster(key: string): Promise<void>;
-  /** Kills a server that has a copy of the key; its data stay. */
   killReplica(key: string): Promise<void>;
-  /** Kills the other servers that have copies of the key, where there are any. */
   killOtherReplicas(key: string): Promise<void>;
-  /** Starts the server that `killReplica` ended, with the data that it had then. */
   startReplicaAgain(key: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A Redis Cluster, whose slots tests may move as well. */
 export interface RedisCluster extends ReplicatedRedis {
-  /** Begins to move the slot of a key from its master to another. */
   beginMove(key: string): Promise<SlotMove>;
 }
 
 /** A slot on its way from one master to another. */
 export interface SlotMove {
-  /** Moves one more key. @returns false when all have moved */
   moveOne(): Promise<boolean>;
-  /** Lets the cluster know that the slot has moved. */
   end(): Promise<void>;
 }
 
@@ -48,7 +40,6 @@ interface ClusterNode {
   readonly busPort: number;
 }
 
-/** Starts a Redis Cluster of three masters with a replica each. */
 export async function startRedisCluster(moreArgs: readonly string[] = []): Promise<RedisCluster> {
   const root = await mkdtemp(join(tmpdir(), 'payouts-cluster-'));
   const nodes: ClusterNode[] = [];
@@ -91,7 +82,6 @@ async function startNode(root: string, moreArgs: readonly string[]): Promise<Clu
   return { server, dir, args, admin, busPort, nodeId: String(await admin.call('CLUSTER', 'MYID')) };
 }
 
-/** A connection of the test's own to one server, which may be killed. */
 export function connectAdmin(port: number, options: { readonly password?: string } = {}): Redis {
   const admin = new Redis({ port, host: '127.0.0.1', ...options });
   admin.on('error', () => undefined);
@@ -122,7 +112,6 @@ async function untilAll(nodes: readonly ClusterNode[], command: string, pattern:
   for (const { admin } of nodes) await untilReply(admin, command, pattern);
 }
 
-/** Asks a server again and again until its reply matches. */
 export async function untilReply(admin: Redis, command: string, pattern: RegExp): Promise<void> {
   const [name = '', ...args] = command.split(' ');
   let reply = '';
@@ -133,7 +122,6 @@ export async function untilReply(admin: Redis, command: string, pattern: RegExp)
   await until(() => `${command} replies ${String(pattern)}:\n${reply}`, matches, READY_WITHIN_MS);
 }
 
-/** The master and the replica that had a key when the cluster was made. */
 async function findOwners(
   nodes: readonly ClusterNode[],
   key: string,
@@ -179,7 +167,6 @@ async function beginMove(nodes: readonly ClusterNode[], key: string): Promise<Sl
   };
 }
 
-/** Ends a server as a crash would. */
 export async function kill(server: LocalRedis): Promise<void> {
   process.kill(server.pid, 'SIGKILL');
   await server.stop();

@@ -23,11 +23,9 @@ export interface SentinelServers {
 export interface SentinelServersOptions {
   /** Under which replicas and Sentinels reach the master. @defaultValue its own port */
   readonly announcedPortOf?: (masterPort: number) => Promise<number>;
-  /** More settings of each Redis. */
   readonly args?: readonly string[];
 }
 
-/** Starts a master, two replicas and three Sentinels that watch them. */
 export async function startRedisSentinel(): Promise<ReplicatedRedis> {
   const servers = await startSentinelServers();
   const { master, replicas, sentinelPorts } = servers;

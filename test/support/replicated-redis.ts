@@ -9,7 +9,6 @@ import { connectAdmin, kill, untilReply } from './redis-cluster.js';
 export interface MasterWithReplica {
   readonly master: LocalRedis;
   readonly replica: LocalRedis;
-  /** Between the two. */
   readonly link: TcpProxy;
   /** Resolves once the master lists the replica as following it, or as gone. */
   untilReplica(state: 'online' | 'gone'): Promise<void>;

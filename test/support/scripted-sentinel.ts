@@ -3,15 +3,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 /** Stands for a Sentinel whose replies and messages come when a test says so, which a real one's do not. */
 export interface ScriptedSentinel {
   readonly port: number;
-  /** From now on the question for the master waits. */
   holdReplies(): void;
-  /** Questions that wait for their reply. */
   readonly held: number;
-  /** Replies to them, and to those that come. */
   releaseReplies(): void;
-  /** Connections that want to be told of a failover. */
   readonly listening: number;
-  /** Notifies them of another master. */
   announceFailover(): void;
   close(): Promise<void>;
 }

@@ -12,7 +12,6 @@ export interface SplitRedis {
   readonly masterSideUrl: string;
   /** As `REDIS_URL` of what is on the side of the replicas and the Sentinels. */
   readonly otherSideUrl: string;
-  /** The server that is the master at first. */
   readonly masterPort: number;
   /** Lets nothing through between the two sides, and says nothing about it. */
   cut(): void;

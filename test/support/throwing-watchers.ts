@@ -10,7 +10,6 @@ function fail(): never {
 
 export const throwingLogger: Logger = { debug: fail, info: fail, warn: fail, error: fail, child: fail };
 
-/** Its children are made, and throw. */
 export const loggerWithThrowingChildren: Logger = { ...throwingLogger, child: () => loggerWithThrowingChildren };
 
 export const throwingObserver: WorkerObserver = {

@@ -7,7 +7,6 @@ import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
  */
 export interface WaitaofRedis {
   readonly url: string;
-  /** The arguments of each WAITAOF so far. */
   readonly asked: string[][];
   /** On how many servers it says that all is on disk. */
   reply: readonly [here: number, replicas: number];

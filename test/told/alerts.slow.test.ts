@@ -27,7 +27,6 @@ const UP = [of7('build_info', always(1)), of7('lease_held', always(1))];
 type Case = readonly [name: string, series: readonly InputSeries[], alerts: string, minutes?: number];
 const toNames = (alerts: string): string[] => alerts.split(' ').flatMap((name) => (name ? [`Payouts${name}`] : []));
 
-/** Tests that exactly these alerts fire. */
 function fires(what: string, cases: readonly Case[], usually = HALF_HOUR): void {
   describe(what, () => {
     let found: readonly (string | undefined)[];
@@ -218,7 +217,6 @@ fires(
 );
 
 const OTHER = group('other', 1, always(1, 2 * HOUR));
-/** Started at these minutes, each start another value. */
 const startedAt = (...starts: number[]): InputSeries[] => {
   const minutes = Array.from({ length: 2 * HOUR + 1 }, (_, minute) => minute);
   const values = minutes.map((minute) => starts.filter((start) => start <= minute).length);

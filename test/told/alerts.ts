@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ALERTS_PATH } from '../docs/support/alert-rules.js';
 
-/** What processes said at one time. */
 export interface Snapshot {
-  /** Seconds on any clock. */
   readonly at: number;
   /** Seconds since 1970, for gauges that are times. @defaultValue 0 */
   readonly wallAt?: number;
@@ -14,7 +12,6 @@ export interface Snapshot {
 }
 
 export interface Observation {
-  /** Before the fault. */
   readonly before: Snapshot;
   /** During the fault, counters continue as fast as they rose from `since` to `now`. */
   readonly since: Snapshot;
@@ -52,7 +49,6 @@ export function extrapolate({ before, since, now }: Observation, minutes: number
   });
 }
 
-/** A time as it is on the simulated clock. */
 export function shift(sample: Sample | undefined, agoS: number): Sample | undefined {
   return sample && TIME.test(sample.name) ? { ...sample, value: sample.value - agoS } : sample;
 }
@@ -85,9 +81,7 @@ export interface AlertQuestion {
   readonly series: readonly InputSeries[];
   /** After {@link MINUTES_BEFORE}. */
   readonly minutes: number;
-  /** Exactly these fire at some time. */
   readonly alerts: readonly string[];
-  /** May fire as well. */
   readonly ignored?: readonly string[];
   /** What fires before does not count. */
   readonly fromMinute?: number;

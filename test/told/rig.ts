@@ -29,13 +29,11 @@ export interface RigOptions {
 export class Rig {
   readonly redis: OwnRedis;
   readonly world: PayoutWorld;
-  /** For what a test changes in Redis by hand. */
   readonly client: Redis;
   readonly operator: PayoutOperator;
   readonly workers: Served<WorkerProcess>[] = [];
   /** Read by {@link scrape} after the workers. */
   readonly exporters: (Served<RunningCli> & { readonly instance: string })[] = [];
-  /** Closed with the rig. */
   readonly others: { close(): Promise<void> }[] = [];
   /** Of what starts from now on. */
   readonly environment: Record<string, string>;
@@ -68,7 +66,6 @@ export class Rig {
     return join(this.world.dir, 'journal');
   }
 
-  /** The worker that was started first. */
   get worker(): Served<WorkerProcess> {
     const [worker] = this.workers;
     if (worker === undefined) throw new Error('no worker was started');
@@ -96,13 +93,11 @@ export class Rig {
     await this.startWorker(options);
   }
 
-  /** Of a command that an operator runs on the worker's host. */
   get commandEnvironment(): Record<string, string> {
     const gateway = { GATEWAY_BASE_URL: this.gatewayUrl, GATEWAY_SECRET_KEY: SECRET_KEY };
     return { ...this.world.env, ...gateway, ...this.environment };
   }
 
-  /** Starts a process that reports the account beside its workers. */
   async startExporter(name: 'dashboard' | 'notify'): Promise<number> {
     const port = await findFreePort();
     const [to, secret] = ['http://127.0.0.1:9/nobody', 'whsec-0123456789abcdef'];
@@ -116,7 +111,6 @@ export class Rig {
     return port;
   }
 
-  /** Enqueues payouts, and waits until the worker has paid them. */
   async pay(count: number): Promise<void> {
     await this.world.enqueue(count);
     await untilSettled(this.world, count);
@@ -142,7 +136,6 @@ export class Rig {
     return request(port, '/readyz');
   }
 
-  /** `/metrics` of every worker and exporter that responds. */
   async scrape(): Promise<Snapshot> {
     const workers = this.workers.map(({ port }, index) => ({ instance: `host-${index + 1}:9464`, port }));
     const scrapes = await Promise.all(
@@ -154,7 +147,6 @@ export class Rig {
     return { at: performance.now() / 1_000, wallAt: Date.now() / 1_000, scrapes: scrapes.flat() };
   }
 
-  /** `payouts doctor` on the host of the first worker. */
   async doctor(): Promise<{ readonly exit: number | null; readonly checks: readonly CheckResult[] }> {
     const [worker] = this.workers;
     const env = { ...this.commandEnvironment, ...(worker && { HEALTH_PORT: String(worker.port) }) };
@@ -163,7 +155,6 @@ export class Rig {
     return { exit: code, checks: (JSON.parse(stdout) as { checks: CheckResult[] }).checks };
   }
 
-  /** The first words of the dashboard, and the runbook that it names. */
   async headline(): Promise<{ readonly words: string; readonly runbook: string | undefined }> {
     this.#dashboard ??= startDashboard({ ...this.world.account, host: '127.0.0.1', port: 0 });
     const page = await (await fetch((await this.#dashboard).url)).text();
@@ -175,13 +166,12 @@ export class Rig {
   async close(): Promise<void> {
     this.client.disconnect();
     await (await this.#dashboard)?.close();
-    for (const { kill } of this.exporters) kill('SIGKILL');
+    for (const exporter of this.exporters) exporter.kill('SIGKILL');
     await Promise.all(this.exporters.map(async ({ result }) => result));
     for (const each of [this.operator, ...this.others, this.world, this.redis]) await each.close();
   }
 }
 
-/** To whom the other program pays. */
 export const ROGUE = 'wallet-roguexxxxxxxxxxxxxxxxxxxxxx';
 
 /** Waits for an answer. The error has the last one. */

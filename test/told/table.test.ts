@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { renderTold } from '../../scripts/told-doc.js';
 import { alertRules } from '../docs/support/alert-rules.js';
 import { WAYS } from './ways/index.js';
 
@@ -16,9 +14,4 @@ const OF_EVENTS = [
 it('each alert answers a way to stand still, or tells of an event, and no way waits for another', () => {
   const answers = [...new Set(WAYS.flatMap(({ told }) => told.alerts))];
   expect([...answers, ...OF_EVENTS].sort()).toEqual(alertRules.map(({ alert }) => alert).sort());
-});
-
-it('the document has the table of all ways', () => {
-  const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8');
-  expect(renderTold(page)).toBe(page);
 });

@@ -12,16 +12,13 @@ import { PLATFORM_ID, SECRET_KEY } from './plan.js';
 export interface OperatorOptions {
   readonly redisUrl: string;
   readonly dir: string;
-  /** Of the host at which the operator sits. */
   readonly journalDir: string;
   /** Where the operator reads what to do, rather than from `payouts stats`. */
   readonly dashboardUrl: string | undefined;
   readonly gatewayUrl: string;
-  /** Where payouts are signed. */
   readonly keys: KeyFiles | undefined;
   /** The first payout that is to be sent again is so without a signature: the worker has to hold it. */
   readonly forgetsKey: boolean;
-  /** What the gateway's support tells. */
   readonly readPayments: () => Promise<readonly Payment[]>;
   readonly note: (text: string) => void;
 }
@@ -39,7 +36,6 @@ const CERTAIN_AFTER_MS = 3_000;
  */
 export class Operator {
   readonly #options: OperatorOptions;
-  /** How often the ledger was adopted. */
   adoptions = 0;
   /** What an adoption lacked although every journal could be read. */
   readonly lacking: string[] = [];
@@ -53,7 +49,6 @@ export class Operator {
     this.#forgetsKey = options.forgetsKey;
   }
 
-  /** Ends what stops the account, where something does. */
   async endStop({ paused, objections }: AccountStats): Promise<void> {
     if (!paused && objections.length === 0) return;
     const command = await this.#readCommand();
@@ -64,7 +59,6 @@ export class Operator {
     if (next !== undefined && next !== command) await this.#follow(next);
   }
 
-  /** Resumes an account of which a worker says that it keeps a pause. */
   async endKeptPause(): Promise<void> {
     await this.#follow('payouts resume --reason WHY');
   }
@@ -123,7 +117,6 @@ export class Operator {
     await this.#runSigned(`${command} --by chaos --reason 'asked the gateway'`, signing);
   }
 
-  /** Runs a command with words of the operator's own. */
   async #follow(command: string): Promise<string> {
     const isAdoption = command.includes(' adopt-ledger ');
     const filledIn = `${command.replace(/\bWHY$/, "'as it says'")} --by chaos${isAdoption ? ' --yes' : ''}`;

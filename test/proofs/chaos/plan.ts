@@ -20,7 +20,6 @@ export interface Timing {
   readonly name: 'scaled' | 'real';
   /** The workers' monotonic clocks run this many times faster than the machine's (see `under-chaos.mjs`). */
   readonly timeScale: number;
-  /** The gateway's limit. */
   readonly minGapMs: number;
   readonly leaseMs: number;
   /** Where each host has a journal of its own: a worker that knows what Redis forgot objects within it. */
@@ -31,7 +30,6 @@ export interface Timing {
   readonly latencyBeforeMs: DelayRange;
   readonly latencyAfterMs: DelayRange;
   readonly payouts: DelayRange;
-  /** Settings of the workers. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -76,10 +74,8 @@ export const REAL: Timing = {
 
 export const WORKERS = 3;
 
-/** What faults can strike. */
 export interface Stage {
   readonly hosts: readonly WorkerHost[];
-  /** Each host's way to Redis. */
   readonly links: readonly TcpProxy[];
   readonly redis: RedisServer;
   readonly gateway: Gateway;
@@ -92,9 +88,7 @@ export interface Fault {
   readonly atMs: number;
   /** When Redis is copied that comes back. */
   readonly copyAtMs: number;
-  /** What was drawn, in words. */
   readonly drawn: string;
-  /** Lets it happen and end. */
   strike(stage: Stage): Promise<void>;
 }
 
@@ -188,7 +182,12 @@ const DRAW = {
       gateway.continue();
     }),
   'link-cut': (random, { leaseMs }) =>
-    drawLinks(random, random.whole(0, leaseMs * 2), { what: 'all', trouble: (link) => void link.cut() }),
+    drawLinks(random, random.whole(0, leaseMs * 2), {
+      what: 'all',
+      trouble: (link) => {
+        link.cut();
+      },
+    }),
   'redis-cut-off': (random, { leaseMs }) => {
     const [ms, bytes] = [random.whole(0, leaseMs), random.whole(1, random.pick([40, 1_000, 8_000]))];
     return {
@@ -202,7 +201,9 @@ const DRAW = {
   'link-delay': (random, { leaseMs }) =>
     drawLinks(random, random.whole(leaseMs / 2, leaseMs * 4), {
       what: 'delays',
-      trouble: (link) => void link.slowDown(() => (Math.random() * leaseMs) / 5),
+      trouble: (link) => {
+        link.slowDown(() => (Math.random() * leaseMs) / 5);
+      },
     }),
   'gateway-hold': (random, { leaseMs }) =>
     forMs(random.whole(leaseMs / 2, leaseMs * 3), async (ms, { gateway }) => {
@@ -216,7 +217,6 @@ const DRAW = {
 type Kind = keyof typeof DRAW;
 const KINDS = Object.keys(DRAW) as readonly Kind[];
 
-/** After these Redis knows less than before. */
 const isForgetting = (kind: Kind): boolean => kind === 'redis-older' || kind === 'redis-cut-off';
 export const HARMLESS = KINDS.filter((kind) => !isForgetting(kind));
 
@@ -231,7 +231,6 @@ export function drawFault(kind: Kind, atMs: number, timing: Timing, random: Rand
   return { kind, atMs, copyAtMs, ...DRAW[kind](random, timing) };
 }
 
-/** All that a seed decides about a round. */
 export type Plan = ReturnType<typeof drawPlan>;
 
 export function drawPlan(seed: number, signed: boolean) {

@@ -82,7 +82,6 @@ export class WorkerHost {
     await endChild(this.#child);
   }
 
-  /** SIGTERM: it must end by itself, and with 0. */
   async endInGoodOrder(): Promise<void> {
     // Killed or being ended already.
     if (this.#mayEnd) return;
@@ -146,7 +145,6 @@ const SIGNED_FAULTS = [
   { kind: 'drop-after', every: 9, times: 1 },
 ];
 
-/** The gateway, in a process of its own. */
 export class Gateway {
   readonly url: string;
   readonly #child: ChildProcess;

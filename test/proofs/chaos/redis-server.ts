@@ -13,7 +13,6 @@ export class RedisServer {
   readonly #copyDir: string;
   readonly #note: (text: string) => void;
   #server: LocalRedis;
-  /** One mishap at a time. */
   #busy: Promise<void> = Promise.resolve();
 
   private constructor(server: LocalRedis, root: string, note: (text: string) => void) {
@@ -34,7 +33,6 @@ export class RedisServer {
     return this.#server.url;
   }
 
-  /** SIGKILL, and started again after a while. */
   async killFor(downMs: number): Promise<void> {
     await this.#whileDown(downMs);
   }

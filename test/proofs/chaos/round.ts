@@ -32,7 +32,6 @@ export class Round {
   readonly #trace: string[] = [];
   readonly #broken: string[] = [];
   readonly #startedAt = performance.now();
-  /** Undone in the opposite order. */
   readonly #opened: (() => Promise<void>)[] = [];
   #chaosBeganAt = Infinity;
 
@@ -132,7 +131,6 @@ export class Round {
     };
   }
 
-  /** Keys, and journals that count as complete. */
   async #openKeys(): Promise<KeyFiles> {
     for (const dir of this.#journalDirs()) await adoptJournal(dir, PLATFORM_ID);
     return writeKeyFiles(this.#dir);
@@ -170,12 +168,13 @@ export class Round {
     this.#note('nothing is under way any more');
   }
 
-  async #letHappen({ kind, atMs, copyAtMs, drawn, strike }: Fault, stage: Stage): Promise<void> {
+  async #letHappen(fault: Fault, stage: Stage): Promise<void> {
+    const { kind, atMs, copyAtMs, drawn } = fault;
     await delay(copyAtMs);
     if (kind === 'redis-older') await stage.redis.copy();
     await delay(atMs - copyAtMs);
     this.#note(`${kind}: ${drawn}: begins`);
-    await strike(stage);
+    await fault.strike(stage);
     this.#note(`${kind}: over`);
   }
 

@@ -3,10 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export type Direction = 'requests' | 'replies';
 
-/** Changes what comes through a link, such as the addresses in it. */
 export type Rewrites = Partial<Record<Direction, (bytes: Buffer) => Buffer>>;
 
-/** A TCP link that can be made slow, cut, or silent. */
 export class TcpProxy {
   readonly #server: Server;
   readonly #rewrites: Rewrites;
@@ -40,7 +38,6 @@ export class TcpProxy {
     this.#drawDelayMs = drawDelayMs;
   }
 
-  /** Ends every connection, and each new one at once. */
   cut(): void {
     this.#refusing = true;
     this.#endConnections();

@@ -42,7 +42,6 @@ export class Users {
     this.#accepted.clear();
   }
 
-  /** @returns undefined while Redis is unavailable */
   async readStats(): Promise<AccountStats | undefined> {
     return this.producer.stats().catch(() => undefined);
   }

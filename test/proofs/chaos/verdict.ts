@@ -15,7 +15,6 @@ export async function readPayouts(
   return payouts;
 }
 
-/** How many payouts ended in which state. */
 export function countStates(payouts: Payouts): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { state = 'missing' } of [...payouts.values()].map((payout): { state?: string } => payout ?? {})) {
@@ -46,7 +45,6 @@ export function findBroken({ stats, arrivals, payments }: GatewayBook, payouts: 
   return broken;
 }
 
-/** @param txhash - of the gateway's payment, if it made one */
 function findProblem(payout: Payout | undefined, txhash: string | undefined): string | undefined {
   switch (payout?.state) {
     case 'completed':

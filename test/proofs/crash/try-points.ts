@@ -55,13 +55,13 @@ export async function tryPoints(
   options: RunOptions,
   jobs: number,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
-  const { name, isTried = () => true } = program;
+  const { name } = program;
   const recorded = await inRun(options, async (run) => {
     const file = join(run.dir, 'steps');
     await program.record(run, { CRASH_RECORD: file });
     return (await readFile(file, 'utf8')).trim().split('\n');
   });
-  const steps = [...new Set(recorded)].filter((step) => isTried(step, options));
+  const steps = [...new Set(recorded)].filter((step) => program.isTried?.(step, options) ?? true);
   const points = steps.flatMap((step): Point[] =>
     ['before' as const, 'after' as const].map((side) => ({ step, side })),
   );

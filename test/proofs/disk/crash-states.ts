@@ -1,9 +1,7 @@
 import { dirname } from 'node:path';
 import type { DiskCall } from './recorded-fs.js';
 
-/** What a disk holds after a crash. */
 export interface DiskState {
-  /** By path. */
   readonly files: ReadonlyMap<string, Buffer>;
   /** A file has zeros where a write was lost and a later one was not. */
   readonly hasHole: boolean;
@@ -22,9 +20,7 @@ export interface EarlierFile {
 }
 
 interface File {
-  /** What is on disk for certain. */
   synced: Buffer;
-  /** Written since, and on disk or not. */
   pending: Buffer[];
 }
 

@@ -22,7 +22,6 @@ export class RecordedFs {
   #killedAt = Infinity;
   #noteKilled: () => void = () => undefined;
 
-  /** The process has come to the call that it does not make any more. */
   killed = new Promise<void>(() => undefined);
 
   /** The process is killed after this many calls: what it calls then has no effect and never returns. */
@@ -33,14 +32,17 @@ export class RecordedFs {
     });
   }
 
-  /** The next process starts. */
   revive(): void {
     this.#killedAt = Infinity;
   }
 
-  /** From now on every module of this process uses the recorded functions. */
   start(): void {
     const { open, link, rename, rm } = this.#before;
+    const move = (kind: 'link' | 'rename', make: Patched['link']) => async (from: string, to: string) => {
+      await this.#live();
+      await make(from, to);
+      this.calls.push({ kind, from: resolve(from), path: resolve(to), inode: fs.statSync(to).ino });
+    };
     Object.assign(fs.promises, {
       open: async (path: string, ...rest: [flags?: string | number, mode?: number]) => {
         const isNew = !fs.existsSync(path);
@@ -51,16 +53,8 @@ export class RecordedFs {
         if (isNew) this.calls.push({ kind: 'create', path: resolve(path), inode: ino });
         return this.#record(handle, { path: resolve(path), inode: ino });
       },
-      link: async (from: string, to: string) => {
-        await this.#live();
-        await link(from, to);
-        this.calls.push({ kind: 'link', from: resolve(from), path: resolve(to), inode: fs.statSync(to).ino });
-      },
-      rename: async (from: string, to: string) => {
-        await this.#live();
-        await rename(from, to);
-        this.calls.push({ kind: 'rename', from: resolve(from), path: resolve(to), inode: fs.statSync(to).ino });
-      },
+      link: move('link', link),
+      rename: move('rename', rename),
       rm: async (path: string, ...rest: [fs.RmOptions?]) => {
         const isThere = fs.existsSync(path);
         await this.#live();

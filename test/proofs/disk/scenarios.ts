@@ -4,7 +4,6 @@ import type { HeaderLine, JournalLine, SendLine, SignedSend } from '../../../src
 /** What is on disk before a crash, and how the processes use it. */
 export interface Scenario {
   readonly name: string;
-  /** By file name. */
   readonly files: Readonly<Record<string, () => string>>;
   /** What has to be known after a crash, or noted as forgotten once it has expired; with it, sends are signed. */
   readonly signed?: readonly SignedBefore[];
@@ -14,7 +13,6 @@ export interface Scenario {
 
 export interface SignedBefore {
   readonly payoutId: string;
-  /** Wall clock, ms. */
   readonly expiresAt: number;
 }
 
@@ -32,7 +30,6 @@ function almostFullFile(): string {
   return HEADER + line.repeat(Math.floor(size / line.length));
 }
 
-/** The signature of a send. @param expiresAt - wall clock, ms */
 export function signedUntil(expiresAt: number): SignedSend {
   return { intent: 'e'.repeat(64), key: 'shop', issuedAt: expiresAt - 7 * DAY_MS, expiresAt };
 }

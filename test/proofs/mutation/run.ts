@@ -23,7 +23,6 @@ interface Mutant {
   readonly killed: boolean;
 }
 
-/** The part of Stryker's report that is of interest. */
 interface StrykerMutant {
   readonly mutatorName: string;
   readonly replacement?: string;
@@ -93,7 +92,6 @@ async function runScript(script: string): Promise<Mutant[]> {
   return verdicts.map((line) => ({ file, ...(JSON.parse(line) as Omit<Mutant, 'file'>) }));
 }
 
-/** Runs Node and returns what it wrote to stdout. */
 async function run(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<string> {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,

@@ -7,7 +7,6 @@ import { told, warned, type Way } from './way.js';
 
 const enqueueOne = async ({ world }: Rig): Promise<unknown> => world.enqueue(1);
 
-/** The gateway does not do its part. */
 export const GATEWAY_WAYS: readonly Way[] = [
   {
     name: 'The gateway is down',
@@ -88,7 +87,6 @@ export const GATEWAY_WAYS: readonly Way[] = [
   },
 ];
 
-/** Someone stopped the account, or one of its queues. */
 export const ACCOUNT_WAYS: readonly Way[] = [
   {
     name: 'The account is paused',
@@ -126,7 +124,6 @@ export const ACCOUNT_WAYS: readonly Way[] = [
   },
 ];
 
-/** No process works. */
 export const WORKER_WAYS: readonly Way[] = [
   {
     name: 'The worker was killed, and none stands by',

@@ -10,7 +10,6 @@ const REDIS_DOWN = told('redisDown', 'RedisDown', [503, '"redis":"unavailable"']
 const refuses = (why: string, full = why) =>
   told('redisRefused', 'RedisRefusesWrites', [503, `Redis refuses writes: ${why}`], [1, 'Redis writes', full]);
 
-/** Redis is unavailable, or unfit for a send. */
 export const REDIS_WAYS: readonly Way[] = [
   { name: 'Redis is down', happens: async ({ redis }) => redis.stop(), told: REDIS_DOWN },
   {

@@ -9,7 +9,6 @@ import { until } from '../../support/until.js';
 import type { Rig } from '../rig.js';
 import { told, warned, type Way } from './way.js';
 
-/** Workers send nothing unsigned from now on. */
 export async function prepareKeyring({ world, environment }: Rig, shop: Partial<KeyEntry> = {}): Promise<void> {
   const keys = [keyEntry(testKey(1), shop), keyEntry(testKey(2), { name: 'ann', role: 'operator', person: 'Ann' })];
   Object.assign(environment, { PAYOUT_KEYS_FILE: await writeKeyring(join(world.dir, 'keys.json'), keys) });
@@ -38,7 +37,6 @@ export async function enqueueAndWait(rig: Rig): Promise<void> {
 
 const HELD = '1 payout held, and not sent';
 
-/** What keys forbid. */
 export const SIGNED_WAYS: readonly Way[] = [
   {
     name: 'A payout is held, since nobody signed it',
@@ -102,7 +100,6 @@ export const SIGNED_WAYS: readonly Way[] = [
   },
 ];
 
-/** A worker whose policy has one rule. */
 export async function preparePolicy(rig: Rig, rule: string): Promise<void> {
   const file = join(rig.world.dir, 'policy.yaml');
   const text = `version: 1\nplatformId: "${rig.platformId}"\ndefault: send\nrules:\n  - ${rule}\n`;
@@ -110,7 +107,6 @@ export async function preparePolicy(rig: Rig, rule: string): Promise<void> {
   Object.assign(rig.environment, { PAYOUT_POLICY_FILE: file });
 }
 
-/** What a policy holds back. */
 export const POLICY_WAYS: readonly Way[] = [
   {
     name: 'The gateway tells no rates, and a rule of the policy is in dollars',

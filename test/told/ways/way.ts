@@ -5,7 +5,6 @@ import type { Rig, RigOptions } from '../rig.js';
 /** One way in which payouts can stand still, and the places that show it to an operator. */
 export interface Way extends RigOptions {
   readonly name: string;
-  /** Before the healthy worker starts. */
   readonly prepare?: (rig: Rig) => Promise<void>;
   /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
   readonly happens: (rig: Rig) => Promise<unknown>;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { createFakeClock } from '../../doubles/fake-clock.js';
 import { runInProcess } from '../../cli/support/in-process.js';
@@ -25,7 +25,6 @@ const WEEK_MS = 7 * 24 * 60 * MINUTE_MS;
 export const PLAIN = 4242;
 export const SIGNED = 4343;
 
-/** A payment that the gateway made for the version of the fixture. */
 type FormerPayment = Readonly<
   Record<'addressTo' | 'amount' | 'fee', string> & Record<'paymentId' | 'settlesAs', number>
 >;
@@ -46,7 +45,6 @@ const WRITES = {
   },
 };
 
-/** What a former version left, with a Redis and a gateway of its own. */
 export type FormerAccounts = Awaited<ReturnType<typeof openFormerAccounts>>;
 
 /**
@@ -119,7 +117,6 @@ export async function openFormerAccounts({ spell = (address: string): string => 
     ...clock,
   });
   const workers: RunningCli[] = [];
-  /** @throws Error when the command ends with another code than these */
   const run = async (
     platformId: number,
     args: readonly string[],
@@ -140,20 +137,6 @@ export async function openFormerAccounts({ spell = (address: string): string => 
       const worker = startCli(['worker'], { env: { ...env(platformId), HEALTH_PORT: '0', ...more } });
       workers.push(worker);
       return worker;
-    },
-    /** Gets pages of the dashboard. @throws Error when one of them is not there */
-    async readPages(platformId: number, paths: readonly string[]): Promise<string[]> {
-      const port = String(await findFreePort());
-      const dashboard = startCli(['dashboard'], { env: { ...env(platformId), DASHBOARD_PORT: port } });
-      workers.push(dashboard);
-      await dashboard.waitForOutput(/Dashboard on/);
-      return Promise.all(
-        paths.map(async (path) => {
-          const response = await fetch(`http://127.0.0.1:${port}${path}`);
-          if (!response.ok) throw new Error(`${path}: ${response.status}`);
-          return response.text();
-        }),
-      );
     },
     async untilStates(platformId: number, states: Readonly<Record<string, string>>): Promise<void> {
       for (const [payoutId, state] of Object.entries(states)) {

@@ -1,6 +1,4 @@
-/** A Lua script with one mistake in it. */
 export interface LuaMutant {
-  /** From 1 on. */
   readonly line: number;
   readonly mistake: string;
   readonly source: string;
@@ -45,7 +43,6 @@ function oneLine(text: string): string {
   return text.trim().replace(/\s+/g, ' ');
 }
 
-/** Replaces each occurrence of a pattern by each of its alternatives. */
 function swap(pattern: RegExp, alternatives: Readonly<Record<string, readonly string[]>>): Operator {
   return (code) =>
     [...code.matchAll(pattern)].flatMap(({ 0: found, index }) =>
@@ -66,7 +63,6 @@ const connectives = swap(/\b(and|or)\b/g, { and: ['or'], or: ['and'] });
 
 const signs = swap(/(?<=[\w)\]] )[+-](?= )/g, { '+': ['-'], '-': ['+'] });
 
-/** Replaces each occurrence of a pattern by what is made of it. */
 const replace =
   (pattern: RegExp, make: (found: string) => string): Operator =>
   (code) =>

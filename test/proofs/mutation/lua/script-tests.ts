@@ -8,7 +8,6 @@ const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
 const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
 
-/** What every script uses is tested with all of them. */
 const PRELUDE_TESTS = Object.fromEntries(
   PRELUDE_PARTS.map((part) => [
     `prelude/${part}`,
