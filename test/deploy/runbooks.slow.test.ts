@@ -90,8 +90,9 @@ it('back up and restore Redis', async () => {
   await follow('backup');
   await enqueue(2, 'forgotten');
   await untilCompleted(3);
-  const cancel = async (): Promise<void> =>
+  const cancel = async (): Promise<void> => {
     expect(await host.shell('payouts cancel wrong --reason "wrong file"')).toMatchObject({ code: 0 });
+  };
   await cancel();
   await follow('restore-redis', {
     2: async () =>

@@ -5,20 +5,12 @@ import { until } from '../support/until.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { extrapolate, firesThroughout, judgeAlerts, type Snapshot } from './alerts.js';
 import { Rig, type RigOptions } from './rig.js';
-import { enqueueAndWait, preparePolicy } from './ways/signed.js';
 
 /** The controls of the suite: where all is well nobody is told anything, and nothing ends because its worker died. */
 
 const openRig = async (options?: RigOptions): Promise<Rig> => closeAfterTest(await Rig.open(options));
 
 const DAY_MINUTES = 24 * 60;
-
-async function expectSilence(rig: Rig, before: Snapshot, minutes = DAY_MINUTES): Promise<void> {
-  const since = await rig.scrape();
-  await delay(1_000);
-  const series = extrapolate({ before, since, now: await rig.scrape() }, minutes);
-  expect(await judgeAlerts({ series, minutes, alerts: [] })).toBeUndefined();
-}
 
 it('tells nobody anything about a healthy worker, and a payout that waits for its notBefore', async () => {
   const rig = await openRig();
@@ -28,7 +20,10 @@ it('tells nobody anything about a healthy worker, and a payout that waits for it
   const before = await rig.scrape();
   const notBefore = new Date(Date.now() + 2 * DAY_MINUTES * 60_000).toISOString();
   await rig.world.producer.enqueue({ ...aPayout('P-later'), notBefore });
-  await expectSilence(rig, before);
+  const since = await rig.scrape();
+  await delay(1_000);
+  const series = extrapolate({ before, since, now: await rig.scrape() }, DAY_MINUTES);
+  expect(await judgeAlerts({ series, minutes: DAY_MINUTES, alerts: [] })).toBeUndefined();
   const ready = { ready: true, accounts: [{ stopped: [], warnings: [] }] };
   expect(JSON.parse((await rig.readyz()).body)).toMatchObject(ready);
   // How fast a busy test machine is decides about two of them; without a keyring every run warns of that.
@@ -38,23 +33,6 @@ it('tells nobody anything about a healthy worker, and a payout that waits for it
     ({ name, status }) => status === 'problem' || (status === 'warning' && !expected.includes(name)),
   );
   expect({ exit, found }).toEqual({ exit: 0, found: [] });
-});
-
-const OTHER_DAY = new Date(Date.now() + 3 * DAY_MINUTES * 60_000).toLocaleDateString('en', { weekday: 'short' });
-
-it.each([
-  ['in its cool-down', '{ name: cool-down, when: { address: new }, over: { wait: 24h } }'],
-  ['outside of office hours', `{ name: office-hours, window: "${OTHER_DAY} 08:00-18:00 Europe/Berlin", over: wait }`],
-])('tells nobody anything about a payout %s', async (_, rule) => {
-  const rig = await openRig();
-  await preparePolicy(rig, rule);
-  await rig.startSender();
-  const before = await rig.scrape();
-  await enqueueAndWait(rig);
-  await until('the policy reports it', async () =>
-    /payouts_held\{[^}]*kind="wait"\} 1\n/.test((await rig.scrape()).scrapes[0]?.text ?? ''),
-  );
-  await expectSilence(rig, before, DAY_MINUTES / 2);
 });
 
 it('alerts that fire go on when the worker is killed, whichever exporter is left', async () => {

@@ -13,8 +13,6 @@ export interface OperatorOptions {
   readonly redisUrl: string;
   readonly dir: string;
   readonly journalDir: string;
-  /** Where the operator reads what to do, rather than from `payouts stats`. */
-  readonly dashboardUrl: string | undefined;
   readonly gatewayUrl: string;
   readonly keys: KeyFiles | undefined;
   /** The first payout that is to be sent again is so without a signature: the worker has to hold it. */
@@ -31,7 +29,7 @@ const COMMAND_WITHIN_MS = 30_000;
 const CERTAIN_AFTER_MS = 3_000;
 
 /**
- * An operator who runs the command that page or `payouts stats` shows, as it stands there. With keys, he asks the gateway
+ * An operator who runs the command that `payouts stats` shows, as it stands there. With keys, he asks the gateway
  * about each payout that nobody else can decide, and signs what he states.
  */
 export class Operator {
@@ -51,7 +49,8 @@ export class Operator {
 
   async endStop({ paused, objections }: AccountStats): Promise<void> {
     if (!paused && objections.length === 0) return;
-    const command = await this.#readCommand();
+    const stats = await this.#run('payouts stats');
+    const command = /: (?:Paused|Stopped: .*)\n[\s\S]*?\n {2}(payouts .+)/.exec(stats.text)?.[1];
     if (command === undefined) return;
     const text = await this.#follow(command);
     // An error names the next command, where it can.
@@ -132,19 +131,6 @@ export class Operator {
     const result = await this.#run(signing === 'forgotten' ? `unset PAYOUT_KEYS_FILE\n${signed}` : signed);
     note(`operator: ${command} (${signing}): exit code ${result.code}`);
     return result;
-  }
-
-  async #readCommand(): Promise<string | undefined> {
-    const { dashboardUrl } = this.#options;
-    if (dashboardUrl === undefined) {
-      const { text } = await this.#run('payouts stats');
-      return /: (?:Paused|Stopped: .*)\n[\s\S]*?\n {2}(payouts .+)/.exec(text)?.[1];
-    }
-    const page = await fetch(`${dashboardUrl}payouts`)
-      .then(async (response) => response.text())
-      .catch(() => '');
-    const shown = /role="alert"[\s\S]*?<pre><code>([\s\S]*?)<\/code><\/pre>/.exec(page)?.[1];
-    return shown?.replaceAll(/<[^>]+>/g, '').replaceAll('&#39;', "'");
   }
 
   /** As a shell runs it, with `payouts` as the program that is tried here. */

@@ -258,8 +258,6 @@ export function drawPlan(seed: number, signed: boolean) {
       index < payouts / 2 ? -1 : random.whole(0, timing.chaosMs),
     ),
     maxUnknownsInARow: random.pick([2, 99]),
-    /** The operator reads the dashboard's page, not `payouts stats`. */
-    readsPage: random.chance(0.4),
     /** With keys: when an operator pauses the account for a look. He signs its end. */
     pauseAtMs: random.chance(0.6) ? random.whole(0, timing.chaosMs) : Infinity,
     /** With keys: the operator once forgets to sign. */

@@ -1,7 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startDashboard } from '../../../src/dashboard/index.js';
 import { until } from '../../support/until.js';
 import { adoptJournal, UNSIGNED, writeKeyFiles, type KeyFiles } from '../signing.js';
 import { PLATFORM_ID, WORKERS, type Fault, type Plan, type Stage } from './plan.js';
@@ -85,13 +84,10 @@ export class Round {
     this.#opened.push(async () => redis.stop());
     const gateway = await Gateway.start(plan, this.#dir);
     this.#opened.push(async () => gateway.end());
-    const account = { redisUrl: redis.url, platformId: PLATFORM_ID };
-    const dashboard = plan.readsPage ? await startDashboard({ ...account, host: '127.0.0.1', port: 0 }) : undefined;
-    this.#opened.push(async () => dashboard?.close());
     const keys = plan.signed ? await this.#openKeys() : undefined;
     const hosts: WorkerHost[] = [];
     const users = new Users({
-      ...{ plan, redisUrl: redis.url, dashboardUrl: dashboard?.url, gatewayUrl: gateway.url, keys, note },
+      ...{ plan, redisUrl: redis.url, gatewayUrl: gateway.url, keys, note },
       ...{ dir: this.#dir, journalDir: this.#journalDir(0) },
       sinceChaosMs: () => Math.max(-1, performance.now() - this.#chaosBeganAt),
       readPayments: async () => gateway.readPayments(),

@@ -144,7 +144,7 @@ async function takePort(): Promise<number> {
 
 const listens = async (port: number): Promise<boolean> =>
   fetch(`http://127.0.0.1:${port}/`).then(
-    () => true,
+    async (response) => response.text().then(() => true),
     () => false,
   );
 

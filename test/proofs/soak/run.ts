@@ -45,7 +45,7 @@ function planSoak(durationMs: number): Plan {
   }
   const payouts = Math.ceil(durationMs / PAYOUT_EVERY_MS);
   return {
-    ...{ seed, timing, faults, signed: false, sharedJournal: true, forgets: false, readsPage: false },
+    ...{ seed, timing, faults, signed: false, sharedJournal: true, forgets: false },
     ...{ maxUnknownsInARow: 99, pauseAtMs: Infinity, forgetsKey: false },
     enqueueAtMs: Array.from({ length: payouts }, (_, index) => index * PAYOUT_EVERY_MS - 10_000),
   };
