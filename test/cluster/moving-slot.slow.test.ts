@@ -12,9 +12,9 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { createWallClock } from '../ledger/support/wall-clock.js';
 import { findContradictions } from '../ledger/scripts/find-contradictions.js';
 import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.js';
-import { newPlatformId } from '../support/account.js';
+import { cents, newPlatformId } from '../support/account.js';
 import { afterTest } from '../worker/support/close-after-test.js';
-import { cents, expectPromisesKept, untilSent, worldOfTest } from '../worker/support/payout-world.js';
+import { expectPromisesKept, untilSent, worldOfTest } from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';
 
 /** Long enough for many more keys than there are. */

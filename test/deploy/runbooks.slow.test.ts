@@ -5,9 +5,10 @@ import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
-import { cents, expectPace, numbered } from '../worker/support/payout-world.js';
+import { expectPace } from '../worker/support/payout-world.js';
 import { ROOT } from './read-compose.js';
 import { openRunbookHost, type RunbookHost } from './runbook-host.js';
+import { cents, numbered } from '../support/account.js';
 
 /** The runbooks on which money hangs, line by line: the commands are taken from the page itself. */
 

@@ -8,9 +8,9 @@ import type { Arrival, Payment } from '../../src/sandbox/sandbox-account.js';
 import { startTcpProxy, type TcpProxy } from '../dashboard/support/tcp-proxy.js';
 import { runCli, type CliResult } from '../support/cli.js';
 import { until } from '../support/until.js';
-import { cents, numbered } from '../worker/support/payout-world.js';
 import { extrapolate, judgeAlerts, type Snapshot } from '../told/alerts.js';
 import { Rig, ROGUE, untilAnswer, type RigOptions } from '../told/rig.js';
+import { cents, numbered } from '../support/account.js';
 
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 

@@ -11,3 +11,14 @@ export function testRedisUrl(): string {
     throw new Error('REDIS_URL is not set: run the tests through jest, whose global setup does it');
   return url;
 }
+
+/** Payouts of one cent, to an address each. */
+export const cents = (payoutIds: readonly string[]) =>
+  payoutIds.map((payoutId) => {
+    const [, prefix = '', number = ''] = /^(.*)-(\d+)$/.exec(payoutId) ?? [];
+    const addressTo = `wallet-${prefix.toLowerCase()}${number}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
+    return { payoutId, paymentId: 1, amount: '0.01', addressTo };
+  });
+
+export const numbered = (count: number, prefix = 'P'): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);

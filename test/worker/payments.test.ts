@@ -6,7 +6,8 @@ import { openLedger } from '../../src/queues/open-ledger.js';
 import { adoptJournal, SIGNING, writeKeyFiles } from '../proofs/signing.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
-import { cents, expectPromisesKept, untilLeased, untilSettled, worldOfTest } from './support/payout-world.js';
+import { expectPromisesKept, untilLeased, untilSettled, worldOfTest } from './support/payout-world.js';
+import { cents } from '../support/account.js';
 
 it('a gateway behind a proxy that answers 502 to everything costs one unknown payout, not two', async () => {
   const world = await worldOfTest({ sandbox: { faults: [{ kind: 'html-502', endpoint: 'any' }] } });

@@ -2,7 +2,6 @@ import { cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
 import { startOwnRedis, type OwnRedis } from './support/own-redis.js';

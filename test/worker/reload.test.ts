@@ -6,9 +6,10 @@ import { writeKeyring } from '../control/support/key-files.js';
 import { keyEntry, testKey, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from './support/close-after-test.js';
-import { cents, untilLeased, worldOfTest } from './support/payout-world.js';
+import { untilLeased, worldOfTest } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
+import { cents } from '../support/account.js';
 
 const [SHOP, NEW_SHOP] = [testKey(1), testKey(2)];
 const WAIT = { timeoutMs: 40_000 };

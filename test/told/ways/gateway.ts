@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
 import { createFakeClock, type FakeClock } from '../../doubles/fake-clock.js';
-import { cents } from '../../worker/support/payout-world.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../rig.js';
 import { told, warned, type Way } from './way.js';
+import { cents } from '../../support/account.js';
 
 const enqueueOne = async ({ world }: Rig): Promise<unknown> => world.enqueue(1);
 

@@ -4,10 +4,10 @@ import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { adoptJournal } from '../../proofs/signing.js';
 import { writeKeyring } from '../../control/support/key-files.js';
 import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
-import { cents } from '../../worker/support/payout-world.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../rig.js';
 import { told, warned, type Way } from './way.js';
+import { cents } from '../../support/account.js';
 
 export async function prepareKeyring({ world, environment }: Rig, shop: Partial<KeyEntry> = {}): Promise<void> {
   const keys = [keyEntry(testKey(1), shop), keyEntry(testKey(2), { name: 'ann', role: 'operator', person: 'Ann' })];

@@ -92,38 +92,80 @@ const sync = (...times: readonly number[]): void => {
 it.each<[string, almost: () => unknown, raise: () => unknown, RegExp, clears: readonly (() => unknown)[]]>([
   [
     'a pause that is gone without a signed resume',
-    () => work.observer.signatureRefused('unsigned', false),
-    () => work.observer.signatureRefused('resume', true),
+    () => {
+      work.observer.signatureRefused('unsigned', false);
+    },
+    () => {
+      work.observer.signatureRefused('resume', true);
+    },
     /^A pause is gone from Redis.*`payouts resume .*--key FILE/,
-    [() => work.observer.sent('accepted', 1)],
+    [
+      () => {
+        work.observer.sent('accepted', 1);
+      },
+    ],
   ],
   [
     'an archive that cannot be written',
     () => undefined,
-    () => work.noteArchive('The archive /a cannot be written: ENOSPC'),
+    () => {
+      work.noteArchive('The archive /a cannot be written: ENOSPC');
+    },
     /^Old payouts stay in Redis, and it grows: The archive \/a cannot be written: ENOSPC\.$/,
-    [() => work.noteArchive(undefined)],
+    [
+      () => {
+        work.noteArchive(undefined);
+      },
+    ],
   ],
   [
     'sends that were put back',
     () => undefined,
-    () => fail('notSent', 2),
+    () => {
+      fail('notSent', 2);
+    },
     /^The last 2 attempts .*: ECONNREFUSED$/,
-    [() => work.observer.sent('accepted', 10), () => work.endSending()],
+    [
+      () => {
+        work.observer.sent('accepted', 10);
+      },
+      () => {
+        work.endSending();
+      },
+    ],
   ],
   [
     'three polls in a row that failed',
-    () => fail('polled', 2),
-    () => fail('polled', 1),
+    () => {
+      fail('polled', 2);
+    },
+    () => {
+      fail('polled', 1);
+    },
     /^The last 3 status polls failed: HTTP 500$/,
-    [() => work.observer.polled('in_progress'), () => work.endPolling()],
+    [
+      () => {
+        work.observer.polled('in_progress');
+      },
+      () => {
+        work.endPolling();
+      },
+    ],
   ],
   [
     'a journal that is slow each time, not once',
-    () => sync(150, 900, 120, 130),
-    () => sync(140),
+    () => {
+      sync(150, 900, 120, 130);
+    },
+    () => {
+      sync(140);
+    },
     /^Each entry of the send journal takes over 120 ms/,
-    [() => sync(2)],
+    [
+      () => {
+        sync(2);
+      },
+    ],
   ],
 ])('warns of %s, until it is over', (_, almost, raise, words, clears) => {
   for (const clear of clears) {

@@ -3,9 +3,8 @@ import { Registry } from 'prom-client';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { openAccount } from '../../../src/queues/open-account.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
-import { testRedisUrl } from '../../support/account.js';
+import { cents, numbered, testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
-import { cents, numbered } from '../support/payout-world.js';
 import { startWatchedWorker } from '../support/watched-worker.js';
 
 const newMetrics = () => createWorkerMetrics({ version: '1.2.3' });

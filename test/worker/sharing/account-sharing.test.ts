@@ -151,7 +151,10 @@ let reports: Map<string, MemberReport>;
 let processes: Process[];
 beforeEach(() => {
   clock = new ManualClock();
-  [leases, heartbeats, reports, processes] = [new Map(), new Map(), new Map(), []];
+  leases = new Map();
+  heartbeats = new Map();
+  reports = new Map();
+  processes = [];
 });
 afterEach(async () => clock.until(Promise.all(processes.map(async (process) => process.stop()))));
 

@@ -22,17 +22,6 @@ export interface PayoutWorldOptions {
   readonly platformIds?: readonly number[];
 }
 
-/** Payouts of one cent, to an address each. */
-export const cents = (payoutIds: readonly string[]) =>
-  payoutIds.map((payoutId) => {
-    const [, prefix = '', number = ''] = /^(.*)-(\d+)$/.exec(payoutId) ?? [];
-    const addressTo = `wallet-${prefix.toLowerCase()}${number}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
-    return { payoutId, paymentId: 1, amount: '0.01', addressTo };
-  });
-
-export const numbered = (count: number, prefix = 'P'): string[] =>
-  Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
-
 /** An account of its own with a Redis, a gateway, a producer and a journal folder. */
 export async function openWorld({
   redis,

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { startOwnRedis } from './own-redis.js';
-import { cents, expectPace, isSettled, numbered, openWorld, SECRET_KEY } from './payout-world.js';
+import { expectPace, isSettled, openWorld, SECRET_KEY } from './payout-world.js';
 import type { WorkerProcessOptions } from './worker-process.js';
+import { cents, numbered } from '../../support/account.js';
 
 export type SharedAccounts = Awaited<ReturnType<typeof openSharedAccounts>>;
 

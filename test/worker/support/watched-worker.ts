@@ -47,11 +47,14 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
   );
   return {
     ...{ platformId, worker, sandbox, producer, url },
-    async enqueue(payoutId: string, addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`): Promise<void> {
+    enqueue: async (
+      payoutId: string,
+      addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`,
+    ): Promise<void> => {
       await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
     },
     /** The value of a metric of the account, read over HTTP. */
-    async metric(name: string, labels: Labels = {}): Promise<number | undefined> {
+    metric: async (name: string, labels: Labels = {}): Promise<number | undefined> => {
       const text = await (await fetch(`${url}/metrics`)).text();
       return readMetric(text, name, { platform_id: String(platformId), ...labels });
     },
