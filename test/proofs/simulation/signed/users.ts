@@ -8,13 +8,15 @@ const BY = { by: 'ann', reason: 'did what its message says' };
 
 const RELEASES = 2;
 
+export type SignedRun = Pick<Simulation, 'world' | 'pieces' | 'redis' | 'book' | 'hosts'>;
+
 /** What signatures add to the application and the operators: they sign, and they deal with what is held as its message says. */
 export class SignedUsers {
-  readonly #run: Simulation;
+  readonly #run: SignedRun;
   readonly #control: SimControl;
   readonly #releases = new Map<string, number>();
 
-  constructor(run: Simulation, control: SimControl) {
+  constructor(run: SignedRun, control: SimControl) {
     this.#run = run;
     this.#control = control;
   }
