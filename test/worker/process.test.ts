@@ -28,6 +28,15 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
+it('ends with 2 if its health port is taken: nothing could probe it', async () => {
+  const world = await worldOfTest();
+  const environment = { HEALTH_PORT: new URL(world.sandbox.url).port };
+  const worker = world.startWorker({ redisUrl: NOBODY_THERE, environment });
+  expect(await worker.ended).toBe(2);
+  const words = /^payouts: HEALTH_PORT: the health server cannot listen on .*EADDRINUSE.* a port of its own$/m;
+  expect(worker.log()).toMatch(words);
+});
+
 describe('a worker inside an application', () => {
   it('rejects with StoppedError where it was stopped while it waited for Redis, and leaves no journal', async () => {
     const journalDir = await folderOfTest('start');
