@@ -1,4 +1,4 @@
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
@@ -61,4 +61,32 @@ it('a key that was revoked signs nothing any more, and a new one does; a bad fil
   expect((await shop.get('Q-1'))?.state).toBe('queued');
   expect(await shop.waitFor('Q-1', WAIT)).toMatchObject({ state: 'held', held: { reason: 'revoked_key' } });
   await pay(producerWith('shop-2', NEW_SHOP), 'R-1');
+}, 120_000);
+
+it('the policy that was read last decides, and a bad one changes nothing', async () => {
+  const world = await worldOfTest();
+  const file = join(world.dir, 'policy.yaml');
+  const write = async (limit: string, mode = 0o600): Promise<void> => {
+    const rule = `{ name: small, when: { paymentId: [1] }, cap: { amount: ${limit} }, over: refuse }`;
+    await writeFile(file, `{ version: 1, platformId: ${world.platformId}, default: hold, rules: [${rule}] }`);
+    await chmod(file, mode);
+  };
+  await write('0.01');
+  const worker = world.startWorker({ environment: { PAYOUT_POLICY_FILE: file } });
+  await untilLeased(worker);
+  const decide = async (payoutId: string, decided: object): Promise<void> => {
+    await world.producer.enqueueMany(cents([payoutId]));
+    expect(await world.producer.waitFor(payoutId, WAIT)).toMatchObject(decided);
+  };
+  await decide('P-1', { state: 'completed' });
+  await write('0.009');
+  await reload(worker, 'the policy was read again');
+  await decide('Q-1', { state: 'held', held: { rule: 'small', reason: 'refuse' } });
+  await write('0.01', 0o666);
+  await reload(worker, 'the policy could not be read again');
+  expect((await worker.get('/readyz')).body).toMatch(/The policy could not be read again, .*is not trusted/);
+  await decide('R-1', { state: 'held' });
+  await write('0.01');
+  await reload(worker, 'the policy was read again');
+  await decide('S-1', { state: 'completed' });
 }, 120_000);
