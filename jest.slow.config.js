@@ -16,8 +16,6 @@ const shared = {
 const ALONE = [
   'cli/commands/import-large',
   'cluster/(cluster-unavailable|moving-slot|partition)',
-  'queues/job-reconciler',
-  'worker/backlog',
   'worker/pace',
   'worker/queue-damage-long',
   'worker/several-accounts',
