@@ -60,6 +60,15 @@ it('stored statistics of another day say nothing of today, and leave out minutes
   expect(parseStatistics(stored, NOW + 86_400_000).today.sent).toEqual([]);
 });
 
+it.each(['5', '{}', '[1]', '"x"', '[[1]]', '{"queued":5}', `{"day":${Math.floor(NOW / 86_400_000)},"sent":5}`, '{'])(
+  'stored statistics that someone altered say nothing: %s',
+  (text) => {
+    const stored = { position: text, sums: text, today: text, 'hour:1': text };
+    const read = parseStatistics({ ...stored, lastSendAt: '[1]', pace: '["x"]' }, NOW);
+    expect(read).toEqual(parseStatistics({}, NOW));
+  },
+);
+
 describe('a balance', () => {
   const currencies = [
     { paymentId: 1, name: 'BTC', usdRate: '64250.5' },

@@ -81,3 +81,12 @@ it('the day has what was sent, completed, rejected and failed, until midnight UT
   const read = parseFields(toFields(counters));
   expect(read === undefined ? undefined : toFields(read)).toEqual(toFields(counters));
 });
+
+it.each(['5', '[1]', '"x"', '{"queued":5}', '{"day":1,"sent":5}', '{'])(
+  'all is counted again where someone altered a field to %s',
+  (text) => {
+    const { statistics, batches } = toFields(emptyCounters());
+    for (const field of ['position', 'sums', 'today'])
+      expect(parseFields({ statistics: { ...statistics, [field]: text }, batches })).toBeUndefined();
+  },
+);
