@@ -2,9 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { NotifyStatus, startNotifyServer } from '../../../src/notifications/notify-server.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
 import { until } from '../../support/until.js';
+import { afterTest } from '../support/close-after-test.js';
 import { startOwnRedis } from '../support/own-redis.js';
 import { ask, closeAfterTest, readMetric, startWatchedWorker } from '../support/watched-worker.js';
 
@@ -101,5 +103,16 @@ describe('the health server', () => {
     const { port } = other.address() as AddressInfo;
     const starting = startHealthServer({ ...options, port }).finally(() => other.close());
     await expect(starting).rejects.toThrow(`127.0.0.1 port ${port}`);
+  });
+
+  it('of notifications answers 500 where metrics cannot be collected, and goes on', async () => {
+    const status = new NotifyStatus();
+    status.registry.metrics = async () => Promise.reject(new Error('no metrics'));
+    const server = await startNotifyServer(status, '127.0.0.1', 0);
+    afterTest(() => {
+      server.close();
+    });
+    expect(await ask(`${server.url}/metrics`)).toEqual([500, { error: 'no metrics' }]);
+    expect(await ask(`${server.url}/healthz`)).toEqual([200, { alive: true }]);
   });
 });
