@@ -3,7 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import { startRedisCluster } from '../support/redis-cluster.js';
 import { startRedisSentinel } from '../support/redis-sentinel.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
-import { expectPromisesKept, untilSent, untilSettled, untilSettledAfterOutage, worldOfTest, type PayoutWorld } from '../worker/support/payout-world.js';
+import {
+  expectPromisesKept,
+  untilSent,
+  untilSettled,
+  untilSettledAfterOutage,
+  worldOfTest,
+  type PayoutWorld,
+} from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';
 import { cents } from '../support/account.js';
 

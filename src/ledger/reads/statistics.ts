@@ -28,19 +28,10 @@ export interface MinuteStatistics {
   readonly backlog: number;
 }
 
-const gapField = z.number().nullable();
-const rowSchema = z.tuple([
-  z.number().describe('minute'),
-  z.number().describe('sent'),
-  gapField.describe('smallestGapMs'),
-  gapField.describe('largestGapMs'),
-  z.number().describe('completed'),
-  z.number().describe('rejected'),
-  z.number().describe('unknown'),
-  z.number().describe('backlog'),
-]);
+const [count, gap] = [z.number(), z.number().nullable()];
+/** minute, sent, smallestGapMs, largestGapMs, completed, rejected, unknown, backlog */
+const rowSchema = z.tuple([count, count, gap, gap, count, count, count, count]);
 type Row = z.output<typeof rowSchema>;
-const hourSchema = z.array(rowSchema);
 
 export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string, string> {
   const hours: Record<string, Row[]> = {};
@@ -52,7 +43,7 @@ export function toHourFields(minutes: Iterable<MinuteStatistics>): Record<string
 export function parseHourFields(fields: Readonly<Record<string, string>>): MinuteStatistics[] {
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(PREFIX))
-    .flatMap(([, text]) => (readField(hourSchema, text) ?? []).map(parseRow))
+    .flatMap(([, text]) => (readField(z.array(rowSchema), text) ?? []).map(parseRow))
     .sort((one, other) => one.at - other.at);
 }
 

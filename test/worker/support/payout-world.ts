@@ -4,7 +4,7 @@ import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
-import { testRedisUrl } from '../../support/account.js';
+import { cents, numbered, testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
 import { closeAfterTest, makeFolder } from './close-after-test.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
