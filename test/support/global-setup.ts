@@ -22,7 +22,7 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
-/** From Jest's workers and from what the tests start. `globalTeardown` prints them. */
+/** From Jest's workers and from what the tests start. `globalTeardown` fails the run for them. */
 function collectWarnings(): void {
   const file = join(mkdtempSync(join(tmpdir(), 'payout-queue-warnings-')), 'warnings');
   globalThis.warningsFile = file;

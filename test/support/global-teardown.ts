@@ -1,24 +1,21 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+/** @throws Error if the run printed a warning of Node: among those that nobody reads would be one that matters */
 export default async function globalTeardown(): Promise<void> {
   await globalThis.testRedis?.stop();
-  printWarnings();
+  const warnings = takeWarnings(globalThis.warningsFile);
+  if (warnings !== '') throw new Error(`Node printed warnings:\n${warnings}`);
 }
 
-function printWarnings(): void {
-  const { warningsFile } = globalThis;
-  if (warningsFile === undefined) return;
-  const warnings = readIfThere(warningsFile);
-  rmSync(dirname(warningsFile), { recursive: true, force: true });
-  if (warnings === '') return;
-  process.stderr.write(`Node printed warnings:\n${warnings}`);
-}
-
-function readIfThere(file: string): string {
+function takeWarnings(file: string | undefined): string {
+  if (file === undefined) return '';
   try {
     return readFileSync(file, 'utf8');
   } catch {
+    // Node makes it with the first warning.
     return '';
+  } finally {
+    rmSync(dirname(file), { recursive: true, force: true });
   }
 }

@@ -14,7 +14,7 @@ import type { WorkerProcess } from './support/worker-process.js';
 
 /** A disk that does not answer: a system call of the worker does not return. */
 
-const AILING_DISK = new URL('../told/support/ailing-disk.mjs', import.meta.url).href;
+const AILING_DISK = new URL('../told/ailing-disk.mjs', import.meta.url).href;
 
 let world: PayoutWorld;
 let control: string;
