@@ -87,7 +87,7 @@ fires('payouts', [
   tries('not sent in the first minute after a start', since(`1+0x${HALF_HOUR}`), since(`0 9+0x${HALF_HOUR}`), ''),
   tries('not sent in the first minute after a takeover', `1+0x14 2+0x${HALF_HOUR}`, `0+0x14 0 9+0x${HALF_HOUR}`, ''),
   tries('not sent after a takeover', `1+0x14 2+0x${HALF_HOUR}`, `0+0x14 0 9+2x${HALF_HOUR}`, 'NotSent'),
-  // At once for what a person must mend.
+  // At once for what an operator must repair.
   held('refuse', 0, 'Held', 1),
   held('approve', 3, ''),
   held('approve', 5, 'HeldTooLong'),

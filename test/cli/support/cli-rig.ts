@@ -174,7 +174,7 @@ export class CliRig {
   }
 }
 
-/** A rig that is opened anew for each test of a file. */
+/** A rig that is opened again for each test of a file. */
 export function useCli(withGateway = false): CliRig {
   const rig = new CliRig();
   beforeEach(async () => {

@@ -258,7 +258,7 @@ describe('processes with the same accounts', () => {
     expect(loads()).toEqual([2, 2]);
   });
 
-  it('stay as they are while Redis is away, and compete for all accounts once patience ends', async () => {
+  it('stay as they are while Redis is unavailable, and compete for all accounts once patience ends', async () => {
     await start(6, 'ab');
     const owns = (): number[][] => processes.map(({ own }) => own);
     const before = owns();
