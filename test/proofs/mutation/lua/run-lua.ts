@@ -39,7 +39,7 @@ async function main(script: string): Promise<void> {
 async function makeSandbox(root: string, sandbox: string): Promise<void> {
   await rm(sandbox, { recursive: true, force: true });
   await mkdir(sandbox, { recursive: true });
-  for (const name of ['src', 'test', 'package.json', 'jest.config.js']) {
+  for (const name of ['src', 'test', 'scripts', 'docs', 'package.json', 'jest.config.js']) {
     const filter = (path: string): boolean => !path.includes('node_modules');
     await cp(join(root, name), join(sandbox, name), { recursive: true, filter });
   }
