@@ -15,7 +15,7 @@ describe('approvals are kept for what may still be sent: approve', () => {
   const say = async (more: Partial<SignedApproval> = {}) => rig.approve({ ...SAID, ...more });
   const permitted = async () => nextBegin(sender, await takeLease(sender, 'one'), 'p');
 
-  it('keeps one of each key, of a payout that is queued or held, which is to be judged again', async () => {
+  it('keeps one of each key, of a payout that is queued or held, for the worker to judge again', async () => {
     await enqueue('p', 'other');
     expect(await say()).toBe('kept');
     await sender.holdPayout('p', 0, HOLD);

@@ -15,7 +15,7 @@ export interface OperatorOptions {
   readonly journalDir: string;
   readonly gatewayUrl: string;
   readonly keys: KeyFiles | undefined;
-  /** The first payout that is to be sent again is so without a signature: the worker has to hold it. */
+  /** The first payout that an operator sends again has no signature: the worker has to hold it. */
   readonly forgetsKey: boolean;
   readonly readPayments: () => Promise<readonly Payment[]>;
   readonly note: (text: string) => void;
