@@ -12,7 +12,7 @@ export interface FakeClock {
 export async function createFakeClock(dir: string, file: string): Promise<FakeClock> {
   const path = join(dir, file);
   let offsetMs = 0;
-  const write = async (): Promise<void> => {
+  const write = async () => {
     // In one step: a process that read half a number would be in another year.
     await writeFile(`${path}.new`, `${offsetMs < 0 ? '' : '+'}${offsetMs / 1_000}\n`);
     await rename(`${path}.new`, path);
@@ -45,7 +45,7 @@ const TRIES = 20;
  * The command shares memory under a name with its process id, and refuses where an earlier one of the same id was killed and
  * left it behind. Another try has another id.
  */
-function findLibraries(): string {
+function findLibraries() {
   for (let tries = 1; ; tries += 1) {
     const { stdout, stderr, status, error } = spawnSync('faketime', ['-m', '-f', '+0', 'printenv', 'LD_PRELOAD'], {
       encoding: 'utf8',

@@ -27,7 +27,7 @@ export class ManualClock implements Clock {
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return;
     await new Promise<void>((resolve) => {
-      const end = (): void => {
+      const end = () => {
         signal?.removeEventListener('abort', end);
         this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
         resolve();
@@ -54,7 +54,7 @@ export class ManualClock implements Clock {
   /** Lets time go by until the promise is settled, and no further. */
   async until<Value>(promise: Promise<Value>): Promise<Value> {
     const end = { hasCome: false };
-    const note = (): void => {
+    const note = () => {
       end.hasCome = true;
     };
     promise.then(note, note);
@@ -66,7 +66,7 @@ export class ManualClock implements Clock {
     throw new Error('It waits forever');
   }
 
-  #wakeNext(end: number): boolean {
+  #wakeNext(end: number) {
     const next = this.#sleepers.reduce<Sleeper | undefined>(
       (first, sleeper) => (first === undefined || sleeper.at < first.at ? sleeper : first),
       undefined,

@@ -6,13 +6,13 @@ import type {
 } from '../../src/gateway/gateway.js';
 import type { ManualClock } from './manual-clock.js';
 
-export interface ScriptedConnection extends WithdrawConnection {
+interface ScriptedConnection extends WithdrawConnection {
   usable: boolean;
   readonly openedAt: number;
   readonly isClosed: boolean;
 }
 
-export interface Arrival {
+interface Arrival {
   readonly at: number;
   readonly request: WithdrawRequest;
 }

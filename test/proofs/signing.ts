@@ -30,11 +30,11 @@ export const UNSIGNED: PayoutInput = {
   addressTo: 'wallet-unsigned',
 };
 
-export interface KeyFiles {
-  readonly keysFile: string;
-  readonly operatorKeyFile: string;
-  readonly workerEnvironment: Readonly<Record<string, string>>;
-}
+export type KeyFiles = Readonly<{
+  keysFile: string;
+  operatorKeyFile: string;
+  workerEnvironment: Readonly<Record<string, string>>;
+}>;
 
 export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
   const keys = [

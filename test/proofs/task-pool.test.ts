@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { runTasks } from './task-pool.js';
+import { runTasks } from './command-line.js';
 
 const PROGRAM = {
   url: new URL('fixtures/doubling-child.ts', import.meta.url).href,
-  run: async (number: number): Promise<number> => Promise.resolve(number),
+  run: async (number: number) => Promise.resolve(number),
 };
 
 describe('runTasks', () => {

@@ -11,15 +11,14 @@ import { once, type World, type WorldProcess } from './world.js';
 
 const LIMIT_MS = 1_000;
 
-export type Verdict =
-  { readonly kind: 'paid'; readonly txhash: string } | { readonly kind: 'rejected'; readonly message: string };
+type Verdict = Readonly<{ kind: 'paid'; txhash: string }> | Readonly<{ kind: 'rejected'; message: string }>;
 
 /** The gateway: stamps arrivals on true time and keeps the book of what it really paid. */
 export class GatewayBook {
   readonly #world: World;
   readonly #mayBreak: (promise: 'pace' | 'once') => boolean;
   readonly #watcher: { paid(request: WithdrawRequest): void } | undefined;
-  #last: { readonly at: number; readonly wallet: string } | undefined;
+  #last: Readonly<{ at: number; wallet: string }> | undefined;
   readonly #payments = new Map<string, string>();
   arrivals = 0;
 
@@ -59,15 +58,15 @@ export class GatewayBook {
 /** What becomes of a withdrawal; with `unheard` it is paid, and no response comes. */
 export type Fate = 'paid' | 'rejected' | 'unheard' | 'never arrives';
 
-export interface GatewayLinkOptions {
-  readonly process: WorldProcess;
-  readonly book: GatewayBook;
-  readonly plan: Pick<Plan, 'settings' | 'faults'>;
-  readonly injector?: FaultInjector | undefined;
-  readonly watchers?: readonly { written(process: WorldProcess, request: WithdrawRequest): void }[];
-  readonly lingerMs?: number;
-  readonly drawFate?: (() => Fate) | undefined;
-}
+type GatewayLinkOptions = Readonly<{
+  process: WorldProcess;
+  book: GatewayBook;
+  plan: Pick<Plan, 'settings' | 'faults'>;
+  injector?: FaultInjector | undefined;
+  watchers?: readonly { written(process: WorldProcess, request: WithdrawRequest): void }[];
+  lingerMs?: number;
+  drawFate?: (() => Fate) | undefined;
+}>;
 
 /** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; responses are lost or unclear. */
 export class GatewayLink implements WithdrawGateway {
@@ -85,7 +84,7 @@ export class GatewayLink implements WithdrawGateway {
     if (signal.aborted) throw new GatewayUnavailableError('aborted');
     if (world.fault(plan.faults.connectFails)) throw new GatewayUnavailableError('connection refused');
     const endsAt = world.fault(plan.faults.connectionEnds) ? world.now + world.random.between(0, 1_500) : Infinity;
-    const isUsable = (): boolean => world.now < endsAt;
+    const isUsable = () => world.now < endsAt;
     return {
       get usable() {
         return isUsable();
@@ -117,14 +116,14 @@ export class GatewayLink implements WithdrawGateway {
     });
   }
 
-  #write(request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void): void {
+  #write(request: WithdrawRequest, resolve: (outcome: WithdrawOutcome) => void) {
     const { process, plan, injector, watchers = [], lingerMs, drawFate } = this.#options;
     const { world } = process;
     const { faults, settings } = plan;
     const label = request.addressTo;
     const startedAt = process.now();
-    const durationMs = (): number => process.now() - startedAt;
-    const lose = (reason: string) => (): void => {
+    const durationMs = () => process.now() - startedAt;
+    const lose = (reason: string) => () => {
       resolve({ kind: 'unknown', reason, durationMs: durationMs() });
     };
     world.note(() => `${process.name} WRITES ${label}`);
@@ -141,10 +140,10 @@ export class GatewayLink implements WithdrawGateway {
     if (world.fault(faults.cut)) process.after(world.random.heavyTail(1, 200), lose('reset'));
     if (fate !== 'never arrives' && !world.fault(faults.requestLost)) {
       const about = { label, process, onTrouble };
-      const arrive = (): void => {
+      const arrive = () => {
         const verdict = this.#arrive(request, fate);
         if (verdict === undefined) return;
-        const hear = (): void => {
+        const hear = () => {
           resolve(this.#read(verdict, durationMs()));
         };
         process.after(this.#responseMs(), hear, { ...about, kind: 'response' });
@@ -164,7 +163,7 @@ export class GatewayLink implements WithdrawGateway {
     return fate === 'unheard' || world.fault(plan.faults.responseLost) ? undefined : verdict;
   }
 
-  #responseMs(): number {
+  #responseMs() {
     const { process, plan } = this.#options;
     const { random } = process.world;
     return process.world.fault(plan.faults.responseLate)
@@ -183,7 +182,7 @@ export class GatewayLink implements WithdrawGateway {
   }
 
   /** The assumption on which the pace rests: written bytes arrive within `inFlightMaxMs`, or never. */
-  #arrivalMs(): number {
+  #arrivalMs() {
     const { process, plan } = this.#options;
     const { world } = process;
     const { inFlightMaxMs } = plan.settings;

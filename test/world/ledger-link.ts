@@ -6,14 +6,14 @@ import { nearBoundary, type Plan } from '../proofs/simulation/plan.js';
 import type { Attacker } from '../proofs/simulation/signed/attacker.js';
 import { never, type WorldProcess } from './world.js';
 
-export interface LinkedRedis {
-  readonly generation: number;
-  readonly refuses: boolean;
-  readonly isUp: boolean;
+export type LinkedRedis = Readonly<{
+  generation: number;
+  refuses: boolean;
+  isUp: boolean;
   take(run: () => Promise<void>): unknown;
   before(name: string): void;
   executed(process: WorldProcess, name: string, about: string): void;
-}
+}>;
 
 export const ALWAYS_UP: LinkedRedis = {
   ...{ generation: 0, refuses: false, isUp: true },
@@ -22,14 +22,14 @@ export const ALWAYS_UP: LinkedRedis = {
   executed: () => undefined,
 };
 
-export interface LedgerLinkOptions {
-  readonly process: WorldProcess;
-  readonly redis: LinkedRedis;
-  readonly plan: Pick<Plan, 'settings' | 'faults'>;
-  readonly injector?: FaultInjector | undefined;
-  readonly onBegin?: () => void;
-  readonly attacker?: Pick<Attacker, 'forge' | 'hasStruck'> | undefined;
-}
+type LedgerLinkOptions = Readonly<{
+  process: WorldProcess;
+  redis: LinkedRedis;
+  plan: Pick<Plan, 'settings' | 'faults'>;
+  injector?: FaultInjector | undefined;
+  onBegin?: () => void;
+  attacker?: Pick<Attacker, 'forge' | 'hasStruck'> | undefined;
+}>;
 
 export type LedgerCall = <Reply>(name: string, about: string, run: () => Promise<Reply>) => Promise<Reply>;
 
@@ -63,7 +63,7 @@ const CALLS: { readonly [Name in keyof SenderLedger]: (...args: Parameters<Sende
 
 export function linkLedger(ledger: SenderLedger, call: LedgerCall): SenderLedger {
   const link = ([name, about]: [string, unknown]): [string, unknown] => {
-    const run = (...args: never[]): Promise<unknown> =>
+    const run = (...args: never[]) =>
       (ledger[name as keyof SenderLedger] as (...given: never[]) => Promise<unknown>)(...args);
     const describe = about as (...args: never[]) => string;
     return [name, async (...args: never[]) => call(name, describe(...args), async () => run(...args))];
@@ -114,7 +114,7 @@ class Call<Reply> {
     });
   }
 
-  #send(): void {
+  #send() {
     const { process, redis, injector, plan, onBegin } = this.#options;
     if (this.#name === 'beginSend') onBegin?.();
     injector?.strike(process, 'asked', this.#name);
@@ -138,7 +138,7 @@ class Call<Reply> {
   }
 
   get #step(): object {
-    const onTrouble = (): void => {
+    const onTrouble = () => {
       this.#watch();
     };
     return { label: this.#name, process: this.#options.process, onTrouble };
@@ -151,7 +151,7 @@ class Call<Reply> {
     return redis.take(async () => this.#execute());
   }
 
-  async #execute(): Promise<void> {
+  async #execute() {
     const { process, redis, attacker } = this.#options;
     if (!isQuiet(this.#name)) process.world.note(() => `${process.name} ${this.#name} ${this.#about}`);
     redis.before(this.#name);
@@ -165,13 +165,13 @@ class Call<Reply> {
     const heard = isForged ? reply.then((payout) => attacker.forge(payout as Payout) as Reply) : reply;
     heard.catch(ignore);
     if (this.#isReplyLost) return;
-    const deliver = (): void => {
+    const deliver = () => {
       this.#deliver(heard);
     };
     process.after(this.#replyMs, deliver, { ...this.#step, kind: 'reply' });
   }
 
-  #deliver(reply: Promise<Reply>): void {
+  #deliver(reply: Promise<Reply>) {
     const { process, plan } = this.#options;
     // After a stop, Node looks at its timers before it looks at its sockets, or the other way round.
     const isLate = process.now() - this.#askedAt >= plan.settings.commandTimeoutMs;
@@ -179,23 +179,23 @@ class Call<Reply> {
     else this.#resolve(reply);
   }
 
-  #watch(): void {
+  #watch() {
     if (this.#isWatched) return;
     this.#isWatched = true;
     const { process, plan } = this.#options;
     const leftMs = plan.settings.commandTimeoutMs - (process.now() - this.#askedAt);
     const about = { kind: 'timeout', label: `${this.#name} without a reply` } as const;
-    const fail = (): void => {
+    const fail = () => {
       this.#fail('no reply in time');
     };
     process.afterOwn(leftMs, fail, about);
   }
 
-  #fail(reason: string): void {
+  #fail(reason: string) {
     this.#reject(new RedisUnavailableError(reason));
   }
 
-  #delayMs(): number {
+  #delayMs() {
     const { world } = this.#options.process;
     const { faults, settings } = this.#options.plan;
     return this.#isHit(faults.ledgerSlow)
@@ -203,11 +203,11 @@ class Call<Reply> {
       : world.random.between(0.1, 1);
   }
 
-  #isHit(probability: number): boolean {
+  #isHit(probability: number) {
     return this.#options.process.world.fault(isQuiet(this.#name) ? probability / 10 : probability);
   }
 }
 
-function ignore(): void {
+function ignore() {
   // Nobody waits for it.
 }

@@ -5,7 +5,7 @@
  * A value of Lua is one of JavaScript: nil is undefined. A function returns one value as it is, and several as an array.
  */
 
-export type Library = Readonly<Record<string, unknown>>;
+type Library = Readonly<Record<string, unknown>>;
 
 export type CompiledScript = (keys: LuaTable, argv: LuaTable) => unknown;
 
@@ -16,11 +16,11 @@ export function compileLua(source: string, chunk: string, library: Library): Com
   return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
 }
 
-interface Token {
-  readonly kind: string;
-  readonly text: string;
-  readonly line: number;
-}
+type Token = Readonly<{
+  kind: string;
+  text: string;
+  line: number;
+}>;
 
 const KEYWORDS = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
@@ -46,31 +46,43 @@ function tokenize(source: string, chunk: string): Token[] {
   return [...tokens, { kind: 'end', text: '<end>', line }];
 }
 
-interface Code {
-  readonly js: string;
-  /** It may be any number of values: a call. */
-  readonly isMany?: boolean;
-  readonly isCall?: boolean;
-  readonly isBoolean?: boolean;
-  /** As a condition, where that is shorter than testing its value. */
-  readonly condition?: string;
-}
+type Code = Readonly<{
+  js: string;
+  /** It may be any number of values: a call, save of a command of Redis. */
+  isMany?: boolean;
+  isCall?: boolean;
+  isBoolean?: boolean;
+}>;
 
-const BINARY: Readonly<Record<string, readonly [number, number]>> = {
-  ...{ or: [1, 1], and: [2, 2], '<': [3, 3], '>': [3, 3], '<=': [3, 3], '>=': [3, 3], '~=': [3, 3], '==': [3, 3] },
-  ...{ '..': [5, 4], '+': [6, 6], '-': [6, 6], '*': [7, 7], '/': [7, 7], '%': [7, 7] },
+type Operator = readonly [left: number, right: number, js: (one: string, other: string) => string];
+const arithmetic = (power: number, sign: string): Operator => [
+  ...([power, power] as const),
+  (one, other) => `(R.number(${one}) ${sign} R.number(${other}))`,
+];
+const COMPARES = 3;
+
+/** How strongly each binds to its left and to its right. */
+const OPERATORS: Readonly<Record<string, Operator>> = {
+  or: [1, 1, (one, other) => `(${isTrue({ js: one })} ? T : ${other})`],
+  and: [2, 2, (one, other) => `(${isTrue({ js: one })} ? ${other} : T)`],
+  '==': [COMPARES, COMPARES, (one, other) => `(${one} === ${other})`],
+  '~=': [COMPARES, COMPARES, (one, other) => `(${one} !== ${other})`],
+  '<': [COMPARES, COMPARES, (one, other) => `R.less(${one}, ${other})`],
+  '>': [COMPARES, COMPARES, (one, other) => `R.less(${other}, ${one})`],
+  '<=': [COMPARES, COMPARES, (one, other) => `!R.less(${other}, ${one})`],
+  '>=': [COMPARES, COMPARES, (one, other) => `!R.less(${one}, ${other})`],
+  '..': [5, 4, (one, other) => `R.concat(${one}, ${other})`],
+  ...{ '+': arithmetic(6, '+'), '-': arithmetic(6, '-'), '*': arithmetic(7, '*'), '/': arithmetic(7, '/') },
+  '%': [7, 7, (one, other) => `R.modulo(R.number(${one}), R.number(${other}))`],
+};
+const UNARY: Readonly<Record<string, (code: Code) => Code>> = {
+  not: (code) => ({ js: `!${isTrue(code)}`, isBoolean: true }),
+  '#': (code) => ({ js: `R.length(${toOne(code)})` }),
+  '-': (code) => ({ js: `(-R.number(${toOne(code)}))` }),
 };
 const UNARY_POWER = 8;
-
-const COMPARISONS: Readonly<Record<string, (one: string, other: string) => string>> = {
-  '==': (one, other) => `(${one} === ${other})`,
-  '~=': (one, other) => `(${one} !== ${other})`,
-  '<': (one, other) => `R.less(${one}, ${other})`,
-  '>': (one, other) => `R.less(${other}, ${one})`,
-  '<=': (one, other) => `!R.less(${other}, ${one})`,
-  '>=': (one, other) => `!R.less(${one}, ${other})`,
-};
 const ENDS = ['end', 'else', 'elseif', 'until', '<end>'];
+const LIBRARIES = ['string', 'table', 'math', 'cjson', 'redis'];
 
 class Compiler {
   readonly #tokens: readonly Token[];
@@ -78,35 +90,35 @@ class Compiler {
   #at = 0;
   #names = 0;
   readonly #library = new Map<string, string>();
-  #scopes: Map<string, string>[] = [new Map(['KEYS', 'ARGV'].map((name) => [name, name]))];
+  readonly #scopes = [new Map(['KEYS', 'ARGV'].map((name) => [name, name]))];
 
   constructor(source: string, chunk: string) {
     this.#tokens = tokenize(source, chunk);
     this.#chunk = chunk;
   }
 
-  compile(): { readonly body: string; readonly head: string } {
+  compile() {
     const body = this.#block();
     this.#expect('<end>');
     const names = [...this.#library].map(([name, js]) => `const ${js} = L[${JSON.stringify(name)}];`);
     return { body, head: names.join('') };
   }
 
-  get #token(): Token {
+  get #token() {
     return this.#tokens[this.#at] as Token;
   }
 
-  #is(text: string): boolean {
-    return this.#token.text === text && this.#token.kind !== 'string';
+  #is(...texts: readonly string[]) {
+    return texts.includes(this.#token.text) && this.#token.kind !== 'string';
   }
 
-  #accept(text: string): boolean {
-    if (!this.#is(text)) return false;
-    this.#at += 1;
-    return true;
+  #accept(text: string) {
+    const isNext = this.#is(text);
+    if (isNext) this.#at += 1;
+    return isNext;
   }
 
-  #expect(text: string): void {
+  #expect(text: string) {
     if (!this.#accept(text)) this.#refuse(`expected ${text}`);
   }
 
@@ -114,230 +126,179 @@ class Compiler {
     throw new SyntaxError(`${this.#chunk}:${this.#token.line}: ${why}, at ${this.#token.text}`);
   }
 
-  #name(): string {
+  #name() {
     const { kind, text } = this.#token;
     if (kind !== 'name') this.#refuse('expected a name');
     this.#at += 1;
     return text;
   }
 
-  #declare(name: string): string {
-    const js = `${name}$${(this.#names += 1)}`;
+  #list<Item>(parse: () => Item) {
+    const items = [parse()];
+    while (this.#accept(',')) items.push(parse());
+    return items;
+  }
+
+  readonly #expressions = () => this.#list(() => this.#expression());
+
+  #fresh(name: string) {
+    return `${name}$${(this.#names += 1)}`;
+  }
+
+  #declare(name: string) {
+    const js = this.#fresh(name);
     this.#scopes.at(-1)?.set(name, js);
     return js;
   }
 
-  #resolve(name: string): string | undefined {
-    return this.#scopes.findLast((scope) => scope.has(name))?.get(name);
+  #scoped(parse: () => string) {
+    this.#scopes.push(new Map());
+    const js = parse();
+    this.#scopes.pop();
+    return js;
   }
 
-  #block(): string {
-    this.#scopes.push(new Map());
+  #statements(): string {
     const js: string[] = [];
-    while (!ENDS.some((end) => this.#is(end))) {
-      const isLast = this.#is('return') || this.#is('break');
+    while (!this.#is(...ENDS)) {
+      const isLast = this.#is('return', 'break');
       js.push(this.#statement());
       this.#accept(';');
       if (isLast) break;
     }
-    this.#scopes.pop();
     return js.join('\n');
   }
 
+  #block() {
+    return this.#scoped(() => this.#statements());
+  }
+
   #statement(): string {
-    if (this.#accept('local')) return this.#accept('function') ? this.#localFunction() : this.#local();
+    if (this.#accept('local')) return this.#local();
     if (this.#accept('if')) return this.#if();
     if (this.#accept('for')) return this.#for();
     if (this.#accept('return')) return this.#return();
     if (this.#accept('break')) return 'break;';
-    if (this.#accept('while')) {
-      const condition = toCondition(this.#expression());
-      return `while (${condition}) {${this.#do()}}`;
-    }
-    if (this.#accept('do')) return `{${this.#end()}}`;
+    if (this.#accept('while')) return `while (${isTrue(this.#expression())}) ${this.#do()}`;
+    if (this.#is('do')) return this.#do();
     if (this.#accept('repeat')) return this.#repeat();
     return this.#assignmentOrCall();
   }
 
-  #do(): string {
+  #do() {
     this.#expect('do');
-    return this.#end();
+    return `{${this.#end()}}`;
   }
 
-  #end(): string {
+  #end() {
     const body = this.#block();
     this.#expect('end');
     return body;
   }
 
   /** Its condition sees the locals of its body. */
-  #repeat(): string {
-    this.#scopes.push(new Map());
-    const js: string[] = [];
-    while (!this.#is('until')) js.push(this.#statement());
-    this.#expect('until');
-    const condition = toCondition(this.#expression());
-    this.#scopes.pop();
-    return `for (;;) {${js.join('\n')}\nif (${condition}) break;}`;
+  #repeat() {
+    return this.#scoped(() => {
+      const body = this.#statements();
+      this.#expect('until');
+      return `for (;;) {${body}\nif (${isTrue(this.#expression())}) break;}`;
+    });
   }
 
-  #localFunction(): string {
-    const name = this.#declare(this.#name());
-    return `const ${name} = ${this.#function()};`;
-  }
-
-  #function(): string {
+  #function() {
     this.#expect('(');
-    this.#scopes.push(new Map());
-    const parameters: string[] = [];
-    while (!this.#accept(')')) {
-      parameters.push(this.#declare(this.#name()));
-      this.#accept(',');
-    }
-    const body = this.#end();
-    this.#scopes.pop();
-    return `(${parameters.join(',')}) => {${body}}`;
+    return this.#scoped(() => {
+      const parameters = this.#is(')') ? [] : this.#list(() => this.#declare(this.#name()));
+      this.#expect(')');
+      return `(${parameters.join(',')}) => {${this.#end()}}`;
+    });
   }
 
-  #local(): string {
-    const names = [this.#name()];
-    while (this.#accept(',')) names.push(this.#name());
-    const values = this.#accept('=') ? this.#expressions() : [];
-    const [value] = values;
-    if (names.length === 1 && values.length <= 1) {
-      const [name = ''] = names;
-      const js = value === undefined ? 'undefined' : toOne(value);
-      return `let ${this.#declare(name)} = ${js};`;
-    }
-    const list = `list$${(this.#names += 1)}`;
-    const locals = names.map((name, index) => `${this.#declare(name)} = ${list}[${index}]`);
-    return `const ${list} = ${toList(values)};let ${locals.join(',')};`;
+  #local() {
+    if (this.#accept('function')) return `const ${this.#declare(this.#name())} = ${this.#function()};`;
+    const names = this.#list(() => this.#name());
+    if (!this.#accept('=')) return `let ${names.map((name) => this.#declare(name)).join(',')};`;
+    const values = this.#expressions();
+    return this.#assignAll(
+      values,
+      names.map((name) => (value) => `let ${this.#declare(name)} = ${value};`),
+    );
   }
 
   #if(): string {
-    const condition = toCondition(this.#expression());
+    const condition = isTrue(this.#expression());
     this.#expect('then');
     const then = `if (${condition}) {${this.#block()}}`;
     if (this.#accept('elseif')) return `${then} else ${this.#if()}`;
-    if (!this.#accept('else')) {
-      this.#expect('end');
-      return then;
-    }
-    return `${then} else {${this.#end()}}`;
+    if (this.#accept('else')) return `${then} else {${this.#end()}}`;
+    this.#expect('end');
+    return then;
   }
 
-  #for(): string {
-    const names = [this.#name()];
-    while (this.#accept(',')) names.push(this.#name());
-    if (this.#accept('=')) {
-      const [from, to, step] = this.#expressions().map(toOne);
-      if (step !== undefined && !/^\d+$/.test(step)) this.#refuse('a step has to be a positive number');
-      this.#scopes.push(new Map());
-      const name = this.#declare(names[0] ?? '');
-      const limit = `limit$${(this.#names += 1)}`;
-      const head = `for (let ${name} = R.number(${from}), ${limit} = R.number(${to}); ${name} <= ${limit}; ${name} += ${step ?? 1})`;
-      const js = `${head} {${this.#do()}}`;
-      this.#scopes.pop();
-      return js;
-    }
-    this.#expect('in');
-    const iterated = toOne(this.#expression());
-    const list = /^R\.one\(L\$ipairs\((.*)\)\)$/s.exec(iterated)?.[1];
-    if (list !== undefined) return this.#forItems(names, list);
-    this.#scopes.push(new Map());
-    const js = `for (const [${names.map((name) => this.#declare(name)).join(',')}] of ${iterated}) {${this.#do()}}`;
-    this.#scopes.pop();
-    return js;
+  #for() {
+    const names = this.#list(() => this.#name());
+    const isCounting = this.#accept('=');
+    if (!isCounting) this.#expect('in');
+    const [from = '', to, step = '1'] = this.#expressions().map(toOne);
+    if (!/^\d+$/.test(step)) this.#refuse('a step has to be a positive number');
+    return this.#scoped(() => {
+      const [name = '', ...more] = names.map((each) => this.#declare(each));
+      if (!isCounting) return `for (const [${[name, ...more].join(',')}] of ${from}) ${this.#do()}`;
+      const limit = this.#fresh('limit');
+      const head = `let ${name} = R.number(${from}), ${limit} = R.number(${to}); ${name} <= ${limit}; ${name} += ${step}`;
+      return `for (${head}) ${this.#do()}`;
+    });
   }
 
-  /** `ipairs`, which is called often. */
-  #forItems([index = '', item = '']: readonly string[], list: string): string {
-    this.#scopes.push(new Map());
-    const items = `items$${(this.#names += 1)}`;
-    const [i, value] = [this.#declare(index), this.#declare(item)];
-    const head = `for (let ${i} = 1, ${items} = R.items(${list}); ${items}[${i} - 1] !== undefined; ${i} += 1)`;
-    const js = `${head} {let ${value} = ${items}[${i} - 1];${this.#do()}}`;
-    this.#scopes.pop();
-    return js;
-  }
-
-  #return(): string {
-    if ([...ENDS, ';'].some((end) => this.#is(end))) return 'return;';
+  #return() {
+    if (this.#is(...ENDS, ';')) return 'return;';
     const values = this.#expressions();
-    const [value] = values;
-    return `return ${values.length === 1 && value !== undefined ? value.js : toList(values)};`;
+    return `return ${values.length === 1 ? values.map(({ js }) => js).join('') : toList(values)};`;
   }
 
-  #assignmentOrCall(): string {
-    const targets = [this.#suffixed()];
-    if (!this.#is('=') && !this.#is(',')) {
-      const [call] = targets;
-      if (call?.isMany !== true && call?.isCall !== true) this.#refuse('expected a statement');
-      return `${call.js};`;
-    }
-    while (this.#accept(',')) targets.push(this.#suffixed());
+  #assignmentOrCall() {
+    const targets = this.#list(() => this.#suffixed());
+    const [call] = targets;
+    if (call?.isCall === true && targets.length === 1) return `${call.js};`;
     this.#expect('=');
     const values = this.#expressions();
-    const [target] = targets;
-    if (targets.length === 1 && values.length === 1 && target !== undefined && values[0] !== undefined) {
-      return this.#assign(target, toOne(values[0]));
-    }
-    const list = `list$${(this.#names += 1)}`;
-    return `const ${list} = ${toList(values)};${targets.map((one, index) => this.#assign(one, `${list}[${index}]`)).join('')}`;
+    return this.#assignAll(
+      values,
+      targets.map((target) => (value) => this.#assign(target, value)),
+    );
   }
 
-  #assign({ js, isMany, isCall }: Code, value: string): string {
-    if (isMany === true || isCall === true) this.#refuse('a call cannot be assigned to');
+  /** All values are known before the first is assigned. */
+  #assignAll(values: readonly Code[], assigns: readonly ((value: string) => string)[]) {
+    const isOne = values.length === 1 && assigns.length === 1;
+    const list = this.#fresh('list');
+    const js = assigns.map((assign, index) => assign(isOne ? values.map(toOne).join('') : `${list}[${index}]`));
+    return `${isOne ? '' : `const ${list} = ${toList(values)};`}${js.join('')}`;
+  }
+
+  #assign({ js, isCall }: Code, value: string) {
+    if (isCall === true) this.#refuse('a call cannot be assigned to');
     const index = /^R\.index\((.*)\)$/s.exec(js)?.[1];
     return index === undefined ? `${js} = ${value};` : `R.set(${index},${value});`;
-  }
-
-  #expressions(): Code[] {
-    const values = [this.#expression()];
-    while (this.#accept(',')) values.push(this.#expression());
-    return values;
   }
 
   #expression(power = 0): Code {
     let left = this.#unary();
     for (;;) {
       const { text, kind } = this.#token;
-      const [leftPower, rightPower] = (kind === 'string' ? undefined : BINARY[text]) ?? [0, 0];
-      if (leftPower <= power) return left;
+      const [leftPower, rightPower, make] = (kind === 'string' ? undefined : OPERATORS[text]) ?? [0, 0];
+      if (leftPower <= power || make === undefined) return left;
       this.#at += 1;
-      left = this.#binary(text, left, this.#expression(rightPower));
-    }
-  }
-
-  #binary(operator: string, left: Code, right: Code): Code {
-    const [one, other] = [toOne(left), toOne(right)];
-    const compare = COMPARISONS[operator];
-    if (compare !== undefined) return { js: compare(one, other), isBoolean: true };
-    switch (operator) {
-      case 'and':
-      case 'or': {
-        const sign = operator === 'and' ? '&&' : '||';
-        const condition = `(${toCondition(left)} ${sign} ${toCondition(right)})`;
-        if (left.isBoolean === true) {
-          return { js: `(${one} ${sign} ${other})`, condition, isBoolean: right.isBoolean === true };
-        }
-        const [then, otherwise] = operator === 'and' ? [other, 'T'] : ['T', other];
-        return { js: `(${isTrue(one)} ? ${then} : ${otherwise})`, condition };
-      }
-      case '..':
-        return { js: `R.concat(${one}, ${other})` };
-      case '%':
-        return { js: `R.modulo(R.number(${one}), R.number(${other}))` };
-      default:
-        return { js: `(R.number(${one}) ${operator} R.number(${other}))` };
+      left = { js: make(toOne(left), toOne(this.#expression(rightPower))), isBoolean: leftPower === COMPARES };
     }
   }
 
   #unary(): Code {
-    if (this.#accept('not')) return { js: `!${toCondition(this.#expression(UNARY_POWER))}`, isBoolean: true };
-    if (this.#accept('#')) return { js: `R.length(${toOne(this.#expression(UNARY_POWER))})` };
-    if (this.#accept('-')) return { js: `(-R.number(${toOne(this.#expression(UNARY_POWER))}))` };
-    return this.#simple();
+    const { kind, text } = this.#token;
+    const make = kind === 'string' ? undefined : UNARY[text];
+    if (make === undefined) return this.#simple();
+    this.#at += 1;
+    return make(this.#expression(UNARY_POWER));
   }
 
   #simple(): Code {
@@ -350,113 +311,92 @@ class Compiler {
     if (this.#accept('true')) return { js: 'true', isBoolean: true };
     if (this.#accept('false')) return { js: 'false', isBoolean: true };
     if (this.#accept('function')) return { js: this.#function() };
-    if (this.#is('{')) return this.#table();
-    return this.#suffixed();
+    return this.#accept('{') ? this.#table() : this.#suffixed();
   }
 
   #table(): Code {
-    this.#expect('{');
     const items: Code[] = [];
     const fields: string[] = [];
     while (!this.#accept('}')) {
       const next = this.#tokens[this.#at + 1];
-      if (this.#accept('[')) {
-        const key = toOne(this.#expression());
-        this.#expect(']');
+      const isNamed = this.#token.kind === 'name' && next?.text === '=' && next.kind === 'symbol';
+      if (isNamed || this.#is('[')) {
+        const key = isNamed ? JSON.stringify(this.#name()) : this.#inBrackets();
         this.#expect('=');
         fields.push(`[${key},${toOne(this.#expression())}]`);
-      } else if (this.#token.kind === 'name' && next?.text === '=' && next.kind === 'symbol') {
-        const key = this.#name();
-        this.#expect('=');
-        fields.push(`[${JSON.stringify(key)},${toOne(this.#expression())}]`);
       } else items.push(this.#expression());
       if (!this.#accept(',')) this.#accept(';');
     }
     return { js: `R.table(${toList(items)}${fields.length === 0 ? '' : `,[${fields.join(',')}]`})` };
   }
 
+  #inBrackets() {
+    this.#expect('[');
+    const key = toOne(this.#expression());
+    this.#expect(']');
+    return key;
+  }
+
   #suffixed(): Code {
     let code = this.#primary();
     for (;;) {
       if (this.#accept('.')) code = { js: `R.index(${toOne(code)},${JSON.stringify(this.#name())})` };
-      else if (this.#accept('[')) {
-        code = { js: `R.index(${toOne(code)},${toOne(this.#expression())})` };
-        this.#expect(']');
-      } else if (this.#accept('(')) {
-        const given = this.#arguments();
+      else if (this.#is('[')) code = { js: `R.index(${toOne(code)},${this.#inBrackets()})` };
+      else if (this.#accept('(')) {
+        const given = this.#is(')') ? '' : toItems(this.#expressions());
+        this.#expect(')');
         // Redis takes a list, and replies with one value.
         const isCommand = /^L\$redis\$p?call$/.test(code.js);
-        code = isCommand
-          ? { js: `${code.js}([${given}])`, isCall: true }
-          : { js: `${code.js}(${given})`, isMany: true };
+        code = { js: `${code.js}(${isCommand ? `[${given}]` : given})`, isMany: !isCommand, isCall: true };
       } else return code;
     }
-  }
-
-  #arguments(): string {
-    if (this.#accept(')')) return '';
-    const values = this.#expressions();
-    this.#expect(')');
-    return toItems(values);
   }
 
   #primary(): Code {
     if (this.#accept('(')) {
       const code = this.#expression();
       this.#expect(')');
-      return { ...code, isMany: false, js: `(${toOne(code)})` };
+      return { js: `(${toOne(code)})` };
     }
     const name = this.#name();
-    const local = this.#resolve(name);
+    const local = this.#scopes.findLast((scope) => scope.has(name))?.get(name);
     if (local !== undefined) return { js: local };
-    if (!LIBRARIES.has(name)) return { js: this.#fromLibrary(name) };
+    if (!LIBRARIES.includes(name)) return { js: this.#fromLibrary(name) };
     this.#expect('.');
     return { js: this.#fromLibrary(`${name}.${this.#name()}`) };
   }
 
-  #fromLibrary(name: string): string {
+  #fromLibrary(name: string) {
     const js = `L$${name.replace('.', '$')}`;
     this.#library.set(name, js);
     return js;
   }
 }
 
-const LIBRARIES = new Set(['string', 'table', 'math', 'cjson', 'redis']);
+const toOne = ({ js, isMany }: Code) => (isMany === true ? `R.one(${js})` : js);
 
-function toOne({ js, isMany }: Code): string {
-  return isMany === true ? `R.one(${js})` : js;
+function isTrue(code: Code) {
+  return code.isBoolean === true ? code.js : `((T = ${toOne(code)}) !== undefined && T !== false)`;
 }
 
-function toCondition(code: Code): string {
-  if (code.isBoolean === true) return code.js;
-  return code.condition ?? isTrue(toOne(code));
-}
-
-function isTrue(js: string): string {
-  return `((T = ${js}) !== undefined && T !== false)`;
-}
-
-function toItems(values: readonly Code[]): string {
-  const last = values.length - 1;
+function toItems(values: readonly Code[]) {
+  const isLast = (index: number) => index === values.length - 1;
   return values
-    .map((value, index) => (index === last && value.isMany === true ? `...R.many(${value.js})` : toOne(value)))
+    .map((value, index) => (isLast(index) && value.isMany === true ? `...R.many(${value.js})` : toOne(value)))
     .join(',');
 }
 
-function toList(values: readonly Code[]): string {
-  const [only] = values;
-  return values.length === 1 && only?.isMany === true ? `R.many(${only.js})` : `[${toItems(values)}]`;
-}
+const toList = (values: readonly Code[]) => `[${toItems(values)}]`;
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' };
 
-function unquote(text: string): string {
+function unquote(text: string) {
   return text.slice(1, -1).replaceAll(/\\(\d{1,3}|.)/g, (_, escape: string) => {
     return ESCAPES[escape] ?? String.fromCharCode(Number(escape));
   });
 }
 
-function toNumber(value: unknown): number {
+function toNumber(value: unknown) {
   if (typeof value === 'number') return value;
   const number = parseNumber(value);
   if (number === undefined) throw new Error(`attempt to perform arithmetic on a ${typeName(value)} value`);
@@ -491,10 +431,14 @@ export function numberToText(number: number): string {
   return exponent === undefined ? short : `${short}e${exponent.replace(/^([+-])(\d)$/, '$10$2')}`;
 }
 
-function toText(value: unknown): string {
+function toText(value: unknown) {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return numberToText(value);
   throw new Error(`attempt to concatenate a ${typeName(value)} value`);
+}
+
+function isTable(value: unknown, doing: string): asserts value is LuaTable {
+  if (!(value instanceof LuaTable)) throw new Error(`attempt to ${doing} a ${typeName(value)} value`);
 }
 
 const RUNTIME = {
@@ -502,33 +446,29 @@ const RUNTIME = {
   one: (values: unknown): unknown => (Array.isArray(values) ? values[0] : values),
   many: (values: unknown): readonly unknown[] =>
     Array.isArray(values) ? values : values === undefined ? [] : [values],
-  concat: (left: unknown, right: unknown): string => toText(left) + toText(right),
-  modulo: (number: number, by: number): number => number - Math.floor(number / by) * by,
-  less: (left: unknown, right: unknown): boolean => {
+  concat: (left: unknown, right: unknown) => toText(left) + toText(right),
+  modulo: (number: number, by: number) => number - Math.floor(number / by) * by,
+  less: (left: unknown, right: unknown) => {
     if (typeof left === 'number' && typeof right === 'number') return left < right;
     if (typeof left === 'string' && typeof right === 'string') return left < right;
     throw new Error(`attempt to compare ${typeName(left)} with ${typeName(right)}`);
   },
-  length: (value: unknown): number => {
+  length: (value: unknown) => {
     if (typeof value === 'string') return value.length;
-    if (value instanceof LuaTable) return value.items.length;
-    throw new Error(`attempt to get length of a ${typeName(value)} value`);
+    isTable(value, 'get length of');
+    return value.items.length;
   },
-  items: (table: unknown): readonly unknown[] => {
-    if (table instanceof LuaTable) return table.items;
-    throw new Error(`bad argument to ipairs: a ${typeName(table)} value`);
+  index: (table: unknown, key: unknown) => {
+    isTable(table, 'index');
+    return table.get(key);
   },
-  index: (table: unknown, key: unknown): unknown => {
-    if (table instanceof LuaTable) return table.get(key);
-    throw new Error(`attempt to index a ${typeName(table)} value`);
-  },
-  set: (table: unknown, key: unknown, value: unknown): void => {
-    if (!(table instanceof LuaTable)) throw new Error(`attempt to index a ${typeName(table)} value`);
+  set: (table: unknown, key: unknown, value: unknown) => {
+    isTable(table, 'index');
     table.set(key, value);
   },
-  table: (items: unknown[], fields?: readonly (readonly [unknown, unknown])[]): LuaTable => {
+  table: (items: unknown[], fields: readonly (readonly [unknown, unknown])[] = []) => {
     const table = new LuaTable(items);
-    if (fields !== undefined) for (const [key, value] of fields) table.set(key, value);
+    for (const [key, value] of fields) table.set(key, value);
     return table;
   },
 };
@@ -565,7 +505,7 @@ export class LuaTable {
     if (this.fields !== undefined) yield* [...this.fields];
   }
 
-  #takeNext(): void {
+  #takeNext() {
     const { fields, items } = this;
     if (fields === undefined) return;
     for (let key = items.length + 1; fields.has(key); key += 1) {
@@ -574,7 +514,7 @@ export class LuaTable {
     }
   }
 
-  #trim(): void {
+  #trim() {
     while (this.items.length > 0 && this.items.at(-1) === undefined) this.items.pop();
   }
 }

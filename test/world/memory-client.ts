@@ -10,9 +10,9 @@ type Method = (...args: (string | number)[]) => Promise<unknown>;
 
 export function makeMemoryClient(redis: MemoryRedis): RedisClient {
   const client: Record<string, unknown> = Object.fromEntries(
-    COMMANDS.map((name): [string, Method] => [
+    COMMANDS.map((name) => [
       name,
-      async (...args) => Promise.resolve(toIoredis(name, redis.call(name.toUpperCase(), args.flat().map(String)))),
+      async (...args: (string | number)[]) => Promise.resolve(toIoredis(name, redis.call(name.toUpperCase(), args.flat().map(String)))),
     ]),
   );
   client['pipeline'] = () => makePipeline(client as Record<string, Method>);

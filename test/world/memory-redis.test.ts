@@ -3,9 +3,8 @@ import fc from 'fast-check';
 import { SCRIPT_NAMES } from '../../src/ledger/ledger-connection.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { LuaTable, compileLua } from './lua-parser.js';
-import { LUA_LIBRARY } from './lua-library.js';
 import { fromLua, MemoryRedis } from './memory-redis.js';
-import { compileScript } from './script-runner.js';
+import { LUA_LIBRARY, compileScript } from './script-runner.js';
 
 const SEQUENCES = 60;
 
@@ -76,7 +75,7 @@ async function replyOf(words: readonly string[], call: () => unknown): Promise<u
 describe('a Redis in memory', () => {
   it('replies as a real one, whatever was written before', async () => {
     const { redis, connection } = account;
-    const keyOf = (key: string): string => `${connection.keys.prefix}:${key}`;
+    const keyOf = (key: string) => `${connection.keys.prefix}:${key}`;
     const property = fc.asyncProperty(fc.array(command, { minLength: 5, maxLength: 40 }), async (commands) => {
       await redis.del(...['hash', 'zset', 'set', 'stream'].map(keyOf));
       const memory = new MemoryRedis(() => 0);

@@ -19,12 +19,12 @@ interface Stream {
 }
 
 /** What a key may hold. Of a sorted set: the scores by member. */
-interface Contents {
-  readonly hash: Map<string, string>;
-  readonly zset: Map<string, number>;
-  readonly set: Set<string>;
-  readonly stream: Stream;
-}
+type Contents = Readonly<{
+  hash: Map<string, string>;
+  zset: Map<string, number>;
+  set: Set<string>;
+  stream: Stream;
+}>;
 type Content = Contents[keyof Contents];
 
 interface Kept {
@@ -276,7 +276,7 @@ function wrongArguments(name: string): ReplyError {
 }
 
 /** A key without content is gone. */
-function removeAll(redis: MemoryRedis, key: string, names: readonly string[], kind: 'hash' | 'zset' | 'set'): number {
+function removeAll(redis: MemoryRedis, key: string, names: readonly string[], kind: 'hash' | 'zset' | 'set') {
   const before = redis.read(key, kind);
   const found = names.filter((name) => before?.has(name));
   if (found.length === 0) return 0;
@@ -286,7 +286,7 @@ function removeAll(redis: MemoryRedis, key: string, names: readonly string[], ki
   return removed;
 }
 
-function toScore(text: string): number {
+function toScore(text: string) {
   const infinite = /^([-+]?)inf$/.exec(text);
   if (infinite !== null) return infinite[1] === '-' ? -Infinity : Infinity;
   const score = text === '' ? NaN : Number(text);
@@ -294,13 +294,13 @@ function toScore(text: string): number {
   return score;
 }
 
-function formatScore(score: number): string {
+function formatScore(score: number) {
   if (Number.isFinite(score)) return String(score);
   return score < 0 ? '-inf' : 'inf';
 }
 
 /** Whether a score is on the inner side of a bound, or at one that is not exclusive. */
-function isWithin(score: number, bound: string, sign: 1 | -1): boolean {
+function isWithin(score: number, bound: string, sign: 1 | -1) {
   const isExclusive = bound.startsWith('(');
   const limit = toScore(isExclusive ? bound.slice(1) : bound);
   return score === limit ? !isExclusive : sign * score > sign * limit;
@@ -308,7 +308,7 @@ function isWithin(score: number, bound: string, sign: 1 | -1): boolean {
 
 function addToStream(redis: MemoryRedis, [key = '', ...rest]: readonly string[]): Reply {
   let at = 0;
-  let trim: { readonly by: string; readonly to: string } | undefined;
+  let trim: Readonly<{ by: string; to: string }> | undefined;
   if (rest[0] === 'MAXLEN' || rest[0] === 'MINID') {
     // Redis drops whole blocks of a stream, and only those that are full.
     at = rest[1] === '~' ? 3 : 2;
@@ -334,11 +334,11 @@ function parseId(text: string, sequence = 0): StreamId {
   return [Number(ms), rest === undefined ? sequence : Number(rest)];
 }
 
-function formatId([ms, sequence]: StreamId): string {
+function formatId([ms, sequence]: StreamId) {
   return `${ms}-${sequence}`;
 }
 
-function compareIds(one: StreamId, other: StreamId): number {
+function compareIds(one: StreamId, other: StreamId) {
   if (one[0] !== other[0]) return one[0] < other[0] ? -1 : 1;
   return one[1] === other[1] ? 0 : one[1] < other[1] ? -1 : 1;
 }
@@ -346,7 +346,7 @@ function compareIds(one: StreamId, other: StreamId): number {
 function range(redis: MemoryRedis, key: string, from: string, to: string): StreamEntry[] {
   const entries = redis.read(key, 'stream')?.entries ?? [];
   if (from === '-' && to === '+') return [...entries];
-  const isInside = (id: StreamId, bound: string, sign: 1 | -1): boolean => {
+  const isInside = (id: StreamId, bound: string, sign: 1 | -1) => {
     if (bound === '-' || bound === '+') return (bound === '-') === (sign === 1);
     const isExclusive = bound.startsWith('(');
     // A bound that names a millisecond only is its first or its last id.

@@ -1,8 +1,119 @@
+import { createHash } from 'node:crypto';
 import { LedgerKeys } from '../../src/ledger/keys.js';
 import { scriptSource, type ScriptName } from '../../src/ledger/ledger-connection.js';
-import { LUA_LIBRARY } from './lua-library.js';
-import { LuaTable, compileLua, type CompiledScript } from './lua-parser.js';
+import { LuaTable, numberToText, parseNumber, typeName, compileLua, type CompiledScript } from './lua-parser.js';
 import { fromLua, type MemoryRedis, ReplyError, type Reply, toLua } from './memory-redis.js';
+
+export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
+  tonumber: parseNumber,
+  type: typeName,
+  error: (message: unknown): never => {
+    throw new Error(String(message));
+  },
+  pcall: (run: (...args: unknown[]) => unknown, ...args: unknown[]): unknown => {
+    try {
+      const result = run(...args);
+      return [true, ...(Array.isArray(result) ? (result as unknown[]) : [result])];
+    } catch (error) {
+      return [false, (error as Error).message];
+    }
+  },
+  unpack: ({ items }: LuaTable, from = 1, to = items.length) =>
+    to <= items.length ? items.slice(from - 1, to) : [...items.slice(from - 1), ...Array<undefined>(to - items.length)],
+  next: (table: LuaTable): unknown => {
+    const next = table.entries().next();
+    return next.done === true ? undefined : next.value;
+  },
+  pairs: (table: LuaTable) => table.entries(),
+  ipairs: function* ({ items }: LuaTable): Generator<[number, unknown]> {
+    for (const [index, item] of items.entries()) {
+      if (item === undefined) return;
+      yield [index + 1, item];
+    }
+  },
+  'string.sub': (text: string, from: number, to = -1) => {
+    const start = from < 0 ? Math.max(0, text.length + from) : Math.max(0, from - 1);
+    return text.slice(start, Math.max(start, to < 0 ? text.length + to + 1 : to));
+  },
+  'string.lower': (text: string) => text.toLowerCase(),
+  'string.upper': (text: string) => text.toUpperCase(),
+  'string.match': (text: string, pattern: string): unknown => {
+    const found = toRegExp(pattern).exec(asText(text));
+    return found === null ? undefined : captures(found);
+  },
+  'string.find': (text: string, pattern: string): unknown => {
+    const found = toRegExp(pattern).exec(text);
+    return found === null ? undefined : [found.index + 1, found.index + found[0].length];
+  },
+  'string.gmatch': function* (text: string, pattern: string): Generator<unknown[]> {
+    for (const found of text.matchAll(new RegExp(toRegExp(pattern).source, 'gs'))) yield captures(found);
+  },
+  'string.format': (format: string, ...values: unknown[]) =>
+    format.replaceAll('%.0f', () => Number(values.shift()).toFixed(0)),
+  'table.concat': ({ items }: LuaTable, separator = '') => items.map(asText).join(separator),
+  'math.abs': Math.abs,
+  'math.floor': Math.floor,
+  'math.max': (...numbers: number[]) => Math.max(...numbers),
+  'math.min': (...numbers: number[]) => Math.min(...numbers),
+  'cjson.decode': (text: string): unknown => fromJson(JSON.parse(text)),
+  'cjson.encode': (value: unknown) => JSON.stringify(toJson(value)),
+  'redis.sha1hex': (text: string) => {
+    if (hashed.text !== text) hashed = { text, hash: createHash('sha1').update(text).digest('hex') };
+    return hashed.hash;
+  },
+};
+
+let hashed = { text: '', hash: 'da39a3ee5e6b4b0d3255bfef95601890afd80709' };
+
+function asText(value: unknown) {
+  return typeof value === 'number' ? numberToText(value) : (value as string);
+}
+
+function captures(found: RegExpExecArray) {
+  return found.length > 1 ? found.slice(1) : [found[0]];
+}
+
+const CLASSES: Readonly<Record<string, string>> = {
+  d: '\\d',
+  s: '\\s',
+  S: '\\S',
+  w: 'a-zA-Z0-9',
+  x: 'a-fA-F0-9',
+  l: 'a-z',
+};
+const patterns = new Map<string, RegExp>();
+
+/** Lua's patterns, as far as the scripts use them. @throws Error for another class */
+function toRegExp(pattern: string): RegExp {
+  let known = patterns.get(pattern);
+  if (known === undefined) {
+    const source = pattern.replaceAll(/(\[[^\]]*)?%(.)/g, (_, open: string | undefined, name: string) => {
+      const found = CLASSES[name];
+      if (found === undefined || open !== undefined) throw new Error(`unsupported pattern ${pattern}`);
+      return found.startsWith('\\') ? found : `[${found}]`;
+    });
+    known = new RegExp(source, 's');
+    patterns.set(pattern, known);
+  }
+  return known;
+}
+
+function fromJson(value: unknown): unknown {
+  if (Array.isArray(value)) return new LuaTable(value.map(fromJson));
+  if (typeof value !== 'object' || value === null) return value === null ? NULL : value;
+  const table = new LuaTable();
+  for (const [key, field] of Object.entries(value)) table.set(key, fromJson(field));
+  return table;
+}
+
+/** What `cjson` makes of null: true as a condition, and equal to itself only. */
+const NULL = Object.freeze({});
+
+function toJson(value: unknown): unknown {
+  if (!(value instanceof LuaTable)) return value === NULL ? null : value;
+  if (value.fields === undefined && value.items.length > 0) return value.items.map(toJson);
+  return Object.fromEntries([...value.entries()].map(([key, field]) => [String(key), toJson(field)]));
+}
 
 /** Every simulated ledger is of this account, so that what the scripts make of its keys is made once. */
 export const WORLD_KEYS = new LedgerKeys(1);
@@ -69,12 +180,12 @@ export function runScript(
 }
 
 /** Redis keeps more digits of a number than Lua does. @throws ReplyError for what is neither text nor number */
-function toArgument(value: unknown): string {
+function toArgument(value: unknown) {
   if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatDouble(value);
   throw new ReplyError('ERR Lua redis lib command arguments must be strings or integers');
 }
 
-function formatDouble(number: number): string {
+function formatDouble(number: number) {
   const digits = number.toPrecision(17);
   return digits.includes('.') && !digits.includes('e') ? digits.replace(/\.?0+$/, '') : digits;
 }

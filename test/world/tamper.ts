@@ -5,7 +5,7 @@ import type { WorldLedger } from './world-ledger.js';
 
 /** What someone does to the ledger who can write to Redis, and knows how the scripts read it. */
 
-export type PayoutChange = { readonly [Field in keyof Payout]?: Payout[Field] | undefined };
+type PayoutChange = { readonly [Field in keyof Payout]?: Payout[Field] | undefined };
 
 export function alterPayout(ledger: WorldLedger, payoutId: string, change: PayoutChange): void {
   const { redis, connection } = ledger;
@@ -55,7 +55,7 @@ export function setFields(
   }
 }
 
-function placeOf({ redis, connection }: WorldLedger, payoutId: string): number | undefined {
+function placeOf({ redis, connection }: WorldLedger, payoutId: string) {
   for (const state of PAYOUT_STATES) {
     const place = redis.read(connection.keys.state(state), 'zset')?.get(payoutId);
     if (place !== undefined) return place;
@@ -66,7 +66,7 @@ function placeOf({ redis, connection }: WorldLedger, payoutId: string): number |
   return undefined;
 }
 
-function leaveIndexes({ redis, connection }: WorldLedger, payoutId: string): void {
+function leaveIndexes({ redis, connection }: WorldLedger, payoutId: string) {
   for (const state of PAYOUT_STATES) redis.call('ZREM', [connection.keys.state(state), payoutId]);
 }
 

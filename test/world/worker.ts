@@ -1,10 +1,10 @@
-import { isAborted, untilAborted } from '../../src/base/clock.js';
-import type { Clock } from '../../src/base/clock.js';
+import { isAborted, untilAborted, type Clock } from '../../src/base/clock.js';
 import type { Logger } from '../../src/base/logger.js';
 import { AccountPolicy } from '../../src/control/worker/account-policy.js';
 import { SignedAuthority, type SignedRuntime } from '../../src/control/worker/signed-authority.js';
 import type { WithdrawGateway } from '../../src/gateway/gateway.js';
 import type { SendJournal } from '../../src/journal/send-journal.js';
+import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import { KeptPause } from '../../src/worker/sender/kept-pause.js';
 import { Pacer, type Pace } from '../../src/worker/sender/pacer.js';
@@ -29,36 +29,37 @@ export function newPayout(payoutId: string): ValidPayout {
 
 type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
 
-export type PolicyPieces = PolicyArguments[0] & {
-  readonly signatures: PolicyArguments[1];
-  readonly source: PolicyArguments[2];
-  readonly publish: PolicyArguments[3];
-};
+export type PolicyPieces = PolicyArguments[0] &
+  Readonly<{
+    signatures: PolicyArguments[1];
+    source: PolicyArguments[2];
+    publish: PolicyArguments[3];
+  }>;
 
 export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPieces): AccountPolicy {
   return new AccountPolicy(runtime, signatures, source, publish);
 }
 
-export interface PieceContext {
-  readonly clock: Clock;
-  readonly pacer: Pacer;
-  readonly settings: Settings;
-  readonly ledgerOfRun: WorldLedger;
-}
+export type PieceContext = Readonly<{
+  clock: Clock;
+  pacer: Pacer;
+  settings: Settings;
+  ledgerOfRun: WorldLedger;
+}>;
 
 /** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
-export interface Pieces {
-  readonly makeToken: (next: string, epoch: number) => string;
-  readonly makeLedger: (options: WorldLedgerOptions) => WorldLedger;
-  readonly makePacer: (clock: Clock, pace: Pace) => Pacer;
-  readonly wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
-  readonly wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
-  readonly wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
-  readonly makeAuthority: (options: SignedRuntime, context: PieceContext) => SendAuthority & ResumeAuthority;
-  readonly makePolicy: (options: PolicyPieces) => AccountPolicy;
-  readonly adoptsWithoutProof: boolean;
-  readonly signsInDoubt: boolean;
-}
+export type Pieces = Readonly<{
+  makeToken: (next: string, epoch: number) => string;
+  makeLedger: (options: WorldLedgerOptions) => WorldLedger;
+  makePacer: (clock: Clock, pace: Pace) => Pacer;
+  wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
+  wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
+  wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
+  makeAuthority: (options: SignedRuntime, context: PieceContext) => SendAuthority & ResumeAuthority;
+  makePolicy: (options: PolicyPieces) => AccountPolicy;
+  adoptsWithoutProof: boolean;
+  signsInDoubt: boolean;
+}>;
 
 export const soundPieces: Pieces = {
   makeToken: (next) => next,
@@ -73,27 +74,27 @@ export const soundPieces: Pieces = {
   signsInDoubt: false,
 };
 
-export interface WorkerParts {
-  readonly process: WorldProcess;
-  readonly pieces: Pieces;
-  readonly settings: Settings;
-  readonly ledger: WorkerLedger;
-  readonly gateway: WithdrawGateway;
-  readonly journal: SendJournal;
-  readonly ledgerOfRun: WorldLedger;
-  readonly dir: string;
-  readonly nextToken: () => string;
-  readonly ringsTwice?: number;
-  readonly control?: (
+type WorkerParts = Readonly<{
+  process: WorldProcess;
+  pieces: Pieces;
+  settings: Settings;
+  ledger: WorkerLedger;
+  gateway: WithdrawGateway;
+  journal: SendJournal;
+  ledgerOfRun: WorldLedger;
+  dir: string;
+  nextToken: () => string;
+  ringsTwice?: number;
+  control?: (
     journal: SendJournal,
     ledger: WorkerLedger,
     context: PieceContext,
     logger: Logger,
-  ) => {
-    readonly authority: (SendAuthority & ResumeAuthority) | undefined;
-    readonly policy: AccountPolicy | undefined;
-  };
-}
+  ) => Readonly<{
+    authority: (SendAuthority & ResumeAuthority) | undefined;
+    policy: AccountPolicy | undefined;
+  }>;
+}>;
 
 const IDLE_MS = 500;
 const PUT_BACK_MS = 10;
@@ -155,7 +156,7 @@ export class WorldWorker {
     return this.mismatch?.includes('payouts audit adopt-journal') === true;
   }
 
-  get #epoch(): number {
+  get #epoch() {
     const { status } = this.#loop;
     return status.role === 'sender' ? status.epoch : 0;
   }
@@ -186,7 +187,7 @@ export class WorldWorker {
     return this.#stop.signal.aborted;
   }
 
-  async #work(active: ActiveSender, end: AbortSignal): Promise<void> {
+  async #work(active: ActiveSender, end: AbortSignal) {
     // Not `await policy?.…`: a step more would make other runs of the seeds without a policy.
     if (this.#policy !== undefined) await this.#policy.takeOver(end);
     const kept = this.#policy?.keep(end);
@@ -198,9 +199,9 @@ export class WorldWorker {
     if (kept !== undefined) await kept;
   }
 
-  async #runJobs(active: ActiveSender, signal: AbortSignal): Promise<void> {
+  async #runJobs(active: ActiveSender, signal: AbortSignal) {
     const process = this.#process;
-    const runJob = async (payoutId: string): Promise<void> => {
+    const runJob = async (payoutId: string) => {
       const { kind } = await sendUntilDecided(payoutId, active, signal);
       if (kind === 'put_back') await process.sleep(PUT_BACK_MS, signal);
     };
@@ -227,8 +228,17 @@ export class WorldWorker {
 }
 
 function tracingLogger(process: WorldProcess): Logger {
-  const note = (fields: object, message: string): void => {
+  const note = (fields: object, message: string) => {
     process.world.note(() => `${process.name} ${message} ${JSON.stringify(fields)}`);
   };
   return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(process) };
+}
+
+/**
+ * What an operator who has checked the gateway may truthfully state of a payout that is `unknown`: the transaction that
+ * paid it, or that it was not sent.
+ * @param txhash - the gateway's payment of it, if there is one
+ */
+export function truthfulResolution(txhash: string | undefined): Pick<StateChange, 'to' | 'txhash'> {
+  return txhash === undefined ? { to: 'queued' } : { to: 'in_progress', txhash };
 }

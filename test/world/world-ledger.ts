@@ -9,7 +9,6 @@ import { PayoutLedger, type StateChange } from '../../src/ledger/payout-ledger.j
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { type NewPayout, type Payout, UnreadableRecordError } from '../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
-import { parseLease, parseObjections } from '../../src/ledger/sender-view.js';
 import {
   type KnownJournal,
   type LeaseView,
@@ -19,6 +18,7 @@ import {
   type SendAttempt,
   type SenderView,
 } from '../../src/ledger/sender-ledger.js';
+import { parseLease, parseObjections } from '../../src/ledger/sender-view.js';
 import type { PayoutState } from '../../src/ledger/states.js';
 import type { AdoptionLedger } from '../../src/operator/adoption.js';
 import type { CompiledScript } from './lua-parser.js';
@@ -73,11 +73,11 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   readonly #own: Readonly<Record<'ledger' | 'sender' | 'journals' | 'objections' | 'recheck', string>>;
-  #view: { readonly looks: readonly number[]; readonly view: SenderView } | undefined;
-  #ids: { readonly version: number; readonly ids: readonly string[] } = { version: -1, ids: [] };
+  #view: Readonly<{ looks: readonly number[]; view: SenderView }> | undefined;
+  #ids: Readonly<{ version: number; ids: readonly string[] }> = { version: -1, ids: [] };
   readonly #payoutKeys = new Map<string, string>();
 
-  #keyOf(payoutId: string): string {
+  #keyOf(payoutId: string) {
     let key = this.#payoutKeys.get(payoutId);
     if (key === undefined) this.#payoutKeys.set(payoutId, (key = this.connection.keys.payout(payoutId)));
     return key;
@@ -305,8 +305,8 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   async adoptLedger(
-    highest: { readonly epoch: number; readonly sendCount: number },
-    journals: { readonly read: readonly KnownJournal[]; readonly givenUp: readonly string[] },
+    highest: Readonly<{ epoch: number; sendCount: number }>,
+    journals: Readonly<{ read: readonly KnownJournal[]; givenUp: readonly string[] }>,
     actor = ACTOR,
     bookmarks: readonly string[] = [],
     act?: string,

@@ -12,14 +12,14 @@ export type StepKind = 'command' | 'reply' | 'timer' | 'disk' | 'write' | 'arriv
 
 export const TIMES: ReadonlySet<StepKind | undefined> = new Set(['timer', 'timeout', 'mark'] as const);
 
-export interface About {
-  readonly kind?: StepKind;
-  readonly label?: string;
-  readonly process?: WorldProcess;
-  readonly isDelivered?: boolean;
-  readonly deadline?: number;
-  readonly onTrouble?: () => void;
-}
+type About = Readonly<{
+  kind?: StepKind;
+  label?: string;
+  process?: WorldProcess;
+  isDelivered?: boolean;
+  deadline?: number;
+  onTrouble?: () => void;
+}>;
 
 export interface PendingStep extends About {
   readonly run: () => unknown;
@@ -45,7 +45,7 @@ export abstract class World {
   failure: string | undefined;
   readonly trace: string[] | undefined;
   readonly random: typeof TYPICAL = TYPICAL;
-  readonly hangs: { readonly random: typeof TYPICAL; readonly rate: number } = { random: TYPICAL, rate: 0 };
+  readonly hangs: Readonly<{ random: typeof TYPICAL; rate: number }> = { random: TYPICAL, rate: 0 };
   readonly situations: Situations | undefined;
   /** Faults come by chance; elsewhere a timer that nothing needs would be one more step to deviate from. */
   readonly isByChance: boolean = false;
@@ -84,10 +84,10 @@ export abstract class World {
   async run(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       // A tick that is asked for in a microtask runs after all microtasks: the step is followed to its end.
-      const later = (): void => {
+      const later = () => {
         process.nextTick(next);
       };
-      const next = (): void => {
+      const next = () => {
         try {
           let progress: Progress = 'again';
           while (progress === 'again') progress = this.failure === undefined ? this.next() : 'over';
@@ -121,13 +121,13 @@ export function describeStep({ process, kind, label }: About): string {
   return `${process?.name ?? '-'} ${kind ?? ''} ${label ?? ''}`;
 }
 
-export interface ProcessOptions {
-  readonly world: World;
-  readonly name: string;
-  readonly rate?: number | undefined;
-  readonly earlyTimers?: number;
-  readonly wallOffsetMs?: number | undefined;
-}
+type ProcessOptions = Readonly<{
+  world: World;
+  name: string;
+  rate?: number | undefined;
+  earlyTimers?: number;
+  wallOffsetMs?: number | undefined;
+}>;
 
 export const WALL_START = Date.UTC(2030, 0, 1);
 const LONG_SLEEP_MS = 10;
@@ -168,7 +168,7 @@ export class WorldProcess implements Clock {
     const { random } = this.world;
     await new Promise<void>((resolve) => {
       const early = random.chance(this.#earlyTimers) ? random.next() : 0;
-      const end = (): void => {
+      const end = () => {
         signal?.removeEventListener('abort', end);
         step.isGone = true;
         resolve();
@@ -220,7 +220,7 @@ export class WorldProcess implements Clock {
     this.#resume();
   }
 
-  #resume(): void {
+  #resume() {
     const { world, waiting } = this;
     if (this.isStopped || waiting.length === 0) return;
     world.note(() => `${this.name} continues`);
@@ -258,7 +258,7 @@ export function once(run: () => void): () => void {
   };
 }
 
-function shuffle(items: unknown[], next: () => number): void {
+function shuffle(items: unknown[], next: () => number) {
   for (let index = items.length - 1; index > 0; index -= 1) {
     const other = Math.floor(next() * (index + 1));
     [items[index], items[other]] = [items[other], items[index]];

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DelayRange } from '../../../src/sandbox/latency.js';
 import { Random } from '../../doubles/random.js';
-import type { Gateway, WorkerHost } from './processes.js';
-import type { RedisServer } from './redis-server.js';
+import type { Gateway, WorkerHost, RedisServer } from './processes.js';
 import type { Direction, TcpProxy } from './tcp-proxy.js';
 import type { Users } from './users.js';
 
@@ -16,22 +15,22 @@ export const paymentOf = (payoutId: string) => ({
 });
 
 /** How long everything takes in a round, in ms of real time. */
-export interface Timing {
-  readonly name: 'scaled' | 'real';
+type Timing = Readonly<{
+  name: 'scaled' | 'real';
   /** The workers' monotonic clocks run this many times faster than the machine's (see `under-chaos.mjs`). */
-  readonly timeScale: number;
-  readonly minGapMs: number;
-  readonly leaseMs: number;
+  timeScale: number;
+  minGapMs: number;
+  leaseMs: number;
   /** Where each host has a journal of its own: a worker that knows what Redis forgot objects within it. */
-  readonly ownJournalQuarantineMs: number;
-  readonly chaosMs: number;
+  ownJournalQuarantineMs: number;
+  chaosMs: number;
   /** With the latency this stays far below IN_FLIGHT_MAX_MS (assumption A1). */
-  readonly gatewayStopMaxMs: number;
-  readonly latencyBeforeMs: DelayRange;
-  readonly latencyAfterMs: DelayRange;
-  readonly payouts: DelayRange;
-  readonly environment: Readonly<Record<string, string>>;
-}
+  gatewayStopMaxMs: number;
+  latencyBeforeMs: DelayRange;
+  latencyAfterMs: DelayRange;
+  payouts: DelayRange;
+  environment: Readonly<Record<string, string>>;
+}>;
 
 const COMMON = {
   ...{ GATEWAY_TIMEOUT_MS: '1000', TAKEOVER_QUARANTINE_MS: '1000' },
@@ -74,23 +73,23 @@ export const REAL: Timing = {
 
 export const WORKERS = 3;
 
-export interface Stage {
-  readonly hosts: readonly WorkerHost[];
-  readonly links: readonly TcpProxy[];
-  readonly redis: RedisServer;
-  readonly gateway: Gateway;
-  readonly users: Users;
-}
+export type Stage = Readonly<{
+  hosts: readonly WorkerHost[];
+  links: readonly TcpProxy[];
+  redis: RedisServer;
+  gateway: Gateway;
+  users: Users;
+}>;
 
-export interface Fault {
-  readonly kind: Kind;
+export type Fault = Readonly<{
+  kind: Kind;
   /** Since the chaos began, in ms. */
-  readonly atMs: number;
+  atMs: number;
   /** When Redis is copied that comes back. */
-  readonly copyAtMs: number;
-  readonly drawn: string;
+  copyAtMs: number;
+  drawn: string;
   strike(stage: Stage): Promise<void>;
-}
+}>;
 
 type Drawn = Pick<Fault, 'drawn' | 'strike'>;
 
@@ -168,7 +167,7 @@ const DRAW = {
   'link-blackhole': (random, { leaseMs }) => {
     const directions = random.pick<Direction[]>([['requests'], ['replies'], ['requests', 'replies']]);
     const held = random.pick(['late', 'never'] as const);
-    const trouble = (link: TcpProxy): void => {
+    const trouble = (link: TcpProxy) => {
       link.silence(directions);
     };
     return drawLinks(random, random.whole(leaseMs / 5, leaseMs * 4), { what: directions.join(), held, trouble });
@@ -217,7 +216,7 @@ const DRAW = {
 type Kind = keyof typeof DRAW;
 const KINDS = Object.keys(DRAW) as readonly Kind[];
 
-const isForgetting = (kind: Kind): boolean => kind === 'redis-older' || kind === 'redis-cut-off';
+const isForgetting = (kind: Kind) => kind === 'redis-older' || kind === 'redis-cut-off';
 export const HARMLESS = KINDS.filter((kind) => !isForgetting(kind));
 
 /** These keep no worker from reporting what its journal has. */

@@ -1,14 +1,107 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Payout } from '../../../src/ledger/payout.js';
 import { until } from '../../support/until.js';
-import { adoptJournal, UNSIGNED, writeKeyFiles, type KeyFiles } from '../signing.js';
-import { PLATFORM_ID, WORKERS, type Fault, type Plan, type Stage } from './plan.js';
-import { Gateway, WorkerHost, type GatewayBook } from './processes.js';
-import { RedisServer } from './redis-server.js';
+import { UNSIGNED, adoptJournal, writeKeyFiles, type KeyFiles } from '../signing.js';
+import { paymentOf, PLATFORM_ID, WORKERS, type Fault, type Plan, type Stage } from './plan.js';
+import { type GatewayBook, Gateway, WorkerHost, RedisServer } from './processes.js';
 import { TcpProxy } from './tcp-proxy.js';
 import { Users } from './users.js';
-import { countStates, findBroken, findBrokenSigning, findUnexplainedHolds, readPayouts } from './verdict.js';
+
+/** By payoutId as the ledger has them in the end; every one that the application asked for. */
+type Payouts = ReadonlyMap<string, Payout | undefined>;
+
+async function readPayouts(
+  payoutIds: readonly string[],
+  get: (payoutId: string) => Promise<Payout | undefined>,
+): Promise<Payouts> {
+  const payouts = new Map<string, Payout | undefined>();
+  for (const payoutId of payoutIds) payouts.set(payoutId, await get(payoutId));
+  return payouts;
+}
+
+function countStates(payouts: Payouts): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { state = 'missing' } of [...payouts.values()].map((payout): { state?: string } => payout ?? {})) {
+    counts[state] = (counts[state] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** What was broken of the three promises, as the gateway saw it. */
+function findBroken({ stats, arrivals, payments }: GatewayBook, payouts: Payouts, minGapMs: number) {
+  const broken: string[] = [];
+  for (const { gapMs, addressTo } of arrivals) {
+    if (gapMs !== null && gapMs < minGapMs) {
+      broken.push(`TOO FAST: ${gapMs.toFixed(2)} ms after the withdraw before it, to ${String(addressTo)}`);
+    }
+  }
+  if (stats.blocked && broken.length === 0) broken.push(`blocked: ${String(stats.blockedReason)}`);
+  for (const [addressTo, count] of Object.entries(stats.paymentsPerAddress)) {
+    if (count > 1) broken.push(`TWICE: ${addressTo} was paid ${count} times`);
+  }
+  // An account that was blocked for its pace cannot drain.
+  if (stats.blocked) return broken;
+  for (const [payoutId, payout] of payouts) {
+    const paid = payments.find(({ addressTo }) => addressTo === paymentOf(payoutId).addressTo);
+    const problem = findProblem(payout, paid?.txhash);
+    if (problem !== undefined) broken.push(`LOST: ${payoutId} ${problem}`);
+  }
+  return broken;
+}
+
+function findProblem(payout: Payout | undefined, txhash: string | undefined) {
+  switch (payout?.state) {
+    case 'completed':
+      if (txhash === undefined) return 'is completed, but the gateway has paid nothing';
+      return payout.txhash === txhash ? undefined : 'is completed with the hash of another payment';
+    case 'unknown':
+      return undefined;
+    case 'rejected':
+      return txhash === undefined ? undefined : 'is rejected, but the gateway has paid it';
+    default:
+      return `is ${payout?.state ?? 'not in the ledger'} in the end, which nothing in this round explains`;
+  }
+}
+
+/**
+ * What was broken of what a round with keys promises beyond the others: only what was signed is paid, as it was signed, and
+ * every payout that was signed ends paid, with a receipt.
+ * @param unsigned - what nobody signed, in the end; a Redis that came back older may have forgotten it
+ */
+function findBrokenSigning({ payments, stats }: GatewayBook, payouts: Payouts, unsigned: Payout | undefined) {
+  // An account that was blocked for its pace pays nothing more, which is reported already.
+  if (stats.blocked) return [];
+  const broken: string[] = [];
+  const signed = new Map([...payouts.keys()].map(paymentOf).map(({ addressTo, amount }) => [addressTo, amount]));
+  for (const { addressTo, amount, paymentId } of payments) {
+    if (signed.get(addressTo) === amount && paymentId === 1) continue;
+    broken.push(`UNSIGNED: ${amount} of currency ${paymentId} to ${addressTo} was paid, which nobody signed`);
+  }
+  for (const [payoutId, payout] of payouts) {
+    const { state, held, verified } = payout ?? {};
+    if (state === 'completed' && verified === true) continue;
+    broken.push(`NOT PAID: ${payoutId} is ${String(state)} in the end, without a receipt; ${held?.message ?? ''}`);
+  }
+  if (unsigned !== undefined && unsigned.state !== 'held') {
+    broken.push(`UNSIGNED: ${UNSIGNED.payoutId}, which nobody signed, is ${unsigned.state}`);
+  }
+  return broken;
+}
+
+/**
+ * What the workers held although nothing in the round explains it.
+ * @param unsigned - payouts that nobody signed, or that were to be sent again without a signed act
+ */
+function findUnexplainedHolds(logs: readonly string[], unsigned: ReadonlySet<string>) {
+  const lines = logs.flatMap((log) => log.split('\n')).filter((line) => line.includes('"msg":"payout held'));
+  return lines.flatMap((line) => {
+    const { payoutId, reason } = JSON.parse(line) as Readonly<{ payoutId: string; reason: string }>;
+    const isExplained = unsigned.has(payoutId) && /^It is not signed|there is no signed act/.test(reason);
+    return isExplained ? [] : [`HELD without a cause: ${payoutId}: ${reason}`];
+  });
+}
 
 const HOST_NAME = import.meta.resolve('../../worker/support/host-name.mjs');
 const FIRST_SEND_WITHIN_MS = 30_000;
@@ -16,13 +109,13 @@ const DRAINED_WITHIN_MS = 90_000;
 /** With an operator who runs a command for each payout that is open. */
 const DECIDED_WITHIN_MS = 180_000;
 
-export interface RoundResult {
-  readonly broken: readonly string[];
-  readonly trace: readonly string[];
-  readonly states: Readonly<Record<string, number>>;
-  readonly arrivals: number;
-  readonly smallestGapMs: number | null;
-}
+export type RoundResult = Readonly<{
+  broken: readonly string[];
+  trace: readonly string[];
+  states: Readonly<Record<string, number>>;
+  arrivals: number;
+  smallestGapMs: number | null;
+}>;
 
 /** A round: payouts are sent while the plan's faults strike; then the faults end, and everything has to drain. */
 export class Round {
@@ -77,7 +170,7 @@ export class Round {
 
   async #open(): Promise<Stage> {
     const plan = this.#plan;
-    const note = (text: string): void => {
+    const note = (text: string) => {
       this.#note(text);
     };
     const redis = await RedisServer.start(this.#dir, note);
@@ -132,17 +225,17 @@ export class Round {
     return writeKeyFiles(this.#dir);
   }
 
-  #journalDirs(): string[] {
+  #journalDirs() {
     return [...new Set(Array.from({ length: WORKERS }, (_, worker) => this.#journalDir(worker)))];
   }
 
-  #journalDir(worker: number): string {
+  #journalDir(worker: number) {
     return join(this.#dir, this.#plan.sharedJournal ? 'journal' : `journal-${worker}`);
   }
 
-  async #pass(stage: Stage): Promise<void> {
+  async #pass(stage: Stage) {
     const { users, gateway } = stage;
-    const hasSent = async (): Promise<boolean> => (await gateway.readStats()).arrivals > 0;
+    const hasSent = async () => (await gateway.readStats()).arrivals > 0;
     await until('the first withdrawal arrived', hasSent, FIRST_SEND_WITHIN_MS);
     this.#chaosBeganAt = performance.now();
     this.#note('the first withdrawal arrived; the chaos begins');
@@ -151,7 +244,7 @@ export class Round {
       ...this.#plan.faults.map(async (fault) => this.#letHappen(fault, stage)),
     ]);
     this.#note('the faults are over');
-    const isDrained = async (): Promise<boolean> => {
+    const isDrained = async () => {
       // An account that was blocked for its pace pays nothing more; the verdict says so.
       if ((await gateway.readStats()).blocked) return true;
       const stats = await users.readStats();
@@ -164,7 +257,7 @@ export class Round {
     this.#note('nothing is under way any more');
   }
 
-  async #letHappen(fault: Fault, stage: Stage): Promise<void> {
+  async #letHappen(fault: Fault, stage: Stage) {
     const { kind, atMs, copyAtMs, drawn } = fault;
     await delay(copyAtMs);
     if (kind === 'redis-older') await stage.redis.copy();
@@ -174,7 +267,7 @@ export class Round {
     this.#note(`${kind}: over`);
   }
 
-  #note(text: string): void {
+  #note(text: string) {
     const line = `${(performance.now() - this.#startedAt).toFixed(0).padStart(6)} ms  ${text}`;
     this.#trace.push(line);
     appendFileSync(join(this.#dir, 'trace.log'), `${new Date().toISOString()} ${line}\n`);
@@ -182,11 +275,11 @@ export class Round {
 }
 
 /** A pause that a worker keeps is told each time that it would send. */
-async function countKeptPauses(hosts: readonly WorkerHost[]): Promise<number> {
+async function countKeptPauses(hosts: readonly WorkerHost[]) {
   const logs = await readLogs(hosts);
   return logs.reduce((count, log) => count + log.split('was not ended by a signed act: ').length - 1, 0);
 }
 
-async function readLogs(hosts: readonly WorkerHost[]): Promise<string[]> {
+async function readLogs(hosts: readonly WorkerHost[]) {
   return Promise.all(hosts.map(async (host) => host.readLog()));
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { exitOnSignals, print, runCommand, wholeNumber } from '../command-line.js';
+import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report, secondsSince } from '../command-line.js';
 import { drawPlan, type Plan } from './plan.js';
 import { Round, type RoundResult } from './round.js';
 
@@ -27,17 +27,12 @@ A seed decides which faults strike and when; what they meet depends on the machi
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '200' },
-    from: { type: 'string', default: '1' },
-    seed: { type: 'string' },
-    jobs: { type: 'string', default: '2' },
-    signed: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
+    ...{ rounds: { ...TEXT, default: '200' }, from: { ...TEXT, default: '1' }, seed: TEXT },
+    ...{ jobs: { ...TEXT, default: '2' }, signed: FLAG, keep: FLAG, help: FLAG },
   },
 });
 
-async function main(): Promise<boolean> {
+async function main() {
   const from = wholeNumber(values.seed ?? values.from, USAGE);
   const rounds = values.seed === undefined ? wholeNumber(values.rounds, USAGE) : 1;
   const startedAt = performance.now();
@@ -48,8 +43,8 @@ async function main(): Promise<boolean> {
       while (next < from + rounds) found.push(await runRound((next += 1) - 1));
     }),
   );
-  const seconds = (performance.now() - startedAt) / 1_000;
-  const sum = (count: (result: RoundResult) => number): number => found.reduce((all, [, each]) => all + count(each), 0);
+  const seconds = secondsSince(startedAt);
+  const sum = (count: (result: RoundResult) => number) => found.reduce((all, [, each]) => all + count(each), 0);
   const gaps = (['scaled', 'real'] as const).flatMap((name) => {
     const ofIt = found.filter(([{ timing }]) => timing.name === name);
     return ofIt.length === 0
@@ -62,8 +57,7 @@ async function main(): Promise<boolean> {
   );
   print(`${rounds} rounds in ${seconds.toFixed(0)} s: ${(seconds / rounds).toFixed(1)} s a round`);
   const failed = sum(({ broken }) => (broken.length > 0 ? 1 : 0));
-  print(`${found.length - failed} passed, ${failed} failed`);
-  return failed === 0 && found.length > 0;
+  return report(found.length - failed, failed) && found.length > 0;
 }
 
 async function runRound(seed: number): Promise<[Plan, RoundResult]> {
@@ -71,7 +65,7 @@ async function runRound(seed: number): Promise<[Plan, RoundResult]> {
   const dir = await mkdtemp(join(tmpdir(), `payouts-chaos-${seed}-`));
   const startedAt = performance.now();
   const result = await new Round(plan, dir).run();
-  print(describe(plan, result, (performance.now() - startedAt) / 1_000));
+  print(describe(plan, result, secondsSince(startedAt)));
   const failed = result.broken.length > 0;
   if (failed) explain(plan, result);
   if (!failed && !values.keep) await rm(dir, { recursive: true, force: true });
@@ -79,7 +73,7 @@ async function runRound(seed: number): Promise<[Plan, RoundResult]> {
   return [plan, result];
 }
 
-function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: number): string {
+function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: number) {
   const { arrivals, smallestGapMs, states, broken } = result;
   return [
     broken.length === 0 ? 'ok    ' : 'FAILED',
@@ -92,7 +86,7 @@ function describe({ seed, timing, faults }: Plan, result: RoundResult, seconds: 
   ].join('  ');
 }
 
-function explain({ seed, sharedJournal, signed }: Plan, { broken, trace, states }: RoundResult): void {
+function explain({ seed, sharedJournal, signed }: Plan, { broken, trace, states }: RoundResult) {
   for (const text of broken) print(`  ${text}`);
   print(`  payouts: ${JSON.stringify(states)}; journals: ${sharedJournal ? 'one for all hosts' : 'one for each host'}`);
   for (const line of trace) print(`  ${line}`);

@@ -3,14 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export type Direction = 'requests' | 'replies';
 
-export type Rewrites = Partial<Record<Direction, (bytes: Buffer) => Buffer>>;
+type Rewrites = Partial<Record<Direction, (bytes: Buffer) => Buffer>>;
 
 export class TcpProxy {
   readonly #server: Server;
   readonly #rewrites: Rewrites;
   readonly #sockets = new Set<Socket>();
   /** Per direction: bytes wait here while the link is silent. */
-  readonly #silences = new Map<Direction, { readonly ended: Promise<void>; readonly end: () => void }>();
+  readonly #silences = new Map<Direction, Readonly<{ ended: Promise<void>; end: () => void }>>();
   #drawDelayMs: () => number = () => 0;
   #refusing = false;
 
@@ -72,11 +72,11 @@ export class TcpProxy {
     await closed;
   }
 
-  #endConnections(): void {
+  #endConnections() {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #join(client: Socket, targetPort: number): void {
+  #join(client: Socket, targetPort: number) {
     if (this.#refusing) {
       client.destroy();
       return;
@@ -98,7 +98,7 @@ export class TcpProxy {
     this.#pass('replies', target, client);
   }
 
-  #pass(direction: Direction, from: Socket, to: Socket): void {
+  #pass(direction: Direction, from: Socket, to: Socket) {
     let last = Promise.resolve();
     from.on('data', (bytes) => {
       const delayMs = this.#drawDelayMs();

@@ -14,7 +14,7 @@ const CHILD = fileURLToPath(new URL('producer-child.mjs', import.meta.url));
 /** Every command is told apart: they are few. */
 const OCCURRENCES = { CRASH_OCCURRENCES: '20' };
 
-const payout = (name: number | string): PayoutInput => ({
+const payout = (name: number | string) => ({
   ...{ payoutId: `P-${name}`, paymentId: 1, amount: '1', addressTo: `wallet-address${name}` },
 });
 
@@ -28,12 +28,12 @@ const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
 const CANCELLED = { ...payout('cancelled'), notBefore: '2099-01-01T00:00:00Z' };
 
 /** What a program that enqueues came to. */
-interface Asked {
+type Asked = Readonly<{
   /** Payouts that are to be paid and were answered. */
-  readonly answered: readonly string[];
-  readonly isCancelled?: boolean;
-  readonly signal: string | null;
-}
+  answered: readonly string[];
+  isCancelled?: boolean;
+  signal: string | null;
+}>;
 
 /**
  * A program that ends while it enqueues. What it answered is there and is sent without it. Then all is asked again, as by an
@@ -98,7 +98,7 @@ export const CRASHED_DOOR = crashedEnqueuer(
     const port = await takePort();
     const own = { SERVE_TOKENS_FILE: tokensFile, SERVE_PORT: String(port), SERVE_HEALTH_PORT: '0' };
     const door = run.startProgram([findBuiltProgram(), 'serve'], { ...own, ...OCCURRENCES, ...environment });
-    const post = async (path: string, body: unknown): Promise<void> => {
+    const post = async (path: string, body: unknown) => {
       const response = await fetch(`http://127.0.0.1:${port}${path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -109,7 +109,7 @@ export const CRASHED_DOOR = crashedEnqueuer(
       if (response.status > 201 && !text.includes('cancelled')) throw new Error(`${response.status} ${text}`);
     };
     const answered: string[] = [];
-    const enqueue = async (payouts: readonly PayoutInput[]): Promise<void> => {
+    const enqueue = async (payouts: readonly PayoutInput[]) => {
       await post('/v1/payouts', payouts.length === 1 ? payouts[0] : payouts);
       answered.push(...payouts.map(({ payoutId }) => payoutId));
     };
@@ -135,23 +135,23 @@ export const CRASHED_DOOR = crashedEnqueuer(
 const takenPorts = new Set<number>();
 
 /** Another run may get the same free port before this door listens, and its door would answer. */
-async function takePort(): Promise<number> {
+async function takePort() {
   let port = await findFreePort();
   while (takenPorts.has(port)) port = await findFreePort();
   takenPorts.add(port);
   return port;
 }
 
-const listens = async (port: number): Promise<boolean> =>
+const listens = async (port: number) =>
   fetch(`http://127.0.0.1:${port}/`).then(
     async (response) => response.text().then(() => true),
     () => false,
   );
 
 /** At every moment a queued payout has its job, or the outbox says that it has none: else only a count of all jobs finds it. */
-async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: readonly string[]): Promise<void> {
+async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: readonly string[]) {
   const redis = new Redis(redisUrl);
-  const readState = async (payoutId: string): Promise<string | undefined> => (await producer.get(payoutId))?.state;
+  const readState = async (payoutId: string) => (await producer.get(payoutId))?.state;
   try {
     for (const payoutId of payoutIds) {
       const state = await readState(payoutId);
@@ -169,10 +169,9 @@ async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: 
 }
 
 /** What was answered comes to its end. */
-async function untilKept({ producer }: Run, { answered, isCancelled }: Asked): Promise<void> {
-  const isCompleted = async (payoutId: string): Promise<boolean> =>
-    (await producer.get(payoutId))?.state === 'completed';
-  const areCompleted = async (): Promise<boolean> => (await Promise.all(answered.map(isCompleted))).every(Boolean);
+async function untilKept({ producer }: Run, { answered, isCancelled }: Asked) {
+  const isCompleted = async (payoutId: string) => (await producer.get(payoutId))?.state === 'completed';
+  const areCompleted = async () => (await Promise.all(answered.map(isCompleted))).every(Boolean);
   await until(`${answered.join()} are completed`, areCompleted, WITHIN_MS);
   const state = (await producer.get(CANCELLED.payoutId))?.state;
   if (isCancelled && state !== 'cancelled')

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
+import type { LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { endChild, type Environment } from '../chaos/processes.js';
 import { enqueueUnsigned } from '../chaos/users.js';
@@ -23,12 +23,12 @@ const QUICK = {
 };
 
 /** A step at which a process ends, and whether the step takes effect. */
-export interface Point {
+interface Point {
   readonly step: string;
   readonly side: 'before' | 'after';
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly redis: LocalRedis;
   /** Whether payouts are signed, and workers verify. */
   readonly isSigned: boolean;
@@ -54,7 +54,7 @@ export async function tryPoints(
   program: CrashedProgram,
   options: RunOptions,
   jobs: number,
-): Promise<{ readonly passed: number; readonly failed: number }> {
+): Promise<Readonly<{ passed: number; failed: number }>> {
   const { name } = program;
   const recorded = await inRun(options, async (run) => {
     const file = join(run.dir, 'steps');
@@ -62,13 +62,11 @@ export async function tryPoints(
     return (await readFile(file, 'utf8')).trim().split('\n');
   });
   const steps = [...new Set(recorded)].filter((step) => program.isTried?.(step, options) ?? true);
-  const points = steps.flatMap((step): Point[] =>
-    ['before' as const, 'after' as const].map((side) => ({ step, side })),
-  );
+  const points = steps.flatMap((step) => ['before' as const, 'after' as const].map((side) => ({ step, side })));
   print(`${name}: ${steps.length} steps recorded, ${points.length} crash points`);
   const waiting = [...points];
   let [failed, unreached] = [0, 0];
-  const work = async (): Promise<void> => {
+  const work = async () => {
     for (let point = waiting.shift(); point !== undefined; point = waiting.shift()) {
       const { step, side } = point;
       try {
@@ -99,7 +97,7 @@ async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Re
 }
 
 /** Paid twice, or too fast: what must not be, whatever ended. */
-function insistOnPayments({ sandbox }: Run): void {
+function insistOnPayments({ sandbox }: Run) {
   const { duplicatePayments, smallestGapMs, blocked } = sandbox.stats();
   if (duplicatePayments.length > 0) throw new Error(`paid twice: ${JSON.stringify(duplicatePayments)}`);
   if (blocked || (smallestGapMs ?? Infinity) < 1_000) throw new Error(`too fast: ${String(smallestGapMs)} ms`);
@@ -172,7 +170,7 @@ async function openSignedAccount(redisUrl: string, platformId: number, dir: stri
   const operator = new PayoutOperator({ redisUrl, platformId, signer: OPERATOR });
   await operator.pause(ACTOR);
   // Once a worker has noted the pause, again and again until one has noted the act.
-  const resume = async (): Promise<void> => {
+  const resume = async () => {
     if (await keepsPause(journalDir, platformId)) await operator.resume(ACTOR);
   };
   const timer = setInterval(() => void resume().catch(() => undefined), 200);

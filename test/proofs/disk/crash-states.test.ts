@@ -1,6 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { crashStates, type EarlierFile } from './crash-states.js';
-import type { DiskCall } from './recorded-fs.js';
+import { crashStates, type EarlierFile, type DiskCall } from './crash-states.js';
 
 /** `npm run disk-crashes` opens each of these with the real journal; here is that none is left out. */
 
@@ -9,7 +8,7 @@ const write = (text: string, inode = 1): DiskCall => ({ kind: 'write', inode, by
 const SYNC: DiskCall = { kind: 'sync', inode: 1 };
 const CREATE: DiskCall = { kind: 'create', path: '/d/2', inode: 2 };
 
-function statesAfter(...calls: DiskCall[]): string[] {
+function statesAfter(...calls: DiskCall[]) {
   const states = [...crashStates([FILE], calls)].map((state) =>
     [...state.files].map(([path, bytes]) => `${path}=${bytes.toString()}`).join(' '),
   );

@@ -1,5 +1,111 @@
-import { dirname } from 'node:path';
-import type { DiskCall } from './recorded-fs.js';
+import fs from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { resolve, dirname } from 'node:path';
+
+/** A system call that changes what is on disk, or makes it last. Paths are absolute; files are known by their inode. */
+export type DiskCall =
+  | Readonly<{ kind: 'create'; path: string; inode: number }>
+  | Readonly<{ kind: 'write'; inode: number; bytes: Buffer }>
+  | Readonly<{ kind: 'sync'; inode: number }>
+  | Readonly<{ kind: 'syncFolder'; path: string }>
+  | Readonly<{ kind: 'link' | 'rename'; from: string; path: string; inode: number }>
+  | Readonly<{ kind: 'remove'; path: string }>;
+
+type Patched = Pick<typeof fs.promises, 'open' | 'link' | 'rename' | 'rm'>;
+
+/** Records the calls of `node:fs/promises` that change a disk, while they are carried out. */
+export class RecordedFs {
+  readonly calls: DiskCall[] = [];
+  readonly #before: Patched = { ...fs.promises };
+  readonly #open: FileHandle[] = [];
+  #killedAt = Infinity;
+  #noteKilled: () => void = () => undefined;
+
+  killed = new Promise<void>(() => undefined);
+
+  /** The process is killed after this many calls: what it calls then has no effect and never returns. */
+  killAfter(calls: number): void {
+    this.#killedAt = calls;
+    this.killed = new Promise((resolve) => {
+      this.#noteKilled = resolve;
+    });
+  }
+
+  revive(): void {
+    this.#killedAt = Infinity;
+  }
+
+  start(): void {
+    const { open, link, rename, rm } = this.#before;
+    const move = (kind: 'link' | 'rename', make: Patched['link']) => async (from: string, to: string) => {
+      await this.#live();
+      await make(from, to);
+      this.calls.push({ kind, from: resolve(from), path: resolve(to), inode: fs.statSync(to).ino });
+    };
+    Object.assign(fs.promises, {
+      open: async (path: string, ...rest: [flags?: string | number, mode?: number]) => {
+        const isNew = !fs.existsSync(path);
+        if (isNew) await this.#live();
+        const handle = await open(path, ...rest);
+        this.#open.push(handle);
+        const { ino } = await handle.stat();
+        if (isNew) this.calls.push({ kind: 'create', path: resolve(path), inode: ino });
+        return this.#record(handle, { path: resolve(path), inode: ino });
+      },
+      link: move('link', link),
+      rename: move('rename', rename),
+      rm: async (path: string, ...rest: [fs.RmOptions?]) => {
+        const isThere = fs.existsSync(path);
+        await this.#live();
+        await rm(path, ...rest);
+        if (isThere) this.calls.push({ kind: 'remove', path: resolve(path) });
+      },
+    });
+    syncBuiltinESMExports();
+  }
+
+  /** Ends the recording, and closes what a killed process left open. */
+  async stop(): Promise<void> {
+    Object.assign(fs.promises, this.#before);
+    syncBuiltinESMExports();
+    for (const handle of this.#open) await handle.close().catch(() => undefined);
+  }
+
+  async #live() {
+    if (this.calls.length < this.#killedAt) return;
+    this.#noteKilled();
+    await new Promise(() => undefined);
+  }
+
+  #record(handle: FileHandle, { path, inode }: Readonly<{ path: string; inode: number }>): FileHandle {
+    const { calls } = this;
+    const sync = (name: 'sync' | 'datasync') => async () => {
+      await this.#live();
+      const isFolder = (await handle.stat()).isDirectory();
+      await handle[name]();
+      calls.push(isFolder ? { kind: 'syncFolder', path } : { kind: 'sync', inode });
+    };
+    const recorded: Readonly<Record<string, unknown>> = {
+      write: async (data: string | Uint8Array) => {
+        await this.#live();
+        const bytes = Buffer.from(data as Uint8Array);
+        const result = await handle.write(bytes);
+        calls.push({ kind: 'write', inode, bytes });
+        return result;
+      },
+      sync: sync('sync'),
+      datasync: sync('datasync'),
+    };
+    return new Proxy(handle, {
+      get: (target, name) => {
+        if (typeof name === 'string' && name in recorded) return recorded[name];
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+      },
+    });
+  }
+}
 
 export interface DiskState {
   readonly files: ReadonlyMap<string, Buffer>;
@@ -13,11 +119,11 @@ interface Content {
 }
 
 /** A file that was there, and on disk, before the first call. */
-export interface EarlierFile {
-  readonly path: string;
-  readonly inode: number;
-  readonly bytes: Buffer;
-}
+export type EarlierFile = Readonly<{
+  path: string;
+  inode: number;
+  bytes: Buffer;
+}>;
 
 interface File {
   synced: Buffer;
@@ -38,7 +144,7 @@ export function* crashStates(before: readonly EarlierFile[], calls: readonly Dis
     const found = applyNames(names, kept);
     for (const contents of combinations(inodes.map((inode) => contentsOf(files.get(inode))))) {
       const byInode = new Map(inodes.map((inode, index) => [inode, contents[index]?.bytes ?? Buffer.alloc(0)]));
-      const bytes = [...found].map(([path, inode]): [string, Buffer] => [path, byInode.get(inode) ?? Buffer.alloc(0)]);
+      const bytes = [...found].map(([path, inode]) => [path, byInode.get(inode) ?? Buffer.alloc(0)] as const);
       yield { files: new Map(bytes), hasHole: contents.some(({ hasHole }) => hasHole) };
     }
   }
@@ -48,7 +154,7 @@ function replay(
   before: readonly EarlierFile[],
   calls: readonly DiskCall[],
 ): { files: Map<number, File>; names: Map<string, number>; pending: NameChange[] } {
-  const files = new Map(before.map(({ inode, bytes }): [number, File] => [inode, { synced: bytes, pending: [] }]));
+  const files = new Map(before.map(({ inode, bytes }) => [inode, { synced: bytes, pending: [] }]));
   let names = new Map(before.map(({ path, inode }) => [path, inode]));
   let pending: NameChange[] = [];
   const fileOf = (inode: number): File => {

@@ -1,16 +1,94 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { statSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import { print, runCommand } from '../command-line.js';
-import { program, runPlanted, type SourceChange } from '../planted-source.js';
-import { crashStates, type DiskState, type EarlierFile } from './crash-states.js';
-import { RecordedFs, type DiskCall } from './recorded-fs.js';
-import { LEDGER, NEW_JOURNAL, NEXT_WEEK, SCENARIOS, SIGNED_FILES } from './scenarios.js';
-import { signedUntil, type Scenario, type SignedBefore } from './scenarios.js';
+import type { HeaderLine, JournalLine, SendLine, SignedSend } from '../../../src/journal/journal-line.js';
+import { hashLine, toChainedLines } from '../../../src/journal/line-chain.js';
+import { print, runCommand, program, runInCopy, type SourceChange, FLAG, TEXT, report, plantEach } from '../command-line.js';
+import { crashStates, type DiskState, type EarlierFile, RecordedFs, type DiskCall } from './crash-states.js';
+
+/** What is on disk before a crash, and how the processes use it. */
+type Scenario = Readonly<{
+  name: string;
+  files: Readonly<Record<string, () => string>>;
+  /** What has to be known after a crash, or noted as forgotten once it has expired; with it, sends are signed. */
+  signed?: readonly SignedBefore[];
+  /** Files that were full are this old, and removed after a day. */
+  fullDaysAgo?: number;
+}>;
+
+interface SignedBefore {
+  readonly payoutId: string;
+  readonly expiresAt: number;
+}
+
+const LEDGER = { ledgerId: 'ledger', epoch: 1, sends: 0, token: '' };
+
+const JOURNAL_ID = '0123456789ab';
+const HEADER = `{"v":2,"journalId":"${JOURNAL_ID}"}\n`;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const NOW = Date.now();
+
+/** A file is full at 16 MiB: one outcome after another, of the same send. */
+function almostFullFile() {
+  const size = 16 * 1024 * 1024 - 150;
+  const line = `${JSON.stringify({ peers: [{ journalId: 'other', host: 'h', dir: 'd'.repeat(100_000) }] })}\n`;
+  return HEADER + line.repeat(Math.floor(size / line.length));
+}
+
+function signedUntil(expiresAt: number): SignedSend {
+  return { intent: 'e'.repeat(64), key: 'shop', issuedAt: expiresAt - 7 * DAY_MS, expiresAt };
+}
+
+const NEXT_WEEK = NOW + 6 * DAY_MS;
+
+/** One signed send in each file, from the oldest on: the first two files may be removed, the third must not. */
+const SIGNED: readonly SignedBefore[] = [
+  { payoutId: 'expired0', expiresAt: NOW - 10 * DAY_MS },
+  { payoutId: 'expired1', expiresAt: NOW - 9 * DAY_MS },
+  { payoutId: 'valid1', expiresAt: NOW + DAY_MS },
+  { payoutId: 'expired2', expiresAt: NOW - 8 * DAY_MS },
+  { payoutId: 'valid2', expiresAt: NEXT_WEEK },
+];
+
+/** The files of a journal, each chained to the one before it; the last one is the present. */
+function rotatedFiles(): Record<string, () => string> {
+  let prev: readonly string[] = [];
+  const texts = SIGNED.map((send, index) => {
+    const text = toChainedLines(linesOf(send, index), prev);
+    prev = [hashLine(text.trimEnd().split('\n').at(-1) ?? '')];
+    return text;
+  });
+  return Object.fromEntries(
+    texts.map((text, index) => [index === texts.length - 1 ? '1.journal' : `1.journal.${index + 1}`, () => text]),
+  );
+}
+
+function linesOf({ payoutId, expiresAt }: SignedBefore, sends: number): JournalLine[] {
+  const token = sends === 0 ? '' : tokenOf(sends);
+  const header: HeaderLine = { v: 3, journalId: JOURNAL_ID, bornAt: 1 };
+  const request = { paymentId: 1, amount: '1', addressTo: 'w' };
+  const send: SendLine = {
+    ...{ payoutId, attempt: 1, token: tokenOf(sends + 1), epoch: 1, sends: sends + 1 },
+    ...{ after: { sends, token }, request, at: 0, signed: signedUntil(expiresAt) },
+  };
+  return [header, { ...LEDGER, sends, token }, send];
+}
+
+const tokenOf = (number: number) => `token${number}`;
+
+const NEW_JOURNAL = 'a new journal';
+
+const SIGNED_FILES = 'signed sends in files that are removed';
+
+const SCENARIOS: readonly Scenario[] = [
+  { name: NEW_JOURNAL, files: {} },
+  { name: 'a line torn by a crash', files: { '1.journal': () => `${HEADER}{"ledgerId":"led` } },
+  { name: 'a file that becomes full', files: { '1.journal': almostFullFile } },
+  { name: SIGNED_FILES, files: rotatedFiles(), signed: SIGNED, fullDaysAgo: 9 },
+];
 
 const USAGE = `npm run disk-crashes                    cuts the power at every system call of the journal, and opens what the disk may hold
 npm run disk-crashes -- --scenario NAME only where the journal begins like this
@@ -19,14 +97,11 @@ npm run disk-crashes -- --planted       plants mistakes: each has to be found
 
 const { values } = parseArgs({
   options: {
-    scenario: { type: 'string' },
-    planted: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
+    ...{ scenario: TEXT, planted: FLAG, help: FLAG },
   },
 });
 
 const PLATFORM_ID = 1;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A send whose first byte may have left once this many calls were made. */
 interface Sent {
@@ -34,11 +109,11 @@ interface Sent {
   readonly after: number;
 }
 
-interface Recording {
-  readonly before: readonly EarlierFile[];
-  readonly calls: readonly DiskCall[];
-  readonly sent: readonly Sent[];
-}
+type Recording = Readonly<{
+  before: readonly EarlierFile[];
+  calls: readonly DiskCall[];
+  sent: readonly Sent[];
+}>;
 
 /** One process is killed after some calls, the next one opens the journal; both send what they can. */
 async function record(scenario: Scenario, dir: string, killedAfter: number): Promise<Recording> {
@@ -69,8 +144,8 @@ async function work(
   prefix: string,
   sent: Sent[],
   disk: RecordedFs,
-  { dir, scenario }: { readonly dir: string; readonly scenario: Scenario },
-): Promise<void> {
+  { dir, scenario }: Readonly<{ dir: string; scenario: Scenario }>,
+) {
   const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID, keepDays: 1 });
   const signed = scenario.signed === undefined ? {} : { signed: signedUntil(NEXT_WEEK) };
   if (journal.ledger === undefined) await journal.bind(LEDGER);
@@ -87,7 +162,7 @@ async function work(
   await journal.close();
 }
 
-async function untilStill({ calls }: RecordedFs): Promise<void> {
+async function untilStill({ calls }: RecordedFs) {
   for (let seen = -1; seen !== calls.length;) {
     seen = calls.length;
     await delay(15);
@@ -105,8 +180,8 @@ function readFolder(dir: string): EarlierFile[] {
 async function findForgotten(
   { files, hasHole }: DiskState,
   dir: string,
-  { sent, signed }: { readonly sent: readonly string[]; readonly signed: readonly SignedBefore[] },
-): Promise<string | undefined> {
+  { sent, signed }: Readonly<{ sent: readonly string[]; signed: readonly SignedBefore[] }>,
+) {
   mkdirSync(dir);
   try {
     for (const [path, bytes] of files) writeFileSync(join(dir, basename(path)), bytes);
@@ -126,12 +201,12 @@ async function findForgotten(
 }
 
 /** A clock that is set back makes what has expired valid again: the journal notes what it has forgotten. */
-function mayBeSentAgain(journal: FileSendJournal, { payoutId, expiresAt }: SignedBefore): boolean {
+function mayBeSentAgain(journal: FileSendJournal, { payoutId, expiresAt }: SignedBefore) {
   const isKnown = journal.unclearedAttempts(payoutId, Infinity).length > 0;
   return !isKnown && (expiresAt > Date.now() || expiresAt > journal.prunedUpTo);
 }
 
-async function check(scenario: Scenario, root: string): Promise<boolean> {
+async function check(scenario: Scenario, root: string) {
   let states = 0;
   let failed = 0;
   let cuts = 0;
@@ -158,12 +233,12 @@ async function check(scenario: Scenario, root: string): Promise<boolean> {
   return failed === 0;
 }
 
-function describe(call: DiskCall): string {
+function describe(call: DiskCall) {
   return 'path' in call ? `${call.kind} ${basename(call.path)}` : call.kind;
 }
 
 /** Changes of the source that only a power cut shows. */
-const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenario: string })[] = [
+const PLANTED: readonly (SourceChange & Readonly<{ name: string; scenario: string }>)[] = [
   {
     name: "the journal's folder not synced",
     scenario: NEW_JOURNAL,
@@ -205,19 +280,14 @@ const PLANTED: readonly (SourceChange & { readonly name: string; readonly scenar
   },
 ];
 
-async function plantAll(): Promise<boolean> {
-  let missed = 0;
-  for (const { name, scenario, ...change } of PLANTED) {
-    const proof = program('test/proofs/disk/run.ts', '--scenario', scenario);
-    const found = /killed after .*/.exec(await runPlanted(change, proof))?.[0];
-    if (found === undefined) missed += 1;
-    print(`${name.padEnd(52)} ${found ?? 'NOT FOUND'}`);
-  }
-  print(`${PLANTED.length - missed} passed, ${missed} failed`);
-  return missed === 0;
+async function plantAll() {
+  return plantEach(PLANTED, async (planted) => {
+    const proof = program('test/proofs/disk/run.ts', '--scenario', planted.scenario);
+    return /killed after .*/.exec(await runInCopy(planted, proof))?.[0];
+  });
 }
 
-async function main(): Promise<boolean> {
+async function main() {
   if (values.planted) return plantAll();
   const scenarios = SCENARIOS.filter(({ name }) => values.scenario === undefined || values.scenario === name);
   if (scenarios.length === 0) throw new Error(`There are: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
@@ -228,8 +298,7 @@ async function main(): Promise<boolean> {
   } finally {
     rmSync(root, { recursive: true });
   }
-  print(`${scenarios.length - failed} passed, ${failed} failed`);
-  return failed === 0;
+  return report(scenarios.length - failed, failed);
 }
 
 await runCommand(main, USAGE, values.help);

@@ -1,6 +1,5 @@
 import { describeStep, TIMES, World, type PendingStep, type Progress, type WorldProcess } from '../../world/world.js';
-import type { Scenario } from './scenario.js';
-import { DEVIATION_KINDS, type Deviation, type Schedule, type Step } from './schedule.js';
+import { type Scenario, DEVIATION_KINDS, type Deviation, type Schedule, type Step } from './scenario.js';
 
 export interface StateOptions {
   readonly tracing?: boolean;
@@ -31,8 +30,8 @@ export class ExploredWorld extends World {
   #endAt: number;
   readonly #deviations: ReadonlyMap<number, Deviation>;
   readonly #lastDeviation: number;
-  #held: { readonly step: PendingStep; readonly until: number }[] = [];
-  #stopped: { readonly process: WorldProcess; readonly until: number }[] = [];
+  #held: Readonly<{ step: PendingStep; until: number }>[] = [];
+  #stopped: Readonly<{ process: WorldProcess; until: number }>[] = [];
   #quietSince: number | undefined;
 
   constructor(schedule: Schedule, options: Options) {
@@ -44,7 +43,7 @@ export class ExploredWorld extends World {
   }
 
   get isRequestOnItsWay(): boolean {
-    const isRequest = ({ kind, isGone }: PendingStep): boolean => !isGone && (kind === 'arrival' || kind === 'write');
+    const isRequest = ({ kind, isGone }: PendingStep) => !isGone && (kind === 'arrival' || kind === 'write');
     return this.pending.some(isRequest) || this.#held.some(({ step }) => isRequest(step));
   }
 
@@ -64,7 +63,7 @@ export class ExploredWorld extends World {
     };
     if (step.at > this.#endAt) return putBack('over');
     const isLate = step.at >= this.#options.faultsUntil;
-    const isDue = ({ deadline = Infinity }: PendingStep): boolean => deadline <= step.at;
+    const isDue = ({ deadline = Infinity }: PendingStep) => deadline <= step.at;
     if ((isLate && this.#isAnythingWaiting) || this.#held.some((held) => isDue(held.step))) {
       putBack('again');
       if (isLate) this.#letGo();
@@ -94,14 +93,14 @@ export class ExploredWorld extends World {
     return 'ran';
   }
 
-  #describeState(next: PendingStep): string {
+  #describeState(next: PendingStep) {
     const pending = this.pending.flatMap((step) => (step.isGone || TIMES.has(step.kind) ? [] : [describeStep(step)]));
     const held = this.#held.map(({ step }) => describeStep(step));
     const missed = this.#stopped.map(({ process }) => [process.name, ...process.waiting.map(describeStep)]);
     return [describeStep(next), pending.sort(), held.sort(), missed, this.contents()].join(';');
   }
 
-  #isQuiet(): boolean {
+  #isQuiet() {
     if (this.count <= this.#lastDeviation || !this.isSettled()) {
       this.#quietSince = undefined;
       return false;
@@ -112,7 +111,7 @@ export class ExploredWorld extends World {
     return true;
   }
 
-  #deviate({ kind, until = Infinity, changes = 1 }: Deviation, step: PendingStep): boolean {
+  #deviate({ kind, until = Infinity, changes = 1 }: Deviation, step: PendingStep) {
     if (!DEVIATION_KINDS.includes(kind)) throw new Error(`unknown deviation ${kind}`);
     const { process } = step;
     if (kind === 'rollback') return this.#rollBack(changes, step);
@@ -138,7 +137,7 @@ export class ExploredWorld extends World {
   }
 
   /** Every connection ends with it: what was on its way to Redis never gets there. */
-  #rollBack(changes: number, step: PendingStep): boolean {
+  #rollBack(changes: number, step: PendingStep) {
     if (!this.rollBack(changes)) return false;
     this.note(() => `Redis COMES BACK OLDER by ${changes} before ${describeStep(step)}`);
     for (const other of [step, ...this.pending, ...this.#held.map((held) => held.step)]) {
@@ -150,15 +149,15 @@ export class ExploredWorld extends World {
     return true;
   }
 
-  #addMarks(): void {
+  #addMarks() {
     for (const ms of this.marks) this.after(ms, () => undefined, { kind: 'mark', label: `${ms} ms later` });
   }
 
-  get #isAnythingWaiting(): boolean {
+  get #isAnythingWaiting() {
     return this.#held.length + this.#stopped.length > 0;
   }
 
-  #letGo(isMeant: (waiting: PendingStep | WorldProcess, until: number) => boolean = () => true): boolean {
+  #letGo(isMeant: (waiting: PendingStep | WorldProcess, until: number) => boolean = () => true) {
     if (!this.#isAnythingWaiting) return false;
     const held = this.#held.filter(({ step, until }) => isMeant(step, until));
     const stopped = this.#stopped.filter(({ process, until }) => isMeant(process, until));
@@ -183,7 +182,7 @@ export class ExploredWorld extends World {
     return true;
   }
 
-  get #nextAt(): number {
+  get #nextAt() {
     return Math.max(this.now, this.pending.at(-1)?.at ?? this.now);
   }
 }

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pieces } from '../../world/worker.js';
 import { runScenario, type Outcome } from './run-scenario.js';
-import type { Scenario } from './scenario.js';
 import {
+  type Scenario,
   deviationsOf,
   focusedDeviationsOf,
   isWaiting,
@@ -11,33 +11,33 @@ import {
   type DeviationKind,
   type Schedule,
   type Step,
-} from './schedule.js';
+} from './scenario.js';
 
-export interface Bounds {
-  readonly deviations: number;
-  readonly kinds: readonly DeviationKind[];
-  readonly isFocused: boolean;
+export type Bounds = Readonly<{
+  deviations: number;
+  kinds: readonly DeviationKind[];
+  isFocused: boolean;
   /** Of moments at which the same has happened, whatever came before, the first stands for all. */
-  readonly isPruned: boolean;
-}
+  isPruned: boolean;
+}>;
 
-export interface Finding {
-  readonly schedule: Schedule;
-  readonly broken: string;
-  readonly run: number;
-}
+export type Finding = Readonly<{
+  schedule: Schedule;
+  broken: string;
+  run: number;
+}>;
 
 export interface Exploration {
   readonly runs: number;
   readonly findings: readonly Finding[];
 }
 
-export interface ExploreOptions {
-  readonly branch?: Branch | undefined;
-  readonly pieces?: Pieces | undefined;
-  readonly onSchedule?: (schedule: Schedule) => void;
-  readonly stopAtFirst?: boolean;
-}
+type ExploreOptions = Readonly<{
+  branch?: Branch | undefined;
+  pieces?: Pieces | undefined;
+  onSchedule?: (schedule: Schedule) => void;
+  stopAtFirst?: boolean;
+}>;
 
 const MOST_OF_A_KIND: Readonly<Record<DeviationKind, number>> = { hold: 2, stop: 2, crash: 1, lose: 1, rollback: 2 };
 /** Between runs the event loop gets a turn, without which nothing that was collected is ever given free. */
@@ -87,7 +87,7 @@ class Explorer {
     if (this.#isOver()) return;
     const { broken, steps } = await this.#run(branch.schedule);
     if (broken !== undefined) return;
-    const isFresh = (step: Step): boolean => step.index > branch.last && this.#isNew(branch.schedule, step);
+    const isFresh = (step: Step) => step.index > branch.last && this.#isNew(branch.schedule, step);
     const fresh = this.#bounds.isPruned ? steps.filter(isFresh) : steps;
     for (const next of continuations(this.#scenario, this.#bounds, branch, fresh)) {
       await this.follow(next);
@@ -95,7 +95,7 @@ class Explorer {
     }
   }
 
-  #isNew(schedule: Schedule, { state }: Step): boolean {
+  #isNew(schedule: Schedule, { state }: Step) {
     const kinds = schedule.map((deviation) => `${deviation.kind}${isWaiting(deviation) ? '*' : ''}`).sort();
     const key = `${kinds.join()} ${state}`;
     if (this.#seen.has(key)) return false;
@@ -116,7 +116,7 @@ class Explorer {
     return outcome;
   }
 
-  #isOver(): boolean {
+  #isOver() {
     return this.#options.stopAtFirst === true && this.#findings.length > 0;
   }
 }
@@ -154,7 +154,7 @@ function* releases(schedule: Schedule, waiting: Schedule, step: Step): Generator
   }
 }
 
-function hasRoom(schedule: Schedule, kind: DeviationKind): boolean {
+function hasRoom(schedule: Schedule, kind: DeviationKind) {
   return schedule.filter((deviation) => deviation.kind === kind).length < MOST_OF_A_KIND[kind];
 }
 

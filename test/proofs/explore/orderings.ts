@@ -7,26 +7,78 @@ import type { Payout } from '../../../src/ledger/payout.js';
 import type { BeginResult, FinishResult, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { TRANSITIONS, type PayoutState } from '../../../src/ledger/states.js';
 import { pollPayout } from '../../../src/worker/poll-payout.js';
-import { truthfulResolution } from '../../doubles/truthful-resolution.js';
+import { Random } from '../../doubles/random.js';
 import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
 import { GatewayBook, GatewayLink, type Fate } from '../../world/gateway-link.js';
 import { ALWAYS_UP, connectLedger, linkLedger, type LedgerCall } from '../../world/ledger-link.js';
-import { soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
+import { truthfulResolution, soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
 import { WorldLedger } from '../../world/world-ledger.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import { WorldProcess, type PendingStep } from '../../world/world.js';
+import { describeStep, TIMES, World, type PendingStep, type Progress, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
-import { RandomWorld } from './random-world.js';
+
+const PIECE_MS = 500;
+
+/** Any step that waits may be the next one, whatever its time. Time passes only when a timer is chosen. */
+class RandomWorld extends World {
+  limit = 0;
+  readonly #order: Random;
+  readonly #deviates: (step: PendingStep) => 'lose' | 'crash' | undefined;
+
+  constructor(order: number, deviates: (step: PendingStep) => 'lose' | 'crash' | undefined) {
+    super(true);
+    this.#order = new Random(order);
+    this.#deviates = deviates;
+  }
+
+  async turn(process: WorldProcess): Promise<void> {
+    await new Promise<void>((resolve) => {
+      process.after(0, resolve, { kind: 'mark', label: 'time passes' });
+    });
+  }
+
+  protected override next(): Progress {
+    const possible = this.pending.filter(
+      (step) => !step.isGone && !(step.isDelivered && step.process?.isDead === true),
+    );
+    this.pending.splice(0, Infinity, ...possible);
+    if (possible.length === 0 || this.count >= this.limit) return 'over';
+    this.count += 1;
+    let step = this.#order.pick(possible);
+    if (TIMES.has(step.kind) && step.at > this.now) {
+      const until = Math.min(step.at, this.now + PIECE_MS);
+      const deadlineOf = ({ deadline = Infinity }: PendingStep) => deadline;
+      const due = possible.reduce((one, other) => (deadlineOf(other) < deadlineOf(one) ? other : one));
+      if (deadlineOf(due) <= until) step = due;
+      this.now = Math.min(until, deadlineOf(due));
+      if (step !== due && this.now < step.at) return 'again';
+    }
+    this.pending.splice(this.pending.indexOf(step), 1);
+    return this.#take(step);
+  }
+
+  #take(step: PendingStep): Progress {
+    const deviation = this.#deviates(step);
+    if (deviation === undefined) {
+      this.carryOut(step);
+      return 'ran';
+    }
+    this.note(() => `${deviation === 'lose' ? 'LOST' : 'KILLED before'}: ${describeStep(step)}`);
+    if (deviation === 'lose') step.onTrouble?.();
+    else if (step.process !== undefined) step.process.isDead = true;
+    return 'again';
+  }
+}
 
 /** What an operator does, as soon as that is possible; `not sent, unchecked` may be false. */
 type Act = { readonly after: number } & (
-  | { readonly kind: 'cancel' | 'retry'; readonly payoutId: string }
-  | {
-      readonly kind: 'resolve';
-      readonly payoutId: string;
-      readonly as: 'the truth' | 'written off' | 'not sent, unchecked';
-    }
+  | Readonly<{ kind: 'cancel' | 'retry'; payoutId: string }>
+  | Readonly<{
+      kind: 'resolve';
+      payoutId: string;
+      as: 'the truth' | 'written off' | 'not sent, unchecked';
+    }>
   | { readonly kind: 'pause' | 'resume' }
 );
 
@@ -113,7 +165,7 @@ class Ordering {
     this.#payoutIds = ['p1', 'p2', 'p3'].slice(0, plan.payouts);
     this.#actsLeft = plan.acts.length;
     this.#world = new RandomWorld(order, (step) => this.#deviationOf(step));
-    const paid = ({ addressTo }: { readonly addressTo: string }): void => {
+    const paid = ({ addressTo }: { readonly addressTo: string }) => {
       this.#payments.set(addressTo, [...this.#paymentsTo(addressTo), `tx-${this.#book.arrivals}`]);
     };
     this.#book = new GatewayBook(this.#world, () => true, { paid });
@@ -165,11 +217,11 @@ class Ordering {
     return found.filter((payout) => payout !== undefined);
   }
 
-  async #idsIn(...states: readonly PayoutState[]): Promise<string[]> {
+  async #idsIn(...states: readonly PayoutState[]) {
     return (await this.#payouts()).filter(({ state }) => states.includes(state)).map((payout) => payout.payoutId);
   }
 
-  async #isSettled(): Promise<boolean> {
+  async #isSettled() {
     return this.#actsLeft === 0 && (await this.#idsIn('queued', 'sending', 'in_progress')).length === 0;
   }
 
@@ -186,15 +238,15 @@ class Ordering {
     return { process, call: connectLedger({ process, plan: PLAN, redis: ALWAYS_UP }) };
   }
 
-  async #wait(process: WorldProcess, turns: number): Promise<void> {
+  async #wait(process: WorldProcess, turns: number) {
     for (let turn = 0; turn < turns; turn += 1) await this.#world.turn(process);
   }
 
-  #start(name: string): void {
+  #start(name: string) {
     const { process, call } = this.#connect(name);
     const { ledger } = this.#rig;
     const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
-    const drawFate = (): Fate => this.#plan.fates[this.#seen.writes++] ?? 'paid';
+    const drawFate = () => this.#plan.fates[this.#seen.writes++] ?? 'paid';
     const worker = new WorldWorker({
       ...{ process, settings: SETTINGS, pieces: this.#pieces, ledgerOfRun, dir: '/journal' },
       ledger: {
@@ -229,14 +281,14 @@ class Ordering {
     };
   }
 
-  async #noteBegun(): Promise<void> {
+  async #noteBegun() {
     this.#seen.begun += 1;
     const sending = await this.#idsIn('sending');
     if (this.#isPaused) this.#world.fail(`not stopped: ${sending.join()} began although the account was paused`);
     if (sending.length > 1) this.#world.fail(`two at a time: ${sending.join()}`);
   }
 
-  async #poll(process: WorldProcess, call: LedgerCall): Promise<void> {
+  async #poll(process: WorldProcess, call: LedgerCall) {
     const ledger = {
       get: async (id: string) => this.#look(id, call),
       change: async (change: StateChange) => {
@@ -261,7 +313,7 @@ class Ordering {
     return call(`change ${id} from ${from} to ${to} ${txhash}`, '', async () => this.#rig.change(change));
   }
 
-  async #perform(todo: Act): Promise<void> {
+  async #perform(todo: Act) {
     const { process, call } = this.#connect('ann');
     await this.#wait(process, todo.after);
     if (!('payoutId' in todo)) {
@@ -271,7 +323,7 @@ class Ordering {
       });
     } else {
       const { payoutId: id } = todo;
-      const move = async (from: PayoutState, to: PayoutState, txhash?: string): Promise<ChangeOutcome> =>
+      const move = async (from: PayoutState, to: PayoutState, txhash?: string) =>
         this.#change(call, { payoutId: id, from, to, ...BY, ...(txhash && { txhash }) });
       if (todo.kind === 'cancel') await move('queued', 'cancelled');
       else if (!('as' in todo)) {
@@ -290,7 +342,7 @@ class Ordering {
     process: WorldProcess,
     call: LedgerCall,
     move: (from: PayoutState, to: PayoutState, txhash?: string) => Promise<unknown>,
-  ): Promise<void> {
+  ) {
     const before = await this.#look(id, call);
     await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
     const now = await this.#look(id, call);
@@ -303,14 +355,14 @@ class Ordering {
     return call(`look at ${id}`, '', async () => this.#rig.ledger.readPayout(id));
   }
 
-  async #seeIn(state: PayoutState, id: string, call: LedgerCall): Promise<boolean> {
+  async #seeIn(state: PayoutState, id: string, call: LedgerCall) {
     for (let look = 0; look < OPERATOR_LOOKS; look += 1) {
       if ((await this.#look(id, call))?.state === state) return true;
     }
     return false;
   }
 
-  #findFaults({ payoutId: id, addressTo, state, txhash, history }: Payout): string[] {
+  #findFaults({ payoutId: id, addressTo, state, txhash, history }: Payout) {
     const payments = this.#paymentsTo(addressTo);
     const lies = this.#unchecked.filter((unchecked) => unchecked === id).length;
     const faults: string[] = [];

@@ -4,8 +4,7 @@ import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import { print, runCommand, wholeNumber } from '../command-line.js';
-import { runTasks, serveTasks } from '../task-pool.js';
+import { print, runCommand, wholeNumber, runTasks, serveTasks, FLAG, TEXT, report, secondsSince } from '../command-line.js';
 import { orderings, type OrderingsCounts } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
@@ -13,12 +12,12 @@ npm run races -- --only PROOF [--runs N]            runs one: orderings (10000),
 npm run races -- --only PROOF --seed S --path P     repeats a failure; for sequences also with --replay R
 `;
 
-interface Task {
-  readonly name: string;
-  readonly runs?: number | undefined;
-  readonly repeated: { readonly seed?: number; readonly path?: string };
-  readonly replay?: string | undefined;
-}
+type Task = Readonly<{
+  name: string;
+  runs?: number | undefined;
+  repeated: Readonly<{ seed?: number; path?: string }>;
+  replay?: string | undefined;
+}>;
 
 interface Proof {
   readonly runs: number;
@@ -31,7 +30,7 @@ const PROOFS: Readonly<Record<string, Proof>> = {
   'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
 };
 
-async function main(): Promise<boolean> {
+async function main() {
   const { only, runs, seed, path, replay } = values;
   // What the ledger does is looked at here, not what outlives a crash, so nothing has to reach the disk.
   const redis =
@@ -51,17 +50,16 @@ async function main(): Promise<boolean> {
   } finally {
     await redis?.stop();
   }
-  print(`${passed} passed, ${failed} failed`);
-  return failed === 0;
+  return report(passed, failed);
 }
 
-async function prove(task: Task): Promise<{ readonly passed: number; readonly failed: number }> {
+async function prove(task: Task): Promise<Readonly<{ passed: number; failed: number }>> {
   const proof = PROOFS[task.name];
   if (proof === undefined) throw new Error(`There is no proof named ${task.name}`);
   const startedAt = performance.now();
   const counts = { begun: 0, paid: 0 };
   const details = await fc.check(proof.property(counts, task), { numRuns: task.runs ?? proof.runs, ...task.repeated });
-  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const seconds = secondsSince(startedAt).toFixed(1);
   if (details.failed) explain(task.name, details);
   const failed = details.failed ? 1 : 0;
   const passed = details.numRuns - failed;
@@ -69,7 +67,7 @@ async function prove(task: Task): Promise<{ readonly passed: number; readonly fa
   return { passed, failed };
 }
 
-function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void {
+function explain(name: string, details: fc.RunDetails<[unknown, unknown]>) {
   const { seed, counterexample, counterexamplePath, errorInstance, numShrinks } = details;
   const [first, second] = counterexample ?? [];
   print(`${name}: FAILED, made ${numShrinks} times smaller`);
@@ -82,8 +80,7 @@ function explain(name: string, details: fc.RunDetails<[unknown, unknown]>): void
 
 const { values } = parseArgs({
   options: {
-    ...{ only: { type: 'string' }, runs: { type: 'string' }, seed: { type: 'string' } },
-    ...{ path: { type: 'string' }, replay: { type: 'string' }, help: { type: 'boolean', default: false } },
+    ...{ only: TEXT, runs: TEXT, seed: TEXT, path: TEXT, replay: TEXT, help: FLAG },
   },
 });
 if (process.send !== undefined) serveTasks(prove);

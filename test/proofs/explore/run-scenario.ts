@@ -1,26 +1,25 @@
-import { ALWAYS_UP, connectLedger, linkLedger, type LinkedRedis } from '../../world/ledger-link.js';
 import { GatewayBook, GatewayLink } from '../../world/gateway-link.js';
+import { ALWAYS_UP, connectLedger, linkLedger, type LinkedRedis } from '../../world/ledger-link.js';
 import type { RedisSnapshot } from '../../world/memory-redis.js';
 import { newPayout, soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import { never, WALL_START, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
-import { SimOperator } from '../simulation/operator.js';
 import { NO_FAULTS } from '../simulation/plan.js';
 import { findFalseState } from '../simulation/simulation.js';
+import { SimOperator } from '../simulation/users.js';
 import { ExploredWorld, type StateOptions } from './explored-world.js';
-import type { Scenario } from './scenario.js';
-import type { Schedule, Step } from './schedule.js';
+import type { Scenario, Schedule, Step } from './scenario.js';
 
-export interface RunOptions extends StateOptions {
+interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
 }
 
-export interface Outcome {
-  readonly broken: string | undefined;
-  readonly steps: readonly Step[];
-  readonly trace: readonly string[];
-}
+export type Outcome = Readonly<{
+  broken: string | undefined;
+  steps: readonly Step[];
+  trace: readonly string[];
+}>;
 
 const START_APART_MS = 100;
 const ADOPTIONS_MAX = 4;
@@ -46,7 +45,7 @@ class ScenarioRun {
   readonly #world: ExploredWorld;
   readonly #accounts: readonly Account[];
   readonly #processes: WorldProcess[] = [];
-  readonly #workers: { readonly worker: WorldWorker; readonly process: WorldProcess; readonly dir: string }[] = [];
+  readonly #workers: Readonly<{ worker: WorldWorker; process: WorldProcess; dir: string }>[] = [];
   #tokens = 0;
 
   constructor(scenario: Scenario, schedule: Schedule, { pieces, ...options }: Required<RunOptions>) {
@@ -86,14 +85,14 @@ class ScenarioRun {
     for (const { worker } of this.#workers) worker.stop();
   }
 
-  #startLater(worker: number, delayMs: number): void {
-    const start = (): void => {
+  #startLater(worker: number, delayMs: number) {
+    const start = () => {
       this.#start(worker);
     };
     this.#world.after(delayMs, start, { kind: 'timeout', label: `start ${worker}` });
   }
 
-  #start(number: number): void {
+  #start(number: number) {
     const { rates, wallOffsetsMs, restartAfterMs } = this.#scenario;
     const letter = 'ABC'.charAt(number);
     const starts = this.#processes.filter(({ name }) => name.startsWith(letter)).length;
@@ -107,7 +106,7 @@ class ScenarioRun {
     for (const account of this.#accounts) this.#startWorker(process, number, account);
   }
 
-  #startWorker(process: WorldProcess, number: number, { ledger, redis, book, files }: Account): void {
+  #startWorker(process: WorldProcess, number: number, { ledger, redis, book, files }: Account) {
     const { settings, lingerMs, hasOwnJournals } = this.#scenario;
     const [pieces, dir, file] = [this.#pieces, `w${hasOwnJournals ? number : 0}`, files[number] as JournalFile];
     const plan = { settings, faults: NO_FAULTS };
@@ -125,18 +124,18 @@ class ScenarioRun {
     this.#workers.push({ worker, process, dir });
   }
 
-  get #isStopped(): boolean {
+  get #isStopped() {
     // A standby worker that refuses, and has yet to see that an operator adopted the ledger, keeps nothing waiting.
     return this.#accounts.some(({ isStopped, isDone }) => isStopped || (!isDone && this.#refusing.length > 0));
   }
 
-  get #refusing(): string[] {
+  get #refusing() {
     const refusing = this.#workers.filter(({ worker, process }) => !process.isDead && worker.mismatch !== undefined);
     return refusing.map(({ dir }) => dir);
   }
 
   /** An account that is stopped for nothing keeps a merchant's money waiting. Only Redis that came back older is a reason. */
-  #whyStopped(): string | undefined {
+  #whyStopped() {
     if (this.#accounts.some(({ isRolledBack }) => isRolledBack)) return undefined;
     const stopped = this.#accounts.find(({ isStopped }) => isStopped)?.ledger;
     // After two sends without a response the breaker pauses the account.
@@ -146,7 +145,7 @@ class ScenarioRun {
     return `stopped without a reason: ${[...reasons, ...refused].join('; ')}`;
   }
 
-  async #adopt(account: Account): Promise<void> {
+  async #adopt(account: Account) {
     const world = this.#world;
     const { settings, endAt } = this.#scenario;
     const { adoptsWithoutProof } = this.#pieces;

@@ -1,14 +1,167 @@
 import { parseArgs } from 'node:util';
-import { print, runCommand, wholeNumber } from '../command-line.js';
-import { soundPieces, type Pieces } from '../../world/worker.js';
-import { runTasks, serveTasks } from '../task-pool.js';
+import { type Pieces, soundPieces } from '../../world/worker.js';
+import { print, runCommand, wholeNumber, type SourceChange, jest, program, runInCopy, runTasks, serveTasks, FLAG, TEXT, report, secondsSince, plantEach } from '../command-line.js';
 import { mistakes } from '../simulation/planted/mistakes.js';
-import { jest, program, runPlanted as runInCopy } from '../planted-source.js';
-import { explore, listBranches, type Bounds, type Branch, type Exploration, type Finding } from './explorer.js';
-import { LATE_AND_STOPPED, LOST_AND_OLDER, ONE, PLANTED, type Planted } from './planted.js';
+import { type Bounds, explore, listBranches, type Branch, type Exploration, type Finding } from './explorer.js';
 import { runScenario } from './run-scenario.js';
-import { SCENARIOS, scenarioOf } from './scenario.js';
-import { DEVIATION_KINDS, type DeviationKind, type Schedule } from './schedule.js';
+import { DEVIATION_KINDS, SCENARIOS, scenarioOf, type DeviationKind, type Schedule } from './scenario.js';
+
+/** A mistake, and what has to find it: a scenario, explored within bounds, or a test that was written for it. */
+type Planted = { readonly name: string } & (
+  | Readonly<{ plant: Partial<Pieces> | SourceChange; scenario: string; bounds: Bounds }>
+  | Readonly<{ plant: SourceChange; test: string }>
+);
+
+const ONE = { deviations: 1, kinds: DEVIATION_KINDS, isFocused: false, isPruned: false };
+const LOST_AND_OLDER = { ...ONE, deviations: 2, kinds: ['lose', 'rollback'] } as const;
+const LATE_AND_STOPPED = { deviations: 2, kinds: ['hold', 'stop'], isFocused: true, isPruned: true } as const;
+
+const KEEPER = 'worker/sender/lease-keeper.ts';
+const SENDER = 'worker/sender/sender.ts';
+const LEASE_TEST = 'test/worker/sender/lease-keeper.test.ts';
+const LEDGER_TEST = 'test/ledger/redis-sender-ledger.test.ts';
+const WATCH_TEST = 'test/worker/sender/lease-watch.test.ts';
+const SENDER_TEST = 'test/worker/sender/sender.test.ts';
+
+type ByTest = readonly [name: string, test: string, file: string, edits: SourceChange['edits']];
+
+/** Nothing of the like happens in the scenarios: a test was written for each. */
+const FOUND_BY_TESTS: readonly ByTest[] = [
+  [
+    'awaitingAnswer read before the lease is taken',
+    LEASE_TEST,
+    KEEPER,
+    [
+      ['async #begin(lease: Lease, { lease: before }: SenderView)', 'async #begin(lease: Lease, seen: SenderView)'],
+      [
+        'this.#holdOffMs(view, before?.released === true)',
+        'this.#holdOffMs({ ...view, awaitingAnswer: seen.awaitingAnswer }, seen.lease?.released === true)',
+      ],
+    ],
+  ],
+  [
+    'hold-off counted from before the lease is taken',
+    LEASE_TEST,
+    KEEPER,
+    [
+      ['this.#begin({ owner, epoch }, view)', 'this.#begin({ owner, epoch }, view, askedAt)'],
+      ['{ lease: before }: SenderView): Promise', '{ lease: before }: SenderView, askedAt: number): Promise'],
+      ['const wonAt = clock.now();', 'const wonAt = askedAt;'],
+    ],
+  ],
+  [
+    'pacer not told of sends without a response',
+    SENDER_TEST,
+    SENDER,
+    [
+      [
+        "if (outcome.kind === 'unknown') pacer.afterNoResponse();\n    else pacer.afterResponse();",
+        'pacer.afterResponse();',
+      ],
+    ],
+  ],
+  [
+    'no allowance for clocks that run faster',
+    'test/worker/sender/pacer.test.ts',
+    'worker/sender/pacer.ts',
+    [['onAnyClock(inFlightMaxMs)', 'inFlightMaxMs']],
+  ],
+  [
+    'awaitingAnswer flag ignored on take-over',
+    LEASE_TEST,
+    KEEPER,
+    [['awaitingAnswer ? onAnyClock(guardMs + inFlightMs) + intervalMs : 0', '0']],
+  ],
+  [
+    'lease by expiry',
+    WATCH_TEST,
+    KEEPER,
+    [
+      ['const askedAt = clock.now();', 'const askedAt = clock.wallNow();'],
+      ['observed.since : clock.now(),', 'observed.since : clock.wallNow(),'],
+    ],
+  ],
+  [
+    'absent lease is free',
+    WATCH_TEST,
+    KEEPER,
+    [['view.lease?.released === true ||', 'view.lease === undefined || view.lease.released ||']],
+  ],
+  [
+    'a send that waits for a disk that hangs, and is then written',
+    'test/worker/sender/sender-journal.test.ts',
+    SENDER,
+    [['return await this.#notSent(attempt, (error as Error).message, errorCode(error));', 'hasOthers = false;']],
+  ],
+  [
+    'attempt identified by its epoch',
+    SENDER_TEST,
+    SENDER,
+    [['token: makeToken() }', 'token: `e${heldLease.lease.epoch}` }']],
+  ],
+  [
+    'send known by the number of its attempt',
+    LEDGER_TEST,
+    'ledger/lua/prelude/attempts.lua',
+    [["or ''\n  if known == FORMER", "or ''\n  if known ~= '' then return true end\n  if known == FORMER"]],
+  ],
+  [
+    'stale count of sends accepted, and the journal not asked',
+    LEDGER_TEST,
+    'ledger/lua/begin-send.lua',
+    [['if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end', '']],
+  ],
+  [
+    'adoption by whatever journals are there',
+    'test/operator/adoption.test.ts',
+    'operator/adoption.ts',
+    [['isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : []', '[]']],
+  ],
+  [
+    'not sent, stated while the request may be on its way',
+    LEDGER_TEST,
+    'ledger/lua/change-payouts.lua',
+    [['if waitMs > 0 then return { -11, waitMs } end', '']],
+  ],
+];
+
+const BY_TESTS = FOUND_BY_TESTS.map(([name, test, file, edits]) => ({ name, test, plant: { file, edits } }));
+
+/** What one deviation in the scenario `slow` does not come to. */
+const ELSEWHERE: Readonly<Record<string, Readonly<{ scenario: string; bounds: Bounds }>>> = {
+  'pacing from the send instead of the response': { scenario: 'plain', bounds: { ...ONE, kinds: ['hold'] } },
+  'no heartbeat during quarantine': { scenario: 'short-lease', bounds: { ...ONE, kinds: ['hold', 'stop'] } },
+};
+
+const NOT_FOUND = 'journal read only at the start';
+
+const BY_SCENARIO = mistakes
+  .filter(({ name }) => name !== NOT_FOUND && BY_TESTS.every((planted) => planted.name !== name))
+  .map(({ name, pieces }) => ({ name, plant: pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
+
+const BEGUN = 'if (refusal !== undefined) return refusal;\n';
+
+const PLANTED: readonly Planted[] = [
+  {
+    name: 'an attempt not released before its write',
+    plant: { file: SENDER, edits: [['    this.#ownAttempts.release(attempt);\n', '']] },
+    ...{ scenario: 'slow', bounds: LOST_AND_OLDER },
+  },
+  {
+    name: "guard counted from the begin's reply",
+    plant: {
+      file: SENDER,
+      edits: [
+        ['const beganAt =', 'let beganAt ='],
+        ['const beganOn =', 'let beganOn ='],
+        [BEGUN, `${BEGUN}      [beganAt, beganOn] = [clock.now(), clock.wallNow()];\n`],
+      ],
+    },
+    ...{ scenario: 'slow', bounds: LATE_AND_STOPPED },
+  },
+  ...BY_SCENARIO,
+  ...BY_TESTS,
+];
 
 const USAGE = `npm run explore                                    every pass: see PASSES in test/proofs/explore/run.ts
 npm run explore -- --scenario NAME --deviations N [--kinds hold,stop,…] [--focused] [--pruned] [--first]
@@ -22,15 +175,9 @@ scenarios: ${Object.keys(SCENARIOS).join(', ')}
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    scenario: { type: 'string' },
-    deviations: { type: 'string', default: '1' },
-    kinds: { type: 'string', default: DEVIATION_KINDS.join(',') },
-    focused: { type: 'boolean', default: false },
-    pruned: { type: 'boolean', default: false },
-    first: { type: 'boolean', default: false },
-    schedule: { type: 'string' },
-    planted: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
+    ...{ scenario: TEXT, schedule: TEXT, deviations: { ...TEXT, default: '1' } },
+    kinds: { ...TEXT, default: DEVIATION_KINDS.join(',') },
+    ...{ focused: FLAG, pruned: FLAG, first: FLAG, planted: FLAG, help: FLAG },
   },
 });
 
@@ -44,13 +191,13 @@ const PASSES: readonly (readonly [title: string, bounds: Bounds, scenarios: read
   ['held and stopped', LATE_AND_STOPPED, ['slow']],
 ];
 
-interface BranchTask {
-  readonly scenario: string;
-  readonly bounds: Bounds;
-  readonly branch?: Branch | undefined;
-  readonly stopAtFirst: boolean;
-  readonly planted?: string | undefined;
-}
+type BranchTask = Readonly<{
+  scenario: string;
+  bounds: Bounds;
+  branch?: Branch | undefined;
+  stopAtFirst: boolean;
+  planted?: string | undefined;
+}>;
 
 async function exploreBranch({ scenario, bounds, planted, ...options }: BranchTask): Promise<Exploration> {
   return explore(scenarioOf(scenario), bounds, { ...options, pieces: piecesWith(planted) });
@@ -60,7 +207,7 @@ function piecesWith(planted: string | undefined): Pieces {
   return { ...soundPieces, ...mistakes.find(({ name }) => name === planted)?.pieces };
 }
 
-async function main(): Promise<boolean> {
+async function main() {
   if (values.planted) return runPlanted(positionals.join(' '));
   if (values.scenario === undefined) return runPasses();
   if (values.schedule !== undefined) return trace(values.scenario, JSON.parse(values.schedule) as Schedule);
@@ -71,12 +218,11 @@ async function main(): Promise<boolean> {
   return run(values.scenario, { deviations, kinds, isFocused: values.focused, isPruned: values.pruned });
 }
 
-async function runPasses(): Promise<boolean> {
+async function runPasses() {
   // One that prunes is a single task: it takes one processor, and the others run beside it.
   const held = await Promise.all([true, false].map(runInTurn));
   const passed = held.flat().filter(Boolean).length;
-  print(`${passed} passed, ${held.flat().length - passed} failed`);
-  return passed === held.flat().length;
+  return report(passed, held.flat().length - passed);
 }
 
 async function runInTurn(isPruned: boolean): Promise<boolean[]> {
@@ -87,10 +233,10 @@ async function runInTurn(isPruned: boolean): Promise<boolean[]> {
   return held;
 }
 
-async function run(name: string, bounds: Bounds, title = ''): Promise<boolean> {
+async function run(name: string, bounds: Bounds, title = '') {
   const startedAt = performance.now();
   const { runs, findings } = await exploreInParallel({ scenario: name, bounds, stopAtFirst: values.first });
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const seconds = secondsSince(startedAt);
   const pace = `${runs} schedules in ${seconds.toFixed(1)} s (${Math.round(runs / seconds)}/s)`;
   const extent = `${bounds.isPruned ? 'pruned' : 'all'} to ${bounds.deviations}`;
   print(`${title.padEnd(17)} ${name.padEnd(17)} ${extent}: ${pace}, ${findings.length} break a promise`);
@@ -109,7 +255,7 @@ async function exploreInParallel(task: BranchTask): Promise<Exploration> {
   const branches = bounds.isPruned ? [] : await listBranches(scenarioOf(scenario), bounds, piecesWith(planted));
   // What one branch has explored, the others leave out where that is pruned: they stay together.
   const tasks = bounds.isPruned ? [task] : [root, ...branches.map((branch) => ({ ...task, branch }))];
-  const isOver = (): boolean => stopAtFirst && findings.length > 0;
+  const isOver = () => stopAtFirst && findings.length > 0;
   await runTasks(PROGRAM, takeUntil(tasks, isOver), (explored) => {
     findings.push(...explored.findings.map((finding) => ({ ...finding, run: runs + finding.run })));
     runs += explored.runs;
@@ -124,22 +270,13 @@ function* takeUntil<Task>(tasks: readonly Task[], isOver: () => boolean): Genera
   }
 }
 
-async function runPlanted(name: string): Promise<boolean> {
+async function runPlanted(name: string) {
   const chosen = PLANTED.filter((planted) => name === '' || planted.name === name);
   if (chosen.length === 0) throw new Error(`There is no mistake named ${name}`);
-  let missed = 0;
-  for (const planted of chosen) {
-    const startedAt = performance.now();
-    const found = await findPlanted(planted);
-    if (found === undefined) missed += 1;
-    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
-    print(`${planted.name.padEnd(56)} ${seconds.padStart(4)} s  ${found ?? 'NOT FOUND'}`);
-  }
-  print(`${chosen.length - missed} passed, ${missed} failed`);
-  return missed === 0;
+  return plantEach(chosen, findPlanted);
 }
 
-async function findPlanted(planted: Planted): Promise<string | undefined> {
+async function findPlanted(planted: Planted) {
   if ('test' in planted) return /✕ .*/.exec(await runInCopy(planted.plant, jest(planted.test)))?.[0];
   const { name, plant, scenario, bounds } = planted;
   if ('file' in plant) {
@@ -152,7 +289,7 @@ async function findPlanted(planted: Planted): Promise<string | undefined> {
   return first && `run ${first.run}: ${first.broken}`;
 }
 
-async function trace(scenario: string, schedule: Schedule): Promise<boolean> {
+async function trace(scenario: string, schedule: Schedule) {
   const outcome = await runScenario(scenarioOf(scenario), schedule, { tracing: true });
   print(outcome.trace.join('\n'));
   print(outcome.broken ?? 'every promise was kept');

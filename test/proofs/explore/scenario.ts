@@ -1,22 +1,23 @@
+import type { StepKind } from '../../world/world.js';
 import type { Settings } from '../simulation/plan.js';
 
 /** A small world of which every schedule is tried: two workers unless it says otherwise, and what makes it special. */
-export interface Scenario {
-  readonly payouts: number;
-  readonly workers: number;
-  readonly settings: Settings;
-  readonly accounts: number;
-  readonly hasOwnJournals: boolean;
-  readonly rates: readonly number[];
-  readonly wallOffsetsMs: readonly number[];
-  readonly lingerMs: readonly number[];
-  readonly restartAfterMs: number | undefined;
-  readonly rollbackDepths: readonly number[];
-  readonly from: number;
-  readonly deviationsUntil: number;
-  readonly faultsUntil: number;
-  readonly endAt: number;
-}
+export type Scenario = Readonly<{
+  payouts: number;
+  workers: number;
+  settings: Settings;
+  accounts: number;
+  hasOwnJournals: boolean;
+  rates: readonly number[];
+  wallOffsetsMs: readonly number[];
+  lingerMs: readonly number[];
+  restartAfterMs: number | undefined;
+  rollbackDepths: readonly number[];
+  from: number;
+  deviationsUntil: number;
+  faultsUntil: number;
+  endAt: number;
+}>;
 
 const SETTINGS: Settings = {
   intervalMs: 1_002,
@@ -84,4 +85,78 @@ export function scenarioOf(name: string): Scenario {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`There is no scenario ${name}`);
   return scenario;
+}
+
+/**
+ * - `hold`: a message is on its way for longer; `lose`: it never arrives.
+ * - `stop`: a process is stopped (SIGSTOP) before the step; `crash`: it is killed.
+ * - `rollback`: Redis comes back older, before the step.
+ */
+export type DeviationKind = (typeof DEVIATION_KINDS)[number];
+
+export const DEVIATION_KINDS = ['hold', 'stop', 'crash', 'lose', 'rollback'] as const;
+
+export type Deviation = Readonly<{
+  at: number;
+  kind: DeviationKind;
+  /** What is held or stopped is let go right before the step of this number; undefined: once everything else is over. */
+  until?: number | undefined;
+  changes?: number | undefined;
+}>;
+
+export type Schedule = readonly Deviation[];
+
+export type Step = Readonly<{
+  index: number;
+  kind: StepKind;
+  label: string;
+  process: string;
+  state: string;
+  mayDeviate: boolean;
+}>;
+
+/** What waits is let go before one of these: only there does it matter. */
+const MATTERS: ReadonlySet<StepKind> = new Set(['command', 'arrival', 'response', 'timeout', 'write', 'mark']);
+
+export function mattersForRelease({ kind }: Step): boolean {
+  return MATTERS.has(kind);
+}
+
+export function isWaiting({ kind, until }: Deviation): boolean {
+  return (kind === 'hold' || kind === 'stop') && until === undefined;
+}
+
+/** Commands that change nothing, and whose delay is that of what follows them. */
+const READS = new Set(['readPayout', 'findForgottenSends', 'readSending', 'queued']);
+
+/**
+ * Which deviations of a step make a difference. A process that is stopped before it hears a reply stands for most late
+ * replies, a read that is lost for one that is repeated.
+ */
+export function deviationsOf({ kind, label }: Pick<Step, 'kind' | 'label'>): readonly DeviationKind[] {
+  switch (kind) {
+    case 'command':
+      if (READS.has(label)) return ['rollback'];
+      return label === 'readSender' ? ['hold', 'rollback'] : ['hold', 'lose', 'rollback'];
+    case 'reply':
+      return READS.has(label) || label === 'readSender' ? ['stop'] : ['hold', 'lose', 'stop', 'crash'];
+    case 'response':
+      return ['lose', 'stop', 'crash'];
+    case 'arrival':
+      return ['hold', 'lose'];
+    case 'disk':
+    case 'write':
+    case 'timer':
+      return ['stop', 'crash'];
+    default:
+      return [];
+  }
+}
+
+/** The deviations by which two workers meet: a late lease command, and a stop while a reply or the disk is awaited. */
+export function focusedDeviationsOf(step: Pick<Step, 'kind' | 'label'>): readonly DeviationKind[] {
+  const { kind, label } = step;
+  if (kind === 'command') return label === 'acquireLease' || label === 'renewLease' ? ['hold'] : [];
+  if (kind === 'reply') return READS.has(label) ? [] : ['stop'];
+  return kind === 'disk' ? ['stop'] : [];
 }

@@ -16,25 +16,25 @@ const REPORTS = join(ROOT, 'reports', 'mutation');
 const STRYKER = 'test/proofs/mutation/node_modules/@stryker-mutator/core/bin/stryker.js';
 const SCORE_MIN = 90;
 
-interface Mutant {
-  readonly file: string;
-  readonly line: number;
-  readonly mistake: string;
-  readonly killed: boolean;
-}
+type Mutant = Readonly<{
+  file: string;
+  line: number;
+  mistake: string;
+  killed: boolean;
+}>;
 
-interface StrykerMutant {
-  readonly mutatorName: string;
-  readonly replacement?: string;
-  readonly status: string;
-  readonly location: { readonly start: { readonly line: number } };
-}
+type StrykerMutant = Readonly<{
+  mutatorName: string;
+  replacement?: string;
+  status: string;
+  location: { readonly start: { readonly line: number } };
+}>;
 interface StrykerReport {
   readonly files: Record<string, { readonly mutants: readonly StrykerMutant[] }>;
 }
 const VERDICTS: Readonly<Record<string, boolean>> = { Killed: true, Timeout: true, Survived: false, NoCoverage: false };
 
-async function main(names: readonly string[]): Promise<boolean> {
+async function main(names: readonly string[]) {
   const startedAt = performance.now();
   await mkdir(REPORTS, { recursive: true });
   const known = [...Object.keys(groups), ...Object.keys(scriptTests)];
@@ -92,7 +92,7 @@ async function runScript(script: string): Promise<Mutant[]> {
   return verdicts.map((line) => ({ file, ...(JSON.parse(line) as Omit<Mutant, 'file'>) }));
 }
 
-async function run(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<string> {
+async function run(args: readonly string[], environment: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...environment },
@@ -105,11 +105,11 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
   return output;
 }
 
-function scoreOf(mutants: readonly Mutant[]): number {
+function scoreOf(mutants: readonly Mutant[]) {
   return (100 * mutants.filter(({ killed }) => killed).length) / Math.max(1, mutants.length);
 }
 
-function describe(mutants: readonly Mutant[]): string {
+function describe(mutants: readonly Mutant[]) {
   const killed = mutants.filter((mutant) => mutant.killed).length;
   return `${mutants.length} mutants, ${killed} killed, ${mutants.length - killed} survived: ${scoreOf(mutants).toFixed(1)} %`;
 }

@@ -1,5 +1,7 @@
 import type { JournalEntry } from '../../../src/journal/journal-line.js';
 import { wasSent } from '../../../src/journal/journal-view.js';
+import { isQuiet, type LinkedRedis } from '../../world/ledger-link.js';
+import type { RedisSnapshot } from '../../world/memory-redis.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import type { WorldProcess } from '../../world/world.js';
 import type { Host } from './hosts.js';
@@ -7,7 +9,7 @@ import { JournalFile } from './journal-file.js';
 import { nearBoundary } from './plan.js';
 import type { Simulation } from './simulation.js';
 
-export type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'response';
+type Moment = 'asked' | 'executed' | 'journal' | 'before the write' | 'after the write' | 'response';
 
 const QUIET = new Set(['readSender', 'renewLease', 'queued']);
 
@@ -56,7 +58,7 @@ export class ScheduledFaults {
     const { times, faults, faultsForMs, settings } = plan;
     const { random } = world;
     this.#deposalsLeft = times.deposed;
-    const sometimes = (count: number, strike: () => void): void => {
+    const sometimes = (count: number, strike: () => void) => {
       for (let number = 0; number < count; number += 1) {
         world.after(random.between(0, faultsForMs), () => {
           if (world.mayFail) strike();
@@ -86,7 +88,7 @@ export class ScheduledFaults {
     });
   }
 
-  #strikeAtRandom(): void {
+  #strikeAtRandom() {
     const { world, plan, hosts, injector, control, policy } = this.#run;
     const { random } = world;
     const { faults } = plan;
@@ -121,7 +123,7 @@ export class ScheduledFaults {
     const isAtOnce = beforeLease !== undefined && world.random.chance(0.5);
     const copy = isAtOnce ? beforeLease : before;
     if (isAtOnce) redis.rollBack(copy);
-    const check = (): void => {
+    const check = () => {
       if (!world.faultsOn || !deposed.isStopped) return;
       const next = hosts.findSender();
       if (next === undefined || redis.ledger.sendCount === redis.ledger.at(copy).sendCount) {
@@ -138,7 +140,7 @@ export class ScheduledFaults {
     check();
   }
 
-  #crashHost(host: Host): void {
+  #crashHost(host: Host) {
     const { world } = this.#run;
     world.note(() => `${host.dir} CRASHES`);
     for (const { process } of [...host.running.values()]) process.kill();
@@ -146,7 +148,7 @@ export class ScheduledFaults {
   }
 
   /** The host comes back with an empty disk. It keeps its disk where Redis has forgotten sends that only this disk has. */
-  #loseJournal(host: Host): void {
+  #loseJournal(host: Host) {
     const { world, redis, control } = this.#run;
     if (forgottenIn(redis.ledger, host.file).length > 0) return;
     world.note(() => `${host.dir} loses its DISK`);
@@ -171,7 +173,7 @@ export class ScheduledFaults {
       if (holders.length === 0 || !(isFollowed || kept?.hasJournal(file.journalId) === true)) return false;
     }
     if (hosts.all.length === 1) return true;
-    const isAwake = ({ running, file }: Host): boolean =>
+    const isAwake = ({ running, file }: Host) =>
       file.hangsUntil <= world.now &&
       [...running.values()].some(({ process, worker }) => !process.isStopped && !worker.isStopping && worker.isOpen);
     if (!holders.every(isAwake)) return false;
@@ -183,4 +185,120 @@ export class ScheduledFaults {
 function forgottenIn(copy: WorldLedger | undefined, file: JournalFile): JournalEntry[] {
   const entries = file.items().filter((entry) => 'payoutId' in entry);
   return entries.filter((entry) => wasSent(entry) && copy?.knows(entry) !== true);
+}
+
+const KEPT_SNAPSHOTS = 4;
+
+/** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
+export class SimRedis implements LinkedRedis {
+  readonly ledger: WorldLedger;
+  readonly #run: Pick<Simulation, 'world' | 'plan' | 'injector'>;
+  #mode: 'up' | 'refuses' | 'hangs' = 'up';
+  #waiting: (() => Promise<void>)[] = [];
+  /** The newest last: an older one gives more out again. */
+  #snapshots: RedisSnapshot[];
+  #rollbacksLeft: number;
+  #sendersToLose: number;
+  generation = 0;
+  beforeLease: RedisSnapshot | undefined;
+  mayForget: (kept: RedisSnapshot | undefined) => boolean = () => true;
+  onExecuted: (name: string) => void = () => undefined;
+
+  constructor(run: Pick<Simulation, 'world' | 'plan' | 'injector'>, ledger: WorldLedger) {
+    this.#run = run;
+    this.ledger = ledger;
+    this.#snapshots = [ledger.snapshot()];
+    const { times } = run.plan;
+    this.#rollbacksLeft = times.rollback + times.deposed;
+    this.#sendersToLose = times.senderLost;
+  }
+
+  get isUp(): boolean {
+    return this.#mode === 'up';
+  }
+
+  get refuses(): boolean {
+    return this.#mode === 'refuses';
+  }
+
+  take(run: () => Promise<void>): void {
+    if (this.#mode === 'hangs') this.#waiting.push(run);
+    else void run();
+  }
+
+  before(name: string): void {
+    if (name === 'acquireLease') this.beforeLease = this.ledger.snapshot();
+  }
+
+  executed(process: WorldProcess, name: string, about: string): void {
+    const { world, plan, injector } = this.#run;
+    const { random } = world;
+    world.situations.executed(process.name, name, about, this.ledger.lease);
+    injector.strike(process, 'executed', name);
+    this.onExecuted(name);
+    if (name === 'beginSend' && this.#sendersToLose > 0 && world.fault(0.5)) this.#loseSender();
+    if (this.#rollbacksLeft === 0) return;
+    if (random.chance(isQuiet(name) ? 0.005 : 0.1)) {
+      this.#snapshots = [...this.#snapshots, this.ledger.snapshot()].slice(-KEPT_SNAPSHOTS);
+      world.note(() => 'redis: snapshot taken');
+    }
+    if (!isQuiet(name) && world.fault(plan.rollbackAtOnce)) this.rollBack();
+  }
+
+  goAway(forMs: number): void {
+    const { world } = this.#run;
+    this.#mode = world.random.pick(['refuses', 'hangs']);
+    world.note(() => `redis ${this.#mode} for ${forMs.toFixed(1)}`);
+    world.after(forMs, () => {
+      void this.comeBack();
+    });
+  }
+
+  async comeBack(): Promise<void> {
+    if (this.#mode === 'up') return;
+    this.#run.world.note(() => 'redis is back');
+    this.#mode = 'up';
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const run of waiting) await run();
+  }
+
+  /** Restarts with one of the last snapshots, or with the one given. What was committed since then is lost. */
+  rollBack(snapshot = this.#pickSnapshot()): void {
+    const { world } = this.#run;
+    if (this.#rollbacksLeft === 0 || !this.mayForget(snapshot)) return;
+    this.#rollbacksLeft -= 1;
+    world.situations.rolledBack();
+    world.note(() => `redis: ROLLED BACK to ${this.ledger.at(snapshot).sendCount} sends`);
+    this.#restart();
+    this.ledger.restore(snapshot);
+  }
+
+  #pickSnapshot(): RedisSnapshot {
+    const { random } = this.#run.world;
+    const newest = this.#snapshots.at(-1);
+    return newest !== undefined && random.chance(0.5) ? newest : random.pick(this.#snapshots);
+  }
+
+  flush(): void {
+    if (!this.mayForget(undefined)) return;
+    this.#run.world.note(() => 'redis: FLUSHED');
+    this.#restart();
+    this.ledger.flush();
+    this.#snapshots = [this.ledger.snapshot()];
+  }
+
+  #loseSender() {
+    const { world } = this.#run;
+    this.#sendersToLose -= 1;
+    world.note(() => 'redis: the sender key is LOST');
+    world.situations.senderLost();
+    this.ledger.loseSender();
+  }
+
+  #restart() {
+    this.generation += 1;
+    this.#waiting = [];
+    this.#mode = 'up';
+  }
 }

@@ -1,18 +1,20 @@
+import type { HeldPage, HeldPayouts } from '../../../src/control/worker/hold-releaser.js';
+import { type PayoutLedger, toChangeError } from '../../../src/ledger/payout-ledger.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
 import { GatewayLink } from '../../world/gateway-link.js';
 import { connectLedger, linkLedger, type LedgerCall, type WorkerLedger } from '../../world/ledger-link.js';
-import { WorldProcess } from '../../world/world.js';
 import { WorldWorker, type PolicyPieces } from '../../world/worker.js';
+import type { WorldLedger } from '../../world/world-ledger.js';
+import { WorldProcess, type World } from '../../world/world.js';
 import { JournalFile, JournalLink } from './journal-file.js';
-import { linkHolds } from './policed/link-holds.js';
 import type { SimPolicy } from './policed/policy.js';
-import { FIRST_BIRTH } from './signed/control.js';
-import { KEYRING, PLATFORM_ID } from './signed/keys.js';
+import { FIRST_BIRTH, KEYRING, PLATFORM_ID } from './signed/control.js';
 import type { Simulation } from './simulation.js';
-import type { JournalFolder } from './operator.js';
+import type { JournalFolder } from './users.js';
 
 const RATE_MOVE_EVERY_MS = 60_000;
 
-export interface Started {
+interface Started {
   readonly process: WorldProcess;
   readonly worker: WorldWorker;
 }
@@ -48,7 +50,7 @@ export class SimHosts {
   }
 
   get refusing(): string[] {
-    const refuses = ({ worker }: Started): boolean => worker.mismatch !== undefined && !worker.isUnadopted;
+    const refuses = ({ worker }: Started) => worker.mismatch !== undefined && !worker.isUnadopted;
     return this.all.filter(({ running }) => [...running.values()].some(refuses)).map(({ dir }) => dir);
   }
 
@@ -72,14 +74,14 @@ export class SimHosts {
     for (const worker of this.#workers) worker.stop();
   }
 
-  #startLater(slot: string, host: Host): void {
+  #startLater(slot: string, host: Host) {
     const { world } = this.#run;
     world.after(world.random.heavyTail(200, 20_000), () => {
       this.#start(slot, host);
     });
   }
 
-  #start(slot: string, host: Host): void {
+  #start(slot: string, host: Host) {
     const { world, plan, policy, control } = this.#run;
     const { random } = world;
     const process = new WorldProcess({
@@ -107,7 +109,7 @@ export class SimHosts {
   #makeWorker(process: WorldProcess, { file, dir }: Host): WorldWorker {
     const { world, plan, pieces, injector, redis, book, control, attacker, policy } = this.#run;
     const { settings, faults } = plan;
-    const onBegin = (): void => {
+    const onBegin = () => {
       if (world.fault(0.2)) this.onBegin(process);
     };
     const call = connectLedger({ process, redis, plan, injector, onBegin, attacker });
@@ -148,7 +150,37 @@ function policedLedger(
     if (world.fault(plan.faults.responseLost)) throw new Error('no answer');
     return rates.tell(process);
   };
-  const publish = async (): Promise<void> => Promise.resolve();
-  const relay = { tryDeliver: async (): Promise<void> => Promise.resolve() };
+  const publish = async () => Promise.resolve();
+  const relay = { tryDeliver: async () => Promise.resolve() };
   return { ledger: holds, relay, source: holds, gateway: { currencies }, publish };
+}
+
+function linkHolds(
+  { situations }: World,
+  ledger: WorldLedger,
+  call: LedgerCall,
+  { readPayout }: Pick<WorkerLedger, 'readPayout'>,
+): HeldPayouts & Pick<PayoutLedger, 'change'> {
+  const pageOf = (state: PayoutState, after?: string, limit = Infinity): HeldPage => {
+    const found = ledger.inOrderOf(state).filter(([place]) => place > Number(after ?? -1));
+    const page = found.slice(0, limit);
+    const last = page.at(-1)?.[0];
+    return { payouts: page.map(([, payout]) => payout), next: last === undefined ? after : String(last) };
+  };
+  const ask = async <Reply>(name: string, about: string, run: () => Reply | Promise<Reply>) =>
+    call(name, about, async () => run());
+  return {
+    read: readPayout,
+    held: async () => ask('held', '', () => ({ ...pageOf('held'), next: undefined })),
+    queued: async (after, limit) => ask('queued', '', () => pageOf('queued', after, limit)),
+    marked: async (limit) => ask('marked', '', () => [...ledger.marked(limit)]),
+    unmark: async (payoutIds) => {
+      if (payoutIds.length > 0) await ask('unmark', payoutIds.join(' '), async () => ledger.unmark(payoutIds));
+    },
+    change: async (change) => {
+      const rejection = await ask('change', change.payoutId, async () => ledger.change(change));
+      if (rejection !== undefined) throw toChangeError(rejection, change);
+      situations?.meet('a payout is released by the policy');
+    },
+  };
 }

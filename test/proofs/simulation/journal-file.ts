@@ -70,7 +70,7 @@ export class JournalFile {
   toAdoptable(place: AdoptableJournal['place']): AdoptableJournal {
     const view = new JournalView();
     for (const line of this.lines) view.note(line);
-    const add = async (line: JournalLine): Promise<void> => {
+    const add = async (line: JournalLine) => {
       this.lines.push(line);
       return Promise.resolve();
     };
@@ -93,14 +93,14 @@ async function* iterate<Item>(items: readonly Item[]): AsyncGenerator<Item> {
 
 const STALLED_AFTER_MS = 5_000;
 
-export interface JournalLinkOptions {
-  readonly process: WorldProcess;
-  readonly file: JournalFile;
-  readonly ledger: Pick<WorldLedger, 'lease'>;
-  readonly plan: Pick<Plan, 'faults'>;
-  readonly injector?: FaultInjector | undefined;
-  readonly control?: SimControl | undefined;
-}
+type JournalLinkOptions = Readonly<{
+  process: WorldProcess;
+  file: JournalFile;
+  ledger: Pick<WorldLedger, 'lease'>;
+  plan: Pick<Plan, 'faults'>;
+  injector?: FaultInjector | undefined;
+  control?: SimControl | undefined;
+}>;
 
 /** The send journal as a process sees it: writes and reads take time, fail, and are not on disk at once. */
 export class JournalLink extends MemoryJournal {
@@ -137,7 +137,7 @@ export class JournalLink extends MemoryJournal {
     this.#isBroken = false;
   }
 
-  get #hangs(): boolean {
+  get #hangs() {
     const { process, file } = this.#options;
     return this.isStalled || file.hangsUntil > process.world.now;
   }
@@ -156,12 +156,12 @@ export class JournalLink extends MemoryJournal {
     throw new Error('the disk of the send journal has not answered');
   }
 
-  #onceItAnswers(run: () => void): void {
+  #onceItAnswers(run: () => void) {
     const { process, file } = this.#options;
     const { world } = process;
     this.#late.push(run);
     if (this.#late.length > 1) return;
-    const end = (): void => {
+    const end = () => {
       if (file.hangsUntil > world.now) {
         world.after(file.hangsUntil - world.now, end);
         return;
@@ -173,7 +173,7 @@ export class JournalLink extends MemoryJournal {
   }
 
   /** The system call that hangs takes effect once the disk answers, whatever has become of its process, unless the host crashed. */
-  async #hang(line: Exclude<JournalLine, OutcomeLine>): Promise<void> {
+  async #hang(line: Exclude<JournalLine, OutcomeLine>) {
     const { process, file, ledger, control } = this.#options;
     const { world } = process;
     const { crashes } = file;
@@ -181,7 +181,7 @@ export class JournalLink extends MemoryJournal {
     try {
       await this.ensureAnswers();
     } catch (error) {
-      const write = (): void => {
+      const write = () => {
         if (file.crashes !== crashes) return;
         file.write(line);
         file.sync(line);
@@ -205,7 +205,7 @@ export class JournalLink extends MemoryJournal {
   }
 
   /** Files with expired intents alone are removed: what they said of attempts is not known any more. */
-  #isForgotten(payoutId: string, attempt: number): boolean {
+  #isForgotten(payoutId: string, attempt: number) {
     const { prunedUpTo } = this;
     if (prunedUpTo === 0) return false;
     return !this.lines.some(
@@ -217,7 +217,7 @@ export class JournalLink extends MemoryJournal {
     );
   }
 
-  #forgetExpired(): void {
+  #forgetExpired() {
     const { process, file, control } = this.#options;
     const prunedUpTo = control?.drawPruned(file.lines, process.wallNow()) ?? 0;
     if (prunedUpTo <= this.prunedUpTo) return;

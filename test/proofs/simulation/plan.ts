@@ -1,14 +1,14 @@
 import type { Random } from '../../doubles/random.js';
 
-export interface Settings {
-  readonly intervalMs: number;
-  readonly guardMs: number;
-  readonly leaseMs: number;
-  readonly quarantineMs: number;
-  readonly inFlightMaxMs: number;
-  readonly withdrawTimeoutMs: number;
-  readonly commandTimeoutMs: number;
-}
+export type Settings = Readonly<{
+  intervalMs: number;
+  guardMs: number;
+  leaseMs: number;
+  quarantineMs: number;
+  inFlightMaxMs: number;
+  withdrawTimeoutMs: number;
+  commandTimeoutMs: number;
+}>;
 
 const FAULTS = {
   ...{ ledgerSlow: 0.05, ledgerRequestLost: 0.03, ledgerReplyLost: 0.03, kill: 0.08, pause: 0.12, stopCleanly: 1 },
@@ -24,28 +24,28 @@ function drawFaults(rate: (highest: number) => number): Faults {
 
 export const NO_FAULTS = drawFaults(() => 0);
 
-export interface Plan {
-  readonly settings: Settings;
-  readonly faults: Faults;
-  readonly workers: number;
-  readonly hosts: number;
-  readonly payouts: number;
-  readonly enqueueWithinMs: number;
-  readonly faultsForMs: number;
-  readonly times: {
-    readonly redisAway: number;
-    readonly rollback: number;
-    readonly flush: number;
-    readonly journalLost: number;
-    readonly deposed: number;
-    readonly senderLost: number;
-    readonly atRandom: number;
-  };
-  readonly rollbackAtOnce: number;
-  readonly drift: number;
-  readonly earlyTimers: number;
-  readonly operatorCancels: boolean;
-}
+export type Plan = Readonly<{
+  settings: Settings;
+  faults: Faults;
+  workers: number;
+  hosts: number;
+  payouts: number;
+  enqueueWithinMs: number;
+  faultsForMs: number;
+  times: Readonly<{
+    redisAway: number;
+    rollback: number;
+    flush: number;
+    journalLost: number;
+    deposed: number;
+    senderLost: number;
+    atRandom: number;
+  }>;
+  rollbackAtOnce: number;
+  drift: number;
+  earlyTimers: number;
+  operatorCancels: boolean;
+}>;
 
 /** Half of the greatest difference between the rates of two clocks: 0.1 %. */
 const DRIFT_MAX = 0.0005;
@@ -54,7 +54,7 @@ const DRIFT_MAX = 0.0005;
 export function makePlan(random: Random): Plan {
   const hosts = random.chance(0.35) ? 2 : 1;
   const settings = makeSettings(random, hosts);
-  const rate = (highest: number): number => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
+  const rate = (highest: number) => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
   const faults = drawFaults(rate);
   const times = {
     ...makeTimes(random, hosts),
@@ -94,7 +94,7 @@ function makeSettings(random: Random, hosts: number): Settings {
 
 /** Several rollbacks in a run give epochs, numbers and attempts out again. */
 function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLost'> {
-  const few = (): number => (random.chance(0.6) ? 0 : random.whole(1, 2));
+  const few = () => (random.chance(0.6) ? 0 : random.whole(1, 2));
   return {
     redisAway: few(),
     rollback: random.chance(0.5) ? 0 : random.whole(1, 4),
@@ -106,7 +106,7 @@ function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLo
 }
 
 /** Where the lease alone is lost, only the time that it was watched, and the quarantine, keep two sends apart. */
-function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: Settings): boolean {
+function leaseOutlastsSends({ leaseMs, quarantineMs, guardMs, inFlightMaxMs }: Settings) {
   return leaseMs + quarantineMs > 1.002 * (guardMs + inFlightMaxMs) + 1_000;
 }
 

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { soundPieces } from '../../world/worker.js';
-import { print, runCommand, wholeNumber } from '../command-line.js';
-import { runTasks, serveTasks } from '../task-pool.js';
+import { print, runCommand, wholeNumber, runTasks, serveTasks, FLAG, TEXT, report, secondsSince } from '../command-line.js';
 import { mistakes } from './planted/mistakes.js';
 import { policyMistakes } from './planted/policy-mistakes.js';
 import { signedMistakes } from './planted/signed-mistakes.js';
@@ -24,12 +23,8 @@ const SEEDS_PER_TASK = 200;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    ...{ seeds: { type: 'string' }, from: { type: 'string', default: '1' } },
-    planted: { type: 'boolean', default: false },
-    signed: { type: 'boolean', default: false },
-    policed: { type: 'boolean', default: false },
-    trace: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
+    ...{ seeds: TEXT, from: { ...TEXT, default: '1' } },
+    ...{ planted: FLAG, signed: FLAG, policed: FLAG, trace: FLAG, help: FLAG },
   },
 });
 const { signed, policed } = values;
@@ -41,12 +36,12 @@ interface SeedRange extends Pick<RunOptions, 'signed' | 'policed'> {
   readonly planted?: string;
 }
 
-interface RangeResult {
-  readonly broken: readonly { readonly seed: number; readonly broken: string }[];
-  readonly arrivals: number;
-  readonly virtualMs: number;
-  readonly situations: readonly Situation[];
-}
+type RangeResult = Readonly<{
+  broken: readonly Readonly<{ seed: number; broken: string }>[];
+  arrivals: number;
+  virtualMs: number;
+  situations: readonly Situation[];
+}>;
 
 const PROGRAM = { url: import.meta.url, run: runSeeds };
 
@@ -72,14 +67,14 @@ async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<R
   return { ...result, situations };
 }
 
-async function main(): Promise<boolean> {
+async function main() {
   const from = wholeNumber(values.from, USAGE);
   if (values.trace) return trace(from);
   if (values.planted) return runPlanted(from, wholeNumber(values.seeds ?? '10000', USAGE));
   return runAll(from, wholeNumber(values.seeds ?? '20000', USAGE));
 }
 
-async function runAll(from: number, seeds: number): Promise<boolean> {
+async function runAll(from: number, seeds: number) {
   const startedAt = performance.now();
   let shownAt = startedAt;
   let [done, arrivals, virtualMs] = [0, 0, 0];
@@ -95,7 +90,7 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
     shownAt = performance.now();
     process.stderr.write(`${done} of ${seeds} seeds, ${broken.length} failed\n`);
   });
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const seconds = secondsSince(startedAt);
   const flags = `${signed ? ' --signed' : ''}${policed ? ' --policed' : ''}`;
   for (const [index, { seed, broken: promise }] of broken.entries()) {
     print(`seed ${seed}: ${promise}\n  to repeat it: npm run simulate -- --trace --from ${seed}${flags}`);
@@ -104,8 +99,7 @@ async function runAll(from: number, seeds: number): Promise<boolean> {
   print(`${arrivals} withdrawals reached the gateway in ${(virtualMs / 3_600_000).toFixed(1)} simulated hours`);
   const isSampled = printSituations(met, seeds);
   print(`${seeds} seeds in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s`);
-  print(`${seeds - broken.length} passed, ${broken.length} failed`);
-  return broken.length === 0 && isSampled;
+  return report(seeds - broken.length, broken.length) && isSampled;
 }
 
 function* divide(from: number, seeds: number): Generator<SeedRange> {
@@ -114,7 +108,7 @@ function* divide(from: number, seeds: number): Generator<SeedRange> {
   }
 }
 
-function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): boolean {
+function printSituations(met: ReadonlyMap<Situation, number>, seeds: number) {
   const wanted = Math.floor(seeds / SEEDS_PER_SITUATION);
   const situations = [...SITUATIONS, ...(signed ? SIGNED_SITUATIONS : []), ...(policed ? POLICED_SITUATIONS : [])];
   print('runs that came into a situation:');
@@ -125,12 +119,12 @@ function printSituations(met: ReadonlyMap<Situation, number>, seeds: number): bo
   return situations.every((situation) => (met.get(situation) ?? 0) >= wanted);
 }
 
-async function runPlanted(from: number, seeds: number): Promise<boolean> {
+async function runPlanted(from: number, seeds: number) {
   let missed = 0;
   const tasks = [
-    ...(signed ? [] : mistakes).map((mistake): SeedRange => ({ from, seeds, planted: mistake.name })),
-    ...signedMistakes.map((mistake): SeedRange => ({ from, seeds, planted: mistake.name, signed: true })),
-    ...policyMistakes.map((mistake): SeedRange => ({ from, seeds, planted: mistake.name, policed: true })),
+    ...(signed ? [] : mistakes).map((mistake) => ({ from, seeds, planted: mistake.name })),
+    ...signedMistakes.map((mistake) => ({ from, seeds, planted: mistake.name, signed: true })),
+    ...policyMistakes.map((mistake) => ({ from, seeds, planted: mistake.name, policed: true })),
   ].filter(({ planted }) => name === '' || planted === name);
   if (tasks.length === 0) throw new Error(`There is no mistake named ${name}`);
   await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
@@ -138,11 +132,10 @@ async function runPlanted(from: number, seeds: number): Promise<boolean> {
     const verdict = caught === undefined ? `NOT CAUGHT in ${seeds} seeds` : `${caught.seed - from + 1} seeds`;
     print(`${planted.padEnd(56)} ${verdict.padEnd(12)} ${caught?.broken ?? ''}`);
   });
-  print(`${tasks.length - missed} passed, ${missed} failed`);
-  return missed === 0;
+  return report(tasks.length - missed, missed);
 }
 
-async function trace(seed: number): Promise<boolean> {
+async function trace(seed: number) {
   const options = optionsWith(values.planted ? name : undefined);
   const { trace: steps, broken } = await runSeed(seed, { tracing: true, signed, policed, ...options });
   print(steps.join('\n'));

@@ -1,35 +1,92 @@
+import { Random } from '../../doubles/random.js';
 import { GatewayBook } from '../../world/gateway-link.js';
 import { soundPieces, walletOf, type Pieces } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
-import { WALL_START } from '../../world/world.js';
-import { ChanceWorld } from './chance-world.js';
-import { FaultInjector, ScheduledFaults } from './faults.js';
+import { World, type Progress, WALL_START } from '../../world/world.js';
+import { FaultInjector, ScheduledFaults, SimRedis } from './faults.js';
 import { SimHosts } from './hosts.js';
 import { makePlan, type Plan } from './plan.js';
 import { SimPolicy } from './policed/policy.js';
-import { SimRedis } from './redis.js';
 import { Attacker } from './signed/attacker.js';
 import { SimControl } from './signed/control.js';
-import { SignedUsers } from './signed/users.js';
-import type { Situation } from './situations.js';
-import { SimUsers } from './users.js';
+import { Situations, type Situation } from './situations.js';
+import { SignedUsers, SimUsers } from './users.js';
 
-export interface RunOptions {
-  readonly pieces?: Pieces;
-  readonly tracing?: boolean;
-  readonly signed?: boolean;
-  readonly policed?: boolean;
+const MAX_STEPS = 400_000;
+
+/** Steps in the order of their times, which are drawn by chance, as faults are: one seed decides everything. */
+export class ChanceWorld extends World {
+  override readonly random: Random;
+  override readonly isByChance = true;
+  faultsOn = true;
+  override readonly situations = new Situations(() => this.now);
+  /** Until then nothing goes wrong, as an assumption of the sending rules demands after some faults. */
+  calmUntil = 0;
+  /** A stream of its own, so that runs in which nothing hangs stay as they are. */
+  override readonly hangs: Readonly<{ random: Random; rate: number }>;
+  #isDone: () => boolean = () => false;
+  #untilMs = 0;
+
+  constructor(seed: number, isTracing: boolean) {
+    super(isTracing);
+    this.random = new Random(seed);
+    const random = new Random(seed ^ 0x6861_6e67);
+    this.hangs = { random, rate: random.chance(0.25) ? random.pick([0.05, 0.2, 0.5]) : 0 };
+  }
+
+  get steps(): number {
+    return this.count;
+  }
+
+  override get mayFail(): boolean {
+    return this.faultsOn && this.now >= this.calmUntil;
+  }
+
+  override note(line: () => string): void {
+    this.trace?.push(`${this.now.toFixed(3).padStart(12)} ${line()}`);
+  }
+
+  /** @returns whether it was done in time. @throws Error as soon as a promise is broken */
+  async runUntil(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
+    this.#isDone = isDone;
+    this.#untilMs = untilMs;
+    await this.run();
+    if (this.failure !== undefined) throw new Error(this.failure);
+    return isDone();
+  }
+
+  protected override next(): Progress {
+    if (this.#isDone()) return 'over';
+    const step = this.pending.at(-1);
+    if (step === undefined || step.at > this.#untilMs) {
+      this.now = this.#untilMs;
+      return 'over';
+    }
+    this.pending.pop();
+    this.count += 1;
+    if (this.count > MAX_STEPS) throw new Error(`no end after ${MAX_STEPS} steps`);
+    this.now = step.at;
+    if (step.isDelivered !== true || step.process?.takes(step) === true) step.run();
+    return 'ran';
+  }
 }
 
-export interface RunResult {
-  readonly seed: number;
-  readonly broken: string | undefined;
-  readonly steps: number;
-  readonly arrivals: number;
-  readonly endedAt: number;
-  readonly trace: readonly string[];
-  readonly situations: ReadonlySet<Situation>;
-}
+export type RunOptions = Readonly<{
+  pieces?: Pieces;
+  tracing?: boolean;
+  signed?: boolean;
+  policed?: boolean;
+}>;
+
+type RunResult = Readonly<{
+  seed: number;
+  broken: string | undefined;
+  steps: number;
+  arrivals: number;
+  endedAt: number;
+  trace: readonly string[];
+  situations: ReadonlySet<Situation>;
+}>;
 
 const NOTICED_WITHIN_MS = 20_000;
 const ATTACKED_FOR_MS = 60_000;
@@ -86,7 +143,7 @@ export class Simulation {
       const signedMs = this.control === undefined ? 0 : 900_000;
       const end = faultsForMs + 120_000 + 20 * waits + signedMs + (this.policy?.drainsWithinMs ?? 0);
       do {
-        const isDrained = (): boolean => this.#users.isDrained;
+        const isDrained = () => this.#users.isDrained;
         if (!(await world.runUntil(this.isAttacked ? ATTACKED_FOR_MS + faultsForMs : end, isDrained)))
           return this.isAttacked ? undefined : this.#describeStuck();
         // Requests in flight must do no harm either, and a worker that knows more than the ledger gets the time to object.
@@ -102,7 +159,7 @@ export class Simulation {
     return this.attacker?.hasStruck === true;
   }
 
-  readonly #mayBreak = (promise: 'pace' | 'once'): boolean =>
+  readonly #mayBreak = (promise: 'pace' | 'once') =>
     this.isAttacked && (promise === 'pace' ? this.attacker?.breaksPace === true : this.plan.hosts > 1);
 
   get result(): Omit<RunResult, 'seed' | 'broken'> {
@@ -110,7 +167,7 @@ export class Simulation {
     return { steps, arrivals: this.book.arrivals, endedAt: now, trace: [...trace], situations: situations.met };
   }
 
-  async #endFaults(): Promise<void> {
+  async #endFaults() {
     this.world.note(() => 'no more faults');
     this.world.faultsOn = false;
     this.world.calmUntil = 0;
@@ -118,7 +175,7 @@ export class Simulation {
     this.hosts.repair();
   }
 
-  #describeStuck(): string {
+  #describeStuck() {
     const states = this.redis.ledger.payouts().map(({ payoutId, state }) => `${payoutId} ${state}`);
     return `stuck: not drained after faults ended: ${states.join(', ')}`;
   }

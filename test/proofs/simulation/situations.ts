@@ -127,7 +127,7 @@ export class Situations {
     }
   }
 
-  #tookOver(epoch: number): void {
+  #tookOver(epoch: number) {
     if (this.#epochs.has(epoch)) this.meet('an epoch is given out twice');
     this.#epochs.add(epoch);
     if (this.#isRequestOnItsWay()) this.meet('the lease is taken over while a request is on its way');
@@ -175,7 +175,7 @@ export class Situations {
     if (situation !== undefined) this.met.add(situation);
   }
 
-  #isRequestOnItsWay(of?: string): boolean {
+  #isRequestOnItsWay(of?: string) {
     return this.#requests.some(({ process, until }) => until > this.#now() && (of === undefined || process === of));
   }
 }

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { Random } from '../../doubles/random.js';
 import { drawFault, HARMLESS, REAL, type Plan, type Stage } from '../chaos/plan.js';
 import { Round } from '../chaos/round.js';
-import { exitOnSignals, print, runCommand, wholeNumber } from '../command-line.js';
+import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report } from '../command-line.js';
 
 const USAGE = `npm run soak -- [--hours H] [--seed SEED] [--out DIR]
 
@@ -20,10 +20,8 @@ to four minutes a mishap after which Redis knows all that it knew. Memory and fi
 
 const { values } = parseArgs({
   options: {
-    hours: { type: 'string', default: '1' },
-    seed: { type: 'string', default: '1' },
-    out: { type: 'string', default: 'reports/soak' },
-    help: { type: 'boolean', default: false },
+    ...{ hours: { ...TEXT, default: '1' }, seed: { ...TEXT, default: '1' } },
+    ...{ out: { ...TEXT, default: 'reports/soak' }, help: FLAG },
   },
 });
 
@@ -51,7 +49,7 @@ function planSoak(durationMs: number): Plan {
   };
 }
 
-async function main(): Promise<boolean> {
+async function main() {
   const hours = Number(values.hours);
   if (!(hours > 0)) throw new Error(`--hours must be a number such as 4 or 0.2\n${USAGE}`);
   const out = resolve(values.out);
@@ -59,7 +57,7 @@ async function main(): Promise<boolean> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-soak-'));
   const plan = planSoak(hours * 60 * MINUTE_MS);
   const samples: Sample[] = [];
-  const sample = async ({ hosts }: Stage): Promise<void> => {
+  const sample = async ({ hosts }: Stage) => {
     for (const { pid } of hosts) samples.push(await sampleProcess(pid));
     await appendFile(
       join(out, 'samples.jsonl'),
@@ -80,8 +78,8 @@ async function main(): Promise<boolean> {
   for (const text of failures.length > 0 ? [...trace, ...failures.map((each) => `FAILED  ${each}`)] : []) print(text);
   if (failures.length === 0) await rm(dir, { recursive: true, force: true });
   else print(`logs: ${dir}`);
-  print(failures.length === 0 ? '1 passed, 0 failed' : '0 passed, 1 failed');
-  return failures.length === 0;
+  const passed = failures.length === 0 ? 1 : 0;
+  return report(passed, 1 - passed);
 }
 
 type Sample = Awaited<ReturnType<typeof sampleProcess>>;
@@ -93,7 +91,7 @@ async function sampleProcess(pid = 0) {
   return { pid, rssMb, fileDescriptors: (await readdir(`/proc/${pid}/fd`)).length };
 }
 
-function findGrowth(samples: readonly Sample[]): string[] {
+function findGrowth(samples: readonly Sample[]) {
   return [...new Set(samples.map(({ pid }) => pid))].flatMap((pid) => {
     const own = samples.filter((each) => each.pid === pid);
     const settled = own.slice(Math.floor(own.length / 10));

@@ -1,14 +1,14 @@
-export interface LuaMutant {
-  readonly line: number;
-  readonly mistake: string;
-  readonly source: string;
-}
+type LuaMutant = Readonly<{
+  line: number;
+  mistake: string;
+  source: string;
+}>;
 
-interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly replacement: string;
-}
+type Edit = Readonly<{
+  start: number;
+  end: number;
+  replacement: string;
+}>;
 
 type Operator = (code: string) => Edit[];
 
@@ -32,14 +32,14 @@ export function makeLuaMutants(source: string): LuaMutant[] {
 }
 
 /** The source with blanks for comments and for what is inside quotes, every other character in its place. */
-function blankOut(source: string): string {
-  const blank = (text: string): string => ' '.repeat(text.length);
+function blankOut(source: string) {
+  const blank = (text: string) => ' '.repeat(text.length);
   return source.replace(/--[^\n]*|'([^'\n]*)'/g, (whole: string, quoted?: string) =>
     quoted === undefined ? blank(whole) : `'${blank(quoted)}'`,
   );
 }
 
-function oneLine(text: string): string {
+function oneLine(text: string) {
   return text.trim().replace(/\s+/g, ' ');
 }
 
@@ -63,12 +63,10 @@ const connectives = swap(/\b(and|or)\b/g, { and: ['or'], or: ['and'] });
 
 const signs = swap(/(?<=[\w)\]] )[+-](?= )/g, { '+': ['-'], '-': ['+'] });
 
-const replace =
-  (pattern: RegExp, make: (found: string) => string): Operator =>
-  (code) =>
-    [...code.matchAll(pattern)].map(({ 0: found, index }) => ({
-      ...{ start: index, end: index + found.length, replacement: make(found) },
-    }));
+const replace = (pattern: RegExp, make: (found: string) => string) => (code: string) =>
+  [...code.matchAll(pattern)].map(({ 0: found, index }) => ({
+    ...{ start: index, end: index + found.length, replacement: make(found) },
+  }));
 
 const negations = replace(/\bnot /g, () => '');
 const numbers = replace(/(?<![\w.])-?\d+(?![\w.])/g, (found) => String(Number(found) + 1));
@@ -91,7 +89,7 @@ const writes: Operator = (code) =>
 const OPERATORS = [comparisons, connectives, signs, negations, numbers, conditions, writes, returns];
 
 /** @param from - behind the opening bracket @returns the place behind the closing one */
-function endOfCall(code: string, from: number): number {
+function endOfCall(code: string, from: number) {
   let depth = 1;
   let place = from;
   for (; depth > 0 && place < code.length; place += 1) {

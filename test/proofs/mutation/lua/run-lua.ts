@@ -14,7 +14,7 @@ const DEADLINE_MS = 60_000;
  * Runs the tests of one script against each of its mutants, in a copy of the project: `run-lua.ts <script without .lua>`.
  * Writes one line of JSON for each to stdout. A process of its own, because Jest leaves behind what it loads.
  */
-async function main(script: string): Promise<void> {
+async function main(script: string) {
   const root = fileURLToPath(new URL('../../../..', import.meta.url));
   const sandbox = join(root, '.stryker-tmp', 'lua');
   await makeSandbox(root, sandbox);
@@ -36,11 +36,11 @@ async function main(script: string): Promise<void> {
   }
 }
 
-async function makeSandbox(root: string, sandbox: string): Promise<void> {
+async function makeSandbox(root: string, sandbox: string) {
   await rm(sandbox, { recursive: true, force: true });
   await mkdir(sandbox, { recursive: true });
   for (const name of ['src', 'test', 'scripts', 'docs', 'package.json', 'jest.config.js']) {
-    const filter = (path: string): boolean => !path.includes('node_modules');
+    const filter = (path: string) => !path.includes('node_modules');
     await cp(join(root, name), join(sandbox, name), { recursive: true, filter });
   }
   await symlink(join(root, 'node_modules'), join(sandbox, 'node_modules'));
@@ -64,7 +64,7 @@ async function runTests(sandbox: string, script: string, redis: LocalRedis): Pro
 }
 
 /** One file after the other, up to the first that fails: Jest's own `bail` would end this process as well. */
-async function runJest(sandbox: string, script: string): Promise<boolean> {
+async function runJest(sandbox: string, script: string) {
   const { default: base } = (await import(join(sandbox, 'jest.config.js'))) as { default: Config };
   // Not a setting of one project, of which this is the only one.
   delete base.maxWorkers;

@@ -1,5 +1,5 @@
-import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { Clock } from '../../../../src/base/clock.js';
+import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, SendAttempt, SenderView } from '../../../../src/ledger/sender-ledger.js';
@@ -310,7 +310,7 @@ function beginsLate(ledger: WorkerLedger): WorkerLedger {
 const waited = new WeakSet<Clock>();
 
 /** Reads it again: the type checker assumes that a value from before an `await` still holds. */
-const isStalled = (journal: SendJournal): boolean => journal.isStalled;
+const isStalled = (journal: SendJournal) => journal.isStalled;
 
 function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'] {
   return async (send) => {
@@ -330,7 +330,7 @@ function appendsAtLast(journal: SendJournal, clock: Clock): SendJournal['append'
 }
 
 function blind(journal: SendJournal): SendJournal {
-  const changedByOthers = async (): Promise<boolean> => Promise.resolve(false);
+  const changedByOthers = async () => Promise.resolve(false);
   return but(journal, { ledger: undefined, knows: () => false, lastSends: () => [], changedByOthers });
 }
 

@@ -8,7 +8,7 @@ import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/c
 import type { Payout } from '../../../../src/ledger/payout.js';
 import { openPolicy, type PieceContext, type PolicyPieces } from '../../../world/worker.js';
 import { APPROVERS } from '../policed/rules.js';
-import { APPROVER_KEYS, intentHashOf, signApproval, type ApproverKey } from '../signed/keys.js';
+import { APPROVER_KEYS, intentHashOf, signApproval, type ApproverKey } from '../signed/control.js';
 import { but, type Mistake } from './mistakes.js';
 
 /** Each breaks a cap, or lets payouts wait that fit, or leave that too few persons approved. */
@@ -49,7 +49,7 @@ export const policyMistakes: readonly Mistake[] = [
 ];
 
 function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake['pieces'] {
-  return { makePolicy: (pieces): AccountPolicy => openPolicy({ ...pieces, ...alter(pieces) }) };
+  return { makePolicy: (pieces) => openPolicy({ ...pieces, ...alter(pieces) }) };
 }
 
 function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake['pieces'] {
@@ -66,7 +66,7 @@ function withSpends(make: () => Filter): Mistake['pieces'] {
 }
 
 function withSpent(alter: (spend: Spend) => Partial<Spend>): Mistake['pieces'] {
-  const alterEvent = (event: SpendEvent): SpendEvent =>
+  const alterEvent = (event: SpendEvent) =>
     event.kind === 'begun' ? { ...event, spend: { ...event.spend, ...alter(event.spend) } } : event;
   return withSpends(() => (events) => events.map(alterEvent));
 }
@@ -114,7 +114,7 @@ function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedg
       isFirst = false;
       return isLost ? [] : events;
     };
-    const readSpends = async (): Promise<readonly SpendEvent[]> => (hasLedger ? senderLedger.readSpends() : []);
+    const readSpends = async () => (hasLedger ? senderLedger.readSpends() : []);
     return { journal: but(journal, { takeSpends }), senderLedger: but(senderLedger, { readSpends }) };
   });
 }
@@ -212,16 +212,16 @@ function flawsOf(payout: Payout, approval: SignedApproval, counted: ReadonlySet<
   return (Object.keys(flaws) as Flaw[]).filter((flaw) => flaws[flaw]);
 }
 
-function personOf({ by }: SignedApproval): string {
+function personOf({ by }: SignedApproval) {
   return APPROVER_KEYS.find(({ name }) => name === by)?.person ?? '';
 }
 
-function isOfGroup(person: string): boolean {
+function isOfGroup(person: string) {
   return (APPROVERS as readonly string[]).includes(person);
 }
 
 function sparePersons({ signed }: Payout, counted: ReadonlySet<string>): ApproverKey[] {
-  const isSpare = ({ person }: ApproverKey, index: number): boolean =>
+  const isSpare = ({ person }: ApproverKey, index: number) =>
     isOfGroup(person) &&
     person !== 'Shop' &&
     person !== signed?.requestedBy &&

@@ -1,9 +1,9 @@
-import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import { parseAct, verifyAct } from '../../../../src/control/approvals/act.js';
+import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
+import { SignedAuthority, type SignedRuntime } from '../../../../src/control/worker/signed-authority.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
-import { SignedAuthority, type SignedRuntime } from '../../../../src/control/worker/signed-authority.js';
 import type { Pieces } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
 import { but, type Mistake } from './mistakes.js';
@@ -108,7 +108,7 @@ function withJournal(changes: Partial<SignedRuntime['journal']>): MakeAuthority 
 }
 
 function forgetSoon(journal: SendJournal): SendJournal {
-  const isRecent = (payoutId: string, attempt: number): boolean =>
+  const isRecent = (payoutId: string, attempt: number) =>
     journal.lastSends(2).some((send) => send.payoutId === payoutId && send.attempt === attempt);
   return but(journal, {
     knows: (payoutId, attempt) => journal.knows(payoutId, attempt) && isRecent(payoutId, attempt),

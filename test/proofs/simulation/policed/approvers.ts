@@ -2,18 +2,19 @@ import type { ApprovalDecision } from '../../../../src/ledger/control-record.js'
 import type { Payout } from '../../../../src/ledger/payout.js';
 import { alterPayout } from '../../../world/tamper.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import { APPROVER_KEYS, signApproval, type ApproverKey } from '../signed/keys.js';
+import { APPROVER_KEYS, signApproval, type ApproverKey } from '../signed/control.js';
 import type { SimPolicy } from './policy.js';
+import { APPROVERS } from './rules.js';
 
 const HOUR_MS = 3_600_000;
 
 const MOST_IN_VAIN = 6;
 
-interface Flaw {
-  readonly about?: Payout;
-  readonly lifetimeMs?: number;
-  readonly decision?: ApprovalDecision;
-}
+type Flaw = Readonly<{
+  about?: Payout;
+  lifetimeMs?: number;
+  decision?: ApprovalDecision;
+}>;
 
 /** The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
 export class SimApprovers {
@@ -41,14 +42,14 @@ export class SimApprovers {
   }
 
   /** Someone who can write to Redis: the worker has journaled the rejection before it held the payout. */
-  #removesRejections({ held, approvals = [] }: Payout): boolean {
+  #removesRejections({ held, approvals = [] }: Payout) {
     const { world, random, isJournalKept } = this.#policy;
     const isRejected = held?.kind === 'policy' && held.message.includes(' rejected it.');
     const isThere = approvals.some(({ decision }) => decision === 'reject');
     return isRejected && isThere && isJournalKept && world.faultsOn && random.chance(0.8);
   }
 
-  #removeRejections(ledger: WorldLedger, { payoutId, approvals = [] }: Payout): void {
+  #removeRejections(ledger: WorldLedger, { payoutId, approvals = [] }: Payout) {
     const { world, spoken } = this.#policy;
     alterPayout(ledger, payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
     ledger.redis.call('SADD', [ledger.connection.keys.recheck, payoutId]);
@@ -57,19 +58,19 @@ export class SimApprovers {
     world.note(() => `the rejections of ${payoutId} are removed`);
   }
 
-  #mayLook(isAsked: boolean): boolean {
+  #mayLook(isAsked: boolean) {
     const { world, random } = this.#policy;
     return world.faultsOn ? random.chance(isAsked ? 0.7 : 0.2) : isAsked;
   }
 
-  #speaksInVain({ payoutId }: Payout): boolean {
+  #speaksInVain({ payoutId }: Payout) {
     const times = this.#inVain.get(payoutId) ?? 0;
     if (times >= MOST_IN_VAIN || !this.#policy.random.chance(0.65)) return false;
     this.#inVain.set(payoutId, times + 1);
     return true;
   }
 
-  async #approve(ledger: WorldLedger, payout: Payout): Promise<void> {
+  async #approve(ledger: WorldLedger, payout: Payout) {
     const { random, spoken } = this.#policy;
     const done = spoken.approversOf(payout, 60_000);
     const left = APPROVER_KEYS.filter(
@@ -78,7 +79,7 @@ export class SimApprovers {
     if (left.length > 0) await this.#say(ledger, payout, random.pick(left));
   }
 
-  async #speakInVain(ledger: WorldLedger, payout: Payout): Promise<void> {
+  async #speakInVain(ledger: WorldLedger, payout: Payout) {
     const { random, spoken, world } = this.#policy;
     const own = this.#policy.askedFor(payout.payoutId);
     const done = spoken.approversOf(payout, 0);
@@ -101,7 +102,7 @@ export class SimApprovers {
     if (key !== undefined) await this.#say(ledger, payout, key, flaw);
   }
 
-  async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw = {}): Promise<void> {
+  async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw = {}) {
     const { world, spoken, wallNow: at } = this.#policy;
     const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve' } = flaw;
     if (about.signed === undefined) return;
@@ -116,5 +117,71 @@ export class SimApprovers {
     world.note(
       () => `${key.name}: ${decision} ${payoutId}${about === payout ? '' : ' (of another)'} ${refusal?.kind ?? ''}`,
     );
+  }
+}
+
+const GROUP: readonly string[] = APPROVERS;
+
+type Spoken = Readonly<{
+  person: string;
+  decision: 'approve' | 'reject';
+  payoutId: string;
+  about: string;
+  expiresAt: number;
+}>;
+
+/** Everything that people really said, and what of it each process had read when it sent. It verifies no signature. */
+export class SpokenApprovals {
+  readonly #policy: SimPolicy;
+  readonly #spoken = new Map<string, Spoken>();
+  readonly #read = new Map<string, Payout>();
+  readonly #removed: Spoken[] = [];
+
+  constructor(policy: SimPolicy) {
+    this.#policy = policy;
+  }
+
+  note(signature: string, spoken: Spoken): void {
+    this.#spoken.set(signature, spoken);
+  }
+
+  noteRemoved(signature: string): void {
+    const spoken = this.#spoken.get(signature);
+    if (spoken !== undefined) this.#removed.push(spoken);
+  }
+
+  noteRead(process: string, payout: Payout): void {
+    this.#read.set(`${process} ${payout.payoutId}`, payout);
+  }
+
+  /** Whether a process had read, within the last milliseconds, what lets a payout pass. */
+  hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number): boolean {
+    const payout = this.#read.get(`${process} ${payoutId}`);
+    if (payout === undefined) return false;
+    const now = this.#policy.wallNow;
+    const isRejected =
+      this.#of(payout, 'reject', now + slackMs).length > 0 ||
+      this.#removed.some(
+        (spoken) =>
+          spoken.payoutId === payoutId && spoken.about === payout.signed?.signature && spoken.expiresAt > now + slackMs,
+      );
+    return !isRejected && this.approversOf(payout, -slackMs).size >= quorum;
+  }
+
+  approversOf(payout: Payout, forMs: number): Set<string> {
+    const own = this.#policy.askedFor(payout.payoutId);
+    const persons = this.#of(payout, 'approve', this.#policy.wallNow + forMs).map(({ person }) => person);
+    return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
+  }
+
+  isRejected(payoutId: string): boolean {
+    return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
+  }
+
+  #of({ payoutId, approvals = [], signed }: Payout, decision: Spoken['decision'], at: number): Spoken[] {
+    return approvals
+      .flatMap(({ signature }) => this.#spoken.get(signature) ?? [])
+      .filter((spoken) => spoken.payoutId === payoutId && spoken.about === signed?.signature)
+      .filter((spoken) => spoken.decision === decision && spoken.expiresAt > at);
   }
 }

@@ -1,18 +1,17 @@
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { WorldProcess } from '../../../world/world.js';
 import type { SimPolicy } from './policy.js';
-import { minuteOf, timesFixed, toFixed, type KnownRate } from './rates.js';
-import { LISTED, type SimRule } from './rules.js';
+import { minuteOf, timesFixed, toFixed, type KnownRate, LISTED, type SimRule } from './rules.js';
 
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
 
-interface Written {
-  readonly payment: Payment;
-  readonly at: number;
+type Written = Readonly<{
+  payment: Payment;
+  at: number;
   /** What it was worth when it was decided: several where that may have changed just then. */
-  readonly worths: readonly KnownRate[];
-  readonly approvedFor: ReadonlySet<string>;
-}
+  worths: readonly KnownRate[];
+  approvedFor: ReadonlySet<string>;
+}>;
 
 interface Arrived extends Written {
   readonly arrivedAt: number;
@@ -96,7 +95,7 @@ export class PolicyJudge {
     });
   }
 
-  #findWrong(rule: SimRule, written: Written): string | undefined {
+  #findWrong(rule: SimRule, written: Written) {
     if (!this.#isAbout(rule, written)) return this.#isUnknown(rule, written) ? 'its worth is not known' : undefined;
     const { cap, over, open } = rule;
     const { payment, approvedFor } = written;
@@ -115,41 +114,41 @@ export class PolicyJudge {
   }
 
   /** Whether a rule that asks for approvals lets it pass without any. A window may: that is judged when it arrives. */
-  #passes({ cap }: SimRule, written: Written): boolean {
+  #passes({ cap }: SimRule, written: Written) {
     if (cap === undefined) return false;
     return (cap.unit !== 'usd' || known(written).length > 0) && leastOf(cap, written) <= limitOf(cap);
   }
 
-  #isAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>): boolean {
+  #isAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>) {
     if (!this.#isInScope(rule, payment)) return false;
     const { usdAbove } = rule;
     return usdAbove === undefined || worths.every((worth) => worth !== undefined && worth > toFixed(usdAbove));
   }
 
-  #mayBeAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>): boolean {
+  #mayBeAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>) {
     if (!this.#isInScope(rule, payment)) return false;
     const { usdAbove } = rule;
     return usdAbove === undefined || worths.some((worth) => worth === undefined || worth > toFixed(usdAbove));
   }
 
-  #isUnknown(rule: SimRule, { payment, worths }: Written): boolean {
+  #isUnknown(rule: SimRule, { payment, worths }: Written) {
     const isUnknown = worths.every((worth) => worth === undefined);
     return rule.usdAbove !== undefined && isUnknown && this.#isInScope(rule, payment);
   }
 
-  #isInScope({ currency, isListed }: SimRule, { paymentId, addressTo }: Payment): boolean {
+  #isInScope({ currency, isListed }: SimRule, { paymentId, addressTo }: Payment) {
     if (currency !== undefined && currency !== paymentId) return false;
     return isListed === undefined || bucketOf(addressTo) === LISTED;
   }
 
-  #isOpen(open: NonNullable<SimRule['open']>): boolean {
+  #isOpen(open: NonNullable<SimRule['open']>) {
     const { world } = this.#policy;
     const [from, to] = [world.now - this.#backMs - CLOCKS_WITHIN_MS, world.now + CLOCKS_WITHIN_MS];
     const minutes = [from, world.now, to].map(minuteOf);
     return open.some(([opens, closes]) => minutes.some((minute) => minute >= opens && minute < closes));
   }
 
-  #sumOf(rule: SimRule, cap: NonNullable<SimRule['cap']>, withinMs: number, last: Arrived, isOrdered: boolean): bigint {
+  #sumOf(rule: SimRule, cap: NonNullable<SimRule['cap']>, withinMs: number, last: Arrived, isOrdered: boolean) {
     const since = last.arrivedAt - withinMs + ROUNDING_MS;
     return this.#arrived
       .filter((each) => each.arrivedAt > since && this.#isAbout(rule, each) && (!isOrdered || each.at <= last.at))
@@ -157,7 +156,7 @@ export class PolicyJudge {
       .reduce((sum, each) => sum + leastOf(cap, each), 0n);
   }
 
-  get #backMs(): number {
+  get #backMs() {
     return 1.01 * this.#policy.plan.settings.guardMs + ROUNDING_MS;
   }
 }
@@ -166,7 +165,7 @@ function isQuorum(over: SimRule['over']): over is { readonly quorum: 1 | 2 } {
   return typeof over === 'object' && 'quorum' in over;
 }
 
-function bucketOf(addressTo: string): string {
+function bucketOf(addressTo: string) {
   return addressTo.slice(0, addressTo.indexOf(':') === -1 ? undefined : addressTo.indexOf(':'));
 }
 
@@ -178,7 +177,7 @@ function known({ worths }: Pick<Written, 'worths'>): bigint[] {
   return worths.filter((worth) => worth !== undefined);
 }
 
-function leastOf(cap: NonNullable<SimRule['cap']>, { payment, worths }: Pick<Written, 'payment' | 'worths'>): bigint {
+function leastOf(cap: NonNullable<SimRule['cap']>, { payment, worths }: Pick<Written, 'payment' | 'worths'>) {
   const [first, ...rest] = known({ worths });
   return valueOf(
     cap,
@@ -187,11 +186,11 @@ function leastOf(cap: NonNullable<SimRule['cap']>, { payment, worths }: Pick<Wri
   );
 }
 
-function valueOf({ unit }: NonNullable<SimRule['cap']>, { amount }: Payment, worth: KnownRate): bigint {
+function valueOf({ unit }: NonNullable<SimRule['cap']>, { amount }: Payment, worth: KnownRate) {
   if (unit === 'count') return toFixed('1');
   return unit === 'amount' ? toFixed(amount) : (worth ?? 0n);
 }
 
-function limitOf({ limit }: NonNullable<SimRule['cap']>): bigint {
+function limitOf({ limit }: NonNullable<SimRule['cap']>) {
   return toFixed(limit);
 }

@@ -1,20 +1,18 @@
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { IsListed } from '../../../../src/control/policy/rule.js';
-import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
+import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
 import { Random } from '../../../doubles/random.js';
-import type { WorldLedger } from '../../../world/world-ledger.js';
 import type { WorkerLedger } from '../../../world/ledger-link.js';
 import { newPayout, walletOf } from '../../../world/worker.js';
+import type { WorldLedger } from '../../../world/world-ledger.js';
 import { WALL_START, type WorldProcess } from '../../../world/world.js';
-import type { ChanceWorld } from '../chance-world.js';
 import type { Plan } from '../plan.js';
+import type { ChanceWorld } from '../simulation.js';
+import { SimApprovers, SpokenApprovals } from './approvers.js';
 import { CLOCKS_WITHIN_MS, PolicyJudge } from './judge.js';
-import { SimApprovers } from './approvers.js';
-import { SimRates } from './rates.js';
-import { drawRules, drawWindow, LIST, LISTED, toPolicy, type SimRules } from './rules.js';
-import { SpokenApprovals } from './spoken-approvals.js';
+import { SimRates, drawRules, drawWindow, LIST, LISTED, toPolicy, type SimRules } from './rules.js';
 
 export class SimPolicy {
   readonly isSigned: boolean;

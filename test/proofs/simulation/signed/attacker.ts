@@ -6,21 +6,20 @@ import { alterPayout, freeTxhash, putPayout, removePayout, setFields } from '../
 import { newPayout, walletOf } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
 import type { Simulation } from '../simulation.js';
-import type { SimControl } from './control.js';
-import { KEYS, PLATFORM_ID, signAct, storeAct } from './keys.js';
+import { type SimControl, KEYS, PLATFORM_ID, signAct, storeAct } from './control.js';
 
-interface Loot {
-  readonly random: Random;
-  readonly payouts: readonly Payout[];
-  readonly acts: readonly string[];
-  readonly resumeActs: readonly string[];
-}
+type Loot = Readonly<{
+  random: Random;
+  payouts: readonly Payout[];
+  acts: readonly string[];
+  resumeActs: readonly string[];
+}>;
 
-interface Attack {
-  readonly name: string;
-  readonly breaksPace?: true;
-  readonly strike: (all: WorldLedger, loot: Loot) => boolean;
-}
+type Attack = Readonly<{
+  name: string;
+  breaksPace?: true;
+  strike: (all: WorldLedger, loot: Loot) => boolean;
+}>;
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 
@@ -67,7 +66,7 @@ function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
   return { state: 'queued', attempt: Math.max(0, moved) };
 }
 
-function requeueAsNew({ txhash, act, ...rest }: Payout, all: WorldLedger, { random }: Loot): void {
+function requeueAsNew({ txhash, act, ...rest }: Payout, all: WorldLedger, { random }: Loot) {
   removePayout(all, rest.payoutId);
   const kept = random.chance(0.5) && act !== undefined ? { act } : {};
   putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
@@ -96,7 +95,7 @@ function forge(payout: Payout, signed: NonNullable<Payout['signed']>): NonNullab
   return { ...signed, signature: signText(formatIntent(intentOf(PLATFORM_ID, payout, signed)), KEYS.thief) };
 }
 
-function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot): boolean {
+function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot) {
   if (payouts.length === 0) return false;
   const old = random.pick(payouts);
   const state = random.chance(0.7) ? 'queued' : old.state;
@@ -105,17 +104,17 @@ function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot): boolean 
   return true;
 }
 
-function deleteRecord({ payoutId }: Payout, all: WorldLedger): void {
+function deleteRecord({ payoutId }: Payout, all: WorldLedger) {
   removePayout(all, payoutId);
 }
 
 /** The same payment again, under an id of its own. */
-function copyPayout(payout: Payout, all: WorldLedger, { random }: Loot): void {
+function copyPayout(payout: Payout, all: WorldLedger, { random }: Loot) {
   const attempt = random.pick([0, payout.attempt]);
   putPayout(all, { ...payout, payoutId: newId(all), state: 'queued', attempt });
 }
 
-function inventPayout(all: WorldLedger, loot: Loot): boolean {
+function inventPayout(all: WorldLedger, loot: Loot) {
   const payouts = all.payouts();
   const like = payouts.length === 0 ? undefined : loot.random.pick(payouts);
   const payoutId = newId(all);
@@ -126,11 +125,11 @@ function inventPayout(all: WorldLedger, loot: Loot): boolean {
   return true;
 }
 
-function newId(all: WorldLedger): string {
+function newId(all: WorldLedger) {
   return `x${all.payoutIds().length + 1}`;
 }
 
-function endPause(all: WorldLedger, { random, acts }: Loot): boolean {
+function endPause(all: WorldLedger, { random, acts }: Loot) {
   if (all.pausedReason === undefined) return false;
   const act = acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined;
   setFields(all, all.connection.keys.ledger, { pausedReason: undefined, ...(act !== undefined && { resumeAct: act }) });
@@ -160,7 +159,7 @@ function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
   return { act: acts.length > 0 && random.chance(0.8) ? random.pick(acts) : storeAct(forged).text, state: 'queued' };
 }
 
-function askOperators(all: WorldLedger, loot: Loot): boolean {
+function askOperators(all: WorldLedger, loot: Loot) {
   const [sending] = all.idsIn('sending');
   const payouts = all.payouts();
   if (payouts.length === 0) return false;
@@ -170,11 +169,11 @@ function askOperators(all: WorldLedger, loot: Loot): boolean {
   return true;
 }
 
-function endObjections(all: WorldLedger): boolean {
+function endObjections(all: WorldLedger) {
   return all.redis.remove(all.connection.keys.objections);
 }
 
-function moveSends(all: WorldLedger, { random }: Loot): boolean {
+function moveSends(all: WorldLedger, { random }: Loot) {
   const { sender, journals } = all.connection.keys;
   if (random.chance(0.5)) setFields(all, sender, { sends: Math.max(0, all.sendCount + random.pick([-2, -1, 1])) });
   if (random.chance(0.5)) setFields(all, sender, { last: random.pick(['', 't1', 't2', 'x']) });
@@ -183,7 +182,7 @@ function moveSends(all: WorldLedger, { random }: Loot): boolean {
   return true;
 }
 
-function moveLease(all: WorldLedger, { random }: Loot): boolean {
+function moveLease(all: WorldLedger, { random }: Loot) {
   const { lease } = all;
   if (lease === undefined) return false;
   const { sender } = all.connection.keys;
@@ -234,7 +233,7 @@ export class Attacker {
     return forgeReply(payout, this.#random);
   }
 
-  #onExecuted(name: string): void {
+  #onExecuted(name: string) {
     if (!this.#run.world.faultsOn) return;
     this.#look();
     const isRare = ['readSender', 'renewLease', 'queued', 'findForgottenSends', 'readSending'].includes(name);
@@ -244,7 +243,7 @@ export class Attacker {
     else if (random.chance(isRare ? 0.002 : 0.06)) this.#strike(random.pick(ATTACKS));
   }
 
-  #look(): void {
+  #look() {
     const { redis } = this.#run;
     const payouts = redis.ledger.payouts();
     for (const payout of payouts) {
@@ -260,11 +259,11 @@ export class Attacker {
     }
   }
 
-  #canEndPauseAgain(): boolean {
+  #canEndPauseAgain() {
     return this.#resumeActs.size > 0 && this.#run.redis.ledger.pausedReason !== undefined;
   }
 
-  #strike(attack: Attack): void {
+  #strike(attack: Attack) {
     const { world, redis } = this.#run;
     if (!world.faultsOn || this.#strikesLeft === 0) return;
     const loot = { payouts: this.#payouts, acts: [...this.#acts], resumeActs: [...this.#resumeActs] };
@@ -273,7 +272,7 @@ export class Attacker {
     this.#note(attack.name);
   }
 
-  #note(what: string): void {
+  #note(what: string) {
     this.#strikesLeft -= 1;
     this.hasStruck = true;
     this.#run.world.situations.meet('an attacker strikes');

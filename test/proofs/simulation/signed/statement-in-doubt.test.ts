@@ -8,12 +8,11 @@ import { alterPayout } from '../../../world/tamper.js';
 import { soundPieces, type Pieces } from '../../../world/worker.js';
 import { WorldLedger } from '../../../world/world-ledger.js';
 import { WorldProcess } from '../../../world/world.js';
-import { ChanceWorld } from '../chance-world.js';
 import { makePlan } from '../plan.js';
 import { signedMistakes } from '../planted/signed-mistakes.js';
-import { FIRST_BIRTH, SimControl } from './control.js';
-import { KEYRING, PLATFORM_ID } from './keys.js';
-import { SignedUsers, type SignedRun } from './users.js';
+import { ChanceWorld } from '../simulation.js';
+import { SignedUsers, type SignedRun } from '../users.js';
+import { FIRST_BIRTH, SimControl, KEYRING, PLATFORM_ID } from './control.js';
 
 const IN_FLIGHT_MS = 30_000;
 const MISTAKE = signedMistakes.find(({ name }) => name.startsWith('Redis believed about how long'));
@@ -26,7 +25,7 @@ async function runDoubt(pieces: Pieces): Promise<unknown> {
   const world = new ChanceWorld(1, false);
   const drawn = makePlan(new Random(1));
   const plan = { ...drawn, settings: { ...drawn.settings, inFlightMaxMs: IN_FLIGHT_MS } };
-  const isAhead = (control: SimControl): boolean => {
+  const isAhead = (control: SimControl) => {
     const { at } = JSON.parse(control.resumeAct()) as { at: string };
     return Date.parse(at) - control.wallNow > 2 * IN_FLIGHT_MS;
   };
@@ -39,7 +38,7 @@ async function runDoubt(pieces: Pieces): Promise<unknown> {
   const users = new SignedUsers({ pieces, book } as SignedRun, control);
   const doubtMs = plan.settings.guardMs + IN_FLIGHT_MS;
   const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring: KEYRING, journal, clock, doubtMs });
-  const send = async (attempt: number, arrivesAfterMs: number): Promise<void> => {
+  const send = async (attempt: number, arrivesAfterMs: number) => {
     const payout = ledger.payout('p1') as Payout;
     const permit = authority.permit(payout);
     if (permit.kind === 'refused') return;
