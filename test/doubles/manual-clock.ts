@@ -6,7 +6,6 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** Far more waits than any of these tests has: what gets here waits in a circle. */
 const MAX_STEPS = 10_000;
 
 /** A clock that stands still until a test moves it; sleepers are woken in order. */

@@ -16,10 +16,7 @@ import { JournalView, ViewedJournal } from '../../src/journal/journal-view.js';
 import { JournalDamagedError, type SendJournal } from '../../src/journal/send-journal.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
 
-/**
- * A send journal in memory, with what can go wrong with one, and what other processes write to it. The proofs derive
- * theirs from it: what differs there is when a line is written, and whether it is.
- */
+/** A send journal in memory, with what can go wrong with one. In the proofs, when and whether a line is written differs. */
 export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly journalId: string;
   readonly head = undefined;
@@ -29,9 +26,7 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
   readonly lines: JournalLine[];
   /** Thrown by every write, and by `ensureWritable`, while it is set. Outcomes are then lost. */
   failWith: Error | undefined;
-  /** Before a send is written; may throw. */
   onAppend: () => void | Promise<void> = () => undefined;
-  /** Before the file is read again; may throw. */
   onReload: () => void = () => undefined;
   protected view = new JournalView({ spends: true });
   #known = 0;
@@ -48,7 +43,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     return this.lines.filter((line) => 'payoutId' in line && 'request' in line);
   }
 
-  /** The outcomes in the file, as `payoutId attempt kind`. */
   get outcomes(): readonly string[] {
     return this.lines.flatMap((line) =>
       'outcome' in line ? [`${line.payoutId} ${line.attempt} ${line.outcome.kind}`] : [],
@@ -60,12 +54,10 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     this.readAll();
   }
 
-  /** Lines that another process adds: this one sees them when it reads the file again. */
   othersWrite(...lines: JournalLine[]): void {
     this.lines.push(...lines);
   }
 
-  /** The file is deleted, or put back. */
   damage(isDamaged = true): void {
     this.#isDamaged = isDamaged;
   }
@@ -144,7 +136,6 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     this.add(line);
   }
 
-  /** Nobody waits for it. */
   protected writeOutcome(line: OutcomeLine): void {
     if (this.failWith === undefined && !this.isStalled) this.add(line);
   }

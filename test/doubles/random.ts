@@ -35,7 +35,6 @@ export class Random {
     return item;
   }
 
-  /** Short mostly, and sometimes very long: what networks do. */
   heavyTail(typical: number, longest: number): number {
     return Math.min(longest, typical / Math.max(1e-9, 1 - this.next()));
   }

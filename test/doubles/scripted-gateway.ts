@@ -23,11 +23,8 @@ export class ScriptedGateway implements WithdrawGateway {
   readonly arrivals: Arrival[] = [];
   outcome: WithdrawOutcome = { kind: 'accepted', txhash: 'h', durationMs: 100 };
   responseMs = 100;
-  /** False: the connections end as soon as they are there. */
   opensUsable = true;
-  /** Called for every connection before it is there; may throw. */
   onOpen: (count: number) => void | Promise<void> = () => undefined;
-  /** Called directly before the question whether it may be written. */
   beforeWrite: () => void | Promise<void> = () => undefined;
   readonly #clock: ManualClock;
 
@@ -35,7 +32,6 @@ export class ScriptedGateway implements WithdrawGateway {
     this.#clock = clock;
   }
 
-  /** Called for every probe; may throw. */
   onProbe: () => void | Promise<void> = () => undefined;
 
   async probe(): Promise<void> {

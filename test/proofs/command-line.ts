@@ -10,11 +10,9 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Options of `parseArgs`. */
 export const FLAG = { type: 'boolean', default: false } as const;
 export const TEXT = { type: 'string' } as const;
 
-/** @returns whether a proof that came to this has passed */
 export function report(passed: number, failed: number): boolean {
   print(`${passed} passed, ${failed} failed`);
   return failed === 0;
@@ -71,7 +69,6 @@ async function feed<Task>(child: ChildProcess, tasks: Iterator<Task>, onResult: 
   }
 }
 
-/** Does tasks in a child process of {@link runTasks}, one at a time, until the parent ends. */
 export function serveTasks(run: (task: never) => Promise<unknown>): void {
   process.on('message', ({ task }: { task: never }) => {
     void run(task).then((result) => process.send?.({ result }));
@@ -79,7 +76,6 @@ export function serveTasks(run: (task: never) => Promise<unknown>): void {
   process.once('disconnect', () => process.exit());
 }
 
-/** @param find - what shows a mistake that is planted; undefined: nothing does */
 export async function plantEach<Planted extends { readonly name: string }>(
   chosen: readonly Planted[],
   find: (planted: Planted) => Promise<string | undefined>,

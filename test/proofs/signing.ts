@@ -8,8 +8,6 @@ import type { PayoutInput } from '../../src/ledger/payout.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 
-/** What proofs on real processes need where payouts are signed: keys in files, and journals that are complete. */
-
 const [SHOP, ANN, WORKER] = [testKey(1), testKey(2), testKey(3)];
 
 const SIGNING_KEY = { name: 'shop', privateKey: SHOP };
@@ -22,7 +20,6 @@ export const OPERATOR: ActSigner = {
   sign: async (text) => Promise.resolve(signText(text, ANN)),
 };
 
-/** Nobody signs it: it has to be held, and never sent. */
 export const UNSIGNED: PayoutInput = {
   payoutId: 'P-unsigned',
   paymentId: 1,
@@ -55,7 +52,6 @@ export async function writeKeyFiles(dir: string): Promise<KeyFiles> {
   };
 }
 
-/** As `payouts audit adopt-journal` on the host of a journal. */
 export async function adoptJournal(dir: string, platformId: number): Promise<void> {
   const journal = await FileSendJournal.open({ dir, platformId });
   await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'nothing was sent yet' });

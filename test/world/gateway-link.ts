@@ -55,7 +55,6 @@ export class GatewayBook {
   }
 }
 
-/** What becomes of a withdrawal; with `unheard` it is paid, and no response comes. */
 export type Fate = 'paid' | 'rejected' | 'unheard' | 'never arrives';
 
 type GatewayLinkOptions = Readonly<{

@@ -61,7 +61,6 @@ const arithmetic = (power: number, sign: string): Operator => [
 ];
 const COMPARES = 3;
 
-/** How strongly each binds to its left and to its right. */
 const OPERATORS: Readonly<Record<string, Operator>> = {
   or: [1, 1, (one, other) => `(${isTrue({ js: one })} ? T : ${other})`],
   and: [2, 2, (one, other) => `(${isTrue({ js: one })} ? ${other} : T)`],
@@ -268,7 +267,6 @@ class Compiler {
     );
   }
 
-  /** All values are known before the first is assigned. */
   #assignAll(values: readonly Code[], assigns: readonly ((value: string) => string)[]) {
     const isOne = values.length === 1 && assigns.length === 1;
     const list = this.#fresh('list');

@@ -1,3 +1,4 @@
+import type { RedisClient } from '../../src/base/redis.js';
 import { LuaTable } from './lua-parser.js';
 
 export type Reply = null | number | string | readonly Reply[];
@@ -18,7 +19,6 @@ interface Stream {
   last: StreamId;
 }
 
-/** What a key may hold. Of a sorted set: the scores by member. */
 type Contents = Readonly<{
   hash: Map<string, string>;
   zset: Map<string, number>;
@@ -96,7 +96,6 @@ export class MemoryRedis {
     return this.#wallNow();
   }
 
-  /** For reading only. */
   read<Kind extends keyof Contents>(key: string, kind: Kind): Contents[Kind] | undefined {
     const kept = this.#keys.get(key);
     if (kept === undefined) return undefined;
@@ -104,7 +103,6 @@ export class MemoryRedis {
     return kept.content as Contents[Kind];
   }
 
-  /** To be changed; empty where there is nothing yet. */
   write<Kind extends keyof Contents>(key: string, kind: Kind): Contents[Kind] {
     const known = this.read(key, kind);
     const kept = this.#keys.get(key);
@@ -118,7 +116,6 @@ export class MemoryRedis {
     return content;
   }
 
-  /** Two equal answers are of the same content; 0 where there is none. */
   versionOf(key: string): number {
     return this.#keys.get(key)?.version ?? 0;
   }
@@ -152,7 +149,40 @@ function copy(content: Content): Content {
   return { entries: [...content.entries], last: content.last };
 }
 
-type Command = (redis: MemoryRedis, args: readonly string[]) => Reply;
+type Args = readonly string[];
+type Command = (redis: MemoryRedis, args: Args) => Reply;
+
+/** A command that reads one key. */
+const reading =
+  <Kind extends keyof Contents>(kind: Kind, run: (content: Contents[Kind], args: Args) => Reply): Command =>
+  (redis, [key = '', ...args]) =>
+    run(redis.read(key, kind) ?? EMPTY[kind](), args);
+
+/** A command that adds to a map or a set. @returns how many it has more than before */
+const adding =
+  <Kind extends 'hash' | 'zset' | 'set'>(kind: Kind, add: (content: Contents[Kind], args: Args) => void): Command =>
+  (redis, [key = '', ...args]) => {
+    const content = redis.write(key, kind);
+    const before = content.size;
+    add(content, args);
+    return content.size - before;
+  };
+
+function* inPairs(items: Args): Generator<[one: string, other: string]> {
+  for (let index = 0; index < items.length; index += 2) yield [items[index] ?? '', items[index + 1] ?? ''];
+}
+
+const addFields = adding('hash', (hash, args) => {
+  for (const [field, value] of inPairs(args)) hash.set(field, value);
+});
+
+const addScores = adding('zset', (set, [first = '', ...rest]) => {
+  const isNew = first.toUpperCase() === 'NX';
+  const pairs = [...inPairs(isNew ? rest : [first, ...rest])].map(
+    ([score, member]) => [toScore(score), member] as const,
+  );
+  for (const [score, member] of pairs) if (!isNew || !set.has(member)) set.set(member, score);
+});
 
 const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   TIME: (redis) => {
@@ -163,33 +193,18 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   DEL: (redis, keys) => keys.filter((key) => redis.remove(key)).length,
 
   HGET: (redis, args) => redis.read(args[0] ?? '', 'hash')?.get(args[1] ?? '') ?? null,
-  HMGET: (redis, args) => {
-    const hash = redis.read(args[0] ?? '', 'hash');
-    const values: (string | null)[] = [];
-    for (let index = 1; index < args.length; index += 1) values.push(hash?.get(args[index] ?? '') ?? null);
-    return values;
-  },
-  HGETALL: (redis, args) => {
-    const pairs: string[] = [];
-    redis.read(args[0] ?? '', 'hash')?.forEach((value, field) => pairs.push(field, value));
-    return pairs;
-  },
-  HKEYS: (redis, [key = '']) => [...(redis.read(key, 'hash')?.keys() ?? [])],
-  HLEN: (redis, [key = '']) => redis.read(key, 'hash')?.size ?? 0,
-  HEXISTS: (redis, [key = '', field = '']) => Number(redis.read(key, 'hash')?.has(field) ?? false),
+  HMGET: reading('hash', (hash, fields) => fields.map((field) => hash.get(field) ?? null)),
+  HGETALL: reading('hash', (hash) => [...hash].flat()),
+  HKEYS: reading('hash', (hash) => [...hash.keys()]),
+  HLEN: reading('hash', (hash) => hash.size),
+  HEXISTS: reading('hash', (hash, [field = '']) => Number(hash.has(field))),
   HSET: (redis, args) => {
     if (args.length < 3 || args.length % 2 === 0) throw wrongArguments('hset');
-    const hash = redis.write(args[0] ?? '', 'hash');
-    const before = hash.size;
-    for (let index = 1; index < args.length; index += 2) hash.set(args[index] ?? '', args[index + 1] ?? '');
-    return hash.size - before;
+    return addFields(redis, args);
   },
-  HSETNX: (redis, [key = '', field = '', value = '']) => {
-    if (redis.read(key, 'hash')?.has(field) === true) return 0;
-    redis.write(key, 'hash').set(field, value);
-    return 1;
-  },
-  HDEL: (redis, [key = '', ...names]) => removeAll(redis, key, names, 'hash'),
+  HSETNX: (redis, [key = '', field = '', value = '']) =>
+    redis.read(key, 'hash')?.has(field) === true ? 0 : addFields(redis, [key, field, value]),
+  HDEL: removing('hash'),
   HINCRBY: (redis, [key = '', field = '', by = '']) => {
     const before = redis.read(key, 'hash')?.get(field) ?? '0';
     if (!/^-?\d{1,18}$/.test(before)) throw new ReplyError('ERR hash value is not an integer');
@@ -198,70 +213,48 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     return after;
   },
 
-  SADD: (redis, [key = '', ...members]) => {
-    const set = redis.write(key, 'set');
-    const before = set.size;
+  SADD: adding('set', (set, members) => {
     for (const member of members) set.add(member);
-    return set.size - before;
-  },
-  SREM: (redis, [key = '', ...names]) => removeAll(redis, key, names, 'set'),
-  SMEMBERS: (redis, [key = '']) => [...(redis.read(key, 'set') ?? [])],
+  }),
+  SREM: removing('set'),
+  SMEMBERS: reading('set', (set) => [...set]),
 
-  ZADD: (redis, [key = '', ...rest]) => {
-    const isNew = rest[0]?.toUpperCase() === 'NX';
-    const pairs = isNew ? rest.slice(1) : rest;
-    const scores = pairs.filter((_, index) => index % 2 === 0).map(toScore);
-    const set = redis.write(key, 'zset');
-    const before = set.size;
-    for (const [index, score] of scores.entries()) {
-      const member = pairs[2 * index + 1] ?? '';
-      if (!isNew || !set.has(member)) set.set(member, score);
-    }
-    return set.size - before;
-  },
-  ZREM: (redis, [key = '', ...names]) => removeAll(redis, key, names, 'zset'),
-  ZSCORE: (redis, [key = '', member = '']) => {
-    const score = redis.read(key, 'zset')?.get(member);
+  ZADD: (redis, args) => addScores(redis, args),
+  ZREM: removing('zset'),
+  ZSCORE: reading('zset', (set, [member = '']) => {
+    const score = set.get(member);
     return score === undefined ? null : formatScore(score);
-  },
-  ZCARD: (redis, [key = '']) => redis.read(key, 'zset')?.size ?? 0,
-  ZRANGE: (redis, [key = '', from = '', to = '', ...options]) => {
-    const set = redis.read(key, 'zset');
-    if (set === undefined) return [];
+  }),
+  ZCARD: reading('zset', (set) => set.size),
+  ZRANGE: reading('zset', (set, [from = '', to = '', ...options]) => {
     const words = options.map((option) => option.toUpperCase());
     if (words.includes('REV')) throw new ReplyError('ERR REV is not supported here');
     let found = [...set].sort(([one, score], [other, otherScore]) => score - otherScore || (one < other ? -1 : 1));
     if (words.includes('BYSCORE')) {
       found = found.filter(([, score]) => isWithin(score, from, 1) && isWithin(score, to, -1));
       const limit = words.indexOf('LIMIT');
-      if (limit >= 0) {
-        const [skip, count] = [Number(options[limit + 1]), Number(options[limit + 2])];
-        found = found.slice(skip, count < 0 ? undefined : skip + count);
-      }
-    } else {
-      const last = Number(to) < 0 ? found.length + Number(to) : Number(to);
-      found = found.slice(Number(from), last + 1);
-    }
-    return words.includes('WITHSCORES')
-      ? found.flatMap(([member, score]) => [member, formatScore(score)])
-      : found.map(([member]) => member);
-  },
+      const [skip, count] = limit < 0 ? [0, -1] : [Number(options[limit + 1]), Number(options[limit + 2])];
+      found = found.slice(skip, count < 0 ? undefined : skip + count);
+    } else found = found.slice(Number(from), Number(to) === -1 ? undefined : Number(to) + 1);
+    return found.flatMap(([member, score]) => (words.includes('WITHSCORES') ? [member, formatScore(score)] : [member]));
+  }),
 
   XADD: addToStream,
-  XLEN: (redis, [key = '']) => redis.read(key, 'stream')?.entries.length ?? 0,
-  XRANGE: (redis, [key = '', from = '', to = '', , count = 'Infinity']) =>
-    range(redis, key, from, to).slice(0, Number(count)).map(toEntry),
-  XREVRANGE: (redis, [key = '', to = '', from = '', , count = 'Infinity']) =>
-    range(redis, key, from, to).reverse().slice(0, Number(count)).map(toEntry),
+  XLEN: reading('stream', ({ entries }) => entries.length),
+  XRANGE: reading('stream', (stream, [from = '', to = '', , count = 'Infinity']) =>
+    range(stream, from, to).slice(0, Number(count)).map(toEntry),
+  ),
+  XREVRANGE: reading('stream', (stream, [to = '', from = '', , count = 'Infinity']) =>
+    range(stream, from, to).reverse().slice(0, Number(count)).map(toEntry),
+  ),
   XDEL: (redis, [key = '', ...ids]) => {
     if (!redis.has(key)) return 0;
     const { entries } = redis.write(key, 'stream');
     const before = entries.length;
-    for (const id of ids.map((text) => parseId(text))) {
-      const index = entries.findIndex((entry) => compareIds(entry.id, id) === 0);
-      if (index >= 0) entries.splice(index, 1);
-    }
-    return before - entries.length;
+    const removed = ids.map((text) => parseId(text));
+    const kept = entries.filter(({ id }) => removed.every((other) => compareIds(id, other) !== 0));
+    entries.splice(0, Infinity, ...kept);
+    return before - kept.length;
   },
   XINFO: (redis, [what = '', key = '']) => {
     const stream = redis.read(key, 'stream');
@@ -271,19 +264,20 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   },
 };
 
-function wrongArguments(name: string): ReplyError {
+function wrongArguments(name: string) {
   return new ReplyError(`ERR wrong number of arguments for '${name}' command`);
 }
 
 /** A key without content is gone. */
-function removeAll(redis: MemoryRedis, key: string, names: readonly string[], kind: 'hash' | 'zset' | 'set') {
-  const before = redis.read(key, kind);
-  const found = names.filter((name) => before?.has(name));
-  if (found.length === 0) return 0;
-  const content = redis.write(key, kind);
-  const removed = found.filter((name) => content.delete(name)).length;
-  if (content.size === 0) redis.remove(key);
-  return removed;
+function removing(kind: 'hash' | 'zset' | 'set'): Command {
+  return (redis, [key = '', ...names]) => {
+    const before = redis.read(key, kind);
+    if (!names.some((name) => before?.has(name))) return 0;
+    const content = redis.write(key, kind);
+    const removed = names.filter((name) => content.delete(name)).length;
+    if (content.size === 0) redis.remove(key);
+    return removed;
+  };
 }
 
 function toScore(text: string) {
@@ -299,7 +293,6 @@ function formatScore(score: number) {
   return score < 0 ? '-inf' : 'inf';
 }
 
-/** Whether a score is on the inner side of a bound, or at one that is not exclusive. */
 function isWithin(score: number, bound: string, sign: 1 | -1) {
   const isExclusive = bound.startsWith('(');
   const limit = toScore(isExclusive ? bound.slice(1) : bound);
@@ -338,14 +331,11 @@ function formatId([ms, sequence]: StreamId) {
   return `${ms}-${sequence}`;
 }
 
-function compareIds(one: StreamId, other: StreamId) {
-  if (one[0] !== other[0]) return one[0] < other[0] ? -1 : 1;
-  return one[1] === other[1] ? 0 : one[1] < other[1] ? -1 : 1;
+function compareIds([ms, sequence]: StreamId, [otherMs, other]: StreamId) {
+  return ms === otherMs ? Math.sign(sequence - other) : Math.sign(ms - otherMs);
 }
 
-function range(redis: MemoryRedis, key: string, from: string, to: string): StreamEntry[] {
-  const entries = redis.read(key, 'stream')?.entries ?? [];
-  if (from === '-' && to === '+') return [...entries];
+function range({ entries }: Stream, from: string, to: string): StreamEntry[] {
   const isInside = (id: StreamId, bound: string, sign: 1 | -1) => {
     if (bound === '-' || bound === '+') return (bound === '-') === (sign === 1);
     const isExclusive = bound.startsWith('(');
@@ -381,4 +371,35 @@ export function fromLua(value: unknown): Reply {
     reply.push(typeof item === 'string' ? item : fromLua(item));
   }
   return reply;
+}
+
+const CALLS = [
+  ...['exists', 'del', 'hget', 'hmget', 'hgetall', 'hset', 'hdel', 'hlen', 'smembers', 'srem', 'zcard', 'zrange'],
+  ...['zscore', 'zadd', 'zrem', 'xadd', 'xlen', 'xrange', 'xrevrange'],
+];
+
+type Method = (...args: (string | number)[]) => unknown;
+const withCalls = (make: (name: string) => Method) => Object.fromEntries(CALLS.map((name) => [name, make(name)]));
+
+export function makeMemoryClient(redis: MemoryRedis): RedisClient {
+  const callOf =
+    (name: string) =>
+    async (...args: (string | number)[]): Promise<unknown> => {
+      const reply = redis.call(name.toUpperCase(), args.flat().map(String));
+      return Promise.resolve(name === 'hgetall' ? Object.fromEntries(inPairs(reply as Args)) : reply);
+    };
+  const pipeline = () => {
+    const replies: Promise<readonly [error: unknown, reply: unknown]>[] = [];
+    const pipelined = withCalls((name) => (...args) => {
+      const settled = callOf(name)(...args).then(
+        (value) => [null, value] as const,
+        (error: unknown) => [error, null] as const,
+      );
+      replies.push(settled);
+      return pipelined;
+    });
+    pipelined['exec'] = async () => Promise.all(replies);
+    return pipelined;
+  };
+  return { ...withCalls(callOf), pipeline } as unknown as RedisClient;
 }

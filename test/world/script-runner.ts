@@ -83,7 +83,6 @@ const CLASSES: Readonly<Record<string, string>> = {
 };
 const patterns = new Map<string, RegExp>();
 
-/** Lua's patterns, as far as the scripts use them. @throws Error for another class */
 function toRegExp(pattern: string): RegExp {
   let known = patterns.get(pattern);
   if (known === undefined) {

@@ -3,8 +3,6 @@ import { type Payout, toHeldField } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
 import type { WorldLedger } from './world-ledger.js';
 
-/** What someone does to the ledger who can write to Redis, and knows how the scripts read it. */
-
 type PayoutChange = { readonly [Field in keyof Payout]?: Payout[Field] | undefined };
 
 export function alterPayout(ledger: WorldLedger, payoutId: string, change: PayoutChange): void {

@@ -18,7 +18,6 @@ import type { WorkerLedger } from './ledger-link.js';
 import { WorldLedger, type WorldLedgerOptions } from './world-ledger.js';
 import type { WorldProcess } from './world.js';
 
-/** Each payout has a wallet of its own, by which the gateway's book distinguishes them. */
 export function walletOf(payoutId: string): string {
   return `wallet-${payoutId}`;
 }
@@ -234,11 +233,7 @@ function tracingLogger(process: WorldProcess): Logger {
   return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(process) };
 }
 
-/**
- * What an operator who has checked the gateway may truthfully state of a payout that is `unknown`: the transaction that
- * paid it, or that it was not sent.
- * @param txhash - the gateway's payment of it, if there is one
- */
+/** What an operator may truthfully state of a payout that is `unknown`. @param txhash - the gateway's payment of it */
 export function truthfulResolution(txhash: string | undefined): Pick<StateChange, 'to' | 'txhash'> {
   return txhash === undefined ? { to: 'queued' } : { to: 'in_progress', txhash };
 }

@@ -22,8 +22,7 @@ import { parseLease, parseObjections } from '../../src/ledger/sender-view.js';
 import type { PayoutState } from '../../src/ledger/states.js';
 import type { AdoptionLedger } from '../../src/operator/adoption.js';
 import type { CompiledScript } from './lua-parser.js';
-import { makeMemoryClient } from './memory-client.js';
-import { MemoryRedis, type RedisSnapshot, type Reply } from './memory-redis.js';
+import { makeMemoryClient, MemoryRedis, type RedisSnapshot, type Reply } from './memory-redis.js';
 import { compiledScript, runScript, WORLD_KEYS } from './script-runner.js';
 
 export interface WorldLedgerOptions {
@@ -93,7 +92,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return compiledScript(name);
   }
 
-  /** Asked most often of all: the same object while none of it has changed. */
   override async readSender(): Promise<SenderView> {
     const { ledger, sender, journals, objections } = this.#own;
     const looks = [ledger, sender, journals, objections].map((key) => this.redis.versionOf(key));
@@ -272,7 +270,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     this.redis.restore(snapshot);
   }
 
-  /** Another ledger that holds what is in a snapshot. */
   at(snapshot: RedisSnapshot): WorldLedger {
     const copy = new WorldLedger({ clock: this.connection.clock, nextLedgerId: this.#nextLedgerId });
     copy.restore(snapshot);
@@ -283,7 +280,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     this.redis.flush();
   }
 
-  /** The `sender` hash alone is gone: the lease, the number and the token of the last send, and whether it awaits its response. */
   loseSender(): void {
     this.redis.remove(this.#own.sender);
   }

@@ -30,7 +30,6 @@ export interface PendingStep extends About {
 
 export type Progress = 'ran' | 'again' | 'over';
 
-/** What is mostly so, where a schedule and not chance decides what differs. */
 const TYPICAL: Pick<Random, 'chance' | 'next' | 'between' | 'heavyTail' | 'pick'> = {
   chance: () => false,
   next: () => 0,

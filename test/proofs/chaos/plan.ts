@@ -14,7 +14,6 @@ export const paymentOf = (payoutId: string) => ({
   addressTo: `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxxxxxx`,
 });
 
-/** How long everything takes in a round, in ms of real time. */
 type Timing = Readonly<{
   name: 'scaled' | 'real';
   /** The workers' monotonic clocks run this many times faster than the machine's (see `under-chaos.mjs`). */
@@ -56,7 +55,6 @@ const SCALED: Timing = {
   environment: { ...COMMON, LEASE_MS: '4000', IN_FLIGHT_MAX_MS: '8000', WITHDRAW_TIMEOUT_MS: '600' },
 };
 
-/** The real interval of 1010 ms against the real limit of 1000 ms. */
 export const REAL: Timing = {
   name: 'real',
   timeScale: 1,
@@ -83,7 +81,6 @@ export type Stage = Readonly<{
 
 export type Fault = Readonly<{
   kind: Kind;
-  /** Since the chaos began, in ms. */
   atMs: number;
   /** When Redis is copied that comes back. */
   copyAtMs: number;
@@ -119,7 +116,6 @@ function drawEnd(random: Random, { leaseMs }: Timing, end: (host: WorkerHost) =>
   };
 }
 
-/** Mostly one worker is cut off from a Redis that the others reach. */
 function drawLinks(
   random: Random,
   forMs: number,
@@ -252,14 +248,11 @@ export function drawPlan(seed: number, signed: boolean) {
   return {
     ...{ seed, timing, signed, sharedJournal, faults },
     forgets: kinds.some(isForgetting),
-    /** In ms since the chaos began; before it for those that are there at first. */
     enqueueAtMs: Array.from({ length: payouts }, (_, index) =>
       index < payouts / 2 ? -1 : random.whole(0, timing.chaosMs),
     ),
     maxUnknownsInARow: random.pick([2, 99]),
-    /** With keys: when an operator pauses the account for a look. He signs its end. */
     pauseAtMs: random.chance(0.6) ? random.whole(0, timing.chaosMs) : Infinity,
-    /** With keys: the operator once forgets to sign. */
     forgetsKey: random.chance(0.4),
   };
 }

@@ -31,7 +31,6 @@ function startChild(args: readonly string[], logFile: string, environment: Envir
     });
     running.add(child);
     child.once('exit', () => running.delete(child));
-    // A message to a child that has just been killed.
     child.on('error', () => undefined);
     return child;
   } finally {
@@ -45,7 +44,6 @@ export async function untilEnded(child: ChildProcess): Promise<void> {
   if (!hasEnded(child)) await once(child, 'exit');
 }
 
-/** SIGKILL, which a stopped process obeys, too. */
 export async function endChild(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');
   await untilEnded(child);
@@ -57,7 +55,6 @@ const PRELOAD = new URL('under-chaos.mjs', import.meta.url).href;
 const ENDS_WITHIN_MS = 45_000;
 const STARTS_WITHIN_MS = 5_000;
 
-/** A host with a `payouts worker`, which is started again whenever it was ended. */
 export class WorkerHost {
   readonly name: string;
   readonly #environment: Environment;
@@ -67,7 +64,6 @@ export class WorkerHost {
   #startedAt = 0;
   #mayEnd = false;
 
-  /** @param onDefect - told what a worker must never do */
   constructor(name: string, dir: string, environment: Environment, onDefect: (defect: string) => void) {
     this.name = name;
     this.#environment = { GATEWAY_PLATFORM_ID: String(PLATFORM_ID), GATEWAY_SECRET_KEY: SECRET_KEY, ...environment };
@@ -86,7 +82,6 @@ export class WorkerHost {
   }
 
   async endInGoodOrder(): Promise<void> {
-    // Killed or being ended already.
     if (this.#mayEnd) return;
     this.#mayEnd = true;
     const child = this.#child;
@@ -102,7 +97,6 @@ export class WorkerHost {
     }
   }
 
-  /** Stops the process between two turns of its event loop. */
   stop(): void {
     if (this.#child.connected) this.#child.send('stop', () => undefined);
   }
@@ -134,7 +128,6 @@ export class WorkerHost {
   }
 }
 
-/** What the gateway has seen: the judge of the promises. */
 export type GatewayBook = Readonly<{
   stats: SandboxStats;
   arrivals: readonly Arrival[];
@@ -174,7 +167,6 @@ export class Gateway {
     return new Gateway(child, message.url);
   }
 
-  /** SIGSTOP: what is sent to it meanwhile arrives when it is continued. */
   stop(): void {
     this.#child.kill('SIGSTOP');
   }
@@ -183,7 +175,6 @@ export class Gateway {
     this.#child.kill('SIGCONT');
   }
 
-  /** From `pause` to `continue`, calls arrive and are carried out, but responses wait. */
   async hold(action: 'pause' | 'continue'): Promise<void> {
     await this.#control(action, 'POST');
   }
@@ -241,7 +232,6 @@ export class RedisServer {
     await this.#whileDown(downMs);
   }
 
-  /** Killed; when it comes back, the last bytes of its append-only file are gone. */
   async cutOff(downMs: number, bytes: number): Promise<void> {
     await this.#whileDown(downMs, async () => {
       const folder = join(this.#dir, 'appendonlydir');
@@ -259,7 +249,6 @@ export class RedisServer {
     });
   }
 
-  /** Killed; when it comes back, it has the files of the last `copy()`. */
   async putBack(downMs: number): Promise<void> {
     await this.#whileDown(downMs, async () => {
       await rm(this.#dir, { recursive: true });

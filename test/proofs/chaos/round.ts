@@ -9,7 +9,6 @@ import { type GatewayBook, Gateway, WorkerHost, RedisServer } from './processes.
 import { TcpProxy } from './tcp-proxy.js';
 import { Users } from './users.js';
 
-/** By payoutId as the ledger has them in the end; every one that the application asked for. */
 type Payouts = ReadonlyMap<string, Payout | undefined>;
 
 async function readPayouts(
@@ -29,7 +28,6 @@ function countStates(payouts: Payouts): Record<string, number> {
   return counts;
 }
 
-/** What was broken of the three promises, as the gateway saw it. */
 function findBroken({ stats, arrivals, payments }: GatewayBook, payouts: Payouts, minGapMs: number) {
   const broken: string[] = [];
   for (const { gapMs, addressTo } of arrivals) {
@@ -41,7 +39,6 @@ function findBroken({ stats, arrivals, payments }: GatewayBook, payouts: Payouts
   for (const [addressTo, count] of Object.entries(stats.paymentsPerAddress)) {
     if (count > 1) broken.push(`TWICE: ${addressTo} was paid ${count} times`);
   }
-  // An account that was blocked for its pace cannot drain.
   if (stats.blocked) return broken;
   for (const [payoutId, payout] of payouts) {
     const paid = payments.find(({ addressTo }) => addressTo === paymentOf(payoutId).addressTo);
@@ -65,13 +62,8 @@ function findProblem(payout: Payout | undefined, txhash: string | undefined) {
   }
 }
 
-/**
- * What was broken of what a round with keys promises beyond the others: only what was signed is paid, as it was signed, and
- * every payout that was signed ends paid, with a receipt.
- * @param unsigned - what nobody signed, in the end; a Redis that came back older may have forgotten it
- */
+/** @param unsigned - what nobody signed, in the end; a Redis that came back older may have forgotten it */
 function findBrokenSigning({ payments, stats }: GatewayBook, payouts: Payouts, unsigned: Payout | undefined) {
-  // An account that was blocked for its pace pays nothing more, which is reported already.
   if (stats.blocked) return [];
   const broken: string[] = [];
   const signed = new Map([...payouts.keys()].map(paymentOf).map(({ addressTo, amount }) => [addressTo, amount]));
@@ -90,10 +82,7 @@ function findBrokenSigning({ payments, stats }: GatewayBook, payouts: Payouts, u
   return broken;
 }
 
-/**
- * What the workers held although nothing in the round explains it.
- * @param unsigned - payouts that nobody signed, or that were to be sent again without a signed act
- */
+/** @param unsigned - payouts that nobody signed, or that were to be sent again without a signed act */
 function findUnexplainedHolds(logs: readonly string[], unsigned: ReadonlySet<string>) {
   const lines = logs.flatMap((log) => log.split('\n')).filter((line) => line.includes('"msg":"payout held'));
   return lines.flatMap((line) => {
@@ -106,7 +95,6 @@ function findUnexplainedHolds(logs: readonly string[], unsigned: ReadonlySet<str
 const HOST_NAME = import.meta.resolve('../../worker/support/host-name.mjs');
 const FIRST_SEND_WITHIN_MS = 30_000;
 const DRAINED_WITHIN_MS = 90_000;
-/** With an operator who runs a command for each payout that is open. */
 const DECIDED_WITHIN_MS = 180_000;
 
 export type RoundResult = Readonly<{
@@ -129,7 +117,6 @@ export class Round {
 
   readonly #watch: (stage: Stage) => void;
 
-  /** @param dir - an empty folder for all data and logs of the round @param watch - given the processes once they run */
   constructor(plan: Plan, dir: string, watch: (stage: Stage) => void = () => undefined) {
     this.#plan = plan;
     this.#dir = dir;
@@ -274,7 +261,6 @@ export class Round {
   }
 }
 
-/** A pause that a worker keeps is told each time that it would send. */
 async function countKeptPauses(hosts: readonly WorkerHost[]) {
   const logs = await readLogs(hosts);
   return logs.reduce((count, log) => count + log.split('was not ended by a signed act: ').length - 1, 0);

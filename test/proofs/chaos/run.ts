@@ -1,4 +1,3 @@
-/** Rounds of payouts on real Redis, a real gateway and real worker processes, all of which fail: `npm run chaos -- --help`. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -9,7 +9,6 @@ export class TcpProxy {
   readonly #server: Server;
   readonly #rewrites: Rewrites;
   readonly #sockets = new Set<Socket>();
-  /** Per direction: bytes wait here while the link is silent. */
   readonly #silences = new Map<Direction, Readonly<{ ended: Promise<void>; end: () => void }>>();
   #drawDelayMs: () => number = () => 0;
   #refusing = false;
@@ -33,7 +32,6 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** From now on every piece of data takes that long, in its order. */
   slowDown(drawDelayMs: () => number): void {
     this.#drawDelayMs = drawDelayMs;
   }
@@ -43,7 +41,6 @@ export class TcpProxy {
     this.#endConnections();
   }
 
-  /** Lets nothing through in these directions, and says nothing about it. */
   silence(directions: readonly Direction[]): void {
     for (const direction of directions) {
       if (this.#silences.has(direction)) continue;
@@ -104,7 +101,6 @@ export class TcpProxy {
       const delayMs = this.#drawDelayMs();
       last = last.then(async () => {
         if (delayMs > 0) await delay(delayMs);
-        // Silenced again before we came through: wait once more.
         for (let silence = this.#silences.get(direction); silence; silence = this.#silences.get(direction)) {
           await silence.ended;
         }

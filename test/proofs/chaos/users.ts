@@ -17,17 +17,14 @@ type OperatorOptions = Readonly<{
   journalDir: string;
   gatewayUrl: string;
   keys: KeyFiles | undefined;
-  /** The first payout that an operator sends again has no signature: the worker has to hold it. */
   forgetsKey: boolean;
   readPayments: () => Promise<readonly Payment[]>;
   note: (text: string) => void;
 }>;
 
-/** `forgotten`: it should have been signed, and the keyring is not known there. */
 type Signing = 'signed' | 'unsigned' | 'forgotten';
 
 const COMMAND_WITHIN_MS = 30_000;
-/** By then a request that was written has arrived, however late. */
 const CERTAIN_AFTER_MS = 3_000;
 
 /**
@@ -37,9 +34,7 @@ const CERTAIN_AFTER_MS = 3_000;
 class Operator {
   readonly #options: OperatorOptions;
   adoptions = 0;
-  /** What an adoption lacked although every journal could be read. */
   readonly lacking: string[] = [];
-  /** What nobody signed, or was to be sent again without a signature. */
   readonly unsigned = new Set<string>([UNSIGNED.payoutId]);
   readonly #seen = new Map<string, Readonly<{ situation: string; since: number }>>();
   #forgetsKey: boolean;
@@ -55,7 +50,6 @@ class Operator {
     const command = /: (?:Paused|Stopped: .*)\n[\s\S]*?\n {2}(payouts .+)/.exec(stats.text)?.[1];
     if (command === undefined) return;
     const text = await this.#follow(command);
-    // An error names the next command, where it can.
     const next = /`(payouts adopt-ledger [^`]+)`/.exec(text)?.[1];
     if (next !== undefined && next !== command) await this.#follow(next);
   }
@@ -68,7 +62,6 @@ class Operator {
     await this.#state('payouts pause', 'unsigned');
   }
 
-  /** Decides about each payout that has been the same for long enough. @throws RedisUnavailableError */
   async decide(producer: PayoutProducer): Promise<void> {
     const states = ['unknown', 'rejected', 'held'] as const;
     const pages = await Promise.all(states.map(async (state) => producer.list({ state })));
@@ -135,7 +128,6 @@ class Operator {
     return result;
   }
 
-  /** As a shell runs it, with `payouts` as the program that is tried here. */
   async #run(command: string): Promise<{ code: number; text: string }> {
     const { redisUrl, dir, journalDir, gatewayUrl, keys } = this.#options;
     const script = `payouts() { '${process.execPath}' '${findBuiltProgram()}' "$@"; }\n${command}`;
@@ -159,11 +151,9 @@ const CHECK_EVERY_MS = 150;
 interface UsersOptions extends Omit<OperatorOptions, 'forgetsKey'> {
   readonly plan: Plan;
   readonly sinceChaosMs: () => number;
-  /** How often the workers' logs say that one keeps a pause which Redis has forgotten. */
   readonly countKeptPauses: () => Promise<number>;
 }
 
-/** The application that enqueues, and the operator, who with keys decides about payouts, too. */
 export class Users {
   readonly producer: PayoutProducer;
   readonly operator: Operator;
@@ -198,7 +188,6 @@ export class Users {
     return this.#accepted.size === this.payoutIds.length;
   }
 
-  /** With keys, whether an operator has nothing to decide any more. */
   async isDecided({ unknown, rejected, held }: AccountStats): Promise<boolean> {
     const unsigned = await this.producer.get(UNSIGNED.payoutId);
     return unknown + rejected + held === (unsigned?.state === 'held' ? 1 : 0);

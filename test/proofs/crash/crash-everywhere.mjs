@@ -51,7 +51,6 @@ Redis.prototype.defineCommand = function (name, definition) {
   return defineCommand.call(this, name, definition);
 };
 
-/** A script by its name, whether it is sent in full or by its digest; a pipeline has no name of its own. */
 function describeCommand({ name = 'pipeline', args }) {
   if (name === 'evalsha') return scriptNames.get(String(args[0])) ?? name;
   if (name === 'eval') return `${name} in full`;

@@ -11,14 +11,12 @@ import type { Environment } from '../chaos/processes.js';
 import { untilEnded, WITHIN_MS, type CrashedProgram, type Run } from './try-points.js';
 
 const CHILD = fileURLToPath(new URL('producer-child.mjs', import.meta.url));
-/** Every command is told apart: they are few. */
 const OCCURRENCES = { CRASH_OCCURRENCES: '20' };
 
 const payout = (name: number | string) => ({
   ...{ payoutId: `P-${name}`, paymentId: 1, amount: '1', addressTo: `wallet-address${name}` },
 });
 
-/** What is enqueued: one after the other, at the same time, and as a list in small chunks. */
 const PLAN = {
   each: [payout(0), payout(1)],
   together: [payout(2), payout(3)],
@@ -27,18 +25,14 @@ const PLAN = {
 const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
 const CANCELLED = { ...payout('cancelled'), notBefore: '2099-01-01T00:00:00Z' };
 
-/** What a program that enqueues came to. */
 type Asked = Readonly<{
-  /** Payouts that are to be paid and were answered. */
   answered: readonly string[];
   isCancelled?: boolean;
   signal: string | null;
 }>;
 
 /**
- * A program that ends while it enqueues. What it answered is there and is sent without it. Then all is asked again, as by an
- * application whose calls had no answer, and everything is paid once.
- * @param ask - runs the program to its end
+ * What a program answered before it ended is sent without it. Then all is asked again, and everything is paid once.
  * @param keepsOrder - of calls at the same time, too
  */
 function crashedEnqueuer(
@@ -71,7 +65,6 @@ function crashedEnqueuer(
   };
 }
 
-/** The application enqueues all, in a process of its own. */
 export const CRASHED_PRODUCER = crashedEnqueuer(
   'producer',
   async (run, environment) => {
@@ -88,7 +81,6 @@ export const CRASHED_PRODUCER = crashedEnqueuer(
   true,
 );
 
-/** An HTTP door that ends between any two steps of its requests. */
 export const CRASHED_DOOR = crashedEnqueuer(
   'door',
   async (run, environment) => {
@@ -123,7 +115,6 @@ export const CRASHED_DOOR = crashedEnqueuer(
       await post(`/v1/payouts/${CANCELLED.payoutId}/cancel`, {});
       isCancelled = true;
     } catch (error) {
-      // The door ended, or is about to.
       if (environment['CRASH_STEP'] === undefined) throw error;
     }
     door.kill('SIGTERM');
@@ -168,7 +159,6 @@ async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: 
   }
 }
 
-/** What was answered comes to its end. */
 async function untilKept({ producer }: Run, { answered, isCancelled }: Asked) {
   const isCompleted = async (payoutId: string) => (await producer.get(payoutId))?.state === 'completed';
   const areCompleted = async () => (await Promise.all(answered.map(isCompleted))).every(Boolean);

@@ -18,7 +18,6 @@ for (const payout of each) answered([await producer.enqueue(payout)]);
 await Promise.all(together.map(async (payout) => answered([await producer.enqueue(payout)])));
 await producer.close();
 
-// As enqueueMany and `payouts import` do it, with chunks that are small enough to be sent.
 const account = openLedger({ redisUrl, platformId });
 const intake = await PayoutIntake.open(account);
 for await (const results of intake.enqueueChunks(chunks, undefined)) answered(results);

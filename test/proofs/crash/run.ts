@@ -1,8 +1,4 @@
-/**
- * Ends a worker, then a producer and the HTTP door, before and after every step of a payout's life, on a real Redis and a real gateway, and
- * checks the promises each time: `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`. With `--signed`, the worker at
- * the steps that signed payouts add.
- */
+/** `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`; `--signed`: the worker at the steps that this adds. */
 import { parseArgs } from 'node:util';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
@@ -13,7 +9,6 @@ import { untilEnded, WITHIN_MS, type CrashedProgram, type Run, tryPoints } from 
 
 const PAYOUTS = ['P-0', 'P-1'];
 
-/** A worker that ends while it sends two payouts; another one follows it. */
 const CRASHED_WORKER: CrashedProgram = {
   name: 'worker',
   async record(run, environment) {
@@ -67,7 +62,6 @@ const { values } = parseArgs({
 
 async function main() {
   const { signed: isSigned, only, jobs } = values;
-  // A signature changes no step of a producer or of the door.
   const programs = isSigned ? [CRASHED_WORKER] : [CRASHED_WORKER, CRASHED_PRODUCER, CRASHED_DOOR];
   const chosen = programs.filter(({ name }) => only === undefined || name === only);
   if (chosen.length === 0) throw new Error(`--only must be one of ${programs.map(({ name }) => name).join(', ')}`);

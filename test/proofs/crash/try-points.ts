@@ -22,7 +22,6 @@ const QUICK = {
   ...{ STATUS_POLL_MIN_MS: '100', STATUS_POLL_MAX_MS: '500', STATUS_POLL_RATE: '100', HEALTH_PORT: '0' },
 };
 
-/** A step at which a process ends, and whether the step takes effect. */
 interface Point {
   readonly step: string;
   readonly side: 'before' | 'after';
@@ -30,26 +29,18 @@ interface Point {
 
 interface RunOptions {
   readonly redis: LocalRedis;
-  /** Whether payouts are signed, and workers verify. */
   readonly isSigned: boolean;
 }
 
-/** A kind of process that is ended at each of its steps. */
 export interface CrashedProgram {
   readonly name: string;
-  /** Runs it to its end with every step recorded. @param environment - has the file of the record */
   record(run: Run, environment: Environment): Promise<void>;
   /** Ends it at a point, and all that is to come. @returns whether it came to the point, where the timing may differ */
   crash(run: Run, environment: Environment): Promise<boolean>;
-  /** Which steps are tried. @defaultValue all */
   isTried?(step: string, options: RunOptions): boolean;
 }
 
-/**
- * Ends the program before and after each of its steps, and says what it found.
- * @param jobs - how many runs at the same time
- * @returns at how many points the promises were kept, and at how many one was broken
- */
+/** Ends the program before and after each of its steps. @returns at how many points the promises were kept, and broken */
 export async function tryPoints(
   program: CrashedProgram,
   options: RunOptions,
@@ -96,14 +87,12 @@ async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Re
   }
 }
 
-/** Paid twice, or too fast: what must not be, whatever ended. */
 function insistOnPayments({ sandbox }: Run) {
   const { duplicatePayments, smallestGapMs, blocked } = sandbox.stats();
   if (duplicatePayments.length > 0) throw new Error(`paid twice: ${JSON.stringify(duplicatePayments)}`);
   if (blocked || (smallestGapMs ?? Infinity) < 1_000) throw new Error(`too fast: ${String(smallestGapMs)} ms`);
 }
 
-/** An account of its own, with its gateway and its processes. */
 export type Run = Awaited<ReturnType<typeof openRun>>;
 
 let nextPlatformId = 1;
@@ -119,7 +108,6 @@ async function openRun({ redis, isSigned }: RunOptions) {
   const signed = isSigned ? await openSignedAccount(redis.url, platformId, dir) : undefined;
   const producer = new PayoutProducer({ ...account, ...(isSigned && SIGNING) });
   const children: ChildProcess[] = [];
-  /** Starts a program with the preload. @param environment - also where it ends, and what it records */
   const startProgram = (args: readonly string[], environment: Environment): ChildProcess => {
     const child = spawn(process.execPath, ['--import', PRELOAD, ...args], {
       stdio: ['ignore', 'ignore', 'inherit'],
@@ -150,7 +138,6 @@ async function openRun({ redis, isSigned }: RunOptions) {
   };
 }
 
-/** @returns the signal that ended it */
 export async function untilEnded(child: ChildProcess): Promise<string | null> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.signalCode;
@@ -169,7 +156,6 @@ async function openSignedAccount(redisUrl: string, platformId: number, dir: stri
   await enqueueUnsigned(redisUrl, platformId);
   const operator = new PayoutOperator({ redisUrl, platformId, signer: OPERATOR });
   await operator.pause(ACTOR);
-  // Once a worker has noted the pause, again and again until one has noted the act.
   const resume = async () => {
     if (await keepsPause(journalDir, platformId)) await operator.resume(ACTOR);
   };

@@ -3,7 +3,6 @@ import type { FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { resolve, dirname } from 'node:path';
 
-/** A system call that changes what is on disk, or makes it last. Paths are absolute; files are known by their inode. */
 export type DiskCall =
   | Readonly<{ kind: 'create'; path: string; inode: number }>
   | Readonly<{ kind: 'write'; inode: number; bytes: Buffer }>
@@ -14,7 +13,6 @@ export type DiskCall =
 
 type Patched = Pick<typeof fs.promises, 'open' | 'link' | 'rename' | 'rm'>;
 
-/** Records the calls of `node:fs/promises` that change a disk, while they are carried out. */
 export class RecordedFs {
   readonly calls: DiskCall[] = [];
   readonly #before: Patched = { ...fs.promises };
@@ -65,7 +63,6 @@ export class RecordedFs {
     syncBuiltinESMExports();
   }
 
-  /** Ends the recording, and closes what a killed process left open. */
   async stop(): Promise<void> {
     Object.assign(fs.promises, this.#before);
     syncBuiltinESMExports();
@@ -118,7 +115,6 @@ interface Content {
   readonly hasHole: boolean;
 }
 
-/** A file that was there, and on disk, before the first call. */
 export type EarlierFile = Readonly<{
   path: string;
   inode: number;

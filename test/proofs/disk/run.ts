@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,10 +15,19 @@ import { parseArgs } from 'node:util';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { HeaderLine, JournalLine, SendLine, SignedSend } from '../../../src/journal/journal-line.js';
 import { hashLine, toChainedLines } from '../../../src/journal/line-chain.js';
-import { print, runCommand, program, runInCopy, type SourceChange, FLAG, TEXT, report, plantEach } from '../command-line.js';
+import {
+  print,
+  runCommand,
+  program,
+  runInCopy,
+  type SourceChange,
+  FLAG,
+  TEXT,
+  report,
+  plantEach,
+} from '../command-line.js';
 import { crashStates, type DiskState, type EarlierFile, RecordedFs, type DiskCall } from './crash-states.js';
 
-/** What is on disk before a crash, and how the processes use it. */
 type Scenario = Readonly<{
   name: string;
   files: Readonly<Record<string, () => string>>;
@@ -44,7 +62,6 @@ function signedUntil(expiresAt: number): SignedSend {
 
 const NEXT_WEEK = NOW + 6 * DAY_MS;
 
-/** One signed send in each file, from the oldest on: the first two files may be removed, the third must not. */
 const SIGNED: readonly SignedBefore[] = [
   { payoutId: 'expired0', expiresAt: NOW - 10 * DAY_MS },
   { payoutId: 'expired1', expiresAt: NOW - 9 * DAY_MS },
@@ -53,7 +70,6 @@ const SIGNED: readonly SignedBefore[] = [
   { payoutId: 'valid2', expiresAt: NEXT_WEEK },
 ];
 
-/** The files of a journal, each chained to the one before it; the last one is the present. */
 function rotatedFiles(): Record<string, () => string> {
   let prev: readonly string[] = [];
   const texts = SIGNED.map((send, index) => {
@@ -103,7 +119,6 @@ const { values } = parseArgs({
 
 const PLATFORM_ID = 1;
 
-/** A send whose first byte may have left once this many calls were made. */
 interface Sent {
   readonly payoutId: string;
   readonly after: number;
@@ -237,7 +252,6 @@ function describe(call: DiskCall) {
   return 'path' in call ? `${call.kind} ${basename(call.path)}` : call.kind;
 }
 
-/** Changes of the source that only a power cut shows. */
 const PLANTED: readonly (SourceChange & Readonly<{ name: string; scenario: string }>)[] = [
   {
     name: "the journal's folder not synced",

@@ -121,7 +121,6 @@ class Explorer {
   }
 }
 
-/** What continues a schedule by one deviation, or by letting go of what waits. @param steps - of its run */
 function* continuations(
   scenario: Scenario,
   { deviations, kinds, isFocused }: Bounds,

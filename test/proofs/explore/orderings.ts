@@ -97,7 +97,6 @@ const fate = fc.constantFrom<Fate>('paid', 'paid', 'rejected', 'unheard', 'unhea
 const plans = fc.record({
   payouts: fc.integer({ min: 1, max: 3 }),
   fates: fc.array(fate, { maxLength: 5 }),
-  /** What the gateway responds when it is asked about a transaction, one time after the other; then always `paid`. */
   statuses: fc.array(fc.constantFrom('pending', 'paid', 'failed'), { maxLength: 3 }),
   acts: fc.array(act, { maxLength: 6 }),
   secondWorkerAfter: fc.option(fc.nat(40), { nil: undefined }),
@@ -135,243 +134,169 @@ export function orderings(
   return fc.asyncProperty(plans, fc.noShrink(fc.nat()), async (plan, order) => {
     const rig = makeRig();
     try {
-      await new Ordering(plan, order, rig, { ...soundPieces, ...pieces }).run(counts);
+      await runOrdering(plan, order, rig, { ...soundPieces, ...pieces }, counts);
     } finally {
       await rig.close();
     }
   });
 }
 
-class Ordering {
-  readonly #plan: RacePlan;
-  readonly #rig: LedgerRig;
-  readonly #pieces: Pieces;
-  readonly #world: RandomWorld;
-  readonly #book: GatewayBook;
-  readonly #file = new JournalFile('j-one');
-  readonly #payoutIds: readonly string[];
-  readonly #workers: WorldWorker[] = [];
-  readonly #processes: WorldProcess[] = [];
-  readonly #payments = new Map<string, string[]>();
-  readonly #unchecked: string[] = [];
-  readonly #seen = { writes: 0, asked: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
-  #isPaused = false;
-  #actsLeft: number;
+async function runOrdering(plan: RacePlan, order: number, rig: LedgerRig, pieces: Pieces, counts: OrderingsCounts) {
+  const { ledger } = rig;
+  const payoutIds = ['p1', 'p2', 'p3'].slice(0, plan.payouts);
+  const workers: WorldWorker[] = [];
+  const processes: WorldProcess[] = [];
+  const payments = new Map<string, string[]>();
+  const unchecked: string[] = [];
+  const seen = { writes: 0, asked: 0, replies: 0, ownSteps: 0, tokens: 0, begun: 0 };
+  const file = new JournalFile('j-one');
+  let isPaused = false;
+  let actsLeft = plan.acts.length;
 
-  constructor(plan: RacePlan, order: number, rig: LedgerRig, pieces: Pieces) {
-    this.#plan = plan;
-    this.#rig = rig;
-    this.#pieces = pieces;
-    this.#payoutIds = ['p1', 'p2', 'p3'].slice(0, plan.payouts);
-    this.#actsLeft = plan.acts.length;
-    this.#world = new RandomWorld(order, (step) => this.#deviationOf(step));
-    const paid = ({ addressTo }: { readonly addressTo: string }) => {
-      this.#payments.set(addressTo, [...this.#paymentsTo(addressTo), `tx-${this.#book.arrivals}`]);
-    };
-    this.#book = new GatewayBook(this.#world, () => true, { paid });
-  }
-
-  async run(counts: OrderingsCounts): Promise<void> {
-    const world = this.#world;
-    const { ledger } = this.#rig;
-    for (const id of this.#payoutIds) await this.#rig.enqueue(id);
-    await ledger.releaseLease(await takeLease(ledger, 'earlier'));
-    this.#start('A');
-    const { secondWorkerAfter } = this.#plan;
-    if (secondWorkerAfter !== undefined) {
-      void this.#wait(this.#connect('starter').process, secondWorkerAfter).then(() => {
-        this.#start('B');
-      });
-    }
-    for (const each of this.#plan.acts) {
-      this.#perform(each).catch((error: unknown) => {
-        world.fail(`${each.kind} failed: ${String(error)}`);
-      });
-    }
-    do {
-      world.limit += LOOK_EVERY;
-      await world.run();
-    } while (world.limit < STEPS_MAX && world.failure === undefined && !(await this.#isSettled()));
-    for (const { mismatch } of this.#workers) if (mismatch !== undefined) world.fail(`false alarm: ${mismatch}`);
-    // Whatever is on its way must do no harm either.
-    for (const process of this.#processes) process.isDead = true;
-    for (const worker of this.#workers) worker.stop();
-    world.limit = Infinity;
-    await world.run();
-    // The next worker starts, and finds what the others have left.
-    await ledger.markSendsUnknown(await takeLease(ledger, 'Z'), await ledger.readSending(), 'left behind', 0);
-    const payouts = await this.#payouts();
-    for (const fault of payouts.flatMap((payout) => this.#findFaults(payout))) world.fail(fault);
-    if (payouts.length !== this.#plan.payouts) world.fail('lost: a payout is gone');
-    if (world.failure !== undefined) throw new Error(`${world.failure}\n${(world.trace ?? []).join('\n')}\n`);
-    counts.begun += this.#seen.begun;
-    counts.paid += [...this.#payments.values()].flat().length;
-  }
-
-  #paymentsTo(wallet: string): readonly string[] {
-    return this.#payments.get(wallet) ?? [];
-  }
-
-  async #payouts(): Promise<Payout[]> {
-    const found = await Promise.all(this.#payoutIds.map(async (id) => this.#rig.ledger.readPayout(id)));
-    return found.filter((payout) => payout !== undefined);
-  }
-
-  async #idsIn(...states: readonly PayoutState[]) {
-    return (await this.#payouts()).filter(({ state }) => states.includes(state)).map((payout) => payout.payoutId);
-  }
-
-  async #isSettled() {
-    return this.#actsLeft === 0 && (await this.#idsIn('queued', 'sending', 'in_progress')).length === 0;
-  }
-
-  #deviationOf({ kind, process, isDelivered }: PendingStep): 'lose' | 'crash' | undefined {
-    const { lostReplies, killedAt } = this.#plan;
-    if (process?.name === 'A' && isDelivered === true && (this.#seen.ownSteps += 1) === killedAt) return 'crash';
+  const world = new RandomWorld(order, ({ kind, process, isDelivered }) => {
+    if (process?.name === 'A' && isDelivered === true && (seen.ownSteps += 1) === plan.killedAt) return 'crash';
     if (kind !== 'reply' || process?.name === 'ann') return undefined;
-    return lostReplies.includes((this.#seen.replies += 1)) ? 'lose' : undefined;
-  }
+    return plan.lostReplies.includes((seen.replies += 1)) ? 'lose' : undefined;
+  });
+  const paymentsTo = (wallet: string) => payments.get(wallet) ?? [];
+  const book: GatewayBook = new GatewayBook(world, () => true, {
+    paid: ({ addressTo }) => payments.set(addressTo, [...paymentsTo(addressTo), `tx-${book.arrivals}`]),
+  });
 
-  #connect(name: string): { process: WorldProcess; call: LedgerCall } {
-    const process = new WorldProcess({ world: this.#world, name });
-    this.#processes.push(process);
+  const readPayouts = async () => {
+    const found = await Promise.all(payoutIds.map(async (id) => ledger.readPayout(id)));
+    return found.filter((payout) => payout !== undefined);
+  };
+  const idsIn = async (...states: readonly PayoutState[]) =>
+    (await readPayouts()).filter(({ state }) => states.includes(state)).map((payout) => payout.payoutId);
+
+  const connect = (name: string) => {
+    const process = new WorldProcess({ world, name });
+    processes.push(process);
     return { process, call: connectLedger({ process, plan: PLAN, redis: ALWAYS_UP }) };
-  }
+  };
+  const wait = async (process: WorldProcess, turns: number) => {
+    for (let turn = 0; turn < turns; turn += 1) await world.turn(process);
+  };
 
-  async #wait(process: WorldProcess, turns: number) {
-    for (let turn = 0; turn < turns; turn += 1) await this.#world.turn(process);
-  }
+  const noteBegun = async () => {
+    seen.begun += 1;
+    const sending = await idsIn('sending');
+    if (isPaused) world.fail(`not stopped: ${sending.join()} began although the account was paused`);
+    if (sending.length > 1) world.fail(`two at a time: ${sending.join()}`);
+  };
+  const watch: LedgerCall = async (name, _, run) => {
+    const reply = await run();
+    if (name === 'beginSend' && (reply as BeginResult).kind === 'begun') await noteBegun();
+    if (name === 'finishSend' && (reply as FinishResult).pausedReason !== undefined) isPaused = true;
+    // All workers have one journal, and the ledger forgets nothing: they always agree.
+    if (name === 'object') world.fail('false alarm: a worker objects');
+    return reply;
+  };
+  const watched = linkLedger(ledger, watch);
+  const watchedLedger: SenderLedger = {
+    ...watched,
+    // The worst may be stated of a payout without a response, at any time. Truthful operators wait on their own.
+    finishSend: async (attempt, result, rule) => watched.finishSend(attempt, result, rule, 0),
+    markSendsUnknown: async (lease, attempts, reason) => watched.markSendsUnknown(lease, attempts, reason, 0),
+  };
 
-  #start(name: string) {
-    const { process, call } = this.#connect(name);
-    const { ledger } = this.#rig;
-    const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
-    const drawFate = () => this.#plan.fates[this.#seen.writes++] ?? 'paid';
-    const worker = new WorldWorker({
-      ...{ process, settings: SETTINGS, pieces: this.#pieces, ledgerOfRun, dir: '/journal' },
-      ledger: {
-        ...linkLedger(this.#watchedLedger(), call),
-        queued: async () => call('queued', '', async () => this.#idsIn('queued')),
-      },
-      gateway: new GatewayLink({ process, plan: PLAN, book: this.#book, lingerMs: 1, drawFate }),
-      journal: new JournalLink({ process, plan: PLAN, file: this.#file, ledger: ledgerOfRun }),
-      nextToken: () => `t${(this.#seen.tokens += 1)}`,
-    });
-    void worker.run();
-    this.#workers.push(worker);
-    void this.#poll(process, call);
-  }
+  const change = async (call: LedgerCall, asked: StateChange) => {
+    const { payoutId: id, from, to, txhash = '' } = asked;
+    return call(`change ${id} from ${from} to ${to} ${txhash}`, '', async () => rig.change(asked));
+  };
+  const look = async (id: string, call: LedgerCall) => call(`look at ${id}`, '', async () => ledger.readPayout(id));
 
-  /** What must be true right after a command is looked at in the same step. */
-  #watchedLedger(): SenderLedger {
-    const watch: LedgerCall = async (name, _, run) => {
-      const reply = await run();
-      if (name === 'beginSend' && (reply as BeginResult).kind === 'begun') await this.#noteBegun();
-      if (name === 'finishSend' && (reply as FinishResult).pausedReason !== undefined) this.#isPaused = true;
-      // All workers have one journal, and the ledger forgets nothing: they always agree.
-      if (name === 'object') this.#world.fail('false alarm: a worker objects');
-      return reply;
-    };
-    const ledger = linkLedger(this.#rig.ledger, watch);
-    return {
-      ...ledger,
-      // The worst may be stated of a payout without a response, at any time. Truthful operators wait on their own.
-      finishSend: async (attempt, result, rule) => ledger.finishSend(attempt, result, rule, 0),
-      markSendsUnknown: async (lease, attempts, reason) => ledger.markSendsUnknown(lease, attempts, reason, 0),
-    };
-  }
-
-  async #noteBegun() {
-    this.#seen.begun += 1;
-    const sending = await this.#idsIn('sending');
-    if (this.#isPaused) this.#world.fail(`not stopped: ${sending.join()} began although the account was paused`);
-    if (sending.length > 1) this.#world.fail(`two at a time: ${sending.join()}`);
-  }
-
-  async #poll(process: WorldProcess, call: LedgerCall) {
-    const ledger = {
-      get: async (id: string) => this.#look(id, call),
-      change: async (change: StateChange) => {
-        const outcome = await this.#change(call, change);
+  const poll = async (process: WorldProcess, call: LedgerCall) => {
+    const polled = {
+      get: async (id: string) => look(id, call),
+      change: async (asked: StateChange) => {
+        const outcome = await change(call, asked);
         if (outcome !== 'done') throw new ConflictError(outcome, []);
       },
     };
     const getStatus = async (txhash: string): Promise<PaymentStatus> => {
       await process.takeMs(1, `status of ${txhash}`);
-      return { kind: this.#plan.statuses[this.#seen.asked++] ?? 'paid', fee: '0.1' };
+      return { kind: plan.statuses[seen.asked++] ?? 'paid', fee: '0.1' };
     };
     while (!process.isDead) {
-      for (const id of await call('in_progress', '', async () => this.#idsIn('in_progress')).catch(() => [])) {
-        await pollPayout(id, ledger, { getStatus }, silentLogger).catch(() => undefined);
+      for (const id of await call('in_progress', '', async () => idsIn('in_progress')).catch(() => [])) {
+        await pollPayout(id, polled, { getStatus }, silentLogger).catch(() => undefined);
       }
       await process.sleep(1_000);
     }
-  }
+  };
 
-  async #change(call: LedgerCall, change: StateChange): Promise<ChangeOutcome> {
-    const { payoutId: id, from, to, txhash = '' } = change;
-    return call(`change ${id} from ${from} to ${to} ${txhash}`, '', async () => this.#rig.change(change));
-  }
+  const start = (name: string) => {
+    const { process, call } = connect(name);
+    const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
+    const drawFate = () => plan.fates[seen.writes++] ?? 'paid';
+    const worker = new WorldWorker({
+      ...{ process, settings: SETTINGS, pieces, ledgerOfRun, dir: '/journal' },
+      ledger: {
+        ...linkLedger(watchedLedger, call),
+        queued: async () => call('queued', '', async () => idsIn('queued')),
+      },
+      gateway: new GatewayLink({ process, plan: PLAN, book, lingerMs: 1, drawFate }),
+      journal: new JournalLink({ process, plan: PLAN, file, ledger: ledgerOfRun }),
+      nextToken: () => `t${(seen.tokens += 1)}`,
+    });
+    void worker.run();
+    workers.push(worker);
+    void poll(process, call);
+  };
 
-  async #perform(todo: Act) {
-    const { process, call } = this.#connect('ann');
-    await this.#wait(process, todo.after);
+  const seeIn = async (state: PayoutState, id: string, call: LedgerCall) => {
+    for (let looks = 0; looks < OPERATOR_LOOKS; looks += 1) {
+      if ((await look(id, call))?.state === state) return true;
+    }
+    return false;
+  };
+
+  type Move = (from: PayoutState, to: PayoutState, txhash?: string) => Promise<ChangeOutcome>;
+  const tellTruth = async (id: string, process: WorldProcess, call: LedgerCall, move: Move) => {
+    const before = await look(id, call);
+    await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
+    const now = await look(id, call);
+    if (now?.state !== 'unknown' || now.attempt !== before?.attempt) return;
+    const { to, txhash } = truthfulResolution(paymentsTo(now.addressTo)[0]);
+    await move('unknown', to, txhash);
+  };
+
+  const perform = async (todo: Act) => {
+    const { process, call } = connect('ann');
+    await wait(process, todo.after);
     if (!('payoutId' in todo)) {
       await call<unknown>(todo.kind, '', async () => {
-        this.#isPaused = todo.kind === 'pause';
-        return this.#isPaused ? this.#rig.pause('ann wants it') : this.#rig.resume();
+        isPaused = todo.kind === 'pause';
+        return isPaused ? rig.pause('ann wants it') : rig.resume();
       });
     } else {
       const { payoutId: id } = todo;
-      const move = async (from: PayoutState, to: PayoutState, txhash?: string) =>
-        this.#change(call, { payoutId: id, from, to, ...BY, ...(txhash && { txhash }) });
+      const move: Move = async (from, to, txhash) =>
+        change(call, { payoutId: id, from, to, ...BY, ...(txhash && { txhash }) });
       if (todo.kind === 'cancel') await move('queued', 'cancelled');
       else if (!('as' in todo)) {
-        if (await this.#seeIn('rejected', id, call)) await move('rejected', 'queued');
-      } else if (await this.#seeIn('unknown', id, call)) {
+        if (await seeIn('rejected', id, call)) await move('rejected', 'queued');
+      } else if (await seeIn('unknown', id, call)) {
         if (todo.as === 'written off') await move('unknown', 'cancelled');
-        else if (todo.as === 'the truth') await this.#tellTruth(id, process, call, move);
-        else if ((await move('unknown', 'queued')) === 'done') this.#unchecked.push(id);
+        else if (todo.as === 'the truth') await tellTruth(id, process, call, move);
+        else if ((await move('unknown', 'queued')) === 'done') unchecked.push(id);
       }
     }
-    this.#actsLeft -= 1;
-  }
+    actsLeft -= 1;
+  };
 
-  async #tellTruth(
-    id: string,
-    process: WorldProcess,
-    call: LedgerCall,
-    move: (from: PayoutState, to: PayoutState, txhash?: string) => Promise<unknown>,
-  ) {
-    const before = await this.#look(id, call);
-    await process.sleep(SETTINGS.guardMs + SETTINGS.inFlightMaxMs + 1);
-    const now = await this.#look(id, call);
-    if (now?.state !== 'unknown' || now.attempt !== before?.attempt) return;
-    const { to, txhash } = truthfulResolution(this.#paymentsTo(now.addressTo)[0]);
-    await move('unknown', to, txhash);
-  }
-
-  async #look(id: string, call: LedgerCall): Promise<Payout | undefined> {
-    return call(`look at ${id}`, '', async () => this.#rig.ledger.readPayout(id));
-  }
-
-  async #seeIn(state: PayoutState, id: string, call: LedgerCall) {
-    for (let look = 0; look < OPERATOR_LOOKS; look += 1) {
-      if ((await this.#look(id, call))?.state === state) return true;
-    }
-    return false;
-  }
-
-  #findFaults({ payoutId: id, addressTo, state, txhash, history }: Payout) {
-    const payments = this.#paymentsTo(addressTo);
-    const lies = this.#unchecked.filter((unchecked) => unchecked === id).length;
+  const findFaults = ({ payoutId: id, addressTo, state, txhash, history }: Payout) => {
+    const paid = paymentsTo(addressTo);
+    const lies = unchecked.filter((each) => each === id).length;
     const faults: string[] = [];
-    if (payments.length > 1 + lies) faults.push(`twice: ${id} was paid by ${payments.join(', ')}`);
+    if (paid.length > 1 + lies) faults.push(`twice: ${id} was paid by ${paid.join(', ')}`);
     if (state === 'sending') faults.push(`lost: ${id} is sending, and nobody sends it`);
     const follows = ['in_progress', 'completed', 'failed'].includes(state);
-    if (follows && !payments.includes(txhash ?? '')) faults.push(`lost: ${id} is ${state}, but was never paid`);
+    if (follows && !paid.includes(txhash ?? '')) faults.push(`lost: ${id} is ${state}, but was never paid`);
     const isDecided = state === 'unknown' || lies > 0 || history.at(-1)?.from === 'unknown';
-    if (!follows && !isDecided && payments.length > 0) faults.push(`lost: ${id} is ${state}, but was paid`);
+    if (!follows && !isDecided && paid.length > 0) faults.push(`lost: ${id} is ${state}, but was paid`);
     for (const [index, { from, to }] of history.slice(1).entries()) {
       const before = history[index]?.to;
       if (from !== before || !TRANSITIONS.some((one) => one.from === from && one.to === to)) {
@@ -379,5 +304,38 @@ class Ordering {
       }
     }
     return faults;
+  };
+
+  for (const id of payoutIds) await rig.enqueue(id);
+  await ledger.releaseLease(await takeLease(ledger, 'earlier'));
+  start('A');
+  if (plan.secondWorkerAfter !== undefined) {
+    void wait(connect('starter').process, plan.secondWorkerAfter).then(() => {
+      start('B');
+    });
   }
+  for (const each of plan.acts) {
+    perform(each).catch((error: unknown) => {
+      world.fail(`${each.kind} failed: ${String(error)}`);
+    });
+  }
+  const isSettled = async () => actsLeft === 0 && (await idsIn('queued', 'sending', 'in_progress')).length === 0;
+  do {
+    world.limit += LOOK_EVERY;
+    await world.run();
+  } while (world.limit < STEPS_MAX && world.failure === undefined && !(await isSettled()));
+  for (const { mismatch } of workers) if (mismatch !== undefined) world.fail(`false alarm: ${mismatch}`);
+  // Whatever is on its way must do no harm either.
+  for (const process of processes) process.isDead = true;
+  for (const worker of workers) worker.stop();
+  world.limit = Infinity;
+  await world.run();
+  // The next worker starts, and finds what the others have left.
+  await ledger.markSendsUnknown(await takeLease(ledger, 'Z'), await ledger.readSending(), 'left behind', 0);
+  const payouts = await readPayouts();
+  for (const fault of payouts.flatMap(findFaults)) world.fail(fault);
+  if (payouts.length !== plan.payouts) world.fail('lost: a payout is gone');
+  if (world.failure !== undefined) throw new Error(`${world.failure}\n${(world.trace ?? []).join('\n')}\n`);
+  counts.begun += seen.begun;
+  counts.paid += [...payments.values()].flat().length;
 }

@@ -4,7 +4,17 @@ import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import { print, runCommand, wholeNumber, runTasks, serveTasks, FLAG, TEXT, report, secondsSince } from '../command-line.js';
+import {
+  print,
+  runCommand,
+  wholeNumber,
+  runTasks,
+  serveTasks,
+  FLAG,
+  TEXT,
+  report,
+  secondsSince,
+} from '../command-line.js';
 import { orderings, type OrderingsCounts } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below

@@ -7,7 +7,7 @@ import { never, WALL_START, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
 import { findFalseState } from '../simulation/simulation.js';
-import { SimOperator } from '../simulation/users.js';
+import { endStop } from '../simulation/users.js';
 import { ExploredWorld, type StateOptions } from './explored-world.js';
 import type { Scenario, Schedule, Step } from './scenario.js';
 
@@ -152,8 +152,8 @@ class ScenarioRun {
     const { ledger } = account;
     const folders = account.files.map((file, worker) => ({ dir: `w${worker}`, file }));
     const { inFlightMaxMs } = settings;
-    const operator = new SimOperator({ world, ledger, inFlightMaxMs, folders: () => folders, adoptsWithoutProof });
-    const done = operator.endStop([...new Set(this.#refusing)]).then(() => {
+    const operator = { world, ledger, inFlightMaxMs, folders: () => folders, adoptsWithoutProof };
+    const done = endStop(operator, [...new Set(this.#refusing)]).then(() => {
       account.noteChange();
     });
     world.extend(endAt);

@@ -1,12 +1,26 @@
 import { parseArgs } from 'node:util';
 import { type Pieces, soundPieces } from '../../world/worker.js';
-import { print, runCommand, wholeNumber, type SourceChange, jest, program, runInCopy, runTasks, serveTasks, FLAG, TEXT, report, secondsSince, plantEach } from '../command-line.js';
+import {
+  print,
+  runCommand,
+  wholeNumber,
+  type SourceChange,
+  jest,
+  program,
+  runInCopy,
+  runTasks,
+  serveTasks,
+  FLAG,
+  TEXT,
+  report,
+  secondsSince,
+  plantEach,
+} from '../command-line.js';
 import { mistakes } from '../simulation/planted/mistakes.js';
 import { type Bounds, explore, listBranches, type Branch, type Exploration, type Finding } from './explorer.js';
 import { runScenario } from './run-scenario.js';
 import { DEVIATION_KINDS, SCENARIOS, scenarioOf, type DeviationKind, type Schedule } from './scenario.js';
 
-/** A mistake, and what has to find it: a scenario, explored within bounds, or a test that was written for it. */
 type Planted = { readonly name: string } & (
   | Readonly<{ plant: Partial<Pieces> | SourceChange; scenario: string; bounds: Bounds }>
   | Readonly<{ plant: SourceChange; test: string }>
@@ -127,7 +141,6 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
 
 const BY_TESTS = FOUND_BY_TESTS.map(([name, test, file, edits]) => ({ name, test, plant: { file, edits } }));
 
-/** What one deviation in the scenario `slow` does not come to. */
 const ELSEWHERE: Readonly<Record<string, Readonly<{ scenario: string; bounds: Bounds }>>> = {
   'pacing from the send instead of the response': { scenario: 'plain', bounds: { ...ONE, kinds: ['hold'] } },
   'no heartbeat during quarantine': { scenario: 'short-lease', bounds: { ...ONE, kinds: ['hold', 'stop'] } },
@@ -184,7 +197,6 @@ const { values, positionals } = parseArgs({
 const SHOWN_FINDINGS = 5;
 const PROGRAM = { url: import.meta.url, run: exploreBranch };
 
-/** Every single deviation everywhere, and the pairs by which two timelines meet. */
 const PASSES: readonly (readonly [title: string, bounds: Bounds, scenarios: readonly string[]])[] = [
   ['one deviation', ONE, Object.keys(SCENARIOS)],
   ['lost and older', LOST_AND_OLDER, ['slow', 'epochs']],

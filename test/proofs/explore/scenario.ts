@@ -1,7 +1,6 @@
 import type { StepKind } from '../../world/world.js';
 import type { Settings } from '../simulation/plan.js';
 
-/** A small world of which every schedule is tried: two workers unless it says otherwise, and what makes it special. */
 export type Scenario = Readonly<{
   payouts: number;
   workers: number;
@@ -46,7 +45,6 @@ const BASE: Scenario = {
   endAt: 90_000,
 };
 
-/** The first worker's requests are on their way for as long as they may be, the second's arrive at once. */
 const SLOW_FIRST = { lingerMs: [SETTINGS.inFlightMaxMs, 1] };
 const LONG = { faultsUntil: 60_000, endAt: 180_000 };
 const DRIFTING = { rates: [1.0005, 0.9995], ...LONG };
@@ -115,7 +113,6 @@ export type Step = Readonly<{
   mayDeviate: boolean;
 }>;
 
-/** What waits is let go before one of these: only there does it matter. */
 const MATTERS: ReadonlySet<StepKind> = new Set(['command', 'arrival', 'response', 'timeout', 'write', 'mark']);
 
 export function mattersForRelease({ kind }: Step): boolean {
@@ -126,7 +123,6 @@ export function isWaiting({ kind, until }: Deviation): boolean {
   return (kind === 'hold' || kind === 'stop') && until === undefined;
 }
 
-/** Commands that change nothing, and whose delay is that of what follows them. */
 const READS = new Set(['readPayout', 'findForgottenSends', 'readSending', 'queued']);
 
 /**
@@ -153,7 +149,6 @@ export function deviationsOf({ kind, label }: Pick<Step, 'kind' | 'label'>): rea
   }
 }
 
-/** The deviations by which two workers meet: a late lease command, and a stop while a reply or the disk is awaited. */
 export function focusedDeviationsOf(step: Pick<Step, 'kind' | 'label'>): readonly DeviationKind[] {
   const { kind, label } = step;
   if (kind === 'command') return label === 'acquireLease' || label === 'renewLease' ? ['hold'] : [];

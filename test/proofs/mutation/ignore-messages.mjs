@@ -1,7 +1,6 @@
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
 const LOGS = new Set(['logger', 'log']);
-/** What makes a reason out of a text. */
 const EXPLAINS = new Set(['unclear', 'olderCopy']);
 
 /** Leaves what is said to operators as it is: the text of an error, a reason, and all that goes to the log. No rule is in there. */

@@ -11,6 +11,5 @@ export default {
   testMatch: tests.map((path) => `<rootDir>/${path}`),
   // Stryker wraps the environment, and loads no module of ESM for it.
   testEnvironment: 'node',
-  // A mutant that waits forever has failed; none of these tests takes a second on an idle machine.
   testTimeout: 5_000,
 };

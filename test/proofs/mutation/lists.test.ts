@@ -39,7 +39,6 @@ it.each([
     'if true then tell(b) else create(c) end',
     'true → true; true → false; tell(b) → (left out); create(c) → (left out)',
   ],
-  // Its value is looked at.
   ["local a = redis.call('GET', b)", ''],
   ["-- a == 1 and not b\nlocal a = 'x or 1 < 2'", ''],
 ])('%j has these mistakes', (source, mistakes) => {

@@ -1,7 +1,4 @@
-/**
- * Mutation testing: `npm run mutation [-- names]`, all of it or the groups and Lua scripts named. Prints the score of each
- * folder and every mutant that no test noticed; fails where a folder has less than 90 %. See docs/proofs.md.
- */
+/** `npm run mutation [-- NAMES]`: all of it, or the groups and Lua scripts named. See docs/proofs.md. */
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

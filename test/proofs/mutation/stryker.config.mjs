@@ -13,7 +13,6 @@ export default {
   ignorers: ['messages'],
   ignorePatterns: ['/bench', '/data', '/dist', '/reports', '/examples'],
   tempDirName: `.stryker-tmp/${group}`,
-  // The tests are about time; a second process would only disturb it.
   concurrency: 1,
   // Every run leaves the modules that it loaded behind.
   maxTestRunnerReuse: 20,

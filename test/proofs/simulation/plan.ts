@@ -47,10 +47,8 @@ export type Plan = Readonly<{
   operatorCancels: boolean;
 }>;
 
-/** Half of the greatest difference between the rates of two clocks: 0.1 %. */
 const DRIFT_MAX = 0.0005;
 
-/** Each run has its own mixture of faults: some with all, many with few, so that rare sequences are not drowned. */
 export function makePlan(random: Random): Plan {
   const hosts = random.chance(0.35) ? 2 : 1;
   const settings = makeSettings(random, hosts);
@@ -92,7 +90,6 @@ function makeSettings(random: Random, hosts: number): Settings {
   };
 }
 
-/** Several rollbacks in a run give epochs, numbers and attempts out again. */
 function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLost'> {
   const few = () => (random.chance(0.6) ? 0 : random.whole(1, 2));
   return {

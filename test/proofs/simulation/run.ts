@@ -1,7 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { soundPieces } from '../../world/worker.js';
-import { print, runCommand, wholeNumber, runTasks, serveTasks, FLAG, TEXT, report, secondsSince } from '../command-line.js';
+import {
+  print,
+  runCommand,
+  wholeNumber,
+  runTasks,
+  serveTasks,
+  FLAG,
+  TEXT,
+  report,
+  secondsSince,
+} from '../command-line.js';
 import { mistakes } from './planted/mistakes.js';
 import { policyMistakes } from './planted/policy-mistakes.js';
 import { signedMistakes } from './planted/signed-mistakes.js';

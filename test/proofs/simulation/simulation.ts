@@ -3,14 +3,14 @@ import { GatewayBook } from '../../world/gateway-link.js';
 import { soundPieces, walletOf, type Pieces } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import { World, type Progress, WALL_START } from '../../world/world.js';
-import { FaultInjector, ScheduledFaults, SimRedis } from './faults.js';
+import { type FaultInjector, makeInjector, openRedis, scheduleFaults, type SimRedis } from './faults.js';
 import { SimHosts } from './hosts.js';
 import { makePlan, type Plan } from './plan.js';
 import { SimPolicy } from './policed/policy.js';
-import { Attacker } from './signed/attacker.js';
+import { type Attacker, openAttacker } from './signed/attacker.js';
 import { SimControl } from './signed/control.js';
 import { Situations, type Situation } from './situations.js';
-import { SignedUsers, SimUsers } from './users.js';
+import { openUsers } from './users.js';
 
 const MAX_STEPS = 400_000;
 
@@ -20,7 +20,6 @@ export class ChanceWorld extends World {
   override readonly isByChance = true;
   faultsOn = true;
   override readonly situations = new Situations(() => this.now);
-  /** Until then nothing goes wrong, as an assumption of the sending rules demands after some faults. */
   calmUntil = 0;
   /** A stream of its own, so that runs in which nothing hangs stay as they are. */
   override readonly hangs: Readonly<{ random: Random; rate: number }>;
@@ -46,7 +45,6 @@ export class ChanceWorld extends World {
     this.trace?.push(`${this.now.toFixed(3).padStart(12)} ${line()}`);
   }
 
-  /** @returns whether it was done in time. @throws Error as soon as a promise is broken */
   async runUntil(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
     this.#isDone = isDone;
     this.#untilMs = untilMs;
@@ -102,7 +100,7 @@ export class Simulation {
   readonly control: SimControl | undefined;
   readonly attacker: Attacker | undefined;
   readonly policy: SimPolicy | undefined;
-  readonly #users: SimUsers;
+  readonly #users: ReturnType<typeof openUsers>;
 
   constructor(
     seed: number,
@@ -115,18 +113,18 @@ export class Simulation {
     this.policy = policed ? new SimPolicy(seed, world, plan) : undefined;
     const isSigned = signed || this.policy?.isSigned === true;
     this.control = isSigned ? new SimControl(seed, world, plan, this.policy) : undefined;
-    this.injector = new FaultInjector(this);
+    this.injector = makeInjector(this);
     let ledgers = 0;
     const ledger = pieces.makeLedger({
       clock: { wallNow: () => WALL_START + Math.round(world.now) },
       nextLedgerId: () => `ledger-${(ledgers += 1)}`,
     });
-    this.redis = new SimRedis(this, ledger);
-    this.attacker = this.control?.hasAttacker === true ? new Attacker(this, this.control) : undefined;
+    this.redis = openRedis(this, ledger);
+    this.attacker = this.control?.hasAttacker === true ? openAttacker(this, this.control) : undefined;
     this.book = new GatewayBook(world, this.#mayBreak, this.policy?.judge);
-    this.#users = new SimUsers(this, this.control && new SignedUsers(this, this.control));
+    this.#users = openUsers(this);
     this.hosts = new SimHosts(this);
-    const faults = new ScheduledFaults(this);
+    const faults = scheduleFaults(this);
     this.hosts.onBegin = (process) => {
       faults.depose(process);
     };

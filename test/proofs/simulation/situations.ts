@@ -1,9 +1,6 @@
 import type { LeaseView } from '../../../src/ledger/sender-ledger.js';
 
-/**
- * Situations in which a rule decides. A run that never comes into one says nothing about its rule, so `npm run simulate`
- * counts the runs that do.
- */
+/** Situations in which a rule decides: runs that never come into one say nothing about its rule. */
 export const SITUATIONS = [
   'a send begins between the check of a lease and its take-over',
   'an epoch is given out twice',

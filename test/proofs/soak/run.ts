@@ -1,4 +1,3 @@
-/** Hours at the real pace, while workers, links, Redis and gateway fail: `npm run soak -- --help`. */
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,7 +26,6 @@ const { values } = parseArgs({
 
 const MINUTE_MS = 60_000;
 const PAYOUT_EVERY_MS = 1_200;
-/** Of a process that has seen everything once. */
 const GROWTH_ALLOWED_MB = 60;
 const DESCRIPTORS_ALLOWED = 100;
 
@@ -84,7 +82,6 @@ async function main() {
 
 type Sample = Awaited<ReturnType<typeof sampleProcess>>;
 
-/** What a process takes, where the system has /proc. */
 async function sampleProcess(pid = 0) {
   const pages = Number((await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ')[1]);
   const rssMb = Math.round((pages * 4_096) / 104_857.6) / 10;

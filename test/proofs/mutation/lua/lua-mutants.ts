@@ -12,13 +12,7 @@ type Edit = Readonly<{
 
 type Operator = (code: string) => Edit[];
 
-/**
- * Makes every mutant of a script, each with one mistake: a comparison, an `and` or `or`, a sign, a `not`, a number, a
- * condition that is always or never met, an early return or a write to Redis that is left out.
- *
- * It works on the text, not on a syntax tree: the scripts are short and in one style, and what is no Lua any more fails
- * at once and is counted as killed.
- */
+/** The scripts are short and in one style: a mistake in the text that is no Lua any more fails at once. */
 export function makeLuaMutants(source: string): LuaMutant[] {
   const code = blankOut(source);
   const edits = OPERATORS.flatMap((operator) => operator(code));
@@ -31,7 +25,6 @@ export function makeLuaMutants(source: string): LuaMutant[] {
     }));
 }
 
-/** The source with blanks for comments and for what is inside quotes, every other character in its place. */
 function blankOut(source: string) {
   const blank = (text: string) => ' '.repeat(text.length);
   return source.replace(/--[^\n]*|'([^'\n]*)'/g, (whole: string, quoted?: string) =>
@@ -88,7 +81,6 @@ const writes: Operator = (code) =>
 
 const OPERATORS = [comparisons, connectives, signs, negations, numbers, conditions, writes, returns];
 
-/** @param from - behind the opening bracket @returns the place behind the closing one */
 function endOfCall(code: string, from: number) {
   let depth = 1;
   let place = from;

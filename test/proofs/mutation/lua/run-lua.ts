@@ -10,10 +10,7 @@ import { scriptTests } from './script-tests.js';
 /** A mutant that loops endlessly keeps Redis from replying. */
 const DEADLINE_MS = 60_000;
 
-/**
- * Runs the tests of one script against each of its mutants, in a copy of the project: `run-lua.ts <script without .lua>`.
- * Writes one line of JSON for each to stdout. A process of its own, because Jest leaves behind what it loads.
- */
+/** `run-lua.ts SCRIPT` prints a line of JSON for each mutant. Jest leaves behind what it loads: a process of its own. */
 async function main(script: string) {
   const root = fileURLToPath(new URL('../../../..', import.meta.url));
   const sandbox = join(root, '.stryker-tmp', 'lua');
@@ -47,7 +44,6 @@ async function makeSandbox(root: string, sandbox: string) {
 }
 
 async function startRedis(): Promise<LocalRedis> {
-  // Nothing here is about the disk, and waiting for it would take most of the time.
   const redis = await startLocalRedis({ args: ['--appendonly', 'no'] });
   process.env['REDIS_URL'] = redis.url;
   return redis;
@@ -56,7 +52,6 @@ async function startRedis(): Promise<LocalRedis> {
 async function runTests(sandbox: string, script: string, redis: LocalRedis): Promise<'passed' | 'failed' | 'hung'> {
   const ended = runJest(sandbox, script);
   const hung = (await within(DEADLINE_MS, ended)) === undefined;
-  // Without its Redis every test that still waits for it ends.
   if (hung) await redis.stop();
   const passed = await ended;
   if (hung) return 'hung';

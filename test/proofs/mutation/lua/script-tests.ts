@@ -15,7 +15,6 @@ const PRELUDE_TESTS = Object.fromEntries(
   ]),
 );
 
-/** The tests, by their path in `test`, that hold each script to its rules; those that notice most come first. */
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'mark-sends-unknown': [CONTRACT, EVENTS],
   'ack-group-event': [GROUPS],

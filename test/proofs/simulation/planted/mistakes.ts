@@ -14,7 +14,6 @@ export interface Mistake {
   readonly pieces: Partial<Pieces>;
 }
 
-/** Every one of these breaks a promise. A simulation that does not notice them proves nothing. */
 export const mistakes: readonly Mistake[] = [
   { name: 'pacing from the send instead of the response', pieces: paceFromTheSend() },
   {
@@ -145,7 +144,6 @@ export const mistakes: readonly Mistake[] = [
 const CALLS = ['beginSend', 'finishSend', 'markSendsUnknown', 'findForgottenSends', 'readSender', 'object'] as const;
 type LedgerCalls = Pick<WorldLedger, (typeof CALLS)[number]>;
 
-/** A ledger with some of its calls exchanged. @param change - is given the sound ones */
 function withLedger(change: (sound: LedgerCalls & { ledger: WorldLedger }) => Partial<LedgerCalls>): Mistake['pieces'] {
   return {
     makeLedger: (options) => {
@@ -232,7 +230,6 @@ function resendOnce(gateway: WithdrawGateway): WithdrawGateway {
 const FREE = { owner: '', epoch: 0, heartbeat: 0, released: true };
 type Lease = SenderView['lease'];
 
-/** Shows the keeper another lease than there is, and takes the real one over. */
 function seenAs(ledger: WorkerLedger, look: (lease: Lease) => Lease): WorkerLedger {
   let real: SenderView | undefined;
   return {
@@ -270,7 +267,6 @@ function expiringLease(ledger: WorkerLedger, { clock, settings, ledgerOfRun }: P
   };
 }
 
-/** Takes a lease that is not there for one whose holder ended in good order, with no request on its way. */
 function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
   let wasAbsent = false;
   const view = seenAs(ledger, (lease) => lease ?? FREE);
@@ -287,7 +283,6 @@ function freeWhereAbsent(ledger: WorkerLedger): WorkerLedger {
   };
 }
 
-/** Reports to the sender that its attempt has begun, and to the ledger only when it has ended. */
 function beginsLate(ledger: WorkerLedger): WorkerLedger {
   let pending: BeginSend | undefined;
   return {

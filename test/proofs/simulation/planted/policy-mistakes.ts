@@ -11,7 +11,6 @@ import { APPROVERS } from '../policed/rules.js';
 import { APPROVER_KEYS, intentHashOf, signApproval, type ApproverKey } from '../signed/control.js';
 import { but, type Mistake } from './mistakes.js';
 
-/** Each breaks a cap, or lets payouts wait that fit, or leave that too few persons approved. */
 export const policyMistakes: readonly Mistake[] = [
   { name: 'spends aged from their begin', pieces: withSpends(() => ageAtOnce) },
   { name: 'sends without an answer not counted', pieces: withSpends(countAccepted) },

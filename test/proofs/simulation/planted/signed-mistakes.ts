@@ -117,7 +117,6 @@ function forgetSoon(journal: SendJournal): SendJournal {
   });
 }
 
-/** Takes an operator's act for more than it states. */
 function takeActs(lax: { anyAttempt?: true; anyPayout?: true; again?: true }): MakeAuthority {
   return permitting((sound, options) => {
     const { platformId, keyring, journal, clock } = options;

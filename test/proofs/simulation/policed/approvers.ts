@@ -6,21 +6,16 @@ import { APPROVER_KEYS, signApproval, type ApproverKey } from '../signed/control
 import type { SimPolicy } from './policy.js';
 import { APPROVERS } from './rules.js';
 
+const GROUP: readonly string[] = APPROVERS;
 const HOUR_MS = 3_600_000;
-
 const MOST_IN_VAIN = 6;
 
-type Flaw = Readonly<{
-  about?: Payout;
-  lifetimeMs?: number;
-  decision?: ApprovalDecision;
-}>;
+type Flaw = Readonly<{ about?: Payout; lifetimeMs?: number; decision?: ApprovalDecision }>;
 
 /** The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
 export class SimApprovers {
   readonly #policy: SimPolicy;
   readonly #seen: Payout[] = [];
-
   readonly #inVain = new Map<string, number>();
 
   constructor(policy: SimPolicy) {
@@ -28,78 +23,64 @@ export class SimApprovers {
   }
 
   async look(ledger: WorldLedger, payout: Payout): Promise<void> {
-    const { world, spoken } = this.#policy;
-    if (payout.signed === undefined) return;
-    if (!this.#seen.some(({ signed }) => signed?.signature === payout.signed?.signature)) this.#seen.push(payout);
-    const isAsked =
-      payout.held?.kind === 'policy' && (payout.held.reason === 'approve' || spoken.isRejected(payout.payoutId));
-    if (this.#removesRejections(payout)) this.#removeRejections(ledger, payout);
-    if (!this.#mayLook(isAsked)) return;
-    if (this.#speaksInVain(payout)) await this.#speakInVain(ledger, payout);
-    else await this.#approve(ledger, payout);
-    const said = spoken.approversOf(payout, 0).size;
-    if (said > 0) world.situations.meet('a payout is approved');
+    const { world, spoken, random } = this.#policy;
+    const { payoutId, signed, held } = payout;
+    if (signed === undefined) return;
+    if (!this.#seen.some((seen) => seen.signed?.signature === signed.signature)) this.#seen.push(payout);
+    const isAsked = held?.kind === 'policy' && (held.reason === 'approve' || spoken.isRejected(payoutId));
+    this.#removeRejections(ledger, payout);
+    if (world.faultsOn ? !random.chance(isAsked ? 0.7 : 0.2) : !isAsked) return;
+    const [key, flaw] = this.#speaksInVain(payoutId) ? this.#drawFlawed(payout) : [this.#drawSound(payout)];
+    if (key !== undefined) await this.#say(ledger, payout, key, flaw);
+    if (spoken.approversOf(payout, 0).size > 0) world.situations.meet('a payout is approved');
   }
 
   /** Someone who can write to Redis: the worker has journaled the rejection before it held the payout. */
-  #removesRejections({ held, approvals = [] }: Payout) {
-    const { world, random, isJournalKept } = this.#policy;
+  #removeRejections(ledger: WorldLedger, { payoutId, held, approvals = [] }: Payout) {
+    const { world, random, spoken, isJournalKept } = this.#policy;
     const isRejected = held?.kind === 'policy' && held.message.includes(' rejected it.');
-    const isThere = approvals.some(({ decision }) => decision === 'reject');
-    return isRejected && isThere && isJournalKept && world.faultsOn && random.chance(0.8);
-  }
-
-  #removeRejections(ledger: WorldLedger, { payoutId, approvals = [] }: Payout) {
-    const { world, spoken } = this.#policy;
+    const rejections = approvals.filter(({ decision }) => decision === 'reject');
+    if (!isRejected || rejections.length === 0 || !isJournalKept || !world.faultsOn || !random.chance(0.8)) return;
     alterPayout(ledger, payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
     ledger.redis.call('SADD', [ledger.connection.keys.recheck, payoutId]);
-    for (const { decision, signature } of approvals) if (decision === 'reject') spoken.noteRemoved(signature);
+    for (const { signature } of rejections) spoken.noteRemoved(signature);
     world.situations.meet('a rejection is removed from Redis');
     world.note(() => `the rejections of ${payoutId} are removed`);
   }
 
-  #mayLook(isAsked: boolean) {
-    const { world, random } = this.#policy;
-    return world.faultsOn ? random.chance(isAsked ? 0.7 : 0.2) : isAsked;
-  }
-
-  #speaksInVain({ payoutId }: Payout) {
+  #speaksInVain(payoutId: string) {
     const times = this.#inVain.get(payoutId) ?? 0;
     if (times >= MOST_IN_VAIN || !this.#policy.random.chance(0.65)) return false;
     this.#inVain.set(payoutId, times + 1);
     return true;
   }
 
-  async #approve(ledger: WorldLedger, payout: Payout) {
-    const { random, spoken } = this.#policy;
-    const done = spoken.approversOf(payout, 60_000);
-    const left = APPROVER_KEYS.filter(
-      ({ person }) => person !== 'Eve' && !done.has(person) && !this.#policy.askedFor(payout.payoutId).includes(person),
-    );
-    if (left.length > 0) await this.#say(ledger, payout, random.pick(left));
+  #anyOf(isOne: (person: string) => boolean) {
+    const keys = APPROVER_KEYS.filter(({ person }) => isOne(person));
+    return keys.length === 0 ? undefined : this.#policy.random.pick(keys);
   }
 
-  async #speakInVain(ledger: WorldLedger, payout: Payout) {
-    const { random, spoken, world } = this.#policy;
+  #drawSound(payout: Payout) {
+    const done = this.#policy.spoken.approversOf(payout, 60_000);
     const own = this.#policy.askedFor(payout.payoutId);
+    return this.#anyOf((person) => person !== 'Eve' && !done.has(person) && !own.includes(person));
+  }
+
+  #drawFlawed(payout: Payout): [ApproverKey | undefined, Flaw?] {
+    const { random, spoken, world } = this.#policy;
     const done = spoken.approversOf(payout, 0);
-    const anyOf = (isOne: (person: string) => boolean): ApproverKey | undefined => {
-      const keys = APPROVER_KEYS.filter(({ person }) => isOne(person));
-      return keys.length === 0 ? undefined : random.pick(keys);
-    };
     const any = random.pick(APPROVER_KEYS);
-    const [key, flaw] = random.pick<() => [ApproverKey | undefined, Flaw?]>([
-      () => [anyOf((person) => done.has(person))],
+    return random.pick<() => [ApproverKey | undefined, Flaw?]>([
+      () => [this.#anyOf((person) => done.has(person))],
       () => {
         world.situations.meet('someone approves what he asked for');
-        return [anyOf((person) => own.includes(person))];
+        return [this.#anyOf((person) => this.#policy.askedFor(payout.payoutId).includes(person))];
       },
       () => [any, { lifetimeMs: random.between(1_000, 15_000) }],
       () => [any, { about: random.pick(this.#seen) }],
-      () => [anyOf((person) => person === 'Eve')],
+      () => [this.#anyOf((person) => person === 'Eve')],
       () => [random.chance(0.5) ? any : undefined, { decision: 'reject' }],
     ])();
-    if (key !== undefined) await this.#say(ledger, payout, key, flaw);
   }
 
   async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw = {}) {
@@ -114,17 +95,14 @@ export class SimApprovers {
     });
     const refusal = await ledger.addApproval(approval);
     if (refusal === undefined && decision === 'reject') world.situations.meet('a payout is rejected by a person');
-    world.note(
-      () => `${key.name}: ${decision} ${payoutId}${about === payout ? '' : ' (of another)'} ${refusal?.kind ?? ''}`,
-    );
+    const what = `${payoutId}${about === payout ? '' : ' (of another)'}`;
+    world.note(() => `${key.name}: ${decision} ${what} ${refusal?.kind ?? ''}`);
   }
 }
 
-const GROUP: readonly string[] = APPROVERS;
-
 type Spoken = Readonly<{
   person: string;
-  decision: 'approve' | 'reject';
+  decision: ApprovalDecision;
   payoutId: string;
   about: string;
   expiresAt: number;
@@ -135,7 +113,7 @@ export class SpokenApprovals {
   readonly #policy: SimPolicy;
   readonly #spoken = new Map<string, Spoken>();
   readonly #read = new Map<string, Payout>();
-  readonly #removed: Spoken[] = [];
+  readonly #removed: string[] = [];
 
   constructor(policy: SimPolicy) {
     this.#policy = policy;
@@ -146,8 +124,7 @@ export class SpokenApprovals {
   }
 
   noteRemoved(signature: string): void {
-    const spoken = this.#spoken.get(signature);
-    if (spoken !== undefined) this.#removed.push(spoken);
+    this.#removed.push(signature);
   }
 
   noteRead(process: string, payout: Payout): void {
@@ -158,14 +135,9 @@ export class SpokenApprovals {
   hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number): boolean {
     const payout = this.#read.get(`${process} ${payoutId}`);
     if (payout === undefined) return false;
-    const now = this.#policy.wallNow;
-    const isRejected =
-      this.#of(payout, 'reject', now + slackMs).length > 0 ||
-      this.#removed.some(
-        (spoken) =>
-          spoken.payoutId === payoutId && spoken.about === payout.signed?.signature && spoken.expiresAt > now + slackMs,
-      );
-    return !isRejected && this.approversOf(payout, -slackMs).size >= quorum;
+    const signatures = [...(payout.approvals ?? []).map(({ signature }) => signature), ...this.#removed];
+    const rejections = this.#of(payout, 'reject', this.#policy.wallNow + slackMs, signatures);
+    return rejections.length === 0 && this.approversOf(payout, -slackMs).size >= quorum;
   }
 
   approversOf(payout: Payout, forMs: number): Set<string> {
@@ -178,9 +150,14 @@ export class SpokenApprovals {
     return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
   }
 
-  #of({ payoutId, approvals = [], signed }: Payout, decision: Spoken['decision'], at: number): Spoken[] {
-    return approvals
-      .flatMap(({ signature }) => this.#spoken.get(signature) ?? [])
+  #of(
+    { payoutId, approvals = [], signed }: Payout,
+    decision: ApprovalDecision,
+    at: number,
+    signatures = approvals.map(({ signature }) => signature),
+  ) {
+    return signatures
+      .flatMap((signature) => this.#spoken.get(signature) ?? [])
       .filter((spoken) => spoken.payoutId === payoutId && spoken.about === signed?.signature)
       .filter((spoken) => spoken.decision === decision && spoken.expiresAt > at);
   }

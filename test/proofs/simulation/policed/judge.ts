@@ -8,7 +8,6 @@ type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
 type Written = Readonly<{
   payment: Payment;
   at: number;
-  /** What it was worth when it was decided: several where that may have changed just then. */
   worths: readonly KnownRate[];
   approvedFor: ReadonlySet<string>;
 }>;
@@ -17,7 +16,6 @@ interface Arrived extends Written {
   readonly arrivedAt: number;
 }
 
-/** By how much the clocks of hosts differ from the true time, ms: what is allowed for where times are compared. */
 export const CLOCKS_WITHIN_MS = 1_000;
 
 /** Rates of clocks, and times of day that are whole milliseconds, make a window this much shorter at most, ms. */

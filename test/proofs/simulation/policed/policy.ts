@@ -121,7 +121,6 @@ export class SimPolicy {
     return Math.round(WALL_START + this.world.now);
   }
 
-  /** Whose approval does not count for a payout. */
   askedFor(payoutId: string): readonly (string | undefined)[] {
     return ['Shop', this.payout(payoutId).requestedBy];
   }

@@ -37,7 +37,6 @@ export type SimRules = Readonly<{
 export const LIST = 'list.txt';
 export const LISTED = walletOf('c');
 
-/** The people of the group that approves; one of them is who signs for the application. */
 export const APPROVERS = ['Ann', 'Bob', 'Cy', 'Dee', 'Shop'] as const;
 
 export function drawWindow(random: Random): SimRules {
@@ -105,7 +104,6 @@ function timeRules(random: Random, inDollars: boolean): Template[] {
   ];
 }
 
-/** Runs begin at midnight; after half an hour it is open all day, so that they drain. */
 const OPEN: readonly OpenMinutes[] = [
   [
     [1, 2],
@@ -269,7 +267,6 @@ export function minuteOf(trueNow: number): number {
 
 const PLACES = 18;
 
-/** A decimal string in units of 10⁻¹⁸: the judge's own arithmetic. */
 export function toFixed(decimal: string): bigint {
   const [whole = '0', places = ''] = decimal.split('.');
   return BigInt(whole) * 10n ** BigInt(PLACES) + BigInt(places.padEnd(PLACES, '0'));

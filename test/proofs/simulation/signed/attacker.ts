@@ -8,44 +8,85 @@ import type { WorldLedger } from '../../../world/world-ledger.js';
 import type { Simulation } from '../simulation.js';
 import { type SimControl, KEYS, PLATFORM_ID, signAct, storeAct } from './control.js';
 
-type Loot = Readonly<{
-  random: Random;
-  payouts: readonly Payout[];
-  acts: readonly string[];
-  resumeActs: readonly string[];
-}>;
+interface Loot {
+  readonly random: Random;
+  readonly payouts: readonly Payout[];
+  readonly acts: readonly string[];
+  readonly resumeActs: readonly string[];
+}
 
-type Attack = Readonly<{
-  name: string;
-  breaksPace?: true;
-  strike: (all: WorldLedger, loot: Loot) => boolean;
-}>;
+interface Attack {
+  readonly name: string;
+  readonly breaksPace?: true;
+  readonly strike: (all: WorldLedger, loot: Loot) => boolean;
+}
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 
-const haveOperatorsDecide: Attack = { name: 'has operators decide', strike: askOperators };
+const haveOperatorsDecide: Attack = {
+  name: 'has operators decide',
+  strike: (all, { random }) => {
+    const [sending] = all.idsIn('sending');
+    const payouts = all.payouts();
+    if (payouts.length === 0) return false;
+    const payoutId = sending ?? random.pick(payouts).payoutId;
+    alterPayout(all, payoutId, { state: random.pick(['unknown', 'rejected', 'held'] as const) });
+    setFields(all, all.connection.keys.payout(payoutId), { doubtUntil: 0 });
+    return true;
+  },
+};
+
+const endPauseAgain: Attack = {
+  name: 'ends a pause with an act that was used',
+  strike: (all, { random, resumeActs }) => resumeActs.length > 0 && endPause(all, () => random.pick(resumeActs)),
+};
 
 const ATTACKS: readonly Attack[] = [
-  { name: 'requeues a payout', strike: altering((payout, { random }) => requeue(payout, random)) },
-  { name: 'requeues a payout as never sent', strike: onPayout(requeueAsNew) },
+  {
+    name: 'requeues a payout',
+    strike: altering(({ attempt }, { random }) => {
+      const moved = [attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)];
+      return { state: 'queued', attempt: Math.max(0, random.pick(moved)) };
+    }),
+  },
+  {
+    name: 'requeues a payout as never sent',
+    strike: onPayout(({ txhash, act, ...rest }, all, { random }) => {
+      removePayout(all, rest.payoutId);
+      const kept = random.chance(0.5) && act !== undefined ? { act } : {};
+      putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
+      if (txhash !== undefined) freeTxhash(all, txhash);
+    }),
+  },
   { name: 'alters a payout', strike: altering((payout, { random }) => alter(payout, random)) },
   { name: 'puts an old record back', strike: putOldRecordBack },
-  { name: 'deletes a record', strike: onPayout(deleteRecord) },
-  { name: 'copies a payout', strike: onPayout(copyPayout) },
+  {
+    name: 'deletes a record',
+    strike: onPayout(({ payoutId }, all) => {
+      removePayout(all, payoutId);
+    }),
+  },
+  {
+    // The same payment again, under an id of its own.
+    name: 'copies a payout',
+    strike: onPayout((payout, all, { random }) => {
+      const attempt = random.pick([0, payout.attempt]);
+      putPayout(all, { ...payout, payoutId: newId(all), state: 'queued', attempt });
+    }),
+  },
   { name: 'invents a payout', strike: inventPayout },
-  { name: 'ends a pause', strike: endPause },
+  {
+    name: 'ends a pause',
+    strike: (all, { random, acts }) =>
+      endPause(all, () => (acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined)),
+  },
   { name: 'attaches an act', strike: altering(attachAct) },
   haveOperatorsDecide,
-  { name: 'ends objections', strike: endObjections },
+  { name: 'ends objections', strike: (all) => all.redis.remove(all.connection.keys.objections) },
   { name: 'moves the sends', strike: moveSends, breaksPace: true },
   { name: 'moves the lease', strike: moveLease, breaksPace: true },
 ];
 
-function forgeReply(payout: Payout, random: Random): Payout {
-  return { ...payout, ...alter(payout, random) };
-}
-
-/** What is done to any payout. */
 function onPayout(strike: (payout: Payout, all: WorldLedger, loot: Loot) => void): Attack['strike'] {
   return (all, loot) => {
     const payouts = all.payouts();
@@ -61,38 +102,26 @@ function altering(change: (payout: Payout, loot: Loot) => Partial<Payout>): Atta
   });
 }
 
-function requeue({ attempt }: Payout, random: Random): Partial<Payout> {
-  const moved = random.pick([attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)]);
-  return { state: 'queued', attempt: Math.max(0, moved) };
-}
-
-function requeueAsNew({ txhash, act, ...rest }: Payout, all: WorldLedger, { random }: Loot) {
-  removePayout(all, rest.payoutId);
-  const kept = random.chance(0.5) && act !== undefined ? { act } : {};
-  putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
-  if (txhash !== undefined) freeTxhash(all, txhash);
-}
-
 function alter(payout: Payout, random: Random): Partial<Payout> {
   const { signed } = payout;
-  const [amount, addressTo] = [THIEF.amount, THIEF.addressTo];
+  const { amount, addressTo } = THIEF;
+  const resign = (change: (of: NonNullable<Payout['signed']>) => object): Partial<Payout> =>
+    signed === undefined ? {} : { signed: { ...signed, ...change(signed) } };
   return random.pick<() => Partial<Payout>>([
     () => ({ amount }),
     () => ({ addressTo }),
     () => ({ amount, addressTo }),
     () => ({ symbol: 'USD' }),
     () => ({ paymentId: 8 }),
-    // The signature of a key that is in no keyring, under the name of one that is.
-    () => ({ addressTo, ...(signed === undefined ? {} : { signed: forge({ ...payout, addressTo }, signed) }) }),
-    () =>
-      signed === undefined
-        ? {}
-        : { signed: { ...signed, expiresAt: new Date(Date.parse(signed.expiresAt) + 600_000).toISOString() } },
+    () => ({
+      addressTo,
+      // The signature of a key that is in no keyring, under the name of one that is.
+      ...resign((of) => ({
+        signature: signText(formatIntent(intentOf(PLATFORM_ID, { ...payout, addressTo }, of)), KEYS.thief),
+      })),
+    }),
+    () => resign(({ expiresAt }) => ({ expiresAt: new Date(Date.parse(expiresAt) + 600_000).toISOString() })),
   ])();
-}
-
-function forge(payout: Payout, signed: NonNullable<Payout['signed']>): NonNullable<Payout['signed']> {
-  return { ...signed, signature: signText(formatIntent(intentOf(PLATFORM_ID, payout, signed)), KEYS.thief) };
 }
 
 function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot) {
@@ -104,23 +133,13 @@ function putOldRecordBack(all: WorldLedger, { random, payouts }: Loot) {
   return true;
 }
 
-function deleteRecord({ payoutId }: Payout, all: WorldLedger) {
-  removePayout(all, payoutId);
-}
-
-/** The same payment again, under an id of its own. */
-function copyPayout(payout: Payout, all: WorldLedger, { random }: Loot) {
-  const attempt = random.pick([0, payout.attempt]);
-  putPayout(all, { ...payout, payoutId: newId(all), state: 'queued', attempt });
-}
-
-function inventPayout(all: WorldLedger, loot: Loot) {
+function inventPayout(all: WorldLedger, { random }: Loot) {
   const payouts = all.payouts();
-  const like = payouts.length === 0 ? undefined : loot.random.pick(payouts);
+  const like = payouts.length === 0 ? undefined : random.pick(payouts);
   const payoutId = newId(all);
-  const addressTo = loot.random.pick([THIEF.addressTo, walletOf(payoutId)]);
+  const addressTo = random.pick([THIEF.addressTo, walletOf(payoutId)]);
   const payout = { ...newPayout(payoutId), addressTo, notBefore: undefined, attempt: 0, requeueCount: 0 };
-  const signed = like?.signed && loot.random.chance(0.8) ? { signed: like.signed } : {};
+  const signed = like?.signed && random.chance(0.8) ? { signed: like.signed } : {};
   putPayout(all, { ...payout, ...signed, state: 'queued' });
   return true;
 }
@@ -129,48 +148,18 @@ function newId(all: WorldLedger) {
   return `x${all.payoutIds().length + 1}`;
 }
 
-function endPause(all: WorldLedger, { random, acts }: Loot) {
+function endPause(all: WorldLedger, pickAct: () => string | undefined) {
   if (all.pausedReason === undefined) return false;
-  const act = acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined;
+  const act = pickAct();
   setFields(all, all.connection.keys.ledger, { pausedReason: undefined, ...(act !== undefined && { resumeAct: act }) });
   return true;
 }
 
-const endPauseAgain: Attack = {
-  name: 'ends a pause with an act that was used',
-  strike: (all, { random, resumeActs }) => {
-    if (all.pausedReason === undefined || resumeActs.length === 0) return false;
-    const { ledger } = all.connection.keys;
-    setFields(all, ledger, { pausedReason: undefined, resumeAct: random.pick(resumeActs) });
-    return true;
-  },
-};
-
-function attachAct(payout: Payout, { random, acts }: Loot): Partial<Payout> {
-  const at = payout.createdAt;
+function attachAct({ payoutId, attempt, createdAt: at }: Payout, { random, acts }: Loot): Partial<Payout> {
   const expiresAt = new Date(Date.parse(at) + 600_000).toISOString();
-  const stated = {
-    act: 'resend',
-    payoutId: payout.payoutId,
-    attempt: Math.max(1, payout.attempt),
-    reason: 'x',
-  } as const;
+  const stated = { act: 'resend', payoutId, attempt: Math.max(1, attempt), reason: 'x' } as const;
   const forged = signAct({ ...stated, intent: '0'.repeat(64), by: 'ann', at, expiresAt }, KEYS.thief);
   return { act: acts.length > 0 && random.chance(0.8) ? random.pick(acts) : storeAct(forged).text, state: 'queued' };
-}
-
-function askOperators(all: WorldLedger, loot: Loot) {
-  const [sending] = all.idsIn('sending');
-  const payouts = all.payouts();
-  if (payouts.length === 0) return false;
-  const payoutId = sending ?? loot.random.pick(payouts).payoutId;
-  alterPayout(all, payoutId, { state: loot.random.pick(['unknown', 'rejected', 'held'] as const) });
-  setFields(all, all.connection.keys.payout(payoutId), { doubtUntil: 0 });
-  return true;
-}
-
-function endObjections(all: WorldLedger) {
-  return all.redis.remove(all.connection.keys.objections);
 }
 
 function moveSends(all: WorldLedger, { random }: Loot) {
@@ -188,10 +177,7 @@ function moveLease(all: WorldLedger, { random }: Loot) {
   const { sender } = all.connection.keys;
   const moved = random.pick([
     { owner: undefined, epoch: undefined, beat: undefined, released: undefined },
-    { released: 1 },
-    { owner: 'thief' },
-    { epoch: lease.epoch + 1 },
-    { beat: 0 },
+    ...[{ released: 1 }, { owner: 'thief' }, { epoch: lease.epoch + 1 }, { beat: 0 }],
   ]);
   setFields(all, sender, moved);
   if (random.chance(0.5)) setFields(all, sender, { unanswered: '' });
@@ -200,82 +186,63 @@ function moveLease(all: WorldLedger, { random }: Loot) {
 }
 
 const KEPT_RECORDS = 40;
+const RARE = ['readSender', 'renewLease', 'queued', 'findForgottenSends', 'readSending'];
 
-export class Attacker {
-  hasStruck = false;
-  breaksPace = false;
-  readonly #run: Simulation;
-  readonly #random: Random;
-  readonly #payouts: Payout[] = [];
-  readonly #acts = new Set<string>();
-  readonly #resumeActs = new Set<string>();
-  #strikesLeft: number;
+export type Attacker = ReturnType<typeof openAttacker>;
 
-  constructor(run: Simulation, { random }: SimControl) {
-    this.#run = run;
-    this.#random = random;
-    const { plan, world, redis } = run;
-    this.#strikesLeft = random.whole(1, 12);
-    for (let number = random.whole(0, 4); number > 0; number -= 1) {
-      world.after(random.between(0, plan.faultsForMs), () => {
-        this.#strike(random.pick(ATTACKS));
-      });
+export function openAttacker({ plan, world, redis }: Simulation, { random }: SimControl) {
+  const { ledger } = redis;
+  let payouts: readonly Payout[] = [];
+  const acts = new Set<string>();
+  const resumeActs = new Set<string>();
+  let strikesLeft = random.whole(1, 12);
+
+  const note = (what: string) => {
+    strikesLeft -= 1;
+    attacker.hasStruck = true;
+    world.situations.meet('an attacker strikes');
+    world.note(() => `ATTACKER ${what}`);
+  };
+
+  const strike = (attack: Attack) => {
+    if (!world.faultsOn || strikesLeft === 0) return;
+    if (!attack.strike(ledger, { random, payouts, acts: [...acts], resumeActs: [...resumeActs] })) return;
+    attacker.breaksPace ||= attack.breaksPace === true;
+    note(attack.name);
+  };
+
+  const look = () => {
+    for (const payout of ledger.payouts()) {
+      if (payout.act !== undefined) acts.add(payout.act);
+      if (!payouts.includes(payout)) payouts = [...payouts, payout].slice(-KEPT_RECORDS);
     }
-    redis.onExecuted = (name) => {
-      this.#onExecuted(name);
-    };
-  }
+    const { resumeAct } = ledger;
+    if (resumeAct === undefined) return;
+    acts.add(resumeAct);
+    resumeActs.add(resumeAct);
+  };
 
-  forge(payout: Payout | undefined): Payout | undefined {
-    const { faultsOn } = this.#run.world;
-    if (payout === undefined || this.#strikesLeft === 0 || !faultsOn || !this.#random.chance(0.05)) return payout;
-    this.#note('forges a reply');
-    return forgeReply(payout, this.#random);
-  }
+  const attacker = {
+    hasStruck: false,
+    breaksPace: false,
+    forge(payout: Payout | undefined) {
+      if (payout === undefined || strikesLeft === 0 || !world.faultsOn || !random.chance(0.05)) return payout;
+      note('forges a reply');
+      return { ...payout, ...alter(payout, random) };
+    },
+  };
 
-  #onExecuted(name: string) {
-    if (!this.#run.world.faultsOn) return;
-    this.#look();
-    const isRare = ['readSender', 'renewLease', 'queued', 'findForgottenSends', 'readSending'].includes(name);
-    const random = this.#random;
-    if (this.#canEndPauseAgain() && random.chance(0.3)) this.#strike(endPauseAgain);
-    else if (name === 'beginSend' && random.chance(0.1)) this.#strike(haveOperatorsDecide);
-    else if (random.chance(isRare ? 0.002 : 0.06)) this.#strike(random.pick(ATTACKS));
+  for (let number = random.whole(0, 4); number > 0; number -= 1) {
+    world.after(random.between(0, plan.faultsForMs), () => {
+      strike(random.pick(ATTACKS));
+    });
   }
-
-  #look() {
-    const { redis } = this.#run;
-    const payouts = redis.ledger.payouts();
-    for (const payout of payouts) {
-      if (payout.act !== undefined) this.#acts.add(payout.act);
-      if (this.#payouts.includes(payout)) continue;
-      this.#payouts.push(payout);
-      if (this.#payouts.length > KEPT_RECORDS) this.#payouts.shift();
-    }
-    const { resumeAct } = redis.ledger;
-    if (resumeAct !== undefined) {
-      this.#acts.add(resumeAct);
-      this.#resumeActs.add(resumeAct);
-    }
-  }
-
-  #canEndPauseAgain() {
-    return this.#resumeActs.size > 0 && this.#run.redis.ledger.pausedReason !== undefined;
-  }
-
-  #strike(attack: Attack) {
-    const { world, redis } = this.#run;
-    if (!world.faultsOn || this.#strikesLeft === 0) return;
-    const loot = { payouts: this.#payouts, acts: [...this.#acts], resumeActs: [...this.#resumeActs] };
-    if (!attack.strike(redis.ledger, { random: this.#random, ...loot })) return;
-    this.breaksPace ||= attack.breaksPace === true;
-    this.#note(attack.name);
-  }
-
-  #note(what: string) {
-    this.#strikesLeft -= 1;
-    this.hasStruck = true;
-    this.#run.world.situations.meet('an attacker strikes');
-    this.#run.world.note(() => `ATTACKER ${what}`);
-  }
+  redis.onExecuted = (name) => {
+    if (!world.faultsOn) return;
+    look();
+    if (resumeActs.size > 0 && ledger.pausedReason !== undefined && random.chance(0.3)) strike(endPauseAgain);
+    else if (name === 'beginSend' && random.chance(0.1)) strike(haveOperatorsDecide);
+    else if (random.chance(RARE.includes(name) ? 0.002 : 0.06)) strike(random.pick(ATTACKS));
+  };
+  return attacker;
 }

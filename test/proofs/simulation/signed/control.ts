@@ -71,7 +71,6 @@ export function intentHashOf(payout: Payout): string {
   return hashIntent(intentOf(PLATFORM_ID, payout, payout.signed));
 }
 
-/** What a person says of a payout. @param about - the record that the person was shown */
 export function signApproval(
   key: ApproverKey,
   { payoutId }: Payout,

@@ -11,7 +11,7 @@ import { WorldProcess } from '../../../world/world.js';
 import { makePlan } from '../plan.js';
 import { signedMistakes } from '../planted/signed-mistakes.js';
 import { ChanceWorld } from '../simulation.js';
-import { SignedUsers, type SignedRun } from '../users.js';
+import { openSignedUsers, type SignedRun } from '../users.js';
 import { FIRST_BIRTH, SimControl, KEYRING, PLATFORM_ID } from './control.js';
 
 const IN_FLIGHT_MS = 30_000;
@@ -35,7 +35,7 @@ async function runDoubt(pieces: Pieces): Promise<unknown> {
   const ledger = new WorldLedger({ clock, nextLedgerId: () => 'ledger' });
   const journal = new MemoryJournal('journal', [{ v: 3, journalId: 'journal', bornAt: FIRST_BIRTH }]);
   const book = new GatewayBook(world);
-  const users = new SignedUsers({ pieces, book } as SignedRun, control);
+  const users = openSignedUsers({ pieces, book, redis: { ledger } } as SignedRun, control);
   const doubtMs = plan.settings.guardMs + IN_FLIGHT_MS;
   const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring: KEYRING, journal, clock, doubtMs });
   const send = async (attempt: number, arrivesAfterMs: number) => {
@@ -66,7 +66,7 @@ async function runDoubt(pieces: Pieces): Promise<unknown> {
   await world.runUntil(2_000);
   const payout = ledger.payout('p1') as Payout;
   if (users.mayStateUnsent(payout)) {
-    const act = users.signResend(payout);
+    const act = control.resendAct(payout);
     await ledger.change({ payoutId: 'p1', from: 'unknown', to: 'queued', by: 'ann', ...(act && { act }) });
     await send(2, 1);
   }
