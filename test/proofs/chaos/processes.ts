@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { within } from '../../../src/base/clock.js';
-import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import type { Arrival, Payment, SandboxStats } from '../../../src/sandbox/sandbox-account.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { PLATFORM_ID, SECRET_KEY, type Plan } from './plan.js';
@@ -38,10 +38,9 @@ function startChild(args: readonly string[], logFile: string, environment: Envir
   }
 }
 
-const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
-
-export async function untilEnded(child: ChildProcess): Promise<void> {
-  if (!hasEnded(child)) await once(child, 'exit');
+export async function untilEnded(child: ChildProcess): Promise<NodeJS.Signals | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.signalCode;
 }
 
 export async function endChild(child: ChildProcess): Promise<void> {
@@ -55,79 +54,71 @@ const PRELOAD = new URL('under-chaos.mjs', import.meta.url).href;
 const ENDS_WITHIN_MS = 45_000;
 const STARTS_WITHIN_MS = 5_000;
 
-export class WorkerHost {
-  readonly name: string;
-  readonly #environment: Environment;
-  readonly #logFile: string;
-  readonly #onDefect: (defect: string) => void;
-  #child: ChildProcess;
-  #startedAt = 0;
-  #mayEnd = false;
+export type WorkerHost = ReturnType<typeof startHost>;
 
-  constructor(name: string, dir: string, environment: Environment, onDefect: (defect: string) => void) {
-    this.name = name;
-    this.#environment = { GATEWAY_PLATFORM_ID: String(PLATFORM_ID), GATEWAY_SECRET_KEY: SECRET_KEY, ...environment };
-    this.#logFile = join(dir, `${name}.log`);
-    this.#onDefect = onDefect;
-    this.#child = this.#start();
-  }
+/** A host with a `payouts worker`. @param onDefect - told what a worker must never do */
+export function startHost(name: string, dir: string, own: Environment, onDefect: (defect: string) => void) {
+  const environment = { GATEWAY_PLATFORM_ID: String(PLATFORM_ID), GATEWAY_SECRET_KEY: SECRET_KEY, ...own };
+  const logFile = join(dir, `${name}.log`);
+  let startedAt = 0;
+  let mayEnd = false;
 
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
+  const describeEnd = ({ exitCode, signalCode }: ChildProcess) =>
+    `${name} ended with ${exitCode === null ? String(signalCode) : `code ${exitCode}`}`;
 
-  async kill(): Promise<void> {
-    this.#mayEnd = true;
-    await endChild(this.#child);
-  }
-
-  async endInGoodOrder(): Promise<void> {
-    if (this.#mayEnd) return;
-    this.#mayEnd = true;
-    const child = this.#child;
-    child.kill('SIGTERM');
-    const ended = untilEnded(child).then(() => true);
-    // Before the program runs, nothing listens for signals, and there is nothing to put in order.
-    const wasStarting = performance.now() - this.#startedAt < STARTS_WITHIN_MS;
-    if (!(await within(ENDS_WITHIN_MS, ended))) {
-      this.#onDefect(`${this.name} did not end within ${ENDS_WITHIN_MS} ms after SIGTERM`);
-      await endChild(child);
-    } else if (child.exitCode !== 0 && child.signalCode !== 'SIGKILL') {
-      if (child.signalCode !== 'SIGTERM' || !wasStarting) this.#onDefect(`${this.#describeEnd(child)} after SIGTERM`);
-    }
-  }
-
-  stop(): void {
-    if (this.#child.connected) this.#child.send('stop', () => undefined);
-  }
-
-  continue(): void {
-    this.#child.kill('SIGCONT');
-  }
-
-  startAgain(): void {
-    if (hasEnded(this.#child)) this.#child = this.#start();
-  }
-
-  async readLog(): Promise<string> {
-    return readFile(this.#logFile, 'utf8');
-  }
-
-  #start(): ChildProcess {
-    this.#mayEnd = false;
-    this.#startedAt = performance.now();
-    const child = startChild(['--import', PRELOAD, findBuiltProgram(), 'worker'], this.#logFile, this.#environment);
-    child.once('exit', () => {
-      if (!this.#mayEnd) this.#onDefect(`${this.#describeEnd(child)} by itself`);
+  const start = () => {
+    mayEnd = false;
+    startedAt = performance.now();
+    const started = startChild(['--import', PRELOAD, findBuiltProgram(), 'worker'], logFile, environment);
+    started.once('exit', () => {
+      if (!mayEnd) onDefect(`${describeEnd(started)} by itself`);
     });
-    return child;
-  }
+    return started;
+  };
+  let child = start();
 
-  #describeEnd({ exitCode, signalCode }: ChildProcess) {
-    return `${this.name} ended with ${exitCode === null ? String(signalCode) : `code ${exitCode}`}`;
-  }
+  return {
+    get pid() {
+      return child.pid;
+    },
+
+    async kill() {
+      mayEnd = true;
+      await endChild(child);
+    },
+
+    async endInGoodOrder() {
+      if (mayEnd) return;
+      mayEnd = true;
+      const ending = child;
+      ending.kill('SIGTERM');
+      // Before the program runs, nothing listens for signals, and there is nothing to put in order.
+      const wasStarting = performance.now() - startedAt < STARTS_WITHIN_MS;
+      if ((await within(ENDS_WITHIN_MS, untilEnded(ending))) === undefined) {
+        onDefect(`${name} did not end within ${ENDS_WITHIN_MS} ms after SIGTERM`);
+        await endChild(ending);
+      } else if (ending.exitCode !== 0 && ending.signalCode !== 'SIGKILL') {
+        if (ending.signalCode !== 'SIGTERM' || !wasStarting) onDefect(`${describeEnd(ending)} after SIGTERM`);
+      }
+    },
+
+    stop() {
+      if (child.connected) child.send('stop', () => undefined);
+    },
+
+    continue() {
+      child.kill('SIGCONT');
+    },
+
+    startAgain() {
+      if (child.exitCode !== null || child.signalCode !== null) child = start();
+    },
+
+    readLog: async () => readFile(logFile, 'utf8'),
+  };
 }
 
+/** What the gateway has seen: the judge of the promises. */
 export type GatewayBook = Readonly<{
   stats: SandboxStats;
   arrivals: readonly Arrival[];
@@ -141,161 +132,111 @@ const SIGNED_FAULTS = [
   { kind: 'drop-after', every: 9, times: 1 },
 ];
 
-export class Gateway {
-  readonly url: string;
-  readonly #child: ChildProcess;
+export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
-  private constructor(child: ChildProcess, url: string) {
-    this.#child = child;
-    this.url = url;
-  }
+export async function startGateway({ seed, timing, signed }: Plan, dir: string) {
+  const { minGapMs, latencyBeforeMs, latencyAfterMs } = timing;
+  const options = {
+    accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
+    ...{ minGapMs, latencyBeforeMs, latencyAfterMs, settleAfterMs: 200, seed },
+    faults: signed ? SIGNED_FAULTS : [],
+  };
+  const program = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
+  const child = startChild([program, JSON.stringify(options)], join(dir, 'gateway.log'));
+  const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [{ url?: string } | null];
+  const url = message?.url;
+  if (url === undefined) throw new Error('the gateway ended, see gateway.log');
+  const control = async (name: string, method: 'GET' | 'POST' = 'GET') =>
+    (await fetch(`${url}/__sandbox/${name}`, { method })).json();
+  const readStats = async () => (await control('stats')) as SandboxStats;
+  const readPayments = async () => ((await control('payments')) as GatewayBook).payments;
+  return {
+    ...{ url, readStats, readPayments },
 
-  static async start(
-    { seed, timing, signed }: Pick<Plan, 'seed' | 'timing' | 'signed'>,
-    dir: string,
-  ): Promise<Gateway> {
-    const { minGapMs, latencyBeforeMs, latencyAfterMs } = timing;
-    const options = {
-      accounts: [{ platformId: PLATFORM_ID, secretKey: SECRET_KEY }],
-      ...{ minGapMs, latencyBeforeMs, latencyAfterMs, settleAfterMs: 200, seed },
-      faults: signed ? SIGNED_FAULTS : [],
-    };
-    const program = fileURLToPath(new URL('gateway-process.mjs', import.meta.url));
-    const child = startChild([program, JSON.stringify(options)], join(dir, 'gateway.log'));
-    const [message] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [{ url?: string } | null];
-    if (message?.url === undefined) throw new Error('the gateway ended, see gateway.log');
-    return new Gateway(child, message.url);
-  }
+    /** SIGSTOP: what is sent to it meanwhile arrives when it is continued. */
+    stop: () => child.kill('SIGSTOP'),
+    continue: () => child.kill('SIGCONT'),
+    /** From `pause` to `continue`, calls arrive and are carried out, but responses wait. */
+    hold: async (action: 'pause' | 'continue') => control(action, 'POST'),
+    end: async () => endChild(child),
 
-  stop(): void {
-    this.#child.kill('SIGSTOP');
-  }
-
-  continue(): void {
-    this.#child.kill('SIGCONT');
-  }
-
-  async hold(action: 'pause' | 'continue'): Promise<void> {
-    await this.#control(action, 'POST');
-  }
-
-  async readStats(): Promise<SandboxStats> {
-    return (await this.#control('stats')) as SandboxStats;
-  }
-
-  async readBook(): Promise<GatewayBook> {
-    const { arrivals } = (await this.#control('arrivals')) as GatewayBook;
-    return { stats: await this.readStats(), arrivals, payments: await this.readPayments() };
-  }
-
-  async readPayments(): Promise<readonly Payment[]> {
-    return ((await this.#control('payments')) as GatewayBook).payments;
-  }
-
-  async end(): Promise<void> {
-    await endChild(this.#child);
-  }
-
-  async #control(name: string, method: 'GET' | 'POST' = 'GET'): Promise<unknown> {
-    return (await fetch(`${this.url}/__sandbox/${name}`, { method })).json();
-  }
+    async readBook(): Promise<GatewayBook> {
+      const { arrivals } = (await control('arrivals')) as GatewayBook;
+      return { stats: await readStats(), arrivals, payments: await readPayments() };
+    },
+  };
 }
 
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
+
 /** A Redis with an append-only file, which is killed, loses the end of its file, or comes back older. */
-export class RedisServer {
-  readonly port: number;
-  readonly #dir: string;
-  readonly #copyDir: string;
-  readonly #note: (text: string) => void;
-  #server: LocalRedis;
-  #busy: Promise<void> = Promise.resolve();
+export async function startRedis(root: string, note: (text: string) => void) {
+  const dir = join(root, 'redis');
+  const copyDir = join(root, 'redis-copy');
+  await mkdir(dir);
+  const port = await findSteadyPort();
+  let server = await startLocalRedis({ dir, port });
+  let busy = Promise.resolve();
 
-  private constructor(server: LocalRedis, root: string, note: (text: string) => void) {
-    this.port = server.port;
-    this.#server = server;
-    this.#dir = server.dir;
-    this.#copyDir = join(root, 'redis-copy');
-    this.#note = note;
-  }
-
-  static async start(root: string, note: (text: string) => void): Promise<RedisServer> {
-    const dir = join(root, 'redis');
-    await mkdir(dir);
-    return new RedisServer(await startLocalRedis({ dir, port: await findSteadyPort() }), root, note);
-  }
-
-  get url(): string {
-    return this.#server.url;
-  }
-
-  async killFor(downMs: number): Promise<void> {
-    await this.#whileDown(downMs);
-  }
-
-  async cutOff(downMs: number, bytes: number): Promise<void> {
-    await this.#whileDown(downMs, async () => {
-      const folder = join(this.#dir, 'appendonlydir');
-      const files = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).sort();
-      const file = join(folder, files.at(-1) ?? '');
-      const { size } = await stat(file);
-      await truncate(file, Math.max(0, size - bytes));
-      this.#note(`the append-only file is cut from ${size} to ${Math.max(0, size - bytes)} bytes`);
-    });
-  }
-
-  async copy(): Promise<void> {
-    await this.#inTurn(async () => {
-      await cp(this.#dir, this.#copyDir, { recursive: true });
-    });
-  }
-
-  async putBack(downMs: number): Promise<void> {
-    await this.#whileDown(downMs, async () => {
-      await rm(this.#dir, { recursive: true });
-      await cp(this.#copyDir, this.#dir, { recursive: true });
-    });
-  }
-
-  async stop(): Promise<void> {
-    await this.#busy;
-    await this.#server.stop();
-  }
-
-  async #whileDown(downMs: number, mishap?: () => Promise<void>) {
-    await this.#inTurn(async () => {
-      process.kill(this.#server.pid, 'SIGKILL');
-      await this.#server.stop();
-      await mishap?.();
-      await delay(downMs);
-      await this.#startAgain();
-      this.#note('Redis is back');
-    });
-  }
-
-  async #inTurn(work: () => Promise<void>) {
-    const turn = this.#busy.then(work);
-    this.#busy = turn.catch(() => undefined);
+  const inTurn = async (work: () => Promise<void>) => {
+    const turn = busy.then(work);
+    busy = turn.catch(() => undefined);
     await turn;
-  }
-
-  async #startAgain() {
-    const options = { dir: this.#dir, port: this.port };
-    this.#server = await startLocalRedis(options).catch(async (error: unknown) => {
-      if (!/unexpected end of file|bad file format/i.test((error as Error).message)) throw error;
-      await this.#repair();
-      return startLocalRedis(options);
-    });
-  }
+  };
 
   /** As docs/runbooks/redis-down.md says for a server that finds its append-only file cut off. */
-  async #repair() {
-    this.#note('Redis refuses its append-only file; redis-check-aof --fix');
-    const manifest = join(this.#dir, 'appendonlydir', 'appendonly.aof.manifest');
+  const repair = async () => {
+    note('Redis refuses its append-only file; redis-check-aof --fix');
+    const manifest = join(dir, 'appendonlydir', 'appendonly.aof.manifest');
     const child = spawn('redis-check-aof', ['--fix', manifest], { stdio: ['pipe', 'ignore', 'ignore'] });
     child.stdin.end('y\n');
     const [code] = (await once(child, 'exit')) as unknown[];
     if (code !== 0) throw new Error(`redis-check-aof --fix ended with code ${String(code)}`);
-  }
+  };
+
+  const killFor = async (downMs: number, mishap?: () => Promise<void>) =>
+    inTurn(async () => {
+      process.kill(server.pid, 'SIGKILL');
+      await server.stop();
+      await mishap?.();
+      await delay(downMs);
+      server = await startLocalRedis({ dir, port }).catch(async (error: unknown) => {
+        if (!/unexpected end of file|bad file format/i.test((error as Error).message)) throw error;
+        await repair();
+        return startLocalRedis({ dir, port });
+      });
+      note('Redis is back');
+    });
+
+  return {
+    ...{ port, url: server.url },
+    killFor: async (downMs: number) => killFor(downMs),
+
+    cutOff: async (downMs: number, bytes: number) =>
+      killFor(downMs, async () => {
+        const folder = join(dir, 'appendonlydir');
+        const files = (await readdir(folder)).filter((name) => name.endsWith('.incr.aof')).sort();
+        const file = join(folder, files.at(-1) ?? '');
+        const { size } = await stat(file);
+        const left = Math.max(0, size - bytes);
+        await truncate(file, left);
+        note(`the append-only file is cut from ${size} to ${left} bytes`);
+      }),
+
+    copy: async () => inTurn(async () => cp(dir, copyDir, { recursive: true })),
+
+    /** It comes back with the files of the last `copy()`. */
+    putBack: async (downMs: number) =>
+      killFor(downMs, async () => {
+        await rm(dir, { recursive: true });
+        await cp(copyDir, dir, { recursive: true });
+      }),
+
+    async stop() {
+      await busy;
+      await server.stop();
+    },
+  };
 }
 
 const FIRST_PORT = 20_000;
@@ -305,15 +246,14 @@ const PORTS = 12_000;
  * A free port below those that the system gives to outgoing connections. While Redis is down, a connection to a port of
  * theirs may meet itself, and then Redis finds its port taken.
  */
-async function findSteadyPort() {
-  for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
-    const server = createServer().listen(port, '127.0.0.1');
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    );
-    if (isFree) await new Promise((resolve) => server.close(resolve));
-    if (isFree) return port;
+async function findSteadyPort(): Promise<number> {
+  const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return findSteadyPort();
   }
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

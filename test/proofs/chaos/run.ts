@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report, secondsSince } from '../command-line.js';
 import { drawPlan, type Plan } from './plan.js';
-import { Round, type RoundResult } from './round.js';
+import { runRound, type RoundResult } from './round.js';
 
 const USAGE = `npm run chaos -- [--signed] [--rounds N] [--from SEED] [--jobs N] [--keep]
 
@@ -39,7 +39,7 @@ async function main() {
   let next = from;
   await Promise.all(
     Array.from({ length: wholeNumber(values.jobs, USAGE) }, async () => {
-      while (next < from + rounds) found.push(await runRound((next += 1) - 1));
+      while (next < from + rounds) found.push(await judge((next += 1) - 1));
     }),
   );
   const seconds = secondsSince(startedAt);
@@ -59,11 +59,11 @@ async function main() {
   return report(found.length - failed, failed) && found.length > 0;
 }
 
-async function runRound(seed: number): Promise<[Plan, RoundResult]> {
+async function judge(seed: number): Promise<[Plan, RoundResult]> {
   const plan = drawPlan(seed, values.signed);
   const dir = await mkdtemp(join(tmpdir(), `payouts-chaos-${seed}-`));
   const startedAt = performance.now();
-  const result = await new Round(plan, dir).run();
+  const result = await runRound(plan, dir);
   print(describe(plan, result, secondsSince(startedAt)));
   const failed = result.broken.length > 0;
   if (failed) explain(plan, result);

@@ -7,8 +7,8 @@ import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
-import type { Environment } from '../chaos/processes.js';
-import { untilEnded, WITHIN_MS, type CrashedProgram, type Run } from './try-points.js';
+import { untilEnded, type Environment } from '../chaos/processes.js';
+import { WITHIN_MS, type CrashedProgram, type Run } from './try-points.js';
 
 const CHILD = fileURLToPath(new URL('producer-child.mjs', import.meta.url));
 const OCCURRENCES = { CRASH_OCCURRENCES: '20' };

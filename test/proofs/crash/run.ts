@@ -2,10 +2,11 @@
 import { parseArgs } from 'node:util';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
+import { untilEnded } from '../chaos/processes.js';
 import { FLAG, TEXT, report } from '../command-line.js';
 import { UNSIGNED } from '../signing.js';
 import { CRASHED_DOOR, CRASHED_PRODUCER } from './enqueuer-points.js';
-import { untilEnded, WITHIN_MS, type CrashedProgram, type Run, tryPoints } from './try-points.js';
+import { WITHIN_MS, type CrashedProgram, type Run, tryPoints } from './try-points.js';
 
 const PAYOUTS = ['P-0', 'P-1'];
 

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -136,11 +135,6 @@ async function openRun({ redis, isSigned }: RunOptions) {
       await rm(dir, { recursive: true, force: true });
     },
   };
-}
-
-export async function untilEnded(child: ChildProcess): Promise<string | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  return child.signalCode;
 }
 
 const ACTOR = { by: 'ann', reason: 'crash points' };

@@ -8,7 +8,7 @@ import { SimHosts } from './hosts.js';
 import { makePlan, type Plan } from './plan.js';
 import { SimPolicy } from './policed/policy.js';
 import { type Attacker, openAttacker } from './signed/attacker.js';
-import { SimControl } from './signed/control.js';
+import { openControl, type SimControl } from './signed/control.js';
 import { Situations, type Situation } from './situations.js';
 import { openUsers } from './users.js';
 
@@ -112,7 +112,7 @@ export class Simulation {
     world.note(() => JSON.stringify(plan));
     this.policy = policed ? new SimPolicy(seed, world, plan) : undefined;
     const isSigned = signed || this.policy?.isSigned === true;
-    this.control = isSigned ? new SimControl(seed, world, plan, this.policy) : undefined;
+    this.control = isSigned ? openControl(seed, world, plan, this.policy) : undefined;
     this.injector = makeInjector(this);
     let ledgers = 0;
     const ledger = pieces.makeLedger({

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Random } from '../../doubles/random.js';
 import { drawFault, HARMLESS, REAL, type Plan, type Stage } from '../chaos/plan.js';
-import { Round } from '../chaos/round.js';
+import { runRound } from '../chaos/round.js';
 import { exitOnSignals, print, runCommand, wholeNumber, FLAG, TEXT, report } from '../command-line.js';
 
 const USAGE = `npm run soak -- [--hours H] [--seed SEED] [--out DIR]
@@ -63,10 +63,9 @@ async function main() {
     );
   };
   let timer: NodeJS.Timeout | undefined;
-  const round = new Round(plan, dir, (stage) => {
+  const { broken, trace, ...found } = await runRound(plan, dir, (stage) => {
     timer = setInterval(() => void sample(stage).catch(() => undefined), MINUTE_MS / 2);
   });
-  const { broken, trace, ...found } = await round.run();
   clearInterval(timer);
   const failures = [...broken, ...findGrowth(samples)];
   const rssMb = [samples[0]?.rssMb, samples.at(-1)?.rssMb];

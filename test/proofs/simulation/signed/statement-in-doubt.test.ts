@@ -12,7 +12,7 @@ import { makePlan } from '../plan.js';
 import { signedMistakes } from '../planted/signed-mistakes.js';
 import { ChanceWorld } from '../simulation.js';
 import { openSignedUsers, type SignedRun } from '../users.js';
-import { FIRST_BIRTH, SimControl, KEYRING, PLATFORM_ID } from './control.js';
+import { FIRST_BIRTH, openControl, type SimControl, KEYRING, PLATFORM_ID } from './control.js';
 
 const IN_FLIGHT_MS = 30_000;
 const MISTAKE = signedMistakes.find(({ name }) => name.startsWith('Redis believed about how long'));
@@ -29,7 +29,7 @@ async function runDoubt(pieces: Pieces): Promise<unknown> {
     const { at } = JSON.parse(control.resumeAct()) as { at: string };
     return Date.parse(at) - control.wallNow > 2 * IN_FLIGHT_MS;
   };
-  const control = Array.from({ length: 100 }, (_, seed) => new SimControl(seed, world, plan)).find(isAhead);
+  const control = Array.from({ length: 100 }, (_, seed) => openControl(seed, world, plan)).find(isAhead);
   if (control === undefined) throw new Error('no operator of these has such a clock');
   const clock = new WorldProcess({ world, name: 'w' });
   const ledger = new WorldLedger({ clock, nextLedgerId: () => 'ledger' });
