@@ -7,7 +7,7 @@ import { UNSIGNED, adoptJournal, writeKeyFiles } from '../signing.js';
 import { paymentOf, PLATFORM_ID, WORKERS, type Fault, type Plan, type Stage } from './plan.js';
 import { type GatewayBook, startGateway, startHost, startRedis, type WorkerHost } from './processes.js';
 import { TcpProxy } from './tcp-proxy.js';
-import { Users } from './users.js';
+import { openUsers } from './users.js';
 
 /** By payoutId as the ledger has them in the end; every one that the application asked for. */
 type Payouts = ReadonlyMap<string, Payout | undefined>;
@@ -107,13 +107,13 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
     if (signed) for (const folder of journalDirs) await adoptJournal(folder, PLATFORM_ID);
     const keys = signed ? await writeKeyFiles(dir) : undefined;
     const hosts: WorkerHost[] = [];
-    const users = new Users({
+    const users = openUsers({
       ...{ plan, redisUrl: redis.url, gatewayUrl: gateway.url, keys, note, dir, journalDir: journalDir(0) },
       sinceChaosMs: () => Math.max(-1, performance.now() - chaosBeganAt),
       readPayments: gateway.readPayments,
       countKeptPauses: async () => countKeptPauses(hosts),
     });
-    opened.push(async () => users.stop());
+    opened.push(users.stop);
     const links: TcpProxy[] = [];
     for (const worker of workers) {
       const link = await TcpProxy.start(redis.port);
@@ -156,7 +156,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
     const isDrained = async () => {
       if ((await gateway.readStats()).blocked) return true;
       const stats = await users.readStats();
-      if (stats === undefined || !users.haveAskedForAll || stats.paused || stats.objections.length > 0) return false;
+      if (stats === undefined || !users.haveAskedForAll() || stats.paused || stats.objections.length > 0) return false;
       if (stats.queued + stats.sending + stats.in_progress > 0) return false;
       return !signed || users.isDecided(stats);
     };

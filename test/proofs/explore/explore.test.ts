@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import type { WorkerLedger } from '../../world/ledger-link.js';
-import { soundPieces, type Pieces } from '../../world/worker.js';
+import type { Pieces } from '../../world/worker.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import { mistakes } from '../simulation/planted/mistakes.js';
+import { plant } from '../simulation/planted/mistakes.js';
 import { explore, listBranches, type Bounds } from './explorer.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
 import { runScenario } from './run-scenario.js';
@@ -15,12 +15,6 @@ const QUICK = { ...scenarioOf('single'), faultsUntil: 1_100 };
 
 function boundsOf(...kinds: readonly DeviationKind[]): Bounds {
   return { deviations: 1, kinds, isFocused: false, isPruned: false };
-}
-
-function planted(name: string): Pieces {
-  const mistake = mistakes.find((one) => one.name === name);
-  expect(mistake).toBeDefined();
-  return { ...soundPieces, ...mistake?.pieces };
 }
 
 describe('a run', () => {
@@ -66,7 +60,7 @@ describe('explore', () => {
 
   it('leaves out what was explored before, and still finds what a mistake breaks', async () => {
     const pruned = { deviations: 1, kinds: ['stop'], isFocused: true, isPruned: true } as const;
-    const options = { pieces: planted('no guard before the write'), stopAtFirst: true };
+    const options = { pieces: plant('no guard before the write'), stopAtFirst: true };
     expect((await explore(SLOW, pruned, options)).findings).toHaveLength(1);
     const held = { ...pruned, kinds: ['hold'] as const };
     const all = await explore(SLOW, { ...held, isPruned: false });
@@ -80,7 +74,7 @@ describe('explore', () => {
     // In the simulation, only some 2,700 seeds come into it.
     ['finish without fencing', 'hold'],
   ])('finds a planted mistake: %s', async (name, kind) => {
-    const options = { pieces: planted(name), stopAtFirst: true };
+    const options = { pieces: plant(name), stopAtFirst: true };
     expect((await explore(SLOW, boundsOf(kind), options)).findings).toHaveLength(1);
   });
 });

@@ -16,7 +16,7 @@ import {
   secondsSince,
   plantEach,
 } from '../command-line.js';
-import { mistakes } from '../simulation/planted/mistakes.js';
+import { mistakes, plant } from '../simulation/planted/mistakes.js';
 import { type Bounds, explore, listBranches, type Branch, type Exploration, type Finding } from './explorer.js';
 import { runScenario } from './run-scenario.js';
 import { DEVIATION_KINDS, SCENARIOS, scenarioOf, type DeviationKind, type Schedule } from './scenario.js';
@@ -148,9 +148,9 @@ const ELSEWHERE: Readonly<Record<string, Readonly<{ scenario: string; bounds: Bo
 
 const NOT_FOUND = 'journal read only at the start';
 
-const BY_SCENARIO = mistakes
-  .filter(({ name }) => name !== NOT_FOUND && BY_TESTS.every((planted) => planted.name !== name))
-  .map(({ name, pieces }) => ({ name, plant: pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
+const BY_SCENARIO = Object.entries(mistakes)
+  .filter(([name]) => name !== NOT_FOUND && BY_TESTS.every((planted) => planted.name !== name))
+  .map(([name, pieces]) => ({ name, plant: pieces, scenario: 'slow', bounds: ONE, ...ELSEWHERE[name] }));
 
 const BEGUN = 'if (refusal !== undefined) return refusal;\n';
 
@@ -212,11 +212,7 @@ type BranchTask = Readonly<{
 }>;
 
 async function exploreBranch({ scenario, bounds, planted, ...options }: BranchTask): Promise<Exploration> {
-  return explore(scenarioOf(scenario), bounds, { ...options, pieces: piecesWith(planted) });
-}
-
-function piecesWith(planted: string | undefined): Pieces {
-  return { ...soundPieces, ...mistakes.find(({ name }) => name === planted)?.pieces };
+  return explore(scenarioOf(scenario), bounds, { ...options, pieces: plant(planted) });
 }
 
 async function main() {
@@ -264,7 +260,7 @@ async function exploreInParallel(task: BranchTask): Promise<Exploration> {
   const findings: Finding[] = [];
   let runs = 0;
   const root = { ...task, bounds: { ...bounds, deviations: 0 } };
-  const branches = bounds.isPruned ? [] : await listBranches(scenarioOf(scenario), bounds, piecesWith(planted));
+  const branches = bounds.isPruned ? [] : await listBranches(scenarioOf(scenario), bounds, plant(planted));
   // What one branch has explored, the others leave out where that is pruned: they stay together.
   const tasks = bounds.isPruned ? [task] : [root, ...branches.map((branch) => ({ ...task, branch }))];
   const isOver = () => stopAtFirst && findings.length > 0;

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { soundPieces } from '../../world/worker.js';
 import {
   print,
   runCommand,
@@ -12,7 +11,7 @@ import {
   report,
   secondsSince,
 } from '../command-line.js';
-import { mistakes } from './planted/mistakes.js';
+import { mistakes, plant } from './planted/mistakes.js';
 import { policyMistakes } from './planted/policy-mistakes.js';
 import { signedMistakes } from './planted/signed-mistakes.js';
 import { runSeed, type RunOptions } from './simulation.js';
@@ -55,14 +54,10 @@ type RangeResult = Readonly<{
 
 const PROGRAM = { url: import.meta.url, run: runSeeds };
 
-function optionsWith(planted: string | undefined): RunOptions {
-  const mistake = [...mistakes, ...signedMistakes, ...policyMistakes].find((one) => one.name === planted);
-  if (planted !== undefined && mistake === undefined) throw new Error(`There is no mistake named ${planted}`);
-  return { pieces: { ...soundPieces, ...mistake?.pieces } };
-}
+const ALL = { ...mistakes, ...signedMistakes, ...policyMistakes };
 
 async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<RangeResult> {
-  const options = { ...optionsWith(planted), ...mode };
+  const options = { pieces: plant(planted, ALL), ...mode };
   const result = { broken: [] as { seed: number; broken: string }[], arrivals: 0, virtualMs: 0 };
   const situations: Situation[] = [];
   for (let seed = from; seed < from + seeds && (planted === undefined || result.broken.length === 0); seed += 1) {
@@ -132,9 +127,9 @@ function printSituations(met: ReadonlyMap<Situation, number>, seeds: number) {
 async function runPlanted(from: number, seeds: number) {
   let missed = 0;
   const tasks = [
-    ...(signed ? [] : mistakes).map((mistake) => ({ from, seeds, planted: mistake.name })),
-    ...signedMistakes.map((mistake) => ({ from, seeds, planted: mistake.name, signed: true })),
-    ...policyMistakes.map((mistake) => ({ from, seeds, planted: mistake.name, policed: true })),
+    ...Object.keys(signed ? {} : mistakes).map((planted) => ({ from, seeds, planted })),
+    ...Object.keys(signedMistakes).map((planted) => ({ from, seeds, planted, signed: true })),
+    ...Object.keys(policyMistakes).map((planted) => ({ from, seeds, planted, policed: true })),
   ].filter(({ planted }) => name === '' || planted === name);
   if (tasks.length === 0) throw new Error(`There is no mistake named ${name}`);
   await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
@@ -146,8 +141,8 @@ async function runPlanted(from: number, seeds: number) {
 }
 
 async function trace(seed: number) {
-  const options = optionsWith(values.planted ? name : undefined);
-  const { trace: steps, broken } = await runSeed(seed, { tracing: true, signed, policed, ...options });
+  const pieces = plant(values.planted ? name : undefined, ALL);
+  const { trace: steps, broken } = await runSeed(seed, { tracing: true, signed, policed, pieces });
   print(steps.join('\n'));
   print(broken ?? 'every promise was kept');
   return broken === undefined;

@@ -6,145 +6,109 @@ import type { BeginSend, SendAttempt, SenderView } from '../../../../src/ledger/
 import { Pacer } from '../../../../src/worker/sender/pacer.js';
 import type { WorkerLedger } from '../../../world/ledger-link.js';
 import { putPayout, setFields } from '../../../world/tamper.js';
-import type { PieceContext, Pieces } from '../../../world/worker.js';
+import { soundPieces, type PieceContext, type Pieces } from '../../../world/worker.js';
 import { WorldLedger } from '../../../world/world-ledger.js';
 
-export interface Mistake {
-  readonly name: string;
-  readonly pieces: Partial<Pieces>;
+export type Mistake = Partial<Pieces>;
+export type Mistakes = Readonly<Record<string, Mistake>>;
+
+/** Sound pieces, but for the ones that a mistake exchanges. */
+export function plant(name: string | undefined, all = mistakes): Pieces {
+  if (name !== undefined && all[name] === undefined) throw new Error(`There is no mistake named ${name}`);
+  return { ...soundPieces, ...all[name ?? ''] };
 }
 
-export const mistakes: readonly Mistake[] = [
-  { name: 'pacing from the send instead of the response', pieces: paceFromTheSend() },
-  {
-    name: 'pacer not told of sends without a response',
-    pieces: withPacer(({ pacer }) => {
-      pacer.afterResponse();
+export const mistakes: Mistakes = {
+  'pacing from the send instead of the response': paceFromTheSend(),
+  'pacer not told of sends without a response': withPacer(({ pacer }) => {
+    pacer.afterResponse();
+  }),
+  'no allowance for clocks that run faster': withPacer(({ pacer, clock, pace: { inFlightMaxMs, intervalMs } }) => {
+    pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
+  }),
+  'awaitingAnswer flag ignored on take-over': {
+    wrapLedger: (ledger) => ({
+      ...ledger,
+      readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
     }),
   },
-  {
-    name: 'no allowance for clocks that run faster',
-    pieces: withPacer(({ pacer, clock, pace: { inFlightMaxMs, intervalMs } }) => {
-      pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
+  'no guard before the write': { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => () => pacer.isOpen) },
+  'resend on timeout': { wrapGateway: resendOnce },
+  'lease by expiry': { wrapLedger: expiringLease },
+  'absent lease is free': { wrapLedger: freeWhereAbsent },
+  'no heartbeat during quarantine': {
+    wrapLedger: (ledger, { pacer }) => ({
+      ...ledger,
+      renewLease: async (lease) => {
+        if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
+        return ledger.renewLease(lease);
+      },
     }),
   },
-  {
-    name: 'awaitingAnswer flag ignored on take-over',
-    pieces: {
-      wrapLedger: (ledger) => ({
-        ...ledger,
-        readSender: async () => ({ ...(await ledger.readSender()), awaitingAnswer: false }),
-      }),
+  'lease not asked when a send begins': withLedger(({ beginSend, readSender }) => ({
+    beginSend: async (begin) => {
+      const { lease, sendCount, last } = await readSender();
+      return beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });
     },
+  })),
+  'mark after the send': { wrapLedger: beginsLate, wrapJournal: (journal) => blind(journal) },
+  'a send that waits for a disk that hangs, and is then written': {
+    wrapJournal: (journal, { clock }) => but(journal, { append: appendsAtLast(journal, clock), isStalled: false }),
+    wrapGateway: (gateway, { clock }) => withMayWrite(gateway, (mayWrite) => () => waited.has(clock) || mayWrite()),
   },
-  {
-    name: 'no guard before the write',
-    pieces: { wrapGateway: (gateway, { pacer }) => withMayWrite(gateway, () => () => pacer.isOpen) },
+  'journal not read': { wrapJournal: (journal) => blind(journal) },
+  'journal read only at the start': {
+    wrapJournal: (journal) => but(journal, { changedByOthers: async () => Promise.resolve(false) }),
   },
-  { name: 'resend on timeout', pieces: { wrapGateway: resendOnce } },
-  { name: 'lease by expiry', pieces: { wrapLedger: expiringLease } },
-  { name: 'absent lease is free', pieces: { wrapLedger: freeWhereAbsent } },
-  {
-    name: 'no heartbeat during quarantine',
-    pieces: {
-      wrapLedger: (ledger, { pacer }) => ({
-        ...ledger,
-        renewLease: async (lease) => {
-          if (!pacer.isOpen) throw new RedisUnavailableError('not asked');
-          return ledger.renewLease(lease);
-        },
-      }),
+  'attempt identified by its epoch': { makeToken: (_, epoch) => `e${epoch}` },
+  'send known by the number of its attempt': withLedger(({ findForgottenSends, ledger }) => ({
+    findForgottenSends: async <Send extends SendAttempt>(sends: readonly Send[]) => {
+      const forgotten = await findForgottenSends(sends);
+      return forgotten.filter(({ send }) => Number(ledger.ofPayout(send.payoutId, 'attempt') ?? 0) < send.attempt);
     },
-  },
-  {
-    name: 'lease not asked when a send begins',
-    pieces: withLedger(({ beginSend, readSender }) => ({
+  })),
+  'finish without fencing': withLedger(({ ledger }) => ({
+    finishSend: async ({ payoutId }, result) => {
+      const payout = ledger.payout(payoutId);
+      if (payout === undefined) return Promise.resolve({ recorded: false });
+      const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
+      putPayout(ledger, { ...payout, state, ...(result.kind === 'accepted' && { txhash: result.txhash }) });
+      if (result.kind !== 'unknown') setFields(ledger, ledger.connection.keys.sender, { unanswered: '' });
+      return Promise.resolve({ recorded: true });
+    },
+  })),
+  'recovery that requeues sending': withLedger(({ ledger }) => ({
+    markSendsUnknown: async (_, attempts) => {
+      for (const attempt of attempts) await ledger.revertSend(attempt, 'sent again');
+      return [];
+    },
+  })),
+  'stale count of sends accepted, and the journal not asked': {
+    ...withLedger(({ beginSend, readSender }) => ({
       beginSend: async (begin) => {
-        const { lease, sendCount, last } = await readSender();
-        return beginSend({ ...begin, lease: lease ?? begin.lease, sendCount, last });
+        const { sendCount, last } = await readSender();
+        return beginSend({ ...begin, sendCount, last });
       },
     })),
+    wrapJournal: (journal) => but(journal, { knows: () => false }),
   },
-  { name: 'mark after the send', pieces: { wrapLedger: beginsLate, wrapJournal: (journal) => blind(journal) } },
-  {
-    name: 'a send that waits for a disk that hangs, and is then written',
-    pieces: {
-      wrapJournal: (journal, { clock }) => but(journal, { append: appendsAtLast(journal, clock), isStalled: false }),
-      wrapGateway: (gateway, { clock }) => withMayWrite(gateway, (mayWrite) => () => waited.has(clock) || mayWrite()),
+  'an outcome recorded once and never again': { wrapLedger: recordsOnce },
+  'objection as a pause': withLedger(({ ledger }) => ({
+    object: async ({ reason }) => {
+      await ledger.pause(reason);
     },
-  },
-  { name: 'journal not read', pieces: { wrapJournal: (journal) => blind(journal) } },
-  {
-    name: 'journal read only at the start',
-    pieces: { wrapJournal: (journal) => but(journal, { changedByOthers: async () => Promise.resolve(false) }) },
-  },
-  { name: 'attempt identified by its epoch', pieces: { makeToken: (_, epoch) => `e${epoch}` } },
-  {
-    name: 'send known by the number of its attempt',
-    pieces: withLedger(({ findForgottenSends, ledger }) => ({
-      findForgottenSends: async <Send extends SendAttempt>(sends: readonly Send[]) => {
-        const forgotten = await findForgottenSends(sends);
-        return forgotten.filter(({ send }) => Number(ledger.ofPayout(send.payoutId, 'attempt') ?? 0) < send.attempt);
-      },
-    })),
-  },
-  {
-    name: 'finish without fencing',
-    pieces: withLedger(({ ledger }) => ({
-      finishSend: async ({ payoutId }, result) => {
-        const payout = ledger.payout(payoutId);
-        if (payout === undefined) return Promise.resolve({ recorded: false });
-        const state = result.kind === 'accepted' ? 'in_progress' : result.kind;
-        putPayout(ledger, { ...payout, state, ...(result.kind === 'accepted' && { txhash: result.txhash }) });
-        if (result.kind !== 'unknown') setFields(ledger, ledger.connection.keys.sender, { unanswered: '' });
-        return Promise.resolve({ recorded: true });
-      },
-    })),
-  },
-  {
-    name: 'recovery that requeues sending',
-    pieces: withLedger(({ ledger }) => ({
-      markSendsUnknown: async (_, attempts) => {
-        for (const attempt of attempts) await ledger.revertSend(attempt, 'sent again');
-        return [];
-      },
-    })),
-  },
-  {
-    name: 'stale count of sends accepted, and the journal not asked',
-    pieces: {
-      ...withLedger(({ beginSend, readSender }) => ({
-        beginSend: async (begin) => {
-          const { sendCount, last } = await readSender();
-          return beginSend({ ...begin, sendCount, last });
-        },
-      })),
-      wrapJournal: (journal) => but(journal, { knows: () => false }),
-    },
-  },
-  { name: 'an outcome recorded once and never again', pieces: { wrapLedger: recordsOnce } },
-  {
-    name: 'objection as a pause',
-    pieces: withLedger(({ ledger }) => ({
-      object: async ({ reason }) => {
-        await ledger.pause(reason);
-      },
-    })),
-  },
-  { name: 'adoption by whatever journals are there', pieces: { adoptsWithoutProof: true } },
-  {
-    name: 'not sent, stated while the request may be on its way',
-    pieces: withLedger(({ finishSend, markSendsUnknown }) => ({
-      finishSend: async (attempt, result, rule) => finishSend(attempt, result, rule, 0),
-      markSendsUnknown: async (lease, attempts, reason) => markSendsUnknown(lease, attempts, reason, 0),
-    })),
-  },
-];
+  })),
+  'adoption by whatever journals are there': { adoptsWithoutProof: true },
+  'not sent, stated while the request may be on its way': withLedger(({ finishSend, markSendsUnknown }) => ({
+    finishSend: async (attempt, result, rule) => finishSend(attempt, result, rule, 0),
+    markSendsUnknown: async (lease, attempts, reason) => markSendsUnknown(lease, attempts, reason, 0),
+  })),
+};
 
 const CALLS = ['beginSend', 'finishSend', 'markSendsUnknown', 'findForgottenSends', 'readSender', 'object'] as const;
 type LedgerCalls = Pick<WorldLedger, (typeof CALLS)[number]>;
 
-function withLedger(change: (sound: LedgerCalls & { ledger: WorldLedger }) => Partial<LedgerCalls>): Mistake['pieces'] {
+function withLedger(change: (sound: LedgerCalls & { ledger: WorldLedger }) => Partial<LedgerCalls>): Mistake {
   return {
     makeLedger: (options) => {
       const ledger = new WorldLedger(options);
@@ -158,7 +122,7 @@ type MakePacer = Pieces['makePacer'];
 
 function withPacer(
   afterNoResponse: (given: { pacer: Pacer; clock: Clock; pace: Parameters<MakePacer>[1] }) => void,
-): Mistake['pieces'] {
+): Mistake {
   return {
     makePacer: (clock, pace) => {
       const pacer = new Pacer(clock, pace);
@@ -170,7 +134,7 @@ function withPacer(
   };
 }
 
-function paceFromTheSend(): Mistake['pieces'] {
+function paceFromTheSend(): Mistake {
   const writtenAt = new WeakMap<Pacer, number>();
   return {
     makePacer: (clock, pace) => {

@@ -9,62 +9,55 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import { openPolicy, type PieceContext, type PolicyPieces } from '../../../world/worker.js';
 import { APPROVERS } from '../policed/rules.js';
 import { APPROVER_KEYS, intentHashOf, signApproval, type ApproverKey } from '../signed/control.js';
-import { but, type Mistake } from './mistakes.js';
+import { but, type Mistake, type Mistakes } from './mistakes.js';
 
-export const policyMistakes: readonly Mistake[] = [
-  { name: 'spends aged from their begin', pieces: withSpends(() => ageAtOnce) },
-  { name: 'sends without an answer not counted', pieces: withSpends(countAccepted) },
-  { name: 'rejected sends counted for good', pieces: withSpends(countRejected) },
-  { name: 'spends forgotten at a restart', pieces: withWitnesses({ hasJournal: false, hasLedger: false }) },
-  { name: 'spends of the ledger alone', pieces: withWitnesses({ hasJournal: false, hasLedger: true }) },
-  { name: 'spends of the journal alone', pieces: withWitnesses({ hasJournal: true, hasLedger: false }) },
-  { name: 'windows that begin at fixed times, such as days', pieces: withSteps(1) },
-  { name: 'windows of buckets, such as hours', pieces: withSteps(6) },
-  { name: 'what equals a cap refused', pieces: withRules(lowerCap) },
-  { name: 'amounts as floats', pieces: withSpent(({ amount }) => ({ amount: String(Number(amount)) })) },
-  {
-    name: 'addresses with another tag counted apart',
-    pieces: withSpent(({ addressTo }) => ({ addressTo: addressTo.replace(':', '/') })),
-  },
-  { name: 'rates that are old or jumped believed', pieces: withPolicy(withAnyRate) },
-  { name: 'office hours not asked', pieces: withRules(alwaysOpen) },
-  { name: 'new addresses not waited for', pieces: withJournal(() => ({ seenAt: () => 0 })) },
-  { name: 'new tags of a known address not waited for', pieces: withJournal(seenWallets) },
-  { name: 'rejections forgotten with Redis', pieces: withJournal(() => ({ rejectionOf: () => undefined })) },
-  {
-    name: 'lists of addresses not asked',
-    pieces: change(({ current }) => ({ current: but(current, { isListed: () => false }) })),
-  },
-  { name: 'a quorum of keys', pieces: counting('second key') },
-  { name: 'own approval counted: of the signer', pieces: counting('signer') },
-  { name: 'own approval counted: of who asked for it', pieces: counting('requester') },
-  { name: 'expired approvals counted', pieces: counting('expired') },
-  { name: 'approvals of another intent counted', pieces: counting('another intent') },
-  { name: 'approvals of anyone counted', pieces: counting('not of the group') },
-  {
-    name: 'a rejection outvoted',
-    pieces: withApprovals((_, approvals) => approvals.filter(({ decision }) => decision === 'approve')),
-  },
-];
+export const policyMistakes: Mistakes = {
+  'spends aged from their begin': withSpends(() => ageAtOnce),
+  'sends without an answer not counted': withSpends(countAccepted),
+  'rejected sends counted for good': withSpends(countRejected),
+  'spends forgotten at a restart': withWitnesses({ hasJournal: false, hasLedger: false }),
+  'spends of the ledger alone': withWitnesses({ hasJournal: false, hasLedger: true }),
+  'spends of the journal alone': withWitnesses({ hasJournal: true, hasLedger: false }),
+  'windows that begin at fixed times, such as days': withSteps(1),
+  'windows of buckets, such as hours': withSteps(6),
+  'what equals a cap refused': withRules(lowerCap),
+  'amounts as floats': withSpent(({ amount }) => ({ amount: String(Number(amount)) })),
+  'addresses with another tag counted apart': withSpent(({ addressTo }) => ({
+    addressTo: addressTo.replace(':', '/'),
+  })),
+  'rates that are old or jumped believed': withPolicy(withAnyRate),
+  'office hours not asked': withRules(alwaysOpen),
+  'new addresses not waited for': withJournal(() => ({ seenAt: () => 0 })),
+  'new tags of a known address not waited for': withJournal(seenWallets),
+  'rejections forgotten with Redis': withJournal(() => ({ rejectionOf: () => undefined })),
+  'lists of addresses not asked': change(({ current }) => ({ current: but(current, { isListed: () => false }) })),
+  'a quorum of keys': counting('second key'),
+  'own approval counted: of the signer': counting('signer'),
+  'own approval counted: of who asked for it': counting('requester'),
+  'expired approvals counted': counting('expired'),
+  'approvals of another intent counted': counting('another intent'),
+  'approvals of anyone counted': counting('not of the group'),
+  'a rejection outvoted': withApprovals((_, approvals) => approvals.filter(({ decision }) => decision === 'approve')),
+};
 
-function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake['pieces'] {
+function change(alter: (pieces: PolicyPieces) => Partial<PolicyPieces>): Mistake {
   return { makePolicy: (pieces) => openPolicy({ ...pieces, ...alter(pieces) }) };
 }
 
-function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake['pieces'] {
+function withJournal(alter: (journal: SendJournal) => Partial<SendJournal>): Mistake {
   return change(({ journal }) => ({ journal: but(journal, alter(journal)) }));
 }
 
 type Filter = (events: readonly SpendEvent[]) => readonly SpendEvent[];
 
-function withSpends(make: () => Filter): Mistake['pieces'] {
+function withSpends(make: () => Filter): Mistake {
   return withJournal((journal) => {
     const filter = make();
     return { takeSpends: () => filter(journal.takeSpends()) };
   });
 }
 
-function withSpent(alter: (spend: Spend) => Partial<Spend>): Mistake['pieces'] {
+function withSpent(alter: (spend: Spend) => Partial<Spend>): Mistake {
   const alterEvent = (event: SpendEvent) =>
     event.kind === 'begun' ? { ...event, spend: { ...event.spend, ...alter(event.spend) } } : event;
   return withSpends(() => (events) => events.map(alterEvent));
@@ -104,7 +97,7 @@ function countRejected(): Filter {
   };
 }
 
-function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedger: boolean }): Mistake['pieces'] {
+function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedger: boolean }): Mistake {
   return change(({ journal, senderLedger }) => {
     let isFirst = !hasJournal;
     const takeSpends = (): readonly SpendEvent[] => {
@@ -119,18 +112,18 @@ function withWitnesses({ hasJournal, hasLedger }: { hasJournal: boolean; hasLedg
 }
 
 /** A spend is taken for one of the beginning of its hour, or day. @param steps - how many of them a window has */
-function withSteps(steps: number): Mistake['pieces'] {
+function withSteps(steps: number): Mistake {
   return change(({ clock, current }) => {
     const stepMs = current.longestWindowMs / steps;
     return { clock: but(clock, { now: () => Math.floor(clock.now() / stepMs) * stepMs }) };
   });
 }
 
-function withPolicy(alter: (policy: Policy) => Policy): Mistake['pieces'] {
+function withPolicy(alter: (policy: Policy) => Policy): Mistake {
   return change(({ current }) => ({ current: but(current, { policy: alter(current.policy) }) }));
 }
 
-function withRules(alter: (rule: PolicyRule) => PolicyRule): Mistake['pieces'] {
+function withRules(alter: (rule: PolicyRule) => PolicyRule): Mistake {
   return withPolicy((policy) => ({ ...policy, rules: policy.rules.map(alter) }));
 }
 
@@ -165,7 +158,7 @@ type ChangeApprovals = (
   clock: PieceContext['clock'],
 ) => readonly SignedApproval[];
 
-function withApprovals(alter: ChangeApprovals): Mistake['pieces'] {
+function withApprovals(alter: ChangeApprovals): Mistake {
   return {
     wrapLedger: (ledger, { clock }) => ({
       ...ledger,
@@ -179,7 +172,7 @@ function withApprovals(alter: ChangeApprovals): Mistake['pieces'] {
 }
 
 /** A worker that counts what has this flaw: it is shown, in the place of each such approval, one that counts. */
-function counting(flaw: Flaw): Mistake['pieces'] {
+function counting(flaw: Flaw): Mistake {
   return withApprovals((payout, approvals, clock) => {
     const counted = new Set<string>();
     const flawed: SignedApproval[] = [];

@@ -6,39 +6,33 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
 import type { Pieces } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import { but, type Mistake } from './mistakes.js';
+import { but, type Mistake, type Mistakes } from './mistakes.js';
 
 type MakeAuthority = Pieces['makeAuthority'];
 
-export const signedMistakes: readonly Mistake[] = [
-  { name: 'signatures not verified', pieces: { makeAuthority: permitting(believeRedis) } },
-  { name: 'one object verified, another sent', pieces: { makeAuthority: permitting(verifyAnother) } },
-  { name: 'expiry not checked', pieces: { makeAuthority: permitting(ignoreTime) } },
-  { name: 'verified only before the connection is opened', pieces: { makeAuthority: permitting(verifyOnce) } },
-  {
-    name: 'earlier attempts of the journal not looked at',
-    pieces: { makeAuthority: withJournal({ unclearedAttempts: () => [] }) },
+export const signedMistakes: Mistakes = {
+  'signatures not verified': { makeAuthority: permitting(believeRedis) },
+  'one object verified, another sent': { makeAuthority: permitting(verifyAnother) },
+  'expiry not checked': { makeAuthority: permitting(ignoreTime) },
+  'verified only before the connection is opened': { makeAuthority: permitting(verifyOnce) },
+  'earlier attempts of the journal not looked at': { makeAuthority: withJournal({ unclearedAttempts: () => [] }) },
+  'attempts forgotten before their intents expire': { wrapJournal: forgetSoon },
+  'what a journal forgot not noted': { makeAuthority: withJournal({ prunedUpTo: 0 }) },
+  'the birth of a journal not asked': { makeAuthority: withJournal({ bornAt: 0 }) },
+  'an act for any attempt': { makeAuthority: takeActs({ anyAttempt: true }) },
+  'an act for any attempt, and again': { makeAuthority: takeActs({ anyAttempt: true, again: true }) },
+  'an act for any payout': { makeAuthority: takeActs({ anyPayout: true }) },
+  'a pause not kept': { wrapJournal: (journal) => but(journal, { pausedAt: undefined }) },
+  'a pause ended by an act from before it': { makeAuthority: withResume((options) => options, 0) },
+  'a pause ended by an act that was used': {
+    wrapJournal: endByAnyAct,
+    makeAuthority: withResume(({ journal, ...rest }) => ({
+      ...rest,
+      journal: but(journal, { hasAct: () => false }),
+    })),
   },
-  { name: 'attempts forgotten before their intents expire', pieces: { wrapJournal: forgetSoon } },
-  { name: 'what a journal forgot not noted', pieces: { makeAuthority: withJournal({ prunedUpTo: 0 }) } },
-  { name: 'the birth of a journal not asked', pieces: { makeAuthority: withJournal({ bornAt: 0 }) } },
-  { name: 'an act for any attempt', pieces: { makeAuthority: takeActs({ anyAttempt: true }) } },
-  { name: 'an act for any attempt, and again', pieces: { makeAuthority: takeActs({ anyAttempt: true, again: true }) } },
-  { name: 'an act for any payout', pieces: { makeAuthority: takeActs({ anyPayout: true }) } },
-  { name: 'a pause not kept', pieces: { wrapJournal: (journal) => but(journal, { pausedAt: undefined }) } },
-  { name: 'a pause ended by an act from before it', pieces: { makeAuthority: withResume((options) => options, 0) } },
-  {
-    name: 'a pause ended by an act that was used',
-    pieces: {
-      wrapJournal: endByAnyAct,
-      makeAuthority: withResume(({ journal, ...rest }) => ({
-        ...rest,
-        journal: but(journal, { hasAct: () => false }),
-      })),
-    },
-  },
-  { name: 'Redis believed about how long a request is on its way', pieces: { signsInDoubt: true } },
-];
+  'Redis believed about how long a request is on its way': { signsInDoubt: true },
+};
 
 function endByAnyAct(journal: SendJournal): SendJournal {
   let isEnded = false;
