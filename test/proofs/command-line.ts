@@ -76,8 +76,9 @@ export function serveTasks(run: (task: never) => Promise<unknown>): void {
   process.once('disconnect', () => process.exit());
 }
 
-export async function plantEach<Planted extends { readonly name: string }>(
+export async function plantEach<Planted>(
   chosen: readonly Planted[],
+  nameOf: (planted: Planted) => string,
   find: (planted: Planted) => Promise<string | undefined>,
 ): Promise<boolean> {
   let missed = 0;
@@ -86,7 +87,7 @@ export async function plantEach<Planted extends { readonly name: string }>(
     const found = await find(planted);
     if (found === undefined) missed += 1;
     const seconds = secondsSince(startedAt).toFixed(0).padStart(4);
-    print(`${planted.name.padEnd(56)} ${seconds} s  ${found ?? 'NOT FOUND'}`);
+    print(`${nameOf(planted).padEnd(56)} ${seconds} s  ${found ?? 'NOT FOUND'}`);
   }
   return report(chosen.length - missed, missed);
 }

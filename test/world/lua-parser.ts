@@ -16,11 +16,7 @@ export function compileLua(source: string, chunk: string, library: Library): Com
   return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
 }
 
-type Token = Readonly<{
-  kind: string;
-  text: string;
-  line: number;
-}>;
+type Token = Readonly<{ kind: string; text: string; line: number }>;
 
 const KEYWORDS = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(

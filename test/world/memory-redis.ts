@@ -19,12 +19,7 @@ interface Stream {
   last: StreamId;
 }
 
-type Contents = Readonly<{
-  hash: Map<string, string>;
-  zset: Map<string, number>;
-  set: Set<string>;
-  stream: Stream;
-}>;
+type Contents = Readonly<{ hash: Map<string, string>; zset: Map<string, number>; set: Set<string>; stream: Stream }>;
 type Content = Contents[keyof Contents];
 
 interface Kept {

@@ -29,22 +29,13 @@ export function newPayout(payoutId: string): ValidPayout {
 type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
 
 export type PolicyPieces = PolicyArguments[0] &
-  Readonly<{
-    signatures: PolicyArguments[1];
-    source: PolicyArguments[2];
-    publish: PolicyArguments[3];
-  }>;
+  Readonly<{ signatures: PolicyArguments[1]; source: PolicyArguments[2]; publish: PolicyArguments[3] }>;
 
 export function openPolicy({ signatures, source, publish, ...runtime }: PolicyPieces): AccountPolicy {
   return new AccountPolicy(runtime, signatures, source, publish);
 }
 
-export type PieceContext = Readonly<{
-  clock: Clock;
-  pacer: Pacer;
-  settings: Settings;
-  ledgerOfRun: WorldLedger;
-}>;
+export type PieceContext = Readonly<{ clock: Clock; pacer: Pacer; settings: Settings; ledgerOfRun: WorldLedger }>;
 
 /** The pieces that a worker is made of. A planted mistake replaces some of them; the sound ones change nothing. */
 export type Pieces = Readonly<{
@@ -89,141 +80,124 @@ type WorkerParts = Readonly<{
     ledger: WorkerLedger,
     context: PieceContext,
     logger: Logger,
-  ) => Readonly<{
-    authority: (SendAuthority & ResumeAuthority) | undefined;
-    policy: AccountPolicy | undefined;
-  }>;
+  ) => Readonly<{ authority: (SendAuthority & ResumeAuthority) | undefined; policy: AccountPolicy | undefined }>;
 }>;
 
 const IDLE_MS = 500;
 const PUT_BACK_MS = 10;
 const OPEN_AGAIN_MS = 3_000;
 
+export type WorldWorker = ReturnType<typeof makeWorker>;
+
 /** The real sender loop, with a job for every payout that is queued instead of BullMQ, so that no job is ever missing. */
-export class WorldWorker {
-  isOpen = false;
-  readonly #process: WorldProcess;
-  readonly #ledger: WorkerLedger;
-  readonly #journal: SendJournal;
-  readonly #policy: AccountPolicy | undefined;
-  readonly #ringsTwice: number;
-  readonly #loop: SenderLoop;
-  readonly #stop = new AbortController();
-  #owners = 0;
+export function makeWorker({
+  process,
+  pieces,
+  settings,
+  ledgerOfRun,
+  dir,
+  nextToken,
+  ringsTwice = 0,
+  ...parts
+}: WorkerParts) {
+  const { world, name } = process;
+  const pacer = pieces.makePacer(process, settings);
+  const context = { clock: process, pacer, settings, ledgerOfRun };
+  const journal = pieces.wrapJournal(parts.journal, context);
+  const ledger = pieces.wrapLedger(parts.ledger, context);
+  const logger = tracingLogger(process);
+  const { authority, policy } = parts.control?.(journal, ledger, context, logger) ?? {};
+  const end = new AbortController();
+  let owners = 0;
 
-  constructor({ process, pieces, settings, ledgerOfRun, dir, nextToken, ringsTwice = 0, ...parts }: WorkerParts) {
-    const pacer = pieces.makePacer(process, settings);
-    const context = { clock: process, pacer, settings, ledgerOfRun };
-    const journal = pieces.wrapJournal(parts.journal, context);
-    const ledger = pieces.wrapLedger(parts.ledger, context);
-    const logger = tracingLogger(process);
-    const { authority, policy } = parts.control?.(journal, ledger, context, logger) ?? {};
-    this.#process = process;
-    this.#ledger = ledger;
-    this.#journal = journal;
-    this.#policy = policy;
-    this.#ringsTwice = ringsTwice;
-    const runtime: SenderRuntime = {
-      clock: process,
-      senderLedger: ledger,
-      relayOutbox: async () => Promise.resolve(0),
-      journal,
-      audience: 'test',
-      journalPlace: { host: dir, dir },
-      journalKeptMs: Infinity,
-      makeToken: () => pieces.makeToken(nextToken(), this.#epoch),
-      gateway: pieces.wrapGateway(parts.gateway, context),
-      pacer,
-      settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },
-      guardMs: settings.guardMs,
-      hindrance: () => undefined,
-      makeOwner: () => `${process.name}.${(this.#owners += 1)}`,
-      authority: policy?.authority ?? authority,
-      observer: noObserver,
-      logger,
-    };
-    const pause = authority && new KeptPause(runtime, authority);
-    this.#loop = new SenderLoop(runtime, this.#stop.signal, async (active, end) => this.#work(active, end), pause);
-  }
-
-  get mismatch(): string | undefined {
-    const { status } = this.#loop;
-    return status.role === 'refused' ? status.reason : undefined;
-  }
-
-  get isUnadopted(): boolean {
-    return this.mismatch?.includes('payouts audit adopt-journal') === true;
-  }
-
-  get #epoch() {
-    const { status } = this.#loop;
-    return status.role === 'sender' ? status.epoch : 0;
-  }
-
-  get isSender(): boolean {
-    return this.#loop.status.role === 'sender';
-  }
-
-  async run(): Promise<void> {
-    while (!this.isOpen) {
-      try {
-        await this.#journal.reload();
-        this.isOpen = true;
-      } catch {
-        await this.#process.sleep(OPEN_AGAIN_MS, this.#stop.signal);
-        if (this.isStopping) return;
-      }
-    }
-    await this.#loop.run();
-  }
-
-  /** Ends in good order; of a process that is dead, what it still waits for: Node never collects a signal with a listener. */
-  stop(): void {
-    this.#stop.abort();
-  }
-
-  get isStopping(): boolean {
-    return this.#stop.signal.aborted;
-  }
-
-  async #work(active: ActiveSender, end: AbortSignal) {
-    // Not `await policy?.…`: a step more would make other runs of the seeds without a policy.
-    if (this.#policy !== undefined) await this.#policy.takeOver(end);
-    const kept = this.#policy?.keep(end);
-    const stop = new AbortController();
-    const running = this.#runJobs(this.#traced(active), stop.signal);
-    await untilAborted(end);
-    stop.abort();
-    await running;
-    if (kept !== undefined) await kept;
-  }
-
-  async #runJobs(active: ActiveSender, signal: AbortSignal) {
-    const process = this.#process;
+  const runJobs = async (active: ActiveSender, signal: AbortSignal) => {
     const runJob = async (payoutId: string) => {
       const { kind } = await sendUntilDecided(payoutId, active, signal);
       if (kind === 'put_back') await process.sleep(PUT_BACK_MS, signal);
     };
     while (!isAborted(signal)) {
-      const queued = await this.#ledger.queued().catch(() => []);
+      const queued = await ledger.queued().catch(() => []);
       if (queued.length === 0) await process.sleep(IDLE_MS, signal);
       for (const payoutId of queued) {
         await runJob(payoutId);
-        if (process.world.fault(this.#ringsTwice)) await runJob(payoutId);
+        if (world.fault(ringsTwice)) await runJob(payoutId);
         if (isAborted(signal)) return;
       }
     }
-  }
+  };
 
-  #traced({ sender, ...rest }: ActiveSender): ActiveSender {
-    const { world, name } = this.#process;
+  const traced = ({ sender, ...rest }: ActiveSender): ActiveSender => {
     const send: typeof sender.send = async (payoutId, stop) => {
       const report = await sender.send(payoutId, stop);
       world.note(() => `${name} ${payoutId}: ${JSON.stringify(report)}`);
       return report;
     };
     return { ...rest, sender: { send } };
-  }
+  };
+
+  const work = async (active: ActiveSender, ended: AbortSignal) => {
+    // Not `await policy?.…`: a step more would make other runs of the seeds without a policy.
+    if (policy !== undefined) await policy.takeOver(ended);
+    const kept = policy?.keep(ended);
+    const stop = new AbortController();
+    const running = runJobs(traced(active), stop.signal);
+    await untilAborted(ended);
+    stop.abort();
+    await running;
+    if (kept !== undefined) await kept;
+  };
+
+  const runtime: SenderRuntime = {
+    ...{ clock: process, senderLedger: ledger, journal, pacer, logger, guardMs: settings.guardMs },
+    ...{ audience: 'test', journalPlace: { host: dir, dir }, journalKeptMs: Infinity, observer: noObserver },
+    relayOutbox: async () => Promise.resolve(0),
+    makeToken: () => pieces.makeToken(nextToken(), loop.status.role === 'sender' ? loop.status.epoch : 0),
+    gateway: pieces.wrapGateway(parts.gateway, context),
+    settings: { ...settings, maxRejectionsInARow: 4, maxPayoutRejectionsInARow: 50, maxUnknownsInARow: 2 },
+    hindrance: () => undefined,
+    makeOwner: () => `${name}.${(owners += 1)}`,
+    authority: policy?.authority ?? authority,
+  };
+  const loop: SenderLoop = new SenderLoop(runtime, end.signal, work, authority && new KeptPause(runtime, authority));
+
+  const worker = {
+    isOpen: false,
+
+    get mismatch() {
+      return loop.status.role === 'refused' ? loop.status.reason : undefined;
+    },
+
+    get isUnadopted(): boolean {
+      return worker.mismatch?.includes('payouts audit adopt-journal') === true;
+    },
+
+    get isSender() {
+      return loop.status.role === 'sender';
+    },
+
+    get isStopping() {
+      return end.signal.aborted;
+    },
+
+    async run() {
+      while (!worker.isOpen) {
+        try {
+          await journal.reload();
+          worker.isOpen = true;
+        } catch {
+          await process.sleep(OPEN_AGAIN_MS, end.signal);
+          if (worker.isStopping) return;
+        }
+      }
+      await loop.run();
+    },
+
+    /** Ends in good order; of a process that is dead, what it still waits for: Node never collects a signal with a listener. */
+    stop() {
+      end.abort();
+    },
+  };
+  return worker;
 }
 
 function tracingLogger(process: WorldProcess): Logger {

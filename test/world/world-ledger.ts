@@ -30,13 +30,9 @@ export interface WorldLedgerOptions {
   readonly nextLedgerId: () => string;
 }
 
+const { ledger: LEDGER, sender: SENDER, journals: JOURNALS, objections: OBJECTIONS, recheck: RECHECK } = WORLD_KEYS;
 const LEASE_FIELDS = ['owner', 'epoch', 'beat', 'released'];
 const ACTOR = { by: 'ann', reason: 'looked it up' };
-
-interface ParsedPayout {
-  readonly version: number;
-  readonly payout: Payout;
-}
 
 /**
  * The ledger of a simulated world: the product's own calls and scripts, on a Redis in memory. A script is one indivisible
@@ -47,17 +43,16 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   readonly connection: LedgerConnection;
   readonly payoutLedger: PayoutLedger;
   readonly #nextLedgerId: () => string;
-  readonly #parsed = new Map<string, ParsedPayout>();
+  readonly #parsed = new Map<string, Readonly<{ version: number; payout: Payout }>>();
   #lastReply: Reply = null;
   #adoptions = 0;
 
   constructor({ clock, nextLedgerId }: WorldLedgerOptions) {
     const redis = new MemoryRedis(() => clock.wallNow());
-    const keys = WORLD_KEYS;
     const connection: LedgerConnection = {
       platformId: 1,
       redis: makeMemoryClient(redis),
-      keys,
+      keys: WORLD_KEYS,
       clock: { ...NO_CLOCK, wallNow: () => clock.wallNow() },
       // eslint-disable-next-line @typescript-eslint/require-await -- another promise would cost three turns a call
       run: async (name, args, own = []) => this.#run(name, own, args),
@@ -67,11 +62,8 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     this.connection = connection;
     this.payoutLedger = new PayoutLedger(connection);
     this.#nextLedgerId = nextLedgerId;
-    const { ledger, sender, journals, objections, recheck } = keys;
-    this.#own = { ledger, sender, journals, objections, recheck };
   }
 
-  readonly #own: Readonly<Record<'ledger' | 'sender' | 'journals' | 'objections' | 'recheck', string>>;
   #view: Readonly<{ looks: readonly number[]; view: SenderView }> | undefined;
   #ids: Readonly<{ version: number; ids: readonly string[] }> = { version: -1, ids: [] };
   readonly #payoutKeys = new Map<string, string>();
@@ -84,8 +76,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
 
   #run(name: ScriptName, own: readonly string[], args: readonly (string | number)[]): Reply {
     const given = name === 'read-sender' && this.ledgerId === undefined ? [this.#nextLedgerId()] : args;
-    this.#lastReply = runScript(this.redis, this.scriptNamed(name), own, given);
-    return this.#lastReply;
+    return (this.#lastReply = runScript(this.redis, this.scriptNamed(name), own, given));
   }
 
   protected scriptNamed(name: ScriptName): CompiledScript {
@@ -93,8 +84,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   override async readSender(): Promise<SenderView> {
-    const { ledger, sender, journals, objections } = this.#own;
-    const looks = [ledger, sender, journals, objections].map((key) => this.redis.versionOf(key));
+    const looks = [LEDGER, SENDER, JOURNALS, OBJECTIONS].map((key) => this.redis.versionOf(key));
     if (this.ledgerId !== undefined && this.#view?.looks.every((look, index) => look === looks[index]) === true)
       return this.#view.view;
     const view = await super.readSender();
@@ -109,22 +99,16 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   async change(change: StateChange): Promise<ScriptRejection | undefined> {
-    return this.#rejectionOf(
-      async () => this.payoutLedger.change(change),
-      () => (this.#lastReply as readonly Reply[])[0],
-    );
+    return this.#rejectionOf(this.payoutLedger.change(change), () => (this.#lastReply as readonly Reply[])[0]);
   }
 
   async addApproval(approval: SignedApproval): Promise<ScriptRejection | undefined> {
-    return this.#rejectionOf(
-      async () => addApproval(this.payoutLedger, approval),
-      () => this.#lastReply,
-    );
+    return this.#rejectionOf(addApproval(this.payoutLedger, approval), () => this.#lastReply);
   }
 
-  async #rejectionOf(change: () => Promise<void>, reply: () => unknown): Promise<ScriptRejection | undefined> {
+  async #rejectionOf(changed: Promise<void>, reply: () => unknown) {
     try {
-      await change();
+      await changed;
       return undefined;
     } catch (error) {
       if (error instanceof ConflictError || error instanceof NotFoundError) return parseRejection(reply());
@@ -145,16 +129,16 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     }
   }
 
-  async bind(audience: string): Promise<void> {
-    await this.payoutLedger.bind(audience, ACTOR);
-  }
-
   marked(limit: number): readonly string[] {
-    return [...(this.redis.read(this.#own.recheck, 'set') ?? [])].slice(0, limit);
+    return [...(this.redis.read(RECHECK, 'set') ?? [])].slice(0, limit);
   }
 
   async unmark(payoutIds: readonly string[]): Promise<void> {
-    await this.connection.redis.srem(this.connection.keys.recheck, ...payoutIds);
+    await this.connection.redis.srem(RECHECK, ...payoutIds);
+  }
+
+  #hash(key: string) {
+    return this.redis.read(key, 'hash');
   }
 
   get ledgerId(): string | undefined {
@@ -170,7 +154,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   get lease(): LeaseView | undefined {
-    const sender = this.redis.read(this.#own.sender, 'hash');
+    const sender = this.#hash(SENDER);
     if (sender === undefined) return undefined;
     const [owner = '', epoch, beat = '', released = ''] = LEASE_FIELDS.map((name) => sender.get(name));
     return epoch === undefined ? undefined : parseLease({ owner, epoch, beat, released });
@@ -185,11 +169,11 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   get objections(): readonly Objection[] {
-    return parseObjections(Object.fromEntries(this.redis.read(this.#own.objections, 'hash') ?? []));
+    return parseObjections(Object.fromEntries(this.#hash(OBJECTIONS) ?? []));
   }
 
   get objectionCount(): number {
-    return this.redis.read(this.#own.objections, 'hash')?.size ?? 0;
+    return this.#hash(OBJECTIONS)?.size ?? 0;
   }
 
   get isObjectedTo(): boolean {
@@ -197,19 +181,19 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   hasJournal(journalId: string): boolean {
-    return this.redis.read(this.#own.journals, 'hash')?.has(journalId) === true;
+    return this.#hash(JOURNALS)?.has(journalId) === true;
   }
 
   ofLedger(field: string): string | undefined {
-    return this.redis.read(this.#own.ledger, 'hash')?.get(field);
+    return this.#hash(LEDGER)?.get(field);
   }
 
   ofSender(field: string): string | undefined {
-    return this.redis.read(this.#own.sender, 'hash')?.get(field);
+    return this.#hash(SENDER)?.get(field);
   }
 
   ofPayout(payoutId: string, field: string): string | undefined {
-    return this.redis.read(this.#keyOf(payoutId), 'hash')?.get(field);
+    return this.#hash(this.#keyOf(payoutId))?.get(field);
   }
 
   stateOf(payoutId: string): PayoutState | undefined {
@@ -247,7 +231,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     if (version === 0) return undefined;
     const known = this.#parsed.get(payoutId);
     if (known?.version === version) return known.payout;
-    const read = parseRecord(payoutId, Object.fromEntries(this.redis.read(key, 'hash') ?? []));
+    const read = parseRecord(payoutId, Object.fromEntries(this.#hash(key) ?? []));
     const payout = known !== undefined && isDeepStrictEqual(known.payout, read) ? known.payout : read;
     this.#parsed.set(payoutId, { version, payout });
     return payout;
@@ -281,24 +265,13 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   loseSender(): void {
-    this.redis.remove(this.#own.sender);
+    this.redis.remove(SENDER);
   }
 
-  async adoptSends(...args: Parameters<AdoptionLedger['adoptSends']>): ReturnType<AdoptionLedger['adoptSends']> {
-    return adopting.adoptSends(this.connection, ...args);
-  }
-
-  async countSendable(): Promise<number> {
-    return adopting.countSendablePayouts(this.connection);
-  }
-
-  async holdSendable(doubt: adopting.Doubt): Promise<number> {
-    return adopting.holdSendablePayouts(this.connection, doubt);
-  }
-
-  async readBookmark(): Promise<string> {
-    return adopting.readBookmark(this.connection);
-  }
+  readonly adoptSends: AdoptionLedger['adoptSends'] = async (...args) => adopting.adoptSends(this.connection, ...args);
+  readonly countSendable = async () => adopting.countSendablePayouts(this.connection);
+  readonly holdSendable = async (doubt: adopting.Doubt) => adopting.holdSendablePayouts(this.connection, doubt);
+  readonly readBookmark = async () => adopting.readBookmark(this.connection);
 
   async adoptLedger(
     highest: Readonly<{ epoch: number; sendCount: number }>,

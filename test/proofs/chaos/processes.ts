@@ -119,11 +119,7 @@ export function startHost(name: string, dir: string, own: Environment, onDefect:
 }
 
 /** What the gateway has seen: the judge of the promises. */
-export type GatewayBook = Readonly<{
-  stats: SandboxStats;
-  arrivals: readonly Arrival[];
-  payments: readonly Payment[];
-}>;
+export type GatewayBook = Readonly<{ stats: SandboxStats; arrivals: readonly Arrival[]; payments: readonly Payment[] }>;
 
 /** With keys: each way to come to a decision that an operator signs. */
 const SIGNED_FAULTS = [

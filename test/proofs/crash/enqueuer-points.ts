@@ -25,11 +25,7 @@ const PLAN = {
 const PAYOUTS = [...PLAN.each, ...PLAN.together, ...PLAN.chunks.flat()];
 const CANCELLED = { ...payout('cancelled'), notBefore: '2099-01-01T00:00:00Z' };
 
-type Asked = Readonly<{
-  answered: readonly string[];
-  isCancelled?: boolean;
-  signal: string | null;
-}>;
+type Asked = Readonly<{ answered: readonly string[]; isCancelled?: boolean; signal: string | null }>;
 
 /**
  * What a program answered before it ended is sent without it. Then all is asked again, and everything is paid once.

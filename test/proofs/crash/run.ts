@@ -55,11 +55,7 @@ async function insistOnStates({ sandbox, producer, isSigned }: Run) {
   if (state !== 'held' || paid.has(UNSIGNED.addressTo)) throw new Error(`what nobody signed is ${String(state)}`);
 }
 
-const { values } = parseArgs({
-  options: {
-    ...{ jobs: { ...TEXT, default: '6' }, signed: FLAG, only: TEXT },
-  },
-});
+const { values } = parseArgs({ options: { jobs: { ...TEXT, default: '6' }, signed: FLAG, only: TEXT } });
 
 async function main() {
   const { signed: isSigned, only, jobs } = values;

@@ -115,11 +115,7 @@ interface Content {
   readonly hasHole: boolean;
 }
 
-export type EarlierFile = Readonly<{
-  path: string;
-  inode: number;
-  bytes: Buffer;
-}>;
+export type EarlierFile = Readonly<{ path: string; inode: number; bytes: Buffer }>;
 
 interface File {
   synced: Buffer;

@@ -44,6 +44,7 @@ interface SignedBefore {
 
 const LEDGER = { ledgerId: 'ledger', epoch: 1, sends: 0, token: '' };
 
+const REQUEST = { paymentId: 1, amount: '1', addressTo: 'w' };
 const JOURNAL_ID = '0123456789ab';
 const HEADER = `{"v":2,"journalId":"${JOURNAL_ID}"}\n`;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -85,10 +86,9 @@ function rotatedFiles(): Record<string, () => string> {
 function linesOf({ payoutId, expiresAt }: SignedBefore, sends: number): JournalLine[] {
   const token = sends === 0 ? '' : tokenOf(sends);
   const header: HeaderLine = { v: 3, journalId: JOURNAL_ID, bornAt: 1 };
-  const request = { paymentId: 1, amount: '1', addressTo: 'w' };
   const send: SendLine = {
     ...{ payoutId, attempt: 1, token: tokenOf(sends + 1), epoch: 1, sends: sends + 1 },
-    ...{ after: { sends, token }, request, at: 0, signed: signedUntil(expiresAt) },
+    ...{ after: { sends, token }, request: REQUEST, at: 0, signed: signedUntil(expiresAt) },
   };
   return [header, { ...LEDGER, sends, token }, send];
 }
@@ -111,29 +111,13 @@ npm run disk-crashes -- --scenario NAME only where the journal begins like this
 npm run disk-crashes -- --planted       plants mistakes: each has to be found
 `;
 
-const { values } = parseArgs({
-  options: {
-    ...{ scenario: TEXT, planted: FLAG, help: FLAG },
-  },
-});
+const { values } = parseArgs({ options: { scenario: TEXT, planted: FLAG, help: FLAG } });
 
 const PLATFORM_ID = 1;
 
-interface Sent {
-  readonly payoutId: string;
-  readonly after: number;
-}
-
-type Recording = Readonly<{
-  before: readonly EarlierFile[];
-  calls: readonly DiskCall[];
-  sent: readonly Sent[];
-}>;
-
 /** One process is killed after some calls, the next one opens the journal; both send what they can. */
-async function record(scenario: Scenario, dir: string, killedAfter: number): Promise<Recording> {
+async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string, killedAfter: number) {
   mkdirSync(dir);
-  const { files, fullDaysAgo = 0 } = scenario;
   const writtenAt = (Date.now() - fullDaysAgo * DAY_MS) / 1_000;
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(dir, name), text());
@@ -141,40 +125,38 @@ async function record(scenario: Scenario, dir: string, killedAfter: number): Pro
   }
   const before = readFolder(dir);
   const disk = new RecordedFs();
-  const sent: Sent[] = [];
+  /** Sends whose first byte may have left once so many calls were made. */
+  const sent: { payoutId: string; after: number }[] = [];
+  const work = async (prefix: string) => {
+    const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID, keepDays: 1 });
+    if (journal.ledger === undefined) await journal.bind(LEDGER);
+    for (const payoutId of [`${prefix}1`, `${prefix}2`]) {
+      const { sends, token } = journal.ledger ?? LEDGER;
+      const attempt = { payoutId, attempt: 1, token: payoutId };
+      const place = { epoch: 1, sends: sends + 1, after: { sends, token } };
+      await journal.append({
+        ...attempt,
+        ...place,
+        request: REQUEST,
+        at: 0,
+        ...(signed && { signed: signedUntil(NEXT_WEEK) }),
+      });
+      sent.push({ payoutId, after: disk.calls.length });
+      journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);
+    }
+    await journal.close();
+  };
   disk.start();
   try {
     disk.killAfter(killedAfter);
     // A killed process never ends: its turn is over when nothing of it happens any more. One that is only slow is not killed.
-    await Promise.race([work('p', sent, disk, { dir, scenario }), disk.killed.then(async () => untilStill(disk))]);
+    await Promise.race([work('p'), disk.killed.then(async () => untilStill(disk))]);
     disk.revive();
-    await work('q', sent, disk, { dir, scenario });
+    await work('q');
   } finally {
     await disk.stop();
   }
   return { before, calls: disk.calls, sent };
-}
-
-async function work(
-  prefix: string,
-  sent: Sent[],
-  disk: RecordedFs,
-  { dir, scenario }: Readonly<{ dir: string; scenario: Scenario }>,
-) {
-  const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID, keepDays: 1 });
-  const signed = scenario.signed === undefined ? {} : { signed: signedUntil(NEXT_WEEK) };
-  if (journal.ledger === undefined) await journal.bind(LEDGER);
-  for (let number = 1; number <= 2; number += 1) {
-    const payoutId = `${prefix}${number}`;
-    const { sends, token } = journal.ledger ?? LEDGER;
-    const attempt = { payoutId, attempt: 1, token: payoutId };
-    const request = { paymentId: 1, amount: '1', addressTo: 'w' };
-    const place = { epoch: 1, sends: sends + 1, after: { sends, token } };
-    await journal.append({ ...attempt, ...place, request, at: 0, ...signed });
-    sent.push({ payoutId, after: disk.calls.length });
-    journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);
-  }
-  await journal.close();
 }
 
 async function untilStill({ calls }: RecordedFs) {
@@ -252,57 +234,45 @@ function describe(call: DiskCall) {
   return 'path' in call ? `${call.kind} ${basename(call.path)}` : call.kind;
 }
 
-const PLANTED: readonly (SourceChange & Readonly<{ name: string; scenario: string }>)[] = [
-  {
-    name: "the journal's folder not synced",
-    scenario: NEW_JOURNAL,
-    file: 'journal/journal-files.ts',
-    edits: [['    await folder.sync();\n', '']],
-  },
-  {
-    name: 'nothing synced on opening',
-    scenario: NEW_JOURNAL,
-    file: 'journal/journal-files.ts',
-    edits: [['    await file.sync();\n    await syncFolder(path);\n', '']],
-  },
-  {
-    name: 'a send not synced before its first byte',
-    scenario: NEW_JOURNAL,
-    file: 'journal/file-send-journal.ts',
-    edits: [['this.#file.datasync()', 'undefined']],
-  },
-  {
-    name: 'files removed before it is noted what is forgotten',
-    scenario: SIGNED_FILES,
-    file: 'journal/file-send-journal.ts',
-    edits: [
-      ['    const prunedUpTo = Math', '    await removeFiles(old);\n    const prunedUpTo = Math'],
-      ['prunedUpTo });\n    await removeFiles(old);', 'prunedUpTo });'],
-    ],
-  },
-  {
-    name: 'files removed without the folder synced in between',
-    scenario: SIGNED_FILES,
-    file: 'journal/journal-retention.ts',
-    edits: [['    await syncFolder(path);\n', '']],
-  },
-  {
-    name: 'a file removed whose sends have not expired',
-    scenario: SIGNED_FILES,
-    file: 'journal/journal-retention.ts',
-    edits: [['if (expiresAt + GRACE_MS >= now) break;', '']],
-  },
+type Planted = readonly [name: string, scenario: string, file: string, ...edits: SourceChange['edits']];
+
+const PLANTED: readonly Planted[] = [
+  ["the journal's folder not synced", NEW_JOURNAL, 'journal-files', ['    await folder.sync();\n', '']],
+  [
+    'nothing synced on opening',
+    NEW_JOURNAL,
+    'journal-files',
+    ['    await file.sync();\n    await syncFolder(path);\n', ''],
+  ],
+  ['a send not synced before its first byte', NEW_JOURNAL, 'file-send-journal', ['this.#file.datasync()', 'undefined']],
+  [
+    'files removed before it is noted what is forgotten',
+    SIGNED_FILES,
+    'file-send-journal',
+    ['    const prunedUpTo = Math', '    await removeFiles(old);\n    const prunedUpTo = Math'],
+    ['prunedUpTo });\n    await removeFiles(old);', 'prunedUpTo });'],
+  ],
+  [
+    'files removed without the folder synced in between',
+    SIGNED_FILES,
+    'journal-retention',
+    ['    await syncFolder(path);\n', ''],
+  ],
+  [
+    'a file removed whose sends have not expired',
+    SIGNED_FILES,
+    'journal-retention',
+    ['if (expiresAt + GRACE_MS >= now) break;', ''],
+  ],
 ];
 
-async function plantAll() {
-  return plantEach(PLANTED, async (planted) => {
-    const proof = program('test/proofs/disk/run.ts', '--scenario', planted.scenario);
-    return /killed after .*/.exec(await runInCopy(planted, proof))?.[0];
-  });
+async function findPlanted([, scenario, file, ...edits]: Planted) {
+  const proof = program('test/proofs/disk/run.ts', '--scenario', scenario);
+  return /killed after .*/.exec(await runInCopy({ file: `journal/${file}.ts`, edits }, proof))?.[0];
 }
 
 async function main() {
-  if (values.planted) return plantAll();
+  if (values.planted) return plantEach(PLANTED, ([name]) => name, findPlanted);
   const scenarios = SCENARIOS.filter(({ name }) => values.scenario === undefined || values.scenario === name);
   if (scenarios.length === 0) throw new Error(`There are: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
   const root = mkdtempSync(join(tmpdir(), 'payout-queue-disk-'));

@@ -21,11 +21,7 @@ export type Bounds = Readonly<{
   isPruned: boolean;
 }>;
 
-export type Finding = Readonly<{
-  schedule: Schedule;
-  broken: string;
-  run: number;
-}>;
+export type Finding = Readonly<{ schedule: Schedule; broken: string; run: number }>;
 
 export interface Exploration {
   readonly runs: number;

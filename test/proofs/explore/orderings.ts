@@ -9,9 +9,9 @@ import { TRANSITIONS, type PayoutState } from '../../../src/ledger/states.js';
 import { pollPayout } from '../../../src/worker/poll-payout.js';
 import { Random } from '../../doubles/random.js';
 import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
-import { GatewayBook, GatewayLink, type Fate } from '../../world/gateway-link.js';
+import { linkGateway, openGateway, type Fate, type GatewayBook } from '../../world/gateway-link.js';
 import { ALWAYS_UP, connectLedger, linkLedger, type LedgerCall } from '../../world/ledger-link.js';
-import { truthfulResolution, soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
+import { truthfulResolution, soundPieces, makeWorker, type WorldWorker, type Pieces } from '../../world/worker.js';
 import { WorldLedger } from '../../world/world-ledger.js';
 import { makeWorldRig } from '../../world/world-rig.js';
 import { describeStep, TIMES, World, type PendingStep, type Progress, WorldProcess } from '../../world/world.js';
@@ -74,11 +74,7 @@ class RandomWorld extends World {
 /** What an operator does, as soon as that is possible; `not sent, unchecked` may be false. */
 type Act = { readonly after: number } & (
   | Readonly<{ kind: 'cancel' | 'retry'; payoutId: string }>
-  | Readonly<{
-      kind: 'resolve';
-      payoutId: string;
-      as: 'the truth' | 'written off' | 'not sent, unchecked';
-    }>
+  | Readonly<{ kind: 'resolve'; payoutId: string; as: 'the truth' | 'written off' | 'not sent, unchecked' }>
   | { readonly kind: 'pause' | 'resume' }
 );
 
@@ -159,7 +155,7 @@ async function runOrdering(plan: RacePlan, order: number, rig: LedgerRig, pieces
     return plan.lostReplies.includes((seen.replies += 1)) ? 'lose' : undefined;
   });
   const paymentsTo = (wallet: string) => payments.get(wallet) ?? [];
-  const book: GatewayBook = new GatewayBook(world, () => true, {
+  const book: GatewayBook = openGateway(world, () => true, {
     paid: ({ addressTo }) => payments.set(addressTo, [...paymentsTo(addressTo), `tx-${book.arrivals}`]),
   });
 
@@ -231,13 +227,13 @@ async function runOrdering(plan: RacePlan, order: number, rig: LedgerRig, pieces
     const { process, call } = connect(name);
     const ledgerOfRun = ledger instanceof WorldLedger ? ledger : makeWorldRig().ledger;
     const drawFate = () => plan.fates[seen.writes++] ?? 'paid';
-    const worker = new WorldWorker({
+    const worker = makeWorker({
       ...{ process, settings: SETTINGS, pieces, ledgerOfRun, dir: '/journal' },
       ledger: {
         ...linkLedger(watchedLedger, call),
         queued: async () => call('queued', '', async () => idsIn('queued')),
       },
-      gateway: new GatewayLink({ process, plan: PLAN, book, lingerMs: 1, drawFate }),
+      gateway: linkGateway({ process, plan: PLAN, book, lingerMs: 1, drawFate }),
       journal: new JournalLink({ process, plan: PLAN, file, ledger: ledgerOfRun }),
       nextToken: () => `t${(seen.tokens += 1)}`,
     });

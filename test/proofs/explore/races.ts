@@ -89,9 +89,7 @@ function explain(name: string, details: fc.RunDetails<[unknown, unknown]>) {
 }
 
 const { values } = parseArgs({
-  options: {
-    ...{ only: TEXT, runs: TEXT, seed: TEXT, path: TEXT, replay: TEXT, help: FLAG },
-  },
+  options: { only: TEXT, runs: TEXT, seed: TEXT, path: TEXT, replay: TEXT, help: FLAG },
 });
 if (process.send !== undefined) serveTasks(prove);
 else await runCommand(main, USAGE, values.help);

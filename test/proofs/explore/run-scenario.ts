@@ -1,7 +1,7 @@
-import { GatewayBook, GatewayLink } from '../../world/gateway-link.js';
+import { linkGateway, openGateway } from '../../world/gateway-link.js';
 import { ALWAYS_UP, connectLedger, linkLedger, type LinkedRedis } from '../../world/ledger-link.js';
 import type { RedisSnapshot } from '../../world/memory-redis.js';
-import { newPayout, soundPieces, WorldWorker, type Pieces } from '../../world/worker.js';
+import { newPayout, soundPieces, makeWorker, type WorldWorker, type Pieces } from '../../world/worker.js';
 import { never, WALL_START, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
@@ -14,11 +14,7 @@ interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
 }
 
-export type Outcome = Readonly<{
-  broken: string | undefined;
-  steps: readonly Step[];
-  trace: readonly string[];
-}>;
+export type Outcome = Readonly<{ broken: string | undefined; steps: readonly Step[]; trace: readonly string[] }>;
 
 const START_APART_MS = 100;
 const ADOPTIONS_MAX = 4;
@@ -48,13 +44,13 @@ export async function runScenario(
 
   const startWorker = (process: WorldProcess, number: number, { ledger, redis, book, files }: Account) => {
     const dir = `w${hasOwnJournals ? number : 0}`;
-    const worker = new WorldWorker({
+    const worker = makeWorker({
       ...{ process, pieces, settings, dir, ledgerOfRun: ledger },
       ledger: {
         ...linkLedger(ledger, connectLedger({ process, plan, redis })),
         queued: async () => (process.isDead ? never() : Promise.resolve(ledger.idsIn('queued'))),
       },
-      gateway: new GatewayLink({ process, plan, book, lingerMs: scenario.lingerMs[number] ?? 1 }),
+      gateway: linkGateway({ process, plan, book, lingerMs: scenario.lingerMs[number] ?? 1 }),
       journal: new JournalLink({ process, plan, file: files[number] as JournalFile, ledger }),
       nextToken: () => `t${(tokens += 1)}`,
     });
@@ -150,7 +146,7 @@ function openAccount(world: ExploredWorld, scenario: Scenario, pieces: Pieces, n
     },
     executed: noteChange,
   };
-  const book = new GatewayBook(world);
+  const book = openGateway(world);
   const shared = new JournalFile(`journal-${number}`);
   const files = Array.from({ length: workers }, (_, worker) =>
     hasOwnJournals ? new JournalFile(`${shared.journalId}-${worker}`) : shared,

@@ -281,7 +281,7 @@ function* takeUntil<Task>(tasks: readonly Task[], isOver: () => boolean): Genera
 async function runPlanted(name: string) {
   const chosen = PLANTED.filter((planted) => name === '' || planted.name === name);
   if (chosen.length === 0) throw new Error(`There is no mistake named ${name}`);
-  return plantEach(chosen, findPlanted);
+  return plantEach(chosen, (planted) => planted.name, findPlanted);
 }
 
 async function findPlanted(planted: Planted) {

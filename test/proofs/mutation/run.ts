@@ -13,12 +13,7 @@ const REPORTS = join(ROOT, 'reports', 'mutation');
 const STRYKER = 'test/proofs/mutation/node_modules/@stryker-mutator/core/bin/stryker.js';
 const SCORE_MIN = 90;
 
-type Mutant = Readonly<{
-  file: string;
-  line: number;
-  mistake: string;
-  killed: boolean;
-}>;
+type Mutant = Readonly<{ file: string; line: number; mistake: string; killed: boolean }>;
 
 type StrykerMutant = Readonly<{
   mutatorName: string;

@@ -54,10 +54,7 @@ export function makePlan(random: Random): Plan {
   const settings = makeSettings(random, hosts);
   const rate = (highest: number) => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
   const faults = drawFaults(rate);
-  const times = {
-    ...makeTimes(random, hosts),
-    senderLost: hosts === 2 && leaseOutlastsSends(settings) ? 1 : 0,
-  };
+  const times = { ...makeTimes(random, hosts), senderLost: hosts === 2 && leaseOutlastsSends(settings) ? 1 : 0 };
   return {
     settings,
     faults,

@@ -1,10 +1,10 @@
 import { Random } from '../../doubles/random.js';
-import { GatewayBook } from '../../world/gateway-link.js';
+import { openGateway, type GatewayBook } from '../../world/gateway-link.js';
 import { soundPieces, walletOf, type Pieces } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import { World, type Progress, WALL_START } from '../../world/world.js';
 import { type FaultInjector, makeInjector, openRedis, scheduleFaults, type SimRedis } from './faults.js';
-import { SimHosts } from './hosts.js';
+import { openHosts, type SimHosts } from './hosts.js';
 import { makePlan, type Plan } from './plan.js';
 import { SimPolicy } from './policed/policy.js';
 import { type Attacker, openAttacker } from './signed/attacker.js';
@@ -69,12 +69,7 @@ export class ChanceWorld extends World {
   }
 }
 
-export type RunOptions = Readonly<{
-  pieces?: Pieces;
-  tracing?: boolean;
-  signed?: boolean;
-  policed?: boolean;
-}>;
+export type RunOptions = Readonly<{ pieces?: Pieces; tracing?: boolean; signed?: boolean; policed?: boolean }>;
 
 type RunResult = Readonly<{
   seed: number;
@@ -121,9 +116,9 @@ export class Simulation {
     });
     this.redis = openRedis(this, ledger);
     this.attacker = this.control?.hasAttacker === true ? openAttacker(this, this.control) : undefined;
-    this.book = new GatewayBook(world, this.#mayBreak, this.policy?.judge);
+    this.book = openGateway(world, this.#mayBreak, this.policy?.judge);
     this.#users = openUsers(this);
-    this.hosts = new SimHosts(this);
+    this.hosts = openHosts(this);
     const faults = scheduleFaults(this);
     this.hosts.onBegin = (process) => {
       faults.depose(process);

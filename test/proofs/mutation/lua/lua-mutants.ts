@@ -1,14 +1,6 @@
-type LuaMutant = Readonly<{
-  line: number;
-  mistake: string;
-  source: string;
-}>;
+type LuaMutant = Readonly<{ line: number; mistake: string; source: string }>;
 
-type Edit = Readonly<{
-  start: number;
-  end: number;
-  replacement: string;
-}>;
+type Edit = Readonly<{ start: number; end: number; replacement: string }>;
 
 type Operator = (code: string) => Edit[];
 

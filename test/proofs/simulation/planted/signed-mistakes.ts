@@ -26,10 +26,7 @@ export const signedMistakes: Mistakes = {
   'a pause ended by an act from before it': { makeAuthority: withResume((options) => options, 0) },
   'a pause ended by an act that was used': {
     wrapJournal: endByAnyAct,
-    makeAuthority: withResume(({ journal, ...rest }) => ({
-      ...rest,
-      journal: but(journal, { hasAct: () => false }),
-    })),
+    makeAuthority: withResume(({ journal, ...rest }) => ({ ...rest, journal: but(journal, { hasAct: () => false }) })),
   },
   'Redis believed about how long a request is on its way': { signsInDoubt: true },
 };

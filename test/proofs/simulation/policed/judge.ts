@@ -1,7 +1,7 @@
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { WorldProcess } from '../../../world/world.js';
 import type { SimPolicy } from './policy.js';
-import { minuteOf, timesFixed, toFixed, type KnownRate, LISTED, type SimRule } from './rules.js';
+import { minuteOf, lowestOf, timesFixed, toFixed, type KnownRate, LISTED, type SimRule } from './rules.js';
 
 type Payment = Pick<WithdrawRequest, 'paymentId' | 'amount' | 'addressTo'>;
 
@@ -97,13 +97,13 @@ export class PolicyJudge {
     if (!this.#isAbout(rule, written)) return this.#isUnknown(rule, written) ? 'its worth is not known' : undefined;
     const { cap, over, open } = rule;
     const { payment, approvedFor } = written;
-    if (isQuorum(over))
-      return this.#passes(rule, written) || approvedFor.has(rule.name) ? undefined : 'it has no quorum';
-    if (cap !== undefined) {
-      if (cap.unit === 'usd' && known(written).length === 0) return 'its worth is not known';
-      const least = leastOf(cap, written);
-      return least > limitOf(cap) ? `it is ${least}, more than ${limitOf(cap)}` : undefined;
+    // A window may let it pass as well: that is judged when it arrives.
+    const wrong = cap && findOver(cap, written);
+    if (isQuorum(over)) {
+      const passes = cap !== undefined && wrong === undefined;
+      return passes || approvedFor.has(rule.name) ? undefined : 'it has no quorum';
     }
+    if (cap !== undefined) return wrong;
     if (open !== undefined) return this.#isOpen(open) ? undefined : 'it is closed';
     if (typeof over === 'string') return 'it is about it';
     const seenAt = this.#firstSeen.get(payment.addressTo) ?? Infinity;
@@ -111,32 +111,16 @@ export class PolicyJudge {
     return isOver ? undefined : 'its address is new';
   }
 
-  /** Whether a rule that asks for approvals lets it pass without any. A window may: that is judged when it arrives. */
-  #passes({ cap }: SimRule, written: Written) {
-    if (cap === undefined) return false;
-    return (cap.unit !== 'usd' || known(written).length > 0) && leastOf(cap, written) <= limitOf(cap);
+  #isAbout(rule: SimRule, { payment, worths }: Judged) {
+    return isInScope(rule, payment) && worths.every((worth) => isAbove(rule, worth) === true);
   }
 
-  #isAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>) {
-    if (!this.#isInScope(rule, payment)) return false;
-    const { usdAbove } = rule;
-    return usdAbove === undefined || worths.every((worth) => worth !== undefined && worth > toFixed(usdAbove));
+  #mayBeAbout(rule: SimRule, { payment, worths }: Judged) {
+    return isInScope(rule, payment) && worths.some((worth) => isAbove(rule, worth) !== false);
   }
 
-  #mayBeAbout(rule: SimRule, { payment, worths }: Pick<Written, 'payment' | 'worths'>) {
-    if (!this.#isInScope(rule, payment)) return false;
-    const { usdAbove } = rule;
-    return usdAbove === undefined || worths.some((worth) => worth === undefined || worth > toFixed(usdAbove));
-  }
-
-  #isUnknown(rule: SimRule, { payment, worths }: Written) {
-    const isUnknown = worths.every((worth) => worth === undefined);
-    return rule.usdAbove !== undefined && isUnknown && this.#isInScope(rule, payment);
-  }
-
-  #isInScope({ currency, isListed }: SimRule, { paymentId, addressTo }: Payment) {
-    if (currency !== undefined && currency !== paymentId) return false;
-    return isListed === undefined || bucketOf(addressTo) === LISTED;
+  #isUnknown(rule: SimRule, { payment, worths }: Judged) {
+    return isInScope(rule, payment) && worths.every((worth) => isAbove(rule, worth) === undefined);
   }
 
   #isOpen(open: NonNullable<SimRule['open']>) {
@@ -146,7 +130,7 @@ export class PolicyJudge {
     return open.some(([opens, closes]) => minutes.some((minute) => minute >= opens && minute < closes));
   }
 
-  #sumOf(rule: SimRule, cap: NonNullable<SimRule['cap']>, withinMs: number, last: Arrived, isOrdered: boolean) {
+  #sumOf(rule: SimRule, cap: Cap, withinMs: number, last: Arrived, isOrdered: boolean) {
     const since = last.arrivedAt - withinMs + ROUNDING_MS;
     return this.#arrived
       .filter((each) => each.arrivedAt > since && this.#isAbout(rule, each) && (!isOrdered || each.at <= last.at))
@@ -157,6 +141,20 @@ export class PolicyJudge {
   get #backMs() {
     return 1.01 * this.#policy.plan.settings.guardMs + ROUNDING_MS;
   }
+}
+
+type Cap = NonNullable<SimRule['cap']>;
+type Judged = Pick<Written, 'payment' | 'worths'>;
+
+/** Whether what it is worth makes a rule concern a payment; undefined where that is not known. */
+function isAbove({ usdAbove }: SimRule, worth: KnownRate) {
+  if (usdAbove === undefined) return true;
+  return worth === undefined ? undefined : worth > toFixed(usdAbove);
+}
+
+function isInScope({ currency, isListed }: SimRule, { paymentId, addressTo }: Payment) {
+  if (currency !== undefined && currency !== paymentId) return false;
+  return isListed === undefined || bucketOf(addressTo) === LISTED;
 }
 
 function isQuorum(over: SimRule['over']): over is { readonly quorum: 1 | 2 } {
@@ -171,24 +169,21 @@ function worthOf({ amount }: Payment, rate: KnownRate): KnownRate {
   return rate === undefined ? undefined : timesFixed(toFixed(amount), rate);
 }
 
-function known({ worths }: Pick<Written, 'worths'>): bigint[] {
-  return worths.filter((worth) => worth !== undefined);
+function findOver(cap: Cap, written: Judged) {
+  if (cap.unit === 'usd' && written.worths.every((worth) => worth === undefined)) return 'its worth is not known';
+  const least = leastOf(cap, written);
+  return least > limitOf(cap) ? `it is ${least}, more than ${limitOf(cap)}` : undefined;
 }
 
-function leastOf(cap: NonNullable<SimRule['cap']>, { payment, worths }: Pick<Written, 'payment' | 'worths'>) {
-  const [first, ...rest] = known({ worths });
-  return valueOf(
-    cap,
-    payment,
-    rest.reduce((least, worth) => (worth < (least ?? worth) ? worth : least), first),
-  );
+function leastOf(cap: Cap, { payment, worths }: Judged) {
+  return valueOf(cap, payment, lowestOf(worths.filter((worth) => worth !== undefined)));
 }
 
-function valueOf({ unit }: NonNullable<SimRule['cap']>, { amount }: Payment, worth: KnownRate) {
+function valueOf({ unit }: Cap, { amount }: Payment, worth: KnownRate) {
   if (unit === 'count') return toFixed('1');
   return unit === 'amount' ? toFixed(amount) : (worth ?? 0n);
 }
 
-function limitOf({ limit }: NonNullable<SimRule['cap']>) {
+function limitOf({ limit }: Cap) {
   return toFixed(limit);
 }

@@ -12,12 +12,7 @@ export type SimRule = Readonly<{
   currency?: 7 | 8;
   usdAbove?: string;
   isListed?: true;
-  cap?: Readonly<{
-    unit: 'usd' | 'amount' | 'count';
-    limit: string;
-    withinMs?: number;
-    per?: 'address';
-  }>;
+  cap?: Readonly<{ unit: 'usd' | 'amount' | 'count'; limit: string; withinMs?: number; per?: 'address' }>;
   open?: OpenMinutes;
   /** Refused, held until there is room or it is time, held until so long after its address was seen, or for approvals. */
   over: 'refuse' | 'wait' | { readonly coolMs: number } | { readonly quorum: 1 | 2 };
@@ -159,11 +154,7 @@ function toTime(minute: number) {
   return [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-type Told = Readonly<{
-  at: number;
-  processAt: number;
-  rates: ReadonlyMap<number, bigint>;
-}>;
+type Told = Readonly<{ at: number; processAt: number; rates: ReadonlyMap<number, bigint> }>;
 
 export type KnownRate = bigint | undefined;
 
@@ -210,18 +201,12 @@ export class SimRates {
     const since = now - forMs;
     const moments = [since, now, ...told.flatMap(({ at }) => (at > since && at <= now ? [at] : []))];
     const processNow = process.now();
-    return moments.map((at) =>
-      this.#rateAt(
-        told.filter((each) => each.at <= at),
-        currency,
-        processNow - (now - at),
-      ),
-    );
+    const toldUntil = (at: number) => told.filter((each) => each.at <= at);
+    return moments.map((at) => this.#rateAt(toldUntil(at), currency, processNow - (now - at)));
   }
 
   lowest(currency: number): bigint {
-    const [first = 0n, ...rest] = this.#ever.get(currency) ?? [];
-    return rest.reduce((least, rate) => (rate < least ? rate : least), first);
+    return lowestOf(this.#ever.get(currency) ?? []) ?? 0n;
   }
 
   current(currency: number): bigint {
@@ -259,6 +244,10 @@ export class SimRates {
       () => `gateway: currency ${currency} is worth ${rate} now${this.#missing ? ', one is missing' : ''}`,
     );
   }
+}
+
+export function lowestOf([first, ...rest]: readonly bigint[]): KnownRate {
+  return rest.reduce((least, rate) => (rate < (least ?? rate) ? rate : least), first);
 }
 
 export function minuteOf(trueNow: number): number {

@@ -3,7 +3,7 @@ import { SignedAuthority } from '../../../../src/control/worker/signed-authority
 import type { Payout } from '../../../../src/ledger/payout.js';
 import { MemoryJournal } from '../../../doubles/memory-journal.js';
 import { Random } from '../../../doubles/random.js';
-import { GatewayBook } from '../../../world/gateway-link.js';
+import { openGateway } from '../../../world/gateway-link.js';
 import { alterPayout } from '../../../world/tamper.js';
 import { soundPieces, type Pieces } from '../../../world/worker.js';
 import { WorldLedger } from '../../../world/world-ledger.js';
@@ -35,7 +35,7 @@ async function runDoubt(pieces: Pieces): Promise<unknown> {
   const clock = new WorldProcess({ world, name: 'w' });
   const ledger = new WorldLedger({ clock, nextLedgerId: () => 'ledger' });
   const journal = new MemoryJournal('journal', [{ v: 3, journalId: 'journal', bornAt: FIRST_BIRTH }]);
-  const book = new GatewayBook(world);
+  const book = openGateway(world);
   const users = openSignedUsers({ pieces, book, redis: { ledger } } as SignedRun, control);
   const doubtMs = plan.settings.guardMs + IN_FLIGHT_MS;
   const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring: KEYRING, journal, clock, doubtMs });
