@@ -15,15 +15,15 @@ export class ManualClock implements Clock {
   #nowMs = 5_000;
   #sleepers: Sleeper[] = [];
 
-  now(): number {
+  now() {
     return this.#nowMs;
   }
 
-  wallNow(): number {
+  wallNow() {
     return this.#nowMs + this.wallOffsetMs;
   }
 
-  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  async sleep(ms: number, signal?: AbortSignal) {
     if (signal?.aborted === true) return;
     await new Promise<void>((resolve) => {
       const end = () => {
@@ -37,7 +37,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  async advance(ms: number): Promise<void> {
+  async advance(ms: number) {
     const end = this.#nowMs + ms;
     for (let step = 0; step < MAX_STEPS; step += 1) {
       await turn();

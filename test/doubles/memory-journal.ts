@@ -49,67 +49,46 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     );
   }
 
-  given(...lines: JournalLine[]): void {
+  given(...lines: JournalLine[]) {
     this.lines.push(...lines);
     this.readAll();
   }
 
-  othersWrite(...lines: JournalLine[]): void {
+  othersWrite(...lines: JournalLine[]) {
     this.lines.push(...lines);
   }
 
-  damage(isDamaged = true): void {
+  damage(isDamaged = true) {
     this.#isDamaged = isDamaged;
   }
 
-  async bind(ledger: JournaledLedger): Promise<void> {
-    await this.write(ledger);
-  }
-
-  async notePeers(peers: readonly JournalPeer[]): Promise<void> {
-    await this.write({ peers });
-  }
-
-  async notePaused(paused: PausedLine['paused']): Promise<void> {
-    await this.write({ paused });
-  }
-
-  async noteResumed(resumed: ActNote): Promise<void> {
-    await this.write({ resumed });
-  }
-
-  async noteComplete(complete: CompleteNote): Promise<void> {
-    await this.write({ complete });
-  }
-
-  async noteSeen({ at, addresses }: SeenLine['seen']): Promise<void> {
+  readonly bind = async (ledger: JournaledLedger) => this.write(ledger);
+  readonly notePeers = async (peers: readonly JournalPeer[]) => this.write({ peers });
+  readonly notePaused = async (paused: PausedLine['paused']) => this.write({ paused });
+  readonly noteResumed = async (resumed: ActNote) => this.write({ resumed });
+  readonly noteComplete = async (complete: CompleteNote) => this.write({ complete });
+  async noteSeen({ at, addresses }: SeenLine['seen']) {
     await this.write({ seen: { at, addresses, exact: true } });
   }
 
-  async noteRates(rates: RatesLine['rates']): Promise<void> {
-    await this.write({ rates });
-  }
-
-  async noteRejected(rejected: RejectionNote): Promise<void> {
-    await this.write({ rejected });
-  }
-
-  async append(send: SendLine): Promise<void> {
+  readonly noteRates = async (rates: RatesLine['rates']) => this.write({ rates });
+  readonly noteRejected = async (rejected: RejectionNote) => this.write({ rejected });
+  async append(send: SendLine) {
     if (this.ledger === undefined) throw new Error('The journal is bound to no ledger');
     await this.onAppend();
     await this.write(send);
   }
 
-  noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number): void {
+  noteOutcome({ payoutId, attempt, token }: SendAttempt, outcome: JournaledOutcome, at: number) {
     this.writeOutcome({ payoutId, attempt, token, outcome, at });
   }
 
-  async changedByOthers(): Promise<boolean> {
+  async changedByOthers() {
     await this.ensureAnswers();
     return this.#isDamaged || this.hasUnreadLines;
   }
 
-  async reload(): Promise<void> {
+  async reload() {
     await this.ensureAnswers();
     this.onReload();
     if (this.#isDamaged) throw new JournalDamagedError('The send journal was damaged while it was in use.');
@@ -117,44 +96,44 @@ export class MemoryJournal extends ViewedJournal implements SendJournal {
     return Promise.resolve();
   }
 
-  async ensureWritable(): Promise<void> {
+  async ensureWritable() {
     await this.ensureAnswers();
     if (this.failWith !== undefined) throw this.failWith;
   }
 
-  protected async ensureAnswers(): Promise<void> {
+  protected async ensureAnswers() {
     if (this.isStalled) throw new Error('the disk has not answered');
     return Promise.resolve();
   }
 
-  async close(): Promise<void> {
+  async close() {
     return Promise.resolve();
   }
 
-  protected async write(line: JournalLine): Promise<void> {
+  protected async write(line: JournalLine) {
     await this.ensureWritable();
     this.add(line);
   }
 
-  protected writeOutcome(line: OutcomeLine): void {
+  protected writeOutcome(line: OutcomeLine) {
     if (this.failWith === undefined && !this.isStalled) this.add(line);
   }
 
-  protected add(line: JournalLine): void {
+  protected add(line: JournalLine) {
     this.lines.push(line);
     this.noteOwn(line);
   }
 
-  protected noteOwn(line: JournalLine): void {
+  protected noteOwn(line: JournalLine) {
     this.#known += 1;
     this.view.note(line);
   }
 
-  protected get hasUnreadLines(): boolean {
+  protected get hasUnreadLines() {
     return this.#known !== this.lines.length;
   }
 
-  protected readAll(): void {
+  protected readAll() {
     this.view = new JournalView({ spends: true });
     for (const line of this.lines) this.view.note(line);
     this.#known = this.lines.length;

@@ -8,7 +8,7 @@ export class Random {
     this.next();
   }
 
-  next(): number {
+  next() {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
     mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
@@ -16,16 +16,16 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  chance(probability: number): boolean {
+  chance(probability: number) {
     // No draw for what never happens, so that a fault that is switched off changes nothing else.
     return probability > 0 && this.next() < probability;
   }
 
-  between(low: number, high: number): number {
+  between(low: number, high: number) {
     return low + (high - low) * this.next();
   }
 
-  whole(low: number, high: number): number {
+  whole(low: number, high: number) {
     return low + Math.floor(this.next() * (high - low + 1));
   }
 
@@ -35,7 +35,7 @@ export class Random {
     return item;
   }
 
-  heavyTail(typical: number, longest: number): number {
+  heavyTail(typical: number, longest: number) {
     return Math.min(longest, typical / Math.max(1e-9, 1 - this.next()));
   }
 }

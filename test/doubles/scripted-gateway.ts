@@ -34,7 +34,7 @@ export class ScriptedGateway implements WithdrawGateway {
 
   onProbe: () => void | Promise<void> = () => undefined;
 
-  async probe(): Promise<void> {
+  async probe() {
     await this.onProbe();
   }
 

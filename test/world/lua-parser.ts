@@ -153,7 +153,7 @@ class Compiler {
     return js;
   }
 
-  #statements(): string {
+  #statements() {
     const js: string[] = [];
     while (!this.#is(...ENDS)) {
       const isLast = this.#is('return', 'break');
@@ -168,7 +168,7 @@ class Compiler {
     return this.#scoped(() => this.#statements());
   }
 
-  #statement(): string {
+  #statement() {
     if (this.#accept('local')) return this.#local();
     if (this.#accept('if')) return this.#if();
     if (this.#accept('for')) return this.#for();
@@ -481,7 +481,7 @@ export class LuaTable {
     return this.fields?.get(key);
   }
 
-  set(key: unknown, value: unknown): void {
+  set(key: unknown, value: unknown) {
     const { items } = this;
     if (typeof key === 'number' && Number.isInteger(key) && key >= 1 && key <= items.length + 1) {
       items[key - 1] = value;

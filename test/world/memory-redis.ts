@@ -66,7 +66,7 @@ export class MemoryRedis {
     return { keys: new Map(this.#keys) };
   }
 
-  restore({ keys }: RedisSnapshot): void {
+  restore({ keys }: RedisSnapshot) {
     this.#era = {};
     this.#keys = new Map(keys);
     this.keysVersion += 1;
@@ -76,7 +76,7 @@ export class MemoryRedis {
     return [...this.#keys].map(([key, { content }]) => [key, copy(content)]);
   }
 
-  flush(): void {
+  flush() {
     this.#keys = new Map();
     this.keysVersion += 1;
   }
@@ -87,7 +87,7 @@ export class MemoryRedis {
     return command(this, args);
   }
 
-  wallNow(): number {
+  wallNow() {
     return this.#wallNow();
   }
 
@@ -111,7 +111,7 @@ export class MemoryRedis {
     return content;
   }
 
-  versionOf(key: string): number {
+  versionOf(key: string) {
     return this.#keys.get(key)?.version ?? 0;
   }
 
@@ -121,11 +121,11 @@ export class MemoryRedis {
     return found;
   }
 
-  has(key: string): boolean {
+  has(key: string) {
     return this.#keys.has(key);
   }
 
-  remove(key: string): boolean {
+  remove(key: string) {
     this.keysVersion += 1;
     return this.#keys.delete(key);
   }

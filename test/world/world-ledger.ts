@@ -92,7 +92,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return view;
   }
 
-  enqueue(payout: NewPayout): void {
+  enqueue(payout: NewPayout) {
     this.payoutLedger.enqueue([payout]).catch((error: unknown) => {
       if (!(error instanceof UnreadableRecordError)) throw error;
     });
@@ -116,7 +116,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     }
   }
 
-  async pause(reason: string): Promise<boolean> {
+  async pause(reason: string) {
     return this.payoutLedger.pause(ACTOR.by, reason);
   }
 
@@ -133,7 +133,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return [...(this.redis.read(RECHECK, 'set') ?? [])].slice(0, limit);
   }
 
-  async unmark(payoutIds: readonly string[]): Promise<void> {
+  async unmark(payoutIds: readonly string[]) {
     await this.connection.redis.srem(RECHECK, ...payoutIds);
   }
 
@@ -141,15 +141,15 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.redis.read(key, 'hash');
   }
 
-  get ledgerId(): string | undefined {
+  get ledgerId() {
     return this.ofLedger('id');
   }
 
-  get pausedReason(): string | undefined {
+  get pausedReason() {
     return this.ofLedger('pausedReason');
   }
 
-  get resumeAct(): string | undefined {
+  get resumeAct() {
     return this.ofLedger('resumeAct');
   }
 
@@ -160,11 +160,11 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return epoch === undefined ? undefined : parseLease({ owner, epoch, beat, released });
   }
 
-  get sendCount(): number {
+  get sendCount() {
     return Number(this.ofSender('sends') ?? 0);
   }
 
-  get awaitingAnswer(): string {
+  get awaitingAnswer() {
     return this.ofSender('unanswered') ?? '';
   }
 
@@ -172,27 +172,27 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return parseObjections(Object.fromEntries(this.#hash(OBJECTIONS) ?? []));
   }
 
-  get objectionCount(): number {
+  get objectionCount() {
     return this.#hash(OBJECTIONS)?.size ?? 0;
   }
 
-  get isObjectedTo(): boolean {
+  get isObjectedTo() {
     return this.objectionCount > 0;
   }
 
-  hasJournal(journalId: string): boolean {
+  hasJournal(journalId: string) {
     return this.#hash(JOURNALS)?.has(journalId) === true;
   }
 
-  ofLedger(field: string): string | undefined {
+  ofLedger(field: string) {
     return this.#hash(LEDGER)?.get(field);
   }
 
-  ofSender(field: string): string | undefined {
+  ofSender(field: string) {
     return this.#hash(SENDER)?.get(field);
   }
 
-  ofPayout(payoutId: string, field: string): string | undefined {
+  ofPayout(payoutId: string, field: string) {
     return this.#hash(this.#keyOf(payoutId))?.get(field);
   }
 
@@ -200,11 +200,11 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.ofPayout(payoutId, 'state') as PayoutState | undefined;
   }
 
-  isComplete(payoutId: string): boolean {
+  isComplete(payoutId: string) {
     return this.stateOf(payoutId) !== undefined && this.ofPayout(payoutId, 'adopted') === undefined;
   }
 
-  knows({ payoutId, attempt, token }: SendAttempt): boolean {
+  knows({ payoutId, attempt, token }: SendAttempt) {
     const tokens = this.ofPayout(payoutId, 'tokens')?.split(' ');
     return tokens?.[attempt - 1]?.split('/').includes(token) === true;
   }
@@ -250,7 +250,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return this.redis.snapshot();
   }
 
-  restore(snapshot: RedisSnapshot): void {
+  restore(snapshot: RedisSnapshot) {
     this.redis.restore(snapshot);
   }
 
@@ -260,11 +260,11 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     return copy;
   }
 
-  flush(): void {
+  flush() {
     this.redis.flush();
   }
 
-  loseSender(): void {
+  loseSender() {
     this.redis.remove(SENDER);
   }
 

@@ -57,19 +57,19 @@ export abstract class World {
     this.trace = isTracing ? [] : undefined;
   }
 
-  get mayFail(): boolean {
+  get mayFail() {
     return false;
   }
 
-  fault(probability: number): boolean {
+  fault(probability: number) {
     return this.mayFail && this.random.chance(probability);
   }
 
-  note(line: () => string): void {
+  note(line: () => string) {
     this.trace?.push(`${String(this.count).padStart(4)} ${this.now.toFixed(2).padStart(10)} ${line()}`);
   }
 
-  fail(reason: string): void {
+  fail(reason: string) {
     this.note(() => `BROKEN: ${reason}`);
     this.failure ??= reason;
   }
@@ -80,7 +80,7 @@ export abstract class World {
     return step;
   }
 
-  async run(): Promise<void> {
+  async run() {
     await new Promise<void>((resolve, reject) => {
       // A tick that is asked for in a microtask runs after all microtasks: the step is followed to its end.
       const later = () => {
@@ -103,13 +103,13 @@ export abstract class World {
 
   protected abstract next(): Progress;
 
-  protected carryOut(step: PendingStep): void {
+  protected carryOut(step: PendingStep) {
     this.note(() => describeStep(step));
     const running = step.run();
     this.#running = running instanceof Promise ? running : undefined;
   }
 
-  protected add(step: PendingStep): void {
+  protected add(step: PendingStep) {
     const { at, order } = step;
     const index = this.pending.findLastIndex((other) => other.at > at || (other.at === at && other.order > order));
     this.pending.splice(index + 1, 0, step);
@@ -153,15 +153,15 @@ export class WorldProcess implements Clock {
     this.#offsetMs = world.random.between(0, 1e6);
   }
 
-  now(): number {
+  now() {
     return this.#offsetMs + this.world.now * this.#rate;
   }
 
-  wallNow(): number {
+  wallNow() {
     return Math.round(WALL_START + this.world.now + this.wallOffsetMs);
   }
 
-  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  async sleep(ms: number, signal?: AbortSignal) {
     if (this.isDead) return never();
     if (signal?.aborted === true) return;
     const { random } = this.world;
@@ -178,7 +178,7 @@ export class WorldProcess implements Clock {
     });
   }
 
-  async takeMs(ms: number, label = '', kind: StepKind = 'disk'): Promise<void> {
+  async takeMs(ms: number, label = '', kind: StepKind = 'disk') {
     if (this.isDead) return never();
     await new Promise<void>((resolve) => {
       this.after(ms, resolve, { kind, label });
@@ -193,17 +193,17 @@ export class WorldProcess implements Clock {
     return this.after(delayMs / this.#rate, run, about);
   }
 
-  takes(step: PendingStep): boolean {
+  takes(step: PendingStep) {
     if (this.isDead) return false;
     if (this.isStopped) this.waiting.push(step);
     return !this.isStopped;
   }
 
-  get isStopped(): boolean {
+  get isStopped() {
     return this.world.now < this.stoppedUntil;
   }
 
-  stop(forMs: number): void {
+  stop(forMs: number) {
     const { world } = this;
     if (this.isDead) return;
     world.note(() => `${this.name} is stopped for ${forMs.toFixed(1)}`);
@@ -214,7 +214,7 @@ export class WorldProcess implements Clock {
     });
   }
 
-  continueNow(): void {
+  continueNow() {
     this.stoppedUntil = this.world.now;
     this.#resume();
   }
@@ -229,14 +229,14 @@ export class WorldProcess implements Clock {
     for (const { run } of waiting) this.after(0, run);
   }
 
-  kill(): void {
+  kill() {
     if (this.isDead) return;
     this.world.note(() => `${this.name} is killed`);
     this.world.situations?.killed(this.name);
     this.end();
   }
 
-  end(): void {
+  end() {
     if (this.isDead) return;
     this.isDead = true;
     this.waiting = [];

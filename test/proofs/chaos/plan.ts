@@ -42,13 +42,8 @@ const COMMON = {
  * 125 ms, in flight 1000 ms. The rules are the same, and a round takes seconds.
  */
 const SCALED: Timing = {
-  name: 'scaled',
-  timeScale: 8,
-  minGapMs: 125,
-  leaseMs: 500,
-  ownJournalQuarantineMs: 24_000,
-  chaosMs: 3_000,
-  gatewayStopMaxMs: 300,
+  ...{ name: 'scaled', timeScale: 8, minGapMs: 125, leaseMs: 500 },
+  ...{ ownJournalQuarantineMs: 24_000, chaosMs: 3_000, gatewayStopMaxMs: 300 },
   latencyBeforeMs: { min: 0, max: 60 },
   latencyAfterMs: { min: 0, max: 40 },
   payouts: { min: 12, max: 18 },
@@ -56,13 +51,8 @@ const SCALED: Timing = {
 };
 
 export const REAL: Timing = {
-  name: 'real',
-  timeScale: 1,
-  minGapMs: 1_000,
-  leaseMs: 1_500,
-  ownJournalQuarantineMs: 6_000,
-  chaosMs: 9_000,
-  gatewayStopMaxMs: 700,
+  ...{ name: 'real', timeScale: 1, minGapMs: 1_000, leaseMs: 1_500 },
+  ...{ ownJournalQuarantineMs: 6_000, chaosMs: 9_000, gatewayStopMaxMs: 700 },
   latencyBeforeMs: { min: 0, max: 300 },
   latencyAfterMs: { min: 20, max: 80 },
   payouts: { min: 9, max: 11 },

@@ -101,7 +101,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
 
   const open = async (): Promise<Stage> => {
     const redis = await startRedis(dir, note);
-    opened.push(redis.stop);
+    opened.push(async () => redis.stop());
     const gateway = await startGateway(plan, dir);
     opened.push(gateway.end);
     if (signed) for (const folder of journalDirs) await adoptJournal(folder, PLATFORM_ID);
@@ -113,7 +113,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
       readPayments: gateway.readPayments,
       countKeptPauses: async () => countKeptPauses(hosts),
     });
-    opened.push(users.stop);
+    opened.push(async () => users.stop());
     const links: TcpProxy[] = [];
     for (const worker of workers) {
       const link = await TcpProxy.start(redis.port);
@@ -131,7 +131,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
       };
       const host = startHost(`worker-${worker}`, dir, environment, (defect) => broken.push(defect));
       hosts.push(host);
-      opened.push(host.kill);
+      opened.push(async () => host.kill());
     }
     return { hosts, links, redis, gateway, users };
   };

@@ -28,20 +28,20 @@ export class TcpProxy {
     return proxy;
   }
 
-  get port(): number {
+  get port() {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  slowDown(drawDelayMs: () => number): void {
+  slowDown(drawDelayMs: () => number) {
     this.#drawDelayMs = drawDelayMs;
   }
 
-  cut(): void {
+  cut() {
     this.#refusing = true;
     this.#endConnections();
   }
 
-  silence(directions: readonly Direction[]): void {
+  silence(directions: readonly Direction[]) {
     for (const direction of directions) {
       if (this.#silences.has(direction)) continue;
       let end = (): void => undefined;
@@ -54,7 +54,7 @@ export class TcpProxy {
    * Makes the link as it was.
    * @param held - whether what was held back in a silence arrives after all
    */
-  heal(held: 'late' | 'never' = 'late'): void {
+  heal(held: 'late' | 'never' = 'late') {
     this.#drawDelayMs = () => 0;
     this.#refusing = false;
     if (held === 'never') this.#endConnections();
@@ -62,7 +62,7 @@ export class TcpProxy {
     this.#silences.clear();
   }
 
-  async close(): Promise<void> {
+  async close() {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.cut();
     this.heal('never');

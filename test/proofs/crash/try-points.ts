@@ -21,11 +21,6 @@ const QUICK = {
   ...{ STATUS_POLL_MIN_MS: '100', STATUS_POLL_MAX_MS: '500', STATUS_POLL_RATE: '100', HEALTH_PORT: '0' },
 };
 
-interface Point {
-  readonly step: string;
-  readonly side: 'before' | 'after';
-}
-
 interface RunOptions {
   readonly redis: LocalRedis;
   readonly isSigned: boolean;

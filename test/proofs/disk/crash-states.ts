@@ -23,18 +23,18 @@ export class RecordedFs {
   killed = new Promise<void>(() => undefined);
 
   /** The process is killed after this many calls: what it calls then has no effect and never returns. */
-  killAfter(calls: number): void {
+  killAfter(calls: number) {
     this.#killedAt = calls;
     this.killed = new Promise((resolve) => {
       this.#noteKilled = resolve;
     });
   }
 
-  revive(): void {
+  revive() {
     this.#killedAt = Infinity;
   }
 
-  start(): void {
+  start() {
     const { open, link, rename, rm } = this.#before;
     const move = (kind: 'link' | 'rename', make: Patched['link']) => async (from: string, to: string) => {
       await this.#live();
@@ -63,7 +63,7 @@ export class RecordedFs {
     syncBuiltinESMExports();
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     Object.assign(fs.promises, this.#before);
     syncBuiltinESMExports();
     for (const handle of this.#open) await handle.close().catch(() => undefined);

@@ -42,12 +42,12 @@ export class ExploredWorld extends World {
     this.#lastDeviation = Math.max(-1, ...schedule.map(({ at, until = -1 }) => Math.max(at, until)));
   }
 
-  get isRequestOnItsWay(): boolean {
+  get isRequestOnItsWay() {
     const isRequest = ({ kind, isGone }: PendingStep) => !isGone && (kind === 'arrival' || kind === 'write');
     return this.pending.some(isRequest) || this.#held.some(({ step }) => isRequest(step));
   }
 
-  extend(ms: number): void {
+  extend(ms: number) {
     this.#endAt = this.now + ms;
     this.#quietSince = undefined;
   }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pieces } from '../../world/worker.js';
-import { runScenario, type Outcome } from './run-scenario.js';
+import { runScenario } from './run-scenario.js';
 import {
   type Scenario,
   deviationsOf,
@@ -51,70 +51,46 @@ const ROOT: Branch = { schedule: [], last: -1 };
  * chosen in the order of the steps, so that events which a deviation causes can deviate too.
  */
 export async function explore(scenario: Scenario, bounds: Bounds, options: ExploreOptions = {}): Promise<Exploration> {
-  const explorer = new Explorer(scenario, bounds, options);
-  await explorer.follow(options.branch ?? ROOT);
-  return explorer.exploration;
+  const { pieces, onSchedule, stopAtFirst = false } = options;
+  const findings: Finding[] = [];
+  const seen = new Set<string>();
+  let runs = 0;
+  const isOver = () => stopAtFirst && findings.length > 0;
+
+  const isNew = (schedule: Schedule, { state }: Step) => {
+    const kinds = schedule.map((deviation) => `${deviation.kind}${isWaiting(deviation) ? '*' : ''}`).sort();
+    const before = seen.size;
+    return seen.add(`${kinds.join()} ${state}`).size > before;
+  };
+
+  const follow = async (branch: Branch): Promise<void> => {
+    if (isOver()) return;
+    const { schedule, last } = branch;
+    if (runs % TURN_EVERY_RUNS === 0) await nextTurn();
+    runs += 1;
+    onSchedule?.(schedule);
+    const { broken, steps } = await runScenario(scenario, schedule, {
+      ...(pieces && { pieces }),
+      describesState: bounds.isPruned,
+    });
+    if (broken !== undefined) {
+      findings.push({ schedule, broken, run: runs });
+      return;
+    }
+    const fresh = bounds.isPruned ? steps.filter((step) => step.index > last && isNew(schedule, step)) : steps;
+    for (const next of continuations(scenario, bounds, branch, fresh)) {
+      await follow(next);
+      if (isOver()) return;
+    }
+  };
+
+  await follow(options.branch ?? ROOT);
+  return { runs, findings };
 }
 
 export async function listBranches(scenario: Scenario, bounds: Bounds, pieces?: Pieces): Promise<Branch[]> {
   const { steps } = await runScenario(scenario, [], { describesState: bounds.isPruned, ...(pieces && { pieces }) });
   return [...continuations(scenario, bounds, ROOT, steps)];
-}
-
-class Explorer {
-  readonly #scenario: Scenario;
-  readonly #bounds: Bounds;
-  readonly #options: ExploreOptions;
-  readonly #findings: Finding[] = [];
-  readonly #seen = new Set<string>();
-  #runs = 0;
-
-  constructor(scenario: Scenario, bounds: Bounds, options: ExploreOptions) {
-    this.#scenario = scenario;
-    this.#bounds = bounds;
-    this.#options = options;
-  }
-
-  get exploration(): Exploration {
-    return { runs: this.#runs, findings: this.#findings };
-  }
-
-  async follow(branch: Branch): Promise<void> {
-    if (this.#isOver()) return;
-    const { broken, steps } = await this.#run(branch.schedule);
-    if (broken !== undefined) return;
-    const isFresh = (step: Step) => step.index > branch.last && this.#isNew(branch.schedule, step);
-    const fresh = this.#bounds.isPruned ? steps.filter(isFresh) : steps;
-    for (const next of continuations(this.#scenario, this.#bounds, branch, fresh)) {
-      await this.follow(next);
-      if (this.#isOver()) return;
-    }
-  }
-
-  #isNew(schedule: Schedule, { state }: Step) {
-    const kinds = schedule.map((deviation) => `${deviation.kind}${isWaiting(deviation) ? '*' : ''}`).sort();
-    const key = `${kinds.join()} ${state}`;
-    if (this.#seen.has(key)) return false;
-    this.#seen.add(key);
-    return true;
-  }
-
-  async #run(schedule: Schedule): Promise<Outcome> {
-    if (this.#runs % TURN_EVERY_RUNS === 0) await nextTurn();
-    this.#runs += 1;
-    this.#options.onSchedule?.(schedule);
-    const { pieces } = this.#options;
-    const outcome = await runScenario(this.#scenario, schedule, {
-      ...(pieces === undefined ? {} : { pieces }),
-      describesState: this.#bounds.isPruned,
-    });
-    if (outcome.broken !== undefined) this.#findings.push({ schedule, broken: outcome.broken, run: this.#runs });
-    return outcome;
-  }
-
-  #isOver() {
-    return this.#options.stopAtFirst === true && this.#findings.length > 0;
-  }
 }
 
 function* continuations(

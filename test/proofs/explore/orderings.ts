@@ -32,7 +32,7 @@ class RandomWorld extends World {
     this.#deviates = deviates;
   }
 
-  async turn(process: WorldProcess): Promise<void> {
+  async turn(process: WorldProcess) {
     await new Promise<void>((resolve) => {
       process.after(0, resolve, { kind: 'mark', label: 'time passes' });
     });

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Pieces, soundPieces } from '../../world/worker.js';
+import type { Pieces } from '../../world/worker.js';
 import {
   print,
   runCommand,

@@ -19,30 +19,14 @@ export type Scenario = Readonly<{
 }>;
 
 const SETTINGS: Settings = {
-  intervalMs: 1_002,
-  guardMs: 1_000,
-  leaseMs: 5_000,
-  quarantineMs: 1_000,
-  inFlightMaxMs: 2_000,
-  withdrawTimeoutMs: 3_000,
-  commandTimeoutMs: 3_000,
+  ...{ intervalMs: 1_002, guardMs: 1_000, leaseMs: 5_000, quarantineMs: 1_000 },
+  ...{ inFlightMaxMs: 2_000, withdrawTimeoutMs: 3_000, commandTimeoutMs: 3_000 },
 };
 
 const BASE: Scenario = {
-  payouts: 2,
-  workers: 2,
-  settings: SETTINGS,
-  accounts: 1,
-  hasOwnJournals: false,
-  rates: [],
-  wallOffsetsMs: [],
-  lingerMs: [],
-  restartAfterMs: undefined,
-  rollbackDepths: [1, 2],
-  from: 900,
-  deviationsUntil: Infinity,
-  faultsUntil: 25_000,
-  endAt: 90_000,
+  ...{ payouts: 2, workers: 2, settings: SETTINGS, accounts: 1, hasOwnJournals: false, rates: [], wallOffsetsMs: [] },
+  ...{ lingerMs: [], restartAfterMs: undefined, rollbackDepths: [1, 2] },
+  ...{ from: 900, deviationsUntil: Infinity, faultsUntil: 25_000, endAt: 90_000 },
 };
 
 const SLOW_FIRST = { lingerMs: [SETTINGS.inFlightMaxMs, 1] };

@@ -194,8 +194,8 @@ export function openRedis(
     ledger,
     generation: 0,
     beforeLease: undefined as RedisSnapshot | undefined,
-    mayForget: (_: RedisSnapshot | undefined): boolean => true,
-    onExecuted: (_: string): void => undefined,
+    mayForget: (() => true) as (kept: RedisSnapshot | undefined) => boolean,
+    onExecuted: (() => undefined) as (name: string) => void,
 
     get isUp(): boolean {
       return mode === 'up';

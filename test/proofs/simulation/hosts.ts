@@ -105,7 +105,7 @@ export function openHosts({ world, plan, pieces, injector, redis, book, control,
 
   const hosts = {
     all,
-    onBegin: (_: WorldProcess): void => undefined,
+    onBegin: (() => undefined) as (process: WorldProcess) => void,
 
     get refusing() {
       const refuses = ({ worker }: Started) => worker.mismatch !== undefined && !worker.isUnadopted;

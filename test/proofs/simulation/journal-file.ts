@@ -28,26 +28,26 @@ export class JournalFile {
     this.lines = [bornAt === undefined ? { v: 2, journalId } : { v: 3, journalId, bornAt }];
   }
 
-  get isPaused(): boolean {
+  get isPaused() {
     const last = this.lines.findLast((line) => 'paused' in line || 'resumed' in line);
     return last !== undefined && 'paused' in last;
   }
 
-  declareComplete(at: number): void {
+  declareComplete(at: number) {
     this.lines.push({ complete: { at, by: 'ann', reason: 'nothing is missing' } });
   }
 
-  write(line: JournalLine): void {
+  write(line: JournalLine) {
     this.lines.push(line);
     this.#unsynced.add(line);
   }
 
-  sync(line: JournalLine): void {
+  sync(line: JournalLine) {
     this.#unsynced.delete(line);
   }
 
   /** @param loses - asked for every line that is not yet on disk; a torn line is read as none */
-  crash(loses: () => boolean): void {
+  crash(loses: () => boolean) {
     this.crashes += 1;
     this.hangsUntil = 0;
     const kept = this.lines.filter((line) => !this.#unsynced.has(line) || !loses());

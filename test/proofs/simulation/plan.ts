@@ -1,14 +1,6 @@
 import type { Random } from '../../doubles/random.js';
 
-export type Settings = Readonly<{
-  intervalMs: number;
-  guardMs: number;
-  leaseMs: number;
-  quarantineMs: number;
-  inFlightMaxMs: number;
-  withdrawTimeoutMs: number;
-  commandTimeoutMs: number;
-}>;
+export type Settings = ReturnType<typeof makeSettings>;
 
 const FAULTS = {
   ...{ ledgerSlow: 0.05, ledgerRequestLost: 0.03, ledgerReplyLost: 0.03, kill: 0.08, pause: 0.12, stopCleanly: 1 },
@@ -24,32 +16,11 @@ function drawFaults(rate: (highest: number) => number): Faults {
 
 export const NO_FAULTS = drawFaults(() => 0);
 
-export type Plan = Readonly<{
-  settings: Settings;
-  faults: Faults;
-  workers: number;
-  hosts: number;
-  payouts: number;
-  enqueueWithinMs: number;
-  faultsForMs: number;
-  times: Readonly<{
-    redisAway: number;
-    rollback: number;
-    flush: number;
-    journalLost: number;
-    deposed: number;
-    senderLost: number;
-    atRandom: number;
-  }>;
-  rollbackAtOnce: number;
-  drift: number;
-  earlyTimers: number;
-  operatorCancels: boolean;
-}>;
+export type Plan = Readonly<ReturnType<typeof makePlan>>;
 
 const DRIFT_MAX = 0.0005;
 
-export function makePlan(random: Random): Plan {
+export function makePlan(random: Random) {
   const hosts = random.chance(0.35) ? 2 : 1;
   const settings = makeSettings(random, hosts);
   const rate = (highest: number) => (random.chance(0.5) ? 0 : highest * random.pick([0.1, 0.3, 1]));
@@ -75,7 +46,7 @@ export function makePlan(random: Random): Plan {
  * Where each host has a journal of its own, the worker that knows what a Redis lost has the quarantine to say so: it must
  * be long enough for a command that gets no reply.
  */
-function makeSettings(random: Random, hosts: number): Settings {
+function makeSettings(random: Random, hosts: number) {
   return {
     intervalMs: random.pick([1_002, 1_002, 1_010, 1_010]),
     guardMs: 1_000,
@@ -87,7 +58,7 @@ function makeSettings(random: Random, hosts: number): Settings {
   };
 }
 
-function makeTimes(random: Random, hosts: number): Omit<Plan['times'], 'senderLost'> {
+function makeTimes(random: Random, hosts: number) {
   const few = () => (random.chance(0.6) ? 0 : random.whole(1, 2));
   return {
     redisAway: few(),

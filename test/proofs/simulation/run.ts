@@ -132,7 +132,7 @@ async function runPlanted(from: number, seeds: number) {
     ...Object.keys(policyMistakes).map((planted) => ({ from, seeds, planted, policed: true })),
   ].filter(({ planted }) => name === '' || planted === name);
   if (tasks.length === 0) throw new Error(`There is no mistake named ${name}`);
-  await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted = '' }) => {
+  await runTasks(PROGRAM, tasks, ({ broken: [caught] }, { planted }) => {
     if (caught === undefined) missed += 1;
     const verdict = caught === undefined ? `NOT CAUGHT in ${seeds} seeds` : `${caught.seed - from + 1} seeds`;
     print(`${planted.padEnd(56)} ${verdict.padEnd(12)} ${caught?.broken ?? ''}`);

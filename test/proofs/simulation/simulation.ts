@@ -9,7 +9,7 @@ import { makePlan, type Plan } from './plan.js';
 import { SimPolicy } from './policed/policy.js';
 import { type Attacker, openAttacker } from './signed/attacker.js';
 import { openControl, type SimControl } from './signed/control.js';
-import { Situations, type Situation } from './situations.js';
+import { Situations } from './situations.js';
 import { openUsers } from './users.js';
 
 const MAX_STEPS = 400_000;
@@ -33,7 +33,7 @@ export class ChanceWorld extends World {
     this.hangs = { random, rate: random.chance(0.25) ? random.pick([0.05, 0.2, 0.5]) : 0 };
   }
 
-  get steps(): number {
+  get steps() {
     return this.count;
   }
 
@@ -45,7 +45,7 @@ export class ChanceWorld extends World {
     this.trace?.push(`${this.now.toFixed(3).padStart(12)} ${line()}`);
   }
 
-  async runUntil(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
+  async runUntil(untilMs: number, isDone: () => boolean = () => false) {
     this.#isDone = isDone;
     this.#untilMs = untilMs;
     await this.run();
@@ -70,16 +70,6 @@ export class ChanceWorld extends World {
 }
 
 export type RunOptions = Readonly<{ pieces?: Pieces; tracing?: boolean; signed?: boolean; policed?: boolean }>;
-
-type RunResult = Readonly<{
-  seed: number;
-  broken: string | undefined;
-  steps: number;
-  arrivals: number;
-  endedAt: number;
-  trace: readonly string[];
-  situations: ReadonlySet<Situation>;
-}>;
 
 const NOTICED_WITHIN_MS = 20_000;
 const ATTACKED_FOR_MS = 60_000;
@@ -148,14 +138,14 @@ export class Simulation {
     }
   }
 
-  get isAttacked(): boolean {
+  get isAttacked() {
     return this.attacker?.hasStruck === true;
   }
 
   readonly #mayBreak = (promise: 'pace' | 'once') =>
     this.isAttacked && (promise === 'pace' ? this.attacker?.breaksPace === true : this.plan.hosts > 1);
 
-  get result(): Omit<RunResult, 'seed' | 'broken'> {
+  get result() {
     const { steps, now, trace = [], situations } = this.world;
     return { steps, arrivals: this.book.arrivals, endedAt: now, trace: [...trace], situations: situations.met };
   }
@@ -183,7 +173,7 @@ export function findFalseState(ledger: WorldLedger, book: GatewayBook): string |
   return undefined;
 }
 
-export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunResult> {
+export async function runSeed(seed: number, options: RunOptions = {}) {
   const simulation = new Simulation(seed, options);
   const broken = await simulation.run();
   const { result } = simulation;

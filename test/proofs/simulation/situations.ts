@@ -87,7 +87,7 @@ export class Situations {
     this.#now = now;
   }
 
-  executed(process: string, name: string, about: string, lease: LeaseView | undefined): void {
+  executed(process: string, name: string, about: string, lease: LeaseView | undefined) {
     const [payoutId = '', attempt = ''] = about.split(' ');
     const send = `${payoutId} ${attempt}`;
     const isHolder = lease?.owner.startsWith(`${process}.`) === true;
@@ -130,45 +130,45 @@ export class Situations {
     if (this.#isRequestOnItsWay()) this.meet('the lease is taken over while a request is on its way');
   }
 
-  written(process: string, inFlightMaxMs: number): void {
+  written(process: string, inFlightMaxMs: number) {
     this.#beforeWrite.delete(process);
     this.#requests = [...this.#requests, { process, until: this.#now() + inFlightMaxMs }];
   }
 
-  arrived(process: string): void {
+  arrived(process: string) {
     this.#requests = this.#requests.filter((request) => request.process !== process);
   }
 
-  journaled(process: string, lease: LeaseView | undefined): void {
+  journaled(process: string, lease: LeaseView | undefined) {
     if (lease?.owner.startsWith(`${process}.`) !== true)
       this.meet('a journal entry is written by a process that has lost the lease');
   }
 
-  stopped(process: string): void {
+  stopped(process: string) {
     if (this.#beforeWrite.has(process)) this.meet('a process is stopped between begin and write');
   }
 
-  killed(process: string): void {
+  killed(process: string) {
     if (this.#beforeWrite.delete(process)) this.meet('a process is killed between begin and write');
     if (this.#isRequestOnItsWay(process)) this.meet('a process is killed while its request is on its way');
   }
 
-  wallClockJumped(process: string): void {
+  wallClockJumped(process: string) {
     if (this.#beforeWrite.has(process)) this.meet('a wall clock jumps between begin and write');
   }
 
-  rolledBack(): void {
+  rolledBack() {
     if (this.met.has('Redis comes back older')) this.meet('Redis comes back older twice');
     this.meet('Redis comes back older');
     if (this.#isRequestOnItsWay()) this.meet('Redis comes back older while a request is on its way');
   }
 
-  senderLost(): void {
+  senderLost() {
     if (this.#beforeWrite.size > 0 || this.#isRequestOnItsWay())
       this.meet('the sender key is lost while a send is in progress');
   }
 
-  meet(situation: Situation | undefined): void {
+  meet(situation: Situation | undefined) {
     if (situation !== undefined) this.met.add(situation);
   }
 

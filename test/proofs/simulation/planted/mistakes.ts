@@ -3,7 +3,7 @@ import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, SendAttempt, SenderView } from '../../../../src/ledger/sender-ledger.js';
-import { Pacer } from '../../../../src/worker/sender/pacer.js';
+import { Pacer, type Pace } from '../../../../src/worker/sender/pacer.js';
 import type { WorkerLedger } from '../../../world/ledger-link.js';
 import { putPayout, setFields } from '../../../world/tamper.js';
 import { soundPieces, type PieceContext, type Pieces } from '../../../world/worker.js';
@@ -20,12 +20,16 @@ export function plant(name: string | undefined, all = mistakes): Pieces {
 
 export const mistakes: Mistakes = {
   'pacing from the send instead of the response': paceFromTheSend(),
-  'pacer not told of sends without a response': withPacer(({ pacer }) => {
-    pacer.afterResponse();
-  }),
-  'no allowance for clocks that run faster': withPacer(({ pacer, clock, pace: { inFlightMaxMs, intervalMs } }) => {
-    pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
-  }),
+  'pacer not told of sends without a response': withPacer(({ pacer }) => ({
+    afterNoResponse: () => {
+      pacer.afterResponse();
+    },
+  })),
+  'no allowance for clocks that run faster': withPacer(({ pacer, clock, pace: { inFlightMaxMs, intervalMs } }) => ({
+    afterNoResponse: () => {
+      pacer.holdUntil(clock.now() + inFlightMaxMs + intervalMs);
+    },
+  })),
   'awaitingAnswer flag ignored on take-over': {
     wrapLedger: (ledger) => ({
       ...ledger,
@@ -118,18 +122,11 @@ function withLedger(change: (sound: LedgerCalls & { ledger: WorldLedger }) => Pa
   };
 }
 
-type MakePacer = Pieces['makePacer'];
-
-function withPacer(
-  afterNoResponse: (given: { pacer: Pacer; clock: Clock; pace: Parameters<MakePacer>[1] }) => void,
-): Mistake {
+function withPacer(change: (given: { pacer: Pacer; clock: Clock; pace: Pace }) => Partial<Pacer>): Mistake {
   return {
     makePacer: (clock, pace) => {
       const pacer = new Pacer(clock, pace);
-      pacer.afterNoResponse = () => {
-        afterNoResponse({ pacer, clock, pace });
-      };
-      return pacer;
+      return Object.assign(pacer, change({ pacer, clock, pace }));
     },
   };
 }
@@ -137,13 +134,11 @@ function withPacer(
 function paceFromTheSend(): Mistake {
   const writtenAt = new WeakMap<Pacer, number>();
   return {
-    makePacer: (clock, pace) => {
-      const pacer = new Pacer(clock, pace);
-      pacer.afterResponse = () => {
+    ...withPacer(({ pacer, pace }) => ({
+      afterResponse: () => {
         pacer.holdUntil((writtenAt.get(pacer) ?? 0) + pace.intervalMs);
-      };
-      return pacer;
-    },
+      },
+    })),
     wrapGateway: (gateway, { pacer, clock }) =>
       withMayWrite(gateway, (mayWrite) => () => {
         const isAllowed = mayWrite();

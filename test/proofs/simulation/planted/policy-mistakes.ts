@@ -1,7 +1,6 @@
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { PolicyRule } from '../../../../src/control/policy/rule.js';
-import type { AccountPolicy } from '../../../../src/control/worker/account-policy.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/control-record.js';

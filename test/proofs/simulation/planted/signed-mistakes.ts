@@ -6,7 +6,7 @@ import type { Payout } from '../../../../src/ledger/payout.js';
 import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
 import type { Pieces } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
-import { but, type Mistake, type Mistakes } from './mistakes.js';
+import { but, type Mistakes } from './mistakes.js';
 
 type MakeAuthority = Pieces['makeAuthority'];
 

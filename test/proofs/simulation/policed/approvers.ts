@@ -22,7 +22,7 @@ export class SimApprovers {
     this.#policy = policy;
   }
 
-  async look(ledger: WorldLedger, payout: Payout): Promise<void> {
+  async look(ledger: WorldLedger, payout: Payout) {
     const { world, spoken, random } = this.#policy;
     const { payoutId, signed, held } = payout;
     if (signed === undefined) return;
@@ -119,20 +119,20 @@ export class SpokenApprovals {
     this.#policy = policy;
   }
 
-  note(signature: string, spoken: Spoken): void {
+  note(signature: string, spoken: Spoken) {
     this.#spoken.set(signature, spoken);
   }
 
-  noteRemoved(signature: string): void {
+  noteRemoved(signature: string) {
     this.#removed.push(signature);
   }
 
-  noteRead(process: string, payout: Payout): void {
+  noteRead(process: string, payout: Payout) {
     this.#read.set(`${process} ${payout.payoutId}`, payout);
   }
 
   /** Whether a process had read, within the last milliseconds, what lets a payout pass. */
-  hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number): boolean {
+  hasQuorum(process: string, payoutId: string, quorum: number, slackMs: number) {
     const payout = this.#read.get(`${process} ${payoutId}`);
     if (payout === undefined) return false;
     const signatures = [...(payout.approvals ?? []).map(({ signature }) => signature), ...this.#removed];
@@ -146,7 +146,7 @@ export class SpokenApprovals {
     return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
   }
 
-  isRejected(payoutId: string): boolean {
+  isRejected(payoutId: string) {
     return [...this.#spoken.values()].some((spoken) => spoken.payoutId === payoutId && spoken.decision === 'reject');
   }
 

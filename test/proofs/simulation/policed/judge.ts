@@ -35,11 +35,11 @@ export class PolicyJudge {
     this.#policy = policy;
   }
 
-  seen(addressTo: string): void {
+  seen(addressTo: string) {
     if (!this.#firstSeen.has(addressTo)) this.#firstSeen.set(addressTo, this.#policy.world.now);
   }
 
-  written(process: WorldProcess, payoutId: string, payment: Payment): void {
+  written(process: WorldProcess, payoutId: string, payment: Payment) {
     const { world, rules, rates, spoken } = this.#policy;
     const backMs = this.#backMs;
     const worths = rates.around(process, payment.paymentId, backMs).map((rate) => worthOf(payment, rate));
@@ -57,7 +57,7 @@ export class PolicyJudge {
     if (!isCovered && rules.uncovered === 'hold') world.fail(`policy: ${payoutId} is written, and no cap is about it`);
   }
 
-  paid(payment: Payment): void {
+  paid(payment: Payment) {
     const { world, rules, isPromised } = this.#policy;
     const written = this.#written.get(payment.addressTo);
     if (written === undefined) {
@@ -80,7 +80,7 @@ export class PolicyJudge {
     }
   }
 
-  isHopeless(payoutId: string, payment: Payment): boolean {
+  isHopeless(payoutId: string, payment: Payment) {
     const { rules, rates, spoken, world } = this.#policy;
     const { paymentId } = payment;
     const worth = worthOf(payment, world.faultsOn ? rates.lowest(paymentId) : rates.current(paymentId));

@@ -52,7 +52,7 @@ export class SimPolicy {
 
   readonly isListed: IsListed = (list, addressTo) => list === LIST && walletKey(addressTo) === LISTED;
 
-  nameOf(number: number): string {
+  nameOf(number: number) {
     return `${'abcab'.charAt(number % 5)}:${number}`;
   }
 
@@ -77,11 +77,11 @@ export class SimPolicy {
     };
   }
 
-  withinTolerance(offsetMs: number): number {
+  withinTolerance(offsetMs: number) {
     return Math.max(-CLOCKS_WITHIN_MS, Math.min(CLOCKS_WITHIN_MS, offsetMs));
   }
 
-  get drainsWithinMs(): number {
+  get drainsWithinMs() {
     const { rules, rates } = this.rules;
     const waitMs = this.longestWindowMs + 60_000 + (rates === undefined ? 0 : 330_000);
     const anchorMs = rates === undefined ? 0 : 40 * 330_000;
@@ -99,16 +99,16 @@ export class SimPolicy {
     };
   }
 
-  enqueued(payoutId: string): void {
+  enqueued(payoutId: string) {
     this.judge.seen(walletOf(payoutId));
   }
 
-  written(process: WorldProcess, request: WithdrawRequest): void {
+  written(process: WorldProcess, request: WithdrawRequest) {
     const payoutId = request.addressTo.slice(walletOf('').length);
     this.judge.written(process, payoutId, request);
   }
 
-  async decide(ledger: WorldLedger, payout: Payout): Promise<void> {
+  async decide(ledger: WorldLedger, payout: Payout) {
     const { payoutId } = payout;
     const isHeld = payout.state === 'held' && payout.held?.kind === 'policy';
     // Not at once: meanwhile others approve what someone rejected.
@@ -117,7 +117,7 @@ export class SimPolicy {
     } else if (this.isSigned) await this.#approvers.look(ledger, payout);
   }
 
-  get wallNow(): number {
+  get wallNow() {
     return Math.round(WALL_START + this.world.now);
   }
 

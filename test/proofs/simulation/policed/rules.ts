@@ -205,11 +205,11 @@ export class SimRates {
     return moments.map((at) => this.#rateAt(toldUntil(at), currency, processNow - (now - at)));
   }
 
-  lowest(currency: number): bigint {
+  lowest(currency: number) {
     return lowestOf(this.#ever.get(currency) ?? []) ?? 0n;
   }
 
-  current(currency: number): bigint {
+  current(currency: number) {
     return toFixed(this.#rates.get(currency) ?? '0');
   }
 
