@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { resolve, dirname } from 'node:path';
+import { dirname, resolve as resolvePath } from 'node:path';
 
 export type DiskCall =
   | Readonly<{ kind: 'create'; path: string; inode: number }>
@@ -11,89 +11,41 @@ export type DiskCall =
   | Readonly<{ kind: 'link' | 'rename'; from: string; path: string; inode: number }>
   | Readonly<{ kind: 'remove'; path: string }>;
 
-type Patched = Pick<typeof fs.promises, 'open' | 'link' | 'rename' | 'rm'>;
+/**
+ * Records the calls of `node:fs/promises` that change a disk, while they are carried out.
+ * @param killedAt - the process is killed after so many: what it calls then has no effect and never returns
+ */
+export function recordDisk(killedAt: number) {
+  const calls: DiskCall[] = [];
+  const before = { ...fs.promises };
+  const handles: FileHandle[] = [];
+  let isRevived = false;
+  let noteKilled = (): void => undefined;
+  const killed = new Promise<void>((resolve) => {
+    noteKilled = resolve;
+  });
 
-export class RecordedFs {
-  readonly calls: DiskCall[] = [];
-  readonly #before: Patched = { ...fs.promises };
-  readonly #open: FileHandle[] = [];
-  #killedAt = Infinity;
-  #noteKilled: () => void = () => undefined;
-
-  killed = new Promise<void>(() => undefined);
-
-  /** The process is killed after this many calls: what it calls then has no effect and never returns. */
-  killAfter(calls: number) {
-    this.#killedAt = calls;
-    this.killed = new Promise((resolve) => {
-      this.#noteKilled = resolve;
-    });
-  }
-
-  revive() {
-    this.#killedAt = Infinity;
-  }
-
-  start() {
-    const { open, link, rename, rm } = this.#before;
-    const move = (kind: 'link' | 'rename', make: Patched['link']) => async (from: string, to: string) => {
-      await this.#live();
-      await make(from, to);
-      this.calls.push({ kind, from: resolve(from), path: resolve(to), inode: fs.statSync(to).ino });
-    };
-    Object.assign(fs.promises, {
-      open: async (path: string, ...rest: [flags?: string | number, mode?: number]) => {
-        const isNew = !fs.existsSync(path);
-        if (isNew) await this.#live();
-        const handle = await open(path, ...rest);
-        this.#open.push(handle);
-        const { ino } = await handle.stat();
-        if (isNew) this.calls.push({ kind: 'create', path: resolve(path), inode: ino });
-        return this.#record(handle, { path: resolve(path), inode: ino });
-      },
-      link: move('link', link),
-      rename: move('rename', rename),
-      rm: async (path: string, ...rest: [fs.RmOptions?]) => {
-        const isThere = fs.existsSync(path);
-        await this.#live();
-        await rm(path, ...rest);
-        if (isThere) this.calls.push({ kind: 'remove', path: resolve(path) });
-      },
-    });
-    syncBuiltinESMExports();
-  }
-
-  async stop() {
-    Object.assign(fs.promises, this.#before);
-    syncBuiltinESMExports();
-    for (const handle of this.#open) await handle.close().catch(() => undefined);
-  }
-
-  async #live() {
-    if (this.calls.length < this.#killedAt) return;
-    this.#noteKilled();
+  const live = async () => {
+    if (isRevived || calls.length < killedAt) return;
+    noteKilled();
     await new Promise(() => undefined);
-  }
+  };
 
-  #record(handle: FileHandle, { path, inode }: Readonly<{ path: string; inode: number }>): FileHandle {
-    const { calls } = this;
+  const record = (handle: FileHandle, path: string, inode: number) => {
     const sync = (name: 'sync' | 'datasync') => async () => {
-      await this.#live();
+      await live();
       const isFolder = (await handle.stat()).isDirectory();
       await handle[name]();
       calls.push(isFolder ? { kind: 'syncFolder', path } : { kind: 'sync', inode });
     };
-    const recorded: Readonly<Record<string, unknown>> = {
-      write: async (data: string | Uint8Array) => {
-        await this.#live();
-        const bytes = Buffer.from(data as Uint8Array);
-        const result = await handle.write(bytes);
-        calls.push({ kind: 'write', inode, bytes });
-        return result;
-      },
-      sync: sync('sync'),
-      datasync: sync('datasync'),
+    const write = async (data: string | Uint8Array) => {
+      await live();
+      const bytes = Buffer.from(data as Uint8Array);
+      const result = await handle.write(bytes);
+      calls.push({ kind: 'write', inode, bytes });
+      return result;
     };
+    const recorded: Readonly<Record<string, unknown>> = { write, sync: sync('sync'), datasync: sync('datasync') };
     return new Proxy(handle, {
       get: (target, name) => {
         if (typeof name === 'string' && name in recorded) return recorded[name];
@@ -101,7 +53,48 @@ export class RecordedFs {
         return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
       },
     });
-  }
+  };
+
+  const move = (kind: 'link' | 'rename') => async (from: string, to: string) => {
+    await live();
+    await before[kind](from, to);
+    calls.push({ kind, from: resolvePath(from), path: resolvePath(to), inode: fs.statSync(to).ino });
+  };
+  Object.assign(fs.promises, {
+    open: async (path: string, ...rest: [flags?: string | number, mode?: number]) => {
+      const isNew = !fs.existsSync(path);
+      if (isNew) await live();
+      const handle = await before.open(path, ...rest);
+      handles.push(handle);
+      const { ino } = await handle.stat();
+      if (isNew) calls.push({ kind: 'create', path: resolvePath(path), inode: ino });
+      return record(handle, resolvePath(path), ino);
+    },
+    link: move('link'),
+    rename: move('rename'),
+    rm: async (path: string, ...rest: [fs.RmOptions?]) => {
+      const isThere = fs.existsSync(path);
+      await live();
+      await before.rm(path, ...rest);
+      if (isThere) calls.push({ kind: 'remove', path: resolvePath(path) });
+    },
+  });
+  syncBuiltinESMExports();
+
+  return {
+    ...{ calls, killed },
+
+    revive: () => {
+      isRevived = true;
+    },
+
+    /** Ends the recording, and closes what a killed process left open. */
+    stop: async () => {
+      Object.assign(fs.promises, before);
+      syncBuiltinESMExports();
+      for (const handle of handles) await handle.close().catch(() => undefined);
+    },
+  };
 }
 
 export interface DiskState {

@@ -26,7 +26,7 @@ import {
   report,
   plantEach,
 } from '../command-line.js';
-import { crashStates, type DiskState, type EarlierFile, RecordedFs, type DiskCall } from './crash-states.js';
+import { crashStates, type DiskState, type EarlierFile, recordDisk, type DiskCall } from './crash-states.js';
 
 type Scenario = Readonly<{
   name: string;
@@ -124,9 +124,9 @@ async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string,
     utimesSync(join(dir, name), writtenAt, writtenAt);
   }
   const before = readFolder(dir);
-  const disk = new RecordedFs();
   /** Sends whose first byte may have left once so many calls were made. */
   const sent: { payoutId: string; after: number }[] = [];
+  const disk = recordDisk(killedAfter);
   const work = async (prefix: string) => {
     const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID, keepDays: 1 });
     if (journal.ledger === undefined) await journal.bind(LEDGER);
@@ -146,11 +146,9 @@ async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string,
     }
     await journal.close();
   };
-  disk.start();
   try {
-    disk.killAfter(killedAfter);
     // A killed process never ends: its turn is over when nothing of it happens any more. One that is only slow is not killed.
-    await Promise.race([work('p'), disk.killed.then(async () => untilStill(disk))]);
+    await Promise.race([work('p'), disk.killed.then(async () => untilStill(disk.calls))]);
     disk.revive();
     await work('q');
   } finally {
@@ -159,7 +157,7 @@ async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string,
   return { before, calls: disk.calls, sent };
 }
 
-async function untilStill({ calls }: RecordedFs) {
+async function untilStill(calls: readonly DiskCall[]) {
   for (let seen = -1; seen !== calls.length;) {
     seen = calls.length;
     await delay(15);

@@ -37,7 +37,7 @@ const LEDGER_TEST = 'test/ledger/redis-sender-ledger.test.ts';
 const WATCH_TEST = 'test/worker/sender/lease-watch.test.ts';
 const SENDER_TEST = 'test/worker/sender/sender.test.ts';
 
-type ByTest = readonly [name: string, test: string, file: string, edits: SourceChange['edits']];
+type ByTest = readonly [name: string, test: string, file: string, ...edits: SourceChange['edits']];
 
 /** Nothing of the like happens in the scenarios: a test was written for each. */
 const FOUND_BY_TESTS: readonly ByTest[] = [
@@ -45,101 +45,93 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
     'awaitingAnswer read before the lease is taken',
     LEASE_TEST,
     KEEPER,
+    ['async #begin(lease: Lease, { lease: before }: SenderView)', 'async #begin(lease: Lease, seen: SenderView)'],
     [
-      ['async #begin(lease: Lease, { lease: before }: SenderView)', 'async #begin(lease: Lease, seen: SenderView)'],
-      [
-        'this.#holdOffMs(view, before?.released === true)',
-        'this.#holdOffMs({ ...view, awaitingAnswer: seen.awaitingAnswer }, seen.lease?.released === true)',
-      ],
+      'this.#holdOffMs(view, before?.released === true)',
+      'this.#holdOffMs({ ...view, awaitingAnswer: seen.awaitingAnswer }, seen.lease?.released === true)',
     ],
   ],
   [
     'hold-off counted from before the lease is taken',
     LEASE_TEST,
     KEEPER,
-    [
-      ['this.#begin({ owner, epoch }, view)', 'this.#begin({ owner, epoch }, view, askedAt)'],
-      ['{ lease: before }: SenderView): Promise', '{ lease: before }: SenderView, askedAt: number): Promise'],
-      ['const wonAt = clock.now();', 'const wonAt = askedAt;'],
-    ],
+    ['this.#begin({ owner, epoch }, view)', 'this.#begin({ owner, epoch }, view, askedAt)'],
+    ['{ lease: before }: SenderView): Promise', '{ lease: before }: SenderView, askedAt: number): Promise'],
+    ['const wonAt = clock.now();', 'const wonAt = askedAt;'],
   ],
   [
     'pacer not told of sends without a response',
     SENDER_TEST,
     SENDER,
     [
-      [
-        "if (outcome.kind === 'unknown') pacer.afterNoResponse();\n    else pacer.afterResponse();",
-        'pacer.afterResponse();',
-      ],
+      "if (outcome.kind === 'unknown') pacer.afterNoResponse();\n    else pacer.afterResponse();",
+      'pacer.afterResponse();',
     ],
   ],
   [
     'no allowance for clocks that run faster',
     'test/worker/sender/pacer.test.ts',
     'worker/sender/pacer.ts',
-    [['onAnyClock(inFlightMaxMs)', 'inFlightMaxMs']],
+    ['onAnyClock(inFlightMaxMs)', 'inFlightMaxMs'],
   ],
   [
     'awaitingAnswer flag ignored on take-over',
     LEASE_TEST,
     KEEPER,
-    [['awaitingAnswer ? onAnyClock(guardMs + inFlightMs) + intervalMs : 0', '0']],
+    ['awaitingAnswer ? onAnyClock(guardMs + inFlightMs) + intervalMs : 0', '0'],
   ],
   [
     'lease by expiry',
     WATCH_TEST,
     KEEPER,
-    [
-      ['const askedAt = clock.now();', 'const askedAt = clock.wallNow();'],
-      ['observed.since : clock.now(),', 'observed.since : clock.wallNow(),'],
-    ],
+    ['const askedAt = clock.now();', 'const askedAt = clock.wallNow();'],
+    ['observed.since : clock.now(),', 'observed.since : clock.wallNow(),'],
   ],
   [
     'absent lease is free',
     WATCH_TEST,
     KEEPER,
-    [['view.lease?.released === true ||', 'view.lease === undefined || view.lease.released ||']],
+    ['view.lease?.released === true ||', 'view.lease === undefined || view.lease.released ||'],
   ],
   [
     'a send that waits for a disk that hangs, and is then written',
     'test/worker/sender/sender-journal.test.ts',
     SENDER,
-    [['return await this.#notSent(attempt, (error as Error).message, errorCode(error));', 'hasOthers = false;']],
+    ['return await this.#notSent(attempt, (error as Error).message, errorCode(error));', 'hasOthers = false;'],
   ],
   [
     'attempt identified by its epoch',
     SENDER_TEST,
     SENDER,
-    [['token: makeToken() }', 'token: `e${heldLease.lease.epoch}` }']],
+    ['token: makeToken() }', 'token: `e${heldLease.lease.epoch}` }'],
   ],
   [
     'send known by the number of its attempt',
     LEDGER_TEST,
     'ledger/lua/prelude/attempts.lua',
-    [["or ''\n  if known == FORMER", "or ''\n  if known ~= '' then return true end\n  if known == FORMER"]],
+    ["or ''\n  if known == FORMER", "or ''\n  if known ~= '' then return true end\n  if known == FORMER"],
   ],
   [
     'stale count of sends accepted, and the journal not asked',
     LEDGER_TEST,
     'ledger/lua/begin-send.lua',
-    [['if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end', '']],
+    ['if begun[1] ~= sends or begun[2] ~= last then return { -3, begun[1], begun[2] } end', ''],
   ],
   [
     'adoption by whatever journals are there',
     'test/operator/adoption.test.ts',
     'operator/adoption.ts',
-    [['isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : []', '[]']],
+    ['isOlder && !giveUp.includes(UNWITNESSED) ? survey.unwitnessed : []', '[]'],
   ],
   [
     'not sent, stated while the request may be on its way',
     LEDGER_TEST,
     'ledger/lua/change-payouts.lua',
-    [['if waitMs > 0 then return { -11, waitMs } end', '']],
+    ['if waitMs > 0 then return { -11, waitMs } end', ''],
   ],
 ];
 
-const BY_TESTS = FOUND_BY_TESTS.map(([name, test, file, edits]) => ({ name, test, plant: { file, edits } }));
+const BY_TESTS = FOUND_BY_TESTS.map(([name, test, file, ...edits]) => ({ name, test, plant: { file, edits } }));
 
 const ELSEWHERE: Readonly<Record<string, Readonly<{ scenario: string; bounds: Bounds }>>> = {
   'pacing from the send instead of the response': { scenario: 'plain', bounds: { ...ONE, kinds: ['hold'] } },

@@ -12,14 +12,14 @@ import type { Plan } from '../plan.js';
 import type { ChanceWorld } from '../simulation.js';
 import { SimApprovers, SpokenApprovals } from './approvers.js';
 import { CLOCKS_WITHIN_MS, PolicyJudge } from './judge.js';
-import { SimRates, drawRules, drawWindow, LIST, LISTED, toPolicy, type SimRules } from './rules.js';
+import { openRates, drawRules, drawWindow, LIST, LISTED, toPolicy, type SimRules } from './rules.js';
 
 export class SimPolicy {
   readonly isSigned: boolean;
   readonly policy: Policy;
   readonly hash = 'f'.repeat(64);
   readonly longestWindowMs: number;
-  readonly rates: SimRates;
+  readonly rates: ReturnType<typeof openRates>;
   readonly world: ChanceWorld;
   readonly random: Random;
   readonly plan: Plan;
@@ -42,7 +42,7 @@ export class SimPolicy {
     const rules = (this.rules = isPlain ? drawWindow(random) : drawRules(random, this.isSigned));
     this.policy = toPolicy(rules);
     this.longestWindowMs = Math.max(1_000, ...rules.rules.map(({ cap }) => cap?.withinMs ?? 0));
-    this.rates = new SimRates(world, random, rules.rates, plan.faultsForMs);
+    this.rates = openRates(world, random, rules.rates, plan.faultsForMs);
     this.isJournalKept = plan.hosts === 1 && plan.times.journalLost === 0;
     const { times, rollbackAtOnce } = plan;
     const mayForget = times.rollback + times.flush + times.deposed + rollbackAtOnce > 0;

@@ -159,63 +159,29 @@ type Told = Readonly<{ at: number; processAt: number; rates: ReadonlyMap<number,
 export type KnownRate = bigint | undefined;
 
 /** The gateway's rates in dollars, which move, jump and are missing for a while, and what each process was told of them. */
-export class SimRates {
-  readonly #world: World;
-  readonly #rules: RateRules | undefined;
-  readonly #told = new Map<string, Told[]>();
-  readonly #rates = new Map<number, string>([
-    [7, '1'],
-    [8, '20'],
+export function openRates(world: World, random: Random, rules: RateRules | undefined, faultsForMs: number) {
+  const toldTo = new Map<string, Told[]>();
+  /** Every rate that a currency ever had, the last one at the end. */
+  const ever = new Map([
+    [7, ['1']],
+    [8, ['20']],
   ]);
-  readonly #ever = new Map<number, bigint[]>([
-    [7, [toFixed('1')]],
-    [8, [toFixed('20')]],
-  ]);
-  #missing: number | undefined;
+  const currentOf = (currency: number) => ever.get(currency)?.at(-1) ?? '0';
+  let missing: number | undefined;
 
-  constructor(world: World, random: Random, rules: RateRules | undefined, faultsForMs: number) {
-    this.#world = world;
-    this.#rules = rules;
-    if (rules === undefined) return;
-    for (let number = random.whole(0, 4); number > 0; number -= 1) {
-      world.after(random.between(0, faultsForMs), () => {
-        this.#move(random);
-      });
-    }
-    world.after(faultsForMs, () => {
-      this.#missing = undefined;
-    });
-  }
+  const move = () => {
+    const currency = random.pick([7, 8]);
+    if (random.chance(0.3)) missing = currency;
+    const moved = Math.round(Number(currentOf(currency)) * 100 * random.pick([0.3, 0.9, 1.1, 1.25, 3]));
+    const cents = Math.max(10, moved);
+    const rate = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
+    ever.get(currency)?.push(rate);
+    world.note(() => `gateway: currency ${currency} is worth ${rate} now${missing ? ', one is missing' : ''}`);
+  };
 
-  tell(process: WorldProcess): { id: number; name: string; rate_usd: string }[] {
-    const rates = [...this.#rates].filter(([currency]) => currency !== this.#missing);
-    const told = { at: this.#world.now, processAt: process.now() };
-    const known = new Map(rates.map(([currency, rate]) => [currency, toFixed(rate)]));
-    this.#told.set(process.name, [...(this.#told.get(process.name) ?? []), { ...told, rates: known }]);
-    return rates.map(([id, rate]) => ({ id, name: `currency-${id}`, rate_usd: rate }));
-  }
-
-  around(process: WorldProcess, currency: number, forMs: number): KnownRate[] {
-    const told = this.#told.get(process.name) ?? [];
-    const { now } = this.#world;
-    const since = now - forMs;
-    const moments = [since, now, ...told.flatMap(({ at }) => (at > since && at <= now ? [at] : []))];
-    const processNow = process.now();
-    const toldUntil = (at: number) => told.filter((each) => each.at <= at);
-    return moments.map((at) => this.#rateAt(toldUntil(at), currency, processNow - (now - at)));
-  }
-
-  lowest(currency: number) {
-    return lowestOf(this.#ever.get(currency) ?? []) ?? 0n;
-  }
-
-  current(currency: number) {
-    return toFixed(this.#rates.get(currency) ?? '0');
-  }
-
-  #rateAt(told: readonly Told[], currency: number, processAt: number): KnownRate {
-    if (this.#rules === undefined) return undefined;
-    const { maxAgeMs, maxMovePercent } = this.#rules;
+  const rateAt = (told: readonly Told[], currency: number, processAt: number): KnownRate => {
+    if (rules === undefined) return undefined;
+    const { maxAgeMs, maxMovePercent } = rules;
     const named = told.flatMap(({ rates, processAt: at }) => {
       const rate = rates.get(currency);
       return rate === undefined ? [] : [{ rate, at }];
@@ -228,22 +194,37 @@ export class SimRates {
       return difference * 100n > before * BigInt(maxMovePercent) && processAt - at < maxAgeMs;
     });
     return hasJumped ? undefined : last.rate;
+  };
+
+  if (rules !== undefined) {
+    for (let number = random.whole(0, 4); number > 0; number -= 1) world.after(random.between(0, faultsForMs), move);
+    world.after(faultsForMs, () => {
+      missing = undefined;
+    });
   }
 
-  #move(random: Random) {
-    const currency = random.pick([7, 8]);
-    if (random.chance(0.3)) this.#missing = currency;
-    const cents = Math.max(
-      10,
-      Math.round(Number(this.#rates.get(currency)) * 100 * random.pick([0.3, 0.9, 1.1, 1.25, 3])),
-    );
-    const rate = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
-    this.#rates.set(currency, rate);
-    this.#ever.set(currency, [...(this.#ever.get(currency) ?? []), toFixed(rate)]);
-    this.#world.note(
-      () => `gateway: currency ${currency} is worth ${rate} now${this.#missing ? ', one is missing' : ''}`,
-    );
-  }
+  return {
+    tell(process: WorldProcess) {
+      const named = [...ever.keys()].filter((currency) => currency !== missing);
+      const rates = new Map(named.map((currency) => [currency, toFixed(currentOf(currency))]));
+      const told = { at: world.now, processAt: process.now(), rates };
+      toldTo.set(process.name, [...(toldTo.get(process.name) ?? []), told]);
+      return named.map((id) => ({ id, name: `currency-${id}`, rate_usd: currentOf(id) }));
+    },
+
+    around(process: WorldProcess, currency: number, forMs: number) {
+      const told = toldTo.get(process.name) ?? [];
+      const { now } = world;
+      const since = now - forMs;
+      const moments = [since, now, ...told.flatMap(({ at }) => (at > since && at <= now ? [at] : []))];
+      const toldUntil = (at: number) => told.filter((each) => each.at <= at);
+      const processNow = process.now();
+      return moments.map((at) => rateAt(toldUntil(at), currency, processNow - (now - at)));
+    },
+
+    lowest: (currency: number) => lowestOf((ever.get(currency) ?? []).map(toFixed)) ?? 0n,
+    current: (currency: number) => toFixed(currentOf(currency)),
+  };
 }
 
 export function lowestOf([first, ...rest]: readonly bigint[]): KnownRate {
