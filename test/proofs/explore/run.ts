@@ -34,7 +34,6 @@ const KEEPER = 'worker/sender/lease-keeper.ts';
 const SENDER = 'worker/sender/sender.ts';
 const LEASE_TEST = 'test/worker/sender/lease-keeper.test.ts';
 const LEDGER_TEST = 'test/ledger/redis-sender-ledger.test.ts';
-const WATCH_TEST = 'test/worker/sender/lease-watch.test.ts';
 const SENDER_TEST = 'test/worker/sender/sender.test.ts';
 
 type ByTest = readonly [name: string, test: string, file: string, ...edits: SourceChange['edits']];
@@ -82,14 +81,14 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
   ],
   [
     'lease by expiry',
-    WATCH_TEST,
+    LEASE_TEST,
     KEEPER,
     ['const askedAt = clock.now();', 'const askedAt = clock.wallNow();'],
     ['observed.since : clock.now(),', 'observed.since : clock.wallNow(),'],
   ],
   [
     'absent lease is free',
-    WATCH_TEST,
+    LEASE_TEST,
     KEEPER,
     ['view.lease?.released === true ||', 'view.lease === undefined || view.lease.released ||'],
   ],

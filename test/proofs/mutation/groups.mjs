@@ -41,7 +41,7 @@ export const groups = {
       ...gateway.src('stop-sign'),
     ],
     tests: [
-      ...sender.tests('sender sender-begin sender-journal pacer lease-keeper lease-watch attempt-recorder'),
+      ...sender.tests('sender sender-begin sender-journal pacer lease-keeper attempt-recorder'),
       ...sender.tests('recover-sends ledger-check blocked-words'),
     ],
   },

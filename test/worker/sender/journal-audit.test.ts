@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import type { MemoryJournal } from '../../doubles/memory-journal.js';
-import { LEASE_MS, LoopWorld } from '../support/loop-rig.js';
-import { journaled, throwing } from '../support/send-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { cutFromRedis, LoopWorld, type LoopRig } from '../support/loop-rig.js';
+import { journaled, LEASE_MS, throwing } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
@@ -12,12 +13,14 @@ beforeEach(() => {
 
 describe('a role whose journal does not agree with the ledger, before it has the lease', () => {
   const other = (given: object = {}): JournalLine => ({
-    ledgerId: 'ledger-0',
-    epoch: 3,
-    sends: 7,
-    token: 'seventh',
-    ...given,
+    ...{ ledgerId: 'ledger-0', epoch: 3, sends: 7, token: 'seventh', ...given },
   });
+  const EMPTY = { ledgerId: 'ledger-1', sends: 0, token: '' };
+  const startHolder = async (): Promise<LoopRig> => {
+    const holder = world.start({ name: 'holder' });
+    await world.advance(LEASE_MS + 1_000);
+    return holder;
+  };
 
   it('does not take the ledger, says so once, and records one objection, until it agrees', async () => {
     const one = world.make();
@@ -41,26 +44,22 @@ describe('a role whose journal does not agree with the ledger, before it has the
 
     // As an adoption does it.
     one.journal.lines.length = 1;
-    await world.ledger.adoptLedger(
-      { epoch: 0, sendCount: 7 },
-      { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] },
-    );
+    const read = [{ ...JOURNAL, journalId: 'j-one' }];
+    await world.ledger.adoptLedger({ epoch: 0, sendCount: 7 }, { read, givenUp: [] });
     await world.advance(5_000);
     expect(one.loop.status).toEqual({ role: 'standby' });
     await world.advance(LEASE_MS + 3_000);
     expect(one.loop.status).toMatchObject({ role: 'sender' });
   });
 
-  it('objects from memory where the disk hangs, takes no lease, and stops nobody while there is nothing to object to', async () => {
+  it('objects from memory where the disk hangs, takes no lease, and stops nobody while it has no objection', async () => {
     const one = world.make();
-    one.journal.given(other({ ledgerId: 'ledger-1', epoch: 0, sends: 0, token: '' }));
+    one.journal.given(other({ ...EMPTY, epoch: 0 }));
     one.journal.isStalled = true;
     one.start();
     await world.advance(LEASE_MS + 10_000);
     expect(one.loop.status).toEqual({ role: 'refused', reason: 'the disk has not answered' });
-    expect({ lease: await world.lease(), objections: await world.objections() }).toEqual({
-      objections: [],
-    });
+    expect([await world.lease(), await world.objections()]).toEqual([undefined, []]);
     one.journal.given(journaled({ payoutId: 'p', attempt: 1, token: 'mine' }));
     await world.advance(10_000);
     expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger' }]);
@@ -68,8 +67,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it('records its objection while another process holds the lease, too', async () => {
-    const holder = world.start({ name: 'holder' });
-    await world.advance(LEASE_MS + 1_000);
+    const holder = await startHolder();
     const one = world.make();
     one.journal.given(other({ ledgerId: 'ledger-1' }));
     one.start();
@@ -79,10 +77,9 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it('compares the ledger with what the journal said before it, whatever is read of the journal meanwhile', async () => {
-    world.start({ name: 'holder' });
-    await world.advance(LEASE_MS + 1_000);
+    await startHolder();
     const one = world.make();
-    one.journal.given(other({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' }));
+    one.journal.given(other({ ...EMPTY, epoch: 1 }));
     let wasRead = false;
     one.journal.onReload = () => void (wasRead = true);
     one.after.readSender = async () => {
@@ -100,8 +97,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it('compares again every ten seconds while it stands by', async () => {
-    world.start({ name: 'holder' });
-    await world.advance(LEASE_MS + 1_000);
+    await startHolder();
     const one = world.start();
     await world.advance(1_500);
     one.journal.othersWrite(other({ ledgerId: 'ledger-1' }));
@@ -112,37 +108,17 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 
   it.each<[string, (journal: MemoryJournal) => void, RegExp]>([
-    [
-      'cannot be read',
-      (journal) => {
-        journal.onReload = throwing('EACCES');
-      },
-      /EACCES/,
-    ],
-    [
-      'was damaged while it was in use',
-      (journal) => {
-        journal.damage();
-      },
-      /was damaged/,
-    ],
+    ['cannot be read', (journal) => (journal.onReload = throwing('EACCES')), /EACCES/],
+    ['was damaged while it was in use', (journal) => journal.damage(), /was damaged/],
     [
       'lost entries that the ledger knows of',
-      (journal) => {
-        journal.given(other({ ledgerId: 'ledger-1', epoch: 0, sends: 0, token: '' }));
-      },
+      (journal) => journal.given(other({ ...EMPTY, epoch: 0 })),
       /lacks its last entries/,
     ],
   ])('refuses by itself where the journal %s, records no objection, and heals', async (_, spoil, reason) => {
     // The ledger knows that the journal had an entry.
-    const { attempt } = await world.earlierSend({
-      payoutId: 'q',
-      journalId: 'j-one',
-      sends: 1,
-      token: 'first',
-      at: world.clock.wallNow(),
-    });
-
+    const known = { journalId: 'j-one', sends: 1, token: 'first', at: world.clock.wallNow() };
+    const { attempt } = await world.earlierSend({ payoutId: 'q', ...known });
     const one = world.make();
     spoil(one.journal);
     one.start();
@@ -159,5 +135,70 @@ describe('a role whose journal does not agree with the ledger, before it has the
     one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 1, sends: 1, token: attempt.token }));
     await world.advance(5_000);
     expect(one.loop.status).toEqual({ role: 'standby' });
+  });
+});
+
+describe('a Redis that comes back as it was when one host had given the lease back, and another has sent since', () => {
+  // Host B, of which the ledger says that it sent last, takes the lease at once; A, which has sent p1, is back later.
+  it.each([0, 1_500, 3_000])('has nothing sent twice where the link of the other is back %i ms later', async (ms) => {
+    const settings = { quarantineMs: 10_000 };
+    const journalOfB = new MemoryJournal('j-B');
+    for (const id of ['p0', 'p1']) world.ledger.enqueue(aPayout(id));
+    const first = world.make({ name: 'B', journal: journalOfB, ...settings, work: world.sendQueued('p0') });
+    first.gateway.outcome = { kind: 'accepted', txhash: 'h0', durationMs: 100 };
+    first.start();
+    await world.advance(LEASE_MS + 15_000);
+    expect(await world.stateOf('p0')).toBe('in_progress');
+    first.stop.abort();
+    await first.ended();
+    const copy = world.ledger.snapshot();
+
+    const a = world.start({ name: 'A', ...settings, work: world.sendQueued('p1') });
+    await world.advance(LEASE_MS + 15_000);
+    expect(await world.stateOf('p1')).toBe('in_progress');
+    const b = world.start({ name: 'B2', journal: journalOfB, ...settings, work: world.sendQueued('p1') });
+    await world.advance(2_000);
+    const [joinA, joinB] = [cutFromRedis(a), cutFromRedis(b)];
+    await world.advance(2_000);
+    world.ledger.restore(copy);
+    joinB();
+    await world.advance(ms);
+    joinA();
+    await world.advance(60_000);
+    expect([a, b].map(({ gateway }) => gateway.arrivals.length)).toEqual([1, 0]);
+  });
+});
+
+describe('a response that only the journal of one host knows', () => {
+  // It came when Redis was unavailable, and its process had to end.
+  let journal: MemoryJournal;
+  let b: LoopRig;
+  beforeEach(async () => {
+    const { epoch, attempt } = await world.earlierSend({ journalId: 'j-A' });
+    const { ledgerId } = await world.ledger.readSender();
+    const outcome = { kind: 'accepted', txhash: 'h' } as const;
+    journal = new MemoryJournal('j-A', [
+      ...[{ ledgerId, epoch, sends: 0, token: '' }, journaled(attempt), { ...attempt, outcome, at: 0 }],
+    ]);
+    b = world.start({ name: 'B' });
+    await world.advance(LEASE_MS + 5_000);
+    expect(await world.stateOf('p')).toBe('unknown');
+  });
+
+  it('is told to the ledger while another host has the lease', async () => {
+    const a = world.start({ name: 'A', journal });
+    await world.advance(60_000);
+    expect([a.loop.status.role, await world.stateOf('p')]).toEqual(['standby', 'in_progress']);
+  });
+
+  it('keeps nobody from sending where Redis refuses it, and that is said', async () => {
+    b.stop.abort();
+    await b.ended();
+    const a = world.make({ name: 'A', journal });
+    a.before.finishSend = throwing('ERR wrong kind of value');
+    a.start();
+    await world.advance(60_000);
+    expect(a.loop.status.role).toBe('sender');
+    expect(a.said).toContain('error cannot record an outcome of the send journal');
   });
 });

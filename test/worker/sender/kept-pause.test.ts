@@ -7,9 +7,8 @@ import type { ResumeVerdict } from '../../../src/worker/sender/send-authority.js
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { LEASE_MS, LoopWorld } from '../support/loop-rig.js';
-import { throwing } from '../support/send-rig.js';
-import { makeRuntime } from '../support/sender-runtime.js';
+import { LoopWorld } from '../support/loop-rig.js';
+import { LEASE_MS, makeRuntime, throwing } from '../support/send-rig.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 

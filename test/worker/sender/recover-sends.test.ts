@@ -1,53 +1,43 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
-import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
-import { makeRecorderRig, recordersOfTheNext, type RecorderRig } from '../support/recorders.js';
-import { DOUBT_MS, GUARD_MS, IN_FLIGHT_MAX_MS, journaled, makeSendRig } from '../support/send-rig.js';
+import { DOUBT_MS, GUARD_MS, IN_FLIGHT_MAX_MS, journaled, makeSendRig, type SendRig } from '../support/send-rig.js';
 
-let rig: RecorderRig;
+let rig: SendRig;
 beforeEach(async () => {
-  rig = await makeRecorderRig();
+  rig = await makeSendRig();
 });
 
 const LOST = { payoutId: 'p', attempt: 1, token: 'lost' };
 const PUT_BACK = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;
-const PAUSED = 'error the account is paused; `payouts resume` lets it send again';
-const REPLAYED = 'info recorded the outcome from the journal';
-
-const pausedReason = async (): Promise<string | undefined> => (await rig.ledger.readSender()).pausedReason;
+const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+const NO_FUNDS = { kind: 'rejected', message: 'no funds' } as const;
 
 describe('resolveLeftovers', () => {
   /** @returns the state of `p` after it */
   const resolve = async (): Promise<string | undefined> =>
-    rig.recovery.resolveLeftovers().then(async () => rig.stateOf('p'));
+    rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
 
-  it('puts back what has begun and was not written', async () => {
-    rig.ownAttempts.trackBegin(await rig.begin('p'));
-    rig.ownAttempts.clearCurrent();
-    expect(await resolve()).toBe('queued');
-  });
-
-  it('leaves the attempt alone that is under way, begun or already written', async () => {
-    const attempt = await rig.begin('p');
-    rig.ownAttempts.trackBegin(attempt);
-    expect(await resolve()).toBe('sending');
-    rig.ownAttempts.confirmBegin(attempt);
-    expect(await resolve()).toBe('sending');
-    rig.ownAttempts.release(attempt);
-    expect(await resolve()).toBe('sending');
-  });
-
-  it('never puts back what may have been written', async () => {
-    const attempt = await rig.begin('p');
-    rig.ownAttempts.trackBegin(attempt);
-    rig.ownAttempts.release(attempt);
-    rig.ownAttempts.clearCurrent();
-    expect(await resolve()).toBe('unknown');
+  it('leaves an attempt alone while it is under way, begun or already written, and then puts it back if unwritten', async () => {
+    for (const [payoutId, isWritten] of [
+      ['p', false],
+      ['q', true],
+    ] as const) {
+      const attempt = await rig.begin(payoutId);
+      const resolved = async () => rig.recovery.resolveLeftovers().then(async () => rig.stateOf(payoutId));
+      rig.ownAttempts.trackBegin(attempt);
+      expect(await resolved()).toBe('sending');
+      rig.ownAttempts.confirmBegin(attempt);
+      expect(await resolved()).toBe('sending');
+      if (isWritten) rig.ownAttempts.release(attempt);
+      expect(await resolved()).toBe('sending');
+      rig.ownAttempts.clearCurrent();
+      expect(await resolved()).toBe(isWritten ? 'unknown' : 'queued');
+    }
   });
 
   it('puts back no attempt that another sender journaled under the same number', async () => {
-    const attempt = await rig.begin('p');
+    const attempt = await rig.begin();
     rig.ownAttempts.trackBegin(attempt);
     rig.ownAttempts.clearCurrent();
     rig.journal.othersWrite(journaled({ ...attempt, token: 'theirs' }));
@@ -57,14 +47,14 @@ describe('resolveLeftovers', () => {
   it('knows its own attempts by their tokens, not by their numbers', async () => {
     rig.ownAttempts.trackBegin({ ...LOST, token: 'mine' });
     rig.ownAttempts.clearCurrent();
-    await rig.begin('p');
+    await rig.begin();
     expect(await resolve()).toBe('unknown');
   });
 
   it('forgets its unwritten attempts once another has begun: they can take effect no more', async () => {
     const { ownAttempts } = rig;
     ownAttempts.trackBegin({ ...LOST, payoutId: 'q' });
-    const attempt = await rig.begin('p');
+    const attempt = await rig.begin();
     const known = (): boolean[] => ['lost', attempt.token].map((token) => ownAttempts.hasUnwrittenToken(token));
     expect(known()).toEqual([true, false]);
     ownAttempts.trackBegin(attempt);
@@ -75,7 +65,7 @@ describe('resolveLeftovers', () => {
   });
 
   it('records the last outcome again rather than calling the payout unknown', async () => {
-    const attempt = await rig.begin('p');
+    const attempt = await rig.begin();
     const older = rig.ledger.snapshot();
     await rig.attempts.finish(attempt, { kind: 'accepted', txhash: 'h', durationMs: 1 });
     rig.ledger.restore(older);
@@ -88,7 +78,7 @@ describe('resolveLeftovers', () => {
   it('says until when the requests of the longest known time may be on their way', async () => {
     const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
     const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
-    await rig.begin('p');
+    await rig.begin();
     await patient.sender.recovery.resolveLeftovers();
     const forMs = expect.closeTo((GUARD_MS + 4 * IN_FLIGHT_MAX_MS) * 1.001, -1);
     expect(await rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
@@ -97,24 +87,18 @@ describe('resolveLeftovers', () => {
   describe('of an earlier sender', () => {
     const leave = async (outcome?: JournaledOutcome): Promise<void> => {
       await rig.sending(outcome);
-      rig = { ...rig, ...(await recordersOfTheNext(rig)) };
+      rig = { ...rig, ...(await rig.recordersOfTheNext()) };
       await resolve();
     };
 
     it.each<[JournaledOutcome, object]>([
-      [
-        { kind: 'accepted', txhash: 'h' },
-        { state: 'in_progress', txhash: 'h' },
-      ],
-      [
-        { kind: 'rejected', message: 'no funds' },
-        { state: 'rejected', message: 'no funds' },
-      ],
+      [ACCEPTED, { state: 'in_progress', txhash: 'h' }],
+      [NO_FUNDS, { state: 'rejected', message: 'no funds' }],
       [{ kind: 'not_sent', reason: 'connection refused' }, { state: 'queued' }],
     ])('come to what the journal says: %j', async (outcome, payout) => {
       await leave(outcome);
       await rig.expectPayout(payout);
-      expect((await rig.lastChangeOf('p'))?.reason ?? '').not.toMatch(/its sender ended/);
+      expect((await rig.lastChangeOf())?.reason ?? '').not.toMatch(/its sender ended/);
     });
 
     it.each<[string, JournaledOutcome | undefined]>([
@@ -129,16 +113,16 @@ describe('resolveLeftovers', () => {
     });
 
     it('become unknown where the journal knows another attempt of the same number only', async () => {
-      const theirs = { ...(await rig.begin('p')), token: 'theirs' };
+      const theirs = { ...(await rig.begin()), token: 'theirs' };
       await rig.journal.append(journaled(theirs));
-      rig.journal.noteOutcome(theirs, { kind: 'accepted', txhash: 'h' }, 0);
-      await (await recordersOfTheNext(rig)).recovery.resolveLeftovers();
-      expect(await rig.stateOf('p')).toBe('unknown');
+      rig.journal.noteOutcome(theirs, ACCEPTED, 0);
+      await (await rig.recordersOfTheNext()).recovery.resolveLeftovers();
+      expect(await rig.stateOf()).toBe('unknown');
     });
 
     it('stay where they are when the lease is lost meanwhile', async () => {
-      await rig.begin('p');
-      await recordersOfTheNext(rig);
+      await rig.begin();
+      await rig.recordersOfTheNext();
       expect(await resolve()).toBe('sending');
     });
   });
@@ -146,7 +130,7 @@ describe('resolveLeftovers', () => {
 
 it('checkLedger finds an older copy, to which it does not report its last outcome', async () => {
   const older = rig.ledger.snapshot();
-  await rig.send('p');
+  await rig.send();
   rig.ledger.restore(older);
   const asked = rig.fail('finishSend', new Error(), 0);
   expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
@@ -156,7 +140,7 @@ it('checkLedger finds an older copy, to which it does not report its last outcom
 it('checkLedger reports the last outcome again to a ledger that came back without it', async () => {
   let older = rig.ledger.snapshot();
   rig.after.beginSend = () => void (older = rig.ledger.snapshot());
-  await rig.send('p');
+  await rig.send();
   rig.ledger.restore(older);
   expect(await rig.stateOf()).toBe('sending');
   expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
@@ -171,22 +155,19 @@ describe('the outcomes that a journal knows', () => {
     recorder = recorderWith({ maxRejectionsInARow: 2 });
   });
 
-  const markUnknown = async (attempt: SendAttempt): Promise<unknown> =>
-    rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
-
   /** `p` was sent, and its sender ended before the ledger heard what came of it; the next one called it unknown. */
   async function left(outcome?: JournaledOutcome): Promise<void> {
-    await markUnknown(await rig.sending(outcome));
-    expect(await rig.stateOf('p')).toBe('unknown');
+    await rig.ledger.markSendsUnknown(rig.heldLease.lease, [await rig.sending(outcome)], 'its sender ended', 0);
+    expect(await rig.stateOf()).toBe('unknown');
   }
 
   it('are told to the ledger where the payout is unknown, and only to the attempt that it knows', async () => {
-    await left({ kind: 'rejected', message: 'no funds' });
-    await recorder.replay({ ...LOST, token: 'other' }, { kind: 'accepted', txhash: 'h' });
-    expect([await rig.stateOf('p'), rig.said]).toEqual(['unknown', []]);
+    await left(NO_FUNDS);
+    await recorder.replay({ ...LOST, token: 'other' }, ACCEPTED);
+    expect([await rig.stateOf(), rig.said]).toEqual(['unknown', []]);
     expect(await recorder.replayAll()).toBe(true);
     await rig.expectPayout({ state: 'rejected', message: 'no funds' });
-    expect(rig.said).toEqual([REPLAYED]);
+    expect(rig.said).toEqual(['info recorded the outcome from the journal']);
   });
 
   it.each<JournaledOutcome | undefined>([
@@ -197,39 +178,39 @@ describe('the outcomes that a journal knows', () => {
     await left(outcome);
     const asked = rig.fail('finishSend', new Error(), 0);
     expect(await recorder.replayAll()).toBe(true);
-    expect([asked, await rig.stateOf('p')]).toEqual([[], 'unknown']);
+    expect([asked, await rig.stateOf()]).toEqual([[], 'unknown']);
   });
 
   it('leave a payout alone that is decided', async () => {
-    await left({ kind: 'rejected', message: 'no funds' });
+    await left(NO_FUNDS);
     await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
     expect(await recorder.replayAll()).toBe(true);
-    expect([await rig.stateOf('p'), rig.said]).toEqual(['cancelled', []]);
+    expect([await rig.stateOf(), rig.said]).toEqual(['cancelled', []]);
   });
 
   it('are told of the newest ten sends', async () => {
-    await left({ kind: 'accepted', txhash: 'h' });
+    await left(ACCEPTED);
     for (let number = 1; number <= 10; number += 1) {
       await rig.journal.append(journaled({ payoutId: `other-${number}`, attempt: 1, token: `t${number}` }));
     }
     expect(await recorder.replayAll()).toBe(true);
-    expect(await rig.stateOf('p')).toBe('unknown');
+    expect(await rig.stateOf()).toBe('unknown');
   });
 
   it('are not all told while the ledger has one of the payouts as being sent, which stays', async () => {
-    const attempt = await rig.sending({ kind: 'accepted', txhash: 'h' });
+    const attempt = await rig.sending(ACCEPTED);
     expect(await recorder.replayAll()).toBe(false);
-    expect(await rig.stateOf('p')).toBe('sending');
-    await markUnknown(attempt);
+    expect(await rig.stateOf()).toBe('sending');
+    await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
     expect(await recorder.replayAll()).toBe(true);
-    expect(await rig.stateOf('p')).toBe('in_progress');
+    expect(await rig.stateOf()).toBe('in_progress');
   });
 
   it('count for the breaker, which pauses the account where the response is about the account', async () => {
     await left({ kind: 'rejected', message: 'Platform is blocked' });
     await recorder.replayAll();
-    expect(await pausedReason()).toMatch(/Platform is blocked/);
-    expect(rig.said).toContain(PAUSED);
+    expect(await rig.pausedReason()).toMatch(/Platform is blocked/);
+    expect(rig.said).toContain('error the account is paused; `payouts resume` lets it send again');
   });
 
   it.each([
@@ -244,7 +225,7 @@ describe('the outcomes that a journal knows', () => {
     recorder = recorderWith({ maxRejectionsInARow: 1, maxPayoutRejectionsInARow });
     for (const [index, reason] of reasons.entries()) {
       await recorder.record(await rig.begin(index === 0 ? 'p' : 'q'), { kind: 'rejected', message }, undefined);
-      expect((await pausedReason()) ?? 'none').toMatch(reason ?? 'none');
+      expect((await rig.pausedReason()) ?? 'none').toMatch(reason ?? 'none');
     }
   });
 });

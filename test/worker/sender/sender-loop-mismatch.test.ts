@@ -3,8 +3,8 @@ import { untilAborted } from '../../../src/base/clock.js';
 import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { LEASE_MS, LoopWorld, type LoopRig } from '../support/loop-rig.js';
-import { throwing, UNAVAILABLE } from '../support/send-rig.js';
+import { LoopWorld, type LoopRig } from '../support/loop-rig.js';
+import { LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {

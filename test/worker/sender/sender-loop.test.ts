@@ -3,8 +3,8 @@ import { untilAborted } from '../../../src/base/clock.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { cutFromRedis, LEASE_MS, LoopWorld, type LoopRig } from '../support/loop-rig.js';
-import { INTERVAL_MS, journaled } from '../support/send-rig.js';
+import { cutFromRedis, LoopWorld, type LoopRig } from '../support/loop-rig.js';
+import { INTERVAL_MS, journaled, LEASE_MS } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {

@@ -6,7 +6,8 @@ import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../control/suppo
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { DAY_MS, LEASE_MS, LoopWorld, type LoopRig } from '../support/loop-rig.js';
+import { LoopWorld, type LoopRig } from '../support/loop-rig.js';
+import { DAY_MS, LEASE_MS } from '../support/send-rig.js';
 
 /** A journal that cannot know what was sent before it began. */
 

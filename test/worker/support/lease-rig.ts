@@ -1,6 +1,5 @@
 import { onAnyClock } from '../../../src/base/clock.js';
 import type { BeginSend, KnownJournal, Lease } from '../../../src/ledger/sender-ledger.js';
-import type { JournalAudit } from '../../../src/worker/sender/journal-audit.js';
 import { LeaseKeeper, type HeldLease } from '../../../src/worker/sender/lease-keeper.js';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { JOURNAL, nextBegin, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
@@ -8,18 +7,20 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { hooked, listeningLogger, type SendRig } from './send-rig.js';
-import { DAY_MS, GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, makeRuntime } from './sender-runtime.js';
+import {
+  GUARD_MS,
+  hooked,
+  IN_FLIGHT_MAX_MS,
+  INTERVAL_MS,
+  listeningLogger,
+  makeRuntime,
+  type SendRig,
+} from './send-rig.js';
 
-export { DAY_MS as JOURNAL_KEPT_MS, INTERVAL_MS, LEASE_MS } from './sender-runtime.js';
-/** For how long a request may be on its way, as this process reckons. */
-export const IN_FLIGHT_MS = IN_FLIGHT_MAX_MS;
 export const QUARANTINE_MS = 2_000;
 export const holdOffMs = (inFlightMs: number): number => onAnyClock(GUARD_MS + inFlightMs) + INTERVAL_MS;
-export const AWAITING_ANSWER_MS = holdOffMs(IN_FLIGHT_MS);
+export const AWAITING_ANSWER_MS = holdOffMs(IN_FLIGHT_MAX_MS);
 const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
-
-type Audit = Pick<JournalAudit, 'findMismatch' | 'hasAllSends' | 'refuseStalled'>;
 
 type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
 
@@ -37,26 +38,22 @@ export class LeaseRig {
   isStalled = false;
   readonly comparedAt: number[] = [];
 
-  readonly #audit: Audit = {
-    refuseStalled: () => this.isStalled,
-    hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
-    findMismatch: async () => {
-      this.comparedAt.push(this.clock.now());
-      return Promise.resolve(this.mismatch);
-    },
-  };
-
-  makeKeeper(settings: Partial<SenderRuntime['settings']> = {}, audit = this.#audit): LeaseKeeper {
+  makeKeeper(settings: Partial<SenderRuntime['settings']> = {}): LeaseKeeper {
     const runtime = makeRuntime({
       clock: this.clock,
       senderLedger: hooked(this.ledger, this.before, this.after),
       settings: { quarantineMs: QUARANTINE_MS, ...settings },
-      journal: new MemoryJournal(MINE.journalId),
-      journalPlace: MINE,
-      journalKeptMs: DAY_MS,
-      makeOwner: () => 'me',
+      ...{ journal: new MemoryJournal(MINE.journalId), journalPlace: MINE, makeOwner: () => 'me' },
       logger: listeningLogger(this.logged),
     });
+    const audit: ConstructorParameters<typeof LeaseKeeper>[1] = {
+      refuseStalled: () => this.isStalled,
+      hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
+      findMismatch: async () => {
+        this.comparedAt.push(this.clock.now());
+        return Promise.resolve(this.mismatch);
+      },
+    };
     return new LeaseKeeper(runtime, audit, () => undefined);
   }
 
@@ -69,9 +66,9 @@ export class LeaseRig {
   }
 
   /** Begins acquiring; the held lease is there once it is acquired. */
-  watch(keeper = this.makeKeeper(), stop = this.stop.signal): { readonly held: HeldLease | undefined } {
+  watch(keeper = this.makeKeeper()): { readonly held: HeldLease | undefined } {
     const result: { held: HeldLease | undefined } = { held: undefined };
-    void keeper.acquire(stop).then((held) => {
+    void keeper.acquire(this.stop.signal).then((held) => {
       result.held = held;
       if (held !== undefined) this.#acquired.push(held);
     });

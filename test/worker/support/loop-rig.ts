@@ -12,10 +12,7 @@ import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { closeAfterTest } from './close-after-test.js';
-import { hooked, listeningLogger, throwing, UNAVAILABLE, type SendRig } from './send-rig.js';
-import { makeRuntime } from './sender-runtime.js';
-
-export { DAY_MS, LEASE_MS } from './sender-runtime.js';
+import { hooked, listeningLogger, makeRuntime, throwing, UNAVAILABLE, type SendRig } from './send-rig.js';
 
 type Work = (active: ActiveSender, end: AbortSignal) => Promise<void>;
 

@@ -1,31 +1,80 @@
 import { expect } from '@jest/globals';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
-import type { SendLine } from '../../../src/journal/journal-line.js';
+import { silentLogger, type Logger } from '../../../src/base/logger.js';
+import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import type { BeginSend, Lease, SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
-import type { Logger } from '../../../src/base/logger.js';
+import { AttemptRecorder, StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
 import type { HeldLease } from '../../../src/worker/sender/lease-keeper.js';
+import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
+import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
+import { Pacer } from '../../../src/worker/sender/pacer.js';
+import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { Sender } from '../../../src/worker/sender/sender.js';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
-import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
-import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
+import { nextBegin, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
-import { IN_FLIGHT_MAX_MS, makeRuntime, PLACE } from './sender-runtime.js';
 
-export { GUARD_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, PLACE } from './sender-runtime.js';
-
+export const LEASE_MS = 10_000;
+export const INTERVAL_MS = 1_010;
+export const IN_FLIGHT_MAX_MS = 30_000;
+export const GUARD_MS = 1_000;
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+export const PLACE = { host: 'host-1', dir: '/journal' };
 export const HOLD_OFF_MS = 3_000;
 /** For how long Redis is waited for once the process is to end. */
 export const GRACE_MS = 10_000;
 /** For how long a request without a response may be on its way, in a test that asks nothing else of it. */
 export const DOUBT_MS = 31_000;
+
+const SETTINGS: SenderRuntime['settings'] = {
+  intervalMs: INTERVAL_MS,
+  inFlightMaxMs: IN_FLIGHT_MAX_MS,
+  leaseMs: LEASE_MS,
+  quarantineMs: 0,
+  maxRejectionsInARow: 5,
+  maxPayoutRejectionsInARow: 50,
+  maxUnknownsInARow: 2,
+};
+
+interface Given extends Partial<Omit<SenderRuntime, 'settings'>> {
+  readonly clock?: ManualClock;
+  readonly settings?: Partial<SenderRuntime['settings']>;
+}
+
+/** What the parts of a sender share, on doubles; a test gives those that it has in its hand. */
+export function makeRuntime(given: Given = {}): SenderRuntime {
+  const { clock = new ManualClock() } = given;
+  const settings = { ...SETTINGS, ...given.settings };
+  let tokens = 0;
+  let owners = 0;
+  return {
+    clock,
+    senderLedger: new RigLedger({ clock, nextLedgerId: countLedgers() }),
+    journal: new MemoryJournal(),
+    journalPlace: PLACE,
+    journalKeptMs: DAY_MS,
+    gateway: new ScriptedGateway(clock),
+    audience: 'test',
+    pacer: new Pacer(clock, settings),
+    guardMs: GUARD_MS,
+    hindrance: () => undefined,
+    makeOwner: () => `one.${(owners += 1)}`,
+    makeToken: () => `t-${(tokens += 1)}`,
+    relayOutbox: async () => Promise.resolve(0),
+    observer: noObserver,
+    logger: silentLogger,
+    ...given,
+    settings,
+  };
+}
 
 type Call = keyof SenderLedger;
 
@@ -33,7 +82,10 @@ type Hooks = Partial<Record<Call, () => unknown>>;
 
 export type SendRig = Awaited<ReturnType<typeof makeSendRig>>;
 
-/** A sender on a clock, a ledger, a journal and a gateway that a test has in its hand. */
+/**
+ * A sender on a clock, a ledger, a journal and a gateway that a test has in its hand; beside it the parts of another that
+ * record and recover attempts, under the same lease.
+ */
 export async function makeSendRig(
   given: Partial<Omit<SenderRuntime, 'clock' | 'settings'>> & {
     readonly journal?: MemoryJournal;
@@ -44,21 +96,18 @@ export async function makeSendRig(
   const ledger = new RigLedger({ clock, nextLedgerId: countLedgers() });
   const { journal = new MemoryJournal() } = given;
   const gateway = new ScriptedGateway(clock);
-  const lost = new AbortController();
-  const ending = new AbortController();
+  const [lost, ending] = [new AbortController(), new AbortController()];
   const stopGrace = new StopGrace(clock, ending.signal, GRACE_MS);
   /** Why outcomes could not be recorded, in order; undefined where they could be again. */
   const unrecordable: (string | undefined)[] = [];
+  const onUnrecordable = (reason: string | undefined): void => void unrecordable.push(reason);
   const sent: [string, number][] = [];
   const gaps: [gapMs: number, hadToWait: boolean][] = [];
   const waits: number[] = [];
   /** What was logged, as `level message`. */
   const said: string[] = [];
-  /** What happens before a call of the ledger takes effect; may throw. */
-  const before: Hooks = {};
-  /** What happens after it, before the reply is there; may throw. */
-  const after: Hooks = {};
-  const port = hooked(ledger, before, after);
+  /** What happens before a call of the ledger takes effect, and after it, before the reply is there; may throw. */
+  const [before, after]: [Hooks, Hooks] = [{}, {}];
   for (const payoutId of ['p', 'q']) ledger.enqueue(aPayout(payoutId));
   const heldLease = given.heldLease ?? (await holdLease(ledger, journal, lost.signal, clock.now() + HOLD_OFF_MS));
   const { lease, view } = heldLease;
@@ -66,41 +115,50 @@ export async function makeSendRig(
     await journal.bind({ ledgerId: view.ledgerId, epoch: lease.epoch, sends: view.sendCount, token: view.last });
   }
   const runtime = makeRuntime({
-    clock,
-    senderLedger: port,
-    journal,
-    gateway,
+    ...{ clock, senderLedger: hooked(ledger, before, after), journal, gateway, logger: listeningLogger(said) },
     observer: {
       ...noObserver,
       sent: (kind, durationMs) => void sent.push([kind, durationMs]),
       sendGap: (gapMs, hadToWait) => void gaps.push([gapMs, hadToWait]),
       pacerWaited: (waitedMs) => void waits.push(waitedMs),
     },
-    logger: listeningLogger(said),
     ...given,
   });
-  const onUnrecordable = (reason: string | undefined): void => void unrecordable.push(reason);
+  const makeRecorders = (held: HeldLease) => {
+    const strict = { ...runtime, settings: { ...runtime.settings, maxRejectionsInARow: 2 } };
+    const check = new LedgerCheck(strict, held);
+    const outcomes = new OutcomeRecorder(strict, DOUBT_MS, undefined);
+    const attempts = new AttemptRecorder(strict, check, outcomes, stopGrace, onUnrecordable);
+    return { ownAttempts: check.ownAttempts, attempts, recovery: new SendRecovery(strict, check, attempts) };
+  };
   const sender = new Sender(runtime, heldLease, stopGrace, onUnrecordable, undefined);
-  const send = async (payoutId: string, stop = new AbortController().signal): Promise<SendReport> =>
-    clock.until(sender.send(payoutId, stop));
   /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
-  const begin = async (payoutId: string, change: Partial<BeginSend> = {}): Promise<SendAttempt> => {
-    const { ledgerId, sendCount, last } = await ledger.readSender();
-    const attempt = ((await ledger.readPayout(payoutId))?.attempt ?? 0) + 1;
-    const token = `behind-${payoutId}-${attempt}`;
-    const asked = { payoutId, attempt, token, ledgerId, sendCount, last, lease: heldLease.lease, ...change };
-    const about = { audience: 'test', heartbeat: 0, journal: JOURNAL, inFlightMs: IN_FLIGHT_MAX_MS, decisions: 0 };
-    const begun = await ledger.beginSend({ ...about, ...asked });
+  const begin = async (payoutId = 'p', change: Partial<BeginSend> = {}): Promise<SendAttempt> => {
+    const next = await nextBegin(ledger, lease, payoutId);
+    const token = `behind-${payoutId}-${next.attempt}`;
+    const asked = { ...next, token, inFlightMs: IN_FLIGHT_MAX_MS, ...change };
+    const begun = await ledger.beginSend(asked);
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
   const readPayout = async (payoutId = 'p'): Promise<Payout | undefined> => ledger.readPayout(payoutId);
   return {
-    ...{ runtime, clock, ledger, port, journal, gateway, heldLease, lost, ending, stopGrace, unrecordable, sender },
-    ...{ seen: { sent, gaps, waits }, said, before, after, send, begin },
+    ...{ runtime, clock, ledger, journal, gateway, heldLease, lost, ending, unrecordable, sender },
+    ...{ seen: { sent, gaps, waits }, said, before, after, begin, ...makeRecorders(heldLease) },
+    send: async (payoutId = 'p', stop = NEVER): Promise<SendReport> => clock.until(sender.send(payoutId, stop)),
+    /** `p` is being sent, and the journal knows what came of it. */
+    async sending(outcome?: JournaledOutcome): Promise<SendAttempt> {
+      const attempt = await begin();
+      await journal.append(journaled(attempt));
+      if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
+      return attempt;
+    },
+    /** The lease goes to another process, which knows nothing of what was begun before. */
+    recordersOfTheNext: async () => makeRecorders({ ...heldLease, lease: await takeLease(ledger, 'two') }),
     stateOf: async (payoutId?: string) => (await readPayout(payoutId))?.state,
     attemptOf: async (payoutId?: string) => (await readPayout(payoutId))?.attempt,
     lastChangeOf: async (payoutId?: string) => (await readPayout(payoutId))?.history.at(-1),
+    pausedReason: async () => (await ledger.readSender()).pausedReason,
     async expectPayout(expected: Partial<Payout>, payoutId?: string): Promise<void> {
       expect(await readPayout(payoutId)).toMatchObject(expected);
     },
@@ -117,7 +175,7 @@ export async function makeSendRig(
     once(side: 'before' | 'after', call: Call, action: () => unknown): void {
       const hooks = { before, after }[side];
       hooks[call] = async () => {
-        hooks[call] = () => undefined;
+        delete hooks[call];
         await action();
       };
     },
@@ -139,13 +197,8 @@ async function holdLease(
   const epoch = (await ledger.acquireLease('one', await ledger.readSender(), known, 0)) ?? 0;
   const lease: Lease = { owner: 'one', epoch };
   return {
-    lease,
-    view: await ledger.readSender(),
-    firstSendAt,
-    heartbeat: () => 0,
-    lost,
-    release: async () => ledger.releaseLease(lease),
-    stopHeartbeat: () => undefined,
+    ...{ lease, view: await ledger.readSender(), firstSendAt, heartbeat: () => 0, lost },
+    ...{ release: async () => ledger.releaseLease(lease), stopHeartbeat: () => undefined },
   };
 }
 
