@@ -16,7 +16,6 @@ const shared = {
 const ALONE = [
   'cli/commands/import-large',
   'cluster/(cluster-unavailable|moving-slot|partition)',
-  'worker/pace',
   'worker/queue-damage-long',
   'worker/several-accounts',
   'worker/wall-clocks',

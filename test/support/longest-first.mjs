@@ -8,7 +8,6 @@ const LONGEST = [
   'cli/keys/keys-command',
   'worker/other-gateway',
   'cli/doctor/doctor-findings',
-  'worker/payments',
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Jest begins with what took longest the last time. A fresh clone has no last time, and would begin with the largest files. */

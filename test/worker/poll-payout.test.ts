@@ -1,6 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
-import { RedisSenderLedger } from '../../src/ledger/redis-sender-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
@@ -11,6 +10,7 @@ import { httpResponse, startRawGateway, type RawGateway } from '../gateway/suppo
 import { begin, NO_BREAKER, takeLease } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
+import { afterTest, closeAfterTest } from './support/close-after-test.js';
 
 let account: TestAccount;
 let server: RawGateway;
@@ -19,42 +19,35 @@ let status: object;
 let text: string | undefined;
 
 beforeEach(async () => {
-  account = openTestAccount();
+  account = closeAfterTest(openTestAccount());
   text = undefined;
   server = await startRawGateway('http', {
     onRequest: ({ stream }) => void stream.write(httpResponse(200, text ?? JSON.stringify({ result: 1, ...status }))),
   });
-});
-
-afterEach(async () => {
-  await server.stop();
-  await account.close();
+  afterTest(async () => server.stop());
 });
 
 /** A payout that the gateway accepted under this txhash. */
-async function bring(
-  payoutId: string,
-  { txhash = 'h-1', ...given }: Partial<ValidPayout> & { txhash?: string } = {},
-): Promise<void> {
-  await account.ledger.enqueue([aPayout(payoutId, { addressTo: 'wallet-1:7', ...given })]);
-  await accept(payoutId, txhash);
+async function bring({ txhash = 'h-1', ...given }: Partial<ValidPayout> & { txhash?: string } = {}): Promise<void> {
+  await account.ledger.enqueue([aPayout('p', { addressTo: 'wallet-1:7', ...given })]);
+  await accept(txhash);
 }
 
-async function accept(payoutId: string, txhash: string): Promise<void> {
-  const sender = new RedisSenderLedger(account.connection, 'reply');
-  const attempt = await begin(sender, await takeLease(sender, 'one'), payoutId);
+async function accept(txhash: string): Promise<void> {
+  const { sender } = account;
+  const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
 /** Polls the payout while the gateway returns this for its transaction. */
-async function poll(said: object, logger = silentLogger, payoutId = 'p'): Promise<PollReport> {
+async function poll(said: object, logger = silentLogger): Promise<PollReport> {
   const { clock, platformId } = account;
   const key = { name: 'worker-1', privateKey: testKey(1) };
   const receipts = new ReceiptSigner({ key, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
   try {
-    return await pollPayout(payoutId, account.ledger, gateway, logger, receipts);
+    return await pollPayout('p', account.ledger, gateway, logger, receipts);
   } finally {
     gateway.close();
   }
@@ -72,7 +65,7 @@ describe('a status of the payout’s own payment', () => {
     ['all but the recipient', { ...ITS_OWN, address_to: undefined }, false],
     ['empty fields', { payment_id: null, amount: '', address_to: null }, false],
   ])('is believed, with %s; a worker signs what says whom it paid', async (_name, said, hasReceipt) => {
-    await bring('p');
+    await bring();
     expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
     expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
     const payout = await account.ledger.get('p');
@@ -81,30 +74,27 @@ describe('a status of the payout’s own payment', () => {
     expect(await poll({ approve: 2, ...said })).toEqual({ kind: 'skipped', state: 'completed' });
   });
 
-  it('may spell the address in another way, and write the amount as the nearest JSON number', async () => {
-    await bring('p', { addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:00123', amount: '12.3' });
+  it('may say that it failed', async () => {
+    await bring();
+    expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed' });
+  });
+
+  it('may write the amount as the nearest JSON number', async () => {
+    await bring({ amount: '12.3' });
     // JSON.stringify would shorten it.
-    text =
-      '{"result":1,"approve":1,"payment_id":7,"address_to":"rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123","amount":12.300000000000001}';
+    text = '{"result":1,"approve":1,"payment_id":7,"address_to":"wallet-1:7","amount":12.300000000000001}';
     expect(await poll({})).toEqual({ kind: 'polled', state: 'completed' });
-    expect((await account.ledger.get('p'))?.receipt?.key).toBe('worker-1');
-    await bring('q', { addressTo: 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:00123', amount: '12.3', txhash: 'h-2' });
-    text = text.replace('12.300000000000001', '"12.300000000000001"');
-    const reason = `${OTHER}: amount is 12.300000000000001 at the gateway, 12.3 in the payout`;
-    expect(await poll({}, silentLogger, 'q')).toEqual({ kind: 'polled', state: 'unknown', reason });
   });
 });
 
 it.each([
   [0, 'currency', { ...ITS_OWN, payment_id: 8 }, 'paymentId is 8 at the gateway, 7 in the payout'],
-  [1, 'amount', { ...ITS_OWN, amount: 12.05 }, 'amount is 12.05 at the gateway, 12.5 in the payout'],
-  [2, 'address', { ...ITS_OWN, address_to: 'W-1:7' }, 'addressTo is W-1:7 at the gateway, wallet-1:7 in the payout'],
   [2, 'lack of a tag', { address_to: 'wallet-1' }, 'addressTo is wallet-1 at the gateway, wallet-1:7 in the payout'],
 ])(
   'a status with approve %i that is of another payment by its %s makes the payout unknown, and says why',
   async (...row) => {
     const [approve, , said, difference] = row;
-    await bring('p');
+    await bring();
     const logger = recordingLogger();
     const reason = `${OTHER}: ${difference}`;
     expect(await poll({ approve, fee: '1', ...said }, logger)).toEqual({ kind: 'polled', state: 'unknown', reason });
@@ -115,17 +105,12 @@ it.each([
     expect(await account.ledger.findByTxhash('h-1')).toBeUndefined();
     expect(payout?.history.at(-1)).toMatchObject({ from: 'in_progress', to: 'unknown', reason });
     expect(logger.lines.map(({ message }) => message)).toEqual([expect.stringMatching(/^payout is unknown: /)]);
-    expect(JSON.stringify(logger.lines)).not.toMatch(/allet-1|W-1/);
+    expect(JSON.stringify(logger.lines)).not.toMatch(/allet-1/);
   },
 );
 
-it('a payment that failed at the gateway is failed', async () => {
-  await bring('p');
-  expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed' });
-});
-
 it('a status of another payment is believed where an operator gave the txhash in spite of it', async () => {
-  await bring('p');
+  await bring();
   const other = { ...ITS_OWN, amount: '9' };
   await poll({ approve: 1, ...other });
   await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-1', ...ANN });
@@ -149,11 +134,9 @@ it('a status of another payment is not believed where a journal gave the txhash'
 });
 
 it('a txhash that names no transaction makes the payout unknown', async () => {
-  await bring('p', { txhash: 'null' });
-  expect(await poll({ approve: 1 })).toMatchObject({
-    state: 'unknown',
-    reason: 'its txhash names no transaction: null',
-  });
+  await bring({ txhash: 'null' });
+  const reason = 'its txhash names no transaction: null';
+  expect(await poll({ approve: 1 })).toMatchObject({ state: 'unknown', reason });
   expect((await account.ledger.get('p'))?.state).toBe('unknown');
   expect(server.receivedBytes).toBe(0);
 });
@@ -168,7 +151,7 @@ describe('a poll that is answered late changes nothing', () => {
     gateway.close();
   }
 
-  beforeEach(async () => bring('p'));
+  beforeEach(async () => bring());
 
   it.each([
     ['that it failed', { approve: 2 }],
@@ -184,7 +167,7 @@ describe('a poll that is answered late changes nothing', () => {
     await pollLate(said, async () => {
       await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-2' });
       await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', ...ANN });
-      await accept('p', 'h-2');
+      await accept('h-2');
     });
     expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 2, txhash: 'h-2' });
   });

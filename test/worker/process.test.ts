@@ -1,12 +1,17 @@
 import { open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { StoppedError } from '../../src/base/errors.js';
 import { createPayoutWorker } from '../../src/control/payout-worker.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
+import { openLedger } from '../../src/queues/open-ledger.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
-import { testRedisUrl } from '../support/account.js';
+import { adoptJournal, SIGNING, writeKeyFiles } from '../proofs/signing.js';
+import { cents, testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
 import { closeAfterTest, folderOfTest } from './support/close-after-test.js';
-import { expectPromisesKept, untilSettled, worldOfTest } from './support/payout-world.js';
+import { expectPromisesKept, untilLeased, untilSettled, worldOfTest } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
@@ -88,4 +93,25 @@ it('SIGUSR1 opens no inspector in any process, and a worker works on', async () 
   await untilSettled(world, 1);
   expect(worker.log()).not.toMatch(/debugger/i);
   await stop(worker);
+});
+
+it('payouts that are held or cancelled take no slot of a second from those behind them', async () => {
+  const world = await worldOfTest();
+  await adoptJournal(join(world.dir, 'journal'), world.platformId);
+  const { workerEnvironment: environment } = await writeKeyFiles(world.dir);
+  const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...SIGNING }));
+  const { ledger } = closeAfterTest(openLedger(world.account, 'reply'));
+  await world.enqueue(40, 'U');
+  for (const prefix of ['C', 'D']) {
+    const payouts = (await world.enqueue(PAYOUTS_PER_CHANGE, prefix)).map((payoutId) => ({ payoutId }));
+    const change = { from: 'queued', to: 'cancelled', by: 'ann', reason: 'x', isOneAct: true } as const;
+    await ledger.changeMany({ ...change, payouts });
+  }
+  await producer.enqueueMany(cents(['S-1']));
+  const worker = world.startWorker({ environment });
+  await untilLeased(worker);
+  // A second for each would be 140 s.
+  await until('the signed one is completed', async () => (await producer.stats()).completed === 1, 45_000);
+  expect((await producer.stats()).held).toBe(40);
+  await expectPromisesKept(world);
 });

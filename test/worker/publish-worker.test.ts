@@ -1,23 +1,16 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { readWorkers, type WorkerReport } from '../../src/ledger/reads/workers.js';
-import { silentLogger } from '../../src/base/logger.js';
+import type { JournalHead } from '../../src/ledger/sender-ledger.js';
+import { silentLogger, type Logger } from '../../src/base/logger.js';
+import { JournalHeadPublisher } from '../../src/worker/account-sending.js';
 import { describeWorker, publishWorker } from '../../src/worker/publish-worker.js';
 import { systemClock, type Clock } from '../../src/base/clock.js';
+import { ManualClock } from '../doubles/manual-clock.js';
+import { aSend, LEDGER, makeJournalFolder } from '../journal/support/journal-folder.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest } from './support/close-after-test.js';
-
-let account: TestAccount;
-let end: AbortController;
-beforeEach(() => {
-  account = closeAfterTest(openTestAccount());
-  end = new AbortController();
-  afterTest(() => {
-    end.abort();
-  });
-});
-
-const NO_WORK = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
 
 const QUICK_CLOCK: Clock = {
   now: () => systemClock.now() * 60,

@@ -80,100 +80,56 @@ it.each([
   expectWarnings({ policyReport: { hash: '', at: 0, rules: [], held: [], ...rates } }, words);
 });
 
-const fail = (name: 'notSent' | 'polled', times: number): void => {
-  for (let count = 0; count < times; count += 1) {
-    if (name === 'notSent') work.observer.notSent('ECONNREFUSED', 250);
-    else work.observer.polled('error', 'HTTP 500');
+/** What the work is told, or its observer. */
+type Told = readonly [name: string, ...args: unknown[]];
+function tell(...all: readonly Told[]): void {
+  for (const [name, ...args] of all) {
+    const to = name in work.observer ? work.observer : work;
+    Reflect.apply(Reflect.get(to, name) as () => void, to, args);
   }
-};
-const sync = (...times: readonly number[]): void => {
-  for (const ms of times) work.observer.journalSynced(ms);
-};
-it.each<[string, almost: () => unknown, raise: () => unknown, RegExp, clears: readonly (() => unknown)[]]>([
+}
+const SENT: Told = ['sent', 'accepted', 10];
+const NOT_SENT: Told = ['notSent', 'ECONNREFUSED', 250];
+const NOT_POLLED: Told = ['polled', 'error', 'HTTP 500'];
+const synced = (...times: readonly number[]) => times.map((ms): Told => ['journalSynced', ms]);
+
+it.each<[string, almost: readonly Told[], raise: readonly Told[], RegExp, ...clears: readonly Told[]]>([
   [
     'a pause that is gone without a signed resume',
-    () => {
-      work.observer.signatureRefused('unsigned', false);
-    },
-    () => {
-      work.observer.signatureRefused('resume', true);
-    },
+    [['signatureRefused', 'unsigned', false]],
+    [['signatureRefused', 'resume', true]],
     /^A pause is gone from Redis.*`payouts resume .*--key FILE/,
-    [
-      () => {
-        work.observer.sent('accepted', 1);
-      },
-    ],
+    SENT,
   ],
   [
     'an archive that cannot be written',
-    () => undefined,
-    () => {
-      work.noteArchive('The archive /a cannot be written: ENOSPC');
-    },
+    [],
+    [['noteArchive', 'The archive /a cannot be written: ENOSPC']],
     /^Old payouts stay in Redis, and it grows: The archive \/a cannot be written: ENOSPC\.$/,
-    [
-      () => {
-        work.noteArchive(undefined);
-      },
-    ],
+    ['noteArchive', undefined],
   ],
-  [
-    'sends that were put back',
-    () => undefined,
-    () => {
-      fail('notSent', 2);
-    },
-    /^The last 2 attempts .*: ECONNREFUSED$/,
-    [
-      () => {
-        work.observer.sent('accepted', 10);
-      },
-      () => {
-        work.endSending();
-      },
-    ],
-  ],
+  ['sends put back', [], [NOT_SENT, NOT_SENT], /^The last 2 attempts .*: ECONNREFUSED$/, SENT, ['endSending']],
   [
     'three polls in a row that failed',
-    () => {
-      fail('polled', 2);
-    },
-    () => {
-      fail('polled', 1);
-    },
+    [NOT_POLLED, NOT_POLLED],
+    [NOT_POLLED],
     /^The last 3 status polls failed: HTTP 500$/,
-    [
-      () => {
-        work.observer.polled('in_progress');
-      },
-      () => {
-        work.endPolling();
-      },
-    ],
+    ...[['polled', 'in_progress'] as const, ['endPolling'] as const],
   ],
   [
     'a journal that is slow each time, not once',
-    () => {
-      sync(150, 900, 120, 130);
-    },
-    () => {
-      sync(140);
-    },
+    synced(150, 900, 120, 130),
+    synced(140),
     /^Each entry of the send journal takes over 120 ms/,
-    [
-      () => {
-        sync(2);
-      },
-    ],
+    ...synced(2),
   ],
-])('warns of %s, until it is over', (_, almost, raise, words, clears) => {
+])('warns of %s, until it is over', (_, almost, raise, words, ...clears) => {
   for (const clear of clears) {
-    almost();
+    tell(...almost);
     expectWarnings(WAITING, []);
-    raise();
+    tell(...raise);
     expectWarnings(WAITING, [words]);
-    clear();
+    tell(clear);
     expectWarnings(WAITING, []);
   }
 });

@@ -107,20 +107,18 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(one.loop.status).toMatchObject({ role: 'refused' });
   });
 
-  it.each<[string, (journal: MemoryJournal) => void, RegExp]>([
-    ['cannot be read', (journal) => (journal.onReload = throwing('EACCES')), /EACCES/],
-    ['was damaged while it was in use', (journal) => journal.damage(), /was damaged/],
-    [
-      'lost entries that the ledger knows of',
-      (journal) => journal.given(other({ ...EMPTY, epoch: 0 })),
-      /lacks its last entries/,
-    ],
-  ])('refuses by itself where the journal %s, records no objection, and heals', async (_, spoil, reason) => {
+  it.each([
+    ['cannot be read', /EACCES/],
+    ['was damaged while it was in use', /was damaged/],
+    ['lost entries that the ledger knows of', /lacks its last entries/],
+  ])('refuses by itself where the journal %s, records no objection, and heals', async (what, reason) => {
     // The ledger knows that the journal had an entry.
     const known = { journalId: 'j-one', sends: 1, token: 'first', at: world.clock.wallNow() };
     const { attempt } = await world.earlierSend({ payoutId: 'q', ...known });
     const one = world.make();
-    spoil(one.journal);
+    if (what.startsWith('cannot')) one.journal.onReload = throwing('EACCES');
+    else if (what.startsWith('was')) one.journal.damage();
+    else one.journal.given(other({ ...EMPTY, epoch: 0 }));
     one.start();
     await world.advance(LEASE_MS + 2_000);
     expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringMatching(reason) });

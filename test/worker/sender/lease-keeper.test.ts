@@ -325,7 +325,12 @@ describe('an objection of the journal', () => {
 
   it.each<[string, () => unknown]>([
     ['comes back older', () => undefined],
-    ['is flushed', () => rig.ledger.flush()],
+    [
+      'is flushed',
+      () => {
+        rig.ledger.flush();
+      },
+    ],
     [
       'comes back older and has as many sends again',
       async () => rig.begin({ owner: 'other', epoch: (await rig.lease())?.epoch ?? 0 }, { token: 'another' }),

@@ -175,7 +175,7 @@ export async function makeSendRig(
     once(side: 'before' | 'after', call: Call, action: () => unknown): void {
       const hooks = { before, after }[side];
       hooks[call] = async () => {
-        delete hooks[call];
+        hooks[call] = () => undefined;
         await action();
       };
     },

@@ -7,8 +7,6 @@ import { openWorkerIn, worldOfTest, type PayoutWorldOptions } from './payout-wor
 
 export { closeAfterTest };
 
-export type WatchedWorker = Awaited<ReturnType<typeof startWatchedWorker>>;
-
 type Labels = Readonly<Record<string, string>>;
 
 interface WatchedWorkerOptions extends Pick<PayoutWorldOptions, 'redis' | 'sandbox'> {

@@ -6,7 +6,6 @@ import { TEST_AUDIENCE } from '../../control/support/keys.js';
 
 export type WorkerProcess = ReturnType<typeof startWorkerProcess>;
 
-const CRASH_AT = new URL('crash-at.mjs', import.meta.url).href;
 const HOST_NAME = new URL('host-name.mjs', import.meta.url).href;
 
 const running = new Map<ChildProcess, { end(): Promise<void> }>();
@@ -17,8 +16,6 @@ export interface WorkerProcessOptions {
   readonly baseUrl: string;
   readonly secretKey: string;
   readonly journalDir: string;
-  /** A point of crash-at.mjs. */
-  readonly crashAt?: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** After the command's name. */
   readonly args?: readonly string[];
@@ -44,10 +41,7 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
   // Another folder for the journals is that of another host.
   const folder = basename(options.journalDir);
   const host = folder === 'journal' ? undefined : folder;
-  const preload = [
-    ...(options.crashAt === undefined ? [] : ['--import', CRASH_AT]),
-    ...(host === undefined ? [] : ['--import', HOST_NAME]),
-  ];
+  const preload = host === undefined ? [] : ['--import', HOST_NAME];
   const child = spawn(process.execPath, [...preload, findBuiltProgram(), 'worker', ...(options.args ?? [])], {
     stdio: ['ignore', 'ignore', typeof options.stderr === 'number' ? options.stderr : 'pipe'],
     env: {
@@ -58,8 +52,7 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
       GATEWAY_BASE_URL: options.baseUrl,
       GATEWAY_SECRET_KEY: options.secretKey,
       SEND_JOURNAL_DIR: options.journalDir,
-      ...(options.crashAt === undefined ? {} : { CRASH_AT: options.crashAt }),
-      ...(host === undefined ? {} : { HOST_NAME: host }),
+      ...(host && { HOST_NAME: host }),
       ...options.environment,
     },
   });
