@@ -65,8 +65,7 @@ it.each(['Redis', 'the worker', 'both'])(
     await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 90_000);
     await expectPromisesKept(world);
     const { arrivals, arrivalsAtMs, meanGapMs } = world.sandbox.stats();
-    const stats = { ...(await world.producer.stats()), arrivals };
-    expect(stats).toMatchObject({ completed: PAYOUTS, unknown: 0, paused: false, arrivals: PAYOUTS });
+    expect(arrivals).toBe(PAYOUTS);
     const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? 0));
     // Without a jump it is the interval and a few ms; a jump of Redis costs as long as it takes to be noticed.
     expect(meanGapMs).toBeLessThan(1.5 * INTERVAL_MS);

@@ -42,12 +42,12 @@ export const groups = {
     ],
     tests: [
       ...sender.tests('sender sender-begin sender-journal pacer lease-keeper attempt-recorder'),
-      ...sender.tests('recover-sends ledger-check blocked-words'),
+      ...sender.tests('recover-sends ledger-check kept-pause'),
     ],
   },
   'sender-loop': {
     mutate: sender.src('sender-loop send-report journal-audit recover-sends'),
-    tests: sender.tests('sender-loop sender-loop-mismatch journal-audit'),
+    tests: sender.tests('sender-loop journal-audit'),
   },
   watch: { mutate: ['src/worker/restore-lost-jobs.ts'], tests: ['test/worker/jobs.test.ts'] },
   journal: {

@@ -19,37 +19,33 @@ beforeEach(async () => {
 });
 
 /** A begin that Redis has yet to carry out, and whose revert it never got. */
-async function loseBegin(payoutId: string): Promise<{ payoutId: string; attempt: number; token: string }> {
+async function loseBegin(): Promise<{ payoutId: string; attempt: number; token: string }> {
   rig.fail('beginSend', UNAVAILABLE);
   rig.before.revertSend = () => {
     rig.ending.abort();
     throw UNAVAILABLE;
   };
-  await rig.send(payoutId);
+  await rig.send('q');
   delete rig.before.beginSend;
   delete rig.before.revertSend;
-  return { payoutId, attempt: 1, token: 't-1' };
+  return { payoutId: 'q', attempt: 1, token: 't-1' };
 }
 
-describe('a Redis that may not be trusted now', () => {
-  it('gets no begin, so that the payout is as it was, and gets one once it may', async () => {
-    let hindrance: string | undefined = 'Redis is being checked';
-    rig = await makeSendRig({ hindrance: () => hindrance });
-    const begins = rig.fail('beginSend', UNAVAILABLE, 0);
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis is being checked' });
-    rig.expectNothingSent();
-    expect([begins, await rig.stateOf(), await rig.attemptOf(), rig.journal.sends]).toEqual([[], 'queued', 0, []]);
-    hindrance = undefined;
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
-  });
-
-  it('is asked for in the same step as the begin, after everything that takes time', async () => {
-    let asked = 0;
-    rig = await makeSendRig({ hindrance: () => void (asked = rig.clock.now()) });
-    const begins = rig.fail('beginSend', UNAVAILABLE, 0);
-    await rig.send('p');
-    expect(begins).toEqual([asked]);
-  });
+it('a Redis that may not be trusted gets no begin; it is asked for after everything that takes time', async () => {
+  let hindrance: string | undefined = 'Redis is being checked';
+  let askedAt = 0;
+  const ask = (): string | undefined => {
+    askedAt = rig.clock.now();
+    return hindrance;
+  };
+  rig = await makeSendRig({ hindrance: ask });
+  const begins = rig.fail('beginSend', UNAVAILABLE, 0);
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: hindrance });
+  rig.expectNothingSent();
+  expect([begins, await rig.stateOf(), await rig.attemptOf(), rig.journal.sends]).toEqual([[], 'queued', 0, []]);
+  hindrance = undefined;
+  expect(await rig.send()).toMatchObject({ kind: 'sent' });
+  expect(begins).toEqual([askedAt]);
 });
 
 describe('what the ledger refuses', () => {
@@ -73,13 +69,13 @@ describe('what the ledger refuses', () => {
     ],
   ])('is %s', async (_, happens, report) => {
     await happens();
-    expect(await rig.send('p')).toEqual(report);
+    expect(await rig.send()).toEqual(report);
     rig.expectNothingSent();
   });
 
   it('is an older copy, which knows fewer sends', async () => {
     const older = rig.ledger.snapshot();
-    await rig.send('p');
+    await rig.send();
     rig.ledger.restore(older);
     const reason = 'Redis came back older than it was: it knows 0 sends, this process 1.';
     expect(await rig.send('q')).toEqual(refused(reason));
@@ -87,28 +83,28 @@ describe('what the ledger refuses', () => {
   });
 
   it('is a begin after one of this process that took effect late; the next is allowed', async () => {
-    const late = await loseBegin('q');
+    const late = await loseBegin();
     await rig.begin('q', late);
     await rig.ledger.revertSend(late, 'found by a recovery');
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
+    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
     rig.expectNothingSent();
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+    expect(await rig.send()).toMatchObject({ kind: 'sent' });
   });
 
   it('is a payout beside another that is sending; that one is put back, and then it is allowed', async () => {
-    await rig.begin('q', await loseBegin('q'));
-    expect(await rig.send('p')).toMatchObject({ reason: 'send counter was behind; will retry' });
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
+    await rig.begin('q', await loseBegin());
+    expect(await rig.send()).toMatchObject({ reason: 'send counter was behind; will retry' });
+    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
     expect(await rig.stateOf('q')).toBe('queued');
     rig.expectNothingSent();
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+    expect(await rig.send()).toMatchObject({ kind: 'sent' });
   });
 
   it('is a payout that changed since the look: put back into the queue it is tried again, else it is skipped', async () => {
     rig.once('before', 'beginSend', async () =>
       rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up'),
     );
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
+    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
     rig.once('before', 'beginSend', () => void rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' }));
     expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
     rig.expectNothingSent();
@@ -117,17 +113,17 @@ describe('what the ledger refuses', () => {
 
 it('a begin whose reply is lost is put back, and the number of the attempt is used up', async () => {
   rig.once('after', 'beginSend', throwing(UNAVAILABLE));
-  expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
   await rig.expectPayout({ state: 'queued', attempt: 1 });
   rig.expectNothingSent();
 });
 
-it('a begin whose reply is lost of an earlier sender becomes unknown at the look, and is skipped', async () => {
-  await rig.begin('p');
+it('one of an earlier sender becomes unknown at the look, and is skipped', async () => {
+  await rig.begin();
   const lease = await takeLease(rig.ledger, 'two');
   const heldLease = { ...rig.heldLease, lease, view: await rig.ledger.readSender() };
   const next = await makeSendRig({ senderLedger: rig.ledger, heldLease });
-  expect(await next.send('p')).toEqual({ kind: 'skipped', state: 'unknown' });
+  expect(await next.send()).toEqual({ kind: 'skipped', state: 'unknown' });
   expect(next.gateway.arrivals).toEqual([]);
 });
 
@@ -141,7 +137,7 @@ describe('the last checks before the write', () => {
     [GUARD_MS, 'not_sent'],
   ])('count the time from asking for the begin: after %d ms it is %s', async (tookMs, kind) => {
     rig.after.beginSend = async () => rig.clock.sleep(tookMs);
-    expect(await rig.send('p')).toMatchObject({ kind });
+    expect(await rig.send()).toMatchObject({ kind });
     expect(await rig.stateOf()).toBe(kind === 'sent' ? 'in_progress' : 'queued');
   });
 
@@ -152,7 +148,7 @@ describe('the last checks before the write', () => {
     [-GUARD_MS, 'not_sent'],
   ])('look at the wall clock too, which runs on in a suspended machine: a jump of %d ms is %s', async (ms, kind) => {
     rig.gateway.beforeWrite = () => void (rig.clock.wallOffsetMs += ms);
-    expect(await rig.send('p')).toMatchObject({ kind });
+    expect(await rig.send()).toMatchObject({ kind });
   });
 
   it('count the time by the monotonic clock, whatever the wall clock says', async () => {
@@ -160,14 +156,14 @@ describe('the last checks before the write', () => {
       await rig.clock.sleep(GUARD_MS);
       rig.clock.wallOffsetMs -= GUARD_MS;
     };
-    expect(await rig.send('p')).toEqual(REFUSED);
+    expect(await rig.send()).toEqual(REFUSED);
   });
 
   it('look at the lease', async () => {
     rig.gateway.beforeWrite = () => {
       rig.lost.abort();
     };
-    expect(await rig.send('p')).toEqual(REFUSED);
+    expect(await rig.send()).toEqual(REFUSED);
     expect(await rig.stateOf()).toBe('queued');
   });
 
@@ -184,20 +180,21 @@ describe('the last checks before the write', () => {
 describe('a rejection for which a payout is held', () => {
   const permit: SendAuthority['permit'] = () => ({ kind: 'refused', hold: HOLD });
 
-  it('is on disk before the ledger hears of it', async () => {
-    const steps: string[] = [];
-    const keepRejections = async (): Promise<void> => void steps.push(`kept while ${await rig.stateOf()}`);
-    rig = await makeSendRig({ authority: { permit, keepRejections } });
-    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
-    expect(steps).toEqual(['kept while queued']);
-  });
-
-  it('leaves the payout as it is where the disk is full', async () => {
-    const keepRejections = async (): Promise<void> => Promise.reject(new Error('no space left on device'));
-    rig = await makeSendRig({ authority: { permit, keepRejections } });
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
-    expect(await rig.stateOf()).toBe('queued');
-  });
+  it.each([false, true])(
+    'is on disk before the ledger hears of it, and leaves it where the disk is full: %s',
+    async (isFull) => {
+      const steps: string[] = [];
+      const keepRejections = async (): Promise<void> => {
+        steps.push(`kept while ${await rig.stateOf()}`);
+        if (isFull) throw new Error('no space left');
+      };
+      rig = await makeSendRig({ authority: { permit, keepRejections } });
+      expect(await rig.send()).toEqual(
+        isFull ? { kind: 'not_sent', reason: 'no space left' } : { kind: 'skipped', state: 'held' },
+      );
+      expect([steps, await rig.stateOf()]).toEqual([['kept while queued'], isFull ? 'queued' : 'held']);
+    },
+  );
 
   it('is judged before the send begins where it comes while the payout waits for its second', async () => {
     const REJECTION: SignedApproval = {
@@ -208,8 +205,8 @@ describe('a rejection for which a payout is held', () => {
       approvals.length === 0 ? { kind: 'granted' } : { kind: 'refused', hold: HOLD };
     rig = await makeSendRig({ authority: { permit: permitUnlessRejected } });
     rig.once('before', 'beginSend', () => void rig.ledger.addApproval(REJECTION));
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
-    expect(await rig.send('p')).toEqual({ kind: 'skipped', state: 'held' });
+    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
+    expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
     rig.expectNothingSent();
   });
 });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
@@ -30,7 +31,7 @@ function atAppend(action: () => void | Promise<void>): void {
 describe('the journal', () => {
   it('has each send with all that is needed to know it again, and what came of it', async () => {
     rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
-    await rig.send('p');
+    await rig.send();
     const at = (rig.gateway.arrivals[0]?.at ?? 0) - 30 + rig.clock.wallOffsetMs;
     const attempt = { payoutId: 'p', attempt: 1, token: 't-1' };
     const { epoch } = rig.heldLease.lease;
@@ -42,7 +43,7 @@ describe('the journal', () => {
   });
 
   it('names the send before each, past those that never came into it', async () => {
-    await rig.send('p');
+    await rig.send();
     rig.ledger.enqueue(aPayout('r'));
     atAppend(throwing('no space left on device'));
     expect(await rig.send('q')).toMatchObject({ kind: 'not_sent' });
@@ -67,15 +68,14 @@ describe('the journal', () => {
     expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
   });
 
-  it('that cannot be written stops a send before anything else', async () => {
-    rig.journal.failWith = new Error('no space left on device');
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
+  it('that cannot be written stops a send before anything else; one that fails after the begin has it put back', async () => {
+    const reason = 'no space left on device';
+    rig.journal.failWith = new Error(reason);
+    expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
     expect(rig.gateway.connections).toEqual([]);
-  });
-
-  it('that fails after the begin has the payout put back', async () => {
-    atAppend(throwing('no space left on device'));
-    expect(await rig.send('p')).toEqual({ kind: 'not_sent', reason: 'no space left on device' });
+    rig.journal.failWith = undefined;
+    atAppend(throwing(reason));
+    expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
     await rig.expectPayout({ state: 'queued', attempt: 1 });
     rig.expectNothingSent();
   });
@@ -89,46 +89,35 @@ describe('the journal', () => {
     it('has the payout put back, for a process with another disk, and the line that comes late is no mismatch', async () => {
       const stalled = { kind: 'not_sent', reason: 'the disk has not answered' };
       atAppend(stall);
-      expect(await rig.send('p')).toEqual(stalled);
+      expect(await rig.send()).toEqual(stalled);
       await rig.expectPayout({ state: 'queued', attempt: 1 });
       expect(await rig.send('q')).toEqual(stalled);
       rig.expectNothingSent();
       rig.journal.isStalled = false;
       // Without what came of it: its process was killed.
       rig.journal.othersWrite(journaled({ ...THEIRS, token: 't-1' }));
-      expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+      expect(await rig.send()).toMatchObject({ kind: 'sent' });
       expect(rig.gateway.arrivals).toHaveLength(1);
     });
 
+    const become = (change: object) => () => rig.ledger.restore({ ...rig.ledger.snapshot(), ...change });
     it.each<[string, () => unknown]>([
       ['another process has the lease', async () => takeLease(rig.ledger, 'two')],
       ['Redis is unavailable', () => rig.fail('readSender', UNAVAILABLE)],
-      [
-        'another send has this number',
-        () => {
-          rig.ledger.restore({ ...rig.ledger.snapshot(), last: 'theirs' });
-        },
-      ],
-      [
-        'Redis has another number of sends',
-        () => {
-          rig.ledger.restore({ ...rig.ledger.snapshot(), sendCount: 7 });
-        },
-      ],
+      ['another send has this number', become({ last: 'theirs' })],
+      ['Redis has another number of sends', become({ sendCount: 7 })],
       ['Redis came back with fewer heartbeats', () => Object.assign(rig.heldLease, { heartbeat: () => 99 })],
       [
         'the journal has another send of this number',
-        () => {
-          rig.journal.given(journaled(THEIRS));
-        },
+        () => rig.journal.lines.push(journaled(THEIRS)) && rig.journal.reload(),
       ],
     ])('leaves it to the recovery where %s', async (_, happens) => {
       atAppend(async () => {
         await happens();
         stall();
       });
-      expect(await rig.send('p')).toMatchObject({ kind: 'not_sent' });
-      expect(await rig.stateOf('p')).toBe('sending');
+      expect(await rig.send()).toMatchObject({ kind: 'not_sent' });
+      expect(await rig.stateOf()).toBe('sending');
     });
   });
 
@@ -138,10 +127,10 @@ describe('the journal', () => {
   ])('that was damaged is refused, as the one that lacks something: %s', async (_, prepare) => {
     prepare();
     rig.journal.damage();
-    expect(await rig.send('p')).toEqual(refused('was damaged', 'journal'));
+    expect(await rig.send()).toEqual(refused('was damaged', 'journal'));
     await rig.expectPayout({ state: 'queued', attempt: 0 });
     rig.journal.damage(false);
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+    expect(await rig.send()).toMatchObject({ kind: 'sent' });
   });
 });
 
@@ -150,7 +139,7 @@ describe('a journal to which another process has written', () => {
   it('with what the ledger knows, an earlier sender which was stopped in between, is no mismatch', async () => {
     await rig.send('q');
     rig.journal.othersWrite(...rig.journal.sends);
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+    expect(await rig.send()).toMatchObject({ kind: 'sent' });
   });
 
   it.each([
@@ -161,7 +150,7 @@ describe('a journal to which another process has written', () => {
     const { ledgerId } = rig.heldLease.view;
     const known = { ledgerId, epoch: 1, sends: 1, token: 't-1' };
     rig.journal.othersWrite(theirs === undefined ? journaled(THEIRS) : { ...known, ...theirs });
-    expect(await rig.send('p')).toEqual(refused(reason));
+    expect(await rig.send()).toEqual(refused(reason));
     await rig.expectPayout({ state: 'queued', attempt: 0 });
     expect(rig.gateway.arrivals).toHaveLength(1);
   });
@@ -172,11 +161,11 @@ describe('a journal to which another process writes while a send begins', () => 
     atAppend(() => {
       rig.journal.othersWrite(STILL_TRUE);
     });
-    expect(await rig.send('p')).toEqual(NOT_SENT);
+    expect(await rig.send()).toEqual(NOT_SENT);
     await rig.expectPayout({ state: 'queued', attempt: 1 });
     expect(rig.journal.outcomes).toEqual(['p 1 not_sent']);
     rig.expectNothingSent();
-    expect(await rig.send('p')).toMatchObject({ kind: 'sent' });
+    expect(await rig.send()).toMatchObject({ kind: 'sent' });
   });
 
   it('writes nothing either where the recovery has read what came in the meantime', async () => {
@@ -193,48 +182,43 @@ describe('a journal to which another process writes while a send begins', () => 
       await rig.sender.recovery.resolveLeftovers();
       expect(await rig.journal.changedByOthers()).toBe(false);
     });
-    expect(await rig.send('p')).toEqual(refused('it knows 1 sends, this process 2'));
+    expect(await rig.send()).toEqual(refused('it knows 1 sends, this process 2'));
     rig.expectNothingSent();
   });
 
-  it.each<[string, () => void, object, states: string[]]>([
+  it.each<[string, JournalLine, object, states: string[], ...also: (() => unknown)[]]>([
     [
       'is a mismatch at once where the ledger does not know what came',
-      () => {
-        rig.journal.othersWrite(journaled({ ...THEIRS, payoutId: 'q' }));
-      },
+      journaled({ ...THEIRS, payoutId: 'q' }),
       refused('does not know that payout q was sent'),
       ['queued', 'queued'],
     ],
     [
       'leaves the payout in sending where the other may have sent the attempt of the same number',
-      () => {
-        rig.journal.othersWrite(journaled(THEIRS));
-      },
+      journaled(THEIRS),
       refused('does not know that payout p was sent'),
       ['sending', 'unknown'],
     ],
     [
       'leaves the payout in sending where what came cannot be read',
-      () => {
-        rig.journal.othersWrite(STILL_TRUE);
-        rig.journal.onReload = throwing('EACCES');
-      },
+      STILL_TRUE,
       NOT_SENT,
       ['sending', 'unknown'],
+      () => (rig.journal.onReload = throwing('EACCES')),
     ],
     [
       'is no mismatch where the other took the lease; what was not written is put back all the same',
-      () => {
-        rig.journal.othersWrite(STILL_TRUE);
-        void rig.ledger.adoptLedger({ epoch: 0, sendCount: 0 }, { read: [], givenUp: [] });
-      },
+      STILL_TRUE,
       { kind: 'lease_lost' },
       ['queued', 'queued'],
+      () => rig.ledger.adoptLedger({ epoch: 0, sendCount: 0 }, { read: [], givenUp: [] }),
     ],
-  ])('%s', async (_, happens, report, [state, recovered]) => {
-    atAppend(happens);
-    expect(await rig.send('p')).toEqual(report);
+  ])('%s', async (_, line, report, [state, recovered], ...also) => {
+    atAppend(() => {
+      rig.journal.othersWrite(line);
+      for (const happens of also) happens();
+    });
+    expect(await rig.send()).toEqual(report);
     expect(await rig.stateOf()).toBe(state);
     await rig.sender.recovery.resolveLeftovers();
     expect(await rig.stateOf()).toBe(recovered);
@@ -246,7 +230,7 @@ describe('a journal to which another process writes while a send begins', () => 
       rig.journal.othersWrite(STILL_TRUE);
       rig.fail('readSender', UNAVAILABLE);
     });
-    expect(await rig.send('p')).toEqual(NOT_SENT);
+    expect(await rig.send()).toEqual(NOT_SENT);
     await expect(rig.send('q')).rejects.toThrow('Redis unavailable');
     await rig.expectPayout({ attempt: 0 }, 'q');
     delete rig.before.readSender;

@@ -1,15 +1,26 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { untilAborted } from '../../../src/base/clock.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { cutFromRedis, LoopWorld, type LoopRig } from '../support/loop-rig.js';
-import { INTERVAL_MS, journaled, LEASE_MS } from '../support/send-rig.js';
+import { cutFromRedis, LoopWorld, type LoopRig, type LoopRigOptions } from '../support/loop-rig.js';
+import { INTERVAL_MS, journaled, LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
   world = new LoopWorld();
 });
+
+/** A process that has had the time to become the sender. @param prepare - before it starts */
+async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig) => void): Promise<LoopRig> {
+  const rig = world.make(options);
+  prepare?.(rig);
+  rig.start();
+  await world.advance(LEASE_MS + (options.quarantineMs ?? 0) + 5_000);
+  return rig;
+}
+
 describe('the role of the sender', () => {
   it('stands by until the lease has stood still, then binds the journal and works', async () => {
     const one = world.start();
@@ -26,35 +37,26 @@ describe('the role of the sender', () => {
     const { lease, attempt } = await world.earlierSend();
     await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
     const journal = new MemoryJournal('j-one');
-    journal.given({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' }, journaled(attempt), {
-      ...attempt,
-      outcome: { kind: 'accepted', txhash: 'h' },
-      at: 0,
-    });
+    const outcome = { kind: 'accepted', txhash: 'h' } as const;
+    const ledger = { ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' };
+    journal.given(ledger, journaled(attempt), { ...attempt, outcome, at: 0 });
     let found: string | undefined;
-    const one = world.make({
-      journal,
-      work: async (_, end) => {
-        found = await world.stateOf('p');
-        await untilAborted(end);
-      },
-    });
-    one.start();
-    await world.advance(LEASE_MS + 1_000);
+    const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+      found = await world.stateOf('p');
+      await untilAborted(end);
+    };
+    const one = await startSender({ journal, work });
     expect(found).toBe('in_progress');
     expect(one.said).toContain('info recorded the outcome from the journal');
   });
 
   it('gives the lease back once its work is over, and not before', async () => {
     let endWork = (): void => undefined;
-    const one = world.make({
-      work: async (_, end) => {
-        await untilAborted(end);
-        await new Promise<void>((resolve) => (endWork = resolve));
-      },
-    });
-    one.start();
-    await world.advance(LEASE_MS + 1_000);
+    const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+      await untilAborted(end);
+      await new Promise<void>((resolve) => (endWork = resolve));
+    };
+    const one = await startSender({ work });
     one.stop.abort();
     await world.advance(5_000);
     expect(await world.lease()).toMatchObject({ released: false });
@@ -65,17 +67,11 @@ describe('the role of the sender', () => {
 
   it('says that a new journal has nothing of before, where something was sent before', async () => {
     const warning = 'warn the send journal of this host is new: it has none of the earlier sends';
-    const one = world.start();
-    await world.advance(LEASE_MS + 1_000);
-    expect(one.said).not.toContain(warning);
+    expect((await startSender()).said).not.toContain(warning);
     await world.endAll();
-
-    const { epoch, sendCount, token } = await world.ledger.adoptLedger(
-      { epoch: 1, sendCount: 5 },
-      { read: [], givenUp: [] },
-    );
-    const two = world.start({ name: 'two' });
-    await world.advance(LEASE_MS + 1_000);
+    const highest = { epoch: 1, sendCount: 5 };
+    const { epoch, sendCount, token } = await world.ledger.adoptLedger(highest, { read: [], givenUp: [] });
+    const two = await startSender({ name: 'two' });
     expect(two.said).toContain(warning);
     expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends: sendCount, token });
   });
@@ -83,98 +79,84 @@ describe('the role of the sender', () => {
   it('notes in its journal which others have sends of the account, each once', async () => {
     const { ledger } = world;
     await ledger.acquireLease('other', await ledger.readSender(), { ...JOURNAL, at: world.clock.wallNow() }, 0);
-    const one = world.start();
-    await world.advance(LEASE_MS + 15_000);
+    const one = await startSender();
     expect(one.loop.status).toMatchObject({ role: 'sender' });
     const peer = expect.objectContaining({ journalId: 'j-one', host: 'host-1', dir: '/journal' });
     // The account's own journal is named `j-one` too: it notes none of that name.
     expect(one.journal.peers).not.toContainEqual(peer);
     await world.endAll();
-
-    const two = world.start({ name: 'two' });
-    await world.advance(LEASE_MS + 15_000);
+    const two = await startSender({ name: 'two' });
+    await world.advance(10_000);
     await world.endAll();
     expect(two.journal.lines.filter((line) => 'peers' in line)).toHaveLength(1);
     expect(two.journal.peers).toEqual([peer]);
   });
 
   it('starts again where its work fails, without giving the lease back', async () => {
-    const epochs: number[] = [];
     let works = 0;
-    const one = world.make({
-      work: async (_, end) => {
-        works += 1;
-        if (works === 1) throw new Error('no queue');
-        await untilAborted(end);
-      },
-    });
-    one.after.acquireLease = async () => {
-      epochs.push((await world.lease())?.epoch ?? 0);
+    const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+      works += 1;
+      if (works === 1) throw new Error('no queue');
+      await untilAborted(end);
     };
-    one.start();
-    await world.advance(LEASE_MS + 1_000);
+    const one = await startSender({ work });
     expect(await world.lease()).toMatchObject({ epoch: 1, released: false });
     expect(one.loop.status).toEqual({ role: 'standby' });
-    await world.advance(LEASE_MS + 4_000);
+    await world.advance(LEASE_MS);
     expect(one.loop.status).toEqual({ role: 'sender', epoch: 2 });
-    expect(epochs).toEqual([1, 2]);
     expect(one.said).toContain('error sender loop failed; restarting');
   });
-});
 
-describe('a lease that goes from one process to the next', () => {
-  const QUARANTINE_MS = 20_000;
-
-  /** @returns how long after the last response of the first process the second one writes */
-  const handOver = async (journals: readonly [MemoryJournal, MemoryJournal]): Promise<number> => {
+  it('says in its status that Redis refuses its outcome, and is a sender again once that could be recorded', async () => {
     world.ledger.enqueue(aPayout('p'));
-    const [first, second] = [
-      world.make({ name: 'one', journal: journals[0], quarantineMs: QUARANTINE_MS, work: world.sendOnce() }),
-      world.make({
-        name: 'two',
-        journal: journals[1],
-        quarantineMs: QUARANTINE_MS,
-        work: world.sendOnce('q'),
-      }),
-    ];
-    first.start();
-    await world.advance(LEASE_MS + QUARANTINE_MS + 2_000);
-    expect(first.gateway.arrivals).toHaveLength(1);
-    first.stop.abort();
-    await first.ended();
-    const endedAt = world.clock.now();
-    world.ledger.enqueue(aPayout('q'));
-    second.start();
-    await world.advance(2 * QUARANTINE_MS);
-    expect(second.gateway.arrivals).toHaveLength(1);
-    return (second.gateway.arrivals[0]?.at ?? 0) - endedAt;
-  };
-
-  it('waits only the interval where both have the same journal', async () => {
-    const file = new MemoryJournal('j-shared');
-    const afterMs = await handOver([file, new MemoryJournal('j-shared', file.lines)]);
-    expect(afterMs).toBeGreaterThanOrEqual(INTERVAL_MS);
-    expect(afterMs).toBeLessThan(INTERVAL_MS + 2_000);
-  });
-
-  it('waits the quarantine where the next has another one: the first may have to object', async () => {
-    const afterMs = await handOver([new MemoryJournal('j-one'), new MemoryJournal('j-two')]);
-    expect(afterMs).toBeGreaterThanOrEqual(QUARANTINE_MS);
+    let failure: Error | undefined = new Error('OOM command not allowed');
+    const one = await startSender({ work: world.sendOnce() }, ({ before }) => {
+      before.finishSend = () => {
+        if (failure !== undefined) throw failure;
+      };
+    });
+    const reason = 'cannot record the outcome, payout p: OOM command not allowed';
+    expect(one.loop.status).toEqual({ role: 'refused', reason });
+    expect(one.errors()).toContain('error cannot record the outcome: Redis refuses it');
+    failure = UNAVAILABLE;
+    await world.advance(5_000);
+    failure = undefined;
+    await world.advance(3_000);
+    expect(await world.stateOf('p')).toBe('in_progress');
+    expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
   });
 });
 
-describe('a process that is to stop while its send waits for the response', () => {
-  const QUARANTINE_MS = 10_000;
-  const RESPONSE_MS = 25_000;
+it.each([
+  ['only the interval, where both have the same journal', true],
+  ['the quarantine, where the next has another one: the first may have to object', false],
+])('a lease that goes from one process to the next waits %s', async (_, isSame) => {
+  const quarantineMs = 20_000;
+  const file = new MemoryJournal('j-one');
+  const other = isSame ? new MemoryJournal('j-one', file.lines) : new MemoryJournal('j-two');
+  world.ledger.enqueue(aPayout('p'));
+  const first = await startSender({ journal: file, quarantineMs, work: world.sendOnce() });
+  expect(first.gateway.arrivals).toHaveLength(1);
+  first.stop.abort();
+  await first.ended();
+  const endedAt = world.clock.now();
+  world.ledger.enqueue(aPayout('q'));
+  const second = await startSender({ name: 'two', journal: other, quarantineMs, work: world.sendOnce('q') });
+  const afterMs = (second.gateway.arrivals[0]?.at ?? NaN) - endedAt;
+  const leastMs = isSame ? INTERVAL_MS : quarantineMs;
+  expect(afterMs).toBeGreaterThanOrEqual(leastMs);
+  expect(afterMs).toBeLessThan(leastMs + 2_000);
+});
 
-  /** Host A has written the request for `p`, and waits for its response, when it is asked to stop; host B stands by. */
-  async function stopWhileSending(): Promise<{ a: LoopRig; b: LoopRig; restore: () => void }> {
-    const settings = { quarantineMs: QUARANTINE_MS, work: world.sendQueued() };
-    const a = world.make({ name: 'A', ...settings });
-    a.gateway.responseMs = RESPONSE_MS;
-    a.start();
-    await world.advance(LEASE_MS + QUARANTINE_MS + 2_000);
-    const copy = world.ledger.snapshot();
+it.each([
+  ['meanwhile', 0],
+  ['while nobody can reach it', 2_000],
+])(
+  'a process that is to stop while its send waits for the response objects where Redis comes back older %s',
+  async (_, cutMs) => {
+    const settings = { quarantineMs: 10_000, work: world.sendQueued() };
+    const a = await startSender({ name: 'A', ...settings }, ({ gateway }) => (gateway.responseMs = 25_000));
+    const { lease } = world.ledger.snapshot();
     world.ledger.enqueue(aPayout('p'));
     const withPayout = world.ledger.snapshot();
     await world.advance(2_000);
@@ -184,31 +166,123 @@ describe('a process that is to stop while its send waits for the response', () =
     await world.advance(1_000);
     a.stop.abort();
     await world.advance(1_000);
-    const restore = (): void => {
-      world.ledger.restore({ ...withPayout, lease: copy.lease });
-    };
-    return { a, b, restore };
-  }
-
-  it('objects where Redis comes back older meanwhile, so that no other host sends it again', async () => {
-    const { a, b, restore } = await stopWhileSending();
-    restore();
+    const join = cutMs === 0 ? [] : [cutFromRedis(a), cutFromRedis(b)];
+    await world.advance(cutMs);
+    world.ledger.restore({ ...withPayout, lease });
+    for (const each of join) each();
     await world.advance(5_000);
-    const { objections } = await world.ledger.readSender();
-    expect(objections.map(({ journalId }) => journalId)).toEqual(['j-A']);
+    expect((await world.objections()).map(({ journalId }) => journalId)).toEqual(['j-A']);
+    // So no other host sends it again.
     await world.advance(120_000);
     await a.ended();
     expect(b.gateway.arrivals).toHaveLength(0);
+  },
+);
+
+describe('a sender that finds that journal and ledger contradict each other', () => {
+  const REFUSED = 'the ledger contradicts it';
+  const work = async ({ onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
+    onMismatch({ kind: 'ledger', reason: REFUSED });
+    await untilAborted(end);
+  };
+
+  it('records an objection, however long Redis is unavailable, and keeps the lease until then', async () => {
+    let isAway = true;
+    const one = await startSender({ work }, ({ before }) => {
+      before.object = () => {
+        if (isAway) throw UNAVAILABLE;
+      };
+    });
+    await world.advance(15_000);
+    expect(one.loop.status).toEqual({ role: 'refused', reason: REFUSED });
+    expect(await world.objections()).toEqual([]);
+    const { heartbeat = 0 } = (await world.lease()) ?? {};
+    await world.advance(5_000);
+    expect((await world.lease())?.heartbeat).toBeGreaterThan(heartbeat);
+
+    isAway = false;
+    await world.advance(1_000);
+    expect(await world.objections()).toEqual([
+      expect.objectContaining({ journalId: 'j-one', kind: 'ledger', reason: REFUSED, host: 'host-one' }),
+    ]);
+    expect(await world.lease()).toMatchObject({ released: false });
+    expect(one.errors()).toHaveLength(1);
   });
 
-  it('objects also where Redis can be reached again only later', async () => {
-    const { a, b, restore } = await stopWhileSending();
-    const join = [cutFromRedis(a), cutFromRedis(b)];
-    await world.advance(2_000);
-    restore();
-    for (const each of join) each();
-    await world.advance(120_000);
-    await a.ended();
-    expect(b.gateway.arrivals).toHaveLength(0);
+  it('tries no longer to record it than its grace, once it has to end', async () => {
+    const one = await startSender({ work }, ({ before }) => (before.object = throwing(UNAVAILABLE)));
+    one.stop.abort();
+    const stoppedAt = world.clock.now();
+    await one.ended();
+    expect(world.clock.now() - stoppedAt).toBeGreaterThanOrEqual(10_000);
+    expect(world.clock.now() - stoppedAt).toBeLessThan(12_000);
+    expect(await world.objections()).toEqual([]);
+  });
+
+  it('finds it also while there is nothing to send', async () => {
+    world.ledger.enqueue(aPayout('p'));
+    await world.ledger.readSender();
+    const older = world.ledger.snapshot();
+    const one = await startSender({ work: world.sendOnce() });
+    expect(one.gateway.arrivals).toHaveLength(1);
+    world.ledger.restore({ ...older, lease: world.ledger.snapshot().lease });
+    await world.advance(4_000);
+    expect(one.loop.status).toMatchObject({ role: 'refused', reason: expect.stringContaining('older') });
+    const reason = expect.stringContaining('came back older');
+    expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger', reason, sends: 1 }]);
+  });
+
+  it('says that it is the journal that lacks something, where that was deleted', async () => {
+    world.ledger.enqueue(aPayout('p'));
+    const one = world.start({ work: world.sendOnce() });
+    await world.advance(LEASE_MS);
+    one.journal.damage();
+    await world.advance(5_000);
+    expect(one.gateway.arrivals).toEqual([]);
+    const reason = expect.stringMatching(/was damaged/);
+    expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'journal', reason }]);
+    expect(one.loop.status).toMatchObject({ role: 'refused', reason });
+  });
+});
+
+describe('a sender that loses the lease while a send is under way', () => {
+  const LONG_MS = 50_000;
+  const startLong = async (): Promise<LoopRig> => {
+    world.ledger.enqueue(aPayout('p'));
+    return startSender({ work: world.sendOnce() }, ({ gateway }) => (gateway.responseMs = LONG_MS));
+  };
+
+  it('compares ledger and journal at once, as soon as Redis can be asked, and again while the send goes on', async () => {
+    world.ledger.enqueue(aPayout('p'));
+    await world.ledger.readSender();
+    const older = world.ledger.snapshot();
+    const one = await startLong();
+    expect(one.gateway.arrivals).toHaveLength(1);
+    // As many sends, so that only the journal shows it.
+    const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
+    world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
+    const forgetful = world.ledger.snapshot();
+    one.before.readSender = throwing(UNAVAILABLE);
+    await world.advance(20_000);
+    expect(await world.objections()).toEqual([]);
+    delete one.before.readSender;
+    await world.advance(1_000);
+    const reason = expect.stringContaining('payout p was sent');
+    expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger', reason, sends: 1 }]);
+    expect(one.loop.status).toMatchObject({ role: 'refused' });
+
+    world.ledger.restore(forgetful);
+    expect(await world.objections()).toEqual([]);
+    await world.advance(3_000);
+    expect(await world.objections()).toHaveLength(1);
+  });
+
+  it('objects to nothing where the ledger knows its send', async () => {
+    await startLong();
+    const { ledger } = world;
+    await ledger.acquireLease('two', await ledger.readSender(), JOURNAL, 0);
+    await world.advance(LONG_MS);
+    expect(await world.objections()).toEqual([]);
+    expect(await world.stateOf('p')).toBe('in_progress');
   });
 });
