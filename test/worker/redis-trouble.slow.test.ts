@@ -3,7 +3,13 @@ import { beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
 import { startOwnRedis, type OwnRedis } from './support/own-redis.js';
-import { expectPromisesKept, isSettled, untilSent, worldOfTest, type PayoutWorld } from './support/payout-world.js';
+import {
+  expectPromisesKept,
+  untilSent,
+  untilSettledAfterOutage,
+  worldOfTest,
+  type PayoutWorld,
+} from './support/payout-world.js';
 import { closeAfterTest, startWatchedWorker } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
@@ -23,7 +29,7 @@ async function sendSome(count: number, sent: number): Promise<WorkerProcess> {
 }
 
 async function expectAllPaid(count: number): Promise<void> {
-  await until('all are settled', async () => isSettled(world.producer, count).catch(() => false));
+  await untilSettledAfterOutage(world, count);
   await expectPromisesKept(world);
 }
 

@@ -21,13 +21,17 @@ it.each([
   ['an observer', { observe: () => throwingObserver }],
   ['the making of an observer', { observe: cannotBeMade }],
   ['telemetry', { telemetry: throwingTelemetry }],
-])('where %s throws, a producer enqueues, and a worker pays once and records the txhash', async (_, watchers) => {
-  const world = await worldOfTest();
-  await openWorkerIn(world, watchers);
-  const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...watchers }));
-  await producer.enqueueMany(cents(numbered(2)));
-  await until('all completed', async () => (await world.producer.stats()).completed === 2);
-  for (const payoutId of numbered(2)) expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
-  await expectPromisesKept(world);
-  expect((await world.producer.stats()).sender?.epoch).toBe(1);
-});
+])(
+  'what a producer enqueues whose watchers throw is paid once, with its txhash, by a worker where %s does',
+  async (_, watchers) => {
+    const world = await worldOfTest();
+    await openWorkerIn(world, watchers);
+    const thrown = { logger: throwingLogger, telemetry: throwingTelemetry };
+    const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...thrown }));
+    await producer.enqueueMany(cents(numbered(2)));
+    await until('all completed', async () => (await world.producer.stats()).completed === 2);
+    for (const payoutId of numbered(2)) expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
+    await expectPromisesKept(world);
+    expect((await world.producer.stats()).sender?.epoch).toBe(1);
+  },
+);

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { onAnyClock } from '../../../src/base/clock.js';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { UnreadableRecordError } from '../../../src/ledger/payout.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import {
@@ -176,7 +177,7 @@ describe('a payout that is not to be sent', () => {
     rig.expectNothingSent();
   });
 
-  it.each([
+  it.each<[string, ...lines: JournalLine[]]>([
     [
       'that very attempt as not sent',
       journaled(THEIRS),
@@ -187,7 +188,7 @@ describe('a payout that is not to be sent', () => {
       journaled({ ...THEIRS, attempt: 0 }),
       journaled({ ...THEIRS, payoutId: 'q' }),
     ],
-  ] as const)('is sent when the journal knows %s', async (_, ...lines) => {
+  ])('is sent when the journal knows %s', async (_, ...lines) => {
     rig.journal.given(...lines);
     expect(await rig.send()).toMatchObject({ kind: 'sent' });
   });

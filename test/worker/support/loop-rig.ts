@@ -11,25 +11,13 @@ import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
 import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { closeAfterTest } from './close-after-test.js';
+import { afterTest } from './close-after-test.js';
 import { hooked, listeningLogger, makeRuntime, throwing, UNAVAILABLE, type SendRig } from './send-rig.js';
 
 type Work = (active: ActiveSender, end: AbortSignal) => Promise<void>;
 
 /** One worker process of an account. */
-export interface LoopRig {
-  readonly loop: SenderLoop;
-  readonly journal: MemoryJournal;
-  readonly gateway: ScriptedGateway;
-  readonly said: string[];
-  readonly before: SendRig['before'];
-  readonly after: SendRig['after'];
-  readonly stop: AbortController;
-  errors(): string[];
-  start(): void;
-  /** Resolves once the process has ended. */
-  readonly ended: () => Promise<void>;
-}
+export type LoopRig = ReturnType<LoopWorld['make']>;
 
 export interface LoopRigOptions {
   readonly name?: string;
@@ -47,10 +35,10 @@ type EarlierSend = Partial<KnownJournal> & { readonly inFlightMs?: number; reado
 export class LoopWorld {
   readonly clock = new ManualClock();
   readonly ledger = new RigLedger({ clock: this.clock, nextLedgerId: countLedgers() });
-  readonly rigs: LoopRig[] = [];
+  readonly #processes: { readonly stop: AbortController; readonly ended: () => Promise<void> }[] = [];
 
   constructor() {
-    closeAfterTest({ close: async () => this.endAll() });
+    afterTest(async () => this.endAll());
   }
 
   advance = async (ms: number): Promise<void> => this.clock.advance(ms);
@@ -93,15 +81,14 @@ export class LoopWorld {
     return { lease, epoch, attempt: { payoutId, attempt: 1, token: asked.token } };
   }
 
-  make(options: LoopRigOptions = {}): LoopRig {
+  make(options: LoopRigOptions = {}) {
     const { clock, ledger } = this;
     const { name = 'one', journal = new MemoryJournal(`j-${name}`), quarantineMs = 0, resumeAuthority } = options;
     const { work = async (_: ActiveSender, end: AbortSignal) => untilAborted(end) } = options;
     const gateway = new ScriptedGateway(clock);
     const stop = new AbortController();
     const said: string[] = [];
-    const before: SendRig['before'] = {};
-    const after: SendRig['after'] = {};
+    const [before, after]: [SendRig['before'], SendRig['after']] = [{}, {}];
     let [owners, tokens] = [0, 0];
     const runtime = makeRuntime({
       ...{ clock, senderLedger: hooked(ledger, before, after), journal, gateway },
@@ -115,14 +102,13 @@ export class LoopWorld {
     const pause = options.pause ?? (resumeAuthority && new KeptPause(runtime, resumeAuthority));
     const loop = new SenderLoop(runtime, stop.signal, work, pause);
     let running = Promise.resolve();
-    const rig: LoopRig = {
-      ...{ loop, journal, gateway, said, before, after, stop },
+    const ended = async (): Promise<void> => clock.until(running);
+    this.#processes.push({ stop, ended });
+    return {
+      ...{ loop, journal, gateway, said, before, after, stop, ended },
       errors: () => said.filter((line) => line.startsWith('error')),
       start: () => void (running = loop.run()),
-      ended: async () => clock.until(running),
     };
-    this.rigs.push(rig);
-    return rig;
   }
 
   start(options: LoopRigOptions = {}): LoopRig {
@@ -133,8 +119,8 @@ export class LoopWorld {
 
   /** Ends every process, and waits until it has ended. */
   async endAll(): Promise<void> {
-    for (const { stop } of this.rigs) stop.abort();
-    for (const { ended } of this.rigs) await ended();
+    for (const { stop } of this.#processes) stop.abort();
+    for (const { ended } of this.#processes) await ended();
   }
 }
 

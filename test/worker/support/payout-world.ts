@@ -114,6 +114,11 @@ export async function untilSettled({ producer }: PayoutWorld, count: number): Pr
   await until(`${count} payouts are settled`, async () => isSettled(producer, count));
 }
 
+/** The same where Redis may be unavailable meanwhile. */
+export async function untilSettledAfterOutage({ producer }: PayoutWorld, count: number): Promise<void> {
+  await until(`${count} payouts are settled`, async () => isSettled(producer, count).catch(() => false));
+}
+
 export async function isSettled(producer: PayoutProducer, count: number): Promise<boolean> {
   const { completed, unknown } = await producer.stats();
   return completed + unknown === count;
