@@ -48,7 +48,6 @@ describe('jobs that are lost', () => {
   /** A look every 0.1 s, and an hour of 18 s. */
   const QUICK = 200;
 
-  /** What watches the jobs of two payouts, `q` in progress. */
   async function restore() {
     const rig = queuesOfTest();
     const recreated: [state: string, count: number][] = [];

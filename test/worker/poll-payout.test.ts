@@ -27,7 +27,6 @@ beforeEach(async () => {
   afterTest(async () => server.stop());
 });
 
-/** A payout that the gateway accepted under this txhash. */
 async function bring({ txhash = 'h-1', ...given }: Partial<ValidPayout> & { txhash?: string } = {}): Promise<void> {
   await account.ledger.enqueue([aPayout('p', { addressTo: 'wallet-1:7', ...given })]);
   await accept(txhash);
@@ -39,7 +38,6 @@ async function accept(txhash: string): Promise<void> {
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
-/** Polls the payout while the gateway returns this for its transaction. */
 async function poll(said: object, logger = silentLogger): Promise<PollReport> {
   const { clock, platformId } = account;
   const key = { name: 'worker-1', privateKey: testKey(1) };
@@ -53,7 +51,6 @@ async function poll(said: object, logger = silentLogger): Promise<PollReport> {
   }
 }
 
-/** The payment of {@link bring}, as the gateway writes it. */
 const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
 
 const OTHER = "the gateway's status is about another payment";
@@ -142,7 +139,6 @@ it('a txhash that names no transaction makes the payout unknown', async () => {
 });
 
 describe('a poll that is answered late changes nothing', () => {
-  /** Polls, and lets this happen while the answer is on its way. */
   async function pollLate(said: object, meanwhile: () => Promise<void>): Promise<void> {
     status = said;
     const gateway = clientOf(server);

@@ -59,7 +59,6 @@ it('a worker process says its role, why its last attempts failed, and until when
 describe('the head of the journal', () => {
   const MINUTE_MS = 60_000;
 
-  /** What a publisher publishes and logs of a journal. */
   async function open() {
     const clock = new ManualClock();
     const folder = closeAfterTest(await makeJournalFolder());

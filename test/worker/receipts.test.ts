@@ -32,7 +32,6 @@ let redis: RedisClient;
 let keysFile: string;
 let reader: PayoutProducer;
 const producers: PayoutProducer[] = [];
-/** What the worker left of each payout. */
 const left = new Map<string, Record<string, string>>();
 
 const writeKeys = async (...keys: readonly KeyEntry[]): Promise<string> =>

@@ -28,7 +28,6 @@ let redis: RedisClient;
 let watch: RedisMonitor;
 let said: string[];
 
-/** Watches a Redis until the end of the test. */
 function startWatch(url: string, clock = quickClock): void {
   redis = connectRedis(url, 'sender');
   said = [];
@@ -40,7 +39,6 @@ function startWatch(url: string, clock = quickClock): void {
   });
 }
 
-/** What an operator sees. */
 const shown = (): string[] => said.filter((line) => !line.startsWith('debug'));
 const mayBegin = (): boolean => watch.hindrance(KEY) === undefined;
 const untilMayBegin = async (): Promise<void> => until('sends may begin', mayBegin);

@@ -19,7 +19,6 @@ beforeEach(async () => {
   redis = closeAfterTest(await startOwnRedis());
 });
 
-/** A worker has sent some of this many payouts. */
 async function sendSome(count: number, sent: number): Promise<WorkerProcess> {
   world = await worldOfTest({ redis, sandbox: { latencyBeforeMs: { min: 0, max: 300 }, latencyAfterMs: 400 } });
   await world.enqueue(count);

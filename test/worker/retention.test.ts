@@ -34,7 +34,6 @@ const remove = async (archive?: PayoutArchive): Promise<RetentionStep> =>
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `p-${index}`);
 const keyOf = (payoutId: string): string => account.connection.keys.payout(payoutId);
 
-/** Cancels new payouts, and lets time go by. */
 async function cancel(payoutIds: readonly string[], ageMs = 3 * DAY_MS): Promise<void> {
   await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
   for (const payoutId of payoutIds) await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
@@ -228,7 +227,6 @@ describe('trimming events', () => {
     Number(await account.connection.run('trim-events', [keep, 1_000]));
   const count = async (): Promise<number> => account.redis.xlen(account.connection.keys.events);
 
-  /** Events that a group reads. */
   async function read(group: string): Promise<string[]> {
     const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
     return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);

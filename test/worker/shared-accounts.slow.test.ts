@@ -5,8 +5,6 @@ import { closeAfterTest } from './support/close-after-test.js';
 import { openSharedAccounts } from './support/shared-accounts.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
-/** Twelve accounts, three real processes with one accounts file. */
-
 const PAYOUTS = 45;
 
 it('processes share accounts out as they come and go, and no account waits for another', async () => {

@@ -29,7 +29,6 @@ beforeEach(() => {
 
 type Given = Partial<Omit<AccountDetails, 'stats'>> & { readonly stats?: Partial<AccountStats> };
 
-/** The warnings are like these, in order. */
 function expectWarnings(given: Given, words: readonly RegExp[], about: Partial<Parameters<typeof warnAbout>[0]> = {}) {
   const { stats, ...details } = given;
   const warnings = warnAbout({

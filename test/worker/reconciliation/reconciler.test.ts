@@ -63,7 +63,6 @@ async function read(during: () => Promise<void> = async () => Promise.resolve())
   );
 }
 
-/** Two readings, of which the second finds all that ended settled. */
 async function settle(amount?: string): Promise<void> {
   if (amount !== undefined) set(amount);
   await read();
@@ -204,7 +203,6 @@ describe('what does not add up', () => {
     balances = [stating('2', { symbol: 'bitcoin' })];
     await settle();
     await expectMissing({ [USDT]: '10000' });
-    // Two of the same name count together.
     balances = ['1', '1'].map((amount) => stating(amount, { symbol: 'bitcoin' }));
     await settle();
     await expectMissing({ [USDT]: '10000' });

@@ -13,8 +13,6 @@ import { LEASE_MS, makeRuntime, throwing } from '../support/send-rig.js';
 import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 
-/** The pause that a worker keeps in its journal, whatever Redis says. */
-
 const rejected = (message: string): WithdrawOutcome => ({ kind: 'rejected', message, durationMs: 5 });
 const REJECTED = rejected('no');
 const MISADDRESSED = rejected('unknown payment_id 9');
@@ -137,7 +135,6 @@ it('a pause that a worker makes outlives it, though Redis does not know of it', 
   expect(report).toMatchObject({ kind: 'paused', reason: expect.stringContaining('not ended by a signed act') });
 });
 
-/** Messages, in a line. */
 const words = (...lines: readonly string[]): string[] => lines.flatMap((line) => line.split('|'));
 
 /** One of each language, and those of English whose form differs. */

@@ -25,7 +25,6 @@ beforeEach(async () => {
   ({ ownAttempts } = check);
 });
 
-/** This process begins a send, and hears of it. */
 async function begin(payoutId = 'p'): Promise<void> {
   const attempt = await rig.begin(payoutId);
   check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
@@ -153,7 +152,6 @@ describe('compareJournal', () => {
     rig.journal.othersWrite(STILL_TRUE);
     rig.before.readSender = async () => {
       rig.before.readSender = () => undefined;
-      // Another part of this process reads on, while the reply of the ledger is on its way.
       rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
       await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
     };

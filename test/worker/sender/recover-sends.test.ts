@@ -14,7 +14,6 @@ const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
 const NO_FUNDS = { kind: 'rejected', message: 'no funds' } as const;
 
 describe('resolveLeftovers', () => {
-  /** @returns the state of `p` after it */
   const resolve = async (): Promise<string | undefined> =>
     rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
 

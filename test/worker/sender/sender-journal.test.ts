@@ -5,8 +5,6 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { journaled, makeSendRig, throwing, UNAVAILABLE, type SendRig } from '../support/send-rig.js';
 
-/** What the sender writes to its journal, and what it does where others write to it, or it is damaged. */
-
 let rig: SendRig;
 beforeEach(async () => {
   rig = await makeSendRig();
@@ -20,7 +18,6 @@ const refused = (reason: string | RegExp, kind = 'ledger') => ({
   ...{ kind: 'ledger_mismatch', mismatch: { kind, reason: expect.stringMatching(reason) } },
 });
 
-/** Happens at the first append of a send. */
 function atAppend(action: () => void | Promise<void>): void {
   rig.journal.onAppend = async () => {
     rig.journal.onAppend = () => undefined;
@@ -100,7 +97,9 @@ describe('the journal', () => {
       expect(rig.gateway.arrivals).toHaveLength(1);
     });
 
-    const become = (change: object) => () => rig.ledger.restore({ ...rig.ledger.snapshot(), ...change });
+    const become = (change: object) => (): void => {
+      rig.ledger.restore({ ...rig.ledger.snapshot(), ...change });
+    };
     it.each<[string, () => unknown]>([
       ['another process has the lease', async () => takeLease(rig.ledger, 'two')],
       ['Redis is unavailable', () => rig.fail('readSender', UNAVAILABLE)],

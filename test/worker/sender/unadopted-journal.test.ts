@@ -9,8 +9,6 @@ import { aPayout } from '../../ledger/support/a-payout.js';
 import { LoopWorld, type LoopRig } from '../support/loop-rig.js';
 import { DAY_MS, LEASE_MS } from '../support/send-rig.js';
 
-/** A journal that cannot know what was sent before it began. */
-
 const PLATFORM_ID = 4242;
 const SHOP = testKey(1);
 
@@ -23,7 +21,6 @@ const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gate
 
 const states = (): string[] => world.ledger.payouts().map(({ state }) => state);
 
-/** Sends whatever is queued. */
 async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
   while (!end.aborted) {
     const queued = world.ledger.payouts().filter(({ state }) => state === 'queued');

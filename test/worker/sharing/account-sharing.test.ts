@@ -8,8 +8,10 @@ import {
   MemberLives,
   type SharedAccount,
 } from '../../../src/worker/sharing/account-sharing.js';
+import { assignAccounts, type Member } from '../../../src/worker/sharing/assign-accounts.js';
 import { OwnReport, type AccountFitness } from '../../../src/worker/sharing/own-report.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
+import { Random } from '../../doubles/random.js';
 
 /** How long it takes until the lease of a dead process is another's, in ms. */
 const TAKEOVER_MS = 20_000;
@@ -22,7 +24,6 @@ const NOTICED_WITHIN_MS = 5_000;
 class Account implements SharedAccount {
   part: AccountPart = 'rest';
   fitness: AccountFitness = 'fit';
-  /** How often its part changed. */
   changes = 0;
   readonly platformId: number;
   readonly lease: Lease;
@@ -59,11 +60,9 @@ class Account implements SharedAccount {
 class Process {
   readonly accounts: readonly Account[];
   readonly sharing: AccountSharing;
-  /** What the registry throws at it. */
   registryError: Error | undefined;
   patienceMs = Infinity;
   isRunning = true;
-  /** What it asks the registry waits for this. */
   stopped = Promise.resolve();
   #goOn = (): void => undefined;
 
@@ -139,7 +138,6 @@ class Process {
 interface Lease {
   readonly holder: Process | undefined;
   readonly freeAt: number;
-  /** How often another process got it. */
   readonly moves: number;
 }
 
@@ -150,7 +148,10 @@ let reports: Map<string, MemberReport>;
 let processes: Process[];
 beforeEach(() => {
   clock = new ManualClock();
-  [leases, heartbeats, reports, processes] = [new Map(), new Map(), new Map(), []];
+  leases = new Map();
+  heartbeats = new Map();
+  reports = new Map();
+  processes = [];
 });
 afterEach(async () => clock.until(Promise.all(processes.map(async (process) => process.stop()))));
 
@@ -164,14 +165,12 @@ async function advance(ms: number): Promise<void> {
 
 /** Processes that have shared out so many accounts. */
 async function start(count: number, ids: string): Promise<[Process, Process, ...Process[]]> {
-  const numbers = Array.from({ length: count }, (_, index) => index + 1);
-  leases = new Map(numbers.map((id) => [id, { holder: undefined, freeAt: 0, moves: 0 }]));
+  leases = new Map(range(count).map((id) => [id, { holder: undefined, freeAt: 0, moves: 0 }]));
   for (const id of ids) new Process(id);
   await advance(5_000);
   return processes as [Process, Process, ...Process[]];
 }
 
-/** How many leases each process holds. */
 const loads = (): number[] =>
   processes.map((process) => [...leases.values()].filter(({ holder }) => holder === process).length);
 const moves = (): number => [...leases.values()].reduce((sum, lease) => sum + lease.moves, 0);
@@ -267,14 +266,9 @@ describe('processes with the same accounts', () => {
 });
 
 describe('which members are alive', () => {
-  let lives: MemberLives;
-  let now: number;
-  beforeEach(() => {
-    [lives, now] = [new MemberLives(), 0];
-  });
-
-  /** Looks so often, for as long as this, at a registry that stays as it is. */
-  function look(listed: Readonly<Record<string, string | undefined>>, forMs = 1_000, everyMs = 1_000): string {
+  const lives = new MemberLives();
+  let now = 0;
+  function look(listed: Readonly<Record<string, string>>, forMs = 1_000, everyMs = 1_000): string {
     for (const end = now + forMs; now < end;) {
       now += everyMs;
       lives.note(new Map(Object.entries(listed)), now);
@@ -282,50 +276,114 @@ describe('which members are alive', () => {
     return [...lives.alive(now).keys()].join();
   }
 
-  it('one that is seen for the first time is, and one that stands still is gone', () => {
+  it('one that stands still is gone; a time without looks proves nothing, and late looks keep nobody alive', () => {
     expect([look({ a: '1' }), look({ a: '1' }, GONE_AFTER_MS - 1_000), look({ a: '1' })]).toEqual(['a', 'a', '']);
     expect(look({ a: '2' })).toBe('a');
-  });
-
-  it('nothing is concluded from a time without looks, and late looks keep nobody alive', () => {
-    look({ a: '1' });
     now += 10_000;
-    expect([look({ a: '1' }), look({ a: '1' }, GONE_AFTER_MS)]).toEqual(['a', '']);
+    expect([look({ a: '2' }), look({ a: '2' }, GONE_AFTER_MS)]).toEqual(['a', '']);
     const late = (): string => look({ b: '1' }, 1, 2_700);
     expect([late(), late(), late(), late()]).toEqual(['b', 'b', 'b', '']);
   });
 });
 
-describe('the report of a process', () => {
-  const reportOf = (...claims: number[]) => ({ folder: 'f', accounts: [1, 2], unfit: [], claims, held: [] });
-
-  /** @returns the version that was published */
-  function tell(own: OwnReport, ...claims: number[]): number | undefined {
-    const report = own.due(reportOf(...claims));
+it('a report is published when it changes and every thirty seconds, never with the version of one without a reply', async () => {
+  const own = new OwnReport(clock);
+  const due = (...claims: number[]) => own.due({ folder: 'f', accounts: [1, 2], unfit: [], claims, held: [] });
+  const tell = (...claims: number[]): number | undefined => {
+    const report = due(...claims);
     if (report !== undefined) own.notePublished(report);
     return report?.version;
+  };
+  expect([tell(), tell(), tell(1)]).toEqual([1, undefined, 2]);
+  expect(own.nextHeartbeat()).toEqual({ count: 1, version: 2 });
+  await clock.advance(29_999);
+  expect(tell(1)).toBeUndefined();
+  await clock.advance(1);
+  expect(tell(1)).toBe(2);
+  own.publishAgain();
+  expect([tell(1), tell(1)]).toEqual([2, undefined]);
+  // Without a reply.
+  expect([due(), own.nextHeartbeat(), due(1, 2)]).toMatchObject([{ version: 3 }, { version: 2 }, { version: 4 }]);
+  // What was published before is not what is there any more.
+  expect([tell(1), tell(1)]).toEqual([5, undefined]);
+});
+
+const NONE: ReadonlySet<number> = new Set();
+const range = (count: number, from = 1): number[] => Array.from({ length: count }, (_, index) => from + index);
+
+function aMember(id: string, accounts: readonly number[], more: Partial<Member> = {}): Member {
+  return { id, accounts: new Set(accounts), unfit: NONE, claims: NONE, held: NONE, ...more };
+}
+
+/** The members once each has taken what it was given, with the leases of that. */
+function settled(members: readonly Member[]): Member[] {
+  const owners = assignAccounts(members);
+  return members.map((member) => {
+    const own = new Set([...owners].filter(([, owner]) => owner === member.id).map(([platformId]) => platformId));
+    return { ...member, claims: own, held: own };
+  });
+}
+
+const loadsOf = (owners: ReadonlyMap<number, string>, members: readonly Member[]): number[] =>
+  members.map(({ id }) => [...owners.values()].filter((owner) => owner === id).length);
+
+function countMoved(before: ReadonlyMap<number, string>, after: ReadonlyMap<number, string>): number {
+  return [...before].filter(([platformId, owner]) => after.get(platformId) !== owner).length;
+}
+
+describe('accounts that all members have', () => {
+  it('all belong to a member that is alone', () => {
+    expect(assignAccounts([aMember('a', range(3))])).toEqual(new Map(range(3).map((id) => [id, 'a'])));
+    expect(assignAccounts([])).toEqual(new Map());
+  });
+
+  it.each([2, 3, 16])('move only as they must where one of %i members comes or goes', (count) => {
+    const accounts = range(500);
+    const members = settled(range(count).map((index) => aMember(`host:${index}:x`, accounts)));
+    const before = assignAccounts(members);
+    const without = assignAccounts(members.slice(1));
+    expect(countMoved(before, without)).toBe(loadsOf(before, members)[0]);
+    const more = assignAccounts([...members, aMember('host:new', accounts)]);
+    expect(countMoved(before, more)).toBe(Math.floor(500 / (count + 1)));
+    for (const owners of [before, without, more]) {
+      const all = [...new Set(owners.values())].map((id) => aMember(id, []));
+      expect(Math.max(...loadsOf(owners, all)) - Math.min(...loadsOf(owners, all))).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it('belong to the holder of the lease where two work for them', () => {
+    const claims = new Set([1]);
+    for (const holder of ['a', 'b']) {
+      const members = ['a', 'b'].map((id) => aMember(id, [1], { claims, held: id === holder ? claims : NONE }));
+      expect(assignAccounts(members).get(1)).toBe(holder);
+    }
+  });
+});
+
+/** Members with any accounts, claims, leases and troubles, as views of the registry can be. */
+function anyMembers(random: Random): Member[] {
+  const pick = (from: readonly number[], part: number): Set<number> => new Set(from.filter(() => random.chance(part)));
+  const all = range(random.whole(1, 40));
+  return range(random.whole(1, 6)).map((index) => {
+    const accounts = random.chance(0.5) ? all : [...pick(all, random.next())];
+    const claims = pick(accounts, random.next());
+    const held = pick([...claims], 0.7);
+    return aMember(`m${index}`, accounts, { claims, held, unfit: pick(accounts, random.chance(0.5) ? 0 : 0.3) });
+  });
+}
+
+it('gives every account one owner that is fit for it, alike on all members, and then leaves it there', () => {
+  for (let seed = 1; seed <= 500; seed += 1) {
+    const members = anyMembers(new Random(seed));
+    const owners = assignAccounts(members);
+    const known = new Set(members.flatMap(({ accounts }) => [...accounts]));
+    expect([...owners.keys()].sort((one, other) => one - other)).toEqual([...known].sort((one, other) => one - other));
+    for (const [platformId, ownerId] of owners) {
+      const having = members.filter(({ accounts }) => accounts.has(platformId));
+      const fit = having.filter(({ unfit }) => !unfit.has(platformId));
+      expect((fit.length > 0 ? fit : having).map(({ id }) => id)).toContain(ownerId);
+    }
+    expect(assignAccounts(members.toReversed())).toEqual(owners);
+    expect(assignAccounts(settled(members))).toEqual(owners);
   }
-
-  it('is published when it changes, with a higher version, and every thirty seconds', async () => {
-    const own = new OwnReport(clock);
-    expect([tell(own), tell(own), tell(own, 1)]).toEqual([1, undefined, 2]);
-    expect(own.nextHeartbeat()).toEqual({ count: 1, version: 2 });
-    await clock.advance(29_999);
-    expect(tell(own, 1)).toBeUndefined();
-    await clock.advance(1);
-    expect(tell(own, 1)).toBe(2);
-    own.publishAgain();
-    expect([tell(own, 1), tell(own, 1)]).toEqual([2, undefined]);
-  });
-
-  it('never has the version of another one that may have been written without a reply', () => {
-    const own = new OwnReport(clock);
-    tell(own);
-    expect(own.due(reportOf(1))).toMatchObject({ version: 2 });
-    expect(own.nextHeartbeat()).toMatchObject({ version: 1 });
-    expect(own.due(reportOf(1, 2))).toMatchObject({ version: 3, claims: [1, 2] });
-    // What was published before is not what is there any more.
-    expect(own.due(reportOf())).toMatchObject({ version: 4, claims: [] });
-    expect([tell(own), tell(own)]).toEqual([4, undefined]);
-  });
 });

@@ -1,11 +1,15 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { silentLogger as logger } from '../../../src/base/logger.js';
 import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
 import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
+import { followJournal, nameFolder } from '../../../src/worker/sharing/open-sharing.js';
+import { ManualClock } from '../../doubles/manual-clock.js';
 import { adoptJournal } from '../../proofs/signing.js';
 import { until } from '../../support/until.js';
+import { afterTest, folderOfTest } from '../support/close-after-test.js';
 import { openSharedAccounts, type SharedAccounts } from '../support/shared-accounts.js';
 import { ask, closeAfterTest, QUICK_ACCOUNT, readMetric } from '../support/watched-worker.js';
 
@@ -15,9 +19,7 @@ interface Watched {
 }
 
 let shared: SharedAccounts;
-beforeEach(async () => {
-  shared = closeAfterTest(await openSharedAccounts(2));
-});
+const share = async (): Promise<void> => void (shared = closeAfterTest(await openSharedAccounts(2)));
 
 const dirOf = (folder: string): string => join(shared.dir, folder);
 const keyOf = (index: number, name: string): string => `{payouts:${String(shared.platformIds[index])}}:${name}`;
@@ -32,12 +34,13 @@ async function start(folder = 'one', redisUrl = shared.processOptions.redisUrl):
   const metrics = createWorkerMetrics({ version: '1.2.3' });
   const access = { redisUrl, journalDir: dirOf(folder), observe: metrics.observe };
   const worker = await createPayoutWorker({ ...access, accounts });
-  closeAfterTest({ close: async () => worker.stop() });
+  afterTest(async () => worker.stop());
   const health = { host: '127.0.0.1', port: 0, metrics, accounts: () => worker.accounts };
   return { worker, url: closeAfterTest(await startHealthServer(health)).url };
 }
 
 it('an account of a host with another journal is watched: a Redis that forgot what was sent is objected to', async () => {
+  await share();
   await shared.enqueue(6);
   const first = await start('one');
   await until('it sends for both', () => sends(first, 0) && sends(first, 1));
@@ -58,6 +61,7 @@ it('an account of a host with another journal is watched: a Redis that forgot wh
 });
 
 it('a Redis user without rights for the registry serves all accounts', async () => {
+  await share();
   const keys = shared.platformIds.map((platformId) => `~{payouts:${platformId}}*`);
   await shared.redis.call('ACL', 'SETUSER', 'limited', 'on', '>pw', ...keys, '+@all');
   const watched = await start('one', shared.processOptions.redisUrl.replace('redis://', 'redis://limited:pw@'));
@@ -69,6 +73,7 @@ describe('of three processes with one folder of journals, the one that works for
   /** Those that work for the first and for the second. */
   let workers: readonly Watched[];
   beforeEach(async () => {
+    await share();
     const all = [await start(), await start(), await start()];
     const find = (parts: string): Watched | undefined => all.find((each) => partsOf(each) === parts);
     const isShared = (): boolean =>
@@ -109,4 +114,34 @@ describe('of three processes with one folder of journals, the one that works for
     expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [{ role: 'refused', reason }, {}] }]);
     expect(partsOf(spare)).toBe('rest,rest');
   });
+});
+
+it('a journal of others is read every few minutes, also after it could not be, until the signal', async () => {
+  const clock = new ManualClock();
+  const end = new AbortController();
+  let reads = 0;
+  const reload = async (): Promise<void> => Promise.reject(new Error(`EIO ${(reads += 1)}`));
+  const following = followJournal({ reload }, { clock, logger }, end.signal);
+  await clock.advance(11 * 60_000);
+  expect(reads).toBe(3);
+  end.abort();
+  await following;
+});
+
+it('a folder has one name, under any path; others, also of copied hosts, have others', async () => {
+  const dir = await folderOfTest('folder');
+  const [journals, one, other] = [join(dir, 'journals'), join(dir, 'one'), join(dir, 'other')];
+  expect(await nameFolder(journals)).toBeUndefined();
+  await mkdir(journals);
+  const name = await nameFolder(journals);
+  await symlink(journals, join(dir, 'link'));
+  expect(await nameFolder(join(dir, 'link'))).toBe(name);
+  await writeFile(join(journals, '1.journal'), 'a line');
+  expect(await nameFolder(journals)).toBe(name);
+  await rename(journals, join(dir, 'before'));
+  await mkdir(journals);
+  expect(await nameFolder(journals)).not.toBe(name);
+  await writeFile(one, '11111111-2222-4333-8444-555555555555\n');
+  await writeFile(other, '66666666-7777-4888-9999-000000000000\n');
+  expect(await nameFolder(journals, one)).not.toBe(await nameFolder(journals, other));
 });

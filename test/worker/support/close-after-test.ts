@@ -13,7 +13,6 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close();
 });
 
-/** Closes it when the test has ended, the last first. */
 export function closeAfterTest<Thing extends Closable>(thing: Thing): Thing {
   open.push(thing);
   return thing;
@@ -28,11 +27,9 @@ export function afterTest(end: () => unknown): void {
   });
 }
 
-/** A folder that is removed when it is closed. */
 export async function makeFolder(name: string): Promise<Closable & { readonly dir: string }> {
   const dir = await mkdtemp(join(tmpdir(), `payouts-${name}-`));
   return { dir, close: async () => rm(dir, { recursive: true, force: true }) };
 }
 
-/** A folder that is removed when the test has ended. */
 export const folderOfTest = async (name: string): Promise<string> => closeAfterTest(await makeFolder(name)).dir;

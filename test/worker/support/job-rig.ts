@@ -12,7 +12,6 @@ import { openQueueRig, type QueueRig } from '../../queues/support/queue-rig.js';
 import { testRedisUrl } from '../../support/account.js';
 import { closeAfterTest } from './close-after-test.js';
 
-/** An account's queues, which end with the test. */
 export const queuesOfTest = (): QueueRig => closeAfterTest(openQueueRig());
 
 function connect(): RedisClient {
@@ -31,7 +30,6 @@ export class JobRig {
   mostRunning = 0;
   /** Jobs of these payouts end only when they are let go. */
   held = new Set<string>();
-  /** The queues whose workers were replaced. */
   readonly replaced: string[] = [];
   readonly #redis = connect();
 

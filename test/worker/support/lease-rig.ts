@@ -24,7 +24,6 @@ const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
 
 type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
 
-/** A process that wants the lease of an account, on a clock and a ledger that a test controls. */
 export class LeaseRig {
   readonly clock = new ManualClock();
   readonly ledger = new RigLedger({ clock: this.clock, nextLedgerId: countLedgers() });
@@ -57,7 +56,6 @@ export class LeaseRig {
     return new LeaseKeeper(runtime, audit, () => undefined);
   }
 
-  /** Acquires, with all the time that it takes. */
   async acquire(keeper = this.makeKeeper()): Promise<HeldLease> {
     const held = await this.clock.until(keeper.acquire(this.stop.signal));
     if (held === undefined) throw new Error('the lease was not acquired');
@@ -65,7 +63,6 @@ export class LeaseRig {
     return held;
   }
 
-  /** Begins acquiring; the held lease is there once it is acquired. */
   watch(keeper = this.makeKeeper()): { readonly held: HeldLease | undefined } {
     const result: { held: HeldLease | undefined } = { held: undefined };
     void keeper.acquire(this.stop.signal).then((held) => {
@@ -81,7 +78,6 @@ export class LeaseRig {
     return { owner, epoch: (await ledger.acquireLease(owner, await ledger.readSender(), journal, 0)) ?? 0 };
   }
 
-  /** Lets a holder begin a send, and finish it where a response came. */
   async begin(lease: Lease, { hasResponse = false, ...change }: Begin = {}): Promise<void> {
     const { ledger } = this;
     ledger.enqueue(aPayout('p'));

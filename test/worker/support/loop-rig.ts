@@ -16,7 +16,6 @@ import { hooked, listeningLogger, makeRuntime, throwing, UNAVAILABLE, type SendR
 
 type Work = (active: ActiveSender, end: AbortSignal) => Promise<void>;
 
-/** One worker process of an account. */
 export type LoopRig = ReturnType<LoopWorld['make']>;
 
 export interface LoopRigOptions {
@@ -117,7 +116,6 @@ export class LoopWorld {
     return rig;
   }
 
-  /** Ends every process, and waits until it has ended. */
   async endAll(): Promise<void> {
     for (const { stop } of this.#processes) stop.abort();
     for (const { ended } of this.#processes) await ended();

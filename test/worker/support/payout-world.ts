@@ -6,7 +6,7 @@ import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from 
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { cents, numbered, testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
-import { closeAfterTest, makeFolder } from './close-after-test.js';
+import { afterTest, closeAfterTest, makeFolder } from './close-after-test.js';
 import { startWorkerProcess, type WorkerProcess, type WorkerProcessOptions } from './worker-process.js';
 
 export type PayoutWorld = Awaited<ReturnType<typeof openWorld>>;
@@ -18,7 +18,6 @@ export interface PayoutWorldOptions {
   /** @defaultValue the Redis that all tests share */
   readonly redis?: { readonly url: string };
   readonly sandbox?: Partial<Omit<Parameters<typeof startSandbox>[0], 'accounts'>> & { readonly balance?: string };
-  /** Accounts of the gateway. */
   readonly platformIds?: readonly number[];
 }
 
@@ -70,7 +69,6 @@ export async function openWorld({
       await writeFile(file, JSON.stringify(filled));
       return { PAYOUT_ACCOUNTS_FILE: file };
     },
-    /** Ends the workers too. */
     async close(): Promise<void> {
       await Promise.all(workers.map(async (worker) => worker.end()));
       await Promise.all([...producers.values()].map(async (each) => each.close()));
@@ -80,7 +78,6 @@ export async function openWorld({
   };
 }
 
-/** A world that is closed, with its workers, when the test has ended. */
 export async function worldOfTest(options: PayoutWorldOptions = {}): Promise<PayoutWorld> {
   return closeAfterTest(await openWorld(options));
 }
@@ -90,26 +87,25 @@ export async function openWorkerIn(
   { platformId, redisUrl, sandbox, dir }: PayoutWorld,
   options: Partial<PayoutWorkerOptions> = {},
   account: object = {},
+  platformIds: readonly number[] = [platformId],
 ): Promise<PayoutWorker> {
-  const access = { platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY };
+  const access = { baseUrl: sandbox.url, secretKey: SECRET_KEY, leaseMs: 500, quarantineMs: 0, pollMinMs: 50 };
   const worker = await createPayoutWorker({
     ...(options.connection === undefined && { redisUrl }),
     journalDir: join(dir, 'journal'),
-    accounts: [{ ...access, leaseMs: 500, quarantineMs: 0, pollMinMs: 50, ...account }],
+    accounts: platformIds.map((id) => ({ platformId: id, ...access, ...account })),
     ...options,
   });
-  closeAfterTest({ close: async () => worker.stop() });
+  afterTest(async () => worker.stop());
   return worker;
 }
 
-/** Waits until one has the lease. */
 export const untilLeased = async (worker: WorkerProcess): Promise<void> => worker.said('acquired sender lease');
 
 export async function untilSent({ sandbox }: PayoutWorld, count: number): Promise<void> {
   await until(`${count} payouts arrived`, () => sandbox.stats().arrivals >= count);
 }
 
-/** Waits until this many payouts are completed or unknown. */
 export async function untilSettled({ producer }: PayoutWorld, count: number): Promise<void> {
   await until(`${count} payouts are settled`, async () => isSettled(producer, count));
 }

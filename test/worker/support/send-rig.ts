@@ -49,7 +49,6 @@ interface Given extends Partial<Omit<SenderRuntime, 'settings'>> {
   readonly settings?: Partial<SenderRuntime['settings']>;
 }
 
-/** What the parts of a sender share, on doubles; a test gives those that it has in its hand. */
 export function makeRuntime(given: Given = {}): SenderRuntime {
   const { clock = new ManualClock() } = given;
   const settings = { ...SETTINGS, ...given.settings };
@@ -104,7 +103,6 @@ export async function makeSendRig(
   const sent: [string, number][] = [];
   const gaps: [gapMs: number, hadToWait: boolean][] = [];
   const waits: number[] = [];
-  /** What was logged, as `level message`. */
   const said: string[] = [];
   /** What happens before a call of the ledger takes effect, and after it, before the reply is there; may throw. */
   const [before, after]: [Hooks, Hooks] = [{}, {}];
@@ -204,7 +202,6 @@ async function holdLease(
 
 export const UNAVAILABLE = new RedisUnavailableError('Redis unavailable');
 export const NEVER = new AbortController().signal;
-/** Throws this, as a hook. */
 export const throwing = (error: Error | string) => (): never => {
   throw typeof error === 'string' ? new Error(error) : error;
 };
@@ -212,13 +209,11 @@ export const throwing = (error: Error | string) => (): never => {
 /** The report of a send that was refused because the ledger, or the journal, contradicts what the process knows. */
 export const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
 
-/** A send as a journal has it. */
 export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): SendLine {
   const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
   return { ...attempt, epoch: 1, sends: 1, after: { sends: 0, token: '' }, at: 0, request, ...given };
 }
 
-/** The same ledger, with something before and after each call. */
 export function hooked(ledger: RigLedger, before: Hooks, after: Hooks): SenderLedger {
   return new Proxy(ledger, {
     get(target, name: Call) {

@@ -26,7 +26,6 @@ export async function openSharedAccounts(count: number) {
     async enqueue(countForEach: number): Promise<void> {
       for (const producer of producers) await producer.enqueueMany(cents(numbered(countForEach)));
     },
-    /** The process that holds each account's lease, by platformId. */
     async holders(): Promise<ReadonlyMap<number, number>> {
       const found = await Promise.all(platformIds.map(async (id) => [id, await fields(id)] as const));
       return new Map(

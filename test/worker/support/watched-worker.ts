@@ -26,13 +26,11 @@ export const QUICK_ACCOUNT = {
   pollMaxMs: 500,
 };
 
-/** @returns the status and the body of the response */
 export async function ask(url: string, init: RequestInit = {}): Promise<[status: number, body: unknown]> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(5_000) });
   return [response.status, await response.json()];
 }
 
-/** A worker in this process with its health server, a gateway and a producer, until the test ends. */
 export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
   const { stuckAfterMs, worker: given, account, prepare, ...worldOptions } = options;
   const world = await worldOfTest(worldOptions);
@@ -51,7 +49,6 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
     ): Promise<void> => {
       await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
     },
-    /** The value of a metric of the account, read over HTTP. */
     metric: async (name: string, labels: Labels = {}): Promise<number | undefined> => {
       const text = await (await fetch(`${url}/metrics`)).text();
       return readMetric(text, name, { platform_id: String(platformId), ...labels });

@@ -17,7 +17,6 @@ export interface WorkerProcessOptions {
   readonly secretKey: string;
   readonly journalDir: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** After the command's name. */
   readonly args?: readonly string[];
   /** Where its log goes instead of to this process: a file descriptor, or a pipe whose reader is gone. */
   readonly stderr?: number | 'broken-pipe';
@@ -36,7 +35,6 @@ const QUICK = {
   PAYOUT_AUDIENCE: TEST_AUDIENCE,
 };
 
-/** A `payouts worker` process of the built program. */
 export function startWorkerProcess(options: WorkerProcessOptions) {
   // Another folder for the journals is that of another host.
   const folder = basename(options.journalDir);
@@ -67,7 +65,6 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
   });
   const worker = {
     pid: child.pid ?? 0,
-    /** Everything it has logged. */
     log: () => log,
     said: async (text: string) => until(`the log has "${text}"`, () => log.includes(text)),
     /** A page of its health server; status 0 while that cannot be reached. */

@@ -1,45 +1,21 @@
-import { systemClock } from '../../../../src/base/clock.js';
 import { fromUnits, toUnits } from '../../../../src/base/decimal.js';
+import { silentLogger } from '../../../../src/base/logger.js';
 import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { LedgerConnection } from '../../../../src/ledger/ledger-connection.js';
-import { type Batch, readBatches } from '../../../../src/ledger/reads/batches.js';
 import { listPayouts } from '../../../../src/ledger/reads/payout-queries.js';
 import { PAYOUT_STATES, type PayoutState, TRANSITIONS } from '../../../../src/ledger/states.js';
-import { readStatistics, type AccountStatistics, type CurrencySum } from '../../../../src/ledger/reads/statistics.js';
-import { silentLogger } from '../../../../src/base/logger.js';
+import type { CurrencySum } from '../../../../src/ledger/reads/statistics.js';
 import { StatisticsKeeper } from '../../../../src/worker/statistics/statistics-keeper.js';
 import { aPayout } from '../../../ledger/support/a-payout.js';
 import type { TestAccount } from '../../../ledger/support/test-account.js';
 
 export const NEVER = new AbortController().signal;
 
-export function realTime({ connection }: TestAccount): LedgerConnection {
-  return { ...connection, clock: systemClock };
-}
+export const openKeeper = (connection: LedgerConnection): StatisticsKeeper =>
+  new StatisticsKeeper(connection, silentLogger);
 
-export function openKeeper(connection: LedgerConnection): StatisticsKeeper {
-  return new StatisticsKeeper(connection, silentLogger);
-}
-
-/** Counts until there is nothing left to count. */
 export async function catchUp(keeper: StatisticsKeeper): Promise<void> {
   while (await keeper.step(NEVER));
-}
-
-/** What is kept of each batch, as the dashboard lists it. */
-export async function keptBatches(account: TestAccount): Promise<Record<string, Batch['sums']>> {
-  const { batches } = await readBatches(realTime(account), 100);
-  return Object.fromEntries(batches.map(({ name, sums }) => [name, sums]));
-}
-
-/** What the statistics say, and what a count of the ledger and its events from the beginning says. */
-export async function compare(account: TestAccount): Promise<{ told: AccountStatistics; true: AccountStatistics }> {
-  const connection = realTime(account);
-  await catchUp(openKeeper(connection));
-  const told = await readStatistics(connection);
-  await account.redis.del(account.connection.keys.statistics);
-  await catchUp(openKeeper(connection));
-  return { told, true: await readStatistics(connection) };
 }
 
 /** What is in each state by the payouts themselves, without any of the code that counts. */
@@ -115,7 +91,6 @@ export class Bustle {
   }
 }
 
-/** A connection whose every command, script and pipeline goes through `around`. */
 export function intercepted(
   connection: LedgerConnection,
   around: <Result>(work: () => Promise<Result>, name: string) => Promise<Result>,
@@ -139,11 +114,7 @@ export function intercepted(
 }
 
 /** A connection that is lost before or after the effect of its `at`th step, and stays so. */
-export function losing(
-  connection: LedgerConnection,
-  at: number,
-  side: 'before' | 'after',
-): { connection: LedgerConnection; steps: () => number } {
+export function losing(connection: LedgerConnection, at: number, side: 'before' | 'after') {
   let steps = 0;
   const lost = intercepted(connection, async (work) => {
     steps += 1;
