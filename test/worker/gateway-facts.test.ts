@@ -104,44 +104,37 @@ const USDT = ['TRC-20', 'ERC-20'].map((network, index) => ({
   ...{ payment_id: 6 + index, currency: 'USDT', name: `Tether (${network})`, rate_usd: '1' },
 }));
 
-describe('currencies', () => {
-  it('have the code as their name, with the network where several share it', () => {
-    expect(parseCurrencies([...USDT, { payment_id: 1, currency: 'BTC' }])).toMatchObject([
-      { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
-      { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' },
-      { paymentId: 1, name: 'BTC' },
-    ]);
-  });
-
-  it.each<readonly [Readonly<Record<string, unknown>>, string | undefined, string | undefined]>([
-    [{ id: 6, code: 'USDT', rate: 1.5e-7 }, 'USDT', '0.00000015'],
-    [{ ID: '6', Ticker: 'USDT\n' }, 'USDT', undefined],
-    [{ currency_id: '6', coin: 'USDT', usd: '-1' }, 'USDT', undefined],
-    ...[{ id: 6 }, { name: 'USDT' }, { id: 1.5, name: 'USDT' }].map((item) => [item, undefined, undefined] as const),
-  ])('are understood as %j: %p', (item, name, usdRate) => {
-    expect(parseCurrencies([item])).toEqual(name === undefined ? [] : [{ paymentId: 6, name, usdRate }]);
-  });
+it('currencies have the code as their name, with the network where several share it', () => {
+  expect(parseCurrencies([...USDT, { payment_id: 1, currency: 'BTC' }])).toMatchObject([
+    { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
+    { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' },
+    { paymentId: 1, name: 'BTC' },
+  ]);
 });
 
-describe('a balance', () => {
-  const currencies = parseCurrencies([...USDT, { id: 1, code: 'BTC' }]);
-  const of = (amount: string, more = {}) => ({ paymentId: undefined, symbol: undefined, amount, ...more });
-  it.each<readonly [unknown, object[] | undefined]>([
-    ['1000000.50', [of('1000000.5')]],
-    [12.5, [of('12.5')]],
-    [-3, [of('0')]],
-    [{ amount: '5', currency: 'USD' }, [of('5', { symbol: 'USD' })]],
-    [{ BTC: '0.5', USD: 7 }, [of('0.5', { paymentId: 1 }), of('7', { symbol: 'USD' })]],
-    [
-      [
-        { payment_id: 6, balance: '7' },
-        { code: 'BTC', value: '1' },
-      ],
-      [of('7', { paymentId: 6 }), of('1', { paymentId: 1 })],
-    ],
-    [[], []],
-    ...['plenty', null, { currency: 'USD' }, ['1', '2']].map((other) => [other, undefined] as const),
-  ])('is understood as %j, or not', (balance, parsed) => {
-    expect(parseBalance(balance, currencies)).toEqual(parsed);
-  });
+it.each<readonly [Readonly<Record<string, unknown>>, string | undefined, string | undefined]>([
+  [{ id: 6, code: 'USDT', rate: 1.5e-7 }, 'USDT', '0.00000015'],
+  [{ ID: '6', Ticker: 'USDT\n' }, 'USDT', undefined],
+  [{ currency_id: '6', coin: 'USDT', usd: '-1' }, 'USDT', undefined],
+  ...[{ id: 6 }, { name: 'USDT' }, { id: 1.5, name: 'USDT' }].map((item) => [item, undefined, undefined] as const),
+])('a currency is understood as %j: %p', (item, name, usdRate) => {
+  expect(parseCurrencies([item])).toEqual(name === undefined ? [] : [{ paymentId: 6, name, usdRate }]);
+});
+
+const of = (amount: string, more = {}) => ({ paymentId: undefined, symbol: undefined, amount, ...more });
+const [SEVEN, BITCOIN] = [of('7', { paymentId: 6 }), of('1', { paymentId: 1 })];
+it.each<readonly [unknown, object[] | undefined]>([
+  ['1000000.50', [of('1000000.5')]],
+  [12.5, [of('12.5')]],
+  [-3, [of('0')]],
+  [{ amount: '5', currency: 'USD' }, [of('5', { symbol: 'USD' })]],
+  [{ BTC: '0.5', USD: 7 }, [of('0.5', { paymentId: 1 }), of('7', { symbol: 'USD' })]],
+  [
+    [...[{ payment_id: 6, balance: '7' }], { code: 'BTC', value: '1' }],
+    [SEVEN, BITCOIN],
+  ],
+  [[], []],
+  ...['plenty', null, { currency: 'USD' }, ['1', '2']].map((other) => [other, undefined] as const),
+])('a balance is understood as %j, or not', (balance, parsed) => {
+  expect(parseBalance(balance, parseCurrencies([...USDT, { id: 1, code: 'BTC' }]))).toEqual(parsed);
 });

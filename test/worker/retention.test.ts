@@ -95,8 +95,8 @@ describe('removing old payouts', () => {
     await remove();
     const { platformId } = account;
     const producer = closeAfterTest(new PayoutProducer({ platformId, redisUrl: testRedisUrl() }));
-    const payout = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-    await expect(producer.enqueue(payout)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
+    const again = { payoutId: 'p', paymentId: 7, amount: '1', addressTo: 'wallet-1' };
+    await expect(producer.enqueue(again)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
     await account.redis.del(account.connection.keys.ledger);
     expect(await account.ledger.enqueue([aPayout('p'), aPayout('r')])).toMatchObject([
       { kind: 'removed', payoutId: 'p', state: 'cancelled' },
@@ -149,17 +149,17 @@ describe('retention with an archive', () => {
     await makeOneInEachState();
     account.clock.advance(2 * DAY_MS + 1);
     const archivedIn = join(folder.dir, String(account.platformId), '2030-01-01.jsonl.gz');
-    const archived: ArchivedPayout[] = [];
-    let wholeBefore = true;
+    let seen = 0;
     const archive = watchedArchive(async (payouts) => {
-      archived.push(...(await readAll()));
+      const archived = await readAll();
       for (const payout of payouts) {
         expect(archived).toContainEqual({ ...payout, archivedIn });
-        wholeBefore &&= (await account.ledger.get(payout.payoutId)) !== undefined;
+        expect(await account.ledger.get(payout.payoutId)).toBeDefined();
+        seen += 1;
       }
     });
     expect(await remove(archive)).toMatchObject({ payouts: 3, archiveTrouble: undefined });
-    expect(wholeBefore).toBe(true);
+    expect(seen).toBeGreaterThan(0);
     for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
   });
 

@@ -28,14 +28,13 @@ let logger: ReturnType<typeof recordingLogger>;
 let reconciler: Reconciler;
 let balances: Balance[];
 let currencies: typeof CURRENCIES;
-let ageMs: number | undefined;
+const ageMs = 0;
 
 beforeEach(async () => {
   account = closeAfterTest(openTestAccount());
   logger = recordingLogger();
   restart();
   currencies = CURRENCIES;
-  ageMs = 0;
   set('10000');
   await read();
   // The largest fee so far is known.
@@ -52,15 +51,13 @@ const restart = (connection = account.connection): void =>
 const set = (amount: string): void => void (balances = [stating(amount, { paymentId: 6 })]);
 const setUsd = (amount: string): void => void (balances = [stating(amount, { symbol: 'USD' })]);
 
-async function read(during: () => Promise<void> = async () => Promise.resolve()): Promise<readonly Balance[]> {
-  return reconciler.compare(
-    async () => {
-      const stated = structuredClone(balances);
-      await during();
-      return stated;
-    },
-    { currencies, ageMs },
-  );
+async function read(during?: () => Promise<void>): Promise<readonly Balance[]> {
+  const ask = async (): Promise<Balance[]> => {
+    const stated = structuredClone(balances);
+    await during?.();
+    return stated;
+  };
+  return reconciler.compare(ask, { currencies, ageMs });
 }
 
 async function settle(amount?: string): Promise<void> {
@@ -77,7 +74,7 @@ async function send(payoutId: string, amount: string, paymentId = 6, symbol?: st
 
 async function finish(payoutId: string, to: PayoutState, fee?: string): Promise<void> {
   await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `tx-${payoutId}` });
-  await account.ledger.change({ payoutId, from: 'in_progress', to, ...(fee === undefined ? {} : { fee }) });
+  await account.ledger.change({ payoutId, from: 'in_progress', to, ...(fee && { fee }) });
 }
 
 const give = async (payoutId: string, to: PayoutState): Promise<unknown> =>

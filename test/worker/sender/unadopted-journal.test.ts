@@ -29,13 +29,14 @@ async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
   }
 }
 
-function enqueueSigned(payoutId: string, ageMs = 0, privateKey = SHOP): void {
+function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP): void {
   const clock = { wallNow: () => world.clock.wallNow() - ageMs };
-  const payout = aPayout(payoutId, { addressTo: `wallet-${payoutId}` });
   const key = { name: 'shop', privateKey };
   const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
-  const signed = signer.sign(payout);
-  world.ledger.enqueue({ ...payout, signed });
+  for (const payoutId of payoutIds.split(' ')) {
+    const payout = aPayout(payoutId, { addressTo: `wallet-${payoutId}` });
+    world.ledger.enqueue({ ...payout, signed: signer.sign(payout) });
+  }
 }
 
 /** A worker that asks for signatures, whose journal begins now. */
@@ -57,7 +58,7 @@ const WAITS = { role: 'refused', reason: expect.stringContaining('payouts audit 
 
 describe('a worker with a keyring, whose journal was not adopted', () => {
   it('takes no lease while payouts wait that were signed before its journal began, and holds none', async () => {
-    for (const id of ['p', 'q', 'r']) enqueueSigned(id, 1_000);
+    enqueueSigned('p q r', 1_000);
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 60_000);
     expect(rig.loop.status).toEqual(WAITS);
@@ -82,7 +83,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
   });
 
   it('is not stopped by records that no producer signed, however old they say they are', async () => {
-    for (const id of ['p', 'q', 'r']) enqueueSigned(id, DAY_MS, testKey(9));
+    enqueueSigned('p q r', DAY_MS, testKey(9));
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 10_000);
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
@@ -92,7 +93,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
   it('gives the lease back where several come, and holds none', async () => {
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 1_000);
-    for (const id of ['p', 'q', 'r']) enqueueSigned(id, DAY_MS);
+    enqueueSigned('p q r', DAY_MS);
     await world.advance(60_000);
     expect(rig.loop.status).toEqual(WAITS);
     expect(world.ledger.lease).toMatchObject({ released: true });

@@ -324,40 +324,12 @@ function settled(members: readonly Member[]): Member[] {
   });
 }
 
-const loadsOf = (owners: ReadonlyMap<number, string>, members: readonly Member[]): number[] =>
-  members.map(({ id }) => [...owners.values()].filter((owner) => owner === id).length);
-
-function countMoved(before: ReadonlyMap<number, string>, after: ReadonlyMap<number, string>): number {
-  return [...before].filter(([platformId, owner]) => after.get(platformId) !== owner).length;
-}
-
-describe('accounts that all members have', () => {
-  it('all belong to a member that is alone', () => {
-    expect(assignAccounts([aMember('a', range(3))])).toEqual(new Map(range(3).map((id) => [id, 'a'])));
-    expect(assignAccounts([])).toEqual(new Map());
-  });
-
-  it.each([2, 3, 16])('move only as they must where one of %i members comes or goes', (count) => {
-    const accounts = range(500);
-    const members = settled(range(count).map((index) => aMember(`host:${index}:x`, accounts)));
-    const before = assignAccounts(members);
-    const without = assignAccounts(members.slice(1));
-    expect(countMoved(before, without)).toBe(loadsOf(before, members)[0]);
-    const more = assignAccounts([...members, aMember('host:new', accounts)]);
-    expect(countMoved(before, more)).toBe(Math.floor(500 / (count + 1)));
-    for (const owners of [before, without, more]) {
-      const all = [...new Set(owners.values())].map((id) => aMember(id, []));
-      expect(Math.max(...loadsOf(owners, all)) - Math.min(...loadsOf(owners, all))).toBeLessThanOrEqual(1);
-    }
-  });
-
-  it('belong to the holder of the lease where two work for them', () => {
-    const claims = new Set([1]);
-    for (const holder of ['a', 'b']) {
-      const members = ['a', 'b'].map((id) => aMember(id, [1], { claims, held: id === holder ? claims : NONE }));
-      expect(assignAccounts(members).get(1)).toBe(holder);
-    }
-  });
+it('an account belongs to the holder of the lease where two work for them', () => {
+  const claims = new Set([1]);
+  for (const holder of ['a', 'b']) {
+    const members = ['a', 'b'].map((id) => aMember(id, [1], { claims, held: id === holder ? claims : NONE }));
+    expect(assignAccounts(members).get(1)).toBe(holder);
+  }
 });
 
 /** Members with any accounts, claims, leases and troubles, as views of the registry can be. */
