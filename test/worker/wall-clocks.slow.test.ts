@@ -1,11 +1,10 @@
-import { beforeEach, expect, it } from '@jest/globals';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
-import { createFakeClock, type FakeClock } from '../doubles/fake-clock.js';
+import { expect, it } from '@jest/globals';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { createFakeClock } from '../doubles/fake-clock.js';
 import { connectAdmin } from '../support/redis-cluster.js';
 import { until } from '../support/until.js';
-import { closeAfterTest, folderOfTest } from './support/close-after-test.js';
-import { expectPromisesKept, untilSent, worldOfTest, type PayoutWorld } from './support/payout-world.js';
-import type { WorkerProcess } from './support/worker-process.js';
+import { afterTest, folderOfTest } from './support/close-after-test.js';
+import { expectPromisesKept, untilSent, worldOfTest } from './support/payout-world.js';
 
 /** Wall clocks of real processes are set forward and back while payouts run. The gateway's are true. */
 
@@ -15,52 +14,39 @@ const INTERVAL_MS = 1_010;
 const OFFSETS_MS = [1_000, 0, -1_000, 0, HOUR_MS, 0, -HOUR_MS];
 const PAYOUTS = 3 * OFFSETS_MS.length + 3;
 
-let redis: LocalRedis;
-let world: PayoutWorld;
-let redisClock: FakeClock;
-beforeEach(async () => {
-  const dir = await folderOfTest('clocks');
-  redisClock = await createFakeClock(dir, 'redis');
-  redis = await startLocalRedis({ environment: { PATH: process.env['PATH'] ?? '', ...redisClock.environment } });
-  closeAfterTest({ close: async () => redis.stop() });
-  // So that some payments are always being polled when a clock jumps.
-  world = await worldOfTest({ redis, sandbox: { settleAfterMs: 3_000 } });
-});
-
-const startWorker = ({ environment }: FakeClock): WorkerProcess => world.startWorker({ environment });
-
-/** How far the clock of the Redis server is ahead, in ms, as the server says. */
-async function readRedisOffset(): Promise<number> {
-  const admin = connectAdmin(redis.port);
-  const [seconds] = await admin.time();
-  admin.disconnect();
-  return Number(seconds) * 1_000 - Date.now();
-}
-
-/** How far the clock of the worker is ahead, in ms, as the line of its log says that it has just written. */
-async function readWorkerOffset(worker: WorkerProcess): Promise<number> {
-  const before = worker.log().length;
-  await until('the worker logs', () => worker.log().indexOf('\n', before) > 0);
-  const [, time = ''] = /"time":"([^"]+)"/.exec(worker.log().slice(before)) ?? [];
-  return Date.parse(time) - Date.now();
-}
-
-/** A line that was read late looks like another clock: only the next one tells. */
-const untilAhead = async (worker: WorkerProcess, ms: number): Promise<void> =>
-  until('the clock is set', async () => Math.abs((await readWorkerOffset(worker)) - ms) < 500);
-
 it.each(['Redis', 'the worker', 'both'])(
   'the clock of %s jumps by a second and by an hour while payouts run: that changes nothing',
   async (whose) => {
-    const workerClock = await createFakeClock(world.dir, 'worker');
+    const dir = await folderOfTest('clocks');
+    const [redisClock, workerClock] = [await createFakeClock(dir, 'redis'), await createFakeClock(dir, 'worker')];
+    const redis = await startLocalRedis({
+      environment: { PATH: process.env['PATH'] ?? '', ...redisClock.environment },
+    });
+    afterTest(async () => redis.stop());
+    const admin = connectAdmin(redis.port);
+    afterTest(() => {
+      admin.disconnect();
+    });
+    // So that some payments are always being polled when a clock jumps.
+    const world = await worldOfTest({ redis, sandbox: { settleAfterMs: 3_000 } });
+    const worker = world.startWorker({ environment: workerClock.environment });
+    /** How far the worker's clock is ahead, in ms, as the line of its log says that it has just written. */
+    const readWorkerOffset = async (): Promise<number> => {
+      const before = worker.log().length;
+      await until('the worker logs', () => worker.log().indexOf('\n', before) > 0);
+      const [, time = ''] = /"time":"([^"]+)"/.exec(worker.log().slice(before)) ?? [];
+      return Date.parse(time) - Date.now();
+    };
     const clocks = { Redis: [redisClock], 'the worker': [workerClock] }[whose] ?? [redisClock, workerClock];
-    const worker = startWorker(workerClock);
     await world.enqueue(PAYOUTS);
     for (const [index, offsetMs] of OFFSETS_MS.entries()) {
       await untilSent(world, 3 * index + 2);
       for (const clock of clocks) await clock.set(offsetMs);
-      expect(Math.abs((await readRedisOffset()) - redisClock.offsetMs)).toBeLessThan(1_500);
-      await untilAhead(worker, workerClock.offsetMs);
+      const [seconds] = await admin.time();
+      expect(Math.abs(Number(seconds) * 1_000 - Date.now() - redisClock.offsetMs)).toBeLessThan(1_500);
+      // A line that was read late looks like another clock: only the next one tells.
+      const isSet = async () => Math.abs((await readWorkerOffset()) - workerClock.offsetMs) < 500;
+      await until('the clock is set', isSet);
     }
     await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 90_000);
     await expectPromisesKept(world);

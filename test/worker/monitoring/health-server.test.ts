@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { NotifyStatus, startNotifyServer } from '../../../src/notifications/notify-server.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
@@ -25,6 +27,16 @@ it('/readyz says standing by, sending, paused, and stopped', async () => {
   await worker.stop();
   expect(await readyz()).toMatchObject([503, { ready: false, accounts: [{ role: 'stopped' }] }]);
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+});
+
+it('/readyz says why a journal cannot be read', async () => {
+  const prepare = async (dir: string, platformId: number): Promise<unknown> =>
+    mkdir(join(dir, `${platformId}.journal`), { recursive: true });
+  const { worker, readyz, metric } = await startWatchedWorker({ prepare });
+  await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
+  const accounts = [{ role: 'refused', reason: expect.stringMatching(/EISDIR/) }];
+  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'up', accounts }]);
+  expect([await metric('payouts_sending_refused'), await metric('payouts_lease_held')]).toEqual([0, 0]);
 });
 
 it('pages and metrics are served while Redis is unavailable or hangs', async () => {
@@ -68,6 +80,8 @@ describe('the health server', () => {
     expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
     expect(await ask(`${url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
     expect(await (await fetch(`${url}/metrics`)).text()).toContain('\npayouts_redis_up 0\n');
+    const port = Number(new URL(url).port);
+    await expect(startHealthServer({ ...options, port })).rejects.toThrow(`127.0.0.1 port ${port}`);
     expect((await ask(`${url}/`))[0]).toBe(404);
     expect((await ask(`${url}/healthz`, { method: 'POST', body: 'x' }))[0]).toBe(405);
     expect((await fetch(`${url}/healthz?from=probe`, { method: 'HEAD' })).status).toBe(200);
