@@ -44,19 +44,20 @@ async function cancel(payoutIds: readonly string[], ageMs = 3 * DAY_MS): Promise
 async function makeOneInEachState(): Promise<void> {
   await account.ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b', reference: 'Ä "1"' })));
   const receipt = { key: 'w', at: '2030-01-01T00:00:00.000Z', signature: 's'.repeat(88) };
-  const ways: Partial<Record<PayoutState, readonly PayoutState[]>> = {
-    ...{ sending: ['sending'], in_progress: ['sending', 'in_progress'], unknown: ['sending', 'unknown'] },
-    ...{ completed: ['sending', 'in_progress', 'completed'], failed: ['sending', 'in_progress', 'failed'] },
-    ...{ rejected: ['sending', 'rejected'], cancelled: ['sending', 'unknown', 'cancelled'] },
+  const final = { fee: '0.1', receipt };
+  const more: Partial<Record<PayoutState, object>> = {
+    completed: final,
+    failed: final,
+    cancelled: { by: 'ann', reason: 'why' },
   };
-  for (const [payoutId, way] of Object.entries(ways)) {
-    for (const [index, to] of way.entries()) {
-      const more = {
-        ...(to === 'in_progress' && { txhash: `hash-${payoutId}` }),
-        ...((to === 'completed' || to === 'failed') && { fee: '0.1', receipt }),
-        ...(to === 'cancelled' && { by: 'ann', reason: 'why' }),
-      };
-      await account.ledger.change({ payoutId, from: way[index - 1] ?? 'queued', to, ...more });
+  const ways = 'sending, in_progress, unknown, in_progress completed, in_progress failed, rejected, unknown cancelled';
+  for (const way of ways.split(', ').map((each) => each.split(' ') as PayoutState[])) {
+    const payoutId = way.at(-1) ?? '';
+    let from: PayoutState = 'queued';
+    for (const to of new Set<PayoutState>(['sending', ...way])) {
+      const txhash = to === 'in_progress' && { txhash: `hash-${payoutId}` };
+      await account.ledger.change({ payoutId, from, to, ...txhash, ...more[to] });
+      from = to;
     }
   }
 }

@@ -2,19 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
-import {
-  expectPromisesKept,
-  untilLeased,
-  untilSent,
-  untilSettled,
-  worldOfTest,
-  type PayoutWorld,
-} from './support/payout-world.js';
-
-let world: PayoutWorld;
+import { expectPromisesKept, untilLeased, untilSent, untilSettled, worldOfTest } from './support/payout-world.js';
 
 it('the first worker of an account sends at once where someone states that the account is new', async () => {
-  world = await worldOfTest();
+  const world = await worldOfTest();
   await world.enqueue(2);
   const worker = world.startWorker({ environment: { LEASE_MS: '15000', TAKEOVER_QUARANTINE_MS: '5000' } });
   await until('it waits', async () => (await worker.get('/readyz')).body.includes('standby'));
@@ -31,7 +22,7 @@ it('the first worker of an account sends at once where someone states that the a
 
 describe('SIGTERM', () => {
   it('waits for the response under way, begins no new send, and exits 0', async () => {
-    world = await worldOfTest({ sandbox: { latencyAfterMs: 1_500 } });
+    const world = await worldOfTest({ sandbox: { latencyAfterMs: 1_500 } });
     await world.enqueue(3);
     const worker = world.startWorker();
     await untilSent(world, 1);
@@ -42,7 +33,7 @@ describe('SIGTERM', () => {
   });
 
   it('a second signal ends at once, and what was under way becomes unknown', async () => {
-    world = await worldOfTest({ sandbox: { latencyAfterMs: 20_000 } });
+    const world = await worldOfTest({ sandbox: { latencyAfterMs: 20_000 } });
     await world.enqueue(1);
     const worker = world.startWorker();
     await untilSent(world, 1);

@@ -124,7 +124,10 @@ describe('compareJournal', () => {
     rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
     await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
     expect(await rig.journal.changedByOthers()).toBe(false);
-    const refused = { kind: 'ledger_mismatch', mismatch: mismatch(expect.stringContaining('payout q') as string) };
+    const refused = {
+      kind: 'ledger_mismatch',
+      mismatch: { kind: 'ledger', reason: expect.stringContaining('payout q') },
+    };
     expect(await check.compareJournal()).toEqual(refused);
     expect(await check.compareJournal()).toEqual(refused);
   });

@@ -10,13 +10,13 @@ import { noObserver } from '../../../src/worker/sender/worker-observer.js';
 import { StatusJobs } from '../../../src/worker/status-jobs.js';
 import { openQueueRig, type QueueRig } from '../../queues/support/queue-rig.js';
 import { testRedisUrl } from '../../support/account.js';
-import { closeAfterTest } from './close-after-test.js';
+import { afterTest, closeAfterTest } from './close-after-test.js';
 
 export const queuesOfTest = (): QueueRig => closeAfterTest(openQueueRig());
 
 function connect(): RedisClient {
   const redis = connectRedis(testRedisUrl(), 'queue');
-  closeAfterTest({ close: async () => closeRedis(redis) });
+  afterTest(async () => closeRedis(redis));
   return redis;
 }
 
@@ -51,12 +51,10 @@ export class JobRig {
       },
       { ratePerSecond: 1_000, ...limits },
     );
-    closeAfterTest({
-      close: async () => {
-        jest.restoreAllMocks();
-        this.held.clear();
-        await worker.close();
-      },
+    afterTest(async () => {
+      jest.restoreAllMocks();
+      this.held.clear();
+      await worker.close();
     });
     return worker;
   }
