@@ -2,7 +2,6 @@ import Sequencer from '@jest/test-sequencer';
 
 /** What takes longest: begun last, each would keep one processor busy alone. */
 const LONGEST = [
-  'ledger/ledger-model',
   'proofs/simulation/simulation',
   'worker/process',
   'cli/keys/keys-command',

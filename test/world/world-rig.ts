@@ -1,5 +1,6 @@
-import type { LedgerRig } from '../ledger/contract/ledger-rig.js';
-import { makeRig } from '../ledger/support/redis-rig.js';
+import { serialize } from 'node:v8';
+import { makeRig, type AccountRig } from '../ledger/support/redis-rig.js';
+import type { TestAccount } from '../ledger/support/test-account.js';
 import { createWallClock } from '../ledger/support/wall-clock.js';
 import type { LeaseView } from '../../src/ledger/sender-ledger.js';
 import type { RedisSnapshot } from './memory-redis.js';
@@ -9,17 +10,15 @@ import { WorldLedger } from './world-ledger.js';
 export function makeWorldRig(
   nextLedgerId = countLedgers(),
   clock = createWallClock(),
-): LedgerRig & { readonly ledger: WorldLedger } {
-  const ledger = new WorldLedger({ clock, nextLedgerId });
-  const { connection, payoutLedger } = ledger;
-  return makeRig(
-    {
-      ...{ connection, clock, ledger: payoutLedger },
-      dump: async () => Promise.resolve(ledger.redis.dump()),
-      close: async () => Promise.resolve(),
-    },
-    ledger,
-  );
+): AccountRig<TestAccount & { readonly sender: WorldLedger }> {
+  const sender = new WorldLedger({ clock, nextLedgerId });
+  const { connection, payoutLedger } = sender;
+  const { platformId, redis } = connection;
+  return makeRig({
+    ...{ platformId, redis, clock, connection, ledger: payoutLedger, sender },
+    dump: async () => Promise.resolve({ all: serialize(sender.redis.dump()).toString('hex') }),
+    close: async () => Promise.resolve(),
+  });
 }
 
 export function countLedgers(): () => string {

@@ -1,6 +1,6 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import type { PayoutChanges, StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Hold, NewPayout } from '../../../src/ledger/payout.js';
 import type { AdoptedPayout, RaisedLedger, SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
 import type {
@@ -34,7 +34,6 @@ export interface LedgerRig {
   readonly ledger: SenderLedger;
   enqueue(payoutId: string, given?: Pick<NewPayout, 'signed'>): Promise<void>;
   change(change: StateChange): Promise<ChangeOutcome>;
-  changeMany(changes: PayoutChanges): Promise<ChangeOutcome[]>;
   pause(reason: string): Promise<boolean>;
   approve(approval: SignedApproval): Promise<ApprovalOutcome>;
   /** @returns the payouts of which someone said something, in any order */
@@ -59,8 +58,6 @@ export interface LedgerRig {
   loseSender(): Promise<void>;
   /** Moves the date that the ledger writes. */
   advance(ms: number): void;
-  /** Everything that the ledger holds, in any form that can be compared. */
-  dump(): Promise<unknown>;
   close(): Promise<void>;
 }
 

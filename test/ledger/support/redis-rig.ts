@@ -1,37 +1,24 @@
 import { ConflictError, NotFoundError } from '../../../src/base/errors.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
-import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../contract/ledger-rig.js';
 import { aPayout } from './a-payout.js';
-import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js';
-import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
-import type { WallClock } from './wall-clock.js';
 
-export function makeRedisRig(): LedgerRig & { readonly account: TestAccount } {
-  const account = openTestAccount();
-  return { account, ...makeRig(account, new RedisSenderLedger(account.connection, 'reply')) };
-}
+export type AccountRig<Account extends TestAccount = TestAccount> = LedgerRig & {
+  readonly account: Account;
+  readonly ledger: Account['sender'];
+};
 
-/** An account, wherever its keys are. */
-export interface RigAccount {
-  readonly connection: LedgerConnection;
-  readonly ledger: PayoutLedger;
-  readonly clock: WallClock;
-  dump(): Promise<unknown>;
-  close(): Promise<void>;
-}
+export const makeRedisRig = (): AccountRig => makeRig(openTestAccount());
 
-export function makeRig<Ledger extends SenderLedger>(
-  account: RigAccount,
-  sender: Ledger,
-): LedgerRig & { readonly ledger: Ledger } {
+/** @param account - in Redis or in memory */
+export function makeRig<Account extends TestAccount>(account: Account): AccountRig<Account> {
   const { connection, ledger, clock } = account;
   let adoptions = 0;
   return {
-    ledger: sender,
+    account,
+    ledger: account.sender,
     async enqueue(payoutId, given) {
       await ledger.enqueue([{ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given }]);
     },
@@ -43,7 +30,6 @@ export function makeRig<Ledger extends SenderLedger>(
         return toOutcome(error as Error);
       }
     },
-    changeMany: async (changes) => (await ledger.changeMany(changes)).map(toOutcome),
     async approve(approval) {
       try {
         await addApproval(ledger, approval);
@@ -82,7 +68,6 @@ export function makeRig<Ledger extends SenderLedger>(
     advance: (ms) => {
       clock.advance(ms);
     },
-    dump: async () => account.dump(),
     close: async () => account.close(),
   };
 }

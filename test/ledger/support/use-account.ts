@@ -2,24 +2,23 @@ import { afterEach, beforeEach, expect } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import type { SendAttempt, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { begin, NO_BREAKER, takeLease, type LedgerRig } from '../contract/ledger-rig.js';
+import { begin, NO_BREAKER, takeLease } from '../contract/ledger-rig.js';
 import { aPayout } from './a-payout.js';
-import { makeRedisRig } from './redis-rig.js';
+import { makeRedisRig, type AccountRig } from './redis-rig.js';
 import type { TestAccount } from './test-account.js';
 
 /** The account of the running test, in a file that called `useAccount`. */
 export let account: TestAccount;
 /** What applications and operators do to it, each with an outcome instead of an error. */
-export let rig: LedgerRig;
+export let rig: AccountRig;
 /** The ledger as the account's sender has it. */
 export let sender: SenderLedger;
 
 /** Gives each test of a file an account of its own. */
-export function useAccount(): void {
+export function useAccount(makeRig: () => AccountRig = makeRedisRig): void {
   beforeEach(() => {
-    const made = makeRedisRig();
-    rig = made;
-    ({ account, ledger: sender } = made);
+    rig = makeRig();
+    ({ account, ledger: sender } = rig);
   });
   afterEach(async () => account.close());
 }

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
-import { ledgerSequences } from '../../ledger/support/ledger-sequences.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
 import {
@@ -18,30 +17,28 @@ import {
 import { orderings, type OrderingsCounts } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
-npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000), sequences (5000)
-npm run races -- --only PROOF --seed S --path P     repeats a failure; for sequences also with --replay R
+npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000)
+npm run races -- --only PROOF --seed S --path P     repeats a failure
 `;
 
 type Task = Readonly<{
   name: string;
   runs?: number | undefined;
   repeated: Readonly<{ seed?: number; path?: string }>;
-  replay?: string | undefined;
 }>;
 
 interface Proof {
   readonly runs: number;
-  readonly property: (counts: OrderingsCounts, task: Task) => fc.IAsyncProperty<[unknown, unknown]>;
+  readonly property: (counts: OrderingsCounts) => fc.IAsyncProperty<[unknown, unknown]>;
 }
 
 const PROOFS: Readonly<Record<string, Proof>> = {
-  sequences: { runs: 5_000, property: (counts, { replay }) => ledgerSequences(counts, replay) },
   orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeWorldRig() }) },
   'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
 };
 
 async function main() {
-  const { only, runs, seed, path, replay } = values;
+  const { only, runs, seed, path } = values;
   // What the ledger does is looked at here, not what outlives a crash, so nothing has to reach the disk.
   const redis =
     process.env['REDIS_URL'] === undefined ? await startLocalRedis({ args: ['--appendonly', 'no'] }) : undefined;
@@ -50,7 +47,7 @@ async function main() {
   if (names.some((name) => PROOFS[name] === undefined)) throw new Error(`There is no proof named ${only}\n${USAGE}`);
   const repeated = { ...(seed && { seed: Number(seed) }), ...(path && { path, endOnFailure: true }) };
   const count = runs === undefined ? runs : wholeNumber(runs, USAGE);
-  const tasks = names.map((name) => ({ name, runs: count, repeated, replay }));
+  const tasks = names.map((name) => ({ name, runs: count, repeated }));
   let [passed, failed] = [0, 0];
   try {
     await runTasks({ url: import.meta.url, run: prove }, tasks, (result) => {
@@ -68,7 +65,7 @@ async function prove(task: Task): Promise<Readonly<{ passed: number; failed: num
   if (proof === undefined) throw new Error(`There is no proof named ${task.name}`);
   const startedAt = performance.now();
   const counts = { begun: 0, paid: 0 };
-  const details = await fc.check(proof.property(counts, task), { numRuns: task.runs ?? proof.runs, ...task.repeated });
+  const details = await fc.check(proof.property(counts), { numRuns: task.runs ?? proof.runs, ...task.repeated });
   const seconds = secondsSince(startedAt).toFixed(1);
   if (details.failed) explain(task.name, details);
   const failed = details.failed ? 1 : 0;
@@ -79,17 +76,14 @@ async function prove(task: Task): Promise<Readonly<{ passed: number; failed: num
 
 function explain(name: string, details: fc.RunDetails<[unknown, unknown]>) {
   const { seed, counterexample, counterexamplePath, errorInstance, numShrinks } = details;
-  const [first, second] = counterexample ?? [];
   print(`${name}: FAILED, made ${numShrinks} times smaller`);
-  print(name === 'sequences' ? `commands: ${String(first)} then ${String(second)}` : `plan: ${JSON.stringify(first)}`);
+  print(`plan: ${JSON.stringify(counterexample?.[0])}`);
   print(errorInstance instanceof Error ? errorInstance.message : String(errorInstance));
-  const [, replay] = /replayPath="([^"]+)"/.exec(String(second)) ?? [];
-  const more = replay === undefined ? '' : ` --replay ${replay}`;
-  print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}${more}`);
+  print(`  to repeat it: npm run races -- --only ${name} --seed ${seed} --path ${counterexamplePath ?? ''}`);
 }
 
 const { values } = parseArgs({
-  options: { only: TEXT, runs: TEXT, seed: TEXT, path: TEXT, replay: TEXT, help: FLAG },
+  options: { only: TEXT, runs: TEXT, seed: TEXT, path: TEXT, help: FLAG },
 });
 if (process.send !== undefined) serveTasks(prove);
 else await runCommand(main, USAGE, values.help);

@@ -17,11 +17,11 @@ export const groups = {
   states: { mutate: ledger.src('states keys'), tests: ledger.tests('transitions') },
   payouts: {
     mutate: ledger.src('payout payout-record control-record payout-ledger'),
-    tests: ledger.tests('payout payout-ledger change-payouts compact-ledger'),
+    tests: ledger.tests('payout payout-ledger change-payouts ledger-format'),
   },
   views: {
     mutate: ledger.src('reads/payout-queries reads/account-stats'),
-    tests: ledger.tests('payout-queries account-stats'),
+    tests: ledger.tests('payout-queries'),
   },
   'sender-ledger': {
     mutate: ledger.src('redis-sender-ledger sender-ledger ledger-connection sender-view adopt-ledger remove-payouts'),

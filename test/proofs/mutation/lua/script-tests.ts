@@ -4,7 +4,6 @@ const CONTRACT = 'ledger/redis-sender-ledger.test.ts';
 const PAYOUTS = 'ledger/payout-ledger.test.ts';
 const ADOPTION = 'ledger/adopt-ledger.test.ts';
 const EVENTS = 'ledger/events.test.ts';
-const GROUPS = 'ledger/group-events.test.ts';
 const RETENTION = 'worker/retention.test.ts';
 const STATISTICS = ['worker/statistics/statistics-keeper.test.ts'];
 
@@ -17,7 +16,7 @@ const PRELUDE_TESTS = Object.fromEntries(
 
 export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'mark-sends-unknown': [CONTRACT, EVENTS],
-  'ack-group-event': [GROUPS],
+  'ack-group-event': [EVENTS],
   'acquire-lease': [CONTRACT],
   'add-approval': ['control/operator/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
@@ -33,17 +32,17 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'finish-send': [CONTRACT],
   'hold-payout': [CONTRACT, 'cli/commands/release-command.test.ts'],
   'doubt-payouts': [CONTRACT, ADOPTION],
-  'object-to-ledger': [CONTRACT, 'ledger/account-stats.test.ts'],
+  'object-to-ledger': [CONTRACT, 'ledger/payout-queries.test.ts'],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
   ...PRELUDE_TESTS,
   'publish-event': [EVENTS, 'worker/reconciliation/reconciler.test.ts'],
-  'read-group-events': [GROUPS],
+  'read-group-events': [EVENTS],
   'read-sender': [CONTRACT, 'ledger/ledger-connection.test.ts', ADOPTION],
   'release-lease': [CONTRACT],
   'remove-payouts': [RETENTION, ...STATISTICS],
   'resume-account': [PAYOUTS, EVENTS, CONTRACT],
   'revert-send': [CONTRACT],
-  'set-group-idle': [GROUPS],
+  'set-group-idle': [EVENTS],
   'trim-events': [RETENTION],
   'write-statistics': STATISTICS,
 };

@@ -1,0 +1,9 @@
+import { makeWorldRig } from '../world/world-rig.js';
+import { useAccount } from './support/use-account.js';
+import './contract/begin-rules.js';
+import './contract/outcome-rules.js';
+import './contract/hold-rules.js';
+import './contract/recovery-rules.js';
+
+// The same for the ledger in memory, on which the proofs rest.
+useAccount(() => makeWorldRig());
