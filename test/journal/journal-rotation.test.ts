@@ -1,10 +1,32 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { FileSendJournal } from '../../src/journal/file-send-journal.js';
-import { createFile, setAside } from '../../src/journal/journal-files.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import {
+  createFile,
+  setAside,
+  journalPath,
+  listFiles,
+  makeFolder,
+  openForAppending,
+  readLines,
+  refuseLink,
+} from '../../src/journal/journal-files.js';
 import { JournalReader, readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
-import { age, aSend, files, folder, HEADER, lastHash, LEDGER, sendsIn, useFolder } from './support/journal-folder.js';
+import {
+  age,
+  aSend,
+  files,
+  folder,
+  HEADER,
+  lastHash,
+  LEDGER,
+  itemsOf,
+  sendsIn,
+  useFolder,
+} from './support/journal-folder.js';
+import { mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 useFolder();
 
@@ -15,7 +37,7 @@ const TWO_FILES = [...ONE_FILE, '1.journal.2'];
 const knownIn = (journal: FileSendJournal, payoutIds: readonly string[]): string[] =>
   payoutIds.filter((payoutId) => journal.knows(payoutId, 1));
 
-it('a journal works on where a process ended between setting the full file aside and making the next one', async () => {
+it('a journal works on where a process ended between setting a full file aside and making the next', async () => {
   await folder.writeFull('a', 1);
   const journal = await folder.open();
   expect(await folder.lines()).toEqual([HEADER, { ledgerId: 'ledger', epoch: 3, sends: 16, token: 't-16' }]);
@@ -34,7 +56,7 @@ describe('another process', () => {
     other = await folder.open();
   });
 
-  it('that stands by across two new files, knows all that was sent, and writes on in the newest', async () => {
+  it('that stands by across two new files knows all sends, and writes on in the newest', async () => {
     await one.append(aSend('p', 17));
     expect(await other.changedByOthers()).toBe(true);
     await folder.fillUp();
@@ -63,7 +85,7 @@ describe('another process', () => {
     expect(await sendsIn(read)).toEqual([...all, 'r']);
   });
 
-  it('that has not heard of the new file adds to the old one, is told, and begins no further file', async () => {
+  it('that has not heard of a new file adds to the old one, is told, and begins no further one', async () => {
     await one.append(aSend('p', 17));
     await other.append(theirs);
     expect(await files()).toEqual(ONE_FILE);
@@ -74,7 +96,7 @@ describe('another process', () => {
     expect(knownIn(other, ['a-1', 'p', 'x'])).toEqual(['a-1', 'p', 'x']);
   });
 
-  it('is told of what was added to the full file before it began the new one itself', async () => {
+  it('is told of what was added to a full file before it began the next itself', async () => {
     await folder.addLines([theirs]);
     await one.append(aSend('p', 17));
     expect(await files()).toEqual(ONE_FILE);
@@ -98,16 +120,13 @@ it.each([
   ['but for the newest of them, however short they are kept', [40, 31, 29], 1, [3]],
   ['and none where nothing is said', [4_000, 3_000], undefined, [1, 2]],
   ['from the oldest on: none is missing between two', [40, 1, 40, 1], 30, [2, 3, 4]],
-])(
-  'files that were full are removed when they are older than they are to be kept, %s',
-  async (_, days, keepDays, left) => {
-    await writeOld(...days);
-    await folder.open(keepDays === undefined ? {} : { keepDays });
-    expect(await files()).toEqual(['1.journal', ...left.map((number) => `1.journal.${number}`)]);
-  },
-);
+])('full files are removed when they are older than they are to be kept, %s', async (_, days, keepDays, left) => {
+  await writeOld(...days);
+  await folder.open(keepDays === undefined ? {} : { keepDays });
+  expect(await files()).toEqual(['1.journal', ...left.map((number) => `1.journal.${number}`)]);
+});
 
-it('files that were full are removed by a process that runs on, when the next file is full', async () => {
+it('full files are removed by a process that runs on, when the next file is full', async () => {
   await writeOld(29, 29);
   await folder.writeFull('a');
   const journal = await folder.open({ keepDays: 30 });
@@ -116,7 +135,7 @@ it('files that were full are removed by a process that runs on, when the next fi
   expect(await files()).toEqual(['1.journal', '1.journal.2', '1.journal.3']);
 });
 
-it('files that were full count on from the highest number, though the lowest are gone', async () => {
+it('full files count on from the highest number, though the lowest are gone', async () => {
   await folder.write([HEADER, LEDGER], 9);
   await folder.write([HEADER, LEDGER], 10);
   await folder.writeFull('a');
@@ -162,10 +181,116 @@ describe('while another process begins new files as fast as it can', () => {
   it('an audit finds nothing missing, and every send is read once', async () => {
     await readBeside(async () => {
       expect((await verifyJournal(folder.dir, 1))?.faults).toEqual([]);
-      const read: number[] = [];
-      for await (const item of (await readJournal(folder.dir, 1))?.items() ?? [])
-        if ('sends' in item && 'payoutId' in item) read.push(item.sends);
+      const items = await itemsOf(await readJournal(folder.dir, 1));
+      const read = items.flatMap((item) => ('sends' in item && 'payoutId' in item ? [item.sends] : []));
       expect(read).toEqual(read.map((_, index) => index + 1));
+    });
+  });
+});
+
+describe('files', () => {
+  const modeOf = async (name: string): Promise<string> => ((await stat(name)).mode & 0o777).toString(8);
+
+  async function linesOf(offset = 0, file?: { path: string; inode: number }): Promise<{ text: string; end: number }[]> {
+    const lines: { text: string; end: number }[] = [];
+    for await (const line of readLines(file ?? { path, inode: (await stat(path)).ino }, offset)) lines.push(line);
+    return lines;
+  }
+
+  let dir: string;
+  let path: string;
+  beforeEach(() => {
+    ({ dir } = folder);
+    path = folder.path();
+  });
+
+  describe('the folder and its files', () => {
+    it('are for the worker alone, whatever its umask lets others do', async () => {
+      const umask = process.umask(0);
+      try {
+        const made = join(dir, 'a', 'b');
+        const journal = await FileSendJournal.open({ dir: made, platformId: 1 });
+        await journal.close();
+        expect(await modeOf(made)).toBe('700');
+        expect(await modeOf(journalPath(made, 1))).toBe('600');
+      } finally {
+        process.umask(umask);
+      }
+    });
+
+    it.each(['link', 'link/a/journal'])(
+      'are in no folder that is, or is behind, a link to nothing: %s',
+      async (name) => {
+        await symlink(join(dir, 'nowhere'), join(dir, 'link'));
+        await expect(makeFolder(join(dir, name))).rejects.toThrow(`${join(dir, 'link')} is a symbolic link to nothing`);
+        expect(await readdir(dir)).toEqual(['link']);
+      },
+    );
+
+    it('may not be a link to a file: it would be replaced, and the file forgotten', async () => {
+      const target = join(dir, 'elsewhere');
+      await writeFile(target, '');
+      await symlink(target, path);
+      const message = `The send journal ${path} is a symbolic link. Link its folder instead`;
+      await expect(refuseLink(path)).rejects.toThrow(message);
+      await expect(openForAppending(path)).rejects.toThrow(message);
+      await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
+      await rm(target);
+      await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
+      expect(await readdir(dir)).toEqual(['1.journal']);
+    });
+
+    it('may be in a folder that is a link', async () => {
+      const linked = join(dir, 'linked');
+      await mkdir(join(dir, 'real'));
+      await symlink(join(dir, 'real'), linked);
+      await (await FileSendJournal.open({ dir: linked, platformId: 1 })).close();
+      expect(await readdir(join(dir, 'real'))).toEqual(['1.journal']);
+    });
+  });
+
+  it('listFiles gives the former files by their numbers and the present one last, and no other', async () => {
+    for (const suffix of ['', '.2', '.10', '.1', '.1.gz', '.bak', '.abc.new', '.']) await writeFile(path + suffix, '');
+    await writeFile(journalPath(dir, 11), '');
+    const listed = (await listFiles(path)).map((file) => file.path.slice(dir.length + 1));
+    expect(listed).toEqual(['1.journal.1', '1.journal.2', '1.journal.10', '1.journal']);
+  });
+
+  it('createFile makes the file once, whole, however many try at the same time, and leaves nothing else', async () => {
+    const made = await Promise.all(Array.from({ length: 20 }, async (_, index) => createFile(path, `by ${index}\n`)));
+    expect(made.filter(Boolean)).toHaveLength(1);
+    expect(await folder.text()).toBe(`by ${made.indexOf(true)}\n`);
+    expect(await readdir(dir)).toEqual(['1.journal']);
+  });
+
+  describe('readLines', () => {
+    it('reads the file that was listed, also set aside, and no other of its name', async () => {
+      await writeFile(path, 'listed\n');
+      const [listed] = await listFiles(path);
+      if (listed === undefined) throw new Error('not listed');
+      const textsOf = async () => (await linesOf(0, listed)).map(({ text }) => text);
+      await setAside(path);
+      expect(await textsOf()).toEqual(['listed']);
+      await createFile(path, 'next\n');
+      expect(await textsOf()).toEqual(['listed']);
+      await rm(`${path}.1`);
+      await expect(textsOf()).rejects.toMatchObject({ code: 'ENOENT' });
+    });
+
+    it('gives whole lines with the place behind each, from an offset on', async () => {
+      await writeFile(path, 'one\n\nzwei ü\ntorn');
+      const rest = [
+        { text: '', end: 5 },
+        { text: 'zwei ü', end: 13 },
+      ];
+      expect(await linesOf()).toEqual([{ text: 'one', end: 4 }, ...rest]);
+      expect([await linesOf(4), await linesOf(13), await linesOf(99)]).toEqual([rest, [], []]);
+    });
+
+    it('gives lines whole that are longer than what is read at a time, or end right there', async () => {
+      const lines = [65_535, 65_536, 1, 200_000, 65_534].map((length, index) => String(index).repeat(length));
+      await writeFile(path, lines.map((line) => `${line}\n`).join(''));
+      expect((await linesOf()).map(({ text }) => text)).toEqual(lines);
     });
   });
 });

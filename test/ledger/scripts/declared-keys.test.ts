@@ -11,9 +11,8 @@ it('every ledger script has a scenario here', () => {
 });
 
 // While a cluster moves a slot, Redis refuses a script beforehand only where it knows all its keys.
-it.each(scriptScenarios)('a script touches only keys that it was given ($script: $name)', async ({ prepare }) => {
+it.each(scriptScenarios)('a script touches only keys that it was given ($script: $name)', async (scenario) => {
   instrumentScripts(account.redis);
-  const { run } = await prepare(account);
-  await run(account);
+  await scenario.run(account, await scenario.prepare(account));
   expect(await findContradictions(account)).toEqual([]);
 });

@@ -7,14 +7,13 @@ import { readIndex, readPayouts } from '../../../src/ledger/reads/payout-queries
 import { FINAL_STATES, PAYOUT_STATES } from '../../../src/ledger/states.js';
 import type { TestAccount } from '../support/test-account.js';
 
+type Account = Pick<TestAccount, 'connection' | 'redis'>;
+
 /**
  * Compares everything that says the same thing twice: record, history, index, outbox, event and txhash.
  * @returns what does not agree
  */
-export async function findContradictions({
-  connection,
-  redis,
-}: Pick<TestAccount, 'connection' | 'redis'>): Promise<string[]> {
+export async function findContradictions({ connection, redis }: Account): Promise<string[]> {
   const { keys } = connection;
   const ledger = new PayoutLedger(connection);
   const found: string[] = [];
@@ -25,8 +24,10 @@ export async function findContradictions({
   const indexes = new Map<string, string[]>();
   for (const state of PAYOUT_STATES) {
     const entries = await readIndex(connection, keys.stateIndex(state), { limit: 10_000 });
-    const ids = entries.map(({ payoutId }) => payoutId);
-    indexes.set(state, ids);
+    indexes.set(
+      state,
+      entries.map(({ payoutId }) => payoutId),
+    );
   }
   const outbox = await redis.zrange(keys.outbox, '0', '-1');
 
@@ -40,27 +41,23 @@ export async function findContradictions({
     if (txhash !== undefined && (await ledger.findByTxhash(txhash)) !== payoutId) {
       found.push(`${payoutId} has txhash ${txhash}, but is not found by it`);
     }
+    const told = events.filter((event) => event.payoutId === payoutId);
+    const expectTold = (what: string, events: readonly PayoutEvent[], times: number): void => {
+      if (events.length !== times) found.push(`${payoutId} ${what}, told ${events.length} times`);
+    };
     for (const { to, at } of history) {
-      const times = events.filter(
-        (event) => event.type === 'state' && event.payoutId === payoutId && event.to === to && event.at === at,
-      ).length;
-      if (times !== 1) found.push(`${payoutId} came into ${to} at ${at}, told ${times} times`);
+      const steps = told.filter((event) => event.type === 'state' && event.to === to && event.at === at);
+      expectTold(`came into ${to} at ${at}`, steps, 1);
     }
-    const told = (type: string) => events.filter((event) => event.type === type && event.payoutId === payoutId).length;
-    if (told('late_payment') !== Number(lateTxhash !== undefined)) {
-      found.push(`${payoutId} paid late, told ${told('late_payment')} times`);
-    }
-    if ((await redis.zscore(keys.late, payoutId)) === null && lateTxhash !== undefined)
-      found.push(`${payoutId} is not in late`);
-    if ((record['held'] !== undefined) !== (state === 'held'))
-      found.push(`${payoutId} is ${state}, and says why it is held`);
-    const isTampering = record['held']?.includes('"isTampering":true') === true;
-    if (told('tampering') !== Number(isTampering)) {
-      found.push(`${payoutId} was altered, told ${told('tampering')} times`);
-    }
-    if (record['batch'] !== undefined && (await redis.zscore(keys.batch(record['batch']), payoutId)) === null) {
-      found.push(`${payoutId} is not in its batch`);
-    }
+    const ofType = (type: string) => told.filter((event) => event.type === type);
+    const { held, batch } = record;
+    expectTold('paid late', ofType('late_payment'), lateTxhash === undefined ? 0 : 1);
+    expectTold('was altered', ofType('tampering'), held?.includes('"isTampering":true') === true ? 1 : 0);
+    const isLate = (await redis.zscore(keys.late, payoutId)) !== null;
+    if (!isLate && lateTxhash !== undefined) found.push(`${payoutId} is not in late`);
+    if ((held !== undefined) !== (state === 'held')) found.push(`${payoutId} is ${state}, and says why it is held`);
+    const isInBatch = batch === undefined || (await redis.zscore(keys.batch(batch), payoutId)) !== null;
+    if (!isInBatch) found.push(`${payoutId} is not in its batch`);
   }
   for (const [state, ids] of indexes) {
     if (new Set(ids).size < ids.length) found.push(`the index of ${state} names a payout twice`);
@@ -85,7 +82,7 @@ async function findKeys(redis: RedisClient, pattern: string): Promise<string[]> 
 }
 
 async function findAccountContradictions(
-  { connection, redis }: Pick<TestAccount, 'connection' | 'redis'>,
+  { connection, redis }: Account,
   events: Awaited<ReturnType<typeof readEvents>>,
 ): Promise<string[]> {
   const { keys } = connection;

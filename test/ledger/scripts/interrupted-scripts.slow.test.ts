@@ -17,22 +17,22 @@ async function readOutcome({ connection, redis }: TestAccount): Promise<unknown>
 }
 
 /** @returns false when the script ended before it came so far */
-async function interrupt({ script, prepare }: ScriptScenario, after: number): Promise<boolean> {
+async function interrupt(scenario: ScriptScenario, after: number): Promise<boolean> {
   const [account, sound] = [openTestAccount(), openTestAccount()];
   try {
-    const call = await prepare(account);
-    instrumentScripts(account.redis, { name: script, after });
-    const error = await call.run(account).then(
+    const prepared = await scenario.prepare(account);
+    instrumentScripts(account.redis, { name: scenario.script, after });
+    const error = await scenario.run(account, prepared).then(
       () => undefined,
       (reason: unknown) => reason as Error,
     );
     if (error === undefined) return false;
     expect(error.message).toContain('interrupted');
     instrumentScripts(account.redis);
-    await (call.again ?? call.run)(account);
+    await (scenario.again ?? scenario.run)(account, prepared);
     expect({ after, found: await findContradictions(account) }).toEqual({ after, found: [] });
-    if (call.again !== undefined) return true;
-    await (await prepare(sound)).run(sound);
+    if (scenario.again !== undefined) return true;
+    await scenario.run(sound, await scenario.prepare(sound));
     expect({ after, outcome: await readOutcome(account) }).toEqual({ after, outcome: await readOutcome(sound) });
     return true;
   } finally {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisClient } from '../../../src/base/redis.js';
+import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
 import { commandName, SCRIPT_NAMES, scriptSource, type ScriptName } from '../../../src/ledger/ledger-connection.js';
@@ -20,11 +21,10 @@ export interface ScriptScenario {
   readonly name: string;
   readonly script: ScriptName;
   /** Brings the account into the state in which the script is run. */
-  readonly prepare: (account: TestAccount) => Promise<{
-    readonly run: (account: TestAccount) => Promise<unknown>;
-    /** What its caller does when it failed, where that is not the same call. */
-    readonly again?: (account: TestAccount) => Promise<unknown>;
-  }>;
+  prepare(account: TestAccount): Promise<unknown>;
+  run(account: TestAccount, prepared: unknown): Promise<unknown>;
+  /** What its caller does when it failed, where that is not the same call. */
+  again?(account: TestAccount, prepared: unknown): Promise<unknown>;
 }
 
 type Step<Prepared> = (account: TestAccount, prepared: Prepared) => Promise<unknown>;
@@ -36,17 +36,7 @@ function scene<Prepared>(
   run: Step<Prepared>,
   again?: Step<Prepared>,
 ): ScriptScenario {
-  return {
-    name,
-    script,
-    async prepare(account) {
-      const prepared = await prepare(account);
-      return {
-        run: async (later) => run(later, prepared),
-        ...(again === undefined ? {} : { again: async (later: TestAccount) => again(later, prepared) }),
-      };
-    },
-  };
+  return { name, script, prepare, run, ...(again && { again }) };
 }
 
 const DOUBT = { ...ANN, doubtMs: 0 };
@@ -80,10 +70,7 @@ async function begun(account: TestAccount, payoutId = 'p'): Promise<SendAttempt>
 }
 
 /** Sends payouts, with this result. @returns the last attempt */
-function finished(
-  result: typeof REJECTED | typeof UNKNOWN | { kind: 'accepted'; txhash: string },
-  ...others: string[]
-) {
+function finished(result: SentOutcome, ...others: string[]) {
   return async (account: TestAccount): Promise<SendAttempt> => {
     let attempt: SendAttempt | undefined;
     for (const payoutId of [...others, 'p']) {
@@ -115,7 +102,7 @@ const hold =
   async ({ sender }: TestAccount) =>
     sender.holdPayout('p', 0, { ...HOLD, isTampering });
 const finishAs =
-  (result: Parameters<TestAccount['sender']['finishSend']>[1], rule = NO_BREAKER) =>
+  (result: SentOutcome, rule = NO_BREAKER) =>
   async ({ sender }: TestAccount, attempt: SendAttempt) =>
     sender.finishSend(attempt, result, rule, 5_000);
 const revert =
@@ -315,11 +302,10 @@ export const scriptScenarios: readonly ScriptScenario[] = [
         { revision: '', statistics: {}, batches: {} },
         { statistics: { old: '1', position: '"1-0"' }, batches: { '': '"1-0"', b: '{}' } },
       ),
-    async ({ connection }) =>
-      saveStatistics(connection, await loadStatistics(connection), {
-        statistics: { position: '"2-0"' },
-        batches: { '': '"2-0"' },
-      }),
+    async ({ connection }) => {
+      const changed = { statistics: { position: '"2-0"' }, batches: { '': '"2-0"' } };
+      return saveStatistics(connection, await loadStatistics(connection), changed);
+    },
   ),
 ];
 
@@ -345,11 +331,14 @@ end
 local redis = { call = watched(real.call), pcall = watched(real.pcall), sha1hex = real.sha1hex }
 `;
 
-/** Makes every script of a connection fail at a key that it was not given, and one of them end after so many commands. */
+/** A script that fails at a key that it was not given, and ends after so many commands; 0: after all. */
+export const watchedScript = (source: string, after = 0): string =>
+  `${WATCHED.replace('INTERRUPTED_AFTER', String(after))}\n${source}`;
+
+/** Watches every script of a connection, and lets one of them end after so many commands. */
 export function instrumentScripts(redis: RedisClient, interrupted?: { name: ScriptName; after: number }): void {
   for (const name of SCRIPT_NAMES) {
     const after = interrupted?.name === name ? interrupted.after : 0;
-    const watched = WATCHED.replace('INTERRUPTED_AFTER', String(after));
-    redis.defineCommand(commandName(name), { lua: `${watched}\n${scriptSource(name)}` });
+    redis.defineCommand(commandName(name), { lua: watchedScript(scriptSource(name), after) });
   }
 }

@@ -1,28 +1,36 @@
 import { ConflictError, NotFoundError } from '../../../src/base/errors.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
-import { adoptLedger, adoptSends, holdSendablePayouts } from '../../../src/ledger/adopt-ledger.js';
-import { JOURNAL, type ChangeOutcome, type LedgerRig } from '../contract/ledger-rig.js';
+import { adoptLedger, adoptSends, holdSendablePayouts, type SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
+import type { SignedApproval } from '../../../src/ledger/control-record.js';
+import type { StateChange } from '../../../src/ledger/payout-ledger.js';
+import type { NewPayout } from '../../../src/ledger/payout.js';
+import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
+import { JOURNAL } from '../contract/ledger-rig.js';
 import { aPayout } from './a-payout.js';
 import { openTestAccount, type TestAccount } from './test-account.js';
 
-export type AccountRig<Account extends TestAccount = TestAccount> = LedgerRig & {
-  readonly account: Account;
-  readonly ledger: Account['sender'];
-};
+/** `state`, `attempt` and the txhashes name what stood in the way. */
+export type ChangeOutcome = 'done' | 'not_found' | 'state' | 'attempt' | 'txhash' | 'lateTxhash';
+
+/** A ledger under test, and what applications and operators do to it while a sender works. */
+export type AccountRig<Account extends TestAccount = TestAccount> = ReturnType<typeof makeRig<Account>>;
+
+type Journals = Readonly<Record<'read', readonly KnownJournal[]> & Record<'givenUp', readonly string[]>>;
+const NO_OTHERS: Journals = { read: [JOURNAL], givenUp: [] };
 
 export const makeRedisRig = (): AccountRig => makeRig(openTestAccount());
 
 /** @param account - in Redis or in memory */
-export function makeRig<Account extends TestAccount>(account: Account): AccountRig<Account> {
+export function makeRig<Account extends TestAccount>(account: Account) {
   const { connection, ledger, clock } = account;
   let adoptions = 0;
   return {
     account,
-    ledger: account.sender,
-    async enqueue(payoutId, given) {
+    ledger: account.sender as Account['sender'],
+    async enqueue(payoutId: string, given?: Pick<NewPayout, 'signed'>): Promise<void> {
       await ledger.enqueue([{ ...aPayout(payoutId, { addressTo: `wallet-${payoutId}` }), ...given }]);
     },
-    async change(change) {
+    async change(change: StateChange): Promise<ChangeOutcome> {
       try {
         await ledger.change(change);
         return 'done';
@@ -30,7 +38,7 @@ export function makeRig<Account extends TestAccount>(account: Account): AccountR
         return toOutcome(error as Error);
       }
     },
-    async approve(approval) {
+    async approve(approval: SignedApproval): Promise<'kept' | 'not_found' | 'refused'> {
       try {
         await addApproval(ledger, approval);
         return 'kept';
@@ -40,10 +48,12 @@ export function makeRig<Account extends TestAccount>(account: Account): AccountR
         throw error;
       }
     },
+    /** The payouts of which someone said something, in any order. */
     marked: async () => connection.redis.smembers(connection.keys.recheck),
-    pause: async (reason) => ledger.pause('ann', reason),
-    bind: async (audience) => ledger.bind(audience, { by: 'ann', reason: 'moved' }),
-    async resume(act) {
+    pause: async (reason: string) => ledger.pause('ann', reason),
+    bind: async (audience: string) => ledger.bind(audience, { by: 'ann', reason: 'moved' }),
+    /** @param act - the signed act, as JSON */
+    async resume(act?: string): Promise<boolean | 'objected'> {
       try {
         return await ledger.resume('ann', 'continue', act);
       } catch (error) {
@@ -51,21 +61,27 @@ export function makeRig<Account extends TestAccount>(account: Account): AccountR
         throw error;
       }
     },
-    async adoptSend(attempt, outcome, doubtMs = 0) {
+    /** @param doubtMs - for how long the request may be on its way */
+    async adoptSend(attempt: SendAttempt, outcome?: SendToAdopt['outcome'], doubtMs = 0) {
       const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
       const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
       const [adopted] = await adoptSends(connection, [send], { by: 'ann', reason: 'forgotten', doubtMs });
       return adopted;
     },
-    adoptLedger: async (highest, journals = { read: [JOURNAL], givenUp: [] }, act) => {
+    adoptLedger: async (
+      highest: { epoch: number; sendCount: number },
+      journals: Journals = NO_OTHERS,
+      act?: string,
+    ) => {
       const actor = { by: 'ann', reason: 'restored a copy' };
       return adoptLedger(connection, highest, `adoption-${(adoptions += 1)}`, journals, actor, [], act);
     },
     holdSendable: async () => holdSendablePayouts(connection, { by: 'ann', reason: 'no journal has it', doubtMs: 0 }),
+    /** Takes the lease, and all that stands beside it, out of the ledger. */
     async loseSender() {
       await connection.redis.del(connection.keys.sender);
     },
-    advance: (ms) => {
+    advance: (ms: number) => {
       clock.advance(ms);
     },
     close: async () => account.close(),

@@ -8,7 +8,8 @@ import type { BeginResult, FinishResult, SenderLedger } from '../../../src/ledge
 import { TRANSITIONS, type PayoutState } from '../../../src/ledger/states.js';
 import { pollPayout } from '../../../src/worker/poll-payout.js';
 import { Random } from '../../doubles/random.js';
-import { takeLease, type ChangeOutcome, type LedgerRig } from '../../ledger/contract/ledger-rig.js';
+import { takeLease } from '../../ledger/contract/ledger-rig.js';
+import type { AccountRig, ChangeOutcome } from '../../ledger/support/redis-rig.js';
 import { linkGateway, openGateway, type Fate, type GatewayBook } from '../../world/gateway-link.js';
 import { ALWAYS_UP, connectLedger, linkLedger, type LedgerCall } from '../../world/ledger-link.js';
 import { truthfulResolution, soundPieces, makeWorker, type WorldWorker, type Pieces } from '../../world/worker.js';
@@ -113,7 +114,7 @@ const OPERATOR_LOOKS = 25;
 const BY = { by: 'ann', reason: 'looked it up' };
 
 export interface OrderingsOptions {
-  readonly makeRig: () => LedgerRig;
+  readonly makeRig: () => AccountRig;
   readonly pieces?: Partial<Pieces>;
 }
 
@@ -137,7 +138,7 @@ export function orderings(
   });
 }
 
-async function runOrdering(plan: RacePlan, order: number, rig: LedgerRig, pieces: Pieces, counts: OrderingsCounts) {
+async function runOrdering(plan: RacePlan, order: number, rig: AccountRig, pieces: Pieces, counts: OrderingsCounts) {
   const { ledger } = rig;
   const payoutIds = ['p1', 'p2', 'p3'].slice(0, plan.payouts);
   const workers: WorldWorker[] = [];

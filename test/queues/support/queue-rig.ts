@@ -10,22 +10,7 @@ import { openTestAccount, type TestAccount } from '../../ledger/support/test-acc
 
 export const STRUCTURES = ['active', 'wait', 'paused', 'prioritized', 'delayed'] as const;
 
-/** An account with its queues and what keeps the two together. */
-export interface QueueRig {
-  readonly account: TestAccount;
-  readonly queues: PayoutQueues;
-  readonly relay: OutboxRelay;
-  readonly reconciler: JobReconciler;
-  /** What was logged as an error: fields and text. */
-  readonly errors: readonly (readonly [object, string])[];
-  /** Accepts payouts and gives them their jobs, as a producer does. */
-  enqueue(payouts: readonly (string | ValidPayout)[]): Promise<void>;
-  /** Has the gateway accept a queued payout: it gets its poll job. */
-  accept(payoutId: string): Promise<void>;
-  /** Every place of every job in the queue: structure and job id, sorted. */
-  places(queue: Queue): Promise<string[]>;
-  close(): Promise<void>;
-}
+export type QueueRig = ReturnType<typeof openQueueRig>;
 
 /** The rig of the running test, in a file that called `useRig`. */
 export let rig: QueueRig;
@@ -38,10 +23,12 @@ export function useRig(): void {
   afterEach(async () => rig.close());
 }
 
-export function openQueueRig(): QueueRig {
+/** An account with its queues and what keeps the two together. */
+export function openQueueRig() {
   const account = openTestAccount();
   const { connection, ledger } = account;
   const queues = new PayoutQueues(connection);
+  /** What was logged as an error: fields and text. */
   const errors: [object, string][] = [];
   const logger: Logger = { ...silentLogger, error: (fields, text) => void errors.push([fields, text]) };
   const relay = new OutboxRelay(ledger, queues, { firstPollAfterMs: 5_000, logger });
@@ -52,19 +39,30 @@ export function openQueueRig(): QueueRig {
     relay,
     reconciler,
     errors,
-    async enqueue(given) {
+    /** Accepts payouts and gives them their jobs, as a producer does. */
+    async enqueue(given: readonly (string | ValidPayout)[]): Promise<void> {
       const payouts = given.map((each) => (typeof each === 'string' ? aPayout(each) : each));
       await ledger.enqueue(payouts);
       await relay.tryAddAccepted(payouts);
       await relay.tryClearAccepted(payouts);
     },
-    async accept(payoutId) {
+    /** Has the gateway accept a queued payout: it gets its poll job. */
+    async accept(payoutId: string): Promise<void> {
       await queues.removeWithdrawJob({ payoutId });
       await makeInProgress({ account }, payoutId);
       await relay.deliver('in_progress', [payoutId]);
     },
-    places: async (queue) => readPlaces(account, queue),
-    async close() {
+    /** Every place of every job in the queue: structure and job id, sorted. */
+    async places(queue: Queue): Promise<string[]> {
+      const places = STRUCTURES.map(async (structure) => {
+        const key = queue.toKey(structure);
+        const isSet = structure === 'prioritized' || structure === 'delayed';
+        const jobIds = isSet ? await account.redis.zrange(key, '0', '-1') : await account.redis.lrange(key, 0, -1);
+        return jobIds.map((jobId) => `${structure} ${jobId}`);
+      });
+      return (await Promise.all(places)).flat().sort();
+    },
+    async close(): Promise<void> {
       await queues.close();
       await account.close();
     },
@@ -78,15 +76,4 @@ export async function makeInProgress(
 ): Promise<void> {
   await account.ledger.change({ payoutId, from: 'queued', to: 'sending' });
   await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `hash-${payoutId}` });
-}
-
-async function readPlaces({ redis }: TestAccount, queue: Queue): Promise<string[]> {
-  const places: string[] = [];
-  for (const structure of STRUCTURES) {
-    const key = queue.toKey(structure);
-    const isSet = structure === 'prioritized' || structure === 'delayed';
-    const jobIds = isSet ? await redis.zrange(key, '0', '-1') : await redis.lrange(key, 0, -1);
-    places.push(...jobIds.map((jobId) => `${structure} ${jobId}`));
-  }
-  return places.sort();
 }
