@@ -49,7 +49,7 @@ async function makeLedger(): Promise<SendToAdopt> {
 }
 
 describe('findForgottenSends', () => {
-  it('names the sends that the ledger does not know, in order and with the state it has, and changes nothing', async () => {
+  it('names the sends that the ledger does not know, in order, with their state, and changes nothing', async () => {
     const known = await makeLedger();
     const sends = [aSend('gone'), known, aSend('p', 2), aSend('q'), aSend('p', 1, 'another')];
     expect(await unchanged(async () => find(sends))).toEqual([
@@ -91,7 +91,7 @@ describe('adoptSends', () => {
     expect(await unchanged(async () => adopt(sends))).toEqual([]);
   });
 
-  it('leaves a txhash to the payout that gets it, where the send that names it first was known and put back', async () => {
+  it('leaves a txhash to the payout that gets it, where an earlier send names it and was put back', async () => {
     await enqueue('p', 'q');
     await account.sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
     const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
@@ -110,7 +110,7 @@ describe('a payout that an adoption put in', () => {
   const give = async (given: object) => account.ledger.enqueue([aPayout('gone', given)]);
   const inBatch = async () => (await listPayoutIds(account.connection, { batch: 'salaries', limit: 9 })).payoutIds;
 
-  it('is filled in when the application enqueues it again, once, and only with the data that was sent', async () => {
+  it('is filled in when enqueued again, once, and only with the data that was sent', async () => {
     await adopt([aSend('gone')]);
     expect(await give({ amount: '1', reference: 'other' })).toMatchObject([
       { kind: 'conflict', fields: ['amount', 'reference'] },
@@ -123,7 +123,7 @@ describe('a payout that an adoption put in', () => {
     ]);
   });
 
-  it('comes into its batch with that, and into none where the data is not what was sent', async () => {
+  it('comes into its batch with that, into none where the data is not what was sent', async () => {
     await adopt([aSend('gone')]);
     await give({ amount: '1', batch: 'salaries' });
     expect(await inBatch()).toEqual([]);

@@ -231,7 +231,7 @@ describe('with a replica', () => {
     await producer.close();
   });
 
-  it('one that was seen is waited for after the master has forgotten it, also on a new connection', async () => {
+  it('one that was seen is waited for though the master forgot it, also on a new connection', async () => {
     await pause();
     servers.link.cut();
     await servers.untilReplica('gone');
@@ -242,7 +242,7 @@ describe('with a replica', () => {
     expect(await new PayoutLedger(connection, confirmer()).resume('ann', 'back')).toBe(false);
   });
 
-  it('a connection that changes between a write and its confirmation confirms nothing: WAIT is about its own', async () => {
+  it('a connection that changes between a write and its confirmation confirms nothing', async () => {
     const write = await confirmer().prepare(connection.keys.ledger);
     await connection.run('pause-account', [1, 'ann', 'lunch']);
     await reconnect();
@@ -260,7 +260,7 @@ describe('waits that are asked for at the same time', () => {
   /** Lets everything happen that waits for no wait. */
   const settle = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  it('share the one that begins after they were asked for, never one that was under way', async () => {
+  it('share the one that begins after they were asked for, never one under way', async () => {
     const first = wait.join();
     expect(started).toHaveLength(1);
     const others = [wait.join(), wait.join(), wait.join()];

@@ -161,7 +161,7 @@ describe('the activity of an account', () => {
   /** An act for many payouts is one for each in the events. */
   const EVERY_EVENT = everything('r', 'p');
 
-  it('lists who did what and why, the newest first, in pages of any size, also once the events are trimmed', async () => {
+  it('lists who did what and why, in pages of any size, also once the events are trimmed', async () => {
     await actOnAll();
     for (const limit of [1, 2, 10, 11]) expect(await readAll(limit)).toEqual(EVERYTHING);
     // What the sender and the gateway do is not listed.
@@ -245,7 +245,7 @@ describe('a group of consumers', () => {
   }
 
   describe('reading', () => {
-    it('gives a consumer the oldest, the same ones again until it has acknowledged them, and then the next', async () => {
+    it('gives a consumer the oldest, again until it has acknowledged them, then the next', async () => {
       const { eventIds, ...first } = await read('one', { limit: 2 });
       expect(first).toEqual({ newestId: await newestInStream(), othersForMs: 0, payoutIds: ['a', 'b'] });
       expect((await read('one', { limit: 2 })).eventIds).toEqual(eventIds);
@@ -281,7 +281,7 @@ describe('a group of consumers', () => {
   });
 
   describe('acknowledging', () => {
-    it('is for the consumer that has the event, once; 0 says also that there is no such group or event', async () => {
+    it('is for the consumer that has the event, once; 0 says also that there is none', async () => {
       expect(await acknowledge('one', '1-1')).toBe(0);
       const [eventId] = (await read('one')).eventIds;
       expect(await acknowledge('one', '1-1')).toBe(0);
@@ -299,7 +299,7 @@ describe('a group of consumers', () => {
   });
 
   describe('saying for how long a consumer was silent', () => {
-    it('is about all that it has, or as many as asked for, and says how many those are', async () => {
+    it('is about all that it has, or as many as asked for, and says how many', async () => {
       await read('one', { limit: 2 });
       expect(await setIdle('two', 70_000)).toBe(0);
       expect(await setIdle('one', 70_000, 1)).toBe(1);

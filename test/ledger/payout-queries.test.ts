@@ -47,7 +47,7 @@ describe('listPayouts', () => {
     return pages;
   }
 
-  it('lists a state in the order in which the payouts came into it, page by page, in both directions', async () => {
+  it('lists a state in the order of entering it, page by page, in both directions', async () => {
     await enqueue(...names(7));
     for (const payoutId of ['p5', 'p1', 'p3']) await cancel(payoutId);
     expect(await readPages({ state: 'queued', limit: 2 })).toEqual([['p0', 'p2'], ['p4', 'p6'], []]);
@@ -56,7 +56,7 @@ describe('listPayouts', () => {
     expect(await readPages({ newestFirst: true, limit: 3 })).toEqual([['p6', 'p4', 'p2'], ['p0']]);
   });
 
-  it('lists the queued ones where nothing is said, 100 a page; a batch in the order of acceptance', async () => {
+  it('lists the queued ones by default, 100 a page; a batch in the order of acceptance', async () => {
     await enqueue(...names(101, 'x'));
     expect((await readPages({})).map(({ length }) => length)).toEqual([100, 1]);
     await account.ledger.enqueue([aPayout('p', { batch: 'b' }), aPayout('q'), aPayout('r', { batch: 'b' })]);
@@ -78,7 +78,7 @@ describe('listPayouts', () => {
   });
 });
 
-it('readPayouts reads payouts in the order asked for, and leaves out those that do not exist', async () => {
+it('readPayouts keeps the order asked for, and leaves out those that do not exist', async () => {
   await account.ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]);
   const payouts = await readPayouts(account.connection, ['q', 'nobody', 'p']);
   expect(payouts.map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
@@ -136,7 +136,7 @@ describe('findPayouts', () => {
     for (const address of [`${ton}:6`, '0']) expect(await find({ address })).toEqual([]);
   });
 
-  it('finds in all states those first that changed last, in one state and in a batch, page by page', async () => {
+  it('finds those first that changed last, in all states, one or a batch, page by page', async () => {
     await accept({ a: {}, b: {}, c: { batch: 'May' }, d: { batch: 'May' }, e: { batch: 'May' } });
     await cancel('b');
     await cancel('d');
@@ -215,8 +215,7 @@ it('countStuck counts exactly those that are in progress for longer', async () =
 });
 
 const stats = async () => readAccountStats(account.connection);
-const revert = async (payoutId: string) =>
-  account.sender.revertSend(await beginOne(payoutId), 'the gateway is not reachable');
+const revert = async (payoutId: string) => account.sender.revertSend(await beginOne(payoutId), 'not reachable');
 
 describe('the statistics of an account', () => {
   it('are of one that nobody has used', async () => {
@@ -251,7 +250,7 @@ describe('the statistics of an account', () => {
     expect(await stats()).toMatchObject({ withoutJob: 1, outboxUnreadable: 3 });
   });
 
-  it('name journals, objections and late payments, and no sender once the lease was given back or ended', async () => {
+  it('name journals, objections and late payments, and no sender once the lease ended', async () => {
     await enqueue('p');
     const [attempt] = await sendAs(UNKNOWN, 'p');
     await change('p', 'unknown', 'cancelled', ANN);
@@ -285,7 +284,6 @@ describe('the statistics of an account', () => {
 describe('the age of the oldest', () => {
   const ages = async () => (await stats()).oldestAgeMs;
   const inQueue = async () => account.redis.zrange(account.connection.keys.state('queued'), '0', '-1');
-  const requeue = async () => change('p', 'rejected', 'queued', ANN);
 
   it('is for how long it has been in its state, not how old it is', async () => {
     await enqueue('p', 'q');
@@ -301,7 +299,7 @@ describe('the age of the oldest', () => {
     expect(await ages()).toMatchObject({ queued: 0, unknown: 0 });
   });
 
-  it('counts from when an operator put it back, at the end of the queue, also when it is then put back unsent', async () => {
+  it('counts from when an operator put it at the end, also when it is then put back unsent', async () => {
     await enqueue('p', 'q');
     for (let round = 0; round < 3; round += 1) {
       account.clock.advance(5_000);
@@ -312,7 +310,7 @@ describe('the age of the oldest', () => {
     expect((await ages()).queued).toBe(15_000);
     await sendAs(REJECTED, 'p');
     account.clock.advance(60_000);
-    await requeue();
+    await change('p', 'rejected', 'queued', ANN);
     expect(await inQueue()).toEqual(['q', 'p']);
     await change('q', 'queued', 'cancelled', ANN);
     expect((await ages()).queued).toBe(0);

@@ -54,6 +54,7 @@ it('the scripts touch no key that they do not declare, since a slot of a cluster
     rig.account.redis.defineCommand(`payouts:${name.replace('.lua', '')}`, { lua });
   }
   expect(await rig.reconciler.reconcile('queued', new AbortController().signal)).toBe(3);
+  await rig.queues.repairTimes(withdraw, { limiterMs: 1, stalledCheckMs: 1, lockMs: 1, longestDelayMs: 1 });
 });
 
 describe('the map of many jobs', () => {

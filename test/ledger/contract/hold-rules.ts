@@ -31,7 +31,7 @@ const holdsNothing = async (...attempts: number[]): Promise<void> => {
   for (const attempt of attempts) expect(await unchanged(async () => hold(attempt))).toBe(false);
 };
 
-it('payouts that were signed before a time are those that wait, in their order, whose signature counts', async () => {
+it('payouts signed before a time are those that wait, in order, whose signature counts', async () => {
   const signed = async (payoutId: string, issuedAt: string, expiresAt = '2040-01-01T00:00:00.000Z'): Promise<void> =>
     rig.enqueue(payoutId, { signed: { key: 'shop', signature: 'x'.repeat(86), issuedAt, expiresAt } });
   await signed('q', '2029-12-31T23:59:59.999Z');
@@ -71,7 +71,7 @@ describe('hold', () => {
     expect(payout?.history.at(-1)?.reason).toBe(payout?.held?.message);
   });
 
-  it('does not hold another attempt than the one that was checked, unless none is named, nor what is not there', async () => {
+  it('does not hold another attempt than was checked, unless none is named, nor what is not there', async () => {
     await sender.readSender();
     await holdsNothing(0);
     await enqueue('p');
@@ -90,7 +90,7 @@ describe('hold', () => {
     await holdsNothing(1);
   });
 
-  it('keeps a payout from being begun until it is released; cancelled, it says no longer why it was held', async () => {
+  it('keeps a payout from being begun until released; cancelled, it says no longer why', async () => {
     await held();
     const lease = await takeLease(sender, 'one');
     const refused = await sender.beginSend(await nextBegin(sender, lease, 'p'));
@@ -106,7 +106,7 @@ describe('hold', () => {
     expect(await read('q')).not.toHaveProperty('held');
   });
 
-  it('gives up a begin whose fate is unclear: its number does not fit the payout that is released', async () => {
+  it('gives up a begin whose fate is unclear: its number does not fit the released payout', async () => {
     await held();
     const late: SendAttempt = { payoutId: 'p', attempt: 1, token: 'late' };
     await sender.revertSend(late, 'no reply');
@@ -150,7 +150,7 @@ describe('approvals are kept for what may still be sent: approve', () => {
   const say = async (more: Partial<SignedApproval> = {}) => rig.approve({ ...SAID, ...more });
   const permitted = async () => nextBegin(sender, await takeLease(sender, 'one'), 'p');
 
-  it('keeps one of each key, of a payout that is queued or held, for the worker to judge again', async () => {
+  it('keeps one of each key, of a payout that is queued or held', async () => {
     await enqueue('p', 'other');
     expect(await say()).toBe('kept');
     await sender.holdPayout('p', 0, HOLD);
@@ -191,7 +191,7 @@ describe('approvals are kept for what may still be sent: approve', () => {
     },
   );
 
-  it('that is there already, and comes again, refuses no send that was permitted with it', async () => {
+  it('that comes again refuses no send that was permitted with it', async () => {
     await enqueue('p');
     await say();
     const asked = await permitted();
@@ -242,7 +242,7 @@ describe('a signed act', () => {
     expect(await actOf()).toBeUndefined();
   });
 
-  it('of a resume is shown to the sender, also where there is no pause, but not while a journal objects', async () => {
+  it('of a resume is shown to the sender, also without a pause, not while a journal objects', async () => {
     expect(await resumeAct()).toBeUndefined();
     await rig.pause('look');
     expect([await rig.resume('first'), await resumeAct()]).toEqual([true, 'first']);

@@ -64,7 +64,7 @@ describe('an outcome', () => {
     await ignores(attempt, result);
   });
 
-  it('is ignored for another number, another token and a payout that is not there', async () => {
+  it('is ignored for another number or token, and a payout that is not there', async () => {
     const attempt = await begun();
     for (const wrong of [{ attempt: 0 }, { attempt: 2 }, { token: 'another' }, { payoutId: 'q' }]) {
       await ignores({ ...attempt, ...wrong }, ACCEPTED, REJECTED, UNKNOWN);
@@ -85,7 +85,7 @@ describe('an outcome', () => {
     expect(await stateOf('other')).toBe('rejected');
   });
 
-  it('is no news once its txhash turned out to be of another payment, which may have it', async () => {
+  it('is no news once its txhash turned out to be of another payment', async () => {
     const attempt = await begun();
     await finish(attempt, ACCEPTED);
     await change('p', 'in_progress', 'unknown', { txhash: 'h' });
@@ -94,7 +94,7 @@ describe('an outcome', () => {
     expect([await stateOf('other'), await stateOf()]).toEqual(['in_progress', 'unknown']);
   });
 
-  it('is ignored for an attempt that was put back as not sent, unless it is an acceptance', async () => {
+  it('is ignored for an attempt that was put back, unless it is an acceptance', async () => {
     const attempt = await begun();
     await sender.revertSend(attempt, 'no connection');
     await ignores(attempt, REJECTED, UNKNOWN);
@@ -103,7 +103,7 @@ describe('an outcome', () => {
 });
 
 describe('a late response', () => {
-  it('of acceptance leads from unknown to in_progress, removes the old message and clears the flag', async () => {
+  it('of acceptance leads from unknown to in_progress, and clears message and flag', async () => {
     const attempt = await becameUnknown();
     expect(await finish(attempt, ACCEPTED)).toEqual(RECORDED);
     const payout = await read();
@@ -141,7 +141,7 @@ describe('a late response', () => {
     expect(await unchanged(async () => finish(attempt, ACCEPTED))).toEqual(LATE_PAYMENT);
   });
 
-  it('of acceptance stops a payout that an operator took for not sent from being sent again', async () => {
+  it('of acceptance stops a payout taken for not sent from being sent again', async () => {
     const attempt = await becameUnknown();
     await change('p', 'unknown', 'queued');
     await ignores(attempt, UNKNOWN);
@@ -151,7 +151,7 @@ describe('a late response', () => {
     expect(await read()).toMatchObject({ state: 'in_progress', txhash: 'h' });
   });
 
-  it('of an earlier attempt is noted as a late payment while the next one is sending', async () => {
+  it('of an earlier attempt is a late payment while the next one is sending', async () => {
     const first = await becameUnknown();
     await change('p', 'unknown', 'queued');
     const second = await beginOne('p');
@@ -161,7 +161,7 @@ describe('a late response', () => {
     expect(await finish(second, paidAs('hash-2'))).toEqual(RECORDED);
   });
 
-  it('of an earlier attempt keeps a payout from being sent again after the number of another was used up', async () => {
+  it('of an earlier attempt counts also after the number of another was used up', async () => {
     const first = await becameUnknown();
     await change('p', 'unknown', 'queued');
     await sender.revertSend({ payoutId: 'p', attempt: 2, token: 'never-began' }, 'no reply');
@@ -236,7 +236,7 @@ describe('one txhash for two payouts', () => {
 });
 
 describe('the flag of a request without a response', () => {
-  it('stays through a change of the holder, a recovery and the decision of an operator', async () => {
+  it('stays through another holder, a recovery and the decision of an operator', async () => {
     const attempt = await begun();
     const lease = await takeLease(sender, 'two');
     expect(await isAwaitingAnswer()).toBe(true);
@@ -315,7 +315,7 @@ describe('the breaker', () => {
     expect(await sendOne('R')).toBe(THREE);
   });
 
-  it('leaves the first reason, and says only of the result that paused the account that it did', async () => {
+  it('leaves the first reason, and says only of what paused the account that it did', async () => {
     const attempt = await begun();
     expect(await rig.pause('holiday')).toBe(true);
     expect(await rig.pause('another reason')).toBe(false);

@@ -21,7 +21,7 @@ import { JOURNAL, OBJECTION, takeLease, HOLD, NO_BREAKER } from './ledger-rig.js
 /** What a new holder finds, and what an operator does with a ledger that came back older than it was. */
 
 describe('recovery', () => {
-  it('turns into unknown, once, what an earlier holder left in sending, and says why', async () => {
+  it('turns into unknown, once, what an earlier holder left in sending', async () => {
     const attempt = await begun();
     const lease = await takeLease(sender, 'two');
     expect(await sender.readSending()).toEqual([attempt]);
@@ -43,7 +43,7 @@ describe('recovery', () => {
     expect(await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
   });
 
-  it('leaves another attempt than the one that was seen, and payouts in other states, alone', async () => {
+  it('leaves another attempt than was seen, and payouts in other states, alone', async () => {
     const accepted = await begun('accepted');
     await finish(accepted, ACCEPTED);
     const rejected = await begun('rejected');
@@ -123,13 +123,13 @@ describe('adoption of a send that the journal knows', () => {
     expect(await read()).toMatchObject({ message: 'the gateway gave the txhash of payout other: h' });
   });
 
-  it('takes a rejection for no word about the other attempts of a payout that is unknown', async () => {
+  it('takes a rejection for no word about other attempts of an unknown payout', async () => {
     await bring('unknown');
     expect(await rig.adoptSend(SENT, REJECTED)).toBeUndefined();
     expect(await read()).toMatchObject({ state: 'unknown', attempt: 7 });
   });
 
-  it('notes the payment of a payout that was paid by another attempt as a late one', async () => {
+  it('notes the payment of a payout that another attempt paid as a late one', async () => {
     await bring('in_progress');
     expect(await rig.adoptSend(SENT, ACCEPTED)).toBeUndefined();
     expect(await read()).toMatchObject({ txhash: 't', lateTxhash: 'h' });
@@ -148,7 +148,7 @@ describe('adoption of a send that the journal knows', () => {
     expect(await read()).toMatchObject({ state: 'unknown', attempt: 1 });
   });
 
-  it('distinguishes sends of the same payout, number and epoch that two timelines made', async () => {
+  it('distinguishes sends of the same number and epoch that two timelines made', async () => {
     const attempt = await begun();
     const other = { ...attempt, token: 'of-another-timeline' };
     expect(await sender.findForgottenSends([attempt, other])).toEqual([{ send: other, state: 'sending' }]);
@@ -156,7 +156,7 @@ describe('adoption of a send that the journal knows', () => {
     expect(await stateOf()).toBe('sending');
   });
 
-  it('notes the attempt of a payout that was sent before, so that its late response still counts', async () => {
+  it('notes the attempt of a payout sent before: its late response still counts', async () => {
     await bring('unknown');
     expect(await rig.adoptSend(SENT)).toBeUndefined();
     expect(await read()).toMatchObject({ state: 'unknown', attempt: 7 });
@@ -164,7 +164,7 @@ describe('adoption of a send that the journal knows', () => {
   });
 
   it.each<State>(['sending', 'in_progress', 'rejected', 'unknown'])(
-    'of a known send changes nothing, but for the outcome of one that is sending or unknown: %s',
+    'of a known send changes nothing but the outcome of one sending or unknown: %s',
     async (state) => {
       const attempt = await bring(state);
       expect(await unchanged(async () => rig.adoptSend(attempt))).toBeUndefined();
@@ -176,7 +176,7 @@ describe('adoption of a send that the journal knows', () => {
 });
 
 describe('adoption of a ledger', () => {
-  it('raises epoch and sends above the journal, ends the lease, and notes that a request may be on its way', async () => {
+  it('raises epoch and sends above the journal, ends the lease, and sets the flag', async () => {
     const old = await takeLease(sender, 'one');
     const raised = await rig.adoptLedger({ epoch: 5, sendCount: 9 });
     expect(raised).toMatchObject({ epoch: 6, sendCount: 10, objections: 0 });
@@ -188,7 +188,7 @@ describe('adoption of a ledger', () => {
     expect(await takeLease(sender, 'two')).toEqual({ owner: 'two', epoch: 7 });
   });
 
-  it('ends the objections of the journals that were read or given up, and no other', async () => {
+  it('ends only the objections of the journals that were read or given up', async () => {
     const objections = ['j-one', 'j-two', 'j-three'].map((journalId) => ({ ...OBJECTION, journalId }));
     for (const objection of objections) await sender.object(objection);
     await takeLease(sender, 'one');
@@ -198,7 +198,7 @@ describe('adoption of a ledger', () => {
     expect(await sender.readSender()).toMatchObject({ objections: [objections[1]], journals: [journal] });
   });
 
-  it('keeps the flag though an attempt of before is put back; the next send clears it', async () => {
+  it('keeps the flag though an attempt of before is put back, until the next send', async () => {
     const attempt = await begun();
     await rig.adoptLedger({ epoch: 5, sendCount: 9 });
     await sender.revertSend(attempt, 'it was not sent');
@@ -268,7 +268,7 @@ describe('a rejection of an attempt that another timeline made', () => {
     expect(await stateOf()).toBe('unknown');
   });
 
-  it('does not keep the rejection of an attempt from counting that began after an operator had decided', async () => {
+  it('lets the rejection of an attempt count that began after an operator had decided', async () => {
     await finish(await begun(), UNKNOWN);
     await rig.adoptSend(THEIRS, REJECTED);
     await change('p', 'unknown', 'queued');
@@ -311,7 +311,7 @@ describe('a payout that turned out to be paid by an earlier attempt', () => {
 });
 
 describe('an acceptance that is told again', () => {
-  it('does not undo the word that the payout was not sent, for its txhash was that of another payment', async () => {
+  it('does not undo the word that its txhash was that of another payment', async () => {
     const attempt = await begun();
     await finish(attempt, ACCEPTED);
     await change('p', 'in_progress', 'unknown', { txhash: 'h' });
@@ -332,7 +332,7 @@ describe('an acceptance that is told again', () => {
 });
 
 describe('a request that may still be on its way', () => {
-  it('keeps an unknown payout from being sent again for so long, also after a recovery, but not from being cancelled', async () => {
+  it('keeps an unknown payout for so long, also after a recovery, from a resend, not from being cancelled', async () => {
     await sender.finishSend(await begun(), UNKNOWN, NO_BREAKER, 60_000);
     await sender.markSendsUnknown({ owner: 'one', epoch: 2 }, [await begun('q')], 'ended', 60_000);
     for (const payoutId of ['p', 'q']) {
@@ -343,7 +343,7 @@ describe('a request that may still be on its way', () => {
     await change('after', 'unknown', 'queued');
   });
 
-  it('keeps a payout from being sent again that was unknown already, where it is of a forgotten send', async () => {
+  it('keeps one from a resend that was unknown already, where it is of a forgotten send', async () => {
     await finish(await begun(), UNKNOWN);
     expect(await rig.adoptSend(attemptOf('theirs', 2), undefined, 60_000)).toBeUndefined();
     expect(await rig.change(NOT_SENT)).toBe('state');
