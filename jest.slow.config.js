@@ -15,7 +15,7 @@ const shared = {
 /** What measures speed or memory, counts the keys of the whole Redis, or brings clusters down. */
 const ALONE = [
   'cli/commands/import-large',
-  'cluster/(cluster-unavailable|moving-slot|partition)',
+  'cluster/(moving-slot|partition)',
   'worker/queue-damage-long',
   'worker/several-accounts',
   'worker/wall-clocks',

@@ -159,6 +159,17 @@ it('a connection with a keyPrefix is refused: its payouts would be where no work
   }
 });
 
+it('a connection that could hang is refused, and a number of replicas that Sentinels cannot keep', async () => {
+  const hanging = { connection: new Redis({ lazyConnect: true }) };
+  expect(await problemsOf('PayoutProducer', hanging, 'redisUrl')).toMatchObject([
+    { field: 'connection', message: expect.stringContaining('has no commandTimeout') },
+  ]);
+  // Where nobody listens, the search for a Sentinel would outlive the test.
+  const sentinel = `redis-sentinel://${new URL(redisUrl).host}/payouts`;
+  const make = (): unknown => new PayoutProducer({ platformId, redisUrl: sentinel, redisReplicas: 0 });
+  expect(make).toThrow(/REDIS_REPLICAS: .*at least 1/);
+});
+
 it('a connection that a worker cannot copy is refused', async () => {
   class Tunnel extends AbstractConnector {
     override async connect(): Promise<never> {

@@ -1,12 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
-import { ROOT } from './read-compose.js';
+
 import { openRunbookHost, type RunbookHost } from './runbook-host.js';
 import { cents, numbered } from '../support/account.js';
 
@@ -33,7 +32,7 @@ const openProducer = (redisUrl: string): PayoutProducer =>
 
 /** Runs the blocks of a page marked `sh`. @param before - what its words say has to happen before a block */
 async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}): Promise<void> {
-  const text = await readFile(join(ROOT, `docs/runbooks/${page}.md`), 'utf8');
+  const text = await readFile(new URL(`../../docs/runbooks/${page}.md`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
   expect(blocks).not.toEqual([]);
   for (const [index, block] of blocks.entries()) {

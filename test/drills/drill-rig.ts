@@ -1,43 +1,25 @@
 import { readFile } from 'node:fs/promises';
-import { loadavg, availableParallelism } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import type { AccountSummary } from '../../src/operator/account-summary.js';
 import type { Arrival, Payment } from '../../src/sandbox/sandbox-account.js';
-import { startTcpProxy, type TcpProxy } from '../dashboard/support/tcp-proxy.js';
 import { runCli, type CliResult } from '../support/cli.js';
 import { until } from '../support/until.js';
-import { extrapolate, judgeAlerts, type Snapshot } from '../told/alerts.js';
-import { Rig, ROGUE, untilAnswer, type RigOptions } from '../told/rig.js';
+import { Rig, ROGUE, untilAnswer } from '../told/rig.js';
 import { cents, numbered } from '../support/account.js';
 
 const RUNBOOKS = new URL('../../docs/runbooks/', import.meta.url);
 
 const NOTHING = { tone: '', headline: '', title: '', markup: '', text: '' };
 
-/** For this much more time, everything may take: other work on the machine slows browser, worker and commands. */
-export function loadFactor(): number {
-  return Math.min(5, Math.max(1, (loadavg()[0] ?? 0) / availableParallelism()));
-}
-
-/** A healthy account with a dashboard that a browser has open, behind a gateway that can be cut off. */
+/** A healthy account with a dashboard that a browser has open. */
 export class DrillRig extends Rig {
-  gateway!: TcpProxy;
   readonly #earlier: { arrivals: Arrival[]; payments: Payment[] } = { arrivals: [], payments: [] };
   #page: Page | undefined;
   readonly expected = new Set<string>();
 
-  static async start(options: RigOptions): Promise<DrillRig> {
-    const rig = await DrillRig.open<DrillRig>(options);
-    rig.gateway = await startTcpProxy(rig.world.sandbox.port);
-    rig.gatewayUrl = `http://127.0.0.1:${rig.gateway.port}`;
-    return rig;
-  }
-
-  /** Opens the dashboard in the browser. `payouts notify` runs beside it: the alerts are those of all processes. */
   async openPage(browser: Browser): Promise<void> {
-    const [port] = await Promise.all([this.startExporter('dashboard'), this.startExporter('notify')]);
+    const port = await this.startExporter('dashboard');
     this.#page = await browser.newPage();
     this.#page.setDefaultTimeout(60_000);
     await this.#page.goto(`http://127.0.0.1:${port}/payouts`);
@@ -160,24 +142,6 @@ export class DrillRig extends Rig {
     }
   }
 
-  /**
-   * Exactly these alerts fire if nobody acts for an hour.
-   * @param idle - of the healthy account, before anything waited
-   * @param start - right before the fault
-   */
-  async expectAlerts(
-    { idle, start }: { readonly idle: Snapshot; readonly start: Snapshot },
-    { alerts, also = [], repeats }: ExpectedAlerts,
-  ): Promise<void> {
-    const ask = async (): Promise<string | undefined> => {
-      const lately = await this.scrape();
-      await delay(2_000);
-      const series = extrapolate({ before: idle, since: repeats ? start : lately, now: await this.scrape() }, 60);
-      return judgeAlerts({ series, minutes: 60, alerts, ignored: [...OF_THE_MACHINE, ...also] });
-    };
-    await untilAnswer('promtool is content', ask, (trouble) => trouble === undefined);
-  }
-
   /** Everything that has to be is paid, once, no two sends within a second, and the page is green. */
   async expectRecovery(): Promise<void> {
     const { producer } = this.world;
@@ -203,24 +167,9 @@ export class DrillRig extends Rig {
 
   override async close(): Promise<void> {
     await this.#page?.close();
-    await this.gateway.close().catch(() => undefined);
     await super.close();
   }
 }
-
-export interface ExpectedAlerts {
-  readonly alerts: readonly string[];
-  /** Depend on what was on its way, or follow if nobody acts. */
-  readonly also?: readonly string[];
-  /** Counters go on as since the fault, not as in the last seconds. */
-  readonly repeats?: true;
-}
-
-/**
- * A busy disk makes the first fire in any drill. An exporter that a busy machine keeps from reading within 3 s reports Redis
- * as down; extrapolated, it stays so.
- */
-const OF_THE_MACHINE = ['PayoutsJournalSlow', 'PayoutsRedisDown'];
 
 /** In the browser. */
 function readPulse(): typeof NOTHING {

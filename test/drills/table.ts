@@ -1,68 +1,35 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { HEADLINES } from '../../src/operator/account-headline.js';
 import { until } from '../support/until.js';
 import type { RigOptions } from '../told/rig.js';
-import { makeDiskAil, prepareDisk } from '../told/ways/journal.js';
 import { prepareKeyring, preparePolicy } from '../told/ways/signed.js';
-import type { DrillRig, ExpectedAlerts } from './drill-rig.js';
+import type { DrillRig } from './drill-rig.js';
 
 /** One fault: what the operator sees within six seconds, and how the runbook repairs it. */
-export interface Drill extends RigOptions, ExpectedAlerts {
+export interface Drill extends RigOptions {
   readonly name: string;
   readonly prepare?: (rig: DrillRig) => Promise<void>;
-  /** @returns since when it can be known, where not since the call; on `performance.now()` */
+  /** @returns since when it can be known, on `performance.now()`, where not since it has happened */
   readonly happens: (rig: DrillRig) => Promise<unknown>;
-  readonly tone: 'good' | 'warn' | 'bad';
-  readonly headline: string;
-  /** On the page. ACCOUNT stands for the account's number. */
-  readonly command: string;
-  /** Of docs/runbooks, linked on the page; undefined where no headline leads there. */
-  readonly runbook: string | undefined;
+  /** On the page, with the runbook of the headline. ACCOUNT stands for the account's number. */
+  readonly shows: readonly [tone: 'good' | 'warn' | 'bad', headline: keyof typeof HEADLINES, command: string];
   readonly repair: (rig: DrillRig) => Promise<unknown>;
 }
 
 const cap = (count: number): string => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;
-const PAUSED = {
-  tone: 'bad',
-  headline: 'Paused',
-  command: 'payouts resume --account ACCOUNT --reason WHY',
-  runbook: 'paused',
-} as const;
-const SILENT = {
-  tone: 'bad',
-  headline: 'Sender without heartbeat',
-  command: 'payouts worker',
-  runbook: 'worker-missing',
-  alerts: ['PayoutsWorkerMissing', 'PayoutsStandStill'],
-} as const;
+const PAUSED = ['bad', 'paused', 'payouts resume --account ACCOUNT --reason WHY'] as const;
+const LIST_UNKNOWN = 'payouts list --account ACCOUNT --state unknown';
 
 export const DRILLS: readonly Drill[] = [
-  {
-    name: 'gateway refused',
-    happens: async ({ gateway }) => gateway.close(),
-    ...{ tone: 'bad', headline: 'Gateway down', command: 'payouts gateway balance', runbook: 'gateway' },
-    alerts: ['PayoutsGatewayDown'],
-    // The first only if a payment was on its way; the other not if the last look saw a payout at its attempt.
-    also: ['PayoutsPollErrors', 'PayoutsStandStill'],
-    repeats: true,
-    repair: async (rig) => {
-      await rig.gateway.reopen();
-      await rig.follow('gateway', 'payouts gateway balance');
-    },
-  },
   {
     name: '502',
     environment: { IN_FLIGHT_MAX_MS: '30000' },
     happens: async ({ world: { sandbox } }) => {
       sandbox.setFaults([{ kind: 'html-502' }]);
       await until('a send was answered with 502', () => (sandbox.stats().faultsFired['html-502'] ?? 0) > 0);
-      return performance.now();
     },
-    ...{ tone: 'bad', headline: 'No response from the gateway', runbook: 'gateway' },
-    command: 'payouts list --account ACCOUNT --state unknown',
-    alerts: ['PayoutsUnknown'],
-    // Several in a row pause the account, and the wait after each is long here.
-    also: ['PayoutsPaused', 'PayoutsStandStill'],
+    shows: ['bad', 'noResponse', LIST_UNKNOWN],
     repair: async (rig) => {
       rig.world.sandbox.setFaults([]);
       await rig.follow('gateway', 'payouts gateway balance');
@@ -74,12 +41,8 @@ export const DRILLS: readonly Drill[] = [
     happens: async (rig) => {
       await rig.payBeside('0.01', '0.01');
       await until('the gateway blocked the account', () => rig.world.sandbox.stats().blocked);
-      return performance.now();
     },
-    ...PAUSED,
-    alerts: ['PayoutsPaused', 'PayoutsRejected'],
-    // Only if a payment was on its way.
-    also: ['PayoutsPollErrors'],
+    shows: PAUSED,
     repair: async (rig) => {
       rig.world.sandbox.unblock();
       await retryRejected(rig, 'blocked');
@@ -94,12 +57,8 @@ export const DRILLS: readonly Drill[] = [
       const secretKey = 'k-another-9876543210';
       await rig.replaceWorker(async () => Promise.resolve((before = calls())), { secretKey });
       await until('a send with the wrong signature arrived', () => calls() > before);
-      return performance.now();
     },
-    ...PAUSED,
-    alerts: ['PayoutsPaused', 'PayoutsRejected'],
-    // Only if a payment was on its way.
-    also: ['PayoutsPollErrors'],
+    shows: PAUSED,
     repair: async (rig) => {
       await rig.follow('paused', 'payouts gateway balance');
       await rig.replaceWorker();
@@ -114,29 +73,16 @@ export const DRILLS: readonly Drill[] = [
       await rig.untilSent(1);
       return performance.now() + 6_000;
     },
-    ...{ tone: 'warn', headline: 'Gateway slow', command: 'payouts gateway balance', runbook: 'gateway' },
-    alerts: ['PayoutsGatewaySlow'],
-    // Extrapolated, the payout that is being sent stays so.
-    also: ['PayoutsSendingTooLong'],
-    repeats: true,
+    shows: ['warn', 'gatewaySlow', 'payouts gateway balance'],
     repair: async (rig) => {
       rig.world.sandbox.setFaults([]);
       await rig.follow('gateway', 'payouts gateway balance');
     },
   },
   {
-    name: 'SIGKILL',
-    happens: async ({ worker }) => worker.end(),
-    ...SILENT,
-    repair: async (rig) => rig.replaceWorker(),
-  },
-  {
     name: 'Redis killed',
     happens: async ({ redis }) => Promise.resolve(process.kill(redis.pid, 'SIGKILL')),
-    ...{ tone: 'bad', headline: 'Redis does not respond', command: 'payouts doctor', runbook: 'redis-down' },
-    alerts: ['PayoutsRedisDown'],
-    // Once its lease ended: no worker renews it without Redis.
-    also: ['PayoutsNoSender'],
+    shows: ['bad', 'redisDown', 'payouts doctor'],
     repair: async (rig) => {
       await rig.redis.startAgain();
       await rig.untilFollowed('redis-down', 'payouts doctor');
@@ -154,28 +100,12 @@ export const DRILLS: readonly Drill[] = [
       await rm(redis.dir, { recursive: true });
       await cp(copy, redis.dir, { recursive: true });
       await redis.startAgain();
-      return performance.now();
     },
-    ...{ tone: 'bad', headline: 'Stopped: ledger mismatch', runbook: 'ledger-mismatch' },
-    command: 'payouts adopt-ledger --account ACCOUNT --journal ',
-    alerts: ['PayoutsObjection', 'PayoutsSendingRefused', 'PayoutsNoSender'],
-    // What waits depends on the copy, which may have caught a payout in the middle of its send.
-    also: ['PayoutsStandStill', 'PayoutsSendingTooLong'],
+    shows: ['bad', 'mismatch', 'payouts adopt-ledger --account ACCOUNT --journal '],
     repair: async (rig) => {
       const { advice } = await rig.status();
       await rig.runText(`${advice[0]?.command ?? ''} --yes`);
     },
-  },
-  {
-    name: 'disk full',
-    prepare: prepareDisk,
-    happens: async (rig) => makeDiskAil(rig, 'full'),
-    ...{ tone: 'bad', headline: 'Journal disk', command: 'payouts doctor', runbook: 'disk' },
-    alerts: ['PayoutsJournalDisk'],
-    // Not if the last look before the hour saw a payout on its way, as none is due then.
-    also: ['PayoutsStandStill'],
-    repeats: true,
-    repair: async (rig) => makeDiskAil(rig, 'well'),
   },
   {
     name: 'five unknown',
@@ -184,21 +114,14 @@ export const DRILLS: readonly Drill[] = [
       sandbox.addFaults([{ kind: 'drop-after', times: 3 }]);
       sandbox.addFaults([{ kind: 'drop-before', times: 2 }]);
       await until('five are unknown', async () => (await producer.stats()).unknown === 5);
-      return performance.now();
     },
-    ...{ tone: 'warn', headline: 'Unknown payouts', runbook: 'unknown' },
-    command: 'payouts list --account ACCOUNT --state unknown',
-    alerts: ['PayoutsUnknown'],
+    shows: ['warn', 'unknown', LIST_UNKNOWN],
     repair: resolveFiles,
   },
   {
     name: 'wrong batch',
-    happens: async (rig) => {
-      await rig.enqueue(30, 'wrong', '2030-01-salaries');
-      return performance.now();
-    },
-    ...{ tone: 'good', headline: 'Sending', command: '', runbook: undefined },
-    alerts: [],
+    happens: async (rig) => rig.enqueue(30, 'wrong', '2030-01-salaries'),
+    shows: ['good', 'sending', ''],
     repair: async (rig) => {
       const cancel = 'payouts cancel --batch 2030-01-salaries';
       await rig.follow('wrong-batch', `${cancel} --dry-run --reason "wrong file"`);
@@ -210,13 +133,9 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'cap reached',
     prepare: async (rig) => preparePolicy(rig, cap(5)),
-    happens: async ({ world: { producer } }) => {
-      await until('payouts are held', async () => (await producer.stats()).held > 0);
-      return performance.now();
-    },
-    ...{ tone: 'warn', headline: 'Holds payouts', runbook: 'held' },
-    command: 'payouts list --account ACCOUNT --state held',
-    alerts: ['PayoutsPolicyNearlyUsed'],
+    happens: async ({ world: { producer } }) =>
+      until('payouts are held', async () => (await producer.stats()).held > 0),
+    shows: ['warn', 'holds', 'payouts list --account ACCOUNT --state held'],
     repair: async (rig) => {
       await rig.follow('policy', 'payouts policy usage');
       await preparePolicy(rig, cap(500));
@@ -232,10 +151,8 @@ export const DRILLS: readonly Drill[] = [
     happens: async (rig) => {
       await rig.enqueue(4, 'Q');
       await until('a payout is rejected', async () => (await rig.world.producer.stats()).rejected > 0);
-      return performance.now();
     },
-    ...PAUSED,
-    alerts: ['PayoutsPaused', 'PayoutsRejected', 'PayoutsBalanceLow'],
+    shows: PAUSED,
     repair: async (rig) => {
       await rig.topUp();
       await rig.follow('balance-low', 'payouts gateway balance');
@@ -246,15 +163,8 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'second host with its own journal',
     prepare: prepareSigned,
-    happens: async (rig) => {
-      let since = 0;
-      const journalDir = join(rig.world.dir, 'host-b');
-      await rig.replaceWorker(async () => Promise.resolve((since = performance.now())), { journalDir });
-      return since;
-    },
-    ...{ tone: 'bad', headline: 'The worker refuses to send', runbook: 'journal' },
-    command: 'payouts doctor --account ACCOUNT',
-    alerts: ['PayoutsSendingRefused', 'PayoutsNoSender', 'PayoutsStandStill'],
+    happens: async (rig) => rig.replaceWorker(undefined, { journalDir: join(rig.world.dir, 'host-b') }),
+    shows: ['bad', 'refused', 'payouts doctor --account ACCOUNT'],
     repair: async (rig) => {
       Object.assign(rig.environment, { SEND_JOURNAL_DIR: join(rig.world.dir, 'host-b') });
       await adoptJournal(rig);
@@ -266,7 +176,7 @@ export const DRILLS: readonly Drill[] = [
       await rig.worker.end();
       await rm(rig.journalDir, { recursive: true });
     },
-    ...SILENT,
+    shows: ['bad', 'silent', 'payouts worker'],
     repair: async (rig) => {
       await rig.replaceWorker(undefined, { journalDir: join(rig.world.dir, 'host-b') });
       await rig.follow('host-lost', 'payouts stats');

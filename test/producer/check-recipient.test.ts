@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { walletKey } from '../../src/gateway/wallet.js';
 import { checkRecipient } from '../../src/producer/parse-payouts.js';
 
@@ -10,11 +10,18 @@ const TON = 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA';
 const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
 const EVM = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
+const BASE58_BTC = '1BoatSLRHtKNngkdXEeobR76b53LETtpyT';
 const XRP = 'r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59';
 const X_ADDRESS = 'XV5sbjUmgPpvXv4ixFWZ5ptAYZ6PD28Sq49uo34VyjnmK5H';
 const TRON = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+const WRONG = TRON.replace('opY', 'opZ');
 
-function check(addressTo: string, { paymentId = 99, checksums = true } = {}): string {
+interface Given {
+  readonly paymentId?: number;
+  readonly checksums?: boolean;
+}
+
+function check(addressTo: string, { paymentId = 99, checksums = true }: Given = {}): string {
   try {
     checkRecipient({ addressTo, paymentId }, { checksums, currencies: CURRENCIES });
     return 'taken';
@@ -23,54 +30,55 @@ function check(addressTo: string, { paymentId = 99, checksums = true } = {}): st
   }
 }
 
-describe('an address whose form names its family', () => {
-  it.each([
-    [BTC.replace('w508', 'w509'), /bech32 address whose checksum is wrong/],
-    [`${TON.replace('Icf', 'Icg')}:hello`, /TON address whose checksum \(CRC16\) is wrong/],
-    // A letter too few or too many, another one than the family has, or what was copied with it.
-    [TON.slice(0, -1), /TON address of other letters than the 48/],
-    [`${TON}=`, /TON address of other letters than the 48/],
-    [EVM.replace('6053', '6O53'), /0x address of other digits than the 40/],
-    [`bitcoincash:${CASH.slice(0, 9)} ${CASH.slice(9)}`, /CashAddr address of bitcoincash whose checksum is wrong/],
-    [`bitcoincash:${CASH.slice(0, -1)}\uff41`, /CashAddr address of bitcoincash whose checksum is wrong/],
-  ])('is refused with a wrong checksum, which the error names with both: %s', (addressTo, problem) => {
-    const message = check(addressTo);
-    expect(message).toMatch(problem);
-    expect(message).toMatch(/^addressTo: is an? /);
-    expect(message).toContain(`(got ${JSON.stringify(addressTo)})`);
-    expect(check(addressTo, { checksums: false })).toBe('taken');
-  });
-
-  it.each([BTC, `${TON}:memo`, CASH, EVM, XRP, TRON])('is taken with a right one: %s', (addressTo) => {
-    expect(check(addressTo)).toBe('taken');
-  });
+it.each<[string, readonly string[], Given?]>([
+  ['with a right checksum', [BTC, `${TON}:memo`, CASH, EVM, XRP, TRON]],
+  ['of Base58 with a right checksum', [TRON], { paymentId: 6 }],
+  ['of Base58 with a right checksum', [BASE58_BTC], { paymentId: 1 }],
+  ['of Base58 of a currency that is not listed', [WRONG]],
+  ['of Base58 of a currency whose addresses have another form', [WRONG], { paymentId: 7 }],
+  ['of Base58 of a currency without a checksum', [WRONG], { paymentId: 13 }],
+  ['of Base58 that is not checked', [WRONG], { paymentId: 6, checksums: false }],
+  ['that is no payment link', [`${TON}:paid?`, 'some-wallet:12', `bitcoincash:${CASH}`]],
+  ['of XRP with a tag of 32 bits', [...['0', '00123', '4711', '4294967295'].map((tag) => `${XRP}:${tag}`), X_ADDRESS]],
+  [
+    'of TON with a comment',
+    '880021|12e45|4812e739|a1b2-1e5|1.5|2030-01-31|-1001234567890|付款：甲|nullable|ok|0|50%|Order 17, 2nd part|für Jürgen'
+      .split('|')
+      .map((tag) => `${TON}:${tag}`),
+  ],
+])('takes an address %s', (_, addresses, given) => {
+  for (const addressTo of addresses) expect([addressTo, check(addressTo, given)]).toEqual([addressTo, 'taken']);
 });
 
-const wrong = TRON.replace('opY', 'opZ');
+it.each([
+  [BTC.replace('w508', 'w509'), /bech32 address whose checksum is wrong/],
+  [`${TON.replace('Icf', 'Icg')}:hello`, /TON address whose checksum \(CRC16\) is wrong/],
+  // A letter too few or too many, another one than the family has, or what was copied with it.
+  [TON.slice(0, -1), /TON address of other letters than the 48/],
+  [`${TON}=`, /TON address of other letters than the 48/],
+  [EVM.replace('6053', '6O53'), /0x address of other digits than the 40/],
+  [`bitcoincash:${CASH.slice(0, 9)} ${CASH.slice(9)}`, /CashAddr address of bitcoincash whose checksum is wrong/],
+  [`bitcoincash:${CASH.slice(0, -1)}\uff41`, /CashAddr address of bitcoincash whose checksum is wrong/],
+])('refuses a wrong checksum, and names it with both: %s', (addressTo, problem) => {
+  const message = check(addressTo);
+  expect(message).toMatch(problem);
+  expect(message).toMatch(/^addressTo: is an? /);
+  expect(message).toContain(`(got ${JSON.stringify(addressTo)})`);
+  expect(check(addressTo, { checksums: false })).toBe('taken');
+});
 
-it('an address of Base58 is checked where the gateway lists a currency that has nothing else', () => {
-  expect(check(wrong, { paymentId: 6 })).toBe(
-    `addressTo: is no address of USDT (TRC-20), because its checksum (Base58Check) is wrong: copy it again from where it comes from (got "${wrong}")`,
+it('refuses a wrong checksum of Base58 where the gateway lists a currency that has nothing else', () => {
+  expect(check(WRONG, { paymentId: 6 })).toBe(
+    `addressTo: is no address of USDT (TRC-20), because its checksum (Base58Check) is wrong: copy it again from where it comes from (got "${WRONG}")`,
   );
-  expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyU', { paymentId: 1 })).toMatch(/no address of BTC/);
+  expect(check(BASE58_BTC.replace(/T$/, 'U'), { paymentId: 1 })).toMatch(/no address of BTC/);
   expect(check(`${XRP.slice(0, -12)}:7`, { paymentId: 4 })).toMatch(/no address of XRP/);
   for (const garbled of [`${TRON}.`, `-${TRON}`, TRON.replace('j2', '_2'), TRON + TRON]) {
     expect(check(garbled, { paymentId: 6 })).toMatch(/no address of USDT/);
   }
-  expect(check(TRON, { paymentId: 6 })).toBe('taken');
-  expect(check('1BoatSLRHtKNngkdXEeobR76b53LETtpyT', { paymentId: 1 })).toBe('taken');
 });
 
-it.each([
-  ['it is not listed', { paymentId: 99 }],
-  ['its addresses have another form', { paymentId: 7 }],
-  ['its addresses have no checksum', { paymentId: 13 }],
-  ['checks are off', { paymentId: 6, checksums: false }],
-])('an address of Base58 is not where %s', (_, given) => {
-  expect(check(wrong, given)).toBe('taken');
-});
-
-it.each([true, false])('raw TON is refused with the form that it stands for, with checksums %s', (checksums) => {
+it.each([true, false])('refuses raw TON with the form that it stands for, with checksums %s', (checksums) => {
   expect(check(RAW_TON, { checksums })).toBe(
     `addressTo: is a raw TON address, which the gateway would read as a wallet with a tag: write "${TON}" (got "${RAW_TON}")`,
   );
@@ -80,69 +88,46 @@ it.each([true, false])('raw TON is refused with the form that it stands for, wit
   expect([friendly.length, walletKey(friendly)]).toEqual([48, masterchain]);
 });
 
-it.each([RAW_TON.slice(0, -1), `${RAW_TON}0:5`, RAW_TON.replace('0:', '200:')])(
-  'raw TON is not read as the wallet 0 with a tag if it is broken: %s',
-  (broken) => {
-    expect(check(broken, { checksums: false })).toMatch(/raw TON address of other digits/);
-  },
-);
+const NOTHING = String.raw`undefined NULL nan None #N/A #REF! n/a (none) "null" - ? -1 \N`.split(' ');
+const REWRITTEN = '1.23457E+12 4.29497e+09 1e+22 1,5E+12 123456.0 123456,00 123,456 123,456.00 123.456,00'.split(' ');
+const FOREIGN = ['\uff11\uff12\uff13', '\u0661\u0662\u0663', 'ID\uff17'];
+const behind = (tags: readonly string[], ...addresses: readonly string[]): string[] =>
+  addresses.flatMap((address) => tags.map((tag) => `${address}:${tag}`));
 
-it('raw TON is not read so with a space behind its colon', () => {
-  expect(check(RAW_TON.replace(':', ': '))).toMatch(/space between the colon and the destination tag/);
-});
-
-it.each([
-  `bitcoin:${BTC}`,
-  `BITCOIN:${BTC.toUpperCase()}?amount=0.5`,
-  `ton://transfer/${TON}`,
-  `xrpl:${XRP}?dt=5`,
-  `${BTC}?amount=1`,
-  `bitcoincash:${CASH}?amount=1`,
-  `Stellar:GBBM6BKZPEHWYO3E3YKREDPQXMS4VK35YLNU7NFBRI26RAN7GI5POFBB`,
-])('a payment link is refused: %s', (addressTo) => {
-  expect(check(addressTo, { checksums: false })).toMatch(/^addressTo: is a payment link/);
-});
-
-it.each([`${TON}:paid?`, 'some-wallet:12', `bitcoincash:${CASH}`])('a payment link is not %s', (addressTo) => {
-  expect(check(addressTo)).toBe('taken');
-});
-
-describe('a tag', () => {
-  const NOTHING = String.raw`undefined NULL nan None #N/A #REF! n/a (none) "null" - ? -1 \N`.split(' ');
-  const REWRITTEN = '1.23457E+12 4.29497e+09 1e+22 1,5E+12 123456.0 123456,00 123,456 123,456.00 123.456,00'.split(' ');
-  const FOREIGN = ['\uff11\uff12\uff13', '\u0661\u0662\u0663', 'ID\uff17'];
-
-  it.each([XRP, 'some-wallet'])('of no value, a rewritten number, or other digits is refused behind %s', (address) => {
-    for (const tag of NOTHING) expect(check(`${address}:${tag}`)).toMatch(/tag that means "none"/);
-    for (const tag of REWRITTEN) expect(check(`${address}:${tag}`)).toMatch(/spreadsheet has rewritten/);
-    for (const tag of FOREIGN) expect(check(`${address}:${tag}`)).toMatch(/other digits or letters/);
-  });
-
-  it('of XRP is a number of 32 bits', () => {
-    for (const tag of ['0', '00123', '4711', '4294967295']) expect(check(`${XRP}:${tag}`)).toBe('taken');
-    for (const tag of ['4294967296', '-5', '12a', ' 12', '1.5', 'memo', '0x10']) {
-      expect(check(`${XRP}:${tag}`)).toMatch(/a number up to 4294967295/);
-    }
-    expect(check(X_ADDRESS)).toBe('taken');
-    expect(check(`${X_ADDRESS}:5`)).toMatch(/behind an X-address/);
-  });
-
-  it('of TON is a comment', () => {
-    const words = '880021 12e45 4812e739 a1b2-1e5 1.5 2030-01-31 -1001234567890 付款：甲 nullable ok 0 50%'.split(' ');
-    for (const tag of [...words, 'Order 17, 2nd part', 'zahlung für Jürgen']) {
-      expect(check(`${TON}:${tag}`)).toBe('taken');
-    }
-  });
-
-  it('begins with no space, which hides what it is', () => {
-    for (const tag of [' nan', ' 1.23457E+12', '\u00a0null', ' memo']) {
-      expect(check(`${TON}:${tag}`)).toMatch(/space between the colon and the destination tag/);
-    }
-  });
-
-  it.each([EVM, CASH, BTC, TRON])('is refused behind %s, which has none', (address) => {
-    expect(check(`${address}:4711`)).toMatch(/tag, which its network does not have/);
-  });
+it.each<[string, RegExp, readonly string[], Given?]>([
+  [
+    'broken raw TON, instead of reading it as the wallet 0 with a tag',
+    /raw TON address of other digits/,
+    [RAW_TON.slice(0, -1), `${RAW_TON}0:5`, RAW_TON.replace('0:', '200:')],
+    { checksums: false },
+  ],
+  [
+    'a payment link',
+    /^addressTo: is a payment link/,
+    [
+      ...[`bitcoin:${BTC}`, `BITCOIN:${BTC.toUpperCase()}?amount=0.5`, `ton://transfer/${TON}`, `xrpl:${XRP}?dt=5`],
+      ...[`${BTC}?amount=1`, `bitcoincash:${CASH}?amount=1`],
+      'Stellar:GBBM6BKZPEHWYO3E3YKREDPQXMS4VK35YLNU7NFBRI26RAN7GI5POFBB',
+    ],
+    { checksums: false },
+  ],
+  ['a tag of no value', /tag that means "none"/, behind(NOTHING, XRP, 'some-wallet')],
+  ['a tag that is a rewritten number', /spreadsheet has rewritten/, behind(REWRITTEN, XRP, 'some-wallet')],
+  ['a tag of other digits', /other digits or letters/, behind(FOREIGN, XRP, 'some-wallet')],
+  [
+    'a tag of XRP that is no number of 32 bits',
+    /a number up to 4294967295/,
+    behind(['4294967296', '-5', '12a', ' 12', '1.5', 'memo', '0x10'], XRP),
+  ],
+  ['a tag behind an X-address', /behind an X-address/, [`${X_ADDRESS}:5`]],
+  [
+    'a tag that begins with a space, which hides what it is',
+    /space between the colon and the destination tag/,
+    [...behind([' nan', ' 1.23457E+12', '\u00a0null', ' memo'], TON), RAW_TON.replace(':', ': ')],
+  ],
+  ['a tag of a network without tags', /tag, which its network does not have/, behind(['4711'], EVM, CASH, BTC, TRON)],
+])('refuses %s', (_, problem, addresses, given) => {
+  for (const addressTo of addresses) expect(check(addressTo, given)).toMatch(problem);
 });
 
 it.each(['\u200b', '\u00ad', '\u2066'])('refuses the invisible %j anywhere, and shows its code', (hidden) => {

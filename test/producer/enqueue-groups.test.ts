@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { ConflictError, RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
+import { RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import type { PayoutProducer } from '../../src/control/payout-producer.js';
 import { account, names } from '../ledger/support/use-account.js';
@@ -44,9 +44,11 @@ it('calls at the same time with one payoutId are one payout, and a conflict wher
   const results = await Promise.allSettled(calls);
   expect(results).toMatchObject([
     { value: { created: true } },
-    { reason: expect.any(ConflictError) as unknown },
+    { reason: { fields: ['amount'] } },
     { value: { created: false } },
   ]);
+  const differs = /^Payout p-1 already exists \(queued\) with a different amount\./;
+  await expect(producer.enqueue(payoutInput({ amount: '13' }))).rejects.toThrow(differs);
   expect(await producer.get('p-1')).toMatchObject({ amount: '12.5' });
 });
 

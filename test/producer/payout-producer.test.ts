@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { LONGEST_TIMER_MS, systemClock } from '../../src/base/clock.js';
 import {
   ClosedError,
@@ -12,12 +11,10 @@ import {
 } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { closeRedis, connectRedis, duplicateForWaiting } from '../../src/base/redis.js';
-import { PayoutProducer } from '../../src/control/payout-producer.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { waitForPayout } from '../../src/producer/payout-producer.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
-import { aPayout } from '../ledger/support/a-payout.js';
-import { account, change, enter, names } from '../ledger/support/use-account.js';
+import { account, enter, names } from '../ledger/support/use-account.js';
 import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
 import { payoutInput } from './support/payout-input.js';
@@ -25,28 +22,15 @@ import { openProducer, outbox, producer, useProducer, waiting } from './support/
 
 useProducer();
 
-const HAS_JOB = 'it has a job';
-
-describe('enqueue', () => {
-  it('accepts a payout once, of many calls of many producers, gives it a job and leaves nothing in the outbox', async () => {
-    const calls = [producer, ...names(4).map(() => openProducer())].flatMap((caller) =>
-      names(10).map(async () => caller.enqueue(payoutInput({ amount: '12.500' }))),
-    );
-    const results = await Promise.all(calls);
-    expect(results.filter(({ created }) => created)).toEqual([{ payoutId: 'p-1', state: 'queued', created: true }]);
-    expect(await producer.get('p-1')).toMatchObject({ payoutId: 'p-1', state: 'queued', amount: '12.5', attempt: 0 });
-    await until(HAS_JOB, async () => (await producer.stats()).withoutJob === 0);
-    expect([await waiting(), (await producer.stats()).queued]).toEqual([['p-1'], 1]);
-  });
-
-  it('refuses the same payoutId with other data, naming the fields and changing nothing', async () => {
-    await producer.enqueue(payoutInput());
-    const attempt = producer.enqueue(payoutInput({ amount: '13', symbol: 'USD' }));
-    await expect(attempt).rejects.toBeInstanceOf(ConflictError);
-    await expect(attempt).rejects.toMatchObject({ fields: ['amount', 'symbol'] });
-    await expect(attempt).rejects.toThrow(/^Payout p-1 already exists \(queued\) with a different amount, symbol\./);
-    expect(await producer.get('p-1')).toMatchObject({ amount: '12.5' });
-  });
+it('enqueue accepts a payout once, of many calls of many producers, and gives it a job', async () => {
+  const calls = [producer, ...names(4).map(() => openProducer())].flatMap((caller) =>
+    names(10).map(async () => caller.enqueue(payoutInput({ amount: '12.500' }))),
+  );
+  const results = await Promise.all(calls);
+  expect(results.filter(({ created }) => created)).toEqual([{ payoutId: 'p-1', state: 'queued', created: true }]);
+  expect(await producer.get('p-1')).toMatchObject({ payoutId: 'p-1', state: 'queued', amount: '12.5', attempt: 0 });
+  await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
+  expect([await waiting(), (await producer.stats()).queued]).toEqual([['p-1'], 1]);
 });
 
 it('enqueueMany keeps the order of results across its chunks and counts them', async () => {
@@ -72,41 +56,31 @@ it('enqueueMany enqueues nothing when one is invalid, and names it by its index'
   expect((await producer.stats()).queued).toBe(0);
 });
 
-describe('cancel', () => {
-  it('records who and why, and removes the job', async () => {
-    const act = { by: 'ann', reason: 'paid by hand' };
-    await producer.enqueue(payoutInput());
-    const { state, history } = await producer.cancel('p-1', act);
-    expect([state, history.at(-1)]).toMatchObject(['cancelled', { from: 'queued', to: 'cancelled', ...act }]);
-    await producer.close();
-    expect(await waiting()).toEqual([]);
-  });
-
-  it('refuses what may have been paid, and says what is final, what is not there, and what is no line', async () => {
-    await enter('cancelled', 'p-1');
-    await enter('sending', 'sent');
-    const sent = producer.cancel('sent');
-    await expect(sent).rejects.toThrow(ConflictError);
-    await expect(sent).rejects.toThrow(/from sending to cancelled: that needs queued, held or rejected\./);
-    await expect(producer.cancel('p-1')).rejects.toThrow(/p-1 from cancelled to cancelled: .* it is final/);
-    await expect(producer.cancel('p-9')).rejects.toThrow(/^Payout p-9 not found$/);
-    await expect(producer.cancel('p-1', { by: 'a\nb' })).rejects.toThrow(/by: must be one line/);
-  });
+it('cancel records who and why, and removes the job; it refuses what may have been paid, and what is no line', async () => {
+  const act = { by: 'ann', reason: 'paid by hand' };
+  await producer.enqueue(payoutInput());
+  const { state, history } = await producer.cancel('p-1', act);
+  expect([state, history.at(-1)]).toMatchObject(['cancelled', { from: 'queued', to: 'cancelled', ...act }]);
+  await enter('sending', 'sent');
+  const sent = producer.cancel('sent');
+  await expect(sent).rejects.toThrow(ConflictError);
+  await expect(sent).rejects.toThrow(/from sending to cancelled: that needs queued, held or rejected\./);
+  await expect(producer.cancel('p-9')).rejects.toThrow(/^Payout p-9 not found$/);
+  await expect(producer.cancel('p-1', { by: 'a\nb' })).rejects.toThrow(/by: must be one line/);
+  await producer.close();
+  expect(await waiting()).toEqual([]);
 });
 
-it('looking up lists by state and by batch, page by page, and counts a batch by state', async () => {
+it('looking up finds by batch and state, page by page, and by transaction, and counts a batch', async () => {
   const ids = names(3);
   await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId, batch: 'salaries' })));
   const { payouts, next = '' } = await producer.list({ batch: 'salaries', limit: 2 });
   const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: next });
   expect([...payouts, ...rest.payouts].map(({ payoutId }) => payoutId)).toEqual(ids);
-  expect(rest.next).toBeUndefined();
   expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
-  expect(await producer.getByTxhash('0xdef')).toBeUndefined();
   await enter('in_progress', 'p');
   expect(await producer.getByTxhash('hash-p')).toMatchObject({ payoutId: 'p', txhash: 'hash-p' });
-  await producer.cancel('p2');
-  expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 2, cancelled: 1, completed: 0 });
+  expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 3, completed: 0 });
   await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
 });
 
@@ -157,21 +131,17 @@ describe('waitFor', () => {
   });
 });
 
-describe('listeners', () => {
-  it('hear what happens from now on, by the name of the state or of what happened to the account', async () => {
-    await producer.enqueue(payoutInput({ payoutId: 'before' }));
-    const heard: string[] = [];
-    producer.on('queued', ({ payoutId }) => heard.push(`queued ${payoutId ?? ''}`));
-    producer.on('completed', ({ payoutId, from }) => heard.push(`completed ${payoutId ?? ''} from ${from ?? ''}`));
-    producer.on('paused', ({ by, reason }) => heard.push(`paused ${by ?? ''} ${reason ?? ''}`));
-    await producer.enqueue(payoutInput({ payoutId: 'after' }));
-    await account.ledger.enqueue([aPayout('p-1')]);
-    const states = ['queued', 'sending', 'in_progress', 'completed'] as const;
-    for (const [index, to] of states.slice(1).entries()) await change('p-1', states[index] ?? 'queued', to);
-    await account.ledger.pause('ann', 'lunch');
-    await until('four events', () => heard.length === 4);
-    expect(heard).toEqual(['queued after', 'queued p-1', 'completed p-1 from in_progress', 'paused ann lunch']);
-  });
+it('listeners hear what happens from now on, by the name of the state or of what happened to the account', async () => {
+  await producer.enqueue(payoutInput({ payoutId: 'before' }));
+  const heard: string[] = [];
+  for (const name of ['queued', 'completed'] as const)
+    producer.on(name, ({ payoutId, from }) => heard.push(`${name} ${payoutId ?? ''} ${from ?? ''}`));
+  producer.on('paused', ({ by, reason }) => heard.push(`paused ${by ?? ''} ${reason ?? ''}`));
+  await producer.enqueue(payoutInput({ payoutId: 'after' }));
+  await enter('completed', 'p-1');
+  await account.ledger.pause('ann', 'lunch');
+  await until('four events', () => heard.length === 4);
+  expect(heard).toEqual(['queued after ', 'queued p-1 ', 'completed p-1 in_progress', 'paused ann lunch']);
 });
 
 const BOOKS = { group: 'books', consumer: 'one' };
@@ -193,13 +163,10 @@ it('listeners do not suffer from each other, nor from one that was removed', asy
   expect(heard).toEqual(['a']);
 });
 
-it.each([
-  ['claimAfterMs', LONGEST_TIMER_MS + 1, 100],
-  ['blockMs', 1e10, 1],
-])('events refuse %s %d, which no timer can wait', (option, ms, min) => {
-  const open = (): unknown => producer.events({ ...BOOKS, [option]: ms });
+it('events refuse a time that no timer can wait', () => {
+  const open = (): unknown => producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS + 1 });
   expect(open).toThrow(InvalidInputError);
-  expect(open).toThrow(`${option}: must be a whole number from ${min} to 2147483647 (got ${ms})`);
+  expect(open).toThrow('claimAfterMs: must be a whole number from 100 to 2147483647 (got 2147483648)');
 });
 
 it('events come again after a break or an error in the loop, but not after the signal ended it', async () => {
@@ -243,14 +210,6 @@ it('events take the longest time, and a connection that waits gives them no less
   const duplicate = duplicateForWaiting(redis, LONGEST_TIMER_MS);
   expect(duplicate.options).toMatchObject({ commandTimeout: LONGEST_TIMER_MS, socketTimeout: LONGEST_TIMER_MS });
   for (const each of [duplicate, redis]) await closeRedis(each);
-});
-
-it('a producer refuses options that would hang or fail later', () => {
-  // Where nobody listens, the search for a Sentinel would outlive the test.
-  const redisUrl = `redis-sentinel://${new URL(testRedisUrl()).host}/payouts`;
-  const make = (options: object) => (): unknown => new PayoutProducer({ platformId: 1, ...options });
-  expect(make({ redisUrl, redisReplicas: 0 })).toThrow(/REDIS_REPLICAS: .*at least 1/);
-  expect(make({ connection: new Redis({ lazyConnect: true }) })).toThrow(/connection: has no commandTimeout/);
 });
 
 it('a producer leaves a shared connection open and refuses calls after closing', async () => {

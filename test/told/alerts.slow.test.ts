@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
-import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
 import { extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries, type Snapshot } from './alerts.js';
 
@@ -54,21 +53,6 @@ describe('what judges alerts', () => {
     expect(await judge(10, '')).toContain('PayoutsWorkerMissing');
     expect(await judge(10, 'WorkerMissing Paused')).toContain('PayoutsPaused');
     expect(await judge(1, '')).toBeUndefined();
-  });
-
-  it('continues counters as fast as they rose, ages with the time, and other gauges as they were', () => {
-    const scrape = (second: number, sends: number, age: number, paused: number): Snapshot =>
-      at(
-        second,
-        `# TYPE payouts_sends_total counter\npayouts_sends_total{outcome="accepted"} ${sends}
-# TYPE payouts_oldest_age_seconds gauge\npayouts_oldest_age_seconds ${age}
-# TYPE payouts_paused gauge\npayouts_paused ${paused}\n`,
-      );
-    expect(extrapolate({ before: scrape(0, 1, 0, 0), since: scrape(5, 3, 1, 0), now: scrape(7, 7, 3, 1) }, 9)).toEqual([
-      series('sends_total', '1+0x14 7+120x9', 'outcome="accepted"'),
-      series('oldest_age_seconds', '0+0x14 3+60x9'),
-      series('paused', '0+0x14 1+0x9'),
-    ]);
   });
 });
 
@@ -155,25 +139,6 @@ it('a key has a gauge where it ends, until another keyring is read', async () =>
   expect(await read({ notAfter })).toContain('{key="shop",role="producer"} 1896134400');
   expect(await read({ notAfter, revoked: true })).not.toContain('{key=');
   expect(await read()).not.toContain('shop');
-});
-
-it.each([
-  ['bad_signature', true],
-  ['resume', true],
-  ['unsigned', false],
-])('a signature refused as %s tells of tampering at the first time: %j', async (reason, isTampering) => {
-  const metrics = createWorkerMetrics({ version: '1' });
-  const observer = metrics.observe(7);
-  const runs = 'payouts_build_info{version="1"} 1\n';
-  const read = async (at: number): Promise<Snapshot> => {
-    const text = runs + (await metrics.registry.getSingleMetricAsString('payouts_signature_failures_total'));
-    return { at, scrapes: [{ instance: 'a', text: `${text}\n` }] };
-  };
-  const before = await read(0);
-  observer.signatureRefused(reason, isTampering);
-  const found = extrapolate({ before, since: await read(1), now: await read(2) }, HOUR);
-  const alerts = toNames(isTampering ? 'Tampering' : '');
-  expect(await judgeAlerts({ series: found, minutes: HOUR, alerts })).toBeUndefined();
 });
 
 /** What the one process of a group reports in these minutes: it has one account. */

@@ -104,12 +104,9 @@ export async function judgeAlerts(question: AlertQuestion): Promise<string | und
   return (await judgeMany([question]))[0];
 }
 
-/** Whether no alert fires over series with a value every so many seconds, by these rules. */
-export async function judgeSilence(
-  series: readonly InputSeries[],
-  { everyS, totalS, rules }: { readonly everyS: number; readonly totalS: number; readonly rules?: string | undefined },
-): Promise<string | undefined> {
-  return runPromtool([toTest(series, everyS, totalS, [fire([], totalS + everyS)])], everyS, rules);
+/** Whether no alert fires over series with a value every so many seconds. */
+export async function judgeSilence(series: readonly InputSeries[], everyS: number, totalS: number) {
+  return runPromtool([toTest(series, everyS, totalS, [fire([], totalS + everyS)])], everyS);
 }
 
 /** Whether each of these alerts fires with the same labels in every minute, from a minute before the time. */
@@ -147,11 +144,11 @@ function toTest(
   return { interval: `${everyS}s`, input_series: series, promql_expr_test: promql };
 }
 
-async function runPromtool(tests: readonly object[], everyS = 60, rules = ALERTS_PATH): Promise<string | undefined> {
+async function runPromtool(tests: readonly object[], everyS = 60): Promise<string | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
   const path = join(dir, 'test.yml');
   // JSON is YAML.
-  await writeFile(path, JSON.stringify({ rule_files: [rules], evaluation_interval: `${everyS}s`, tests }));
+  await writeFile(path, JSON.stringify({ rule_files: [ALERTS_PATH], evaluation_interval: `${everyS}s`, tests }));
   try {
     return await new Promise((resolve, reject) => {
       execFile('promtool', ['test', 'rules', path], (error, stdout, stderr) => {

@@ -98,16 +98,13 @@ export class Rig {
     return { ...this.world.env, ...gateway, ...this.environment };
   }
 
-  async startExporter(name: 'dashboard' | 'notify'): Promise<number> {
+  async startExporter(name: 'dashboard' | 'notify' | 'worker'): Promise<number> {
     const port = await findFreePort();
-    const [to, secret] = ['http://127.0.0.1:9/nobody', 'whsec-0123456789abcdef'];
-    const own =
-      name === 'dashboard'
-        ? { DASHBOARD_PORT: String(port) }
-        : { NOTIFY_HEALTH_PORT: String(port), NOTIFY_URL: to, NOTIFY_SECRET: secret };
-    const program = startCli([name], { env: { ...this.commandEnvironment, ...own } });
+    const served = { dashboard: 'DASHBOARD_PORT', notify: 'NOTIFY_HEALTH_PORT', worker: 'HEALTH_PORT' }[name];
+    const notify = { NOTIFY_URL: 'http://127.0.0.1:9/nobody', NOTIFY_SECRET: 'whsec-0123456789abcdef' };
+    const program = startCli([name], { env: { ...notify, ...this.commandEnvironment, [served]: String(port) } });
     this.exporters.push({ ...program, instance: name, port });
-    await program.waitForOutput(/Dashboard on|notifications start/);
+    await program.waitForOutput(/Dashboard on|notifications start|worker started/);
     return port;
   }
 
@@ -132,7 +129,9 @@ export class Rig {
   }
 
   /** Status 0 when no process listens. */
-  async readyz({ port } = this.worker): Promise<{ readonly status: number; readonly body: string }> {
+  async readyz(
+    { port }: { readonly port: number } = this.worker,
+  ): Promise<{ readonly status: number; readonly body: string }> {
     return request(port, '/readyz');
   }
 

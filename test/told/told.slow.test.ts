@@ -1,31 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { HEADLINES } from '../../src/operator/account-headline.js';
 import { extrapolate, judgeAlerts, type Snapshot } from './alerts.js';
+import { itInLanes } from './lanes.js';
 import { Rig, untilAnswer } from './rig.js';
 import { WAYS } from './ways/index.js';
 import type { Told, Way } from './ways/way.js';
 
 /** Each way to stand still is told by the headline, by exactly these alerts, by `/readyz` and by `payouts doctor`. */
 
-const AT_A_TIME = 4;
-const told = new Map<Way, Promise<void>>();
-
-// Each mostly waits.
-beforeAll(() => {
-  const lanes: Promise<void>[] = [];
-  WAYS.forEach((way, index) => {
-    const before = lanes[index % AT_A_TIME] ?? Promise.resolve();
-    const result = before.then(async () => expectTold(way));
-    told.set(way, result);
-    lanes[index % AT_A_TIME] = result.catch(() => undefined);
-  });
-});
-afterAll(async () => {
-  await Promise.allSettled(told.values());
-});
-
-it.each(WAYS)('$name', async (way) => told.get(way));
+itInLanes(4, WAYS, expectTold);
 
 async function expectTold(way: Way): Promise<void> {
   const { readyz, headline, doctor } = way.told;
@@ -76,7 +59,3 @@ async function expectAlerts(rig: Rig, { told: { alerts }, minutes = 60, repeats 
   };
   await untilAnswer('promtool is content', ask, (trouble) => trouble === undefined);
 }
-
-it('the ways have names of their own', () => {
-  expect(new Set(WAYS.map(({ name }) => name)).size).toBe(WAYS.length);
-});
