@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { startSplitSentinel } from '../support/split-sentinel.js';
+import { startSplitSentinel } from '../support/redis-sentinel.js';
 import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { expectPromisesKept, untilSent, worldOfTest } from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';

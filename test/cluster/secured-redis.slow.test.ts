@@ -2,11 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { openAccount } from '../../src/queues/open-account.js';
-import type { Redis } from 'ioredis';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { connectAdmin } from '../support/redis-cluster.js';
-import { afterTest, folderOfTest } from '../worker/support/close-after-test.js';
+import { afterTest, closeAfterTest, folderOfTest } from '../worker/support/close-after-test.js';
 import { expectPromisesKept, worldOfTest, type PayoutWorld } from '../worker/support/payout-world.js';
 import { until } from '../support/until.js';
 
@@ -46,8 +45,7 @@ describe('a Redis that speaks TLS', () => {
 describe('a Redis user with few rights', () => {
   const password = 'p@ss/w:rd#1%';
 
-  /** A Redis with a user that has the rights of docs/redis.md alone, and an account there. */
-  async function openAsUser(): Promise<{ admin: Redis; world: PayoutWorld }> {
+  it('is enough for producer, worker and operator, with any character in its password', async () => {
     const { port } = await start(await folderOfTest('secured'));
     const admin = connectAdmin(port);
     afterTest(() => {
@@ -58,33 +56,23 @@ describe('a Redis user with few rights', () => {
     await admin.call('ACL', 'SETUSER', 'payouts', 'on', `>${password}`, ...rights.split(' '));
     await admin.call('ACL', 'SETUSER', 'default', 'off');
     const url = `redis://payouts:${encodeURIComponent(password)}@127.0.0.1:${port}`;
-    return { admin, world: await worldOfTest({ redis: { url } }) };
-  }
-
-  it('is enough for producer and worker, with any character in its password', async () => {
-    const { admin, world } = await openAsUser();
+    const world = await worldOfTest({ redis: { url } });
     await world.enqueue(3);
     await world.producer.cancel('P-3');
     const events = world.producer.events({ group: 'books', consumer: 'one' });
     expect((await events.next()).value).toMatchObject({ payoutId: 'P-1', to: 'queued' });
     await events.return();
-    const worker = world.startWorker();
+    const worker = world.startWorker({ environment: { IN_FLIGHT_MAX_MS: '60000' } });
     await untilCompleted(world, 2);
     await expectPromisesKept(world);
+    // A send without a response is recorded, and decided about by the time of Redis.
+    world.sandbox.setFaults([{ kind: 'drop-before', times: 1 }]);
+    await world.enqueue(1, 'Q');
+    await until('the payout is unknown', async () => (await world.producer.stats()).unknown === 1);
+    const account = closeAfterTest(openAccount(world.account));
+    const notSent = { payoutId: 'Q-1', from: 'unknown', to: 'queued', by: 'ann', reason: 'none' } as const;
+    await expect(account.ledger.change(notSent)).rejects.toThrow(/may still be on its way to the gateway for \d+ s/);
     expect(await admin.call('ACL', 'LOG')).toEqual([]);
     expect(worker.log()).not.toContain(password);
-  }, 60_000);
-
-  it('is enough to record that a send has no response, and to decide about it by the time of Redis', async () => {
-    const { admin, world } = await openAsUser();
-    world.sandbox.setFaults([{ kind: 'drop-before', times: 1 }]);
-    await world.enqueue(1);
-    world.startWorker({ environment: { IN_FLIGHT_MAX_MS: '60000' } });
-    await until('the payout is unknown', async () => (await world.producer.stats()).unknown === 1);
-    const account = openAccount(world.account);
-    const notSent = { payoutId: 'P-1', from: 'unknown', to: 'queued', by: 'ann', reason: 'none' } as const;
-    await expect(account.ledger.change(notSent)).rejects.toThrow(/may still be on its way to the gateway for \d+ s/);
-    await account.close();
-    expect(await admin.call('ACL', 'LOG')).toEqual([]);
   }, 60_000);
 });

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
@@ -7,7 +7,10 @@ import { readConfig, type VariableName } from '../../src/base/config.js';
 import type { Setting } from '../../src/base/setting.js';
 import { SETTINGS } from '../../src/base/settings.js';
 import { toExitCode } from '../../src/cli/context/exit-code.js';
+import { readPolicyFile } from '../../src/control/policy/policy-file.js';
 import * as index from '../../src/index.js';
+import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
+import { folderOfTest } from '../worker/support/close-after-test.js';
 
 /** The documents against the repository: what they refer to exists. */
 
@@ -113,4 +116,22 @@ it('the Dockerfile has no mistake, copies what the build runs, and pins its imag
   const images = all(dockerfile, /^FROM (\S+)/gm);
   expect(images).toHaveLength(2);
   for (const image of images) expect(image).toMatch(/:\d+\.\d+\.\d+[\w-]*@sha256:[0-9a-f]{64}$/);
+});
+
+it('the policies of the examples load without a warning, with every person in the keyring, and docs/control.md has each', async () => {
+  const dir = await folderOfTest('policies');
+  // The folder of a checkout may be one that others can write.
+  cpSync(join(ROOT, 'examples'), dir, { recursive: true, mode: 0 });
+  const persons = ['alice', 'bob', 'carol', 'dora', 'emil', 'fay', 'gus'];
+  const keyring = keyringOf(
+    ...persons.map((person, index) => keyEntry(testKey(index + 1), { name: person, role: 'approver', person })),
+  );
+  const shop = 'policies/shop.yaml';
+  for (const name of ['policy.yaml', ...readdirSync(join(dir, 'policies')).map((each) => `policies/${each}`)]) {
+    if (!name.endsWith('.yaml')) continue;
+    // That of a shop needs no keyring.
+    const found = readPolicyFile(join(dir, name), { platformId: 4242, keyring: name === shop ? undefined : keyring });
+    expect({ name, ...found }).toMatchObject({ name, warnings: [], policy: { uncovered: 'hold' } });
+    expect(read('docs/control.md')).toContain(`(../examples/${name})`);
+  }
 });

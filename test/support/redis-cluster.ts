@@ -15,16 +15,7 @@ export interface ReplicatedRedis {
   close(): Promise<void>;
 }
 
-/** A Redis Cluster, whose slots tests may move as well. */
-export interface RedisCluster extends ReplicatedRedis {
-  beginMove(key: string): Promise<SlotMove>;
-}
-
-/** A slot on its way from one master to another. */
-export interface SlotMove {
-  moveOne(): Promise<boolean>;
-  end(): Promise<void>;
-}
+export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>;
 
 const MASTERS = 3;
 const NODE_TIMEOUT_MS = 1_500;
@@ -40,25 +31,26 @@ interface ClusterNode {
   readonly busPort: number;
 }
 
-export async function startRedisCluster(moreArgs: readonly string[] = []): Promise<RedisCluster> {
+export async function startRedisCluster() {
   const root = await mkdtemp(join(tmpdir(), 'payouts-cluster-'));
   const nodes: ClusterNode[] = [];
-  for (let index = 0; index < 2 * MASTERS; index += 1) nodes.push(await startNode(root, moreArgs));
+  for (let index = 0; index < 2 * MASTERS; index += 1) nodes.push(await startNode(root));
   await joinNodes(nodes);
   return {
     url: `redis-cluster://${nodes
       .slice(0, MASTERS)
       .map(({ server }) => `127.0.0.1:${server.port}`)
       .join(',')}`,
-    killMaster: async (key) => kill((await findOwners(nodes, key)).master.server),
-    killReplica: async (key) => kill((await findOwners(nodes, key)).replica.server),
-    beginMove: async (key) => beginMove(nodes, key),
+    killMaster: async (key: string) => kill((await findOwners(nodes, key)).master.server),
+    killReplica: async (key: string) => kill((await findOwners(nodes, key)).replica.server),
+    /** Begins to move a slot from one master to another. */
+    beginMove: async (key: string) => beginMove(nodes, key),
     killOtherReplicas: async () => Promise.resolve(),
-    async startReplicaAgain(key) {
+    async startReplicaAgain(key: string): Promise<void> {
       const { replica } = await findOwners(nodes, key);
       replica.server = await startLocalRedis({ dir: replica.dir, port: replica.server.port, args: replica.args });
     },
-    async close() {
+    async close(): Promise<void> {
       for (const { admin, server } of nodes) {
         admin.disconnect();
         await server.stop();
@@ -68,14 +60,13 @@ export async function startRedisCluster(moreArgs: readonly string[] = []): Promi
   };
 }
 
-async function startNode(root: string, moreArgs: readonly string[]): Promise<ClusterNode> {
+async function startNode(root: string): Promise<ClusterNode> {
   const dir = await mkdtemp(join(root, 'node-'));
   const busPort = await findFreePort();
   const args = [
     ...['--cluster-enabled', 'yes', '--cluster-port', String(busPort)],
     ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-replica-validity-factor', '0'],
     ...['--repl-diskless-sync-delay', '0'],
-    ...moreArgs,
   ];
   const server = await startLocalRedis({ dir, args });
   const admin = connectAdmin(server.port);
@@ -144,7 +135,7 @@ async function findSlot(nodes: readonly ClusterNode[], key: string): Promise<num
 }
 
 /** As `redis-cli --cluster reshard` does it, but key by key. */
-async function beginMove(nodes: readonly ClusterNode[], key: string): Promise<SlotMove> {
+async function beginMove(nodes: readonly ClusterNode[], key: string) {
   const { master: source } = await findOwners(nodes, key);
   const masters = nodes.slice(0, MASTERS);
   const target = masters.find((node) => node !== source);
@@ -153,13 +144,13 @@ async function beginMove(nodes: readonly ClusterNode[], key: string): Promise<Sl
   await target.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.nodeId);
   await source.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target.nodeId);
   return {
-    async moveOne() {
+    async moveOne(): Promise<boolean> {
       const [next] = (await source.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
       if (next === undefined) return false;
       await source.admin.call('MIGRATE', '127.0.0.1', target.server.port, next, 0, 5_000);
       return true;
     },
-    async end() {
+    async end(): Promise<void> {
       for (const { admin } of [target, source, ...masters]) {
         await admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.nodeId);
       }

@@ -3,49 +3,38 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 import { connectAdmin, kill, untilReply, type ReplicatedRedis } from './redis-cluster.js';
 
 const SENTINELS = 3;
 const REPLICAS = 2;
 const DOWN_AFTER_MS = 1_000;
-export const MASTER_NAME = 'payouts';
-
-/** A master, replicas and Sentinels that watch them. */
-export interface SentinelServers {
-  readonly root: string;
-  readonly master: LocalRedis;
-  readonly replicas: LocalRedis[];
-  readonly sentinelPorts: readonly number[];
-  startReplicaAgain(index: number): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface SentinelServersOptions {
-  /** Under which replicas and Sentinels reach the master. @defaultValue its own port */
-  readonly announcedPortOf?: (masterPort: number) => Promise<number>;
-  readonly args?: readonly string[];
-}
+const MASTER_NAME = 'payouts';
 
 export async function startRedisSentinel(): Promise<ReplicatedRedis> {
   const servers = await startSentinelServers();
-  const { master, replicas, sentinelPorts } = servers;
-  const replica = (index: number): LocalRedis => {
-    const found = replicas[index];
-    if (found === undefined) throw new Error(`there is no replica ${index}`);
-    return found;
-  };
+  const killReplica = async (index: number): Promise<void> => kill(servers.replicas[index] as LocalRedis);
   return {
-    url: `redis-sentinel://${sentinelPorts.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`,
-    killMaster: async () => kill(master),
-    killReplica: async () => kill(replica(0)),
-    killOtherReplicas: async () => kill(replica(1)),
+    url: toUrl(servers.sentinelPorts),
+    killMaster: async () => kill(servers.master),
+    killReplica: async () => killReplica(0),
+    killOtherReplicas: async () => killReplica(1),
     startReplicaAgain: async () => servers.startReplicaAgain(0),
     close: async () => servers.close(),
   };
 }
 
-export async function startSentinelServers(options: SentinelServersOptions = {}): Promise<SentinelServers> {
-  const { announcedPortOf = async (port: number) => Promise.resolve(port), args = [] } = options;
+const toUrl = (ports: readonly number[]): string =>
+  `redis-sentinel://${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`;
+
+/**
+ * A master, replicas and Sentinels that watch them.
+ * @param announcedPortOf - under which replicas and Sentinels reach the master
+ */
+async function startSentinelServers(
+  announcedPortOf = async (port: number): Promise<number> => Promise.resolve(port),
+  args: readonly string[] = [],
+) {
   const root = await mkdtemp(join(tmpdir(), 'payouts-sentinel-'));
   const masterPort = await findFreePort();
   const announced = await announcedPortOf(masterPort);
@@ -62,19 +51,18 @@ export async function startSentinelServers(options: SentinelServersOptions = {})
   const admin = connectAdmin(master.port);
   await untilReply(admin, 'INFO replication', new RegExp(`(slave\\d:.*state=online[^]*){${REPLICAS}}`));
   admin.disconnect();
-  const sentinels: Sentinel[] = [];
+  const sentinels: Awaited<ReturnType<typeof startSentinel>>[] = [];
   for (let index = 0; index < SENTINELS; index += 1) sentinels.push(await startSentinel(root, announced));
   for (const { port } of sentinels) await untilWatching(port);
   return {
-    root,
     master,
     replicas,
     sentinelPorts: sentinels.map(({ port }) => port),
-    async startReplicaAgain(index) {
+    async startReplicaAgain(index: number): Promise<void> {
       const { dir, port } = replicas[index] as LocalRedis;
       replicas[index] = await startLocalRedis({ dir, port, args: replicaArgs });
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(sentinels.map(async ({ child }) => endChild(child)));
       for (const server of [...replicas, master]) await server.stop();
       await rm(root, { recursive: true, force: true });
@@ -82,12 +70,7 @@ export async function startSentinelServers(options: SentinelServersOptions = {})
   };
 }
 
-interface Sentinel {
-  readonly child: ChildProcess;
-  readonly port: number;
-}
-
-async function startSentinel(root: string, masterPort: number): Promise<Sentinel> {
+async function startSentinel(root: string, masterPort: number) {
   const port = await findFreePort();
   const file = join(root, `sentinel-${port}.conf`);
   await writeFile(
@@ -123,4 +106,59 @@ async function endChild(child: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGKILL');
   await ended;
+}
+
+/** So soon a master forgets a silent replica, in seconds: both before and after that, nothing may be sent. */
+const FORGET_REPLICA_S = 5;
+
+/**
+ * A master that a cut of the network parts from its replicas and Sentinels, while a worker on its side still reaches it.
+ *
+ * Replicas, Sentinels and the workers of their side reach the master through one proxy, under whose port it is
+ * announced. A worker on the master's side reaches the Sentinels through proxies, which give it the master's own port.
+ */
+export async function startSplitSentinel() {
+  const links: TcpProxy[] = [];
+  const link = async (...args: Parameters<typeof TcpProxy.start>): Promise<number> => {
+    const proxy = await TcpProxy.start(...args);
+    links.push(proxy);
+    return proxy.port;
+  };
+  let announcedPort = 0;
+  const servers = await startSentinelServers(
+    async (port) => (announcedPort = await link(port)),
+    ['--repl-timeout', String(FORGET_REPLICA_S), '--repl-ping-replica-period', '1'],
+  );
+  const masterPort = servers.master.port;
+
+  const seenAs = new Map([[announcedPort, masterPort]]);
+  for (const port of servers.sentinelPorts) {
+    seenAs.set(port, await link(port, { replies: (bytes) => replacePorts(bytes, seenAs) }));
+  }
+  return {
+    /** As `REDIS_URL` of what is on that side. */
+    masterSideUrl: toUrl(servers.sentinelPorts.map((port) => seenAs.get(port) ?? 0)),
+    otherSideUrl: toUrl(servers.sentinelPorts),
+    /** Lets nothing through between the two sides, and says nothing about it. */
+    cut(): void {
+      for (const each of links) each.silence(['requests', 'replies']);
+    },
+    /** Lets through again, also what was held back. */
+    heal(): void {
+      for (const each of links) each.heal();
+    },
+    async close(): Promise<void> {
+      await servers.close();
+      await Promise.all(links.map(async (each) => each.close()));
+    },
+  };
+}
+
+/** Ports that the system hands out have five digits each, so that what is replaced stays as long. */
+function replacePorts(replies: Buffer, seenAs: ReadonlyMap<number, number>): Buffer {
+  const text = replies.toString('latin1');
+  return Buffer.from(
+    text.replace(/\d{5}/g, (digits) => String(seenAs.get(Number(digits)) ?? digits)),
+    'latin1',
+  );
 }

@@ -1,21 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 import { connectAdmin, kill, untilReply } from './redis-cluster.js';
 
-/** A master with a replica behind a link that can be cut. */
-export interface MasterWithReplica {
-  readonly master: LocalRedis;
-  readonly replica: LocalRedis;
-  readonly link: TcpProxy;
-  /** Resolves once the master lists the replica as following it, or as gone. */
-  untilReplica(state: 'online' | 'gone'): Promise<void>;
-  close(): Promise<void>;
-}
+export type MasterWithReplica = Awaited<ReturnType<typeof startMasterWithReplica>>;
 
-export async function startMasterWithReplica(args: readonly string[] = []): Promise<MasterWithReplica> {
+/** A master with a replica behind a link that can be cut. */
+export async function startMasterWithReplica(args: readonly string[] = []) {
   const root = await mkdtemp(join(tmpdir(), 'payouts-replica-'));
   const dirs = [await mkdtemp(join(root, 'master-')), await mkdtemp(join(root, 'replica-'))] as const;
   const master = await startLocalRedis({ dir: dirs[0], args: ['--repl-diskless-sync-delay', '0', ...args] });
@@ -26,11 +19,10 @@ export async function startMasterWithReplica(args: readonly string[] = []): Prom
     untilReply(admin, 'INFO replication', state === 'online' ? /slave0:.*state=online/ : /connected_slaves:0/);
   await untilReplica('online');
   return {
-    master,
-    replica,
-    link,
+    ...{ master, replica, link },
+    /** Resolves once the master lists the replica as following it, or as gone. */
     untilReplica,
-    async close() {
+    async close(): Promise<void> {
       admin.disconnect();
       // One that has just got its copy refuses to end until it has written that to its file.
       await kill(replica);

@@ -1,20 +1,14 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands for a Sentinel whose replies and messages come when a test says so, which a real one's do not. */
-export interface ScriptedSentinel {
-  readonly port: number;
-  holdReplies(): void;
-  readonly held: number;
-  releaseReplies(): void;
-  readonly listening: number;
-  announceFailover(): void;
-  close(): Promise<void>;
-}
+export type ScriptedSentinel = Awaited<ReturnType<typeof startScriptedSentinel>>;
 
 const SWITCH = 'payouts 127.0.0.1 1 127.0.0.1 2';
 
-/** @param masterPort - of the server on this machine that it names as the master */
-export async function startScriptedSentinel(masterPort: number): Promise<ScriptedSentinel> {
+/**
+ * Stands for a Sentinel whose replies and messages come when a test says so, which a real one's do not.
+ * @param masterPort - of the server on this machine that it names as the master
+ */
+export async function startScriptedSentinel(masterPort: number) {
   const listeners = new Set<Socket>();
   const sockets = new Set<Socket>();
   let waiting: (() => void)[] | undefined;
@@ -52,22 +46,22 @@ export async function startScriptedSentinel(masterPort: number): Promise<Scripte
 
   return {
     port: (server.address() as AddressInfo).port,
-    holdReplies: () => void (waiting ??= []),
-    get held() {
+    holdReplies: (): void => void (waiting ??= []),
+    get held(): number {
       return waiting?.length ?? 0;
     },
-    releaseReplies() {
+    releaseReplies(): void {
       const held = waiting ?? [];
       waiting = undefined;
       for (const reply of held) reply();
     },
-    get listening() {
+    get listening(): number {
       return listeners.size;
     },
-    announceFailover() {
+    announceFailover(): void {
       for (const socket of listeners) socket.write(array('message', '+switch-master', SWITCH));
     },
-    async close() {
+    async close(): Promise<void> {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
@@ -100,45 +100,17 @@ async function enqueueMany({ world }: Rig): Promise<void> {
   await world.producer.enqueueMany(others.flat());
 }
 
-/** As a script or an operator may who cleans up. */
-const deleteJobs = async ({ client, prefix }: Rig): Promise<unknown> =>
-  client.del(['wait', 'prioritized', 'delayed'].map((structure) => `${prefix}:withdraw:${structure}`));
-
 /** The queues or the outbox in Redis are not as the worker left them, or BullMQ does not work. */
 export const QUEUE_WAYS: readonly Way[] = [
   {
     name: 'Someone deletes the lists of jobs in Redis',
     happens: async (rig) => {
       await enqueueMany(rig);
-      await deleteJobs(rig);
+      const structures = ['wait', 'prioritized', 'delayed'];
+      await rig.client.del(structures.map((structure) => `${rig.prefix}:withdraw:${structure}`));
     },
     repeats: true,
     told: warned('sending', 'JobsRecreated', 'missing in Redis had to be added again'),
-  },
-  {
-    name: 'Someone deletes the lists of jobs in Redis, and no worker adds them again',
-    happens: async (rig) => {
-      await enqueueMany(rig);
-      await rig.worker.end();
-      await deleteJobs(rig);
-    },
-    told: told('silent', 'WorkerMissing', ['none', ''], [1, 'sender', 'payouts queued']),
-  },
-  {
-    name: 'Someone deletes the lists of jobs in Redis while the worker must not send',
-    happens: async (rig) =>
-      // None is being sent when the worker ends.
-      rig.replaceWorker(async () => {
-        await enqueueMany(rig);
-        await deleteJobs(rig);
-        await writeFile(join(rig.journalDir, `${rig.platformId}.journal`), 'nonsense\n');
-      }),
-    told: told(
-      'refused',
-      'SendingRefused NoSender StandStill',
-      [503, 'cannot be read'],
-      [1, 'journal and ledger', 'cannot be read'],
-    ),
   },
   {
     name: 'The record of the next payout cannot be read',
