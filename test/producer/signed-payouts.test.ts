@@ -38,8 +38,6 @@ const FULL: PayoutInput = payoutInput({
   requestedBy: 'Ann',
 });
 
-type Four<T> = readonly [T, T, T, T];
-
 useProducer();
 
 const KEY = { name: 'shop', privateKey };
@@ -143,7 +141,8 @@ describe('enqueueing again', () => {
   });
 
   it('leaves a signature alone once a send was begun, after the end, and with other data', async () => {
-    const [sent, ended, other, another] = names(4).map((payoutId) => ({ ...FULL, payoutId })) as Four<PayoutInput>;
+    const of = (payoutId: string): PayoutInput => ({ ...FULL, payoutId });
+    const [sent, ended, other, another] = [of('p0'), of('p1'), of('p2'), of('p3')] as const;
     await open({ clock: ago(8 * DAY_MS) }).enqueueMany([sent, ended, other, another]);
     const { redis, keys } = account.connection;
     await redis.hset(keys.payout(sent.payoutId), 'attempt', '1');
