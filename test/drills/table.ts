@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { HEADLINES } from '../../src/operator/account-headline.js';
 import { until } from '../support/until.js';
 import type { RigOptions } from '../told/rig.js';
+import { makeDiskAil, prepareDisk } from '../told/ways/journal.js';
 import { prepareKeyring, preparePolicy } from '../told/ways/signed.js';
 import type { DrillRig } from './drill-rig.js';
 
@@ -80,6 +81,12 @@ export const DRILLS: readonly Drill[] = [
     },
   },
   {
+    name: 'SIGKILL',
+    happens: async ({ worker }) => worker.end(),
+    shows: ['bad', 'silent', 'payouts worker'],
+    repair: async (rig) => rig.replaceWorker(),
+  },
+  {
     name: 'Redis killed',
     happens: async ({ redis }) => Promise.resolve(process.kill(redis.pid, 'SIGKILL')),
     shows: ['bad', 'redisDown', 'payouts doctor'],
@@ -106,6 +113,13 @@ export const DRILLS: readonly Drill[] = [
       const { advice } = await rig.status();
       await rig.runText(`${advice[0]?.command ?? ''} --yes`);
     },
+  },
+  {
+    name: 'disk full',
+    prepare: prepareDisk,
+    happens: async (rig) => makeDiskAil(rig, 'full'),
+    shows: ['bad', 'disk', 'payouts doctor'],
+    repair: async (rig) => makeDiskAil(rig, 'well'),
   },
   {
     name: 'five unknown',
