@@ -46,7 +46,7 @@ it.each<[string, readonly string[], Given?]>([
       .split('|')
       .map((tag) => `${TON}:${tag}`),
   ],
-])('takes an address %s', (_, addresses, given) => {
+])('takes an address %s', (_, addresses, given = {}) => {
   for (const addressTo of addresses) expect([addressTo, check(addressTo, given)]).toEqual([addressTo, 'taken']);
 });
 
@@ -126,7 +126,7 @@ it.each<[string, RegExp, readonly string[], Given?]>([
     [...behind([' nan', ' 1.23457E+12', '\u00a0null', ' memo'], TON), RAW_TON.replace(':', ': ')],
   ],
   ['a tag of a network without tags', /tag, which its network does not have/, behind(['4711'], EVM, CASH, BTC, TRON)],
-])('refuses %s', (_, problem, addresses, given) => {
+])('refuses %s', (_, problem, addresses, given = {}) => {
   for (const addressTo of addresses) expect(check(addressTo, given)).toMatch(problem);
 });
 

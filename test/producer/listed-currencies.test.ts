@@ -66,7 +66,7 @@ describe('a payment id that the gateway does not list', () => {
     ['if something else is there', async () => store('{"currencies":7,"isWhole":true}')],
     ['if that is no JSON', async () => store('{')],
     ['if the check is switched off', async () => publish(), false],
-  ])('is accepted %s', async (_, prepare, checkPaymentIds) => {
+  ])('is accepted %s', async (_, prepare, checkPaymentIds = true) => {
     await prepare();
     producer = open(checkPaymentIds);
     expect(await enqueue(7)).toMatchObject({ created: true });
