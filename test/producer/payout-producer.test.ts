@@ -78,6 +78,7 @@ it('looking up finds by batch and state, page by page, and by transaction, and c
   const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: next });
   expect([...payouts, ...rest.payouts].map(({ payoutId }) => payoutId)).toEqual(ids);
   expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
+  expect(await producer.getByTxhash('0xdef')).toBeUndefined();
   await enter('in_progress', 'p');
   expect(await producer.getByTxhash('hash-p')).toMatchObject({ payoutId: 'p', txhash: 'hash-p' });
   expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 3, completed: 0 });
