@@ -60,7 +60,7 @@ describe('a payment id that the gateway does not list', () => {
   const store = async (text: string): Promise<unknown> =>
     account.redis.hset(account.connection.keys.gateway, 'currencies', text);
 
-  it.each<[string, () => Promise<unknown>, false?]>([
+  it.each<[string, () => Promise<unknown>, boolean?]>([
     ['before a worker has published a list', async () => Promise.resolve()],
     ['if the list is older than a day', async () => publish(LISTED, 25 * HOUR_MS)],
     ['if something else is there', async () => store('{"currencies":7,"isWhole":true}')],
