@@ -1,7 +1,14 @@
-import { beforeAll, describe } from '@jest/globals';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { startDoor, type RunningDoor } from '../../src/http/start-door.js';
+import { createToken, RIGHTS } from '../../src/http/tokens.js';
+import { TEST_AUDIENCE } from '../control/support/keys.js';
+import { askDoor, doorOptions } from '../http/support/door-rig.js';
 import { ALTERED, NOT_SIGNED } from './attacks/altered.js';
 import { FORGED, SWAPPED } from './attacks/forged.js';
 import { REVIVED, STOPPING } from './attacks/revived.js';
+import { throughDoor } from './attacks/through-door.js';
 import { ForgingWorld } from './support/forging-world.js';
 import * as run from './support/run-attacks.js';
 
@@ -44,4 +51,33 @@ describe('what was sent, or decided about, under a running worker', () => {
   }, 120_000);
 
   run.testAttacks([...REVIVED, ...STOPPING], () => ({ world: used.world, attempted }));
+});
+
+describe('what someone with a token of the HTTP door and no key asks for', () => {
+  const used = ForgingWorld.use(2);
+  let [door, token, attempted]: [RunningDoor, string, run.Attempted[]] = [undefined as never, '', []];
+  const ATTACKS = throughDoor(async (statuses, _, method, path, body) => {
+    const answer = await askDoor(door.url, method, path, { token, body });
+    if ([statuses].flat().includes(answer.status)) return;
+    throw new Error(`the door answered ${answer.status}: ${JSON.stringify(answer)}`);
+  });
+
+  beforeAll(async () => {
+    const { world } = used;
+    const { platformId } = world.account(0);
+    const thief = createToken({ name: 'thief', account: platformId, rights: [...RIGHTS] });
+    const tokensFile = join(world.dir, 'tokens.yaml');
+    await writeFile(tokensFile, thief.line, { mode: 0o600 });
+    const options = { platformIds: [platformId], redisUrl: world.redis.url, keysFile: world.keysFile };
+    door = await startDoor(doorOptions(tokensFile, { ...options, audiences: new Map([[platformId, TEST_AUDIENCE]]) }));
+    ({ token } = thief);
+    attempted = run.plan(world, ATTACKS, ATTACKS.length);
+    await run.enqueueTargets(attempted);
+    await run.carryOut(attempted);
+    await run.enqueueHonest(world.accounts);
+    await world.startWorker();
+  }, 120_000);
+  afterAll(async () => door.close());
+
+  run.testAttacks(ATTACKS, () => ({ world: used.world, attempted }));
 });

@@ -48,6 +48,6 @@ export function signApproval(key: number, approval: Approval, platformId = PLATF
 }
 
 /** @returns the act as the ledger stores it */
-export function signAct(key: number, act: Act): string {
-  return serializeAct({ ...act, signature: signText(formatAct(PLATFORM, act), testKey(key)) });
+export function signAct(key: number, act: Act, platformId = PLATFORM): string {
+  return serializeAct({ ...act, signature: signText(formatAct(platformId, act), testKey(key)) });
 }

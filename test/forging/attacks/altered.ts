@@ -6,7 +6,7 @@ import { row, type Attack, type Reason } from '../support/attack.js';
 const FULL: Partial<PayoutInput> = { symbol: 'USD', reference: 'INV 77', metadata: { order: 77, list: [1, 'b'] } };
 const LATER: Partial<PayoutInput> = { notBefore: new Date(Date.now() + 500).toISOString() };
 
-/** @param value - the text instead, or what comes behind the one that is there: `+…` */
+/** @param value - the text instead, or what comes behind the one that is there: `+…`; test/control/intents has others */
 function altered(field: string, value: string | ((before: string) => string), reason: Reason, input = FULL): Attack {
   const sign = field === 'requestedBy' ? { requestedBy: 'Alice' } : {};
   const attack: Attack['attack'] = async ({ account, payoutId }) => {
@@ -28,47 +28,29 @@ const removed = (fields: string, reason: Reason, input = FULL): Attack =>
 
 export const ALTERED: readonly Attack[] = [
   altered('addressTo', 'wallet-thief000000000000000000000000000000', 'bad_signature'),
-  altered('addressTo', (before) => before.toUpperCase(), 'bad_signature'),
   altered('addressTo', '+ ', 'fields'),
-  altered('addressTo', '+:1', 'bad_signature'),
-  altered('amount', '1250', 'bad_signature'),
   altered('amount', '12.50', 'bad_signature'),
-  altered('amount', '12.5 ', 'fields'),
-  altered('amount', '1.25e1', 'fields'),
   altered('amount', '-5', 'fields'),
   altered('paymentId', '1', 'bad_signature'),
-  altered('paymentId', '6.0', 'fields'),
   altered('paymentId', '0x6', 'fields'),
   altered('symbol', 'EUR', 'bad_signature'),
-  altered('symbol', '', 'fields'),
   removed('symbol', 'bad_signature'),
   altered('symbol', 'EUR', 'bad_signature', {}),
   altered('reference', 'INV 78', 'bad_signature'),
-  removed('reference', 'bad_signature'),
-  altered('metadata', '{"order":78}', 'bad_signature'),
   // The same JSON in other bytes.
   altered('metadata', (before) => before.replace(':', ': '), 'bad_signature'),
-  removed('metadata', 'bad_signature'),
   altered('notBefore', '2020-01-01T00:00:00.000Z', 'bad_signature', LATER),
-  altered('notBefore', 'now', 'bad_signature', LATER),
-  removed('notBefore', 'bad_signature', LATER),
   altered('requestedBy', 'Mallory', 'bad_signature'),
   removed('key sig sigRest iat exp', 'unsigned'),
   altered('aud', 'staging', 'wrong_audience'),
-  altered('aud', '+\nplatformId=1', 'wrong_audience'),
   // As of an earlier version.
   removed('aud', 'no_audience'),
-  removed('sigRest', 'bad_signature'),
   removed('exp', 'fields'),
   altered('exp', (before) => before.replace(/^\d{4}/, '2999'), 'bad_signature'),
   altered('iat', (before) => new Date(Date.parse(before) - 1000).toISOString(), 'bad_signature'),
   altered('key', 'constructor', 'unknown_key'),
-  ...['addressTo', 'amount', 'symbol', 'reference', 'iat', 'exp', 'key'].flatMap((field) => [
-    altered(field, '+\naddressTo=wallet-thief', 'fields'),
-    altered(field, '+\u0000', 'fields'),
-  ]),
-  altered('requestedBy', 'Alice\nissuedAt=2020-01-01T00:00:00.000Z', 'fields'),
-  altered('notBefore', '+\n', 'fields', LATER),
+  altered('reference', '+\naddressTo=wallet-thief', 'fields'),
+  altered('key', '+\u0000', 'fields'),
 ];
 
 const set = (fields: Readonly<Record<string, string>>, expect: Attack['expect']): Attack =>

@@ -1,6 +1,6 @@
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { row, type Attack, type Reason, type Target } from '../support/attack.js';
-import { malleable, signPayout, type SignOptions } from '../support/signers.js';
+import { type SignOptions } from '../support/signers.js';
 
 /** Payouts that the attacker invents, copies, or signs with a key that may not. */
 
@@ -33,8 +33,6 @@ const elsewhere = ({ payoutId, input }: Target, name: string) => ({
   ...{ ...input, payoutId: `${payoutId}-${name}`, addressTo: `${input.addressTo}${name}` },
 });
 
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-
 export const FORGED: readonly Attack[] = [
   row('payout invented without a signature', 'unsigned', async (target) => invent(target, 'unsigned')),
   row('payout invented with a signature of random bytes', 'bad_signature', async (target) =>
@@ -45,12 +43,9 @@ export const FORGED: readonly Attack[] = [
   ),
   signedWith({ key: 'stolen' }, 'revoked_key'),
   signedWith({ key: 'former' }, 'key_not_valid'),
-  signedWith({ key: 'future' }, 'key_not_valid'),
-  ...(['ann', 'olga', 'wanda'] as const).map((key) => signedWith({ key }, 'wrong_role')),
+  signedWith({ key: 'olga' }, 'wrong_role'),
   signedWith({ key: 'foreign' }, 'unknown_key'),
   signedWith({ key: 'foreign', as: 'shop' }, 'bad_signature'),
-  signedWith({ key: 'shop-2', as: 'shop' }, 'bad_signature'),
-  signedWith({ key: 'former', as: 'shop', days: [-2, -1] }, 'bad_signature'),
   signedWith({ days: [1, 2] }, 'issued_in_future'),
   signedWith({ days: [-2, -1] }, 'expired'),
   signedWith({ days: [0, 8] }, 'lifetime'),
@@ -64,31 +59,8 @@ export const FORGED: readonly Attack[] = [
   ),
   signedWith({ platformId: 1 }, 'bad_signature'),
   resigned('signature cut', (signature) => signature.slice(0, -1)),
-  resigned('signature with padding', (signature) => `${signature}==`),
-  resigned('signature in base64 of another alphabet', (signature) =>
-    Buffer.from(signature, 'base64url').toString('base64'),
-  ),
-  resigned('signature with S + L', malleable),
-  resigned('last character of the signature with spare bits', (signature) => {
-    return signature.slice(0, -1) + (ALPHABET[(ALPHABET.indexOf(signature.at(-1) ?? '') + 1) % 64] ?? '');
-  }),
   resigned("an operator's act as signature", async (_, { account, payoutId }) => {
     return (JSON.parse(await account.resendAct(payoutId)) as { signature: string }).signature;
-  }),
-  resigned('the signature of another payout of the same producer', (_, { account, payoutId, input }) => {
-    const { paymentId, amount, addressTo } = input;
-    return signPayout(account.platformId, { payoutId: `${payoutId}-x`, paymentId, amount, addressTo }).signature;
-  }),
-  row('payout copied under a new id', 'bad_signature', async ({ account, payoutId }) =>
-    account.invent(`${payoutId}-copy`, await account.record(payoutId)),
-  ),
-  row('record deleted and put in again with another amount', 'bad_signature', async ({ account, payoutId }) =>
-    account.invent(payoutId, { ...(await account.record(payoutId)), amount: '125' }),
-  ),
-  row('whole record copied from another account', 'bad_signature', async (target) => {
-    const theirs = elsewhere(target, 'else');
-    await target.other.enqueue(theirs);
-    return target.account.invent(theirs.payoutId, await target.other.record(theirs.payoutId));
   }),
   row('record renamed to a key of another account', 'bad_signature', async (target) => {
     const { account, other } = target;

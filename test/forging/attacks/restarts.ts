@@ -51,10 +51,8 @@ export const RESTARTS: readonly RestartAttack[] = [
       await account.revive('P', { attempt: '1', tokens });
     },
   },
-  revived('after the journal began a new file', 'sent_before', { rotations: 1 }),
   revived('after the journal began four files', 'sent_before', { rotations: 4 }),
   revived('after four files, attempt lowered', 'stopped', { rotations: 4 }, { attempt: '0' }),
-  revived('after four files, attempt lowered below what any names', 'fields', { rotations: 4 }, { attempt: '-1' }),
   revived('whose signature has expired', 'expired', { clock: 'expired' }),
   revived('whose signature has expired, clock set back', 'sent_before', { clock: 'expired, then set back' }),
 ];

@@ -1,5 +1,5 @@
 import { row, type Attack, type Reached, type Target } from '../support/attack.js';
-import { signAct, signPayout, type KeyName } from '../support/signers.js';
+import { signAct, type KeyName } from '../support/signers.js';
 
 /** Payouts that were sent, or decided about, and that the attacker wants to be sent again. */
 
@@ -27,13 +27,6 @@ const actBy = (key: KeyName, change: Change = {}): Attack =>
     account.resendAct(payoutId, { key, ...change }),
   );
 
-/** The operator's own, changed after it was signed. */
-const actAltered = (name: string, change: Change, alter: (target: Target) => object): Attack =>
-  withAct(name, async (target) => {
-    const act = JSON.parse(await target.account.resendAct(target.payoutId, change)) as Record<string, unknown>;
-    return JSON.stringify({ ...act, ...alter(target) });
-  });
-
 const paymentOf = ({ payoutId, input: { paymentId, amount, addressTo } }: Target) => ({
   ...{ payoutId, paymentId, amount, addressTo },
 });
@@ -47,8 +40,6 @@ export const REVIVED: readonly Attack[] = [
     revived(`${from} set back to queued`, from),
   ),
   revived('completed set back to queued, attempt raised', 'completed', { attempt: '7' }),
-  revived('rejected set back to queued, attempt raised', 'rejected', { attempt: '2' }),
-  revived('unknown set back to queued, attempt raised', 'unknown', { attempt: '3' }),
   row(
     'completed set back to queued, tokens and history removed',
     'sent_before',
@@ -76,9 +67,7 @@ export const REVIVED: readonly Attack[] = [
   actBy('olga', { attempt: 2 }),
   actBy('olga', { intent: '0'.repeat(64) }),
   actBy('olga', { days: [-2, -1] }),
-  actBy('olga', { days: [1, 2] }),
-  actBy('olga', { days: [0, 30] }),
-  ...(['shop', 'ann', 'stolen', 'foreign'] as const).map((key) => actBy(key)),
+  ...(['shop', 'stolen', 'foreign'] as const).map((key) => actBy(key)),
   withAct('an act for another payout', async ({ account, payoutId }) =>
     account.resendAct(payoutId, { payoutId: `${payoutId}-x` }),
   ),
@@ -87,11 +76,9 @@ export const REVIVED: readonly Attack[] = [
     return signAct(account.platformId + 1, { act: 'resend', payoutId, intent, attempt: 1 });
   }),
   withAct('an act to resume', ({ account }) => signAct(account.platformId, { act: 'resume' })),
-  actAltered('an act whose attempt was altered', { attempt: 2 }, () => ({ attempt: 1 })),
-  actAltered("the producer's signature as an act's", {}, (target) => ({
-    signature: signPayout(target.account.platformId, paymentOf(target)).signature,
-  })),
-  withAct('an act that is no JSON', () => 'olga says yes'),
+  withAct('an act whose attempt was altered', async ({ account, payoutId }) =>
+    (await account.resendAct(payoutId, { attempt: 2 })).replace('"attempt":2', '"attempt":1'),
+  ),
   // A cancellation is no signed statement: the payout is signed, unaltered, and was never sent.
   revived('cancelled set back to queued', 'cancelled', {}, 'paid as signed'),
   row(
@@ -115,8 +102,5 @@ export const STOPPING: readonly Attack[] = [
     },
     SENT,
   ),
-  revived('unknown set back to queued, attempt lowered', 'unknown', { attempt: '0' }, 'stopped'),
   revived('attempt of a paid payout set below zero', 'completed', { attempt: '-3' }, 'fields'),
-  revived('attempt of a paid payout set between two numbers', 'completed', { attempt: '0.5' }, 'fields'),
-  revived('attempt of a paid payout that is no number', 'completed', { attempt: 'NaN' }, 'fields'),
 ];

@@ -1,11 +1,11 @@
-import type { KeyObject } from 'node:crypto';
-import { formatAct, serializeAct, type Act } from '../../../src/control/approvals/act.js';
-import { formatApproval } from '../../../src/control/approvals/approval.js';
+import type { Act } from '../../../src/control/approvals/act.js';
 import { formatIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import type { Approval, IntentSignature, SignedApproval } from '../../../src/ledger/control-record.js';
-import { keyEntry, TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/support/keys.js';
-import { DAY_MS, iso } from '../../control/support/signed.js';
+import { TEST_AUDIENCE, testKey, type KeyEntry } from '../../control/support/keys.js';
+import * as signed from '../../control/support/signed.js';
+
+const { DAY_MS, entryOf, iso } = signed;
 
 /** The numbers of the suite's keys. */
 const KEYS = {
@@ -13,7 +13,6 @@ const KEYS = {
   ...{ former: 7, future: 8, foreign: 9, bob: 10, 'ann-2': 11, gone: 12 },
 };
 export type KeyName = keyof typeof KEYS;
-const keyOf = (name: KeyName): KeyObject => testKey(KEYS[name]);
 
 /** The keyring of every worker of the suite: `foreign` is not in it. */
 export function keyringEntries(now: number): readonly KeyEntry[] {
@@ -23,7 +22,7 @@ export function keyringEntries(now: number): readonly KeyEntry[] {
     ...{ gone: { role: 'approver', revoked: true }, olga: { role: 'operator' }, wanda: { role: 'worker' } },
   };
   const names = Object.keys(KEYS).filter((name) => name !== 'foreign') as KeyName[];
-  return names.map((name) => keyEntry(keyOf(name), { name, person: name, ...changes[name] }));
+  return names.map((name) => entryOf(KEYS[name], name, 'producer', changes[name]));
 }
 
 /** From when and until when something counts, in days from now. */
@@ -54,7 +53,7 @@ export function signPayout(platformId: number, fields: SignedFields, options: Si
   const times = { issuedAt, expiresAt };
   const audience = 'audience' in options ? options.audience : TEST_AUDIENCE;
   const intent = intentOf(options.platformId ?? platformId, fields, { ...times, audience, metadata, requestedBy });
-  const signature = signText(formatIntent(intent), keyOf(key));
+  const signature = signText(formatIntent(intent), testKey(KEYS[key]));
   return { key: options.as ?? key, signature, ...times, ...(requestedBy !== undefined && { requestedBy }), audience };
 }
 
@@ -70,8 +69,7 @@ export function signAct(
   { key = 'olga', days = [0, 1 / 24], ...change }: Partial<Act> & Pick<Act, 'act'> & Stating,
 ): string {
   const about = { audience: TEST_AUDIENCE, payoutId: '', intent: '', attempt: undefined, reason: 'looked at it' };
-  const act: Act = { ...about, by: key, ...timesOf(days), ...change };
-  return serializeAct({ ...act, signature: signText(formatAct(platformId, act), keyOf(key)) });
+  return signed.signAct(KEYS[key], { ...about, by: key, ...timesOf(days), ...change }, platformId);
 }
 
 /** What an approver says, signed; `change` alters it before, `key` signs instead. */
@@ -79,16 +77,6 @@ export function signApproval(
   platformId: number,
   { key = 'bob', days = [0, 1 / 24], ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & Stating,
 ): SignedApproval {
-  const approval: Approval = { audience: TEST_AUDIENCE, by: key, decision: 'approve', ...timesOf(days), ...change };
-  return { ...approval, signature: signText(formatApproval(platformId, approval), keyOf(key)) };
-}
-
-const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
-
-/** The same signature with S + L for S: a verifier that is careless takes it. */
-export function malleable(signature: string): string {
-  const bytes = Buffer.from(signature, 'base64url');
-  let s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + ORDER;
-  for (let index = 32; index < 64; index += 1, s >>= 8n) bytes.writeUInt8(Number(s & 0xffn), index);
-  return bytes.toString('base64url');
+  const about = { audience: TEST_AUDIENCE, by: key, decision: 'approve' } as const;
+  return signed.signApproval(KEYS[key], { ...about, ...timesOf(days), ...change }, platformId);
 }
