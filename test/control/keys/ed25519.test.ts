@@ -8,32 +8,27 @@ const TEXT = 'payout-queue intent v1\n';
 const privateKey = testKey(1);
 const publicKey = createPublicKey(privateKey);
 
-/** The field of the curve, and its constant. */
+/** The field of the curve, its constant, and the order of its base point. */
 const P = 2n ** 255n - 19n;
 const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 /** The 32 bytes of an integer, least byte first. */
 const encode = (value: bigint): Buffer => Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse();
 
-describe('a signature', () => {
+it('a signature has one form', () => {
   const signature = signText(TEXT, privateKey);
   const bytes = Buffer.from(signature, 'base64url');
-
-  // Test/forging has S + L, padding, the other alphabet and spare bits.
-  it('has one form', () => {
-    const others = [`${signature}\n`, `${signature.slice(0, 40)} ${signature.slice(40)}`, ''];
-    const lengths = [bytes.subarray(0, 63), Buffer.concat([bytes, Buffer.alloc(1)])];
-    for (const text of [...others, ...lengths.map((altered) => altered.toString('base64url'))])
-      expect([signature, text].map((given) => verifyText(TEXT, given, publicKey))).toEqual([true, false]);
-  });
-
-  it('is refused with any bit altered', () => {
-    for (let bit = 0; bit < 512; bit += 1) {
-      const altered = Buffer.from(bytes);
-      altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      expect(verifyText(TEXT, altered.toString('base64url'), publicKey)).toBe(false);
-    }
-  });
+  // The same with S + L for S: a verifier that is careless takes it.
+  const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`);
+  const malleable = Buffer.concat([bytes.subarray(0, 32), encode(s + ORDER)]);
+  const spareBits = signature.slice(0, -1) + String.fromCharCode(signature.charCodeAt(85) + 1);
+  const altered = [malleable, bytes.subarray(0, 63), Buffer.concat([bytes, Buffer.alloc(1)])];
+  for (const text of [
+    ...[`${signature}\n`, `${signature.slice(0, 40)} ${signature.slice(40)}`, `${signature}==`, spareBits, ''],
+    ...[bytes.toString('base64'), ...altered.map((other) => other.toString('base64url'))],
+  ])
+    expect([signature, text].map((given) => verifyText(TEXT, given, publicKey))).toEqual([true, false]);
 });
 
 it('a public key of small order is refused in all 14 encodings: one signature would be over every text', () => {
