@@ -29,7 +29,7 @@ describe('readSigningKey', () => {
   };
 
   it('reads a PEM that not every user can read, unless that is allowed', () => {
-    for (const text of [PEM, PEM.trim(), `# the shop's key\n${PEM.replaceAll('\n', '\r\n')}`])
+    for (const text of [PEM.trim(), `# the shop's key\n${PEM.replaceAll('\n', '\r\n')}`])
       expect(read(text)).toBe(formatPublicKey(KEY));
     expect(() => readSigningKey(folder.at('none'), false)).toThrow(/cannot be read: ENOENT/);
     chmodSync(folder.at('key.pem'), 0o604);
@@ -37,22 +37,22 @@ describe('readSigningKey', () => {
     expect(read(PEM, true)).toBe(formatPublicKey(KEY));
   });
 
-  const encrypted = KEY.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'a passphrase' });
-  it.each([
-    ['RSA', rsa.export({ format: 'pem', type: 'pkcs1' }), 'holds a key of type rsa, not ed25519'],
-    ['encrypted', encrypted, 'holds no private key'],
-    ['a public key', createPublicKey(KEY).export({ format: 'pem', type: 'spki' }), 'holds no private key'],
-    ['base64 alone', PEM.split('\n')[1], 'holds no private key'],
-  ])('refuses %s and shows nothing of it', (_, content, message) => {
-    const text = String(content);
-    let shown = '';
-    try {
-      read(text);
-    } catch (error) {
-      shown = inspect(error);
+  it('refuses another kind of key, an encrypted one and a public one, and shows nothing of it', () => {
+    const encrypted = { format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'a passphrase' } as const;
+    for (const [content, message] of [
+      [rsa.export({ format: 'pem', type: 'pkcs1' }), 'holds a key of type rsa, not ed25519'],
+      [KEY.export(encrypted), 'holds no private key'],
+      [createPublicKey(KEY).export({ format: 'pem', type: 'spki' }), 'holds no private key'],
+    ] as const) {
+      let shown = '';
+      try {
+        read(content.toString());
+      } catch (error) {
+        shown = inspect(error);
+      }
+      expect(shown).toContain(message);
+      expect(shown).not.toContain(content.toString().split('\n')[1]?.slice(0, 20));
     }
-    expect(shown).toContain(message);
-    for (const line of text.split('\n')) if (line.length > 20) expect(shown).not.toContain(line.slice(0, 20));
   });
 });
 
@@ -70,7 +70,7 @@ describe('the key of a worker', () => {
     expect(opened).toEqual(['worker-1', 'any', undefined]);
   });
 
-  it('is refused where the keyring has it otherwise, or where it is no key, without showing it', () => {
+  it('is refused where the keyring has it otherwise, or where it is none', () => {
     for (const [change, message] of [
       [{ role: 'producer' }, 'must be a key with the role worker, not producer (got "worker-1")'],
       [{ revoked: true }, 'must not be revoked in the keyring'],
@@ -78,11 +78,8 @@ describe('the key of a worker', () => {
       [{ public: formatPublicKey(testKey(2)) }, 'has another public key under it'],
     ] as const)
       expect(() => open(change)).toThrow(message);
-    const broken = { name: 'w', privateKey: PEM.replace('MC4C', 'AAAA') };
-    expect(() => openFree(broken)).toThrow(/receiptKey\.privateKey: holds no private key/);
-    expect(() => openFree(broken)).not.toThrow(new RegExp(PEM.split('\n')[1]?.slice(10) ?? ''));
+    // What is no key at all: test/producer/signed-payouts.test.ts.
     expect(() => openFree({ name: 'w', privateKey: createPublicKey(KEY) })).toThrow(/a public key, not a private one/);
-    expect(() => openFree({ name: 'w !', privateKey: PEM })).toThrow(/receiptKey\.name: must be/);
   });
 
   it('outside its time is a warning, because payments go on', () => {
@@ -103,20 +100,19 @@ describe('the key with which an operator or an approver is about to sign', () =>
   const find = (entry: Partial<KeyEntry>, name?: string) =>
     findSigningKey(keyringOf({ ...OLGA, ...entry }), parsePublicKey(OLGA.public), { role: 'operator', name, now: NOW });
 
-  it('is found by itself, in the first and the last ms of its time', () => {
+  it('is found by itself, in the first and the last ms of its time, and refused where it would not count', () => {
     expect(find({ notBefore: iso(NOW), notAfter: iso(NOW) })).toMatchObject({ name: 'olga', person: 'olga' });
-  });
-
-  it.each<[string, Partial<KeyEntry>, RegExp]>([
-    ['no such key', { public: entryOf(2, 'x', 'operator').public }, /has no such key.*role operator \(olga\)/],
-    ['another role', { role: 'approver' }, /"olga" has the role approver.*role operator \(the keyring has none\)/],
-    ['a revocation', { revoked: true }, /"olga" is revoked/],
-    ['a later time', { notBefore: iso(NOW + 1) }, /before 2026-11-21T20:00:00\.001Z/],
-    ['an earlier time', { notAfter: iso(NOW - 1) }, /after 2026-11-21T19:59:59\.999Z/],
-    ['another name', { name: 'bob' }, /names this key "bob", not "olga"/],
-  ])('is refused where the keyring has %s', (_, entry, message) => {
-    expect(() => find(entry, 'olga')).toThrow(NotVerifiedError);
-    expect(() => find(entry, 'olga')).toThrow(message);
+    for (const [entry, message] of [
+      [{ public: entryOf(2, 'x', 'operator').public }, /has no such key.*role operator \(olga\)/],
+      [{ role: 'approver' }, /"olga" has the role approver.*role operator \(the keyring has none\)/],
+      [{ revoked: true }, /"olga" is revoked/],
+      [{ notBefore: iso(NOW + 1) }, /before 2026-11-21T20:00:00\.001Z/],
+      [{ notAfter: iso(NOW - 1) }, /after 2026-11-21T19:59:59\.999Z/],
+      [{ name: 'bob' }, /names this key "bob", not "olga"/],
+    ] as const) {
+      expect(() => find(entry, 'olga')).toThrow(NotVerifiedError);
+      expect(() => find(entry, 'olga')).toThrow(message);
+    }
   });
 });
 
@@ -167,7 +163,6 @@ describe('the key of an operator', () => {
     expect(() => open({ sshKeyFile: keyFile, keyName })).toThrow(/holds no public key of OpenSSH/);
     expect(() => open({ sshKeyFile: join(keys.dir, 'none.pub') })).toThrow(/cannot be read: ENOENT/);
     await chmod(keyFile, 0o644);
-    expect(() => open({ keyFile, keyName })).toThrow(/is open to every user of this machine/);
     expect(open({ keyFile, keyName, allowReadableSecrets: true })).toMatchObject({ name: 'ann' });
   });
 });

@@ -16,83 +16,65 @@ const FILE = 'keys.yaml';
 describe('readKeyringFile', () => {
   const keyring = { version: 1, keys: [keyEntry(testKey(1))] };
   const [yaml, json] = [stringify(keyring), JSON.stringify(keyring)];
-  const read = (name = FILE): string[] =>
-    readKeyringFile(folder.at(name), 'PAYOUT_KEYS_FILE').keys.map((key) => key.name);
+  const read = (text: string): string[] => {
+    folder.write(FILE, text);
+    return readKeyringFile(folder.at(FILE), 'PAYOUT_KEYS_FILE').keys.map((key) => key.name);
+  };
 
-  it('reads YAML and JSON, also with CRLF, a BOM or comments', () => {
-    for (const text of [yaml.replaceAll('\n', '\r\n'), `\uFEFF${json}`, `# keys\n---\n${yaml}...\n`]) {
-      folder.write(FILE, text);
-      expect(read()).toEqual(['shop']);
+  it('reads YAML and JSON, and refuses what is no keyring, with setting and file', () => {
+    for (const text of [yaml.replaceAll('\n', '\r\n'), `\uFEFF${json}`]) expect(read(text)).toEqual(['shop']);
+    for (const [content, message] of [
+      ['', /keyring must be "version: 1"/],
+      [`version: 1\n${yaml}`, /is no YAML: Map keys must be unique/],
+      [json.replace('producer', 'x'), /keys\.0\.role must be one of/],
+    ] as const) {
+      expect(() => read(content)).toThrow(message);
+      expect(() => read(content)).toThrow(`PAYOUT_KEYS_FILE: ${folder.at(FILE)}`);
     }
-  });
-
-  const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]']
-    .concat(Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`))
-    .join('\n');
-  it.each<[string, string, RegExp]>([
-    ['an empty file', '', /keyring must be "version: 1"/],
-    ['two documents', `${yaml}---\n${yaml}`, /is no YAML: /],
-    ['a field twice', `version: 1\n${yaml}`, /is no YAML: Map keys must be unique/],
-    ['anchors that explode', bomb, /Excessive alias count/],
-    ['a problem of a key', json.replace('producer', 'x'), /keys\.0\.role must be one of/],
-  ])('refuses %s, and names setting and file', (_, content, message) => {
-    folder.write(FILE, content);
-    expect(read).toThrow(message);
-    expect(read).toThrow(`PAYOUT_KEYS_FILE: ${folder.at(FILE)}`);
+    const missing = /PAYOUT_KEYS_FILE: .*none\.yaml cannot be read: ENOENT/;
+    expect(() => readKeyringFile(folder.at('none.yaml'), 'PAYOUT_KEYS_FILE')).toThrow(missing);
   });
 
   it('shows nothing of a private key, or of another secret, that was named in its place', () => {
     const pem = testKey(1).export({ format: 'pem', type: 'pkcs8' }).toString();
     const secret = pem.split('\n')[1] ?? '';
-    const indented = `keys:\n  - name: |\n      ${pem.replaceAll('\n', '\n      ')}`;
-    for (const content of [pem, `keys: "${pem}"`, indented, secret]) {
-      folder.write(FILE, content);
-      const message = messageOf(read);
+    for (const content of [pem, `keys: "${pem}"`, secret]) {
+      const message = messageOf(() => read(content));
       expect(message).toMatch(/holds a private key\. A keyring holds public keys only|keyring must be/);
       expect(message).not.toContain(secret.slice(0, 20));
     }
-    expect(() => read('none.yaml')).toThrow(/PAYOUT_KEYS_FILE: .*none\.yaml cannot be read: ENOENT/);
   });
 });
 
 describe('readTrustedFile', () => {
-  const file = (): string => {
-    folder.write(FILE, 'x');
-    return folder.at(FILE);
+  const file = (name = FILE): string => {
+    folder.write(name, 'x');
+    return folder.at(name);
   };
 
-  it('accepts a file and a folder that only the owner can write, or a folder where only he can replace it', () => {
-    const path = file();
-    for (const mode of [0o600, 0o755]) {
-      chmodSync(path, mode);
-      expect(readTrustedFile(path)).toBe('x');
-    }
-    chmodSync(folder.at(), 0o1777);
-    expect(readTrustedFile(path)).toBe('x');
-  });
-
-  it('refuses what the group or everyone can write, file, folder or a folder above, and says what to do', () => {
-    const path = file();
-    for (const mode of [0o620, 0o602]) {
+  it('accepts what only the owner can write, and refuses what the group or everyone can, also a folder above', () => {
+    folder.make('a/b');
+    const [path, below] = [file(), file('a/b/keys.yaml')];
+    for (const mode of [0o600, 0o755, 0o620, 0o602]) {
       chmodSync(path, mode);
       const found = `can write ${path} (mode 0${mode.toString(8)}). Run \`chmod go-w ${path}\``;
-      expect(() => readTrustedFile(path)).toThrow(`is not trusted: others than its owner ${found}`);
+      if ((mode & 0o022) === 0) expect(readTrustedFile(path)).toBe('x');
+      else expect(() => readTrustedFile(path)).toThrow(`is not trusted: others than its owner ${found}`);
     }
-    folder.make('a/b');
-    folder.write('a/b/keys.yaml', 'x');
-    expect(readTrustedFile(folder.at('a/b/keys.yaml'))).toBe('x');
+    chmodSync(path, 0o600);
+    // In a folder with the sticky bit only the owner can replace it.
+    chmodSync(folder.at(), 0o1777);
+    expect([path, below].map(readTrustedFile)).toEqual(['x', 'x']);
     for (const mode of [0o720, 0o702]) {
       chmodSync(folder.at(), mode);
-      for (const name of [FILE, 'a/b/keys.yaml'])
-        expect(() => readTrustedFile(folder.at(name))).toThrow(`can write ${folder.at()} `);
+      for (const each of [path, below]) expect(() => readTrustedFile(each)).toThrow(`can write ${folder.at()} `);
     }
   });
 
   it('follows a link only between folders that nobody else can write', () => {
     const [here, there] = [folder.make('here'), folder.make('there')];
     const link = folder.at('here', FILE);
-    folder.write(`there/${FILE}`, 'x');
-    symlinkSync(folder.at('there', FILE), link);
+    symlinkSync(file(`there/${FILE}`), link);
     expect(readTrustedFile(link)).toBe('x');
     for (const path of [here, there]) {
       chmodSync(path, 0o777);
@@ -101,8 +83,7 @@ describe('readTrustedFile', () => {
     }
   });
 
-  const ifRoot = process.getuid?.() === 0 ? it : it.skip;
-  ifRoot('refuses what belongs to someone else: a file, and a folder', () => {
+  (process.getuid?.() === 0 ? it : it.skip)('refuses what belongs to someone else: a file, and a folder', () => {
     const [path, user] = [file(), 12345];
     chownSync(path, user, user);
     const advice = `is not trusted: ${path} belongs to user ${user}. Run \`chown root ${path}\``;
@@ -116,41 +97,33 @@ describe('readTrustedFile', () => {
   });
 });
 
-describe('audienceOf', () => {
+it('an audience is what the setting says, or that of the URL, however that is spelt', () => {
   const GATEWAY = 'https://gateway.example';
+  const PRINTABLE = /must be 1 to 200 printable characters/;
   const ofUrl = (baseUrl: string): string => audienceOf({ platformId: 4242, baseUrl });
-
-  it('is what the setting says, or that of the URL, however that is spelt', () => {
-    expect(audienceOf({ platformId: 1, baseUrl: GATEWAY, audience: 'production' })).toBe('production');
-    for (const url of [GATEWAY, 'HTTPS://GATEWAY.Example/', `${GATEWAY}:443//`])
-      expect(ofUrl(url)).toBe(`${GATEWAY}#4242`);
-    const others = ['https://staging.gateway.example', `${GATEWAY}:8443`, `${GATEWAY}/v2`, 'http://localhost'];
-    for (const url of others) expect(ofUrl(url)).not.toBe(`${GATEWAY}#4242`);
-  });
-
-  it('is refused where nothing says it, or it cannot be shown', () => {
-    const PRINTABLE = /must be 1 to 200 printable characters/;
-    for (const [source, message] of [
-      [{}, /^PAYOUT_AUDIENCE: is required, or GATEWAY_BASE_URL/],
-      [{ audience: 'my gateway' }, PRINTABLE],
-      [{ audience: 'x'.repeat(201) }, PRINTABLE],
-      [{ baseUrl: `${GATEWAY}/${'x'.repeat(200)}` }, /: is required, because GATEWAY_BASE_URL is too/],
-    ] as const)
-      expect(() => audienceOf({ platformId: 1, ...source })).toThrow(message);
-  });
+  expect(audienceOf({ platformId: 1, baseUrl: GATEWAY, audience: 'production' })).toBe('production');
+  for (const url of [GATEWAY, 'HTTPS://GATEWAY.Example/', `${GATEWAY}:443//`])
+    expect(ofUrl(url)).toBe(`${GATEWAY}#4242`);
+  for (const url of ['https://staging.gateway.example', `${GATEWAY}:8443`, `${GATEWAY}/v2`])
+    expect(ofUrl(url)).not.toBe(`${GATEWAY}#4242`);
+  for (const [source, message] of [
+    [{}, /^PAYOUT_AUDIENCE: is required, or GATEWAY_BASE_URL/],
+    [{ audience: 'my gateway' }, PRINTABLE],
+    [{ audience: 'x'.repeat(201) }, PRINTABLE],
+    [{ baseUrl: `${GATEWAY}/${'x'.repeat(200)}` }, /: is required, because GATEWAY_BASE_URL is too/],
+  ] as const)
+    expect(() => audienceOf({ platformId: 1, ...source })).toThrow(message);
 });
 
 it('checkAudience takes this environment only, and what names none until the time of the setting', () => {
   const UNTIL = '2030-01-31T09:00:00Z';
   const clock = { now: Date.parse(UNTIL) - 1, wallNow: () => clock.now };
   const [strict, lenient] = [openAudience('production', undefined, clock), openAudience('production', UNTIL, clock)];
-  expect(checkAudience('production', strict)).toBeUndefined();
+  expect([checkAudience('production', strict), checkAudience(undefined, lenient)]).toEqual([undefined, undefined]);
   const message = expect.stringContaining('it is signed for "staging", and this is "production"');
   expect(checkAudience('staging', strict)).toEqual({ fault: 'wrong_audience', message });
   for (const other of ['Production', '']) expect(checkAudience(other, lenient)?.fault).toBe('wrong_audience');
   expect(checkAudience('\u001b[2Jproduction', strict)?.message).toContain('it is signed for another audience, and');
-  expect(checkAudience(undefined, lenient)).toBeUndefined();
-  expect(checkAudience(undefined, strict)?.fault).toBe('no_audience');
   clock.now += 1;
-  expect(checkAudience(undefined, lenient)?.fault).toBe('no_audience');
+  for (const each of [strict, lenient]) expect(checkAudience(undefined, each)?.fault).toBe('no_audience');
 });
