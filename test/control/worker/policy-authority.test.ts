@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { readPolicyFile } from '../../../src/control/policy/policy-file.js';
 import type { SpendEvent } from '../../../src/ledger/control-record.js';
 import type { Payout } from '../../../src/ledger/payout.js';
+import { useFolder } from '../support/folder.js';
 import { HOUR_MS, DAY_MS } from '../support/signed.js';
 import { DOUBT_MS, HOURLY, policyOf, PolicyRig, TestClock, type SendOutcome } from './support.js';
 
@@ -215,5 +217,57 @@ it('the usage of a window says what is spent, what waits for room, and for whom'
       { bucket: 'y', spent: '2', wanted: '0', ratio: 0.5 },
       { bucket: 'x', spent: '1', wanted: '0', ratio: 0.25 },
     ],
+  });
+});
+
+describe('another spelling, or another tag, of an address', () => {
+  const TON = {
+    raw: '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E',
+    bounceable: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF',
+    other: 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA',
+  };
+  const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+  const CASH_2 = 'bitcoincash:qr95sy3j9xwd2ap32xkykttr4cvcu7as4y0qverfuy';
+  const EVM = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+  const XRP = 'r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59';
+  const [X_WITH_1, EXCHANGE] = ['X7AcgcsBL6XDcUb289X4mJ8djcdyKaGZMhc9YTE92ehJ2Fu', 'rExchange:12345'];
+  const CURRENCIES = { denied: 6, default: 7, 'per-address': 8, 'cool-down': 9, unparsed: 10 };
+  const RULES = `{ version: 1, platformId: "4242", default: hold, rules: [
+    { name: covered, when: { paymentId: ["6", "9", "10"] }, cap: { count: "500", within: 1h }, over: refuse },
+    { name: denied, when: { paymentId: ["6"], addressIn: deny.txt }, over: refuse },
+    { name: own, when: { paymentId: ["7"], addressIn: allow.txt }, cap: { amount: "500" }, over: refuse },
+    { name: per-address, when: { paymentId: ["8"] }, cap: { count: "1", within: 24h, per: address }, over: wait },
+    { name: cool-down, when: { paymentId: ["9"], address: new }, over: { wait: 24h } },
+    { name: unparsed, when: { paymentId: ["10"], address: unparsed }, over: refuse } ] }`;
+  const folder = useFolder();
+  let rig: PolicyRig;
+  beforeEach(async () => {
+    folder.write('policy.yaml', RULES);
+    folder.write('deny.txt', [TON.raw, CASH, EVM.toLowerCase(), XRP].join('\n'));
+    folder.write('allow.txt', [EXCHANGE, `bitcoincash:${CASH}`, `${XRP}:1`, TON.bounceable].join('\n'));
+    const { policy, isListed } = readPolicyFile(folder.at('policy.yaml'), { keyring: undefined });
+    rig = new PolicyRig(clock, policy);
+    rig.current.isListed = isListed;
+    rig.restart();
+    await rig.journal.noteSeen({ at: clock.wallNow() - 2 * DAY_MS, addresses: [EXCHANGE, CASH, `${XRP}:1`] });
+    await pay(rig, 'spent', '1', { paymentId: 8, addressTo: TON.bounceable });
+  });
+  const ask = (rule: keyof typeof CURRENCIES, addressTo: string): string =>
+    rig.ask(rig.payout('p', '1', { paymentId: CURRENCIES[rule], addressTo }));
+
+  it.each<[keyof typeof CURRENCIES, string[], string[]]>([
+    ['denied', [TON.bounceable, `${TON.other}:7`, `bitcoincash:${CASH}`, EVM, X_WITH_1], ['TXYZopYRdj2D9XRtbG4']],
+    [
+      'default',
+      ['rExchange:66666', 'rExchange', 'rExchange:012345', 'bitcoincash', CASH_2, `${XRP}:2`, `${TON.other}:7`],
+      [EXCHANGE, CASH.toUpperCase(), `${XRP}:001`, TON.other],
+    ],
+    ['per-address', [TON.other, `${TON.bounceable}:7`], [TON.raw.replace('CA6E', 'CA6F')]],
+    ['cool-down', ['rExchange:66666', CASH_2, `${XRP}:2`], [EXCHANGE, `bitcoincash:${CASH}`, `${XRP}:01`]],
+    ['unparsed', [CASH_2.replace('qr95', 'qr96'), `${EVM}:7`, `ethereum:${EVM}`], [CASH]],
+  ])('evades no rule, and what is the same passes: %s', (rule, held, passed) => {
+    for (const address of held)
+      expect([address, ask(rule, address)]).toEqual([address, expect.stringContaining(`Rule ${rule} `)]);
+    expect(passed.map((address) => [address, ask(rule, address)])).toEqual(passed.map((address) => [address, 'send']));
   });
 });

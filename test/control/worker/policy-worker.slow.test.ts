@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { until } from '../../support/until.js';
 import { expectPromisesKept, openWorld, untilSent, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { endAllWorkers, type WorkerProcess } from '../../worker/support/worker-process.js';
@@ -63,26 +62,18 @@ it('a payout over the cap of a window is held, and sent by itself as soon as the
   expect(worker.log()).toContain('payout released');
 }, 90_000);
 
-it.each(['journal', 'another journal'])(
-  'a worker that was killed knows what was spent: Redis has forgotten it, or the journal is another (%s)',
-  async (dir) => {
-    await writePolicy(CAP);
-    const first = await startWorker();
-    await world.enqueue(2);
-    await untilSent(world, 2);
-    await until('both are known', async () => (await world.producer.stats()).completed === 2);
-    first.kill('SIGKILL');
-    await first.ended;
-    if (dir === 'journal') {
-      const redis = connectRedis(world.redisUrl, 'commands');
-      expect(await redis.del(`{payouts:${world.platformId}}:spent`)).toBe(1);
-      await closeRedis(redis);
-    }
-    await startWorker(join(world.dir, dir));
-    await world.enqueue(1, 'Q');
-    expect(await world.producer.waitFor('Q-1', WAIT)).toMatchObject({ state: 'completed' });
-    expectThirdInTime();
-    await expectPromisesKept(world);
-  },
-  90_000,
-);
+// With the same journal and without what Redis knows: test/forging/policy.slow.test.ts.
+it('a worker with another journal knows from Redis what was spent', async () => {
+  await writePolicy(CAP);
+  const first = await startWorker();
+  await world.enqueue(2);
+  await untilSent(world, 2);
+  await until('both are known', async () => (await world.producer.stats()).completed === 2);
+  first.kill('SIGKILL');
+  await first.ended;
+  await startWorker(join(world.dir, 'another journal'));
+  await world.enqueue(1, 'Q');
+  expect(await world.producer.waitFor('Q-1', WAIT)).toMatchObject({ state: 'completed' });
+  expectThirdInTime();
+  await expectPromisesKept(world);
+}, 90_000);

@@ -1,6 +1,7 @@
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { SpendEvent } from '../../../src/ledger/control-record.js';
+import type { PolicyInForce } from '../../../src/control/control-runtime.js';
 import { PolicyAuthority } from '../../../src/control/worker/policy-authority.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
@@ -41,7 +42,7 @@ export const HOURLY = { name: 'hour', when: { paymentId: ['6'] }, cap: { amount:
 /** A policy as the worker has it, which a test can exchange. */
 export class TestPolicy {
   readonly longestWindowMs = 86_400_000;
-  readonly isListed = (): boolean => false;
+  isListed: PolicyInForce['isListed'] = () => false;
 
   policy: Policy;
 

@@ -1,10 +1,8 @@
 import { JOBS, LEDGERS, PAUSES } from './accounts.js';
-import { ALIASES } from './aliases.js';
 import { ALTERED, NOT_SIGNED } from './altered.js';
 import { APPROVALS, POSTED, REJECTIONS } from './approvals.js';
 import { FORGED, SWAPPED } from './forged.js';
 import { MIDDLE } from './middle.js';
-import { POLICY_FILE_ATTACKS } from './policy-files.js';
 import { RESTARTS } from './restarts.js';
 import { REVIVED, STOPPING } from './revived.js';
 import { throughDoor } from './through-door.js';
@@ -19,8 +17,6 @@ export const ATTACK_TABLE: readonly (readonly [what: string, count: number])[] =
   ['keys of the account', LEDGERS.length],
   ['jobs and sends on their way', JOBS.length],
   ['between two runs of the worker', RESTARTS.length],
-  // test/forging/restarts.slow.test.ts has one.
-  ['what the journal has forgotten', 1],
   ['replies of Redis altered on their way', MIDDLE.length],
   ['approvals', APPROVALS.length],
   ['rejections that a worker has seen', REJECTIONS.length],
@@ -28,6 +24,4 @@ export const ATTACK_TABLE: readonly (readonly [what: string, count: number])[] =
   ['requests to the HTTP door, with a token and without a key', throughDoor(async () => Promise.resolve()).length],
   // test/forging/policy.slow.test.ts has these.
   ['what a policy counts', 3],
-  ['another spelling, or another tag, of an address', ALIASES.length],
-  ["the policy's file, exchanged", POLICY_FILE_ATTACKS.length],
 ];
