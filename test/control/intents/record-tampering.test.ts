@@ -39,15 +39,15 @@ const record = store({ payoutId: 'invoice-77', metadata: JSON.parse(METADATA) as
 const plain = store({ payoutId: 'plain' });
 const { sig = '', sigRest = '' } = record;
 
-/** What is signed, with texts that are nearly right and that parsers take; test/forging has others. */
+/** What is signed, with texts that are nearly right and that parsers take. */
 const SIGNED: Readonly<Record<string, readonly string[]>> = {
-  paymentId: ['06', '6e0', '+6', '6n', 'NaN', '６', '6\n'],
+  paymentId: ['1', '06', '6e0', '+6', '6.0', '0x6', 'NaN', '６', '6\n'],
   ...{
-    amount: ['012.5', '12,5', '+12.5'],
-    addressTo: [],
-    symbol: ['usd'],
-    reference: ['INV\u00a077'],
-    requestedBy: [],
+    amount: ['012.5', '12,5', '+12.5', '12.50', '12.5 ', '1.25e1', '-5'],
+    addressTo: ['thief', 'TXYZOPYRDJ2D9XRTBG411XZZ3KM5VKAEBF', 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:1'],
+    symbol: ['usd', 'EUR'],
+    reference: ['INV\u00a077', 'INV 77\naddressTo=thief'],
+    requestedBy: ['Mallory'],
   },
   notBefore: ['2026-11-22T08:00:00Z', '2026-11-22T09:00:00.000+01:00'],
   metadata: [METADATA.replace('ö', '\\u00f6'), METADATA.replace('77', '77.0'), 'null', '{'],

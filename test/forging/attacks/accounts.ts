@@ -10,7 +10,7 @@ export interface AccountAttack {
   readonly expect: 'continues' | 'stopped' | 'either';
   attack(scene: Scene): Promise<unknown>;
   /** What the worker says of a signature, where it does. */
-  readonly refusal?: 'sent_before' | 'resume' | undefined;
+  readonly refusal?: 'resume' | undefined;
 }
 
 const row = (
@@ -154,23 +154,6 @@ export const LEDGERS: readonly AccountAttack[] = [
     await account.revive('first', { attempt: '0' });
     again(20, async () => account.redis.del(account.keys.objections));
   }),
-  row('what the ledger knows of journals forged', 'either', async ({ account: { redis, keys } }) => {
-    const [journalId = ''] = await redis.hkeys(keys.journals);
-    const forged = JSON.stringify({ host: 'thief', dir: '/thief', sends: 99, at: Date.now() });
-    await redis.hset(keys.journals, { [journalId]: forged, other: forged });
-  }),
-  row('all keys replaced by those of another account', 'stopped', async ({ account, other }) => {
-    const { redis, keys } = account;
-    const names = await redis.keys(`${other.keys.prefix}:*`);
-    await redis.del(...(await redis.keys(`${keys.prefix}:*`)));
-    for (const name of names) {
-      // A worker that runs may have removed one of BullMQ's keys meanwhile.
-      await redis.rename(name, name.replace(other.keys.prefix, keys.prefix)).catch((error: unknown) => {
-        if (!(error as Error).message.includes('no such key')) throw error;
-      });
-    }
-    await account.ring('first');
-  }),
 ];
 
 export const JOBS: readonly AccountAttack[] = [
@@ -207,26 +190,4 @@ export const JOBS: readonly AccountAttack[] = [
     await sendSlowly(scene);
     await scene.account.revive('slow');
   }),
-  row('sending set back to queued while the response comes, attempt lowered', 'stopped', async (scene) => {
-    const { account } = scene;
-    await sendSlowly(scene);
-    await account.revive('slow', { attempt: '0' });
-    await account.unset('slow', 'tokens');
-    // What is enqueued behind it before the response comes is sent as signed.
-    await until('the worker objects', async () => (await account.redis.exists(account.keys.objections)) === 1);
-  }),
-  row(
-    'in_progress set back to queued',
-    'continues',
-    async (scene) => {
-      const { account, world } = scene;
-      const addresses = [`wallet-slow${account.platformId}`];
-      world.sandbox.addFaults([{ kind: 'drop-before', endpoint: 'transactionstatus', addresses }]);
-      await account.order('slow', '2');
-      await untilIn(scene, 'slow', 'in_progress');
-      await account.revive('slow');
-      await untilIn(scene, 'slow', 'held');
-    },
-    'sent_before',
-  ),
 ];

@@ -1,7 +1,7 @@
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { time, type Target } from '../support/attack.js';
-import { signAct, signApproval, type KeyName } from '../support/signers.js';
+import { signApproval, type KeyName } from '../support/signers.js';
 
 /** What should be a signed approval. */
 type ApprovalBody = SignedApproval | Readonly<Record<string, unknown>>;
@@ -69,13 +69,8 @@ export const APPROVALS: readonly ApprovalAttack[] = [
   bringing('an approval for another account', async ({ account, payoutId }) =>
     signApproval(account.platformId + 1, { payoutId, intent: await account.intentHash(payoutId), key: 'bob' }),
   ),
-  bringing("bob's signature of an act as an approval's", async (target) => {
-    const act = JSON.parse(signAct(target.account.platformId, { act: 'resume', key: 'bob' })) as { signature: string };
-    return { ...(await approve(target, 'bob')), signature: act.signature };
-  }),
   requested('', 'bob'),
   requested(', with a Cyrillic letter', 'b\u043eb', true),
-  bringing('an approval that is no JSON of one', async () => Promise.resolve({ by: 'bob', decision: 'approve' })),
   {
     name: 'the payout set back to queued without a hold',
     attack: async ({ account, payoutId }) => account.revive(payoutId),

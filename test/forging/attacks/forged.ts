@@ -69,15 +69,6 @@ export const FORGED: readonly Attack[] = [
     await account.redis.rename(other.keys.payout(moved.payoutId), account.keys.payout(moved.payoutId));
     return account.revive(moved.payoutId);
   }),
-  row('whole record copied from another environment', 'wrong_audience', async (target) => {
-    const { account, other } = target;
-    const theirs = elsewhere(target, 'staging');
-    // Staging's account has the same number.
-    await other.enqueueAs(theirs, { platformId: account.platformId, audience: 'staging' });
-    await account.invent(theirs.payoutId, await other.record(theirs.payoutId));
-    await other.redis.del(other.keys.payout(theirs.payoutId));
-    return theirs.payoutId;
-  }),
 ];
 
 /** Two payouts of one producer whose signatures change places. */

@@ -50,12 +50,6 @@ export const REVIVED: readonly Attack[] = [
     SENT,
   ),
   row(
-    'paid record deleted and put in again from an old copy, attempt kept',
-    'sent_before',
-    async ({ account, payoutId }) => account.invent(payoutId, { ...(await account.record(payoutId)), attempt: '1' }),
-    SENT,
-  ),
-  row(
     'paid payout with a newer signature of the same producer',
     'sent_before',
     async (target) => {
@@ -92,15 +86,5 @@ export const REVIVED: readonly Attack[] = [
 /** Each has an account of its own, which stops where the journal knows the number as sent. */
 export const STOPPING: readonly Attack[] = [
   revived('completed set back to queued, attempt lowered', 'completed', { attempt: '0' }, 'stopped'),
-  row(
-    'completed set back to queued, all but the input removed',
-    'stopped',
-    async ({ account, payoutId }) => {
-      const { paymentId = '', amount = '', addressTo = '', ...record } = await account.record(payoutId);
-      const { key = '', sig = '', sigRest = '', iat = '', exp = '', aud = '' } = record;
-      await account.invent(payoutId, { paymentId, amount, addressTo, key, sig, sigRest, iat, exp, aud });
-    },
-    SENT,
-  ),
   revived('attempt of a paid payout set below zero', 'completed', { attempt: '-3' }, 'fields'),
 ];

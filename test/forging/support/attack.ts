@@ -52,7 +52,6 @@ export const row = (name: string, expect: Attack['expect'], attack: Attack['atta
 export interface Scene {
   readonly world: ForgingWorld;
   readonly account: ForgedAccount;
-  readonly other: ForgedAccount;
 }
 
 /** A time as statements have it, from now. */
