@@ -7,8 +7,8 @@ import { hashText } from '../../src/control/intents/statement.js';
 import { publicKeyOf, signText, verifyText } from '../../src/control/keys/ed25519.js';
 import { isSignedBy, type KeyringKey } from '../../src/control/keys/keyring.js';
 import type { Approval } from '../../src/ledger/control-record.js';
-import { HAS_PYTHON, makeVectors, readVectors } from './make-vectors/makers.js';
 import { keyEntry, keyringOf, privateKeyOf } from './support/keys.js';
+import { readVectors } from './support/vectors.js';
 
 const { cases, python } = readVectors();
 const privateKey = privateKeyOf(cases.seed);
@@ -46,9 +46,4 @@ describe.each(ours.map((statement, index) => ({ ...statement, index })))('$name'
 it('a key on hardware does not count untouched, nor by a plain signature', () => {
   const { text = '', signature = '' } = ours[0] ?? {};
   expect([python.skUntouched, signature].map((given) => isSignedBy(skKey, text, given))).toEqual([false, false]);
-});
-
-(HAS_PYTHON ? it : it.skip)('the program that made the vectors makes the same', () => {
-  const statements = python.statements.map(({ ssh, ...made }) => (ssh === undefined ? {} : made));
-  expect(makeVectors()).toEqual({ cases, python: { ...python, statements } });
 });

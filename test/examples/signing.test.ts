@@ -11,8 +11,8 @@ import { verifyIntent } from '../../src/control/intents/verify-intent.js';
 import { signText } from '../../src/control/keys/ed25519.js';
 import { formatPublicKey } from '../../src/control/keys/signing-key.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
-import { HAS_PHP, HAS_PYTHON } from '../control/make-vectors/makers.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
+import { HAS_PHP, HAS_PYTHON } from '../control/support/vectors.js';
 
 const PLATFORM = 4242;
 const privateKey = testKey(1);

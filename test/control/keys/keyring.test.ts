@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { InvalidConfigError } from '../../../src/base/errors.js';
 import { Keyring } from '../../../src/control/keys/keyring.js';
 import { keyEntry, testKey } from '../support/keys.js';
-import { readVectors } from '../make-vectors/makers.js';
+import { readVectors } from '../support/vectors.js';
 
 const { python } = readVectors();
 const entry = keyEntry(testKey(1));

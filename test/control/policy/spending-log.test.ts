@@ -1,12 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { SpendingLog, type LoggedSpend } from '../../../src/control/policy/spending-log.js';
-import { Spending } from '../../../src/control/worker/spending.js';
 import { WaitingLine } from '../../../src/control/worker/waiting-lines.js';
-import type { SpendEvent } from '../../../src/ledger/control-record.js';
-import { Random } from '../../doubles/random.js';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../support/signed.js';
-import { DOUBT_MS, HOURLY, policyOf, TestClock } from '../worker/support.js';
 
 const ALL = '';
 const amount = fc.bigInt({ min: 1n, max: 10n ** 48n });
@@ -76,39 +71,6 @@ describe('what counts in a window', () => {
       { numRuns: 2_000 },
     );
   });
-});
-
-it('what was spent comes to the same, read at once or bit by bit', () => {
-  const policy = policyOf(HOURLY, { ...HOURLY, name: 'wallet', cap: { amount: '1', within: '2h', per: 'address' } });
-  const [clock, random] = [new TestClock(), new Random(7)];
-  const world = { policy, isListed: () => false, worthOf: () => ({ kind: 'unknown', reason: '' }) as const };
-  const open = (): Spending => new Spending({ clock, doubtMs: DOUBT_MS }, DAY_MS, world);
-  // Three hours of sends: some rejected, some without an answer.
-  const events = Array.from({ length: 2_000 }).flatMap((_, number): SpendEvent[] => {
-    clock.pass(random.whole(1_000, 10_000));
-    const [payoutId, id, at] = [`p${number}`, `p${number} 1 t`, clock.wallNow()];
-    const about = { paymentId: random.pick([6, 6, 7]), addressTo: random.pick(['a', 'b']), attempt: 1 };
-    const spend = { ...about, id, payoutId, amount: String(random.whole(1, 50)) };
-    const outcomes: SpendEvent[] = [
-      { kind: 'accepted', id, at },
-      { kind: 'unpaid', id },
-    ];
-    const outcome = outcomes.filter(() => random.chance(0.9)).slice(0, 1);
-    return [{ kind: 'begun', spend, at }, ...outcome];
-  });
-  const [atOnce, bitByBit] = [open(), open()];
-  atOnce.take(events, 'by wall clock');
-  for (let from = 0; from < events.length; from += 200) bitByBit.take(events.slice(from, from + 200), 'by wall clock');
-  const sumsOf = (spending: Spending): bigint[] =>
-    ['hour', 'wallet a', 'wallet b'].map((name) => {
-      const [rule = '', bucket = ''] = name.split(' ');
-      return spending.view(rule, bucket).sum(clock.now());
-    });
-  expect(Math.min(...sumsOf(atOnce).map(Number))).toBeGreaterThan(0);
-  for (let passed = 0; passed < 3 * HOUR_MS; passed += MINUTE_MS) {
-    expect(sumsOf(atOnce)).toEqual(sumsOf(bitByBit));
-    clock.pass(MINUTE_MS);
-  }
 });
 
 it('a line of payouts that wait agrees with a sum over all who stand before, as they come, leave and take more', () => {
