@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.js';
 import { endRepeated, JOBS, LEDGERS, PAUSES } from './attacks/accounts.js';
-import { HONEST_ADDRESS, MIDDLE } from './attacks/middle.js';
+import { MIDDLE } from './attacks/middle.js';
 import { startForgingProxy, type ForgingProxy } from './support/forging-proxy.js';
 import { ForgingWorld } from './support/forging-world.js';
 import { enqueueHonest } from './support/run-attacks.js';
@@ -51,23 +51,19 @@ describe('what the account itself keeps in Redis, under a running worker: each i
 describe('replies that a man in the middle alters: Redis is honest, what the worker reads is not', () => {
   const proxies: ForgingProxy[] = [];
   const used = ForgingWorld.use(MIDDLE.length);
-  const endAltering = (): void => {
-    for (const proxy of proxies) proxy.alter = (reply) => reply;
-  };
-  afterAll(endAltering);
   afterAll(async () => Promise.all(proxies.map(async (proxy) => proxy.close())));
 
   it.each(MIDDLE.map((row, index) => ({ ...row, index })))(
-    '$name: nothing but what was signed is paid',
-    async ({ alter, index, expect: expected }) => {
+    '$name: held, or paid once',
+    async ({ alter, index, isPaid }) => {
       const { world } = used;
       const account = world.account(index);
-      await account.enqueue({ payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: HONEST_ADDRESS });
+      const address = await account.order('P', '12.5');
       const proxy = await startForgingProxy(world.redis.port);
       proxies.push(proxy);
-      if (expected !== 'paid once') proxy.alter = alter;
+      if (!isPaid) proxy.alter = alter;
       const worker = await world.startWorker({ redisUrl: proxy.url }, {}, [account]);
-      if (expected === 'paid once') {
+      if (isPaid) {
         await world.untilIn('completed', account, 'P');
         proxy.alter = alter;
         await account.ring('P');
@@ -75,17 +71,14 @@ describe('replies that a man in the middle alters: Redis is honest, what the wor
         await delay(3_000);
       } else {
         await world.untilIn('held', account, 'P');
-        expect((await account.payout('P')).held?.reason).toBe(expected);
+        expect((await account.payout('P')).held?.reason).toBe('bad_signature');
         expect((await account.tamperings()).map(({ payoutId }) => payoutId)).toEqual(['P']);
-        expect(proxy.altered).toBeGreaterThan(0);
-        endAltering();
-        await enqueueHonest([account]);
-        await world.untilIn('completed', account, 'honest');
       }
-      endAltering();
+      proxy.alter = (reply) => reply;
+      await enqueueHonest([account]);
+      await world.untilIn('completed', account, 'honest');
       world.judge(account);
-      const paid = world.paidTo(account).filter((address) => address === HONEST_ADDRESS);
-      expect(paid).toHaveLength(expected === 'paid once' ? 1 : 0);
+      expect(world.paidTo(account).filter((paid) => paid === address)).toHaveLength(isPaid ? 1 : 0);
       await worker.stop();
     },
   );
