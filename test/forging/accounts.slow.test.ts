@@ -73,10 +73,10 @@ describe('replies that a man in the middle alters: Redis is honest, what the wor
         await world.untilIn('held', account, 'P');
         expect((await account.payout('P')).held?.reason).toBe('bad_signature');
         expect((await account.tamperings()).map(({ payoutId }) => payoutId)).toEqual(['P']);
+        proxy.alter = (reply) => reply;
+        await enqueueHonest([account]);
+        await world.untilIn('completed', account, 'honest');
       }
-      proxy.alter = (reply) => reply;
-      await enqueueHonest([account]);
-      await world.untilIn('completed', account, 'honest');
       world.judge(account);
       expect(world.paidTo(account).filter((paid) => paid === address)).toHaveLength(isPaid ? 1 : 0);
       await worker.stop();
