@@ -79,6 +79,7 @@ describe('the key of a worker', () => {
     ] as const)
       expect(() => open(change)).toThrow(message);
     // What is no key at all: test/producer/signed-payouts.test.ts.
+    expect(() => openFree({ name: 'w !', privateKey: PEM })).toThrow(/receiptKey\.name: must be/);
     expect(() => openFree({ name: 'w', privateKey: createPublicKey(KEY) })).toThrow(/a public key, not a private one/);
   });
 
@@ -163,6 +164,7 @@ describe('the key of an operator', () => {
     expect(() => open({ sshKeyFile: keyFile, keyName })).toThrow(/holds no public key of OpenSSH/);
     expect(() => open({ sshKeyFile: join(keys.dir, 'none.pub') })).toThrow(/cannot be read: ENOENT/);
     await chmod(keyFile, 0o644);
+    expect(() => open({ keyFile, keyName })).toThrow(/is open to every user of this machine/);
     expect(open({ keyFile, keyName, allowReadableSecrets: true })).toMatchObject({ name: 'ann' });
   });
 });

@@ -25,6 +25,7 @@ describe('readKeyringFile', () => {
     for (const text of [yaml.replaceAll('\n', '\r\n'), `\uFEFF${json}`]) expect(read(text)).toEqual(['shop']);
     for (const [content, message] of [
       ['', /keyring must be "version: 1"/],
+      [`${yaml}---\n${yaml}`, /is no YAML: /],
       [`version: 1\n${yaml}`, /is no YAML: Map keys must be unique/],
       [json.replace('producer', 'x'), /keys\.0\.role must be one of/],
     ] as const) {
