@@ -23,7 +23,9 @@ describe('readKeyringFile', () => {
 
   it('reads YAML and JSON, and refuses what is no keyring, with setting and file', () => {
     for (const text of [yaml.replaceAll('\n', '\r\n'), `\uFEFF${json}`]) expect(read(text)).toEqual(['shop']);
+    const bomb = `a: &a [x]\nb: &b [${Array(9).fill('*a').join()}]\nc: [${Array(12).fill('*b').join()}]`;
     for (const [content, message] of [
+      [bomb, /Excessive alias count/],
       ['', /keyring must be "version: 1"/],
       [`${yaml}---\n${yaml}`, /is no YAML: /],
       [`version: 1\n${yaml}`, /is no YAML: Map keys must be unique/],

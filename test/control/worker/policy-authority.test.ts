@@ -58,6 +58,18 @@ describe('what a window counts', () => {
     expect(rig.ask(rig.payout('b', '100'))).toBe('send');
   });
 
+  it('what got its answer later than that as if it had got none', async () => {
+    const rig = openRig(HOURLY);
+    const finish = await rig.begin(rig.payout('a', '100'));
+    clock.pass(DOUBT_MS + 1_000);
+    rig.authority.catchUp();
+    finish?.('accepted');
+    clock.pass(HOUR_MS - 1_000);
+    // Another policy counts anew.
+    rig.current.policy = policyOf({ ...HOURLY, name: 'other' });
+    expect(rig.ask(rig.payout('b', '100'))).toBe('send');
+  });
+
   it('no attempt of the payout itself that is sent once more, unless it was accepted', async () => {
     for (const [outcome, said] of [
       ['unknown', /^send/],
