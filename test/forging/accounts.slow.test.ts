@@ -13,7 +13,7 @@ describe('what the account itself keeps in Redis, under a running worker: each i
   const QUIET_MS = 6_000;
   // Before the world closes, which is registered next.
   afterAll(endRepeated);
-  const used = ForgingWorld.use(ATTACKS.length);
+  const used = ForgingWorld.use(ATTACKS.length + 1);
   let carriedOut: readonly PromiseSettledResult<unknown>[] = [];
 
   beforeAll(async () => {

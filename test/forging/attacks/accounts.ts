@@ -10,7 +10,7 @@ export interface AccountAttack {
   readonly expect: 'continues' | 'stopped' | 'either';
   attack(scene: Scene): Promise<unknown>;
   /** What the worker says of a signature, where it does. */
-  readonly refusal?: 'resume' | undefined;
+  readonly refusal?: 'sent_before' | 'resume' | undefined;
 }
 
 const row = (
@@ -149,10 +149,29 @@ export const LEDGERS: readonly AccountAttack[] = [
   set('ledger', { pausedReason: 'forged' }, 'stopped'),
   row('the sender key deleted', 'stopped', async ({ account }) => account.redis.del(account.keys.sender)),
   // An objection stands in Redis only. The journal still knows what was sent.
+  row('ledger id replaced, objections deleted again and again', 'either', async ({ account: { redis, keys } }) => {
+    await redis.hset(keys.ledger, { id: '00000000-0000-4000-8000-000000000001' });
+    again(20, async () => redis.del(keys.objections));
+  }),
   row('count of sends and attempt of a paid payout lowered, objections deleted', 'stopped', async ({ account }) => {
     await account.redis.hset(account.keys.sender, { sends: '0', last: '' });
     await account.revive('first', { attempt: '0' });
     again(20, async () => account.redis.del(account.keys.objections));
+  }),
+  row('what the ledger knows of journals forged', 'either', async ({ account: { redis, keys } }) => {
+    const [journalId = ''] = await redis.hkeys(keys.journals);
+    const forged = JSON.stringify({ host: 'thief', dir: '/thief', sends: 99, at: Date.now() });
+    await redis.hset(keys.journals, { [journalId]: forged, other: forged });
+  }),
+  row('all keys replaced by those of another account', 'stopped', async ({ world, account }) => {
+    const { redis, keys } = account;
+    const other = world.account(world.accounts.length - 1);
+    const theirs = [...(await other.copyKeys())];
+    await redis.del(...(await redis.keys(`${keys.prefix}:*`)));
+    await account.restore(
+      new Map(theirs.map(([name, value]) => [name.replace(other.keys.prefix, keys.prefix), value])),
+    );
+    await account.ring('first');
   }),
 ];
 
@@ -190,4 +209,26 @@ export const JOBS: readonly AccountAttack[] = [
     await sendSlowly(scene);
     await scene.account.revive('slow');
   }),
+  row('sending set back to queued while the response comes, attempt lowered', 'stopped', async (scene) => {
+    const { account } = scene;
+    await sendSlowly(scene);
+    await account.revive('slow', { attempt: '0' });
+    await account.unset('slow', 'tokens');
+    // What is enqueued behind it before the response comes is sent as signed.
+    await until('the worker objects', async () => (await account.redis.exists(account.keys.objections)) === 1);
+  }),
+  row(
+    'in_progress set back to queued',
+    'continues',
+    async (scene) => {
+      const { account, world } = scene;
+      const addresses = [`wallet-slow${account.platformId}`];
+      world.sandbox.addFaults([{ kind: 'drop-before', endpoint: 'transactionstatus', addresses }]);
+      await account.order('slow', '2');
+      await untilIn(scene, 'slow', 'in_progress');
+      await account.revive('slow');
+      await untilIn(scene, 'slow', 'held');
+    },
+    'sent_before',
+  ),
 ];
