@@ -62,12 +62,29 @@ export const FORGED: readonly Attack[] = [
   resigned("an operator's act as signature", async (_, { account, payoutId }) => {
     return (JSON.parse(await account.resendAct(payoutId)) as { signature: string }).signature;
   }),
+  row('payout copied under a new id', 'bad_signature', async ({ account, payoutId }) =>
+    account.invent(`${payoutId}-copy`, await account.record(payoutId)),
+  ),
+  row('whole record copied from another account', 'bad_signature', async (target) => {
+    const theirs = elsewhere(target, 'else');
+    await target.other.enqueue(theirs);
+    return target.account.invent(theirs.payoutId, await target.other.record(theirs.payoutId));
+  }),
   row('record renamed to a key of another account', 'bad_signature', async (target) => {
     const { account, other } = target;
     const moved = elsewhere(target, 'moved');
     await other.enqueueAs(moved);
     await account.redis.rename(other.keys.payout(moved.payoutId), account.keys.payout(moved.payoutId));
     return account.revive(moved.payoutId);
+  }),
+  row('whole record copied from another environment', 'wrong_audience', async (target) => {
+    const { account, other } = target;
+    const theirs = elsewhere(target, 'staging');
+    // Staging's account has the same number.
+    await other.enqueueAs(theirs, { platformId: account.platformId, audience: 'staging' });
+    await account.invent(theirs.payoutId, await other.record(theirs.payoutId));
+    await other.redis.del(other.keys.payout(theirs.payoutId));
+    return theirs.payoutId;
   }),
 ];
 
