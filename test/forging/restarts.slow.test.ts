@@ -1,10 +1,11 @@
-import { rename } from 'node:fs/promises';
+import { readdir, rename, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { DAY_MS } from '../control/support/signed.js';
+import { until } from '../support/until.js';
 import { RESTARTS } from './attacks/restarts.js';
 import { isTampering } from './support/attack.js';
 import type { ForgedAccount } from './support/forged-account.js';
@@ -70,4 +71,48 @@ describe('between two runs: Redis flushed and put back as it was, journals that 
     const isTold = (await account.tamperings()).some(({ payoutId }) => payoutId === 'P');
     expect(isTold).toBe(isTampering(expected));
   });
+});
+
+/** The file with the send is gone, and the wall clock is set back to when the intent still counted. */
+describe('after retention', () => {
+  const realNow = Date.now.bind(Date);
+  let offsetMs = -9 * DAY_MS;
+  beforeAll(() => {
+    jest.spyOn(Date, 'now').mockImplementation(() => realNow() + offsetMs);
+  });
+  const used = ForgingWorld.use(1);
+  afterAll(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('a paid payout whose journal file was removed, with the clock set back to when it counted: held', async () => {
+    const { world } = used;
+    const account = world.account(0);
+    const path = join(world.journalDir, `${account.platformId}.journal`);
+    const start = async () => world.startWorker({ journalDays: 1 });
+    for (const [file, payoutId] of ['old', 'newer'].entries()) {
+      await account.order(payoutId, '12.5');
+      const worker = await start();
+      await world.untilIn('completed', account, payoutId);
+      await worker.stop();
+      await rename(path, `${path}.${file + 1}`);
+      const at = new Date(Date.now());
+      await utimes(`${path}.${file + 1}`, at, at);
+    }
+    offsetMs = 0;
+    const worker = await start();
+    const isKept = async (): Promise<boolean> => (await readdir(world.journalDir)).some((name) => name.endsWith('.1'));
+    await until('the oldest file is gone', async () => !(await isKept()));
+    await worker.stop();
+
+    // The intent of `old` counts for another hour.
+    offsetMs = (-8 - 1 / 24) * DAY_MS;
+    await account.revive('old');
+    await start();
+    await world.untilIn('held', account, 'old');
+    expect((await account.payout('old')).held?.reason).toBe('forgotten');
+    expect(await account.tamperings()).toEqual([]);
+    world.judge(account);
+    expect(world.paidTo(account)).toHaveLength(2);
+  }, 120_000);
 });
