@@ -17,11 +17,15 @@ export const ATTACK_TABLE: readonly (readonly [what: string, count: number])[] =
   ['keys of the account', LEDGERS.length],
   ['jobs and sends on their way', JOBS.length],
   ['between two runs of the worker', RESTARTS.length],
+  // test/forging/restarts.slow.test.ts has one.
+  ['what the journal has forgotten', 1],
   ['replies of Redis altered on their way', MIDDLE.length],
   ['approvals', APPROVALS.length],
   ['rejections that a worker has seen', REJECTIONS.length],
   ['approvals brought to the dashboard', POSTED.length],
   ['requests to the HTTP door, with a token and without a key', throughDoor(async () => Promise.resolve()).length],
   // test/forging/policy.slow.test.ts has these.
-  ['what a policy counts', 3],
+  ['what a policy counts', 4],
+  ['another spelling, or another tag, of an address', 3],
+  ["the policy's file, exchanged", 2],
 ];
