@@ -5,13 +5,11 @@ import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { systemClock } from '../../src/base/clock.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
-import { toJobId } from '../../src/queues/payout-queues.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { until } from '../support/until.js';
 import { launchChromium } from './support/launch-chromium.js';
-import { writeSampleBatches } from './support/live-account.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
-import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+import { fillAccount, openSampleAccount, type SampleAccount, writeSampleBatches } from './support/sample-account.js';
 import { signSample } from './support/sign-sample.js';
 
 // A browser on a busy machine takes its time.
@@ -122,28 +120,6 @@ describe('payouts in every state', () => {
     await several.close();
     // What was not loaded.
     troubles.splice(0);
-  });
-
-  it('are found, and lead to the history, the command and the board, whose jobs lead back', async () => {
-    const page = await open('');
-    await page.getByRole('searchbox').fill('f00dbeef');
-    await page.getByRole('button', { name: 'Find' }).click();
-    await page.waitForURL('**/payouts/order*2042');
-    const states = ['queued', 'sending', 'in progress', 'failed'];
-    expect(await page.locator('.history .badge').allInnerTexts()).toEqual(states);
-    await page.getByRole('link', { name: 'Diagnostics' }).click();
-    await page.getByRole('link', { name: 'Bull Board' }).click();
-    await page.waitForURL('**/board/**');
-    await page.goto(`${dashboard.url}board/queue/withdraw`);
-    const payoutId = 'order/2044+a=b';
-    await page.getByRole('link', { name: toJobId({ payoutId }), exact: true }).click();
-    await page.getByText('"TXYZop…VkAeBf"').first().waitFor();
-    const popup = page.waitForEvent('popup');
-    await page.getByText('Payout and its history').first().click();
-    const payout = await popup;
-    const commands = await payout.locator('pre').allInnerTexts();
-    expect(commands[1]).toMatch(/^payouts resolve --account \d+ order\/2044\+a=b --not-sent --key FILE --reason WHY$/);
-    await page.context().close();
   });
 
   it('are reached by the keyboard, which always shows where it is', async () => {

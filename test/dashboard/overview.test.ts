@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { picturesSection } from '../../src/dashboard/overview/charts.js';
-import type { MinuteStatistics } from '../../src/ledger/reads/statistics.js';
+import { type MinuteStatistics, toHourFields } from '../../src/ledger/reads/statistics.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { until } from '../support/until.js';
-import { writeSampleStatistics, writeSampleWorker } from './support/live-account.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
-import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+import { fillAccount, openSampleAccount, type SampleAccount, writeSampleWorker } from './support/sample-account.js';
 
 let account: SampleAccount;
 let dashboard: RunningDashboard;
@@ -92,7 +91,13 @@ describe('the overview', () => {
   });
 
   it('has one count of the backlog in its card, its picture and its strip, and keeps itself up to date', async () => {
-    await writeSampleStatistics(account);
+    const now = account.clock.wallNow();
+    const minute = { at: now - 60_000, sent: 58, smallestGapMs: 1_012, largestGapMs: 2_500, backlog: 3 };
+    const sums = { queued: [{ paymentId: 6, symbol: 'USD', count: 1_216, amount: '92710.5' }] };
+    await account.redis.hset(account.connection.keys.statistics, {
+      ...toHourFields([{ ...minute, completed: 58, rejected: 0, unknown: 0 }]),
+      sums: JSON.stringify(sums),
+    });
     for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
     const page = await dashboard.read('/payouts?range=day');
     for (const part of [

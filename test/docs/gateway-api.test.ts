@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ENDPOINTS } from '../../src/gateway/endpoints.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { post } from '../sandbox/support/independent-client.js';
-import { createManualClock } from '../sandbox/support/manual-clock.js';
+import { createManualClock } from '../sandbox/support/running-sandbox.js';
 
 const page = readFileSync(new URL('../../docs/gateway-api.md', import.meta.url), 'utf8');
 

@@ -3,19 +3,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createToken } from '../../src/http/tokens.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startCli, type RunningCli } from '../support/cli.js';
-import { expectPromisesKept, openWorld, type PayoutWorld, untilSettled } from '../worker/support/payout-world.js';
-import { askDoor, payout } from './support/door-rig.js';
+import { newPlatformId } from '../support/account.js';
+import { askDoor } from './support/door-rig.js';
 
-/** Clients that are slow, broken or many, at a real door beside a real worker. */
+/** Clients that are slow, broken or many, at a real door. */
 
 let redis: LocalRedis;
-let world: PayoutWorld;
 let dir: string;
 let door: RunningCli;
 let url: string;
@@ -24,16 +22,16 @@ const sockets: Socket[] = [];
 
 beforeAll(async () => {
   redis = await startLocalRedis();
-  world = await openWorld({ redis });
   dir = await mkdtemp(join(tmpdir(), 'payouts-bad-'));
-  const made = createToken({ name: 'shop', account: world.platformId, rights: ['enqueue', 'read'] });
+  const platformId = newPlatformId();
+  const made = createToken({ name: 'shop', account: platformId, rights: ['enqueue', 'read'] });
   ({ token } = made);
   await writeFile(join(dir, 'tokens.yaml'), made.line, { mode: 0o600 });
   const port = await findFreePort();
   door = startCli(['serve'], {
     env: {
       REDIS_URL: redis.url,
-      GATEWAY_PLATFORM_ID: String(world.platformId),
+      GATEWAY_PLATFORM_ID: String(platformId),
       SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'),
       SERVE_PORT: String(port),
       SERVE_HEALTH_PORT: '0',
@@ -51,7 +49,6 @@ afterEach(() => {
 afterAll(async () => {
   door.kill('SIGTERM');
   await door.result;
-  await world.close();
   await redis.stop();
   await rm(dir, { recursive: true });
 });
@@ -124,10 +121,9 @@ const BAD = [
   'GET /nowhere?x=1 HTTP/1.1\r\nHost: x\r\n\r\n',
 ];
 
-/** Sends bad requests over some connections as fast as they are answered. @returns how many a second */
-async function flood(count: number): Promise<number> {
-  const startedAt = performance.now();
-  let [left, answered] = [count, 0];
+/** Sends bad requests over some connections as fast as they are answered. */
+async function flood(count: number): Promise<void> {
+  let left = count;
   const lane = async (): Promise<void> => {
     const socket = await open();
     while (left > 0) {
@@ -136,43 +132,19 @@ async function flood(count: number): Promise<number> {
       socket.write(BAD.join('').repeat(10));
       while (due > 0) {
         const [chunk] = (await once(socket, 'data')) as [Buffer];
-        const found = chunk.toString('latin1').match(/HTTP\/1\.1 4\d\d /g)?.length ?? 0;
-        due -= found;
-        answered += found;
+        due -= chunk.toString('latin1').match(/HTTP\/1\.1 4\d\d /g)?.length ?? 0;
       }
     }
   };
   await Promise.all(Array.from({ length: 10 }, lane));
-  return (answered / (performance.now() - startedAt)) * 1_000;
 }
 
-it('bad requests reach neither Redis nor the worker, however many come', async () => {
+it('bad requests do not reach Redis, however many come', async () => {
   const client = new Redis(redis.url);
   const commands = async (): Promise<number> =>
     Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1]);
   const before = await commands();
   await flood(10_000);
   expect((await commands()) - before).toBeLessThan(50);
-
-  world.startWorker();
-  const ids = Array.from({ length: 8 }, (_, index) => `flood-${index}`);
-  for (const id of ids) {
-    const body = payout(id, { addressTo: `wallet-${id}xxxxxxxxxxxxxxxxxxxx`, paymentId: 1 });
-    expect((await askDoor(url, 'POST', '/v1/payouts', { token, body })).status).toBe(201);
-  }
-  const rates: number[] = [];
-  const settled = { isTrue: false };
-  const flooding = (async () => {
-    while (!settled.isTrue) {
-      rates.push(await flood(20_000));
-      await sleep(10);
-    }
-  })();
-  await untilSettled(world, ids.length);
-  settled.isTrue = true;
-  await flooding;
-  await expectPromisesKept(world);
-  expect(await world.producer.stats()).toMatchObject({ completed: ids.length, unknown: 0 });
-  process.stdout.write(`bad requests a second: ${rates.map(Math.round).join(', ')}\n`);
   await client.quit();
-}, 240_000);
+});

@@ -99,10 +99,9 @@ it('curl: the lines enqueue, read, list and count', async () => {
 });
 
 it('a door of signed payouts refuses one that is not signed', async () => {
-  const body = payout('bare');
-  const answer = await doors.signed.ask('POST', '/v1/payouts', { body });
-  expect(answer).toMatchObject({ status: 422, body: { code: 'NOT_VERIFIED' } });
-  expect((await doors.plain.ask('POST', '/v1/payouts', { body })).status).toBe(201);
+  const ask = async ({ ask }: DoorRig) => ask('POST', '/v1/payouts', { body: payout('bare') });
+  expect(await ask(doors.signed)).toMatchObject({ status: 422, body: { code: 'NOT_VERIFIED' } });
+  expect((await ask(doors.plain)).status).toBe(201);
 });
 
 const PHP = `
@@ -124,7 +123,7 @@ echo payouts('GET', "/v1/payouts/$prefix-paid")['state'], "\\n";
 try {
     payouts('POST', '/v1/payouts', ['amount' => '13'] + $make("$prefix-paid", '12.5'));
 } catch (RuntimeException $error) {
-    echo $error->getMessage(), "\\n";
+    echo $error->getMessage();
 }
 `;
 

@@ -64,27 +64,23 @@ describe('without TLS', () => {
     }
   });
 
-  it('serves a named proxy, that had TLS itself', async () => {
-    await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', 'loopback'] }, async ({ url }) => {
-      const ask = async (headers: Record<string, string> = {}) =>
-        askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', '/v1/stats', { token, headers });
-      expect((await ask()).status).toBe(200);
-      expect((await ask({ 'x-forwarded-proto': 'https' })).status).toBe(200);
-      const plain = await ask({ 'x-forwarded-proto': 'http' });
-      expect(plain).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
-      expect(plain.body.detail).toContain('came to the proxy without TLS');
+  it('serves a named proxy that had TLS itself, and nobody else, also not the document', async () => {
+    const forbidden = (detail: string): object => ({
+      ...{ status: 403, body: { code: 'FORBIDDEN', detail: expect.stringContaining(detail) } },
     });
-  });
-
-  it('refuses everyone who is no named proxy, also for the document', async () => {
-    const serveTrustedProxies = ['10.0.0.0/8', '::1', 'linklocal'];
-    await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies }, async ({ url }) => {
-      for (const path of ['/v1/stats', '/openapi.json', '/']) {
-        const answer = await askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token });
-        expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
-        expect(answer.body.detail).toContain('SERVE_TRUSTED_PROXIES');
-      }
-    });
+    for (const [last, isNamed] of [
+      ['loopback', true],
+      ['linklocal', false],
+    ] as const)
+      await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', last] }, async ({ url }) => {
+        const ask = async (path: string, headers: Record<string, string> = {}) =>
+          askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token, headers });
+        const good = isNamed ? { status: 200 } : forbidden('SERVE_TRUSTED_PROXIES');
+        for (const path of ['/v1/stats', '/openapi.json']) expect(await ask(path)).toMatchObject(good);
+        expect(await ask('/v1/stats', { 'x-forwarded-proto': 'https' })).toMatchObject(good);
+        const plain = forbidden(isNamed ? 'came to the proxy without TLS' : 'SERVE_TRUSTED_PROXIES');
+        expect(await ask('/v1/stats', { 'x-forwarded-proto': 'http' })).toMatchObject(plain);
+      });
   });
 });
 
@@ -122,20 +118,16 @@ describe('with TLS', () => {
   });
 
   it('does not start without one of the files, with an open key, or with a key of another certificate', async () => {
-    expect(await refusal({ ...tls(), serveTlsKeyFile: undefined })).toMatch(
-      /^SERVE_TLS_KEY_FILE: is required, because SERVE_TLS_CERT_FILE is set/,
-    );
-    expect(await refusal({ ...tls(), serveTlsCertFile: undefined })).toMatch(
-      /^SERVE_(TLS_CERT_FILE: is required|HOST)/,
-    );
+    const refusalOf = async (changes: Partial<DoorOptions> = {}) => refusal({ ...tls(), ...changes });
+    const without = /^SERVE_TLS_KEY_FILE: is required, because SERVE_TLS_CERT_FILE is set/;
+    expect(await refusalOf({ serveTlsKeyFile: undefined })).toMatch(without);
+    expect(await refusalOf({ serveTlsCertFile: undefined })).toMatch(/^SERVE_(TLS_CERT_FILE: is required|HOST)/);
     await chmod(key, 0o644);
-    expect(await refusal(tls())).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
+    expect(await refusalOf()).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
     await chmod(key, 0o600);
-    const other = join(dir, 'other-cert.pem');
-    makeCertificate(other, join(dir, 'other-key.pem'));
-    expect(await refusal({ ...tls(), serveTlsCertFile: other })).toMatch(
-      /^SERVE_TLS_CERT_FILE: cannot be used with its key/,
-    );
+    const serveTlsCertFile = join(dir, 'other-cert.pem');
+    makeCertificate(serveTlsCertFile, join(dir, 'other-key.pem'));
+    expect(await refusalOf({ serveTlsCertFile })).toMatch(/^SERVE_TLS_CERT_FILE: cannot be used with its key/);
   });
 });
 
@@ -157,14 +149,11 @@ describe('payouts serve', () => {
     });
 
   it('does not start with the gateway’s secret, nor without tokens', async () => {
-    const { code, stderr } = await serve({ GATEWAY_SECRET_KEY: 'k-secret-0123' }).result;
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining('GATEWAY_SECRET_KEY: must not be set'),
-    });
-    expect(stderr).not.toContain('k-secret-0123');
-    const tokenless = await serve({ SERVE_TOKENS_FILE: '' }).result;
-    expect(tokenless).toMatchObject({ code: 2, stderr: expect.stringContaining('SERVE_TOKENS_FILE: is required') });
+    const refused = (stderr: string): object => ({ code: 2, stderr: expect.stringContaining(stderr) });
+    const secretive = await serve({ GATEWAY_SECRET_KEY: 'k-secret-0123' }).result;
+    expect(secretive).toMatchObject(refused('GATEWAY_SECRET_KEY: must not be set'));
+    expect(secretive.stderr).not.toContain('k-secret-0123');
+    expect(await serve({ SERVE_TOKENS_FILE: '' }).result).toMatchObject(refused('SERVE_TOKENS_FILE: is required'));
   });
 
   it('serves until SIGTERM, reads the tokens again on SIGHUP, and never the file of the secret', async () => {
@@ -173,10 +162,7 @@ describe('payouts serve', () => {
     running.kill('SIGHUP');
     await running.waitForOutput(/the tokens were read again/);
     running.kill('SIGTERM');
-    expect(await running.result).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('the HTTP door has stopped'),
-    });
+    expect((await running.result).code).toBe(0);
   });
 });
 

@@ -25,10 +25,10 @@ it('creates a payout once, knows the same again, and names the fields that diffe
   expect(first.body).toEqual({ payoutId: 'p-1', state: 'queued', created: true });
   const again = await post(payout('p-1', { amount: '12.50' }));
   expect(again).toMatchObject({ status: 200, body: { payoutId: 'p-1', state: 'queued', created: false } });
+  const detail = expect.stringContaining('different amount, reference');
+  const body = { status: 409, code: 'CONFLICT', fields: ['amount', 'reference'], detail };
   const other = await post(payout('p-1', { amount: '13', reference: 'x' }));
-  const body = { status: 409, code: 'CONFLICT', fields: ['amount', 'reference'] };
   expect(other).toMatchObject({ status: 409, type: PROBLEM, body });
-  expect(other.body.detail).toMatch(/different amount, reference/);
 });
 
 it('takes 1,000 payouts at once: conflicts do not stop the others, nor hide behind a success', async () => {
@@ -36,8 +36,8 @@ it('takes 1,000 payouts at once: conflicts do not stop the others, nor hide behi
   expect(await post(many)).toMatchObject({ status: 201, body: { created: 1_000, existing: 0, conflicts: 0 } });
   expect(await post(many)).toMatchObject({ status: 200, body: { existing: 1_000 } });
   const mixed = await post([payout('m-1'), payout('m-1', { amount: '1' }), payout('m-new')]);
-  expect(mixed).toMatchObject({ status: 409, type: PROBLEM });
-  expect(mixed.body).toMatchObject({ code: 'CONFLICT', created: 1, existing: 1, conflicts: 1 });
+  const body = { code: 'CONFLICT', created: 1, existing: 1, conflicts: 1 };
+  expect(mixed).toMatchObject({ status: 409, type: PROBLEM, body });
   expect(mixed.body.results).toEqual([
     { kind: 'existing', payoutId: 'm-1', state: 'queued', created: false },
     { kind: 'conflict', payoutId: 'm-1', state: 'queued', fields: ['amount'] },
@@ -64,15 +64,10 @@ it('refuses a payment id that the gateway does not list', async () => {
   const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1' }];
   const facts = { currencies, currenciesAt: Date.now() - 1_000, isWhole: true };
   await writeGatewayFacts(connectLedger(redis, listed.platformId, systemClock), facts);
-  const unlisted = payout('u-1', { paymentId: 7 });
-  for (const [given, field] of [
-    [unlisted, 'paymentId'],
-    [[payout('u-2'), unlisted], '[1].paymentId'],
-  ] as const) {
-    const answer = await listed.ask('POST', '/v1/payouts', { body: given });
-    expect(answer).toMatchObject({ status: 400, type: PROBLEM, body: { code: 'INVALID_INPUT' } });
-    expect(answer.body.problems).toEqual([{ field, message: expect.stringMatching(/gateway's list.+\(got 7\)/) }]);
-  }
+  const many = [payout('u-2'), payout('u-1', { paymentId: 7 })];
+  const problems = [{ field: '[1].paymentId', message: expect.stringMatching(/gateway's list.+\(got 7\)/) }];
+  const refused = { status: 400, type: PROBLEM, body: { code: 'INVALID_INPUT', problems } };
+  expect(await listed.ask('POST', '/v1/payouts', { body: many })).toMatchObject(refused);
   expect((await listed.ask('POST', '/v1/payouts', { body: payout('u-2') })).status).toBe(201);
   await closeRedis(redis);
   await listed.close();

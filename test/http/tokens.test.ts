@@ -46,10 +46,10 @@ describe('a request', () => {
         expect({ path, has, status, code: body.code }).toEqual({ path, has, status: 403, code: 'FORBIDDEN' });
       }
     }
-    expect((await rig.ask('GET', '/v1/stats', { token: rig.tokens.read })).status).toBe(200);
-    const body = payout('own');
-    expect((await rig.ask('POST', '/v1/payouts', { body, token: rig.tokens.enqueue })).status).toBe(201);
-    expect((await rig.ask('POST', '/v1/payouts/own/cancel', { token: rig.tokens.cancel })).status).toBe(200);
+    for (const [method, path, right] of ROUTES.filter(([, route]) => route !== '/v1/events')) {
+      const body = method === 'GET' ? {} : { body: path.endsWith('cancel') ? {} : payout('own') };
+      expect((await rig.ask(method, path, { token: rig.tokens[right], ...body })).status).toBeLessThan(300);
+    }
   });
 
   it('sees its own account only, in the same words as for an id that nobody has', async () => {

@@ -2,24 +2,25 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { AccountPoller, type LedgerObservation } from '../../src/operator/account-poller.js';
 import { until } from '../support/until.js';
-import { keepAlive, SENDER, writeSampleWorker } from '../dashboard/support/live-account.js';
-import { openSampleAccount, type SampleAccount } from '../dashboard/support/sample-account.js';
+import { openSampleAccount, type SampleAccount, writeSampleWorker } from '../dashboard/support/sample-account.js';
+
+const SENDER = 'payouts-1:4711';
 
 let account: SampleAccount;
 let watch: AccountPoller;
-let end: () => void;
+let beating: NodeJS.Timeout;
 
 beforeEach(async () => {
   account = await openSampleAccount();
   await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
   await writeSampleWorker(account, SENDER, { role: 'sender' });
-  end = keepAlive(account, { sends: false });
+  beating = setInterval(() => void account.redis.hincrby(account.connection.keys.sender, 'beat', 1), 300);
   watch = new AccountPoller(account, systemClock);
 });
 
 afterEach(async () => {
   watch.close();
-  end();
+  clearInterval(beating);
   await account.close();
 });
 

@@ -3,7 +3,7 @@ import { findMismatch } from '../../src/journal/find-mismatch.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
 import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
-import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
+import { aJournal, openAdoptionWorld, sendOf, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
 
 let world: AdoptionWorld;
 beforeEach(async () => {
@@ -155,5 +155,113 @@ describe('a known journal that was not read', () => {
     expect(isComplete(plan)).toBe(false);
     expect(isComplete(await world.plan([a, b]))).toBe(true);
     expect(await world.plan([a], [b.journalId])).toMatchObject({ unread: [], holdsSendable: true });
+  });
+});
+
+describe('an adoption that gave up sends, and was forgotten by Redis', () => {
+  it('has to give them up again: the doubt that it left is gone as well', async () => {
+    await world.enqueue('p1', 'p2');
+    const ledgerId = await world.rollBackTo(0);
+    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p3', 3));
+    await world.adoptOf([journal], [UNWITNESSED]);
+    expect(await world.statesOf('p2')).toEqual(['unknown']);
+    expect((await world.planOf([journal])).unwitnessed).toEqual([]);
+
+    await world.rollBackTo(0, 'older');
+    const plan = await world.planOf([journal]);
+    expect([plan.isOlder, isComplete(plan), plan.unwitnessed]).toEqual([true, false, [{ first: 1, last: 4 }]]);
+    expect((await world.planOf([journal], [UNWITNESSED])).holdsSendable).toBe(true);
+  });
+});
+
+describe('sends that are missing before one that names the send before it', () => {
+  const A = sendOf('a', 45, { token: 'e:3', after: { sends: 44 } });
+  /** By its number alone: with format 1 there were no tokens. */
+  const B = sendOf('b', 46, { after: { sends: 45, token: '' } });
+
+  it.each([
+    ['named by a token', 40, [sendOf('b', 46)], [{ first: 41, last: 45 }]],
+    ['named by its number', 40, [B], [{ first: 41, last: 45 }]],
+    ['named by its number, which the same journal has', 44, [A, B], []],
+  ])('are found: %s', async (_, known, sends, unwitnessed) => {
+    const ledgerId = await world.rollBackTo(known);
+    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 37, token: '' }, ...sends);
+    expect((await world.planOf([journal])).unwitnessed).toEqual(unwitnessed);
+  });
+
+  it('are found in a Redis that was flushed', async () => {
+    await world.rollBackTo(0);
+    const journal = aJournal('j-one', { ledgerId: 'former', epoch: 1, sends: 40, token: '' }, B);
+    expect((await world.planOf([journal])).unwitnessed).toEqual([{ first: 1, last: 45 }]);
+  });
+});
+
+describe('a ledger that format 1 stopped for a send journal', () => {
+  const STOPPED = { pausedReason: 'it knows 40 sends, the journal 43', pausedBy: 'send journal', pausedAt: 1 };
+  let ledgerId: string;
+  beforeEach(async () => {
+    await world.enqueue('p');
+    await world.rollBackTo(40);
+    const { redis, keys } = world.account.connection;
+    await redis.hdel(keys.ledger, 'format');
+    await redis.hset(keys.ledger, STOPPED);
+    ({ ledgerId } = await world.sender.readSender());
+  });
+
+  it('is not adopted by a journal that agrees with it, and stays stopped for workers of format 1', async () => {
+    const plan = await world.adoptOf([aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' })]);
+    expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
+    expect((await world.sender.readSender()).objections).toMatchObject([{ journalId: 'unnamed' }]);
+    const { redis, keys } = world.account.connection;
+    expect(await redis.hget(keys.ledger, 'pausedReason')).toBe(STOPPED.pausedReason);
+    expect(await world.statesOf('p')).toEqual(['queued']);
+  });
+
+  it('is adopted by a journal that knows more than it, and stops no worker then', async () => {
+    const send = sendOf('p', 41, { token: 'e:1', after: { sends: 40 } });
+    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' }, send);
+    expect(await world.adoptOf([journal])).toMatchObject({ unread: [], unwitnessed: [] });
+    expect((await world.sender.readSender()).objections).toEqual([]);
+    const { redis, keys } = world.account.connection;
+    expect(await redis.hget(keys.ledger, 'pausedReason')).toBeNull();
+    expect(await world.statesOf('p')).toEqual(['unknown']);
+  });
+});
+
+describe('a journal that objected', () => {
+  it('is not taken as read where an older copy of it is read', async () => {
+    await world.enqueue('p2');
+    const ledgerId = await world.rollBackTo(0);
+    await world.sender.object({ ...OBJECTION, journalId: 'j-one', sends: 2 });
+    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1)];
+    expect(await world.adoptOf([aJournal('j-one', ...lines)])).toMatchObject({ unread: [{ journalId: 'j-one' }] });
+    expect((await world.sender.readSender()).objections).toHaveLength(1);
+    const whole = aJournal('j-one', ...lines, sendOf('p2', 2));
+    expect(await world.adoptOf([whole])).toMatchObject({ unread: [] });
+    expect((await world.sender.readSender()).objections).toEqual([]);
+    expect(await world.statesOf('p2')).toEqual(['unknown']);
+  });
+
+  it('is not taken as read where an older copy of it is read than the ledger knows', async () => {
+    const ledgerId = await world.rollBackTo(0);
+    await world.sender.object(OBJECTION);
+    const { redis, keys } = world.account.connection;
+    const known = { host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 };
+    await redis.hset(keys.journals, 'j-one', JSON.stringify(known));
+    const copy = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1));
+    const plan = await world.planOf([copy], [OBJECTION.journalId]);
+    expect(plan.unread).toMatchObject([{ journalId: 'j-one' }]);
+  });
+
+  it.each([
+    [1, 'unknown'],
+    [2, 'queued'],
+  ])('of 2 sends, given up as damaged where the ledger knows %i, leaves a payout %s', async (known, state) => {
+    await world.enqueue('p');
+    await world.rollBackTo(known, `t-${known}`);
+    await world.sender.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
+    await world.adoptOf([], ['j-one']);
+    expect((await world.sender.readSender()).objections).toEqual([]);
+    expect(await world.statesOf('p')).toEqual([state]);
   });
 });

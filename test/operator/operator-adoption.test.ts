@@ -8,7 +8,7 @@ import { readSenderView } from '../../src/ledger/sender-view.js';
 import type { AdoptionPlan } from '../../src/operator/adoption.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
-import { sendOf } from './support/older-ledger.js';
+import { sendOf } from './support/adoption-world.js';
 
 let rig: OperatorRig;
 let dir: string;

@@ -15,7 +15,7 @@ import { openTestKeys, type TestKey, type TestKeys } from '../control/support/ke
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
-import { sendOf } from './support/older-ledger.js';
+import { sendOf } from './support/adoption-world.js';
 import { intentHashOf, requireAct, sendOnce, sendSigned } from './support/signing-rig.js';
 
 const ANN = { by: 'ann', reason: 'ticket 812' };

@@ -5,7 +5,7 @@ import { get } from 'node:https';
 import { connect } from 'node:net';
 import { startSandbox, type SandboxOptions } from '../../src/sandbox/index.js';
 import { call, signForm, withdrawFields } from './support/independent-client.js';
-import { TEST_CERTIFICATE } from './support/test-certificate.js';
+import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
 const accounts = [{ platformId: 1001, secretKey: SECRET_KEY }];
@@ -79,9 +79,10 @@ describe('startSandbox', () => {
   });
 
   it('serves https with a key and a certificate', async () => {
-    const { sandbox } = await runSandbox({ tls: TEST_CERTIFICATE });
+    const tls = makeSelfSignedCertificate();
+    const { sandbox } = await runSandbox({ tls });
     expect(sandbox.url).toBe(`https://127.0.0.1:${sandbox.port}`);
-    const request = get(`${sandbox.url}/__sandbox/stats`, { ca: TEST_CERTIFICATE.cert, agent: false });
+    const request = get(`${sandbox.url}/__sandbox/stats`, { ca: tls.cert, agent: false });
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
     response.resume();

@@ -13,7 +13,7 @@ import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../
 import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
-import { TEST_CERTIFICATE } from '../../sandbox/support/test-certificate.js';
+import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
 import { testRedisUrl } from '../../support/account.js';
 import { startMasterWithReplica } from '../../support/replicated-redis.js';
 import { textWith } from '../support/cli-rig.js';
@@ -86,15 +86,16 @@ it('compares the clock with that of Redis, and detects one that was never set, a
 });
 
 it('requires a trusted certificate of the gateway that stays valid', async () => {
-  const sandbox = await startSandbox({ accounts: [{ platformId: 1, secretKey: 'k' }], tls: TEST_CERTIFICATE });
+  const tls = makeSelfSignedCertificate();
+  const sandbox = await startSandbox({ accounts: [{ platformId: 1, secretKey: 'k' }], tls });
   const check = async (clock: Clock, trusted?: string): Promise<unknown> =>
     checkGatewayConnection(sandbox.url, clock, trusted);
   try {
     expect(await check(systemClock)).toEqual(finding('problem', 'self-signed certificate'));
     const valid = finding('ok', /^reachable, TLSv1\.3, certificate valid for \d+ days$/);
-    expect(await check(systemClock, TEST_CERTIFICATE.cert)).toEqual(valid);
-    const soonInvalid = clockAhead(Date.parse('2126-10-20T00:00:00Z') - Date.now());
-    expect(await check(soonInvalid, TEST_CERTIFICATE.cert)).toEqual(finding('warning', 'valid for 8 days'));
+    expect(await check(systemClock, tls.cert)).toEqual(valid);
+    const soonInvalid = clockAhead(Date.parse('2049-12-23T00:00:00Z') - Date.now());
+    expect(await check(soonInvalid, tls.cert)).toEqual(finding('warning', 'valid for 8 days'));
   } finally {
     await sandbox.close();
   }

@@ -1,3 +1,6 @@
+import { POSITION, readBatchSums } from '../../../src/ledger/reads/batches.js';
+import { STREAM_BEGINNING } from '../../../src/ledger/reads/state-events.js';
+import { writeWorkerReport, type WorkerReport } from '../../../src/ledger/reads/workers.js';
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
@@ -75,4 +78,26 @@ export async function fillAccount(account: SampleAccount): Promise<void> {
   const polled = { payoutId: 'order:2043', ...tiny, addressTo: ADDRESS, txhash: 'c0ffee' };
   await queues.addStatusJobs([polled], 3_600_000);
   clock.advance(5_000);
+}
+
+/** A report of a worker process that runs for three hours. */
+export async function writeSampleWorker(
+  { redis, connection }: SampleAccount,
+  name: string,
+  report: Partial<WorkerReport>,
+): Promise<void> {
+  const at = Number((await redis.time())[0]) * 1_000;
+  const startedAt = at - 3 * 3_600_000;
+  await writeWorkerReport(connection, name, { role: 'standby', at, startedAt, version: '0.3.0', ...report });
+}
+
+/** The sums of batches, as the sender would have counted them up to now. */
+export async function writeSampleBatches(
+  { redis, connection }: SampleAccount,
+  names: readonly string[],
+): Promise<void> {
+  const [newest] = await redis.xrevrange(connection.keys.events, '+', '-', 'COUNT', 1);
+  const kept: Record<string, string> = { [POSITION]: JSON.stringify(newest?.[0] ?? STREAM_BEGINNING) };
+  for (const name of names) kept[name] = JSON.stringify(await readBatchSums(connection, name));
+  await redis.hset(connection.keys.batches, kept);
 }

@@ -2,11 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import type { JournaledOutcome, SendLine } from '../../../src/journal/journal-line.js';
+import type { JournaledOutcome, JournalLine, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
 import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
-import { carryOutAdoption, planAdoption, type Adoption } from '../../../src/operator/adoption.js';
+import {
+  type AdoptableJournal,
+  carryOutAdoption,
+  isComplete,
+  planAdoption,
+  type Adoption,
+} from '../../../src/operator/adoption.js';
 import {
   openJournals,
   type OpenJournals,
@@ -16,8 +22,9 @@ import {
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount } from '../../ledger/support/test-account.js';
+import { JournalFile } from '../../proofs/simulation/journal-file.js';
 
-export const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000, inFlightMaxMs: 0 };
+const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000, inFlightMaxMs: 0 };
 
 /** A host with a journal of its own, from which payouts are sent. */
 export interface SendingHost {
@@ -31,7 +38,7 @@ export interface SendingHost {
   notePeers(): Promise<void>;
 }
 
-/** An account in Redis, which can be put back to an older copy, and hosts with journals in folders. */
+/** An account in Redis, which can be put back to an older copy, hosts with journals in folders, and other journals. */
 export type AdoptionWorld = Awaited<ReturnType<typeof openAdoptionWorld>>;
 
 interface AdoptOptions {
@@ -51,8 +58,10 @@ export async function openAdoptionWorld() {
   const opened: FileSendJournal[] = [];
   let tokens = 0;
 
-  const plan = async (hosts: readonly SendingHost[], giveUp: readonly string[] = []) =>
-    planAdoption(ledger, await readJournals(foldersOf(hosts), platformId), giveUp);
+  const planOf = async (journals: readonly AdoptableJournal[], giveUp: readonly string[] = []) =>
+    planAdoption(ledger, journals, giveUp);
+  const plan = async (hosts: readonly SendingHost[], giveUp?: readonly string[]) =>
+    planOf(await readJournals(foldersOf(hosts), platformId), giveUp);
 
   /** Plans and carries out, as the command does. */
   async function adopt(hosts: readonly SendingHost[], given: AdoptOptions = {}): Promise<Adoption> {
@@ -114,7 +123,20 @@ export async function openAdoptionWorld() {
   }
 
   return {
-    ...{ account, ledger, sender, addHost, plan, adopt },
+    ...{ account, sender, addHost, plan, planOf, adopt },
+    /** Plans the adoption of any journals, and carries it out where the plan is complete. @returns the plan */
+    async adoptOf(journals: readonly AdoptableJournal[], giveUp?: readonly string[]) {
+      const planned = await planOf(journals, giveUp);
+      if (isComplete(planned)) await carryOutAdoption(ledger, journals, planned, CONTEXT);
+      return planned;
+    },
+    /** The ledger's line of sends ends here. @returns the ledger's id */
+    async rollBackTo(sends: number, token = '') {
+      const { ledgerId } = await sender.readSender();
+      const last = token === '' ? {} : { last: token };
+      await redis.hset(connection.keys.sender, { owner: 'one', epoch: 1, beat: 1, released: 0, sends, ...last });
+      return ledgerId;
+    },
     enqueue: async (...payoutIds: string[]) => {
       // Gives the ledger its id.
       await sender.readSender();
@@ -135,6 +157,21 @@ export async function openAdoptionWorld() {
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+/** A journal with these lines, in a folder of its own. */
+export function aJournal(journalId: string, ...lines: readonly JournalLine[]): AdoptableJournal {
+  const file = new JournalFile(journalId);
+  file.lines.push(...lines);
+  return file.toAdoptable({ host: `host-${journalId}`, dir: `/${journalId}` });
+}
+
+/** The send of this number, the first attempt of its payout, as a journal has it. */
+export function sendOf(payoutId: string, sends: number, given: Partial<SendLine> = {}): SendLine {
+  const { paymentId, amount, addressTo } = aPayout(payoutId);
+  const after = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
+  const request = { paymentId, amount, addressTo };
+  return { payoutId, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, request, at: 0, ...given };
 }
 
 function foldersOf(hosts: readonly SendingHost[]): string[] {
