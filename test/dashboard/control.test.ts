@@ -117,7 +117,7 @@ async function report(given: Partial<PolicyReport> = {}): Promise<void> {
   await writePolicyReport(connection, { hash: 'ab'.repeat(32), at: Date.now() - 5_000, ...empty, ...given });
 }
 
-it('what is held is shown with why, until when, who said what, what it needs, and commands', async () => {
+it('what is held is shown with why, what it needs, and commands', async () => {
   expect(await readText(keyed, '/held')).toContain('Nothing is held.');
   await rig.hold('h:four', { reference: EVIL });
   await approve('h:four');
@@ -153,7 +153,7 @@ it('what is held is shown with why, until when, who said what, what it needs, an
   expect(await readText(keyed, '/held')).toMatch(/payout h:no in Redis cannot be read.*h:four/);
 });
 
-it('the page of a payout says who signed it, who approved it and why, what each rule says, and what is not known', async () => {
+it('the page of a payout says who signed and approved it, and what each rule says', async () => {
   await rig.hold('p', { requestedBy: 'Rita' });
   await approve('p', '--reason', 'ticket 9');
   const buckets = [{ bucket: '', spent: '95', wanted: '0', ratio: 0.95 }];
@@ -190,7 +190,7 @@ it('the page of a payout says who signed it, who approved it and why, what each 
 });
 
 describe('what was sent', () => {
-  it('is listed newest first, with signer, approvers, worth, outcome and txhash, as of its begin', async () => {
+  it('is listed newest first, as of its begin', async () => {
     expect(await readText(keyed, '/audit')).toContain('Nothing was sent so far.');
     const lease = await takeLease(sender, 'one');
     await rig.enqueue('a:paid');
@@ -219,7 +219,7 @@ describe('what was sent', () => {
     expect(await readText(later, '/payouts/p')).toMatch(/not verified \. It expired at/);
   });
 
-  it('has each attempt with what came of it, and says where the record is gone or has no time', async () => {
+  it('has each attempt, also where the record is gone', async () => {
     const { ledger } = rig.account;
     await ledger.change({ payoutId: 'a:lost', from: 'unknown', to: 'queued', by: 'ann', reason: 'not paid' });
     const attempt = await begin(sender, await takeLease(sender, 'two'), 'a:lost');
@@ -236,7 +236,7 @@ describe('what was sent', () => {
 });
 
 describe('POST /approvals', () => {
-  it('keeps what counts, says what is missing by its own policy or the hold, and tells the worker', async () => {
+  it('keeps what counts, says what is missing, and tells the worker', async () => {
     await rig.hold('w');
     expect(await post(await sign('w', 'ann', '--reason', 'ticket 9'))).toMatchObject({
       status: 200,
@@ -267,7 +267,12 @@ describe('an upload is refused', () => {
     right = await sign('form', 'ann');
   });
 
-  it.each<[string, (right: Body) => unknown, number, RegExp, Headers?]>([
+  type Refusal = [what: string, change: (right: Body) => unknown, status: number, error: RegExp, headers?: Headers];
+  const withHeader =
+    (name: string, status: number, error: RegExp) =>
+    (value: string): Refusal => [`with the ${name} ${value}`, (body) => body, status, error, { [name]: value }];
+
+  it.each<Refusal>([
     ['with nothing in it', () => '', 400, /payoutId: is missing.*signature: is missing/],
     ['that is no JSON', () => '{', 400, /no JSON/],
     ['with a field that is none', (body) => ({ ...body, amount: '1' }), 400, /amount: is not a known field/],
@@ -277,14 +282,10 @@ describe('an upload is refused', () => {
     ['of another intent', (body) => ({ ...body, intent: '0'.repeat(64) }), 403, /about another payout/],
     ['of no payout', (body) => ({ ...body, payoutId: 'none' }), 404, /none not found/],
     ...['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', ''].map(
-      (type) => [`as ${type}`, (body: Body) => body, 415, /application\/json/, { 'content-type': type }] as const,
+      withHeader('content-type', 415, /application\/json/),
     ),
-    ...['cross-site', 'same-site'].map(
-      (site) => [`from a page ${site}`, (body: Body) => body, 403, /./, { 'sec-fetch-site': site }] as const,
-    ),
-    ...['https://evil.example', 'null'].map(
-      (origin) => [`from a page of ${origin}`, (body: Body) => body, 403, /./, { origin }] as const,
-    ),
+    ...['cross-site', 'same-site'].map(withHeader('sec-fetch-site', 403, /./)),
+    ...['https://evil.example', 'null'].map(withHeader('origin', 403, /./)),
   ])('%s', async (_, change, status, error, headers = {}) => {
     const answer = await post(change(right), headers);
     expect(answer).toMatchObject({ status, body: { error: expect.stringMatching(error) } });
@@ -321,7 +322,7 @@ describe('an upload is refused', () => {
     expect(await approvalsOf('form')).toEqual(['approve ann']);
   });
 
-  it('of a payout that someone altered, and of a key that was revoked since, without a restart', async () => {
+  it('of an altered payout, and of a key that was revoked since', async () => {
     await rig.hold('late');
     const [byBob, byAnn] = [await sign('late', 'bob'), await sign('late', 'ann')];
     const { redis, key } = redisOf('late');

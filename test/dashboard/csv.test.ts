@@ -27,7 +27,7 @@ const rowsOf = (text: string): Record<string, string>[] => parse(text, { columns
 const download = async (query: string) => rowsOf(await dashboard.read(`/payouts.csv?${query}`));
 const idsOf = (rows: readonly Record<string, string>[]): unknown[] => rows.map((row) => row['payout_id']);
 
-it('is saved under a name that says what is in it, and no text in it is a formula for a spreadsheet', async () => {
+it('is saved under a name of its own, and no text in it is a formula', async () => {
   await open();
   const reference = '=cmd/"x"';
   await account.enqueue('-2+3', { reference });
@@ -115,7 +115,7 @@ describe('a file of many payouts', () => {
     expect(state.chunks).toBe(3);
   });
 
-  it('breaks off when Redis becomes unavailable half-way, so that no file looks whole', async () => {
+  it('breaks off when Redis becomes unavailable half-way', async () => {
     const end = await downloadWatched((chunk, _, write, redis) => {
       if (chunk.includes('many-600')) redis.disconnect();
       return write(chunk);

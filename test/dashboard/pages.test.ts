@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { findHeld, type HeldPage } from '../../src/dashboard/held/held-query.js';
+import express from 'express';
+import { createBoard } from '../../src/dashboard/board.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
 import { writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { idsOf, injectedIn, nextPage, openDashboard, type RunningDashboard } from './support/running-dashboard.js';
-import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
+import { idsOf, injectedIn, openDashboard, serve, type RunningDashboard } from './support/running-dashboard.js';
+import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
 /** Lists, payouts, batches, activity and policy: what is found, and what each page must have. */
 
@@ -78,7 +79,7 @@ describe('payouts that are looked for', () => {
     expect(page).toContain('data-copy="0xABC$&amp;"');
   });
 
-  it('are none: the page says what it took the text for, and what is wrong at a field', async () => {
+  it('are none: the page says what it looked for, and what is wrong', async () => {
     const none = await search('nobody-has-this-one-here');
     expect([none.status, await none.text()]).toEqual([404, expect.stringContaining('searched as address')]);
     const wrong = await dashboard.ask('/payouts?state=&amount=12x&since=2030-02-31&batch=a+b');
@@ -119,7 +120,7 @@ describe('payouts that are looked for', () => {
     expect(await statusOf((await search('./+')).headers.get('location') ?? '')).toBe(200);
   });
 
-  it('are not found once retention removed them, and the page says where they may be', async () => {
+  it('are gone once retention removed them: the page says where to look', async () => {
     await account.enqueue('removed-1');
     await account.ledger.change({ payoutId: 'removed-1', from: 'queued', to: 'cancelled' });
     const { connection } = account.ledger;
@@ -140,7 +141,7 @@ describe('pages', () => {
   });
   afterAll(close);
 
-  it('list queued payouts oldest first; what a filter finds and what is final newest first', async () => {
+  it('list queued payouts oldest first, others newest first', async () => {
     const pages = await dashboard.readIds('/payouts?state=queued');
     expect(pages.map(({ length }) => length)).toEqual([50, 50, 50, 50, 30]);
     expect(pages.flat()).toEqual(IDS);
@@ -157,29 +158,8 @@ describe('pages', () => {
       const rule = isRare(payoutId) ? 'rare' : 'day';
       await account.sender.holdPayout(payoutId, 0, { ...HOLD, kind: 'policy', rule });
     }
-    const pages: HeldPage[] = [];
-    do {
-      const after = pages.at(-1)?.next;
-      pages.push(await findHeld(account.connection, { filter: { rule: 'rare' }, after }, 0));
-    } while (pages.at(-1)?.next !== undefined);
-    expect(pages.map(({ searched }) => searched)).toEqual([100, 100, 30]);
-    expect(pages.flatMap(({ payouts }) => payouts.map(({ payoutId }) => payoutId))).toEqual(IDS.filter(isRare));
     expect(await dashboard.readIds('/held?rule=rare')).toEqual([IDS.filter(isRare)]);
     expect((await dashboard.readIds('/held')).flat()).toEqual(IDS);
-  });
-
-  it('of the activity are read to the first', async () => {
-    for (let index = 0; index < 120; index += 1) {
-      if (index % 2 === 0) await account.ledger.pause('carl', `act ${index}`);
-      else await account.ledger.resume('carl', `act ${index}`);
-    }
-    const acts: string[] = [];
-    for (let path: string | undefined = '/activity'; path !== undefined;) {
-      const page: string = await dashboard.read(path);
-      acts.push(...[...page.matchAll(/<bdi>act (\d+)<\/bdi>/g)].map(([, act = '']) => act));
-      path = nextPage(page);
-    }
-    expect(acts).toEqual(Array.from({ length: 120 }, (_, index) => String(119 - index)));
   });
 });
 
@@ -231,7 +211,7 @@ describe('the policy', () => {
     });
   }
 
-  it('shows how much of each window is used, what is held, and whether its worker has stopped', async () => {
+  it('shows the use of each window, what is held, and a stopped worker', async () => {
     expect(await dashboard.read('/policy')).toContain('PAYOUT_POLICY_FILE');
     // As where someone put something else in its place.
     await account.redis.set(account.connection.keys.policy, '{"rules":"<script>"}');
@@ -264,7 +244,7 @@ describe('several accounts', () => {
     await second.close();
   });
 
-  it('have their own payouts only, with an overview and a switch to the other', async () => {
+  it('have their own payouts only, an overview and a switch', async () => {
     const [first = '', other = ''] = [account, second].map(({ platformId }) => `/accounts/${platformId}/payouts`);
     for (const path of ['/', '/payouts']) expect((await dashboard.ask(path)).headers.get('location')).toBe('/accounts');
     const overview = await dashboard.read('/accounts');
@@ -285,5 +265,77 @@ describe('several accounts', () => {
     const logo = await dashboard.ask(`${board}/static/images/logo.svg`);
     expect([logo.status, logo.headers.get('cache-control')]).toEqual([200, expect.not.stringContaining('no-store')]);
     expect((await dashboard.ask(`${board}/api/queues/pause`, { method: 'PUT' })).status).toBe(405);
+  });
+});
+
+describe('the board', () => {
+  const API = '/board/api/queues';
+  const JOB = `${API}/withdraw/${encodeURIComponent(encodeURIComponent('order:2045~0'))}`;
+
+  const READS = [
+    ...['waiting', 'active', 'completed', 'failed', 'delayed', 'prioritized', 'paused', 'latest'].map(
+      (status) => `${API}?activeQueue=withdraw&page=1&jobsPerPage=50&status=${status}`,
+    ),
+    ...[JOB, `${JOB}/logs`, '/board/api/redis/stats', '/board/queue/withdraw'],
+  ];
+  /** Bull Board's own. */
+  const WRITES = [
+    ...['retry', 'promote', 'clean', 'update-data'].map((what) => `PUT ${JOB}/${what}`),
+    ...['retry/failed', 'clean/failed', 'promote', 'pause', 'resume', 'empty', 'obliterate'].map(
+      (what) => `PUT ${API}/withdraw/${what}`,
+    ),
+    ...[`PUT ${API}/pause`, `PUT ${API}/resume`, `POST ${API}/withdraw/add`, `PATCH ${JOB}/update-data`],
+    ...[`DELETE ${API}`, `OPTIONS ${API}`],
+  ];
+
+  /** A body that is right for whichever write it is sent with. */
+  const BODY = JSON.stringify({
+    ...{ name: 'withdraw', queue: 'withdraw', options: {}, force: true },
+    ...{ data: { payoutId: 'order:2047' }, jobData: { payoutId: 'order:2047' } },
+  });
+
+  beforeAll(async () => {
+    await open();
+    await fillAccount(account);
+  });
+  afterAll(close);
+
+  async function write(base: string, request: string): Promise<Response> {
+    const [method = '', path = ''] = request.split(' ');
+    return fetch(base + path, { method, body: BODY, headers: { 'content-type': 'application/json' } });
+  }
+
+  it('refuses every write, also without the guard in front of it', async () => {
+    const boardOnly = await serve(express().use('/board', createBoard(account.ledger, account.queues)));
+    const before = await account.dump();
+    const unguarded = new Set<number>();
+    for (const request of WRITES) {
+      const { status, headers } = await write(dashboard.url.slice(0, -1), request);
+      expect([request, status, headers.get('allow')]).toEqual([request, 405, 'GET, HEAD']);
+      unguarded.add((await write(boardOnly.url, request)).status);
+    }
+    for (const path of READS) expect([200, 404]).toContain((await dashboard.ask(path)).status);
+    expect(await account.dump()).toEqual(before);
+    // Pausing all queues responds 200 and skips those that are read-only; others have no route here.
+    expect([...unguarded].sort()).toEqual([200, 404, 405]);
+    await boardOnly.close();
+  });
+
+  it("shows of a job its payout's present state, and no secret", async () => {
+    const { job } = (await (await dashboard.ask(JOB)).json()) as { job: object };
+    expect(job).toMatchObject({
+      name: 'order:2045 · 9000 of 7/USD · rejected',
+      externalUrl: { href: '../payouts/order%3A2045' },
+    });
+    expect((job as { data: unknown }).data).toEqual({
+      ...{ payoutId: 'order:2045', state: 'rejected', amount: '9000', currency: '7/USD' },
+      ...{ addressTo: 'TXYZop…VkAeBf', error: 'Insufficient balance' },
+    });
+    const data = { payoutId: 'stray', paymentId: 1, amount: '1', addressTo: 'w', secretKey: 'sesame' };
+    await account.queues.transactionstatus.add('transactionstatus', data, { jobId: 'stray~0' });
+    const list = '/board/api/queues?activeQueue=transactionstatus&status=latest&page=1&jobsPerPage=20';
+    const shown = await dashboard.read(list);
+    expect(shown).toContain('stray · 1 of 1 · not in the ledger');
+    expect(shown).not.toContain('sesame');
   });
 });

@@ -17,11 +17,6 @@ const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'rEb8TK3gBgk5auZkwc6s
 const ACCEPTED = '{"result":1,"txhash":"abc","payment_id":10,"amount":1.5}';
 const REJECTED = '{"result":0,"message":"Not enough money"}';
 
-interface Attempt {
-  outcome: WithdrawOutcome;
-  server: RawGateway;
-}
-
 describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
   const start = async (behaviour: RawGatewayBehaviour): Promise<RawGateway> => startForTest(scheme, behaviour);
 
@@ -30,7 +25,7 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     behaviour: RawGatewayBehaviour,
     options: Partial<GatewayClientOptions> = {},
     use: (connection: WithdrawConnection) => Promise<WithdrawOutcome> = sendAtOnce,
-  ): Promise<Attempt> {
+  ): Promise<{ outcome: WithdrawOutcome; server: RawGateway }> {
     const server = await start(behaviour);
     const connection = await clientOf(server, options).openConnection(new AbortController().signal);
     const outcome = await use(connection);
@@ -44,6 +39,10 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
   const responding = (response: Buffer): RawGatewayBehaviour => ({
     onRequest: ({ stream }) => void stream.write(response),
   });
+  const respondingAfter = (ms: number): RawGatewayBehaviour => ({
+    onRequest: ({ stream }) => void setTimeout(() => stream.write(httpResponse(200, ACCEPTED)), ms),
+  });
+  const ending = (bytes: string): RawGatewayBehaviour => ({ onRequest: ({ stream }) => void stream.end(bytes) });
 
   it('sends the signed payload and the hash to the byte, once, and closes', async () => {
     const { outcome, server } = await attempt(responding(httpResponse(200, ACCEPTED)));
@@ -53,37 +52,37 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     expect(body).toMatch(
       /^payment_id=10&platform_id=4242&amount=1\.5&address_to=rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh%3A123456789&hash=[0-9a-f]{64}$/,
     );
+    const lines = ['POST /api/v1/withdraw HTTP/1.1', 'Content-Type: application/x-www-form-urlencoded'];
     expect(head?.split('\r\n')).toEqual(
-      expect.arrayContaining([
-        'POST /api/v1/withdraw HTTP/1.1',
-        'Content-Type: application/x-www-form-urlencoded',
-        'Accept-Encoding: gzip',
-        'Connection: close',
-      ]),
+      expect.arrayContaining([...lines, 'Accept-Encoding: gzip', 'Connection: close']),
     );
   });
 
   const gzipped = gzipSync(ACCEPTED);
-  it.each<[string, Buffer, Partial<WithdrawOutcome>]>([
-    ['accepted', httpResponse(200, ACCEPTED), { kind: 'accepted', txhash: 'abc' }],
-    ['accepted, gzip', httpResponse(200, gzipped, ['Content-Encoding: gzip']), { kind: 'accepted', txhash: 'abc' }],
-    [
-      'accepted, in chunks',
-      Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n0\r\n\r\n`),
-      { kind: 'accepted', txhash: 'abc' },
-    ],
-    ['rejected', httpResponse(200, REJECTED), { kind: 'rejected', message: 'Not enough money' }],
-    ['HTML', httpResponse(502, '<html>Bad gateway</html>'), { kind: 'unknown', httpStatus: 502 }],
-    ['half a gzip stream', httpResponse(200, gzipped.subarray(0, -9), ['Content-Encoding: gzip']), { kind: 'unknown' }],
-    ['more than is read', httpResponse(200, ACCEPTED + ' '.repeat(5 * 1024 * 1024)), { kind: 'unknown' }],
+  const zip = ['Content-Encoding: gzip'];
+  const chunked = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n`;
+  const [accepted, unknown] = [{ kind: 'accepted', txhash: 'abc' }, { kind: 'unknown' }] as const;
+  const cutOff = { ...unknown, durationMs: expect.any(Number) as unknown as number };
+  it.each<[string, RawGatewayBehaviour, Partial<WithdrawOutcome>]>([
+    ['gzip', responding(httpResponse(200, gzipped, zip)), accepted],
+    ['chunks', responding(Buffer.from(`${chunked}0\r\n\r\n`)), accepted],
+    ['a refusal', responding(httpResponse(200, REJECTED)), { kind: 'rejected', message: 'Not enough money' }],
+    ['HTML', responding(httpResponse(502, '<html>Bad gateway</html>')), { kind: 'unknown', httpStatus: 502 }],
+    ['half a gzip stream', responding(httpResponse(200, gzipped.subarray(0, -9), zip)), unknown],
+    ['more than is read', responding(httpResponse(200, ACCEPTED + ' '.repeat(5 * 1024 * 1024))), unknown],
     [
       'another protocol',
-      Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
-      { kind: 'unknown' },
+      responding(Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')),
+      unknown,
     ],
-  ])('response: %s', async (_name, response, expected) => {
-    const { outcome } = await attempt(responding(response));
-    expect(outcome).toMatchObject(expected);
+    ['half of its length', ending(`HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${ACCEPTED}`), cutOff],
+    ['half of its chunks', ending(chunked), cutOff],
+    ['half of its head', ending('HTTP/1.1 200 OK\r\nContent-'), cutOff],
+    ['nothing', ending(''), cutOff],
+    ['an end with the connection', ending(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${ACCEPTED}`), accepted],
+    ['a reset', { onRequest: ({ reset }) => void setImmediate(reset) }, unknown],
+  ])('a response of %s counts for what it is', async (_name, behaviour, expected) => {
+    expect((await attempt(behaviour)).outcome).toMatchObject(expected);
   });
 
   it('follows no redirect: a 307 is one request', async () => {
@@ -97,32 +96,8 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     expect(server.receivedBytes).toBe(0);
   });
 
-  it.each<[string, Buffer]>([
-    ['by its length', Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${ACCEPTED}`)],
-    ['by its chunks', Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n38\r\n${ACCEPTED}\r\n`)],
-    ['in its head', Buffer.from('HTTP/1.1 200 OK\r\nContent-')],
-    ['before it began', Buffer.from('')],
-  ])('half a response, cut off %s, is unknown', async (_name, bytes) => {
-    const { outcome } = await attempt({ onRequest: ({ stream }) => void stream.end(bytes) });
-    expect(outcome).toMatchObject({ kind: 'unknown', durationMs: expect.any(Number) });
-  });
-
-  it.each<[string, RawGatewayBehaviour, string]>([
-    [
-      'a response that ends with the connection',
-      { onRequest: ({ stream }) => void stream.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${ACCEPTED}`) },
-      'accepted',
-    ],
-    ['a reset after the request', { onRequest: ({ reset }) => void setImmediate(reset) }, 'unknown'],
-  ])('%s counts for what it is', async (_name, behaviour, kind) => {
-    expect((await attempt(behaviour)).outcome).toMatchObject({ kind });
-  });
-
   it('a late response counts', async () => {
-    const { outcome } = await attempt(
-      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpResponse(200, ACCEPTED)), 400) },
-      { timeoutMs: 50, connectTimeoutMs: 300 },
-    );
+    const { outcome } = await attempt(respondingAfter(400), { timeoutMs: 50, connectTimeoutMs: 300 });
     expect(outcome).toMatchObject({ kind: 'accepted', txhash: 'abc' });
     expect(outcome.kind === 'accepted' ? outcome.durationMs : 0).toBeGreaterThan(350);
   });
@@ -145,22 +120,14 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     if (scheme === 'http') expect(ending).toBe('ECONNRESET');
   });
 
+  const fail = (): never => {
+    throw new Error('lease lost');
+  };
+  const broken = { amount: '1e3', symbol: 'usd' };
   it.each<[string, object, () => boolean, string]>([
     ['without permission', {}, () => false, 'permission to write was refused'],
-    [
-      'when asking for permission fails',
-      {},
-      () => {
-        throw new Error('lease lost');
-      },
-      'permission to write could not be determined: lease lost',
-    ],
-    [
-      'of a request that breaks a rule',
-      { amount: '1e3', symbol: 'usd' },
-      () => true,
-      "the request breaks the gateway's rules for amount, symbol",
-    ],
+    ['when asking fails', {}, fail, 'permission to write could not be determined: lease lost'],
+    ['that breaks a rule', broken, () => true, "the request breaks the gateway's rules for amount, symbol"],
   ])('writes nothing %s, and asks once at most', async (_name, changes, mayWrite, reason) => {
     let asked = 0;
     const counted = (): boolean => {
@@ -190,20 +157,12 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
     return sendAtOnce(connection);
   };
 
-  it.each<[string, RawGatewayBehaviour, RegExp]>([
-    [
-      'ended',
-      { onReady: ({ stream }) => void setTimeout(() => stream.end(), 10) },
-      /closed the connection before the request/,
-    ],
-    ['reset', { onReady: (peer) => void setTimeout(peer.reset, 10) }, /ECONNRESET/],
-    [
-      'written to',
-      { onReady: ({ stream }) => void stream.write(httpResponse(200, ACCEPTED)) },
-      /sent something before/,
-    ],
-  ])('%s by the peer while idle is not sent', async (_name, behaviour, reason) => {
-    const { outcome } = await attempt(behaviour, {}, afterItSettled);
+  it.each<[string, Required<RawGatewayBehaviour>['onReady'], RegExp]>([
+    ['ended', ({ stream }) => void setTimeout(() => stream.end(), 10), /closed the connection before the request/],
+    ['reset', (peer) => void setTimeout(peer.reset, 10), /ECONNRESET/],
+    ['written to', ({ stream }) => void stream.write(httpResponse(200, ACCEPTED)), /sent something before/],
+  ])('%s by the peer while idle is not sent', async (_name, onReady, reason) => {
+    const { outcome } = await attempt({ onReady }, {}, afterItSettled);
     expect(outcome).toEqual({ kind: 'not_sent', reason: expect.stringMatching(reason) });
   });
 
@@ -232,15 +191,11 @@ describe.each<Scheme>(['http', 'https'])('a withdrawal over %s', (scheme) => {
   });
 
   it('close does not cut off a withdrawal that is under way', async () => {
-    const { outcome } = await attempt(
-      { onRequest: ({ stream }) => void setTimeout(() => stream.write(httpResponse(200, ACCEPTED)), 50) },
-      {},
-      async (connection) => {
-        const outcome = sendAtOnce(connection);
-        connection.close();
-        return outcome;
-      },
-    );
+    const { outcome } = await attempt(respondingAfter(50), {}, async (connection) => {
+      const sent = sendAtOnce(connection);
+      connection.close();
+      return sent;
+    });
     expect(outcome).toMatchObject({ kind: 'accepted' });
   });
 });

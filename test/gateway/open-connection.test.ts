@@ -4,13 +4,15 @@ import { createServer, type AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
+import type { Logger } from '../../src/base/logger.js';
 import { exchangeOnce, postForm } from '../../src/gateway/exchange-once.js';
 import { GatewayUnavailableError } from '../../src/gateway/gateway.js';
 import type { GatewayClient } from '../../src/gateway/gateway-client.js';
 import { GuardedSocket, openSocket } from '../../src/gateway/socket.js';
-import { httpResponse, type Scheme, startForTest as start } from './support/raw-gateway.js';
+import { loggerWithThrowingChildren, throwingLogger } from '../support/throwing-watchers.js';
+import { httpResponse, type RawGateway, type Scheme, startForTest as start } from './support/raw-gateway.js';
 import { makeSelfSignedCertificate } from './support/self-signed-certificate.js';
-import { clientOf } from './support/test-client.js';
+import { clientOf, recordingLogger, SECRET_KEY } from './support/test-client.js';
 
 const REQUEST = { paymentId: 10, amount: '1.5', addressTo: 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC' };
 const { signal } = new AbortController();
@@ -53,7 +55,7 @@ describe('a connection that cannot be made', () => {
     expect(server.receivedBytes).toBe(0);
   });
 
-  it('a handshake that takes too long, or that the caller aborts before or while it is made', async () => {
+  it('a handshake that takes too long, or that the caller aborts', async () => {
     // Accepts and sends nothing, as a stuck TCP connection does.
     const server = await start('http');
     const baseUrl = server.baseUrl.replace('http:', 'https:');
@@ -98,4 +100,55 @@ it('an error contains nothing of the request', async () => {
   const failure: unknown = await posted.catch((error: unknown) => error);
   expect(failure).toMatchObject({ message: expect.stringMatching(/ECONNREFUSED/) });
   expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('f00');
+});
+
+async function respondToAll(body: string, status = 200): Promise<RawGateway> {
+  return start('http', { onRequest: ({ stream }) => void stream.write(httpResponse(status, body)) });
+}
+
+it.each<[string, Logger]>([
+  ['whose every call throws', throwingLogger],
+  ['whose children throw', loggerWithThrowingChildren],
+])('a logger %s costs no response, and fails no query', async (_name, logger) => {
+  const outcomeOf = async (body: string) => clientOf(await respondToAll(body), { logger }).withdraw(REQUEST);
+  // The second repeats the request differently, which is logged too.
+  for (const more of ['', ',"amount":9']) {
+    expect(await outcomeOf(`{"result":1,"txhash":"abc"${more}}`)).toMatchObject({ kind: 'accepted', txhash: 'abc' });
+  }
+  expect(await outcomeOf('{"result":0,"message":"No"}')).toMatchObject({ kind: 'rejected', message: 'No' });
+  expect(await clientOf(await respondToAll('{"result":1,"balance":"7"}'), { logger }).balance()).toBe('7');
+});
+
+const everything = (value: unknown) => inspect(value, { depth: 20, showHidden: true }) + JSON.stringify(value);
+
+it('client, connection and errors do not disclose the secret key', async () => {
+  const server = await respondToAll('', 502);
+  const client = clientOf(server);
+  const connection = await client.openConnection(new AbortController().signal);
+  const error: unknown = await client.balance().catch((reason: unknown) => reason);
+  const unreachable = clientOf({ baseUrl: 'http://127.0.0.1:1' });
+  const rejection: unknown = await unreachable.balance().catch((reason: unknown) => reason);
+  connection.close();
+  for (const value of [client, connection, error, rejection])
+    expect(everything(value)).not.toMatch(new RegExp(`${SECRET_KEY}|[0-9a-f]{64}|hash=`));
+});
+
+it('the log discloses neither address nor hash, even where the gateway repeats it', async () => {
+  const server = await start('http', {
+    onRequest: ({ stream }, request) => {
+      const hash = /hash=(\w+)/.exec(request)?.[1] ?? '';
+      stream.write(httpResponse(200, `{"result":0,"message":"bad hash ${hash.toUpperCase()}"}`));
+    },
+  });
+  const logger = recordingLogger();
+  const client = clientOf(server, { logger });
+  const outcome = await client.withdraw(REQUEST);
+  expect(outcome).toMatchObject({ kind: 'rejected', message: 'bad hash [hash]' });
+  await expect(client.balance()).rejects.toThrow('bad hash [hash]');
+
+  expect(logger.lines.map(({ fields }) => fields)).toEqual([
+    expect.objectContaining({ endpoint: 'withdraw', httpStatus: 200, outcome: 'rejected' }),
+    expect.objectContaining({ endpoint: 'balance', httpStatus: 200, outcome: 'failed' }),
+  ]);
+  expect(everything(logger.lines)).not.toMatch(new RegExp(`${SECRET_KEY}|${REQUEST.addressTo}|[0-9a-f]{64}`, 'i'));
 });

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -10,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../src/base/errors.js';
 import { type DoorOptions, type RunningDoor, startDoor } from '../../src/http/start-door.js';
 import { createToken } from '../../src/http/tokens.js';
+import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { newPlatformId } from '../support/account.js';
 import { type RunningCli, startCli } from '../support/cli.js';
 import { askDoor, doorOptions, payout } from './support/door-rig.js';
@@ -21,19 +21,17 @@ let key: string;
 const platformId = newPlatformId();
 const { token, line } = createToken({ name: 'shop', account: platformId, rights: ['read', 'enqueue'] });
 
-function makeCertificate(certFile = cert, keyFile = key): void {
-  const made = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
-    ...['-subj', '/CN=localhost', '-keyout', keyFile, '-out', certFile],
-  ]);
-  if (made.status !== 0) throw new Error(`openssl is needed for this test: ${String(made.stderr)}`);
+async function makeCertificate(certFile = cert, keyFile = key): Promise<void> {
+  const made = makeSelfSignedCertificate();
+  await writeFile(certFile, made.cert);
+  await writeFile(keyFile, made.key, { mode: 0o600 });
 }
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'payouts-listening-'));
   [tokensFile, cert, key] = [join(dir, 'tokens.yaml'), join(dir, 'cert.pem'), join(dir, 'key.pem')];
   await writeFile(tokensFile, `${line}\n`, { mode: 0o600 });
-  makeCertificate();
+  await makeCertificate();
 });
 
 afterAll(async () => {
@@ -64,7 +62,7 @@ describe('without TLS', () => {
     }
   });
 
-  it('serves a named proxy that had TLS itself, and nobody else, also not the document', async () => {
+  it('serves a named proxy that had TLS itself, and nobody else', async () => {
     const forbidden = (detail: string): object => ({
       ...{ status: 403, body: { code: 'FORBIDDEN', detail: expect.stringContaining(detail) } },
     });
@@ -106,7 +104,7 @@ describe('with TLS', () => {
       const before = await ask(door.url);
       expect(before[0]).toBe(200);
       await expect(fetch(door.url.replace('https://0.0.0.0', 'http://127.0.0.1'))).rejects.toThrow();
-      makeCertificate();
+      await makeCertificate();
       door.reload();
       const after = await ask(door.url);
       expect(after).toEqual([200, expect.not.stringMatching(before[1])]);
@@ -114,10 +112,10 @@ describe('with TLS', () => {
       door.reload();
       expect(await ask(door.url)).toEqual(after);
     });
-    makeCertificate();
+    await makeCertificate();
   });
 
-  it('does not start without one of the files, with an open key, or with a key of another certificate', async () => {
+  it('does not start without both files, or with a key that is open or another', async () => {
     const refusalOf = async (changes: Partial<DoorOptions> = {}) => refusal({ ...tls(), ...changes });
     const without = /^SERVE_TLS_KEY_FILE: is required, because SERVE_TLS_CERT_FILE is set/;
     expect(await refusalOf({ serveTlsKeyFile: undefined })).toMatch(without);
@@ -126,7 +124,7 @@ describe('with TLS', () => {
     expect(await refusalOf()).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
     await chmod(key, 0o600);
     const serveTlsCertFile = join(dir, 'other-cert.pem');
-    makeCertificate(serveTlsCertFile, join(dir, 'other-key.pem'));
+    await makeCertificate(serveTlsCertFile, join(dir, 'other-key.pem'));
     expect(await refusalOf({ serveTlsCertFile })).toMatch(/^SERVE_TLS_CERT_FILE: cannot be used with its key/);
   });
 });
@@ -156,7 +154,7 @@ describe('payouts serve', () => {
     expect(await serve({ SERVE_TOKENS_FILE: '' }).result).toMatchObject(refused('SERVE_TOKENS_FILE: is required'));
   });
 
-  it('serves until SIGTERM, reads the tokens again on SIGHUP, and never the file of the secret', async () => {
+  it('serves until SIGTERM, and reads the tokens again on SIGHUP', async () => {
     const running = serve({ GATEWAY_SECRET_KEY_FILE: '/nowhere/key' });
     await running.waitForOutput(/the HTTP door serves/);
     running.kill('SIGHUP');

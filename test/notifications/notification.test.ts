@@ -1,10 +1,12 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { alertRules } from '../docs/support/alert-rules.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { formatRequest, sign } from '../../src/notifications/post-request.js';
+import { formatRequest, postRequest, sign } from '../../src/notifications/post-request.js';
 import { describeEvent, parseEventNames, type Notification } from '../../src/notifications/notification.js';
 import { NOTIFY_SETTINGS } from '../../src/base/settings.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
+import { startReceiver, type Receiver, type Respond } from './support/receiver.js';
 
 const AT = '2030-01-31T09:00:00.000Z';
 
@@ -77,7 +79,7 @@ it('names the runbook of the alert about the same', () => {
   }
 });
 
-it('NOTIFY_EVENTS names states and events of the account; `all` names each but the heads of journals', () => {
+it('NOTIFY_EVENTS names states and events; `all` is each but journal heads', () => {
   expect([...parseEventNames('paused, failed')]).toEqual(['failed', 'paused']);
   expect([...parseEventNames('all')]).toEqual(expect.arrayContaining([...PAYOUT_STATES, 'paused', 'late_payment']));
   expect(parseEventNames('all').has('journal_head')).toBe(false);
@@ -101,12 +103,77 @@ it('a request is signed over time and body, by HMAC-SHA256', () => {
   expect(sign('secret', 1_700_000_000, '{"a":1}')).toBe(known);
 });
 
-it('a request is a line of text for Slack, in which nothing calls everyone, and a message for Telegram', () => {
+it('a request is a line of text for Slack, and a message for Telegram', () => {
   const bodyOf = (format: 'slack' | 'telegram', url: string): unknown =>
     JSON.parse(formatRequest({ url, format }, REJECTED, 1).body) as unknown;
   const text = REJECTED.text.replace('<closed> &', '&lt;closed&gt; &amp;');
   expect(bodyOf('slack', 'https://x.example')).toEqual({ text });
   expect(bodyOf('telegram', 'https://api.telegram.org/bot1:t/sendMessage?chat_id=-100')).toEqual({
     ...{ chat_id: '-100', text: REJECTED.text, disable_web_page_preview: true },
+  });
+});
+
+describe('a request', () => {
+  let receiver: Receiver;
+
+  beforeEach(async () => {
+    receiver = await startReceiver();
+  });
+
+  afterEach(async () => {
+    await receiver.close();
+  });
+
+  const REQUEST = { headers: { 'payouts-signature': 't=1,v1=x' }, body: '{"a":1}' };
+
+  async function post(url = `${receiver.url}/hook?token=hunter2`, timeoutMs = 10_000): Promise<unknown> {
+    return postRequest(url, REQUEST, timeoutMs);
+  }
+
+  it('is delivered with any 2xx, as it was made', async () => {
+    receiver.respond = (_received, response) => void response.writeHead(202).end('thanks');
+    expect(await post()).toEqual({ kind: 'delivered' });
+    expect(receiver.received).toMatchObject([
+      { path: '/hook?token=hunter2', body: REQUEST.body, headers: REQUEST.headers },
+    ]);
+  });
+
+  it.each<[string, Respond, string]>([
+    ['fails', (_r, response) => void response.writeHead(500).end('hunter2'), 'the receiver responded with HTTP 500'],
+    ['hangs', () => undefined, 'no complete response within 500 ms'],
+    [
+      'hangs in the middle',
+      (_r, response) => void response.writeHead(200).write('a'),
+      'no complete response within 500 ms',
+    ],
+    ['hangs up', (_r, response) => response.destroy(), 'no response: UND_ERR_SOCKET'],
+  ])('is not delivered where the receiver %s', async (_what, respond, reason) => {
+    receiver.respond = respond;
+    expect(await post(undefined, reason.endsWith('500 ms') ? 500 : undefined)).toEqual({ kind: 'failed', reason });
+  });
+
+  it('is not delivered where nobody listens', async () => {
+    const url = `http://127.0.0.1:${await findFreePort()}/hunter2`;
+    expect(await post(url)).toEqual({ kind: 'failed', reason: 'no response: ECONNREFUSED' });
+  });
+
+  it('follows no redirect, and passes on when the receiver wants to be asked again', async () => {
+    receiver.respond = (received, response) => void response.writeHead(307, { location: received.path }).end();
+    expect(await post()).toEqual({ kind: 'failed', reason: 'the receiver responded with HTTP 307' });
+    expect(receiver.received).toHaveLength(1);
+    receiver.respond = (_received, response) => void response.writeHead(429, { 'retry-after': '7' }).end();
+    expect(await post()).toMatchObject({ kind: 'failed', retryAfterMs: 7_000 });
+  });
+
+  it('reads no more of a response than it needs', async () => {
+    receiver.respond = (_received, response) => {
+      response.writeHead(200);
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(16_384)));
+      };
+      response.on('drain', more);
+      more();
+    };
+    expect(await post()).toEqual({ kind: 'delivered' });
   });
 });

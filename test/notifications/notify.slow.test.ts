@@ -58,7 +58,7 @@ async function pause(reason: string): Promise<void> {
   await operator.resume({ by: 'alice', reason });
 }
 
-it('posts the chosen events from its first start on, in order, and is up to date then', async () => {
+it('posts the chosen events from its first start on, in order', async () => {
   await pause('before');
   const notify = await start();
   await operator.cancel((await enqueue('P-1'), 'P-1'), { by: 'alice', reason: 'not chosen' });
@@ -83,7 +83,7 @@ it('posts the chosen events from its first start on, in order, and is up to date
   await until('both arrived', () => receiver.received.length === 4);
 });
 
-it('delivers again what a process had in hand that was killed between delivery and acknowledgement', async () => {
+it('delivers again what a killed process had in hand', async () => {
   const first = await start();
   receiver.respond = (_received, response) => {
     first.kill('SIGKILL');
@@ -101,7 +101,7 @@ it('delivers again what a process had in hand that was killed between delivery a
   expect(again).toBe(id);
 });
 
-it('retries with growing waits where no receiver is there or it fails, keeps the order, and says so', async () => {
+it('retries with growing waits, keeps the order, and says so', async () => {
   const port = await findFreePort();
   const notify = await start({}, `http://127.0.0.1:${port}`);
   await pause('ticket 7');

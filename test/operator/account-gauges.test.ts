@@ -81,7 +81,7 @@ it('is nothing of a policy that the sender has no more', async () => {
   expect((await scrape())('payouts_held', { rule: 'cool-down', kind: 'wait' })).toBeUndefined();
 });
 
-it('is the last balance when the sender died, and none that a living sender could not read for long', async () => {
+it('is the last balance, unless a living sender cannot read it', async () => {
   const balance = [{ paymentId: undefined, symbol: 'BTC', amount: '5' }];
   const balanceAt = Date.now() - 3_600_000;
   await writeGatewayFacts(account.ledger.connection, { balance, balanceAt });

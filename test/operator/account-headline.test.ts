@@ -80,7 +80,7 @@ it('says how many payouts are held, their sums, and what holds the first', () =>
   expect(found.command).toBe('payouts list --account 7 --state held');
 });
 
-it('names the standby that takes over or why it refuses to, and else the command that starts a worker', () => {
+it('names the standby that takes over, else the command that starts a worker', () => {
   const standby = { ...WORKER, name: 'host:2', role: 'standby' };
   const beside = (change: object): Headline => judge({ ...SILENT, workers: [WORKER, { ...standby, ...change }] });
   const taken = beside({});

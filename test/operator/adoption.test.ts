@@ -208,7 +208,7 @@ describe('a ledger that format 1 stopped for a send journal', () => {
     ({ ledgerId } = await world.sender.readSender());
   });
 
-  it('is not adopted by a journal that agrees with it, and stays stopped for workers of format 1', async () => {
+  it('is not adopted by a journal that agrees with it', async () => {
     const plan = await world.adoptOf([aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' })]);
     expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
     expect((await world.sender.readSender()).objections).toMatchObject([{ journalId: 'unnamed' }]);
@@ -217,7 +217,7 @@ describe('a ledger that format 1 stopped for a send journal', () => {
     expect(await world.statesOf('p')).toEqual(['queued']);
   });
 
-  it('is adopted by a journal that knows more than it, and stops no worker then', async () => {
+  it('is adopted by a journal that knows more', async () => {
     const send = sendOf('p', 41, { token: 'e:1', after: { sends: 40 } });
     const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' }, send);
     expect(await world.adoptOf([journal])).toMatchObject({ unread: [], unwitnessed: [] });
@@ -242,7 +242,7 @@ describe('a journal that objected', () => {
     expect(await world.statesOf('p2')).toEqual(['unknown']);
   });
 
-  it('is not taken as read where an older copy of it is read than the ledger knows', async () => {
+  it('is not taken as read where the ledger knows a newer copy', async () => {
     const ledgerId = await world.rollBackTo(0);
     await world.sender.object(OBJECTION);
     const { redis, keys } = world.account.connection;

@@ -28,7 +28,7 @@ describe('adviseAccount', () => {
   const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
   const PAUSE = { paused: true, pausedReason: 'blocked' };
 
-  it('says how a pause is ended, of objections first and only, and nothing where nothing stops it', () => {
+  it('says how a pause is ended, but of objections only', () => {
     expect(advise({ journals: [journal('j-a', 'a')] })).toEqual([]);
     const command = 'payouts resume --account 42';
     const advice = { kind: 'pause', problem: 'paused: blocked', first: 'Remove the cause first.' };

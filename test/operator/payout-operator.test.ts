@@ -1,11 +1,19 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import * as errors from '../../src/base/errors.js';
 import { PayoutOperator } from '../../src/control/payout-operator.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readActivity } from '../../src/ledger/reads/activity.js';
+import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js';
+import type { AdoptionPlan } from '../../src/operator/adoption.js';
 import { changeManyPayouts } from '../../src/operator/change-payouts.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
+import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
+import { sendOf } from './support/adoption-world.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
 
 const { ConflictError, NotFoundError } = errors;
@@ -43,7 +51,7 @@ describe('what is queued again', () => {
     expect(await rig.outbox()).toEqual([]);
   });
 
-  it('is none in another state, where it was paid late, may still be on its way, or was sent again meanwhile', async () => {
+  it('is none that was paid, may be on its way, or was sent again meanwhile', async () => {
     const { operator, account } = rig;
     const refusals = async (call: Promise<unknown>, message: RegExp): Promise<void> => {
       await expect(call).rejects.toThrow(ConflictError);
@@ -91,7 +99,7 @@ it('cancel and a write-off cancel what was not paid, and its job, and nothing el
   expect(await rig.withdrawJobs()).toEqual([]);
 });
 
-it('pause and resume say whether they changed anything, and do not resume while a journal objects', async () => {
+it('pause and resume say whether they changed anything; an objection stays', async () => {
   const { platformId } = rig.account.connection;
   const by = { pausedReason: ANN.reason, pausedBy: 'ann', pausedAt: expect.any(String) };
   const paused = { platformId, paused: true, ...by };
@@ -116,7 +124,7 @@ describe('a decision about many payouts', () => {
   const activities = async (): Promise<unknown> =>
     (await readActivity(rig.account.connection, 9)).activities.map(({ payoutId, count }) => [payoutId, count]);
 
-  it('is one act, and gives each that it moves its job; one about one is an act of its own', async () => {
+  it('is one act, and gives each that it moves its job', async () => {
     for (const payoutId of ['p', 'q', 's']) await rig.bring(payoutId, 'rejected');
     await rig.bring('r', 'unknown');
     const changed = await change({ ...RETRY, payouts: named('p', 'r', 'nobody', 'q') });
@@ -147,7 +155,7 @@ describe('a decision about many payouts', () => {
   });
 });
 
-it('resolve as sent needs a gateway to ask; the rest is in test/cli/commands/resolve-command.test.ts', async () => {
+it('resolve as sent needs a gateway to ask', async () => {
   await rig.bring('p', 'unknown');
   const refused = rig.operator.resolve('p', { kind: 'sent', txhash: 'abc' }, ANN);
   await expect(refused).rejects.toThrow(errors.InvalidConfigError);
@@ -175,8 +183,93 @@ it.each<[string, (operator: PayoutOperator, actor: typeof ANN) => Promise<unknow
   await expect(call(rig.operator, ANN)).rejects.toThrow(errors.ClosedError);
 });
 
-it('a call fails where Redis is gone', async () => {
-  const unreachable = new PayoutOperator({ platformId: 1, redisUrl: 'redis://127.0.0.1:1' });
-  await expect(unreachable.retry('p', ANN)).rejects.toThrow(errors.RedisUnavailableError);
-  await unreachable.close();
+describe('declareNew', () => {
+  const put = async (key: 'sender' | 'journals' | 'objections', field: string, value: string): Promise<unknown> =>
+    rig.account.redis.hset(rig.account.connection.keys[key], field, value);
+
+  it('leaves the lease as one that was given back, once, and records who and why', async () => {
+    const { connection } = rig.account;
+    expect(await rig.operator.declareNew(ANN)).toBe(true);
+    expect((await peekSenderView(connection)).lease).toEqual({ owner: '', epoch: 0, heartbeat: 0, released: true });
+    expect(await rig.operator.declareNew(ANN)).toBe(false);
+    const { activities } = await readActivity(connection, 5);
+    expect(activities).toMatchObject([{ what: 'declared_new', ...ANN }]);
+  });
+
+  it('is answered beforehand by the same rule, which records nothing', async () => {
+    const { ledger, connection } = rig.account;
+    await rig.bring('waits', 'queued');
+    expect(await ledger.findSenderTrace()).toBeUndefined();
+    expect((await peekSenderView(connection)).lease).toBeUndefined();
+    expect((await readActivity(connection, 5)).activities).toEqual([]);
+    expect(await rig.operator.declareNew(ANN)).toBe(true);
+    await rig.bring('sent', 'in_progress');
+    expect(await ledger.findSenderTrace()).toMatch(/right to send|is in_progress/);
+    await expect(rig.operator.declareNew(ANN)).rejects.toThrow(ConflictError);
+  });
+
+  it.each<[string, () => Promise<unknown>, RegExp]>([
+    ['a lease', async () => put('sender', 'epoch', '1'), /right to send/],
+    ['a journal', async () => put('journals', 'j', '{}'), /journal/],
+    ['an objection', async () => put('objections', 'j', '{}'), /journal/],
+    ['a rejected payout', async () => rig.bring('p', 'rejected'), /a payout is rejected/],
+  ])('refuses an account with %s', async (_, prepare, words) => {
+    await prepare();
+    await expect(rig.operator.declareNew(ANN)).rejects.toThrow(words);
+  });
+});
+
+describe('adoptLedger', () => {
+  let dir: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'payouts-operator-'));
+  });
+  afterEach(async () => rm(dir, { recursive: true }));
+
+  /** A journal of another ledger, with sends of these numbers. */
+  async function journalOf(...numbers: readonly number[]): Promise<void> {
+    const { platformId } = rig.account.connection;
+    const journal = await FileSendJournal.open({ dir, platformId });
+    const before = (numbers[0] ?? 1) - 1;
+    await journal.bind({ ledgerId: 'former', epoch: 1, sends: before, token: before === 0 ? '' : `t-${before}` });
+    for (const number of numbers) await journal.append(sendOf(`p-${number}`, number));
+    await journal.close();
+  }
+
+  it('shows its plan, brings back what the journals have, and is done', async () => {
+    await journalOf(1, 2);
+    const plans: AdoptionPlan[] = [];
+    const review = (plan: AdoptionPlan): void => void plans.push(plan);
+    const { plan, adoption } = await rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN);
+    expect(plans).toEqual([plan]);
+    expect(plan).toMatchObject({ forgotten: 2, unread: [], unwitnessed: [] });
+    const adopted = ['p-1', 'p-2'].map((payoutId) => ({ payoutId, state: 'unknown' }));
+    expect(adoption).toMatchObject({ adopted, objections: 0 });
+    expect((await rig.account.ledger.get('p-1'))?.history.at(-1)).toMatchObject({ by: 'ann' });
+    expect(await rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN)).toMatchObject({ adoption: undefined });
+    expect(plans).toHaveLength(1);
+  });
+
+  it('refuses where Redis came back older once more after the plan was shown', async () => {
+    await journalOf(1);
+    const { redis, keys } = rig.account.connection;
+    await rig.account.ledger.enqueue([aPayout('open')]);
+    const review = async (plan: AdoptionPlan): Promise<void> => {
+      expect(plan).toMatchObject({ holdsSendable: true, sendable: 1 });
+      await redis.xdel(keys.events, plan.bookmark);
+    };
+    const refused = rig.operator.adoptLedger({ journalDirs: [dir], giveUp: ['unwitnessed'], review }, ANN);
+    await expect(refused).rejects.toThrow(ConflictError);
+    expect((await readSenderView(rig.account.connection)).objections.length).toBeGreaterThan(0);
+  });
+
+  it('refuses an unknown journal, and a folder without one', async () => {
+    const adopt = async (folder: string, ...giveUp: string[]) =>
+      rig.operator.adoptLedger({ journalDirs: [folder], giveUp }, ANN);
+    await expect(adopt(dir)).rejects.toThrow(NotFoundError);
+    await writeFile(join(dir, 'a-file'), '');
+    await expect(adopt(join(dir, 'a-file'))).rejects.toMatchObject({ problems: [{ field: 'journalDirs' }] });
+    await journalOf(1);
+    await expect(adopt(dir, 'j-nobody')).rejects.toThrow(/^giveUp: must be the id of a journal .* \(got "j-nobody"\)$/);
+  });
 });

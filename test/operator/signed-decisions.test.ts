@@ -75,7 +75,7 @@ describe('an operator with a key', () => {
     expect(verify((await decide()).act, await wantedOf('p', 2))).toMatchObject({ kind: 'verified' });
   });
 
-  it('signs of a held payout the attempt that it is told, which is one, whatever the ledger has as the last', async () => {
+  it('signs of a held payout the attempt that it is told', async () => {
     await sendSigned(account.ledger, 'rejected', 'p');
     const { redis, keys: ledgerKeys } = account.connection;
     await redis.hset(ledgerKeys.payout('p'), { state: 'held', attempt: '0' });
@@ -90,7 +90,7 @@ describe('an operator with a key', () => {
     expect(verify(payout.act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
   });
 
-  it('signs nothing about a payout that no producer signed, that is in another state, or that was sent again', async () => {
+  it('signs nothing about a payout that is unsigned, elsewhere, or sent again', async () => {
     await account.ledger.enqueue([aPayout('bare'), aPayout('fresh')]);
     await sendOnce(account.ledger, 'rejected', 'bare');
     const refused = operator.retry('bare', ANN);
@@ -143,7 +143,7 @@ describe('an operator with a key', () => {
   });
 });
 
-it('a signed decision about many payouts is an act for each; those that cannot have one are left', async () => {
+it('a signed decision about many payouts is an act for each', async () => {
   await sendSigned(account.ledger, 'rejected', 'p', 'q');
   await account.ledger.enqueue([aPayout('bare')]);
   await sendOnce(account.ledger, 'rejected', 'bare');

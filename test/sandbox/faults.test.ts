@@ -67,34 +67,19 @@ describe('faults that break the connection', () => {
   });
 });
 
-describe('latencies', () => {
-  it.each<[FaultKind, number]>([
-    ['latency-before', 0],
-    ['latency-after', 1],
-  ])('%s: %d payments after half of the delay', async (kind, payments) => {
-    const { merchant, sandbox } = await runSandbox({ faults: [{ kind, delayMs: 400 }] });
-    const begunMs = performance.now();
-    const response = withdrawOnce(merchant);
-    await delay(200);
-    expect(sandbox.stats().payments).toBe(payments);
-    expect((await response).status).toBe(200);
-    expect(performance.now() - begunMs).toBeGreaterThan(390);
-  });
-
-  it('a call that is on its way arrives although its sender has closed the connection', async () => {
-    const { merchant, sandbox } = await runSandbox({ latencyBeforeMs: 400 });
-    const sender = new AbortController();
-    const init = { method: 'POST', body: signForm(merchant, withdrawFields(merchant)), headers: FORM };
-    const asked = fetch(`${merchant.url}/withdraw`, { ...init, signal: sender.signal });
-    while (sandbox.stats().calls.withdraw === 0) await delay(1);
-    sender.abort();
-    await expect(asked).rejects.toThrow();
-    expect(sandbox.stats().payments).toBe(0);
-    await until('the payment is made', () => sandbox.stats().payments === 1, 5_000);
-  });
+it('a call that is on its way arrives although its sender has closed the connection', async () => {
+  const { merchant, sandbox } = await runSandbox({ latencyBeforeMs: 400 });
+  const sender = new AbortController();
+  const init = { method: 'POST', body: signForm(merchant, withdrawFields(merchant)), headers: FORM };
+  const asked = fetch(`${merchant.url}/withdraw`, { ...init, signal: sender.signal });
+  while (sandbox.stats().calls.withdraw === 0) await delay(1);
+  sender.abort();
+  await expect(asked).rejects.toThrow();
+  expect(sandbox.stats().payments).toBe(0);
+  await until('the payment is made', () => sandbox.stats().payments === 1, 5_000);
 });
 
-it('a fault meets one in N calls, at most K, of chosen recipients, an endpoint, an account', async () => {
+it('a fault meets one in N calls, at most K, of whom it names', async () => {
   const message = 'wallet closed';
   const { merchant, sandbox, clock } = await runSandbox({ faults: [{ kind: 'reject', message, every: 3, times: 2 }] });
   const outcomes: string[] = [];
@@ -122,10 +107,9 @@ it('a fault meets one in N calls, at most K, of chosen recipients, an endpoint, 
   expect(await call(merchant, 'transactionstatus', status)).toEqual({ message: 'internal error' });
 });
 
-async function control(url: string, method: string, path: string, given?: unknown): Promise<Seen> {
+async function control(url: string, method: string, path: string, given?: unknown) {
   const body = typeof given === 'string' ? given : JSON.stringify(given);
-  const response = await fetch(`${url}/__sandbox/${path}`, { method, ...(given !== undefined && { body }) });
-  return { status: response.status, text: await response.text() };
+  return seen(await fetch(`${url}/__sandbox/${path}`, { method, ...(given !== undefined && { body }) }));
 }
 
 describe('the control endpoints', () => {
@@ -144,21 +128,19 @@ describe('the control endpoints', () => {
 
   it('change the faults, and refuse what is no change of them', async () => {
     const { sandbox } = await runSandbox({ faults: [{ kind: 'hang' }] });
-    const change = async (body: unknown): Promise<Seen> => control(sandbox.url, 'POST', 'faults', body);
+    const change = async (body: unknown) => control(sandbox.url, 'POST', 'faults', body);
     await change({ add: [{ kind: 'reject', times: 1 }] });
     expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['hang', 'reject']);
     await change({ replace: [{ kind: 'drop-after' }] });
     expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['drop-after']);
-    expect(await change({ clear: true })).toEqual({ status: 200, text: '{"faults":[]}' });
+    expect(await change({ clear: true })).toMatchObject({ status: 200, text: '{"faults":[]}' });
     for (const [body, message] of [
       ['{', 'body: must be JSON'],
-      [undefined, 'input: is missing'],
       [{ clear: true, add: [] }, 'must be one of'],
       [{ add: [{ kind: 'fire' }] }, 'add.0.kind: must be one of latency-before'],
-      [{ add: [{ kind: 'latency-after' }] }, 'delayMs'],
       [{ add: [{ kind: 'hang', endpoint: 'balance', addresses: ['a'] }] }, 'addresses'],
     ] as const)
-      expect(await change(body)).toEqual({ status: 400, text: expect.stringContaining(message) as unknown });
+      expect(await change(body)).toMatchObject({ status: 400, text: expect.stringContaining(message) });
     expect(sandbox.faults()).toEqual([]);
   });
 

@@ -5,23 +5,12 @@ import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { TestAccount } from '../../ledger/support/test-account.js';
 
 /** A dashboard on a free port, with a client. */
-export interface RunningDashboard {
-  readonly url: string;
-  /** Requests a path, signed in where there is a password; redirects are not followed. */
-  ask(path: string, init?: RequestInit): Promise<Response>;
-  /** As `ask`, but the page's text. */
-  read(path: string): Promise<string>;
-  /** What a reader sees of the page, in one line. */
-  readText(path: string): Promise<string>;
-  /** The ids in the table of the page, and of each page after it. */
-  readIds(path: string): Promise<string[][]>;
-  close(): Promise<void>;
-}
+export type RunningDashboard = Awaited<ReturnType<typeof openDashboard>>;
 
 export async function openDashboard(
   account: Pick<TestAccount, 'clock'> & Pick<DashboardServerOptions, 'platformId'>,
   options: Partial<DashboardServerOptions> = {},
-): Promise<RunningDashboard> {
+) {
   const { user = 'payouts', password } = options;
   const platformIds = [options.platformId ?? account.platformId].flat();
   const server = await startDashboard({
@@ -30,13 +19,16 @@ export async function openDashboard(
     ...options,
   });
   const headers = password === undefined ? {} : { authorization: basicAuth(user, password) };
-  const ask: RunningDashboard['ask'] = async (path, init = {}) =>
+  /** Requests a path, signed in where there is a password; redirects are not followed. */
+  const ask = async (path: string, init: RequestInit = {}): Promise<Response> =>
     fetch(server.url + path.replace(/^\//, ''), { headers, redirect: 'manual', ...init });
   const read = async (path: string): Promise<string> => (await ask(path)).text();
   return {
     ...{ url: server.url, ask, read },
-    readText: async (path) => textOf(await read(path)),
-    async readIds(path) {
+    /** What a reader sees of the page, in one line. */
+    readText: async (path: string) => textOf(await read(path)),
+    /** The ids in the table of the page, and of each page after it. */
+    async readIds(path: string): Promise<string[][]> {
       const pages: string[][] = [];
       for (let next: string | undefined = path; next !== undefined;) {
         const page = await read(next);
@@ -60,7 +52,7 @@ export function idsOf(page: string): string[] {
   );
 }
 
-export function nextPage(page: string): string | undefined {
+function nextPage(page: string): string | undefined {
   return /<a href="([^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
 }
 

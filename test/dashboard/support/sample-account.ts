@@ -8,21 +8,14 @@ import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { begin, HOLD, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+import { openTestAccount } from '../../ledger/support/test-account.js';
 
 const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 
 /** A separate account with payouts brought into their states as the sender and operators do it. */
-export interface SampleAccount extends TestAccount {
-  readonly queues: PayoutQueues;
-  enqueue(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
-  /** Begins the send of a queued payout, and leaves it in `sending`. */
-  beginSend(payoutId: string): Promise<SendAttempt>;
-  /** Enqueues a payout and records how its send ended. */
-  sendAs(payoutId: string, result: SentOutcome, given?: Partial<PayoutInput>): Promise<void>;
-}
+export type SampleAccount = Awaited<ReturnType<typeof openSampleAccount>>;
 
-export async function openSampleAccount(platformId?: number): Promise<SampleAccount> {
+export async function openSampleAccount(platformId?: number) {
   const account = openTestAccount(platformId);
   const { connection, ledger, clock } = account;
   const queues = new PayoutQueues(connection);
@@ -35,7 +28,9 @@ export async function openSampleAccount(platformId?: number): Promise<SampleAcco
     await queues.addWithdrawJobs([payout]);
     await ledger.clearOutbox('queued', [payoutId]);
   };
+  /** Begins the send of a queued payout, and leaves it in `sending`. */
   const beginSend = async (payoutId: string): Promise<SendAttempt> => begin(sender, lease, payoutId);
+  /** Enqueues a payout and records how its send ended. */
   const sendAs = async (payoutId: string, result: SentOutcome, given?: Partial<PayoutInput>): Promise<void> => {
     await enqueue(payoutId, given);
     const attempt = await beginSend(payoutId);

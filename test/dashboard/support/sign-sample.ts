@@ -4,7 +4,6 @@ import { formatApproval } from '../../../src/control/approvals/approval.js';
 import { signText } from '../../../src/control/keys/ed25519.js';
 import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import type { DashboardOptions } from '../../../src/dashboard/index.js';
 import { addApproval } from '../../../src/control/operator/store-approval.js';
 import type { Hold, PayoutInput } from '../../../src/ledger/payout.js';
 import { writePolicyReport } from '../../../src/ledger/reads/policy-report.js';
@@ -19,10 +18,7 @@ const HOUR_MS = 3_600_000;
  * Adds payouts that a shop signed, held by each kind of rule, and what a worker with a policy tells.
  * @returns what a dashboard needs that judges the account by itself
  */
-export async function signSample(account: SampleAccount): Promise<{
-  readonly options: Pick<DashboardOptions, 'keysFile' | 'policyFiles'>;
-  close(): Promise<void>;
-}> {
+export async function signSample(account: SampleAccount) {
   const { ledger, sender, connection, clock, platformId } = account;
   const keys = await openTestKeys();
   const [shop, ann] = [await keys.makeKey('shop'), await keys.makeKey('ann')];
@@ -32,7 +28,17 @@ export async function signSample(account: SampleAccount): Promise<{
     { name: 'bob', role: 'approver', person: 'Bob', public: (await keys.makeKey('bob')).public },
   );
   const policyFile = join(keys.dir, 'policy.yaml');
-  await writeFile(policyFile, policyText(platformId), { mode: 0o600 });
+  const usdt = 'when: { paymentId: ["7"] }, cap: { amount:';
+  const policy = `version: 1
+platformId: "${platformId}"
+default: send
+groups: { finance: [Ann, Bob] }
+rules:
+  - { name: never-more, ${usdt} "50000" }, over: refuse }
+  - { name: four-eyes, ${usdt} "5000" }, over: { approve: { by: finance, quorum: 2 } } }
+  - { name: day, ${usdt} "20000", within: 24h }, over: wait }
+`;
+  await writeFile(policyFile, policy, { mode: 0o600 });
   const key = { name: 'shop', privateKey: shop.privateKey };
   const signer = new IntentSigner({ key, platformId, audience: TEST_AUDIENCE, clock });
 
@@ -47,34 +53,24 @@ export async function signSample(account: SampleAccount): Promise<{
   };
   const iso = (inMs: number): string => new Date(clock.wallNow() + inMs).toISOString();
 
-  const intent = await hold(
-    'signed:large',
-    { amount: '7200', reference: 'Invoice 2026-120' },
-    {
-      ...{ reason: 'approve', rule: 'four-eyes', needs: { by: 'finance', persons: 1 } },
-      message: 'Rule four-eyes of the policy: it is 7200, more than 5000.',
-    },
-  );
-  const times = { at: iso(0), expiresAt: iso(24 * HOUR_MS) };
+  const large = { amount: '7200', reference: 'Invoice 2026-120' };
+  const intent = await hold('signed:large', large, {
+    ...{ reason: 'approve', rule: 'four-eyes', needs: { by: 'finance', persons: 1 } },
+    message: 'Rule four-eyes of the policy: it is 7200, more than 5000.',
+  });
   const said = { payoutId: 'signed:large', intent, decision: 'approve', by: 'ann' } as const;
-  const approval = { audience: TEST_AUDIENCE, ...said, ...times };
+  const approval = { audience: TEST_AUDIENCE, ...said, at: iso(0), expiresAt: iso(24 * HOUR_MS) };
   const signature = signText(formatApproval(platformId, approval), ann.privateKey);
   await addApproval(ledger, { ...approval, signature }, 'invoice checked');
   const full = 'Rule day of the policy: 18000 of 20000 are spent, and it is 4000.';
   await hold('signed:waits', { amount: '4000' }, { rule: 'day', message: full, until: iso(3 * HOUR_MS) });
   const never = 'Rule never-more of the policy: it is 60000, more than 50000.';
   await hold('signed:refused', { amount: '60000' }, { reason: 'refuse', rule: 'never-more', message: never });
-  const day = {
-    rule: 'day',
-    unit: 'amount',
-    limit: '20000',
-    withinMs: 24 * HOUR_MS,
-    per: null,
-    unknown: null,
-  } as const;
+  const day = { rule: 'day', unit: 'amount', limit: '20000', withinMs: 24 * HOUR_MS } as const;
+  const buckets = [{ bucket: '', spent: '18000', wanted: '4000', ratio: 0.9 }];
   await writePolicyReport(connection, {
     ...{ hash: 'c0de'.repeat(16), at: Date.now(), ratesAt: null, ratesMissingSince: null },
-    rules: [{ ...day, buckets: [{ bucket: '', spent: '18000', wanted: '4000', ratio: 0.9 }] }],
+    rules: [{ ...day, per: null, unknown: null, buckets }],
     held: [
       { rule: 'four-eyes', reason: 'approve', count: 1 },
       { rule: 'day', reason: 'wait', count: 1 },
@@ -85,17 +81,4 @@ export async function signSample(account: SampleAccount): Promise<{
     options: { keysFile, policyFiles: new Map([[platformId, policyFile]]) },
     close: async () => keys.close(),
   };
-}
-
-function policyText(platformId: number): string {
-  const usdt = 'when: { paymentId: ["7"] }, cap: { amount:';
-  return `version: 1
-platformId: "${platformId}"
-default: send
-groups: { finance: [Ann, Bob] }
-rules:
-  - { name: never-more, ${usdt} "50000" }, over: refuse }
-  - { name: four-eyes, ${usdt} "5000" }, over: { approve: { by: finance, quorum: 2 } } }
-  - { name: day, ${usdt} "20000", within: 24h }, over: wait }
-`;
 }

@@ -12,18 +12,7 @@ export interface Peer {
   readonly reset: () => void;
 }
 
-export interface RawGateway {
-  readonly baseUrl: string;
-  /** The authority to trust, for https. */
-  readonly ca: string | undefined;
-  /** Bytes of requests that arrived, decrypted. */
-  readonly receivedBytes: number;
-  /** Requests that arrived completely, as text. */
-  readonly requests: readonly string[];
-  /** Resolves when every connection that was ever made is closed on this side as well. */
-  allClosed(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type RawGateway = Awaited<ReturnType<typeof startRawGateway>>;
 
 export interface RawGatewayBehaviour {
   /** On a new connection, before TLS. */
@@ -43,7 +32,7 @@ export async function startRawGateway(
   scheme: Scheme,
   behaviour: RawGatewayBehaviour,
   certificate: Certificate = localCertificate,
-): Promise<RawGateway> {
+) {
   const open = new Set<Promise<unknown>>();
   const sockets = new Set<Socket>();
   const requests: string[] = [];
@@ -78,14 +67,16 @@ export async function startRawGateway(
 
   return {
     baseUrl: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`,
+    /** The authority to trust. */
     ca: scheme === 'https' ? certificate.cert : undefined,
+    /** Of requests, decrypted. */
     get receivedBytes() {
       return receivedBytes;
     },
+    /** Those that arrived completely. */
     requests,
-    async allClosed() {
-      await Promise.all(open);
-    },
+    /** Resolves when every connection that was ever made is closed on this side as well. */
+    allClosed: async () => Promise.all(open),
     async stop() {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -95,6 +86,7 @@ export async function startRawGateway(
 }
 
 const started: RawGateway[] = [];
+
 /** One that ends with the test that started it. */
 export async function startForTest(
   scheme: Scheme,

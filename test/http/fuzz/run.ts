@@ -12,27 +12,22 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
   },
 });
-
-async function main(): Promise<number> {
-  const redis = await startLocalRedis();
-  process.env['REDIS_URL'] = redis.url;
-  const rig = await openDoor();
-  try {
-    const [requests, seed] = [Number(values.requests), Number(values.seed)];
-    print(`seed ${seed}`);
-    const note = (done: number): void => {
-      if (done % 10_000 === 0) print(`${done} requests`);
-    };
-    const made = { requests, seed, note };
-    const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), made);
-    for (const each of wrong.slice(0, 20)) print(each);
-    for (const [status, count] of [...statuses].sort()) print(`${status}: ${count}`);
-    print(`${accepted.size} payouts accepted; ${wrong.length} wrong responses`);
-    return wrong.length === 0 ? 0 : 1;
-  } finally {
-    await rig.close();
-    await redis.stop();
-  }
+const [requests, seed] = [Number(values.requests), Number(values.seed)];
+const redis = await startLocalRedis();
+process.env['REDIS_URL'] = redis.url;
+const rig = await openDoor();
+try {
+  print(`seed ${seed}`);
+  const note = (done: number): void => {
+    if (done % 10_000 === 0) print(`${done} requests`);
+  };
+  const made = { requests, seed, note };
+  const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), made);
+  for (const each of wrong.slice(0, 20)) print(each);
+  for (const [status, count] of [...statuses].sort()) print(`${status}: ${count}`);
+  print(`${accepted.size} payouts accepted; ${wrong.length} wrong responses`);
+  process.exitCode = wrong.length === 0 ? 0 : 1;
+} finally {
+  await rig.close();
+  await redis.stop();
 }
-
-process.exitCode = await main();

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '../../../src/base/logger.js';
-import { type DoorOptions, type RunningDoor, startDoor } from '../../../src/http/start-door.js';
+import { type DoorOptions, startDoor } from '../../../src/http/start-door.js';
 import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
 
@@ -35,16 +35,7 @@ export interface AskOptions {
 }
 
 /** A door of two accounts, in this process. */
-export interface DoorRig {
-  readonly door: RunningDoor;
-  readonly platformId: number;
-  /** With every right; of the other account; each with one right. */
-  readonly tokens: Readonly<Record<'all' | 'other' | Right, string>>;
-  readonly tokensFile: string;
-  readonly logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[];
-  ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
-  close(): Promise<void>;
-}
+export type DoorRig = Awaited<ReturnType<typeof openDoor>>;
 
 /** The options of a door on a free port; `tokensFile` is to be written. */
 export function doorOptions(tokensFile: string, changes: Partial<DoorOptions> = {}): DoorOptions {
@@ -57,7 +48,7 @@ export function doorOptions(tokensFile: string, changes: Partial<DoorOptions> = 
   };
 }
 
-export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: number): Promise<DoorRig> {
+export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: number) {
   const [platformId = newPlatformId(), otherId = newPlatformId()] = changes.platformIds ?? [];
   const dir = await mkdtemp(join(tmpdir(), 'payouts-door-'));
   const tokensFile = join(dir, 'tokens.yaml');
@@ -67,6 +58,7 @@ export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: n
     lines.push(`${line}\n`);
     return token;
   };
+  /** With every right; of the other account; each with one right. */
   const tokens = {
     all: make('shop', platformId, ...RIGHTS),
     other: make('other-shop', otherId, ...RIGHTS),
@@ -75,13 +67,14 @@ export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: n
     cancel: make('only-cancel', platformId, 'cancel'),
   };
   await writeFile(tokensFile, lines.join(''), { mode: 0o600 });
-  const logged: DoorRig['logged'] = [];
+  const logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[] = [];
   const log = (fields: object, message: string): void => void logged.push({ fields: { ...fields }, message });
   const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
   const door = await startDoor(doorOptions(tokensFile, { logger, ...changes, platformIds: [platformId, otherId] }));
   return {
     ...{ door, platformId, tokens, tokensFile, logged },
-    ask: async (method, path, options = {}) => askDoor(door.url, method, path, { token: tokens.all, ...options }),
+    ask: async (method: string, path: string, options: AskOptions = {}) =>
+      askDoor(door.url, method, path, { token: tokens.all, ...options }),
     async close() {
       await door.close();
       await rm(dir, { recursive: true });

@@ -1,13 +1,10 @@
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
-import { startCli, type RunningCli } from '../../support/cli.js';
+import { startCli } from '../../support/cli.js';
 
 export const SIGNING_SECRET = 'whsec-hunter2-0123456789';
 
 /** `payouts notify` as operators run it. */
-export interface NotifyProcess extends RunningCli {
-  /** The body of `/readyz`, `/metrics` or `/healthz`. */
-  read(path: string): Promise<{ readonly status: number; readonly body: string }>;
-}
+export type NotifyProcess = Awaited<ReturnType<typeof startNotify>>;
 
 export async function startNotify(
   redisUrl: string,
@@ -15,7 +12,7 @@ export async function startNotify(
   url: string,
   env: Readonly<Record<string, string>> = {},
   args: readonly string[] = [],
-): Promise<NotifyProcess> {
+) {
   const port = await findFreePort();
   const cli = startCli(['notify', ...args], {
     env: {
@@ -31,7 +28,8 @@ export async function startNotify(
   await cli.waitForOutput(/notifications start/);
   return {
     ...cli,
-    async read(path) {
+    /** The body of `/readyz`, `/metrics` or `/healthz`. */
+    async read(path: string) {
       const response = await fetch(`http://127.0.0.1:${port}${path}`);
       return { status: response.status, body: await response.text() };
     },

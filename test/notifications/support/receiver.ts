@@ -11,16 +11,10 @@ export interface Received {
 /** How the receiver responds; the default is 204. */
 export type Respond = (received: Received, response: ServerResponse) => void;
 
-/** A real HTTP server that receives notifications. */
-export interface Receiver {
-  readonly url: string;
-  readonly received: Received[];
-  /** How it responds from then on. */
-  respond: Respond;
-  close(): Promise<void>;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-export async function startReceiver(port = 0): Promise<Receiver> {
+/** A real HTTP server that receives notifications. */
+export async function startReceiver(port = 0) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
     let body = '';
@@ -32,10 +26,12 @@ export async function startReceiver(port = 0): Promise<Receiver> {
     });
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const receiver: Receiver = {
+  const respond: Respond = (_received, response) => void response.writeHead(204).end();
+  const receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
-    respond: (_received, response) => void response.writeHead(204).end(),
+    /** How it responds from then on. */
+    respond,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

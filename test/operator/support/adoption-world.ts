@@ -26,17 +26,8 @@ import { JournalFile } from '../../proofs/simulation/journal-file.js';
 
 const CONTEXT = { actor: { by: 'ann', reason: 'ticket 812' }, at: 1_900_000_000_000, inFlightMaxMs: 0 };
 
-/** A host with a journal of its own, from which payouts are sent. */
-export interface SendingHost {
-  readonly dir: string;
-  readonly journalId: string;
-  /** Takes the lease and begins a send as a worker does; the outcome, where there is one, comes to ledger and journal. */
-  send(payoutId: string, outcome?: JournaledOutcome): Promise<SendAttempt>;
-  /** Whether the ledger would let it begin this payout. */
-  tryBegin(payoutId: string): Promise<string>;
-  /** As a worker does that learns of the other journals in the ledger. */
-  notePeers(): Promise<void>;
-}
+export type SendingHost = Awaited<ReturnType<AdoptionWorld['addHost']>>;
+type Folders = readonly { readonly dir: string }[];
 
 /** An account in Redis, which can be put back to an older copy, hosts with journals in folders, and other journals. */
 export type AdoptionWorld = Awaited<ReturnType<typeof openAdoptionWorld>>;
@@ -60,11 +51,11 @@ export async function openAdoptionWorld() {
 
   const planOf = async (journals: readonly AdoptableJournal[], giveUp: readonly string[] = []) =>
     planAdoption(ledger, journals, giveUp);
-  const plan = async (hosts: readonly SendingHost[], giveUp?: readonly string[]) =>
+  const plan = async (hosts: Folders, giveUp?: readonly string[]) =>
     planOf(await readJournals(foldersOf(hosts), platformId), giveUp);
 
   /** Plans and carries out, as the command does. */
-  async function adopt(hosts: readonly SendingHost[], given: AdoptOptions = {}): Promise<Adoption> {
+  async function adopt(hosts: Folders, given: AdoptOptions = {}): Promise<Adoption> {
     const { giveUp = [], between = <Target>(target: Target): Target => target } = given;
     const port = between(ledger);
     const planned = given.plan ?? (await planAdoption(port, await readJournals(foldersOf(hosts), platformId), giveUp));
@@ -76,7 +67,8 @@ export async function openAdoptionWorld() {
     }
   }
 
-  async function addHost(name: string): Promise<SendingHost> {
+  /** A host with a journal of its own, from which payouts are sent. */
+  async function addHost(name: string) {
     const dir = join(root, name);
     const journal = await FileSendJournal.open({ dir, platformId });
     opened.push(journal);
@@ -99,7 +91,8 @@ export async function openAdoptionWorld() {
     return {
       dir,
       journalId: journal.journalId,
-      async send(payoutId, outcome) {
+      /** Takes the lease and begins a send as a worker does; the outcome, where there is one, comes to ledger and journal. */
+      async send(payoutId: string, outcome?: JournaledOutcome): Promise<SendAttempt> {
         const { attempt, ledger: before, begun } = await begin(payoutId);
         if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
         if (journal.ledger?.ledgerId !== before.ledgerId) await journal.bind(before);
@@ -114,7 +107,9 @@ export async function openAdoptionWorld() {
         await journal.changedByOthers();
         return attempt;
       },
-      tryBegin: async (payoutId) => (await begin(payoutId)).begun.kind,
+      /** Whether the ledger would let it begin this payout. */
+      tryBegin: async (payoutId: string) => (await begin(payoutId)).begun.kind,
+      /** As a worker does that learns of the other journals in the ledger. */
       notePeers: async () => {
         const { journals } = await sender.readSender();
         await journal.notePeers(journals.filter(({ journalId }) => journalId !== journal.journalId));
@@ -174,6 +169,6 @@ export function sendOf(payoutId: string, sends: number, given: Partial<SendLine>
   return { payoutId, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after, request, at: 0, ...given };
 }
 
-function foldersOf(hosts: readonly SendingHost[]): string[] {
+function foldersOf(hosts: Folders): string[] {
   return hosts.map(({ dir }) => dir);
 }

@@ -21,7 +21,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'add-approval': ['control/operator/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
-  'declare-new': ['operator/new-account.test.ts'],
+  'declare-new': ['operator/payout-operator.test.ts'],
   'renew-lease': [CONTRACT, PAYOUTS],
   'begin-send': [CONTRACT],
   'bind-ledger': [CONTRACT, 'worker/other-gateway.test.ts'],
