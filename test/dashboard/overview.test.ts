@@ -84,10 +84,19 @@ describe('the overview', () => {
   it('has one count of the backlog everywhere, and keeps itself up to date', async () => {
     const now = account.clock.wallNow();
     const minute = { at: now - 60_000, sent: 58, smallestGapMs: 1_012, largestGapMs: 2_500, backlog: 3 };
-    const sums = { queued: [{ paymentId: 6, symbol: 'USD', count: 1_216, amount: '92710.5' }] };
+    const usdt = { paymentId: 6, symbol: 'USD' };
+    const sums = { queued: [{ ...usdt, count: 1_216, amount: '92710.5' }] };
+    const sent = [{ ...usdt, count: 8_211, amount: '640214.77' }];
+    const today = {
+      day: Math.floor(now / 86_400_000),
+      sent,
+      completed: sent,
+      rejected: [{ ...usdt, count: 3, amount: '9' }],
+    };
     await account.redis.hset(account.connection.keys.statistics, {
       ...toHourFields([{ ...minute, completed: 58, rejected: 0, unknown: 0 }]),
-      sums: JSON.stringify(sums),
+      ...{ sums: JSON.stringify(sums), today: JSON.stringify(today), lastSendAt: JSON.stringify(now - 96_000) },
+      pace: JSON.stringify([1_020, 1_021]),
     });
     for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
     const page = await dashboard.read('/payouts?range=day');

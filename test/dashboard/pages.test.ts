@@ -6,7 +6,14 @@ import { writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { idsOf, injectedIn, openDashboard, serve, type RunningDashboard } from './support/running-dashboard.js';
+import {
+  idsOf,
+  injectedIn,
+  nextPage,
+  openDashboard,
+  serve,
+  type RunningDashboard,
+} from './support/running-dashboard.js';
 import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
 /** Lists, payouts, batches, activity and policy: what is found, and what each page must have. */
@@ -161,6 +168,17 @@ describe('pages', () => {
     expect(await dashboard.readIds('/held?rule=rare')).toEqual([IDS.filter(isRare)]);
     expect((await dashboard.readIds('/held')).flat()).toEqual(IDS);
   });
+});
+
+it('a page of activities leads to the earlier ones', async () => {
+  await open();
+  for (let index = 0; index < 60; index += 1) {
+    if (index % 2 === 0) await account.ledger.pause('carl', `act ${index}`);
+    else await account.ledger.resume('carl', `act ${index}`);
+  }
+  const next = nextPage(await dashboard.read('/activity')) ?? '';
+  expect((await dashboard.read(next)).match(/<bdi>act \d+<\/bdi>/g)?.at(-1)).toBe('<bdi>act 0</bdi>');
+  await close();
 });
 
 describe('every text of others', () => {

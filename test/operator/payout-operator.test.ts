@@ -263,6 +263,16 @@ describe('adoptLedger', () => {
     expect((await readSenderView(rig.account.connection)).objections.length).toBeGreaterThan(0);
   });
 
+  it('refuses where sends are missing, until they are given up', async () => {
+    await journalOf(3);
+    const refused = rig.operator.adoptLedger({ journalDirs: [dir] }, ANN);
+    await expect(refused).rejects.toThrow(ConflictError);
+    await expect(refused).rejects.toThrow(/no journal has the sends number 1 to 2\. Name the journals .* journalDirs/);
+    expect(await rig.account.ledger.get('p-3')).toBeUndefined();
+    const { adoption } = await rig.operator.adoptLedger({ journalDirs: [dir], giveUp: ['unwitnessed'] }, ANN);
+    expect(adoption).toMatchObject({ adopted: [{ payoutId: 'p-3', state: 'unknown' }] });
+  });
+
   it('refuses an unknown journal, and a folder without one', async () => {
     const adopt = async (folder: string, ...giveUp: string[]) =>
       rig.operator.adoptLedger({ journalDirs: [folder], giveUp }, ANN);

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { startSandbox, type SandboxOptions } from '../../src/sandbox/index.js';
+import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
 import { call, post, signForm, withdrawFields, type Merchant, type Reply } from './support/independent-client.js';
 import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
@@ -25,6 +26,22 @@ describe('the endpoints, called by a client that shares no code with this projec
     clock.advance(1);
     expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ approve: 1 });
     expect(await call(merchant, 'balance', { platform_id: '1001' })).toEqual({ result: 1, balance: '999999999987.5' });
+  });
+
+  it('give a stable wallet per currency and order, with a tag for XRP and TON only, gzipped where asked', async () => {
+    const { merchant } = await runSandbox();
+    const wallet = async (paymentId: number, order_id: string): Promise<Reply> =>
+      call(merchant, 'getpaymentwallet', { payment_id: String(paymentId), platform_id: '1001', order_id });
+    const first = await wallet(4, 'order-1:+/=.,');
+    expect(first).toEqual({ ...(await wallet(4, 'order-1:+/=.,')), destinationTag: expect.stringMatching(/^\d+$/) });
+    expect((await wallet(4, 'order-2'))['address']).not.toBe(first['address']);
+    expect(await wallet(1, 'order-1')).toMatchObject({ destinationTag: '' });
+    expect(await wallet(999, 'order-1')).toEqual({ result: 0, message: 'unknown payment_id 999' });
+    for (const accepted of ['br, gzip;q=0.5', 'gzip;q=0']) {
+      const headers = { 'accept-encoding': accepted };
+      const response = await fetch(`${merchant.url}/__sandbox/stats`, { headers });
+      expect(response.headers.get('content-encoding')).toBe(accepted.startsWith('br') ? 'gzip' : null);
+    }
   });
 
   it('keep the balance to the last decimal place and refuse what it cannot pay', async () => {
@@ -183,6 +200,7 @@ describe('startSandbox', () => {
     [{ accounts, speed: 3 }, 'speed: is not a known field'],
     [{ accounts: [...accounts, ...accounts] }, 'accounts: must not name a platformId twice'],
     [{ accounts: [{ ...accounts[0], key: SECRET_KEY }] }, 'key: is not a known field'],
+    [accounts, 'options: must be an object'],
     [{ accounts, failShare: 2 }, 'failShare: must be 0 to 1 (got 2)'],
     [{ accounts, latencyBeforeMs: { min: 2, max: 1 } }, 'latencyBeforeMs: must be milliseconds'],
     [{ accounts: [{ ...accounts[0], balance: 12 }] }, 'accounts.0.balance: must be a decimal string'],
@@ -194,7 +212,8 @@ describe('startSandbox', () => {
   });
 
   it('reports a port that is taken', async () => {
-    const { sandbox } = await runSandbox();
+    const { sandbox } = await runSandbox({ tls: makeSelfSignedCertificate() });
+    expect(sandbox.url).toBe(`https://127.0.0.1:${sandbox.port}`);
     await expect(startSandbox({ accounts, port: sandbox.port })).rejects.toThrow(
       `port ${sandbox.port} on 127.0.0.1 is taken`,
     );

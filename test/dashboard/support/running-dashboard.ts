@@ -52,7 +52,7 @@ export function idsOf(page: string): string[] {
   );
 }
 
-function nextPage(page: string): string | undefined {
+export function nextPage(page: string): string | undefined {
   return /<a href="([^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
 }
 

@@ -91,15 +91,13 @@ function textOf({ pattern }: Schema): fc.Arbitrary<string> {
   }
 }
 
-/** A valid value with a mistake at some place of it. */
+/** A valid value with a mistake at some place of it; a field that is undefined is left out. */
 function spoiled(valid: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.tuple(valid, strangeValue, strangeText, fc.nat()).map(([value, strange, name, choice]) => {
     if (Array.isArray(value)) return [...(value as unknown[]), strange];
     if (typeof value !== 'object' || value === null) return strange;
-    const names = Object.keys(value);
-    const chosen = names[choice % Math.max(1, names.length)] ?? name;
-    const rest = Object.fromEntries(Object.entries(value).filter(([key]) => key !== chosen));
-    return choice % 4 === 0 ? rest : { ...rest, [choice % 4 === 1 ? name : chosen]: strange };
+    const names = [...Object.keys(value), name];
+    return { ...value, [names[choice % names.length] ?? name]: choice % 4 === 0 ? undefined : strange };
   });
 }
 
