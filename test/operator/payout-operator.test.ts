@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import * as errors from '../../src/base/errors.js';
-import { PayoutOperator } from '../../src/control/payout-operator.js';
+import type { PayoutOperator } from '../../src/control/payout-operator.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js';
