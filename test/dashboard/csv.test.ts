@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import express from 'express';
@@ -78,15 +79,19 @@ describe('a file of many payouts', () => {
     const query = readListQuery({ state: 'queued' });
     // Else Express prints errors.
     const app = express().set('env', 'test');
+    let sent: Promise<void> = Promise.resolve();
     app.get('/list.csv', async (_, response) => {
       const write = response.write.bind(response) as Write;
       response.write = (chunk: string) => onWrite(chunk, response, write, redis);
-      if (query !== undefined) await sendCsv(response, connection, query, false);
+      if (query !== undefined) await (sent = sendCsv(response, connection, query, false));
     });
     const server = await serve(app);
     try {
       const response = await fetch(`${server.url}/list.csv`);
-      return await response.text().catch((error: unknown) => (error as Error).message);
+      const text = await response.text().catch((error: unknown) => (error as Error).message);
+      const ended = sent.catch(() => undefined);
+      expect(await Promise.race([ended, delay(3_000, 'waits for ever', { ref: false })])).toBeUndefined();
+      return text;
     } finally {
       await server.close();
       await closeRedis(redis);
@@ -113,6 +118,14 @@ describe('a file of many payouts', () => {
       return write(chunk);
     });
     expect(state.chunks).toBe(3);
+  });
+
+  it('ends when the reader goes while the next rows are read', async () => {
+    const end = await downloadWatched((chunk, response, write) => {
+      if (chunk.includes('many-0')) setImmediate(() => response.destroy());
+      return write(chunk);
+    });
+    expect(end).toBe('terminated');
   });
 
   it('breaks off when Redis becomes unavailable half-way', async () => {
