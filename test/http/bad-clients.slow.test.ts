@@ -8,12 +8,13 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createToken } from '../../src/http/tokens.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startCli, type RunningCli } from '../support/cli.js';
-import { newPlatformId } from '../support/account.js';
-import { askDoor } from './support/door-rig.js';
+import { expectPromisesKept, openWorld, type PayoutWorld, untilSettled } from '../worker/support/payout-world.js';
+import { askDoor, payout } from './support/door-rig.js';
 
-/** Clients that are slow, broken or many, at a real door. */
+/** Clients that are slow, broken or many, at a real door beside a real worker. */
 
 let redis: LocalRedis;
+let world: PayoutWorld;
 let dir: string;
 let door: RunningCli;
 let url: string;
@@ -22,16 +23,16 @@ const sockets: Socket[] = [];
 
 beforeAll(async () => {
   redis = await startLocalRedis();
+  world = await openWorld({ redis });
   dir = await mkdtemp(join(tmpdir(), 'payouts-bad-'));
-  const platformId = newPlatformId();
-  const made = createToken({ name: 'shop', account: platformId, rights: ['enqueue', 'read'] });
+  const made = createToken({ name: 'shop', account: world.platformId, rights: ['enqueue', 'read'] });
   ({ token } = made);
   await writeFile(join(dir, 'tokens.yaml'), made.line, { mode: 0o600 });
   const port = await findFreePort();
   door = startCli(['serve'], {
     env: {
       REDIS_URL: redis.url,
-      GATEWAY_PLATFORM_ID: String(platformId),
+      GATEWAY_PLATFORM_ID: String(world.platformId),
       SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'),
       SERVE_PORT: String(port),
       SERVE_HEALTH_PORT: '0',
@@ -49,6 +50,7 @@ afterEach(() => {
 afterAll(async () => {
   door.kill('SIGTERM');
   await door.result;
+  await world.close();
   await redis.stop();
   await rm(dir, { recursive: true });
 });
@@ -139,12 +141,28 @@ async function flood(count: number): Promise<void> {
   await Promise.all(Array.from({ length: 10 }, lane));
 }
 
-it('bad requests do not reach Redis, however many come', async () => {
+it('bad requests reach neither Redis nor the worker, however many come', async () => {
   const client = new Redis(redis.url);
   const commands = async (): Promise<number> =>
     Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1]);
   const before = await commands();
   await flood(10_000);
   expect((await commands()) - before).toBeLessThan(50);
+
+  world.startWorker();
+  const ids = Array.from({ length: 8 }, (_, index) => `flood-${index}`);
+  for (const id of ids) {
+    const body = payout(id, { addressTo: `wallet-${id}xxxxxxxxxxxxxxxxxxxx`, paymentId: 1 });
+    expect((await askDoor(url, 'POST', '/v1/payouts', { token, body })).status).toBe(201);
+  }
+  const end = { isDue: false };
+  const flooding = (async () => {
+    while (!end.isDue) await flood(20_000);
+  })();
+  await untilSettled(world, ids.length);
+  end.isDue = true;
+  await flooding;
+  await expectPromisesKept(world);
+  expect(await world.producer.stats()).toMatchObject({ completed: ids.length, unknown: 0 });
   await client.quit();
-});
+}, 240_000);

@@ -112,6 +112,8 @@ $make = function (string $id, string $amount, array $more = []) use ($kind): arr
 };
 $paid = $make("$prefix-paid", '12.500', ['reference' => 'Rechnung 7']);
 foreach (['created', 'once'] as $word) echo payouts('POST', '/v1/payouts', $paid)['created'] === ($word === 'created') ? $word : 'wrong', "\\n";
+payouts('POST', '/v1/payouts', $make("$prefix-later", '1', ['notBefore' => gmdate('Y-m-d\\TH:i:s.000\\Z', time() + 86400)]));
+echo payouts('POST', "/v1/payouts/$prefix-later/cancel", ['reason' => 'a test'])['state'], "\\n";
 follow('0-0', function (array $event) use ($prefix): bool {
     return !(($event['payoutId'] ?? '') === "$prefix-paid" && in_array($event['to'] ?? '', ['completed', 'held', 'failed'], true));
 });
@@ -137,6 +139,9 @@ def make(payout_id, amount, **more):
 paid = make(prefix + "-paid", "12.500", reference="Rechnung 7")
 for word in ("created", "once"):
     print(word if payouts("POST", "/v1/payouts", paid)["created"] == (word == "created") else "wrong")
+tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+payouts("POST", "/v1/payouts", make(prefix + "-later", "1", notBefore=tomorrow))
+print(payouts("POST", f"/v1/payouts/{prefix}-later/cancel", {"reason": "a test"})["state"])
 for event in follow("0-0"):
     if event.get("payoutId") == prefix + "-paid" and event.get("to") in ("completed", "held", "failed"):
         break
@@ -168,11 +173,11 @@ const CLIENTS = [
 
 describe.each(CLIENTS)('$program', ({ program, file, source, has: installed }) => {
   for (const kind of ['plain', 'signed'] as const) {
-    (installed[kind] ? it : it.skip)(`enqueues once and follows, ${kind}`, async () => {
+    (installed[kind] ? it : it.skip)(`enqueues once, cancels and follows, ${kind}`, async () => {
       await writeFile(join(dir, file), source());
       const output = await run(program, [file, kind, `${program}-${kind}`, String(ids[kind])], kind);
-      const [first, again, state, conflict = ''] = output.split('\n');
-      expect([first, again, state]).toEqual(['created', 'once', 'completed']);
+      const [first, again, later, state, conflict = ''] = output.split('\n');
+      expect([first, again, later, state]).toEqual(['created', 'once', 'cancelled', 'completed']);
       expect(conflict).toMatch(/^CONFLICT: Payout \S+-paid already exists \(completed\) with a different amount/);
       const amounts = sandbox.payments(ids[kind]).map(({ amount }) => amount);
       expect(new Set(amounts)).toEqual(new Set(['12.5']));

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
+import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
+import { testRedisUrl } from '../support/account.js';
 import { type Answer, type AskOptions, openDoor, payout, type DoorRig } from './support/door-rig.js';
 
 let rig: DoorRig;
@@ -51,6 +55,18 @@ it('enqueues nothing beside what breaks a rule, and names the field', async () =
   const many = await post([payout('n-1'), payout('n-2', { amount: 1, adressTo: 'x' })]);
   expect(many.body.problems.map(({ field }) => field)).toEqual(['[1].amount', '[1].adressTo']);
   expect((await rig.ask('GET', '/v1/payouts/n-1')).status).toBe(404);
+});
+
+it('refuses a payment id that the gateway does not list', async () => {
+  const redis = connectRedis(testRedisUrl(), 'commands');
+  const listed = await openDoor();
+  const facts = { currencies: [{ paymentId: 6, name: 'USDT', usdRate: '1' }], currenciesAt: Date.now(), isWhole: true };
+  await writeGatewayFacts(connectLedger(redis, listed.platformId), facts);
+  const answer = await listed.ask('POST', '/v1/payouts', { body: [payout('u-1'), payout('u-2', { paymentId: 7 })] });
+  const problems = [{ field: '[1].paymentId', message: expect.stringMatching(/gateway's list.+\(got 7\)/) }];
+  expect(answer).toMatchObject({ status: 400, type: PROBLEM, body: { code: 'INVALID_INPUT', problems } });
+  await closeRedis(redis);
+  await listed.close();
 });
 
 const body = payout('p-t');
