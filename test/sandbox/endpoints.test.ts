@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
@@ -42,6 +43,8 @@ describe('the endpoints, called by a client that shares no code with this projec
       const response = await fetch(`${merchant.url}/__sandbox/stats`, { headers });
       expect(response.headers.get('content-encoding')).toBe(accepted.startsWith('br') ? 'gzip' : null);
     }
+    const [unasked] = (await once(get(`${merchant.url}/__sandbox/stats`), 'response')) as [IncomingMessage];
+    expect(unasked.resume().headers).not.toHaveProperty('content-encoding');
   });
 
   it('keep the balance to the last decimal place and refuse what it cannot pay', async () => {
@@ -77,15 +80,24 @@ describe('a strict gateway refuses', () => {
 
   it('a bad field, showing the value that was sent', async () => {
     const { merchant, sandbox, clock } = await runSandbox();
-    for (const [endpoint, fields, field, sent] of [
-      ['withdraw', withdrawFields(merchant, { amount: '1.0E-5' }), 'amount', '1.0E-5'],
-      ['withdraw', withdrawFields(merchant, { addressTo: 'r:' }), 'address_to', 'r:'],
-      ['transactionstatus', { platform_id: '1001', txhash: 'a b' }, 'txhash', 'a b'],
-      ['getpaymentwallet', { payment_id: '0', platform_id: '1001', order_id: 'a' }, 'payment_id', '0'],
+    const good: Record<string, Record<string, string>> = {
+      withdraw: withdrawFields(merchant),
+      transactionstatus: { platform_id: '1001' },
+      getpaymentwallet: { payment_id: '6', platform_id: '1001' },
+    };
+    for (const [endpoint, field, ...values] of [
+      ['withdraw', 'amount', '1.0E-5', '0', '', '12,50', '-1', '0.0000000000000000001'],
+      ['withdraw', 'payment_id', '0', 'six'],
+      ['withdraw', 'address_to', '', 'with space', 'r:'],
+      ['withdraw', 'symbol', 'usd'],
+      ['transactionstatus', 'txhash', 'a b'],
+      ['getpaymentwallet', 'order_id', 'a_b'],
     ] as const) {
-      clock.advance(1000);
-      const { message } = await call(merchant, endpoint, fields);
-      expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) .*\\(got "${sent}"\\)$`));
+      for (const sent of values) {
+        clock.advance(1000);
+        const { message } = await call(merchant, endpoint, { ...good[endpoint], [field]: sent });
+        expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) .*\\(got "${sent}"\\)$`));
+      }
     }
     expect(sandbox.stats()).toMatchObject({ payments: 0 });
   });

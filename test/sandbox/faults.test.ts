@@ -67,6 +67,17 @@ describe('faults that break the connection', () => {
   });
 });
 
+it.each<[FaultKind, number]>([
+  ['latency-before', 0],
+  ['latency-after', 1],
+])('%s: %d payments after half of the delay', async (kind, payments) => {
+  const { merchant, sandbox } = await runSandbox({ faults: [{ kind, delayMs: 400 }] });
+  const response = withdrawOnce(merchant);
+  await delay(200);
+  expect(sandbox.stats().payments).toBe(payments);
+  expect((await response).status).toBe(200);
+});
+
 it('a call that is on its way arrives although its sender has closed the connection', async () => {
   const { merchant, sandbox } = await runSandbox({ latencyBeforeMs: 400 });
   const sender = new AbortController();
@@ -137,6 +148,7 @@ describe('the control endpoints', () => {
     for (const [body, message] of [
       ['{', 'body: must be JSON'],
       [{ clear: true, add: [] }, 'must be one of'],
+      [{ add: [{ kind: 'latency-after' }] }, 'delayMs'],
       [{ add: [{ kind: 'fire' }] }, 'add.0.kind: must be one of latency-before'],
       [{ add: [{ kind: 'hang', endpoint: 'balance', addresses: ['a'] }] }, 'addresses'],
     ] as const)
