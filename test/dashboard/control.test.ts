@@ -280,6 +280,7 @@ describe('an upload is refused', () => {
     ['in the name of another', (body) => ({ ...body, by: 'rita' }), 403, /key "rita" is not over it/],
     ["of an operator's key", (body) => ({ ...body, by: 'olga' }), 403, /has the role operator, not approver/],
     ['of another intent', (body) => ({ ...body, intent: '0'.repeat(64) }), 403, /about another payout/],
+    ['turned into a rejection', (body) => ({ ...body, decision: 'reject' }), 403, /is not over it/],
     ['of no payout', (body) => ({ ...body, payoutId: 'none' }), 404, /none not found/],
     ...['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', ''].map(
       withHeader('content-type', 415, /application\/json/),

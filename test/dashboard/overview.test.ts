@@ -79,6 +79,8 @@ describe('the overview', () => {
     await account.ledger.pause('ann', 'maintenance');
     await untilText(/Paused .*Last attempt failed: No connection/);
     expect(await dashboard.readText('/payouts')).not.toContain('next try');
+    await account.redis.del(account.connection.keys.sender);
+    await untilText(/no process holds the lease/);
   });
 
   it('has one count of the backlog everywhere, and keeps itself up to date', async () => {
