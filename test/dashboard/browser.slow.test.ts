@@ -179,6 +179,22 @@ describe('payouts in every state', () => {
     expect(text).toContain('1 more selected payout left this page meanwhile');
     expect(text).not.toMatch(/payouts (cancel|retry|release) [^.]*order:2041/);
   });
+
+  it('and their batch are refreshed in place, with the present alarm', async () => {
+    const { ledger } = account;
+    const pages = [await open('payouts/order:2047'), await open('batch?name=september')] as const;
+    await ledger.change({ payoutId: 'order:2047', from: 'queued', to: 'cancelled', by: 'ann', reason: 'wrong' });
+    await pages[0].locator('.heading .badge').getByText('cancelled').waitFor();
+    const progress = '0 % paid: 0 of 2, 1 failed or rejected, 1 cancelled, 0 left';
+    await pages[1].locator('.progress h2').getByText(progress).waitFor();
+    for (const page of pages) expect(await page.locator('#alarm').innerText()).toBe('Paused');
+    await ledger.resume('ann', 'done');
+    for (const page of pages) {
+      await page.locator('#alarm').getByText('Sender without heartbeat').waitFor();
+      expect(await page.title()).toMatch(/^Sender without heartbeat · /);
+      await page.context().close();
+    }
+  });
 });
 
 it('a page that refreshes itself keeps what is typed, and says when it is not live', async () => {
