@@ -41,9 +41,8 @@ describe('payouts resolve', () => {
   it('--sent follows a transaction that the gateway confirms, of one payout, and records who and why', async () => {
     await makeUnknown('p-1', 'p-2');
     const txhash = await pay();
-    const result = await cli.runProcess(...resolve('p-1', '--sent', '--txhash', txhash, '--json'));
-    expect(result).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(result.stdout)).toMatchObject({ state: 'in_progress', txhash });
+    const sent = await cli.json(...resolve('p-1', '--sent', '--txhash', txhash));
+    expect(sent).toMatchObject({ state: 'in_progress', txhash });
     expect(await cli.lastChange('p-1')).toMatchObject({ from: 'unknown', by: 'ann', reason: 'ticket 812' });
     expect(await cli.jobs('transactionstatus')).toEqual(['p-1~0']);
     expect(await cli.redis.zcard(cli.keys.outbox)).toBe(0);
@@ -69,26 +68,19 @@ describe('payouts resolve', () => {
     expect(await cli.lastChange('p-1')).toMatchObject({ to: 'in_progress', reason });
   });
 
-  it('--not-sent queues it again, with a job of its own; --write-off cancels it', async () => {
+  it('--not-sent queues it again, --write-off cancels it, and neither what is not unknown or not there', async () => {
     await makeUnknown('p-1', 'p-2');
     expect(await cli.ok(...resolve('p-1', '--not-sent'))).toMatch(/p-1 is queued: it is sent again/);
-    expect(await cli.jobs()).toEqual(['p-1~1', 'p-2~0', 'p-1~0']);
     const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
     expect(written).toMatchObject({ payoutId: 'p-2', state: 'cancelled' });
-    expect(await cli.lastChange('p-2')).toMatchObject({ by: textWith(/./) });
-  });
-
-  it('refuses what is not unknown, or not there', async () => {
-    await cli.enqueue('p-1');
+    await cli.enqueue('p-3');
     for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent'], ['--write-off']]) {
-      await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-1', ...decision));
-      await cli.refused(3, 'p-2', ...resolve('p-2', ...decision));
+      await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));
+      await cli.refused(3, 'p-9', ...resolve('p-9', ...decision));
     }
-    expect(await cli.states('p-1')).toEqual(['queued']);
   });
 
-  it('wants one decision, a reason, a txhash where it belongs, and one way to name payouts', async () => {
-    await cli.refused(2, '--reason', 'resolve', 'p-1', '--not-sent');
+  it('wants one decision, a txhash where it belongs, and one way to name payouts', async () => {
     for (const args of [
       ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --txhash abc', '--not-sent'],
       ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', '--state unknown --sent'],
@@ -109,15 +101,12 @@ describe('payouts resolve --not-sent at a terminal', () => {
     const { file } = await keys.makeKey('ann');
     const stopped = await cli.answered('', ...notSent('--key', file, '--key-name', 'ann-laptop'));
     await keys.close();
-    expect(stopped).toMatchObject({
-      code: 1,
-      stderr: textWith(/signed with +key ann-laptop\n[^]*Nothing was changed/),
-    });
+    const unchanged = textWith(/signed with +key ann-laptop\n[^]*Nothing was changed/);
+    expect(stopped).toMatchObject({ code: 1, stderr: unchanged });
     expect(await cli.states('p-1')).toEqual(['unknown']);
     const { code, stderr } = await cli.answered('y', ...notSent());
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/amount +12\.5 \(payment_id 6\)\n[^]*address +TXYZ9\n/);
-    expect(stderr).toMatch(/unknown since +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n/);
+    const shown = /amount +12\.5 \(payment_id 6\)\n[^]*address +TXYZ9\n[^]*unknown since +\d{4}-.* UTC\n/;
+    expect([code, stderr]).toEqual([0, textWith(shown)]);
     expect(await cli.states('p-1')).toEqual(['queued']);
   });
 
@@ -143,17 +132,11 @@ describe('payouts resolve of many', () => {
       /^3 payouts unknown\n[^]*6 +2 +25\n[^]*7 +1 +12\.5\n[^]*Dry run: nothing was changed\.\n$/,
     );
     await cli.refused(2, /--yes: is required/, ...all, '--write-off');
-    for (const more of [['--yes'], ['--dry-run'], ['--expect-count', '3']]) {
-      await cli.refused(2, /needs --file: .*--csv >/, ...all, '--not-sent', ...more);
-    }
+    await cli.refused(2, /needs --file: .*--csv >/, ...all, '--not-sent', '--expect-count', '3');
     // A file that names transactions is one of what was sent.
     const file = await cli.file('unknown.csv', 'payout_id,txhash', `p-1,${await pay()}`, 'p-2,h-2', 'p-3,');
-    for (const args of [
-      ['--sent', '--yes'],
-      ['--not-sent', '--yes'],
-      ['--not-sent', '--expect-count', '3'],
-    ]) {
-      expect(await cli.run(...resolve('--file', file, ...args))).toMatchObject({ code: 2 });
+    for (const args of ['--sent --yes', '--not-sent --expect-count 3']) {
+      expect(await cli.run(...resolve('--file', file, ...args.split(' ')))).toMatchObject({ code: 2 });
     }
     expect(await states()).toEqual(UNKNOWN);
   });
@@ -166,7 +149,6 @@ describe('payouts resolve of many', () => {
       [[], /--expect-count: is required: there is no terminal/],
       [['--yes'], /--yes does not answer .*--expect-count N/],
       [['--expect-count', '4'], /--expect-count: must be the number of payouts .*, 3 \(got 4\)/],
-      [['--expect-count', '2'], /--expect-count: must be the number of payouts .*, 3 \(got 2\)/],
       [['--expect-count', '3x'], /must be a number of payouts/],
     ] as const) {
       expect(await cli.run(...(await notSent(...args)))).toMatchObject({ code: 2, stderr: textWith(message) });
@@ -187,7 +169,6 @@ describe('payouts resolve of many', () => {
     expect(result).toMatchObject({ code: 4, stdout: textWith(/2 payouts queued again/) });
     expect(result.stderr).toMatch(/request of payout p-2 may still be on its way to the gateway for \d+ s/);
     expect(await states()).toEqual(['queued', 'unknown', 'queued']);
-    expect(await cli.jobs()).toEqual(expect.arrayContaining(['p-1~1', 'p-3~1']));
     expect(await cli.lastChange('p-3')).toMatchObject({ by: 'ann', reason: 'ticket 812' });
   });
 
@@ -205,14 +186,10 @@ describe('payouts resolve of many', () => {
   it('--file is refused as a whole for one wrong line', async () => {
     for (const [text, message] of [
       ['payout_id,txhash\np-1,h-1\np-1,h-2', /line 3: payout_id: is already on line 2, with another txhash/],
-      [
-        `payout_id,txhash\np-1,0x${'ab'.repeat(32)}\np-2,${'AB'.repeat(32)}`,
-        /line 3: txhash: is already on line 2, for payout p-1/,
-      ],
+      [`payout_id,txhash\np-1,0x${'ab'.repeat(32)}\np-2,${'AB'.repeat(32)}`, /line 3: .* on line 2, for payout p-1/],
       ['payout_id,txhash\np-1,', /line 2: txhash: /],
       ['payout_id,txhash\np-1,h-1\np-9,h-9', /line 3: payout p-9 not found/],
       ['payout_id,txhash,notes\np-1,h-1,hello', /line 1: "notes": is not a known column/],
-      ['txhash\nh-1', /line 1: payout_id: is missing/],
       ['payout_id', /names no payout/],
     ] as const) {
       const file = await cli.file('wrong.csv', text);

@@ -6,14 +6,13 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { findBuiltProgram } from '../../support/built-program.js';
-import type { CliResult } from '../../support/cli.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
 const cli = useCli();
 const REDIS_OFF = 'redis://127.0.0.1:1';
 const SIGNING = ['PAYOUT_SIGNING_KEY_FILE', 'PAYOUT_SIGNING_KEY_NAME'] as const;
 const PAYOUT = ['--payout-id', 'p-1', '--payment-id', '6', '--amount', '12.50', '--address-to', 'TXYZ9'];
-const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000 + 300_000).toISOString();
 
 let keyFile: string;
 let keysFile: string;
@@ -48,9 +47,7 @@ describe('payouts keys generate', () => {
     expect(await cli.json('keys', 'check', keysFile)).toEqual(entry);
     await cli.refused(2, /^payouts: --out: exists already, and a key is never overwritten/, ...generate(), '--json');
     expect(await secret()).toBe(before);
-  });
-
-  it('names what is wrong, and writes nothing', async () => {
+    keyFile += '-2';
     const wrong = /^payouts: name: must be 1 to 32 of .*"-"\)\npayouts: --person: must not begin or end with spaces/;
     await cli.refused(2, wrong, ...generate('-', 'producer', ' a'));
     await cli.refused(2, '--role', ...generate('a', 'boss', 'a'));
@@ -58,31 +55,24 @@ describe('payouts keys generate', () => {
   });
 });
 
-describe('payouts keys check', () => {
-  const check = async (...keys: readonly object[]): Promise<string[]> => {
-    await cli.file('keys.yaml', JSON.stringify({ version: 1, keys, people: { ok: 'Ok Lee' } }));
-    return ['keys', 'check', keysFile];
-  };
-  async function entry(name: string, more: object): Promise<object> {
+it('payouts keys check says of each key whether it counts now, and warns of those that end soon', async () => {
+  const entry = async (name: string, more: object): Promise<object> => {
     keyFile = join(cli.dir, `${name}.pem`);
     return { ...(await cli.json<object>(...generate(name, 'operator', name))), ...more };
-  }
-  const inDays = (days: number): string => inHours(days * 24 + 0.1);
-
-  it('says of each key whether it counts now, and warns of those that end soon', async () => {
-    const args = await check(
-      await entry('ok', { notBefore: inDays(-3), notAfter: inDays(15) }),
-      await entry('soon', { notAfter: inDays(13) }),
-      await entry('old', { notAfter: inDays(-1) }),
-      await entry('new', { notBefore: inDays(1) }),
-      await entry('stolen', { revoked: true, notAfter: inDays(3) }),
-    );
-    const statuses = (await cli.lines(...args)).map(({ status }) => status);
-    expect(statuses).toEqual(['valid', 'expires soon', 'expired', 'not valid yet', 'revoked']);
-    const { code, stdout, stderr } = await cli.run(...args);
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/^Warning: the key "soon" expires in 13 days, at \S+Z\. Add a new key[^\n]*\n$/);
-    expect(stdout).toMatch(/^ok +operator +ok \(Ok Lee\) [^]*^stolen +operator +stolen .* revoked$/m);
+  };
+  const keys = [
+    await entry('ok', { notBefore: inDays(-3), notAfter: inDays(15) }),
+    await entry('soon', { notAfter: inDays(13) }),
+    await entry('old', { notAfter: inDays(-1) }),
+    await entry('new', { notBefore: inDays(1) }),
+    await entry('stolen', { revoked: true, notAfter: inDays(3) }),
+  ];
+  await cli.file('keys.yaml', JSON.stringify({ version: 1, keys, people: { ok: 'Ok Lee' } }));
+  const statuses = (await cli.lines('keys', 'check', keysFile)).map(({ status }) => status);
+  expect(statuses).toEqual(['valid', 'expires soon', 'expired', 'not valid yet', 'revoked']);
+  expect(await cli.run('keys', 'check', keysFile)).toMatchObject({
+    ...{ code: 0, stdout: textWith(/^ok +operator +ok \(Ok Lee\) [^]*^stolen +operator +stolen .* revoked$/m) },
+    stderr: textWith(/^Warning: the key "soon" expires in 13 days, at \S+Z\. Add a new key[^\n]*\n$/),
   });
 });
 
@@ -97,30 +87,24 @@ describe('signing', () => {
     const shown = await cli.json('get', 'p-1');
     expect(shown).toMatchObject({ signedBy: 'shop', requestedBy: 'Ann', issuedAt: textWith(/Z$/) });
     expect(shown).not.toHaveProperty('signed');
-    expect(await cli.json('list', '--state', 'queued')).toEqual(shown);
     expect(await cli.ok('get', 'p-1')).toMatch(/signed by +shop\n/);
     await cli.alter('p-1', { amount: '13' });
     const { code, stdout, stderr } = await cli.run('keys', 'verify', 'p-1', '--json');
     expect(code).toBe(5);
     expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-1', verified: false, fault: 'bad_signature' });
     expect(stderr).toMatch(/^payouts: Payout p-1 is not verified\. The signature of key "shop" is not over this payo/);
-    await cli.alter('p-1', { metadata: '{' });
-    await cli.refused(5, 'p-1', 'keys', 'verify', 'p-1');
     await cli.refused(3, 'p-9', 'keys', 'verify', 'p-9');
     cli.unset(...SIGNING);
     await cli.enqueue('p-2');
     await cli.refused(5, 'It is not signed', 'keys', 'verify', 'p-2');
   });
 
-  const LINE = { payoutId: 'p-1', paymentId: 6, amount: '12.50', addressTo: 'TXYZ9', metadata: { b: 1, 1: 2 } };
-  const sign = async (...rows: object[]): Promise<CliResult> => {
-    const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-    return cli.start(['keys', 'sign'], { input, env: { ...cli.env, REDIS_URL: REDIS_OFF } }).result;
-  };
-
   it('of `payouts keys sign` needs no Redis, and is imported without the key', async () => {
-    const later = { ...LINE, payoutId: 'p-2', reference: ' x ', notBefore: inHours(3), requestedBy: 'Ann' };
-    const { code, stdout } = await sign(LINE, later);
+    const line = { payoutId: 'p-1', paymentId: 6, amount: '12.50', addressTo: 'TXYZ9', metadata: { b: 1, 1: 2 } };
+    const later = { ...line, payoutId: 'p-2', reference: ' x ', notBefore: inDays(1), requestedBy: 'Ann' };
+    const input = `${JSON.stringify(line)}\n${JSON.stringify(later)}\n`;
+    const env = { ...cli.env, REDIS_URL: REDIS_OFF };
+    const { code, stdout } = await cli.start(['keys', 'sign'], { input, env }).result;
     const signed = textWith(/^.*"amount":"12\.5".*"metadata":\{"1":2,"b":1\},"key":"shop","signature":"/);
     expect([code, stdout]).toEqual([0, signed]);
     const file = await cli.file('signed.jsonl', ...stdout.trim().split('\n'));
@@ -130,7 +114,7 @@ describe('signing', () => {
     for (const payoutId of ['p-1', 'p-2']) await cli.ok('keys', 'verify', payoutId);
   });
 
-  it('needs file and name of the key, and a file that only its owner reads, of which nothing is shown', async () => {
+  it('needs file and name of the key, and a file that only its owner reads', async () => {
     const enqueue = ['enqueue', ...PAYOUT];
     for (const [one, other] of [SIGNING, SIGNING.toReversed()] as [string, string][]) {
       const { [one]: value = '' } = cli.env;
@@ -140,20 +124,14 @@ describe('signing', () => {
     }
     await chmod(keyFile, 0o644);
     await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* is open to every user of this machine/, ...enqueue);
-    await chmod(keyFile, 0o600);
-    const text = await secret();
-    await writeFile(keyFile, text);
-    const bad = await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* holds no private key/, ...enqueue);
-    expect(bad).not.toContain(text.slice(0, 20));
   });
 
   it('takes the key of the account from the accounts file', async () => {
-    const { PAYOUT_KEYS_FILE = '' } = cli.env;
     const own = { platformId: cli.platformId, baseUrl: 'https://gateway.example', secretKeyFile: 'x' };
     const write = async (more: object): Promise<string> =>
       cli.file('accounts.json', JSON.stringify([{ ...own, signingKeyFile: 'shop.pem', ...more }]));
     cli.unset(...SIGNING, 'GATEWAY_PLATFORM_ID');
-    Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: await write({}), PAYOUT_KEYS_FILE });
+    cli.env['PAYOUT_ACCOUNTS_FILE'] = await write({});
     await cli.refused(2, /signingKeyName: is required, because signingKeyFile is set/, 'enqueue', ...PAYOUT);
     await write({ signingKeyName: 'shop' });
     await cli.ok('enqueue', ...PAYOUT);
@@ -180,7 +158,7 @@ describe('payouts keys init', () => {
   const init = (...args: string[]): string[] => ['keys', 'init', dir, ...args];
   const make = async (...args: string[]): Promise<Made> => cli.json<Made>(...init(...args));
 
-  it('makes files that only their owner reads, a keyring and a policy that can be used at once', async () => {
+  it('makes files that only their owner reads, a keyring and a policy that can be used at once; never overwrites', async () => {
     const { keysFile: made, policyFile, environment } = await make('--operator', 'Ann Lee');
     const audience = { PAYOUT_AUDIENCE: cli.env['PAYOUT_AUDIENCE'] };
     expect(environment).toMatchObject({ producer: audience, worker: audience, operator: audience });
@@ -193,6 +171,11 @@ describe('payouts keys init', () => {
     cli.env['PAYOUT_KEYS_FILE'] = made;
     await cli.ok('policy', 'check', policyFile);
     await cli.refused(3, 'p-1', 'retry', 'p-1', '--reason', 'none', '--key', join(dir, 'operator.pem'));
+    const read = async () => Promise.all(FILES.map(async (name) => readFile(join(dir, name), 'utf8')));
+    const before = await read();
+    const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
+    await cli.refused(2, there, ...init());
+    expect(await read()).toEqual(before);
   });
 
   it('writes a keyring that is refused if a crash cut it short', async () => {
@@ -210,12 +193,10 @@ describe('payouts keys init', () => {
     const { stdout, stderr } = await cli.run(...init());
     const script = `set -a\n${stdout}\nexec "$0" -p 'JSON.stringify(process.env)'`;
     const read = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' }).stdout;
-    const paths = { PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'), PAYOUT_POLICY_FILE: join(dir, 'policy.yaml') };
-    const keys = {
-      PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'),
-      PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem'),
-    };
-    expect(JSON.parse(read)).toMatchObject({ ...paths, ...keys, PAYOUT_WORKER_KEY_NAME: 'worker-1' });
+    expect(JSON.parse(read)).toMatchObject({
+      ...{ PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'), PAYOUT_POLICY_FILE: join(dir, 'policy.yaml') },
+      ...{ PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'), PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem') },
+    });
     expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
     expect(stderr).toMatch(/^The send journal in .* counts as complete/);
     dir = join(cli.dir, 'other');
@@ -224,15 +205,6 @@ describe('payouts keys init', () => {
     const { producer, worker, operator } = (await make()).environment;
     expect([producer, operator]).toMatchObject([audience, audience]);
     expect(worker).not.toHaveProperty('PAYOUT_AUDIENCE');
-  });
-
-  it('never overwrites: a second run names what is there, and changes nothing', async () => {
-    await make();
-    const read = async () => Promise.all(FILES.map(async (name) => readFile(join(dir, name), 'utf8')));
-    const before = await read();
-    const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
-    await cli.refused(2, there, ...init());
-    expect(await read()).toEqual(before);
   });
 
   it('leaves nothing when the disk is full halfway, and works after that', async () => {
@@ -247,37 +219,28 @@ describe('payouts keys init', () => {
 
   it.each([
     ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
-    ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
     ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
     ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],
     ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
-    ['the operator is no id', ['--operator', '\u0430nn'], {}, /^payouts: --operator: must be an id .*U\+0430/],
   ])('makes nothing if %s', async (_, args, changes, words) => {
     Object.assign(cli.env, changes);
     await cli.refused(2, words, ...init(...args));
     expect(await readdir(cli.dir)).toEqual([]);
   });
 
-  it('puts no key into a folder that others can write, or under one', async () => {
-    const open = join(cli.dir, 'open');
-    await mkdir(open);
-    await chmod(open, 0o777);
-    for (const each of [open, join(open, 'a', 'b')]) {
-      dir = each;
-      await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
-    }
-    expect(await readdir(open)).toEqual([]);
-    dir = await cli.file('file', 'x');
-    await cli.refused(2, /^payouts: dir: /, ...init());
-    expect(await readFile(dir, 'utf8')).toBe('x\n');
+  it('puts no key under a folder that others can write', async () => {
+    await chmod(cli.dir, 0o777);
+    dir = join(cli.dir, 'a', 'b');
+    await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
+    expect(await readdir(cli.dir)).toEqual([]);
   });
 
   describe('with its adoption of the journal', () => {
-    async function bornAt(): Promise<number> {
+    const bornAt = async (): Promise<number> => {
       const journal = await FileSendJournal.open({ dir: journalDir, platformId: cli.platformId });
       await journal.close();
       return journal.bornAt;
-    }
+    };
     const expectNotAdopted = async (reason: RegExp | string): Promise<void> => {
       const command = `payouts audit adopt-journal --account ${cli.platformId} --reason 'first start with keys'`;
       expect((await make()).journal).toEqual({ dir: journalDir, adopted: false, reason: textWith(reason), command });

@@ -30,7 +30,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'enqueue-payouts': [PAYOUTS, 'ledger/payout-queries.test.ts', RETENTION],
   'find-forgotten-sends': [CONTRACT, ADOPTION],
   'finish-send': [CONTRACT],
-  'hold-payout': [CONTRACT, 'cli/commands/release-command.test.ts'],
+  'hold-payout': [CONTRACT, 'cli/commands/change-commands.test.ts'],
   'doubt-payouts': [CONTRACT, ADOPTION],
   'object-to-ledger': [CONTRACT, 'ledger/payout-queries.test.ts'],
   'pause-account': [PAYOUTS, ADOPTION, EVENTS],
