@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { compareSend, type Removal } from '../../../src/cli/audit/compare-send.js';
 import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { type AuditedRecord, KnownAttempts } from '../../../src/ledger/reads/read-audited.js';
@@ -20,6 +20,8 @@ function found(of: Payout, tokens = 't-1'): AuditedRecord {
   return { kind: 'payout', payout: of, attempts: new KnownAttempts({ attempt: String(of.attempt), tokens }) };
 }
 
+const removed = (state: string): AuditedRecord => ({ kind: 'removed', state });
+
 const DAY_MS = 86_400_000;
 const REMOVAL: Removal = {
   ...{ hasLater: false, retentionDays: 30, isArchived: false, now: aSend('p', 1).at + 30 * DAY_MS },
@@ -32,19 +34,28 @@ function compare(outcome: JournaledOutcome | undefined, record: AuditedRecord, r
   return isOnWord ? 'on word' : findings.length === 0 ? 'right' : findings.map(({ kind }) => kind).join();
 }
 
-describe('a state that follows from what the journal says is right, every other is found', () => {
-  it.each<[string, JournaledOutcome | undefined, PayoutState[]]>([
-    ['accepted', ACCEPTED, ['sending', 'in_progress', 'completed', 'failed', 'unknown']],
-    ['rejected', REJECTED, ['queued', 'held', 'sending', 'rejected', 'unknown', 'cancelled']],
-    ['unknown', UNKNOWN, ['sending', 'unknown', 'cancelled']],
-    ['no outcome', undefined, ['sending', 'unknown', 'cancelled']],
-    ['not sent', NOT_SENT, ['queued', 'held', 'sending', 'unknown', 'cancelled']],
-  ])('%s', (_name, outcome, right) => {
+it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemoved: PayoutState[]]>([
+  [
+    ...(['accepted', ACCEPTED] as const),
+    ['sending', 'in_progress', 'completed', 'failed', 'unknown'],
+    ['completed', 'failed'],
+  ],
+  ['rejected', REJECTED, ['queued', 'held', 'sending', 'rejected', 'unknown', 'cancelled'], ['rejected', 'cancelled']],
+  ['unknown', UNKNOWN, ['sending', 'unknown', 'cancelled'], ['completed', 'failed', 'cancelled']],
+  ['no outcome', undefined, ['sending', 'unknown', 'cancelled'], ['completed', 'failed', 'cancelled']],
+  ['not sent', NOT_SENT, ['queued', 'held', 'sending', 'unknown', 'cancelled'], ['cancelled']],
+])(
+  'a state that follows from a journal that says %s is right, every other is found',
+  (_, outcome, ofRecord, ofRemoved) => {
     const txhash = outcome?.kind === 'accepted' ? { txhash: 'h' } : {};
-    const results = PAYOUT_STATES.map((state) => [state, compare(outcome, found(payout(state, txhash)))]);
-    expect(results).toEqual(PAYOUT_STATES.map((state) => [state, right.includes(state) ? 'right' : 'state']));
-  });
-});
+    for (const state of PAYOUT_STATES) {
+      const inRecord = compare(outcome, found(payout(state, txhash)));
+      expect([state, inRecord]).toEqual([state, ofRecord.includes(state) ? 'right' : 'state']);
+      const wasRemoved = compare(outcome, removed(state));
+      expect([state, wasRemoved]).toEqual([state, ofRemoved.includes(state) ? 'right' : 'state']);
+    }
+  },
+);
 
 it('another transaction than the accepted one is found', () => {
   expect(compare(ACCEPTED, found(payout('completed', { txhash: 'other' })))).toBe('txhash');
@@ -75,32 +86,17 @@ it('a payout, or an attempt, that the ledger does not know is found, unless it w
   expect(compare(NOT_SENT, found(payout('queued', { attempt: 0 }), ''))).toBe('right');
 });
 
-describe('a payout of which Redis says that retention removed it', () => {
-  const removed = (state: string): AuditedRecord => ({ kind: 'removed', state });
-
-  it.each<[string, JournaledOutcome | undefined, string[]]>([
-    ['accepted', ACCEPTED, ['completed', 'failed']],
-    ['rejected', REJECTED, ['rejected', 'cancelled']],
-    ['unknown', UNKNOWN, ['completed', 'failed', 'cancelled']],
-    ['no outcome', undefined, ['completed', 'failed', 'cancelled']],
-    ['not sent', NOT_SENT, ['cancelled']],
-  ])('was in a state that follows from the journal: %s', (_name, outcome, right) => {
-    const results = PAYOUT_STATES.map((state) => [state, compare(outcome, removed(state))]);
-    expect(results).toEqual(PAYOUT_STATES.map((state) => [state, right.includes(state) ? 'right' : 'state']));
-  });
-
-  it('is found where it cannot have come into it, or retention cannot have come to it', () => {
-    for (const [outcome, state, removal, expected] of [
-      [REJECTED, 'completed', { hasLater: true }, 'right'],
-      [ACCEPTED, 'rejected', { hasLater: true }, 'state'],
-      [ACCEPTED, 'completed', { retentionDays: undefined }, 'removed'],
-      [ACCEPTED, 'completed', { now: REMOVAL.now - 1 }, 'removed'],
-      [ACCEPTED, 'completed', { retentionDays: 31 }, 'removed'],
-      [ACCEPTED, 'completed', { retentionDays: undefined, isArchived: true }, 'right'],
-      [ACCEPTED, 'rejected', { retentionDays: undefined, isArchived: true }, 'state'],
-    ] as const)
-      expect(compare(outcome, removed(state), removal)).toBe(expected);
-  });
+it('a payout that retention removed is found where it cannot have come into its state, or retention to it', () => {
+  for (const [outcome, state, removal, expected] of [
+    [REJECTED, 'completed', { hasLater: true }, 'right'],
+    [ACCEPTED, 'rejected', { hasLater: true }, 'state'],
+    [ACCEPTED, 'completed', { retentionDays: undefined }, 'removed'],
+    [ACCEPTED, 'completed', { now: REMOVAL.now - 1 }, 'removed'],
+    [ACCEPTED, 'completed', { retentionDays: 31 }, 'removed'],
+    [ACCEPTED, 'completed', { retentionDays: undefined, isArchived: true }, 'right'],
+    [ACCEPTED, 'rejected', { retentionDays: undefined, isArchived: true }, 'state'],
+  ] as const)
+    expect(compare(outcome, removed(state), removal)).toBe(expected);
 });
 
 it('a later attempt after an accepted one is found, not after another', () => {
@@ -116,30 +112,24 @@ it('of two attempts of one number, from before and after Redis came back older, 
   expect(compare(ACCEPTED, both)).toBe('sent_again');
 });
 
-it.each([
-  ['paymentId', 8],
-  ['amount', '12.50'],
-  ['addressTo', 'wallet-2'],
-  ['symbol', 'USD'],
-] as const)('another %s than the one that was sent is found', (field, value) => {
-  const { findings } = compareSend(aSend('p', 1), found(payout('unknown', { [field]: value })), REMOVAL);
-  expect(findings).toMatchObject([
-    { payoutId: 'p', attempt: 1, kind: 'altered', message: expect.stringContaining(`and is ${value} in the ledger`) },
-  ]);
+it('another payment than the one that was sent is found', () => {
+  const others = { paymentId: 8, amount: '12.50', addressTo: 'wallet-2', symbol: 'USD' };
+  for (const [field, value] of Object.entries(others)) {
+    const { findings } = compareSend(aSend('p', 1), found(payout('unknown', { [field]: value })), REMOVAL);
+    const message = expect.stringContaining(`and is ${value} in the ledger`);
+    expect(findings).toMatchObject([{ payoutId: 'p', attempt: 1, kind: 'altered', message }]);
+  }
 });
 
 it('the attempts that a record names are known by number and token, of format 1 by the last epoch', () => {
-  const attempts = (record: Record<string, string>): KnownAttempts => new KnownAttempts(record);
-  const known = attempts({ attempt: '3', tokens: 'a b/c ?' });
-  const knows = (of: KnownAttempts, attempt: number, token: string): boolean => of.knows({ attempt, token });
-  expect([knows(known, 1, 'a'), knows(known, 2, 'b'), knows(known, 2, 'c'), knows(known, 3, 'd')]).toEqual([
-    ...[true, true, true, false],
-  ]);
-  expect([knows(known, 1, 'b'), knows(known, 0, ''), knows(known, 4, 'd')]).toEqual([false, false, false]);
-  expect(known.isNewest({ attempt: 2, token: 'c' })).toBe(false);
-  const former = attempts({ attempt: '2', epoch: '5' });
-  expect([knows(former, 2, 'e:5'), knows(former, 1, 'e:4')]).toEqual([true, true]);
-  expect([knows(former, 2, 'e:4'), knows(former, 1, 'abc')]).toEqual([false, false]);
+  const knows = (record: Record<string, string>, ...attempts: [attempt: number, token: string][]): boolean[] =>
+    attempts.map(([attempt, token]) => new KnownAttempts(record).knows({ attempt, token }));
+  const record = { attempt: '3', tokens: 'a b/c ?' };
+  expect(knows(record, [1, 'a'], [2, 'b'], [2, 'c'], [3, 'd'])).toEqual([true, true, true, false]);
+  expect(knows(record, [1, 'b'], [0, ''], [4, 'd'])).toEqual([false, false, false]);
+  expect(new KnownAttempts(record).isNewest({ attempt: 2, token: 'c' })).toBe(false);
+  const former = { attempt: '2', epoch: '5' };
+  expect(knows(former, [2, 'e:5'], [1, 'e:4'], [2, 'e:4'], [1, 'abc'])).toEqual([true, true, false, false]);
   // What no version writes takes no time.
-  for (const attempt of ['1e300', 'many']) expect(knows(attempts({ attempt }), 5, 'x')).toBe(false);
+  for (const attempt of ['1e300', 'many']) expect(knows({ attempt }, [5, 'x'])).toEqual([false]);
 });

@@ -9,7 +9,7 @@ import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { removeSome } from '../../../src/worker/retention.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { createWallClock } from '../../ledger/support/wall-clock.js';
-import { textWith, useCli } from '../support/cli-rig.js';
+import { useCli } from '../support/cli-rig.js';
 
 const cli = useCli();
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -63,17 +63,12 @@ it('payouts get shows all of a removed payout that it showed before, and the fil
 it('payouts get says where a removed payout may be, without the folder and with one that does not have it', async () => {
   await cancel('p-1');
   await retain();
-  await cli.refused(3, /^payouts: Payout p-9 not found\n$/, 'get', 'p-9');
   await cli.refused(3, /^payouts: No payout has txhash 0x9, in Redis or in/, 'get', '--txhash', '0x9');
   await rm(folder.dir, { recursive: true });
   await cli.refused(3, /p-1 was cancelled.*not in the archive .*each host/, 'get', 'p-1');
   await cli.file('archive', 'a file in place of the folder');
-  const unreadable = /^payouts: PAYOUT_ARCHIVE_DIR: .* cannot be read: ENOTDIR/;
-  for (const args of [
-    ['get', 'p-1'],
-    ['list', '--archived'],
-  ])
-    await cli.refused(2, unreadable, ...args);
+  for (const args of ['get p-1', 'list --archived'])
+    await cli.refused(2, /^payouts: PAYOUT_ARCHIVE_DIR: .* cannot be read: ENOTDIR/, ...args.split(' '));
   delete cli.env['PAYOUT_ARCHIVE_DIR'];
   const removed = /p-1 was cancelled, and PAYOUT_RETENTION_DAYS removed it.*same PAYOUT_ARCHIVE_DIR/;
   await cli.refused(3, removed, 'get', 'p-1');
@@ -81,14 +76,13 @@ it('payouts get says where a removed payout may be, without the folder and with 
 });
 
 it('payouts list --archived finds by each filter, the newest day first, and opens no file of other days', async () => {
-  const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
   const BTC = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4';
   await complete('p-1', { batch: 'may', addressTo: 'TX1', reference: 'Invoice 1' });
   await cancel('p-2', { amount: '3.5', addressTo: `${BTC.toUpperCase()}:5` });
   clock.advance(DAY_MS);
   await complete('p-3', { batch: 'may', addressTo: 'TX1:77' });
   clock.advance(DAY_MS);
-  await complete('p-4', { amount: '3.50', addressTo: `bitcoincash:${CASH}` });
+  await complete('p-4', { amount: '3.50' });
   // What Redis has is not listed.
   await new PayoutArchive(folder).keep([await ledger.require('p-4')]);
   expect(await cli.lines('list', '--archived')).toEqual([]);
@@ -98,20 +92,16 @@ it('payouts list --archived finds by each filter, the newest day first, and open
     ['--batch may', 'p-3 p-1'],
     ['--address TX1', 'p-3 p-1'],
     ['--address TX1:77', 'p-3'],
-    [`--address ${CASH.toUpperCase()}`, 'p-4'],
     // An earlier version took a tag behind what has none.
     [`--address ${BTC}:5`, 'p-2'],
     ['--amount 3.50 --state cancelled', 'p-2'],
     ['--reference invoice', 'p-1'],
     ['--since 2030-01-02 --until 2030-01-03', 'p-3'],
-    ['--since 2030-01-01T00:00:00Z --until 2030-01-01T00:00:01Z', 'p-2 p-1'],
     ['--limit 3', 'p-4 p-3 p-2'],
   ] as const) {
     const found = await cli.lines('list', '--archived', ...args.split(' ').filter(Boolean));
     expect([args, found.map(({ payoutId }) => payoutId).join(' ')]).toEqual([args, expected]);
   }
-  const some = await cli.run('list', '--archived', '--limit', '3');
-  expect(some).toMatchObject({ stderr: textWith(/More payouts follow/) });
   const csv = await cli.ok('list', '--archived', '--csv', '--batch', 'may');
   expect(csv).toMatch(/^payout_id,payment_id,amount,.*,state,txhash,fee,.*\np-3,.*\np-1,.*\n$/);
   expect(await cli.ok('list', '--archived', '--batch', 'may')).toMatch(/^PAYOUT.*\np-3 .*\np-1 /);

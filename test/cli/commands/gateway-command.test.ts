@@ -62,14 +62,8 @@ describe('payouts sandbox', () => {
     const sandbox = startCli(
       [
         ...['sandbox', '--port', '0', '--host', '0.0.0.0', '--account', '2:hidden', '--balance', '50'],
-        ...[
-          '--latency-before',
-          '0-3',
-          '--settle-after',
-          '5',
-          '--fault',
-          'reject:address=a:1,address=b,message=no = no',
-        ],
+        ...['--latency-before', '0-3', '--settle-after', '5'],
+        ...['--fault', 'reject:address=a:1,address=b,message=no = no'],
       ],
       { env },
     );
@@ -93,12 +87,10 @@ describe('payouts sandbox', () => {
     for (const [option, message] of [
       ['--port abc', '--port: must be a whole number (got "abc")'],
       ['--account hidden', '--account: must be ID:SECRET'],
-      ['--account x:hidden', '--account: must be a whole number (got "x")'],
       ['--balance -1', '--balance: must be a decimal such as 1000.5 (got "-1")'],
       ['--latency-before 9-3', '--latency-before: must be milliseconds'],
       ['--fault fire', '--fault: kind must be one of'],
       ['--fault hang:twice', '--fault: "twice" is not a known condition'],
-      ['--fault latency-after', '--fault: delay belongs to'],
     ] as const) {
       const { code, stdout, stderr } = await runInProcess(['sandbox', ...option.split(' ')], env);
       expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: textWith(message) });

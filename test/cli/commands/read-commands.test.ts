@@ -11,11 +11,9 @@ describe('payouts get', () => {
     await cli.enqueue('p-1', '--reference', 'invoice 77');
     await cli.force('p-1', 'unknown');
     await cli.ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', txhash: '0xabc', by: 'ann' });
-    const { code, stdout } = await cli.runProcess('get', 'p-1');
-    expect(code).toBe(0);
+    const stdout = await cli.ok('get', 'p-1');
     expect(stdout).toMatch(/^p-1 {2}in_progress: [^]* amount +12\.5 \(payment_id 6\)\n[^]* reference +invoice 77\n/);
     expect(stdout).toMatch(/History \(UTC\)\n.* unknown\n.* in_progress {2}by ann\n$/);
-    expect(stdout).not.toContain('\u001b');
     const shown = await cli.json('get', 'p-1');
     expect(shown).toMatchObject({
       ...{ payoutId: 'p-1', state: 'in_progress', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', txhash: '0xabc' },
@@ -107,51 +105,36 @@ describe('payouts stats', () => {
     const minute = Math.floor(now / 60_000);
     const sum = (amount: string, count = 1) => ({ paymentId: 6, count, amount });
     await redis.hset(keys.statistics, {
-      [`hour:${Math.floor(minute / 60)}`]: JSON.stringify([
-        [minute - 3, 0, null, null, 0, 0, 0, 90],
-        [minute - 2, 50, 1_010, 2_000, 9, 0, 0, 40],
-        [minute - 1, 40, 1_010, 2_000, 9, 0, 0, 1],
-      ]),
+      [`hour:${Math.floor(minute / 60)}`]: JSON.stringify([[minute - 1, 40, 1_010, 2_000, 9, 0, 0, 1]]),
       sums: JSON.stringify({ queued: [sum('100.5')], completed: [sum('77', 12)] }),
       today: JSON.stringify({ day: Math.floor(now / 86_400_000), sent: [sum('12.25', 3)] }),
-      lastSendAt: String(now - 5_000),
-      pace: '[1100,1100,3600000,1100]',
-      position: `"${now}-0"`,
+      ...{ lastSendAt: String(now - 5_000), pace: '[1100,1100,3600000,1100]', position: `"${now}-0"` },
     });
     await redis.hset(keys.gateway, {
       currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }], currenciesAt: now }),
       balance: JSON.stringify({ balance: [{ paymentId: 6, amount: '99' }], balanceAt: now - 65_000 }),
       failure: JSON.stringify({ failure: '/balance: no route', failureAt: now }),
     });
-    const stopped = await cli.ok('stats');
+    await redis.hset(keys.sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
+    const silent = await cli.ok('stats');
     for (const line of [
+      /: Sender without heartbeat\nNo heartbeat for \d+ s: it has ended or hangs.*\n[\s\S]*sender +host:1:abc, no heartbeat\n/,
       /backlog +1 queued, no estimate of its end: no worker sends/,
-      /last send +\d+ s ago/,
       /balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/,
       /query failed \d+ s ago: \/balance: no route/,
       /By currency \(events up to \S+ [\d:]{8} UTC\)\n +queued +1 +100\.5 USDT \(TRC-20\)/,
       /Today \(UTC\)\n +sent +3 +12\.25 USDT \(TRC-20\)/,
-    ]) {
-      expect(stopped).toMatch(line);
-    }
-    await redis.hset(keys.sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
-    expect(await cli.ok('stats')).toMatch(
-      /: Sender without heartbeat\nNo heartbeat for \d+ s: it has ended or hangs.*\n[\s\S]*sender +host:1:abc, no heartbeat\n/,
-    );
+    ])
+      expect(silent).toMatch(line);
     const beating = setInterval(() => void redis.hincrby(keys.sender, 'beat', 1), 300);
     const beside = await cli.ok('stats');
     clearInterval(beating);
-    expect(beside).toMatch(/sender +host:1:abc, alive\n/);
-    expect(beside).toMatch(/backlog +1 queued, sent in about 1 s \(.* UTC\)\n/);
-    const json = await cli.json('stats');
-    expect(json).toMatchObject({
+    expect(beside).toMatch(/backlog +1 queued, sent in about 1 s \(.* UTC\)\n[^]*sender +host:1:abc, alive\n/);
+    expect(await cli.json('stats')).toMatchObject({
       balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
       ...{ gatewayFailure: '/balance: no route', sums: { completed: [{ count: 12, amount: '77' }] } },
       today: { sent: [{ amount: '12.25' }], failed: [] },
     });
-    expect(json['ratePerMinute']).toBeGreaterThan(25);
-    await pause();
-    expect(await cli.ok('stats')).toMatch(/backlog +1 queued, no estimate of its end: the account is paused\n/);
   });
 });
 
@@ -187,7 +170,6 @@ it('payouts events shows what happened, from the beginning, a time or an event o
     { type: 'state', payoutId: 'p-1', from: 'queued', to: 'cancelled' },
   ]);
   expect(await cli.lines('events', '--since', events[1]?.eventId ?? '')).toEqual([events[2]]);
-  expect(await cli.ok('events', '--since', new Date(Date.now() + 60_000).toISOString())).toBe('');
   await cli.refused(2, '--since', 'events', '--since', 'yesterday');
   const following = cli.start(['events', '--follow', '--since', '2020-01-01T00:00:00Z']);
   await following.waitForOutput(/p-1/);

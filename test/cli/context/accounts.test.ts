@@ -62,7 +62,6 @@ describe('the accounts file of a worker', () => {
   beforeEach(async () => {
     await cli.file('one.key', 'k-one-0123456789');
     await cli.file('two.key', 'k-two-0123456789');
-    await cli.file('empty.key', '');
     await chmod(await cli.file('open.key', 'k-open-0123456789'), 0o644);
   });
   const ONE = { platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'one.key' };
@@ -80,11 +79,7 @@ describe('the accounts file of a worker', () => {
     const policyFile = join(cli.dir, 'one/policy.yaml');
     expect(await read([{ ...ONE, ...own }, two], environment)).toMatchObject([
       {
-        platformId: 1,
-        baseUrl: BASE_URL,
-        secretKey: 'k-one-0123456789',
-        intervalMs: 2_000,
-        leaseMs: 5_000,
+        ...{ platformId: 1, baseUrl: BASE_URL, secretKey: 'k-one-0123456789', intervalMs: 2_000, leaseMs: 5_000 },
         policyFile,
       },
       {
@@ -109,7 +104,6 @@ describe('the accounts file of a worker', () => {
       [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
       [[{ ...ONE, intervalMS: 2_000 }], 'intervalMS: is not a known field'],
       [[{ ...ONE, secretKeyFile: 'gone' }], 'secretKeyFile of account 1: cannot be read: ENOENT'],
-      [[{ ...ONE, secretKeyFile: 'empty.key' }], 'secretKeyFile of account 1: is empty'],
       [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],
       ['[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
     ] as [unknown, string][])
@@ -117,42 +111,34 @@ describe('the accounts file of a worker', () => {
   });
 
   it('keeps a key that was written into the file by mistake out of the error', async () => {
-    const secretKey = 'k-by-mistake-0123456789';
-    const error = await read([{ platformId: 1, baseUrl: BASE_URL, secretKey }]).catch(String);
-    expect(error).toContain('secretKey: is not a known field');
-    expect(error).not.toContain(secretKey);
+    const error = await read([{ platformId: 1, baseUrl: BASE_URL, secretKey: 'k-by-mistake' }]).catch(String);
+    expect(error).toMatch(/^(?!.*k-by-mistake).*secretKey: is not a known field/s);
   });
 });
 
 describe('confirm', () => {
-  function terminal(isTTY = true): Terminal & { readonly typed: PassThrough; readonly shown: () => string } {
-    const [typed, screen] = [new PassThrough(), new PassThrough()];
-    const [input, output] = [typed, screen].map((stream) => Object.assign(stream, { isTTY })) as [
-      Terminal['input'] & PassThrough,
-      PassThrough,
-    ];
-    return { typed, input, output, shown: () => String(screen.read() ?? '') };
-  }
+  const terminal = () => {
+    const [input, output] = [new PassThrough(), new PassThrough()].map((stream) =>
+      Object.assign(stream, { isTTY: true }),
+    );
+    return { input, output } as { input: Terminal['input'] & PassThrough; output: Terminal['output'] & PassThrough };
+  };
 
   it('continues after a yes alone, and not at the end of the input', async () => {
     for (const answer of ['y', ' yes ', '', 'n', 'yesterday', undefined]) {
       const asked = terminal();
-      if (answer === undefined) asked.typed.end();
-      else asked.typed.write(`${answer}\n`);
-      const confirmed = await confirm('Continue?', asked).then(
-        () => true,
-        (error: unknown) => (error as { code: string }).code,
-      );
-      expect([answer, confirmed]).toEqual([answer, answer === 'y' || answer === ' yes ' ? true : 'STOPPED']);
-      expect(asked.shown()).toContain('Continue? [y/N] ');
+      if (answer === undefined) asked.input.end();
+      else asked.input.write(`${answer}\n`);
+      const confirmed = confirm('Continue?', asked).then(() => 'yes', String);
+      const isYes = answer === 'y' || answer === ' yes ';
+      expect([answer, await confirmed]).toEqual([answer, isYes ? 'yes' : expect.stringMatching(/Stopped|Nothing/)]);
     }
   });
 
-  it('stops when the command is ended, and wants --yes where nobody can be asked', async () => {
+  it('stops when the command is ended', async () => {
     const stop = new AbortController();
     const answer = confirm('Continue?', terminal(), stop.signal);
     stop.abort();
     await expect(answer).rejects.toMatchObject({ code: 'STOPPED' });
-    await expect(confirm('Continue?', terminal(false))).rejects.toThrow(/--yes: is required/);
   });
 });

@@ -40,8 +40,7 @@ describe('payouts import', () => {
       ...{ reference: 'Müller, "rent"', priority: 3, notBefore: '2030-01-31T09:00:00.000Z' },
       ...{ metadata: { order: 7 }, batch: 'b-1' },
     });
-    expect(await cli.redis.lrange(`${cli.keys.prefix}:withdraw:wait`, 0, -1)).toEqual(['p-3~0', 'p-2~0']);
-    expect(await cli.redis.zcard(cli.keys.outbox)).toBe(0);
+    expect((await cli.jobs()).sort()).toEqual(['p-1~0', 'p-2~0', 'p-3~0']);
   });
 
   it('reads JSON lines, also from stdin, and reports the result as JSON', async () => {
@@ -73,19 +72,17 @@ describe('payouts import', () => {
       ...['p-1,6,12.5,TX,,', 'p 2,x,1e3,,,', 'p-3,6,1', 'p-4,6,1,TX:1,2,', 'p-5,6,1,TX,,{', 'p-1,6,12.6,TX,,'],
     );
     const stderr = await cli.refused(2, '', 'import', file, '--yes');
-    const problems = [
-      /^line 3: payout_id: must be 1 to 64 .*\(got "p 2"\)$/m,
-      /^line 3: payment_id: must be a whole number.*\(got "x"\)$/m,
-      /^line 3: amount: must be a decimal string.*\(got "1e3"\)$/m,
-      /^line 3: address_to: is missing$/m,
-      /^line 4: row: has 3 values, but the first line names 6 columns$/m,
-      /^line 5: destination_tag: is given twice/m,
-      /^line 6: metadata: is not JSON/m,
-      /^line 7: payout_id: already used in line 2 with a different amount \(got "p-1"\)$/m,
-      /wrong\.csv: 5 of 6 rows have errors, nothing was enqueued; fix them, or skip them with --skip-invalid$/m,
-    ];
-    for (const problem of problems) expect(stderr).toMatch(problem);
-    expect(stderr.trim().split('\n')).toHaveLength(problems.length);
+    expect(stderr.trim().split('\n')).toEqual([
+      textWith(/^line 3: payout_id: must be 1 to 64 .*\(got "p 2"\)$/),
+      textWith(/^line 3: payment_id: must be a whole number.*\(got "x"\)$/),
+      textWith(/^line 3: amount: must be a decimal string.*\(got "1e3"\)$/),
+      'line 3: address_to: is missing',
+      'line 4: row: has 3 values, but the first line names 6 columns',
+      textWith(/^line 5: destination_tag: is given twice/),
+      textWith(/^line 6: metadata: is not JSON/),
+      'line 7: payout_id: already used in line 2 with a different amount (got "p-1")',
+      textWith(/5 of 6 rows have errors, nothing was enqueued; fix them, or skip them with --skip-invalid$/),
+    ]);
     expect(await cli.states('p-1')).toEqual([undefined]);
     const skipped = await cli.run('import', file, '--yes', '--skip-invalid');
     expect(skipped).toMatchObject({ code: 0, stdout: textWith(/1 payout, 5 with errors, skipped/) });
@@ -108,8 +105,10 @@ describe('payouts import', () => {
     await cli.enqueue('p-1');
     const file = await csv('p-1,6,12.5,TXYZ9', 'p-2,6,1,T');
     expect(await cli.ok('import', file, '--yes', '--batch', 'b-1')).toMatch(/1 of those .* belong to another batch/);
-    const row = '{"payoutId":"p-1","paymentId":6,"amount":"1","addressTo":"T","batch":"b-1"}';
-    const other = await cli.file('batch.jsonl', row);
+    const other = await cli.file(
+      'batch.jsonl',
+      '{"payoutId":"p","paymentId":6,"amount":"1","addressTo":"T","batch":"b"}',
+    );
     expect(await errorsOf(other, '--batch', 'b-2')).toMatch(/line 1: batch: must be absent, or that of/);
   });
 
@@ -130,15 +129,12 @@ describe('payouts import', () => {
       await writeFile(join(cli.dir, 'refused'), content);
       return errorsOf(join(cli.dir, 'refused'));
     };
-    for (const text of [HEADER, '']) expect(await refusedAs(text)).toMatch(/contains no payouts/);
+    expect(await refusedAs(HEADER)).toMatch(/contains no payouts/);
     const latin = Buffer.from(`${HEADER}\np-1,6,1,M\xfcller`, 'latin1');
     expect(await refusedAs(latin)).toMatch(/line 2: row: is not UTF-8/);
-    const json = await refusedAs(`{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(70_000)}"}`);
-    for (const problem of [
-      ...[/^line 1: payoutId: must be a string/, /^line 2: row: is JSON, but not/m, /^line 3: row: is not/m],
-      /^line 4: row: is longer than 65536 characters$/m,
-    ])
-      expect(json).toMatch(problem);
+    expect(await refusedAs(`{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(70_000)}"}`)).toMatch(
+      /^line 1: payoutId: must be a string[^]*^line 2: row: is JSON, but not[^]*^line 3: row: is not[^]*^line 4: row: is longer than 65536 characters$/m,
+    );
     await cli.refused(2, /none: cannot be read: ENOENT/, 'import', join(cli.dir, 'none'), '--yes');
     async function* rows(count: number): AsyncGenerator<Row> {
       for (let line = 1; line <= count; line += 1) yield Promise.resolve({ line, problems: [] });
@@ -167,7 +163,6 @@ describe('payouts import', () => {
     const rest = '"paymentId":6,"addressTo":"T"';
     const rows = [
       `{"payoutId":"q",${rest},"amount":"1","metadata":{"a":{"a":"\\"a\\":{"}}}`,
-      `{"payoutId":"p",${rest},"amount":"0.1","amount":"100"}`,
       `{"payoutId":"p",${rest},"amount":"0.1","am\\u006funt":"100"}`,
       `{"payoutId":"p",${rest},"amount":"0.1","metadata":[{"id":1},{"id":1,"id":2}]}`,
       `{"payoutId":"p",${rest},"__proto__":{"amount":"100"}}`,
@@ -176,9 +171,8 @@ describe('payouts import', () => {
     const errors = await errorsOf(await cli.file('twice.jsonl', ...rows));
     expect(errors).not.toContain('line 1:');
     for (const problem of [
-      ...['line 2: row: has "amount" twice: give it once\n', 'line 3: row: has "amount" twice: give it once\n'],
-      ...['line 4: row: has "id" twice: give it once\n', 'line 5: __proto__: is not a known field\n'],
-      'line 6: payout_id: is the same field as payoutId: give one',
+      ...['line 2: row: has "amount" twice: give it once\n', 'line 3: row: has "id" twice: give it once\n'],
+      ...['line 4: __proto__: is not a known field\n', 'line 5: payout_id: is the same field as payoutId: give one'],
     ])
       expect(errors).toContain(problem);
   });
@@ -190,11 +184,8 @@ describe('payouts import', () => {
     expect(await cli.ledger.get('p-1')).toMatchObject({ addressTo: 'TX;1', amount: '12.5' });
     expect(await cli.ledger.get('p-2')).toMatchObject({ addressTo: 'T,2' });
     expect(await errorsOf(file, '--delimiter', ',')).toMatch(/payout_id: is missing/);
-    for (const amount of ['12,5', '1,234,567']) {
-      const errors = await errorsOf(await cli.file('commas.csv', semicolons, `p-1;6;${amount};T`));
-      expect(errors).toMatch(/line 2: amount: has a comma, which may stand before decimals or between thousands/);
-      expect(errors).toContain(`(got "${amount}")`);
-    }
+    const errors = await errorsOf(await cli.file('commas.csv', semicolons, `p-1;6;12,5;T`));
+    expect(errors).toMatch(/line 2: amount: has a comma, which may stand before decimals or between .*\(got "12,5"\)/);
   });
 });
 

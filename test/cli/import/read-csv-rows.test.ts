@@ -50,10 +50,8 @@ describe('readCsvRows', () => {
     },
   );
 
-  it.each([
-    ['is never closed', `p-2,6,1,T,\np-3,6,1,"T,\np-4,6,1,T,\n`],
-    ['encloses more than a row can have', `p-2,6,1,T,\np-3,6,1,"T,\n${'p-4,6,1,T,\n'.repeat(9_000)}`],
-  ])('rejects the whole file if a quote %s, and names the line that opens it', async (_, rows) => {
+  it('rejects the whole file if a quote encloses more than a row can have, and names the line that opens it', async () => {
+    const rows = `p-2,6,1,T,\np-3,6,1,"T,\n${'p-4,6,1,T,\n'.repeat(9_000)}`;
     await expect(read(`${HEADER}\n${rows}`)).rejects.toThrow(/^line 3: opens a quote that is not closed/);
   });
 
@@ -116,11 +114,9 @@ describe('readCsvRecords', () => {
 
   it.each([
     ['a,12" pipe,c', /^value 2 contains a quote but is not quoted/],
-    ['a,"b"c', /^value 2 contains a quote but is not quoted/],
     ['"a" "b",c', /^value 1 contains a quote but is not quoted/],
     ['a,b,"c" d', /^value 3 contains a quote but is not quoted/],
     ['a,"" "b",c', /^cannot be split|contains a quote/],
-    ['a,b, "" ""', /^cannot be split|contains a quote/],
   ])('names the value of a row of which it would drop quotes, and goes on: %s', async (row, message) => {
     expect(await readRecords(`x,y,z\n${row}\nd,"e",f\n`)).toEqual([
       { line: 1, values: ['x', 'y', 'z'] },
@@ -129,17 +125,14 @@ describe('readCsvRecords', () => {
     ]);
   });
 
-  it.each(['a,"b', 'a,"b""', 'a,"b\nc"d', 'a,"b\n"c\nd'])(
-    'refuses a file that ends with %j, for no row behind the quote is certain',
-    async (rows) => {
+  it('refuses a file whose quote is not closed, for no row behind it is certain, and a row without an end', async () => {
+    for (const rows of ['a,"b', 'a,"b""', 'a,"b\nc"d', 'a,"b\n"c\nd']) {
       await expect(readRecords(`x,y\n${rows}`)).rejects.toThrow(/^line 2: opens a quote that is not closed/);
-    },
-  );
-
-  it('keeps a limited part of a row that has no end', async () => {
-    const endless = async (quote: string): Promise<unknown> => readRecords(`x,y\na,${quote}${'x'.repeat(3_000_000)}`);
-    await expect(endless('"')).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
-    await expect(endless('')).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
+    }
+    for (const quote of ['"', '']) {
+      const endless = readRecords(`x,y\na,${quote}${'x'.repeat(3_000_000)}`);
+      await expect(endless).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
+    }
   });
 });
 
