@@ -111,10 +111,6 @@ describe('reading', () => {
     expect(damage).toEqual([]);
   });
 
-  it('finds nothing where there is no folder', async () => {
-    expect([await read(), await find('a')]).toEqual([[], undefined]);
-  });
-
   it('opens only the days that are asked for, or whose index has the payout', async () => {
     await keepOneADay();
     for (const day of [MONDAY, WEDNESDAY]) await writeFile(path(1, day), 'damaged');
@@ -142,6 +138,7 @@ describe('reading', () => {
   });
 
   it('searches a file whose index is gone, and makes no new one that would lack the lines before', async () => {
+    expect([await read(), await find('a')]).toEqual([[], undefined]);
     await keep('a');
     await rm(indexPath(path()));
     await keep('b');
@@ -226,36 +223,28 @@ class HeldWrite {
 describe('turns', () => {
   it('let one write begin when the one before has ended or failed, in the order in which they were asked for', async () => {
     const turns = new ArchiveTurns();
-    const writes = [1, 2, 3, 4].map(() => new HeldWrite());
-    const taken = writes.map(async ({ run }) => turns.take(run));
+    const writes = [1, 2, 3].map(() => new HeldWrite());
+    const taken = writes.map(async ({ run }) => turns.take(run).catch(String));
     for (const [index, write] of writes.entries()) {
       await nextTurn();
       expect(writes.map(({ isBegun }) => isBegun)).toEqual(writes.map((_, other) => other <= index));
-      if (index === 1) {
-        write.fail(new Error('disk full'));
-        await expect(taken[index]).rejects.toThrow('disk full');
-      } else {
-        write.end();
-        await taken[index];
-      }
+      if (index === 1) write.fail(new Error('disk full'));
+      else write.end();
+      expect(await taken[index]).toBe(index === 1 ? 'Error: disk full' : undefined);
     }
   });
 
-  it(
-    'refuse a write that waits too long, and never begin it',
-    async () => {
-      const turns = new ArchiveTurns(SHORT_MS);
-      const [hung, refused, later] = [new HeldWrite(), new HeldWrite(), new HeldWrite()];
-      const first = turns.take(hung.run);
-      await expect(turns.take(refused.run)).rejects.toThrow(NOT_ENDED);
-      hung.end();
-      await first;
-      later.end();
-      await turns.take(later.run);
-      expect([refused.isBegun, later.isBegun]).toEqual([false, true]);
-    },
-    HANGS_AFTER_MS,
-  );
+  it('refuse a write that waits too long, and never begin it', async () => {
+    const turns = new ArchiveTurns(SHORT_MS);
+    const [hung, refused, later] = [new HeldWrite(), new HeldWrite(), new HeldWrite()];
+    const first = turns.take(hung.run);
+    await expect(turns.take(refused.run)).rejects.toThrow(NOT_ENDED);
+    hung.end();
+    await first;
+    later.end();
+    await turns.take(later.run);
+    expect([refused.isBegun, later.isBegun]).toEqual([false, true]);
+  });
 });
 
 it(

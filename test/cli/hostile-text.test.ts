@@ -79,24 +79,14 @@ afterAll(async () => {
 /** What each command is called with; those of the list shows hostile text for certain. */
 const CALLS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   enqueue: [['--payout-id', HOSTILE, '--payment-id', '6', '--amount', HOSTILE, '--address-to', HOSTILE]],
-  import: [
-    ['rows.csv', '--yes'],
-    ['rows.jsonl', '--dry-run'],
-    [HOSTILE, '--yes'],
-  ],
+  import: ['rows.csv --yes'.split(' '), 'rows.jsonl --dry-run'.split(' '), [HOSTILE, '--yes']],
   get: [['p'], ['q'], ['p', '--json'], [HOSTILE], ['--txhash', HOSTILE]],
   list: [['--state', 'held'], ['--state', 'held', '--json'], ['--batch', HOSTILE], [`--${HOSTILE}`]],
-  cancel: [
-    [HOSTILE, '--reason', HOSTILE],
-    ['--file', 'ids.txt', '--reason', 'x', '--yes'],
-  ],
+  cancel: [[HOSTILE, '--reason', HOSTILE], '--file ids.txt --reason x --yes'.split(' ')],
   retry: [['p', '--reason', HOSTILE]],
   release: [[HOSTILE, '--reason', HOSTILE]],
   approvals: [[], ['--json']],
-  approve: [
-    ['p', '--key', 'FILE', '--yes'],
-    [HOSTILE, '--key', 'FILE', '--yes'],
-  ],
+  approve: ['p', HOSTILE].map((payoutId) => [payoutId, '--key', 'FILE', '--yes']),
   reject: [['p', '--key', 'FILE', '--reason', HOSTILE]],
   resolve: [[HOSTILE, '--sent', '--txhash', HOSTILE, '--reason', HOSTILE]],
   status: [[], ['--json']],
@@ -170,29 +160,28 @@ describe('what reaches a terminal', () => {
 });
 
 it('output keeps the colours that the program made, and no others; escapes CSV on a terminal, and JSON', () => {
-  const write = (isColoured: boolean, print: (output: ReturnType<typeof createOutput>) => unknown): string => {
+  const write = (print: (output: ReturnType<typeof createOutput>) => unknown): string => {
     let text = '';
     const writeOut = (part: string): void => void (text += part);
-    print(createOutput({ writeOut, writeErr: writeOut, isTerminal: true, isColoured }));
+    print(createOutput({ writeOut, writeErr: writeOut, isTerminal: true, isColoured: true }));
     return text;
   };
-  const green = `\u001b[32ma\\u{1b}[31mb\u001b[39m\n`;
   expect(
-    write(true, (output) => {
-      output.write(`${output.colours.green(`a\u001b[31mb`)}\n`);
+    write(({ write: out, colours }) => {
+      out(colours.green(`a\u001b[31mb`));
     }),
-  ).toBe(green);
+  ).toBe(`\u001b[32ma\\u{1b}[31mb\u001b[39m`);
   expect(
-    write(false, (output) => {
-      output.writeError(output.colours.green('a\u001b[32m'));
+    write((output) => {
+      output.writeError('a\u001b[32m');
     }),
   ).toBe('a\\u{1b}[32m');
   expect(
-    write(true, (output) => {
+    write((output) => {
       output.writeCsv('a,\u202e\n');
     }),
   ).toBe('a,\\u{202e}\n');
-  const json = write(true, (output) => {
+  const json = write((output) => {
     output.writeJson({ [HOSTILE]: FAKED });
   });
   expect(UNSHOWN.test(json)).toBe(false);

@@ -65,19 +65,4 @@ describe('an account with keys and a policy that the former version left', () =>
     await worker.result;
     expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
   });
-
-  it('is held where nobody says that its signatures count, until it is enqueued again, and is paid once', async () => {
-    former.startWorker(SIGNED, { PAYOUT_ACCEPT_UNBOUND_UNTIL: '2000-01-01T00:00:00Z' });
-    await said('resume', ...keyOf('olga'), '--reason', 'upgraded');
-    await former.untilStates(SIGNED, statesOf('queued cash-known cash-new fits much more ton-much', 'held'));
-    expect((await show('S-queued')).held).toMatchObject({ kind: 'signature', reason: 'no_audience' });
-    for (const payoutId of ['S-queued', 'S-again']) {
-      const { amount, addressTo } = await show(payoutId);
-      const again = ['--payout-id', payoutId, '--payment-id', '4', '--amount', amount, '--address-to', addressTo];
-      await said('enqueue', ...again);
-    }
-    await former.untilStates(SIGNED, { ...statesOf('queued again', 'completed'), 'S-fits': 'held' });
-    expect(await show('S-queued')).toMatchObject({ verified: true });
-    expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, payments: 1 });
-  });
 });

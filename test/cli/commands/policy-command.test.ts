@@ -20,8 +20,8 @@ beforeEach(async () => {
   await write(RULES);
 });
 
-async function write(rules: string, pinned = '{ "6": "1" }', id = String(cli.platformId)): Promise<void> {
-  const head = `version: 1\nplatformId: "${id}"\ndefault: hold\nusd: { pinned: ${pinned} }`;
+async function write(rules: string, pinned = '{ "6": "1" }'): Promise<void> {
+  const head = `version: 1\nplatformId: "${cli.platformId}"\ndefault: hold\nusd: { pinned: ${pinned} }`;
   await cli.file('policy.yaml', `${head}\ngroups: { finance: [alice, bob] }\nrules:${rules}`);
 }
 
@@ -55,8 +55,6 @@ describe('payouts policy check', () => {
     const problems =
       /^payouts: (PAYOUT_POLICY_FILE|file): .*rules\.0\.cap\.usd must be .*\(got "50k"\)\n.*rules\.1\.cap\.usd must be .*\(got "5e3"\)\n$/;
     for (const args of [[], [file, '--json']]) await cli.refused(2, problems, 'policy', 'check', ...args);
-    await write(RULES, undefined, '7');
-    await cli.refused(2, /platformId must be \d+, .*\(got "7"\)/, 'policy', 'check');
     await write(RULES + APPROVALS);
     await cli.refused(2, /rules\.3\.over\.approve needs the keyring/, 'policy', 'check');
     await writeKeys();
@@ -81,7 +79,6 @@ describe('payouts policy explain', () => {
       /^p {2}queued: [^]*With what this host knows, the payout passes\n[^]* {2}huge +passes\n[^]* {2}btc +is not about it\n/,
       'Not known on this host: what was spent: every window counts as empty here.\n',
     );
-    await write(RULES, '{}');
     await expectSaid(/its worth in dollars is not known: [^]*Not known on this host: what it is worth in dollars/);
     await write(RULES + APPROVALS);
     await writeKeys();
@@ -93,15 +90,12 @@ describe('payouts policy explain', () => {
 
   it('says which rule is against it, also as JSON', async () => {
     await write(RULES.replace('"50"', '"12.499999"'));
-    await expectSaid('the payout is held: it is 12.50 USD, more than 12.499999 USD\n');
+    const reason = 'it is 12.50 USD, more than 12.499999 USD';
+    await expectSaid(`the payout is held: ${reason}\n`);
     expect(await cli.json('policy', 'explain', 'p')).toMatchObject({
       ...{ payoutId: 'p', state: 'queued', policyHash: HASH, approvals: { approvedBy: [], refused: [] } },
-      decision: { rule: 'huge', kind: 'refuse', reason: 'it is 12.50 USD, more than 12.499999 USD' },
-      rules: [
-        { rule: 'huge', kind: 'refuse' },
-        { rule: 'day', kind: 'send', text: 'passes' },
-        { kind: 'not_about_it' },
-      ],
+      decision: { rule: 'huge', kind: 'refuse', reason },
+      rules: [{ rule: 'huge', kind: 'refuse' }, { rule: 'day', kind: 'send' }, { kind: 'not_about_it' }],
     });
   });
 

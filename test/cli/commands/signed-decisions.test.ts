@@ -1,9 +1,8 @@
-import { chmod, rename, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readSenderView } from '../../../src/ledger/sender-view.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
-import { startSshAgent } from '../../control/support/ssh-agent.js';
 import { requireAct, sendSigned } from '../../operator/support/signing-rig.js';
 import { useCli } from '../support/cli-rig.js';
 
@@ -15,17 +14,12 @@ const WHY = ['--reason', 'ticket 812', '--by', 'ann'];
 let keys: TestKeys;
 let keyring: string;
 let keyFile: string;
-let sshFile: string;
 beforeEach(async () => {
   keys = await openTestKeys();
-  const [ann, shop, ssh] = [await keys.makeKey('ann'), await keys.makeKey('shop'), await keys.makeSshKey('id_ann')];
-  [keyFile, sshFile] = [ann.file, ssh.file];
-  keyring = await keys.writeKeyring(
-    { name: 'ann', role: 'operator', person: 'Ann', public: ann.public },
-    { name: 'ann-ssh', role: 'operator', person: 'Ann', public: ssh.public },
-    { name: 'shop', role: 'producer', person: 'Shop', public: shop.public },
-  );
-  Object.assign(cli.env, { PAYOUT_KEYS_FILE: keyring, PATH: process.env['PATH'] ?? '' });
+  const ann = await keys.makeKey('ann');
+  keyFile = ann.file;
+  keyring = await keys.writeKeyring({ name: 'ann', role: 'operator', person: 'Ann', public: ann.public });
+  cli.env['PAYOUT_KEYS_FILE'] = keyring;
 });
 afterEach(async () => keys.close());
 
@@ -63,38 +57,16 @@ describe('with PAYOUT_KEYS_FILE', () => {
     expect(await cli.ok('resume', '--key', keyFile, '--reason', 'again')).toMatch(kept);
   });
 
-  it('resolve signs through ssh-agent, one payout or many of a file', async () => {
-    await sendSigned(cli.ledger, 'unknown', 'p', 'q');
-    const agent = await startSshAgent(keys.dir);
-    const privateFile = sshFile.replace(/\.pub$/, '');
-    agent.add(privateFile);
-    // The agent alone has it.
-    await rm(privateFile);
-    cli.env['SSH_AUTH_SOCK'] = agent.socket;
-    try {
-      const signed = ['--not-sent', '--ssh-key', sshFile, ...WHY];
-      expect(await cli.ok('resolve', 'p', ...signed)).toContain('signed with key ann-ssh (ann).');
-      const file = await cli.file('payouts.csv', 'payout_id', 'q');
-      const many = await cli.json('resolve', '--file', file, '--expect-count', '1', ...signed);
-      expect(many).toMatchObject({ payouts: 1, changed: 1, refused: 0 });
-    } finally {
-      await agent.stop();
-    }
-    for (const payoutId of ['p', 'q']) expect(await actOf(payoutId)).toBe('ann-ssh: ticket 812');
-  });
-
   it('names the option whose key or file cannot be used, shows nothing of it, and changes nothing', async () => {
     await sendSigned(cli.ledger, 'rejected', 'p');
     const { file: stranger } = await keys.makeKey('stranger');
     const secret = await cli.file('secret.pem', 'top-secret');
-    await rename(sshFile.replace(/\.pub$/, ''), join(keys.dir, 'hidden'));
     const wrong: readonly [code: number, args: string[], message: RegExp][] = [
-      [5, ['--key', stranger], /\(ann, ann-ssh\)/],
+      [5, ['--key', stranger], /\(ann\)/],
       [5, ['--key', keyFile, '--key-name', 'bob'], /names this key "ann", not "bob"/],
       [2, ['--key', join(keys.dir, 'none')], /^payouts: --key: .*cannot be read/],
       [2, ['--key', secret], /holds no private key/],
-      [2, ['--ssh-key', sshFile], /payouts: --ssh-key: was not used by/],
-      [2, ['--key', keyFile, '--ssh-key', sshFile], /one key signs/],
+      [2, ['--key', keyFile, '--ssh-key', 'id_ann.pub'], /one key signs/],
     ];
     for (const [code, args, message] of wrong) {
       expect(await cli.refused(code, message, 'retry', 'p', ...args, ...WHY)).not.toContain('top-secret');

@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock, type Clock } from '../../../src/base/clock.js';
-import { silentLogger } from '../../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../../../src/cli/doctor/check-services.js';
-import { createGatewayClient } from '../../../src/gateway/gateway-client.js';
+import { StoppedError } from '../../../src/base/errors.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { makeSelfSignedCertificate } from '../../gateway/support/self-signed-certificate.js';
@@ -38,7 +37,6 @@ const finding = (status: string, detail: RegExp | string = ''): unknown =>
 
 it.each([
   ['6.0.16', 'problem'],
-  ['6.2.0', 'ok'],
   ['10.0.1', 'ok'],
 ])('judges version %s of Redis as %s', async (version, status) => {
   const other = connectRedis(testRedisUrl(), 'commands');
@@ -102,15 +100,8 @@ it('requires a trusted certificate of the gateway that stays valid', async () =>
 });
 
 it('only warns if the gateway does not list its currencies', async () => {
-  const sandbox = await startSandbox({
-    accounts: [{ platformId: 1, secretKey: 'k' }],
-    faults: [{ kind: 'reject', endpoint: 'currencies', times: 1, message: 'not now' }],
-  });
-  const options = { baseUrl: sandbox.url, platformId: 1, secretKey: 'k' };
-  const gateway = createGatewayClient({ ...options, logger: silentLogger, clock: systemClock });
+  const gateway = { currencies: async () => Promise.reject(new StoppedError('not now')) };
   expect(await checkGatewayCurrencies(gateway)).toEqual(finding('warning', 'not now'));
-  gateway.close();
-  await sandbox.close();
 });
 
 it('detects a disk that is too slow for the journal', async () => {
@@ -132,7 +123,7 @@ describe('checkWorker', () => {
 
   it.each<[string, unknown, object[], string?]>([
     ['is well', of({}), [{ status: 'ok', detail: 'sender, without warnings' }]],
-    ['serves on all addresses, without warnings', of({ warnings: undefined }), [{ status: 'ok' }], '0.0.0.0'],
+    ['serves on all addresses', of({ warnings: undefined }), [{ status: 'ok' }], '0.0.0.0'],
     [
       'refuses to send, and warns',
       of({ role: 'refused', reason: 'The journal is damaged.', warnings: ['One.'] }, { ready: false }),

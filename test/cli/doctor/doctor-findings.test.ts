@@ -23,12 +23,11 @@ describe('payouts doctor', () => {
     const { code, out, err } = await doctor.run();
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n').filter((line) => line !== '');
-    expect(lines[0]).toBe(`Account ${doctor.platformId}: No worker`);
+    const warning = '! sender                   no process sends for the account\n';
+    expect(out).toContain(`${warning}                           → Start \`payouts worker\`. Was nothing ever sent`);
+    const [first, last] = [lines[0], lines.at(-1)];
+    expect([first, last]).toEqual([`Account ${doctor.platformId}: No worker`, 'No problems found; 2 warnings.']);
     expect(lines.filter((line) => line.startsWith('✓'))).toHaveLength(23);
-    expect(out).toContain('! sender                   no process sends for the account\n');
-    expect(out).toMatch(/\n {27}→ Start `payouts worker`\. Was nothing ever sent for this.* `payouts new-account /);
-    expect(out).toMatch(/! keys {21}PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself\n/);
-    expect(lines.at(-1)).toBe('No problems found; 2 warnings.');
     expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
     expect(await readdir(doctor.dir)).toEqual([]);
   });
@@ -60,13 +59,10 @@ describe('payouts doctor', () => {
 });
 
 describe('payouts doctor finds, in Redis:', () => {
-  const KEEPS = 'Redis keeps its data';
   it.each([
-    [1, 'appendonly', 'no', 'yes', problemOf(KEEPS, 'appendonly is off')],
-    [1, 'no-appendfsync-on-rewrite', 'yes', 'no', problemOf(KEEPS, 'no-appendfsync-on-rewrite is on')],
-    [1, 'maxmemory-policy', 'allkeys-lru', 'noeviction', problemOf(KEEPS, 'allkeys-lru')],
+    [1, 'appendonly', 'no', 'yes', problemOf('Redis keeps its data', 'appendonly is off')],
     [0, 'hash-max-ziplist-value', '127', '128', warningOf('Redis memory', '')],
-  ] as const)('%s %s %s', async (code, setting, bad, good, finding) => {
+  ] as const)('exit %s for %s %s', async (code, setting, bad, good, finding) => {
     await doctor.client.config('SET', setting, bad);
     const found = await doctor.findings();
     const accepted = await doctor.findings({ ALLOW_VOLATILE_REDIS: 'true' });
@@ -78,9 +74,8 @@ describe('payouts doctor finds, in Redis:', () => {
   });
 
   it('missing replicas, and an invalid number of them', async () => {
-    const missing = 'only 0 of 2 acknowledge writes, so nothing is sent';
-    await doctor.expectFindings(1, [problemOf('Redis replicas', missing), NO_SENDER], { REDIS_REPLICAS: '2' });
-    await doctor.expectFindings(0, [warningOf('Redis replicas', ''), NO_SENDER], { ALLOW_VOLATILE_REDIS: 'true' });
+    const missing = problemOf('Redis replicas', 'only 0 of 2 acknowledge writes, so nothing is sent');
+    await doctor.expectFindings(1, [missing, NO_SENDER], { REDIS_REPLICAS: '2' });
     doctor.environment['REDIS_REPLICAS'] = 'two';
     expect(await doctor.run('--json')).toMatchObject({ code: 2, err: expect.stringContaining('REDIS_REPLICAS') });
   });
@@ -153,15 +148,14 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting, and 
     doctor.environment['PAYOUT_POLICY_FILE'] = await write('policy.yaml', text);
   };
   await usePolicy('{ name: day, cap: { count: 10, within: 24h }, over: wait }');
-  const { code, out } = await doctor.run();
-  expect(code).toBe(0);
-  expect(out).toMatch(/^✓ policy +1 rule in .*policy\.yaml; what no cap covers is held; hash [0-9a-f]{64}$/m);
+  expect(await doctor.run()).toMatchObject({
+    out: expect.stringMatching(/^✓ policy +1 rule in .*policy\.yaml; what no cap covers is held; hash [0-9a-f]{64}$/m),
+  });
   const fourEyes = '{ name: two, cap: { usd: 1 }, over: { approve: { by: finance, quorum: 1 } } }';
   await usePolicy(fourEyes, doctor.platformId + 1);
   const { found } = await doctor.findings();
-  for (const detail of ['platformId must be', 'needs the keyring']) {
-    expect(found).toContainEqual(problemOf('policy', detail));
-  }
+  const wrong = ['platformId must be', 'needs the keyring'].map((detail) => problemOf('policy', detail));
+  expect(found).toEqual(expect.arrayContaining(wrong));
   await usePolicy(fourEyes);
   const alice = keyEntry(testKey(2), { name: 'alice', role: 'approver', person: 'alice' });
   const keyring = JSON.stringify({ version: 1, keys: [keyEntry(testKey(1)), alice] });
@@ -169,8 +163,7 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting, and 
   expect(keyed.found).toContainEqual(warningOf('policy', 'bob'));
   await write('keys.json', 'version: 2');
   const names = (await doctor.findings()).found.map(({ name }) => name);
-  expect(names).toContain('keys');
-  expect(names).not.toContain('policy');
+  expect([names.includes('keys'), names.includes('policy')]).toEqual([true, false]);
 });
 
 describe('payouts doctor finds, in the account:', () => {
@@ -201,14 +194,10 @@ describe('payouts doctor finds, in the account:', () => {
     await doctor.client.hset(key('workers'), 'host:1', JSON.stringify(report));
     const refuses = 'the worker host:1 refuses to send. Payouts wait that it cannot know.';
     await doctor.expectFindings(1, [problemOf('sender', refuses)]);
-    await doctor.client.hset(key('workers'), 'host:1', JSON.stringify({ ...report, at: now - 61_000 }));
-    await doctor.expectFindings(0, [NO_SENDER]);
   });
 
   it('more status polls than the rate allows, and members of the outbox that it does not understand', async () => {
     const due = Array.from({ length: 700 }, (_, index) => [index, `P-${index}~0`]).flat();
-    await doctor.client.zadd(key('transactionstatus:delayed'), ...due.slice(0, 2 * 600));
-    await doctor.expectFindings(0, [NO_SENDER]);
     await doctor.client.zadd(key('transactionstatus:delayed'), ...due);
     await doctor.client.zadd(key('outbox'), 1, 'refunding P-1', 2, 'queued', 3, 'queued P-2');
     const late = warningOf('status polls', '700 polls due, which take 1 min at STATUS_POLL_RATE=10');
@@ -232,15 +221,16 @@ describe('payouts doctor finds, in the account:', () => {
   });
 
   it('every account of an accounts file', async () => {
-    const accounts = [0, 1].map((index) => ({
-      ...{ platformId: doctor.platformId + index, baseUrl: doctor.sandbox.url, secretKeyFile: `key-${index}` },
-    }));
-    await write('key-0', doctor.secretKey);
-    await write('key-1', 'another-key');
-    doctor.environment['PAYOUT_ACCOUNTS_FILE'] = await write('accounts.json', JSON.stringify(accounts));
-    const { code, out } = await doctor.run();
-    expect(code).toBe(1);
-    expect(out).toContain(`✓ gateway account          ${doctor.platformId}: platform id and secret key are right`);
-    expect(out).toContain(`✗ gateway account          ${doctor.platformId + 1}: The gateway refused /balance`);
+    const { platformId, sandbox, secretKey } = doctor;
+    const about = { baseUrl: sandbox.url, secretKeyFile: await write('key-0', secretKey) };
+    const other = { platformId: platformId + 1, ...about, secretKeyFile: await write('key-1', 'another-key') };
+    const accounts = JSON.stringify([{ platformId, ...about }, other]);
+    doctor.environment['PAYOUT_ACCOUNTS_FILE'] = await write('accounts.json', accounts);
+    expect(await doctor.run()).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(
+        `✓ gateway account +${platformId}: platform id and[^]*✗ gateway account +${platformId + 1}: The gateway refused`,
+      ),
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -67,15 +67,11 @@ describe('payouts doctor finds, in the queues:', () => {
     const worker = await doctor.startWorker(join(doctor.dir, 'journal'));
     await producer.enqueueMany(['P-1', 'P-2', 'P-3'].map(payout));
     await until('a job is active', async () => (await account.queues.withdraw.getActiveCount()) === 1);
-    const paused = problemOf('pause', 'to keep them waiting');
-    await doctor.expectFindings(1, [paused]);
     await doctor.client.del(account.queues.withdraw.toKey('wait'));
-    const jobless = problemOf('withdraw jobs', '2 of 3 payouts have no job');
     const found = await doctor.findings();
-    await worker.stop();
-    await producer.close();
-    await account.close();
-    expect(found).toEqual({ code: 1, found: [jobless, paused] });
+    for (const each of [{ close: async () => worker.stop() }, producer, account]) await each.close();
+    const jobless = problemOf('withdraw jobs', '2 of 3 payouts have no job');
+    expect(found).toEqual({ code: 1, found: [jobless, problemOf('pause', 'to keep them waiting')] });
     expect(found.found[0]?.fix).toContain('within a minute');
   });
 });
@@ -124,9 +120,8 @@ describe("payouts doctor, where this host's journal has sends and is gone:", () 
   }
 
   it.each<[string, () => Promise<unknown>]>([
-    ['moved', async () => rename(journal(), `${journal()}.moved-elsewhere`)],
-    ['without its sends', async () => writeFile(journal(), `${sent.split('\n')[0]}\n`)],
     ['with its whole folder', async () => rm(join(dir, 'journal'), { recursive: true })],
+    ['without its sends', async () => writeFile(journal(), `${sent.split('\n')[0]}\n`)],
     ['and the ledger too', async () => Promise.all([rm(journal()), doctor.client.del(`${doctor.prefix}:sender`)])],
     ['after a single send', async () => Promise.all([rm(journal()), alterKnown({ sends: 0, token: '' })])],
   ])('one that was lost (%s) is a problem: says where it should be, and what to do', async (_, lose) => {

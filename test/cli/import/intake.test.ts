@@ -83,14 +83,3 @@ it('a payment id that the gateway does not list is one too, and none of a payout
   cli.env['PAYOUT_CHECK_PAYMENT_IDS'] = 'false';
   for (const args of [['import', file, '--yes'], enqueueTo('7', TRON)]) await cli.ok(...args);
 });
-
-it('a column destination_tag has tags, and beside an address with a colon of its own none is given twice', async () => {
-  const tags = ['1.23457E+12', '12\u200b3'];
-  const rows = tags.map((tag, index) => `p-${index},4,1,r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59,${tag}`);
-  const raw = 'q,5,1,0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e,77';
-  const { code, stderr } = await cli.run('import', await cli.file('t.csv', HEADER, ...rows, raw), '--dry-run');
-  expect(code).toBe(2);
-  const wrong = [...stderr.matchAll(/^line (\d+): address_to: (?:has a destination tag|contains an invisible)/gm)];
-  expect(wrong.map(([, line]) => Number(line))).toEqual(rows.map((_, index) => index + 2));
-  expect(stderr).toMatch(/line 8: .*write "UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA:77"/);
-});

@@ -199,12 +199,6 @@ describe('payouts keys init', () => {
     });
     expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
     expect(stderr).toMatch(/^The send journal in .* counts as complete/);
-    dir = join(cli.dir, 'other');
-    cli.env['GATEWAY_BASE_URL'] = 'https://gateway.example';
-    const audience = { PAYOUT_AUDIENCE: `https://gateway.example#${cli.platformId}` };
-    const { producer, worker, operator } = (await make()).environment;
-    expect([producer, operator]).toMatchObject([audience, audience]);
-    expect(worker).not.toHaveProperty('PAYOUT_AUDIENCE');
   });
 
   it('leaves nothing when the disk is full halfway, and works after that', async () => {
