@@ -90,7 +90,7 @@ describe('keeping payouts', () => {
     expect(await read()).toEqual(['a']);
   });
 
-  it('leaves the file as it is where its index cannot be written, however often it is tried', async () => {
+  it('leaves the file as it is where its index cannot be written', async () => {
     await keep('a');
     const size = await sizeOf();
     await rm(indexPath(path()));
@@ -101,7 +101,7 @@ describe('keeping payouts', () => {
 });
 
 describe('reading', () => {
-  it('begins with the newest day and the newest line, and shows a payout once, as it was written last', async () => {
+  it('begins with the newest day and the newest line, and shows a payout once', async () => {
     await archive.keep([on(MONDAY, 'a'), on(MONDAY, 'b'), on(WEDNESDAY, 'c')]);
     await archive.keep([on(MONDAY, 'd'), on(TUESDAY, 'e')]);
     expect(await read()).toEqual(['c', 'e', 'd', 'b', 'a']);
@@ -123,7 +123,7 @@ describe('reading', () => {
     expect(damage).toHaveLength(2);
   });
 
-  it('finds a transaction in another spelling, also where the version before wrote the index', async () => {
+  it('finds a transaction in another spelling', async () => {
     const txhash = `0x${'AB'.repeat(32)}`;
     await archive.keep([on(MONDAY, 'a', { txhash })]);
     const findSpelled = async (given: string) => findArchived(folder, { txhash: given }, { onDamage });
@@ -137,7 +137,7 @@ describe('reading', () => {
     expect(await findSpelled('cd'.repeat(32))).toBeUndefined();
   });
 
-  it('searches a file whose index is gone, and makes no new one that would lack the lines before', async () => {
+  it('searches a file whose index is gone', async () => {
     expect([await read(), await find('a')]).toEqual([[], undefined]);
     await keep('a');
     await rm(indexPath(path()));
@@ -146,7 +146,7 @@ describe('reading', () => {
     for (const payoutId of ['a', 'b']) expect(await find(payoutId)).toMatchObject({ payoutId });
   });
 
-  it('finds entries behind one that was torn, and is not misled by the id in another payout', async () => {
+  it('finds entries behind one that was torn', async () => {
     await keep('a');
     await appendFile(indexPath(path()), Buffer.alloc(5));
     await archive.keep([on(MONDAY, 'b', { metadata: { payoutId: 'a' } })]);
@@ -221,7 +221,7 @@ class HeldWrite {
 }
 
 describe('turns', () => {
-  it('let one write begin when the one before has ended or failed, in the order in which they were asked for', async () => {
+  it('let one write begin when the one before has ended or failed', async () => {
     const turns = new ArchiveTurns();
     const writes = [1, 2, 3].map(() => new HeldWrite());
     const taken = writes.map(async ({ run }) => turns.take(run).catch(String));

@@ -159,7 +159,7 @@ describe('what reaches a terminal', () => {
   });
 });
 
-it('output keeps the colours that the program made, and no others; escapes CSV on a terminal, and JSON', () => {
+it('output keeps the colours that the program made, and no others', () => {
   const write = (print: (output: ReturnType<typeof createOutput>) => unknown): string => {
     let text = '';
     const writeOut = (part: string): void => void (text += part);

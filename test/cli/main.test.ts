@@ -36,7 +36,7 @@ describe('payouts', () => {
     expect(listedIn((await help('gateway')).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
   });
 
-  it('says in its help of every command what it takes, with examples of its own at the end', async () => {
+  it('says in its help of every command what it takes', async () => {
     for (const command of [...COMMANDS, ...UNDER, 'serve token']) {
       const { code, stdout, stderr } = await help(command);
       expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
@@ -150,7 +150,7 @@ describe('payouts completion', () => {
     }
   });
 
-  it('has a script for zsh and fish that names every command and option, and for no other shell', async () => {
+  it('has a script for zsh and fish that names every command and option', async () => {
     for (const shell of ['zsh', 'fish']) {
       const { stdout } = await runInProcess(['completion', shell], {});
       for (const word of ['adopt-ledger', 'balance', 'quote-formulas', 'in_progress']) expect(stdout).toContain(word);

@@ -40,7 +40,7 @@ interface Shown {
 let former: FormerAccounts;
 afterEach(async () => former.close());
 
-it('an account without keys that the former version left is shown, found and audited', async () => {
+it('an account without keys that the former version left is shown', async () => {
   former = await openFormerAccounts();
   for (const [payoutId, state] of Object.entries({ ...STATES, 'P-old': 'completed' })) {
     expect(await former.read(PLAIN, 'get', payoutId)).toMatchObject({ payoutId, state });
@@ -62,7 +62,7 @@ it('an account without keys that the former version left is shown, found and aud
 });
 
 describe('a worker on that account', () => {
-  it('sends what is queued, once, and follows what is in progress, however its address is spelled', async () => {
+  it('sends what is queued, once, and follows what is in progress', async () => {
     former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
     const paymentOf = ({ addressTo, amount }: Shown): Shown => ({ addressTo, amount });
     const before: Shown[] = [];

@@ -41,7 +41,7 @@ describe('an account with keys and a policy that the former version left', () =>
     expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
   });
 
-  it('stays paused until an operator signs, then sends what fits, once, and counts what was spent', async () => {
+  it('stays paused until an operator signs, then sends what fits, once', async () => {
     const worker = former.startWorker(SIGNED);
     await former.untilStates(SIGNED, { 'S-followed': 'completed' });
     expect(former.sandbox.payments(SIGNED)).toEqual([]);

@@ -171,7 +171,7 @@ it('finds nothing wrong with what a worker did, and says what it compared', asyn
   );
 });
 
-it('finds a journal whose end was cut off, by the head that was told or by the ledger', async () => {
+it('finds a journal whose end was cut off', async () => {
   const before = await keepJournal();
   const cutOff = async (lines: number): Promise<void> =>
     writeFile(journalFile, `${before.trimEnd().split('\n').slice(0, -lines).join('\n')}\n`);
@@ -211,7 +211,7 @@ it('names a payment that someone invented, whether an index names it or not', as
   expect(await found()).toEqual(['exit 5', 'invented not_in_journal']);
 });
 
-it('finds a send that only the stream of spends has, and one that it counts as less', async () => {
+it('finds a send that only the stream of spends has', async () => {
   const [first] = await ledger.redis.xrange(ledger.keys.spent, '-', '+', 'COUNT', 1);
   const spend = JSON.parse(first?.[1]?.[7] ?? '') as Record<string, unknown>;
   const add = async (changes: object): Promise<void> => {
@@ -269,7 +269,7 @@ describe('a payout that Redis says was removed', () => {
     await expectShown('Redis has lost its record', 'small');
   });
 
-  it('is found where the journal has two transactions of it, whatever the record says', async () => {
+  it('is found where the journal has two transactions of it', async () => {
     const before = await keepJournal();
     const { at, token, request, epoch, sends, signed } = await lineOf('small');
     const again = { payoutId: 'small', attempt: 2, token: 'again' };
@@ -285,26 +285,29 @@ describe('a payout that Redis says was removed', () => {
 });
 
 describe('the signature in the journal', () => {
-  it('is verified without the record, also without Redis; approvals are in the record alone', async () => {
+  it('is verified without the record, also without Redis', async () => {
     expect(await verify('--offline')).toMatchObject({ code: 0, report: { verified: 1, notVerifiable: 1 } });
     expect(await textOf('--offline')).toMatch(
       /\nsignatures +2 signed sends: 1 verified; 1 not verifiable, because the record is gone/,
     );
   });
 
-  it.each([
-    ['another signature', { signature: 'A'.repeat(86) }, [/its signature in the journal does not hold/]],
-    ['another person', { requestedBy: 'ann' }, [/stands for another intent than the one that it names/]],
-    ['none, of a version that journaled none', undefined, []],
-  ])('is judged: %s', async (_, change, messages) => {
+  it('is judged', async () => {
     const { signed, ...send } = await lineOf('small');
     if (signed?.proof === undefined) throw new Error('it is not signed');
-    const { proof, ...rest } = signed;
-    const changed = { ...send, signed: { ...rest, ...(change && { proof: { ...proof, ...change } }) } };
+    const { proof } = signed;
     const context = { platformId: world.platformId, keyring: keyringOf(...keyring) };
-    const { findings, isVerified } = verifySend(changed, undefined, context);
-    expect(isVerified).toBe(false);
-    expect(findings.map(({ message }) => message)).toEqual(messages.map((text) => expect.stringMatching(text)));
+    for (const [change, message] of [
+      [{ signature: 'A'.repeat(86) }, /its signature in the journal does not hold/],
+      [{ requestedBy: 'ann' }, /stands for another intent than the one that it names/],
+    ] as const) {
+      const changed = { ...send, signed: { ...signed, proof: { ...proof, ...change } } };
+      const findings = [{ message: expect.stringMatching(message) }];
+      expect(verifySend(changed, undefined, context)).toMatchObject({ findings, isVerified: false });
+    }
+    // A former version journaled none.
+    const verification = verifySend({ ...send, signed: { ...signed, proof: undefined } }, undefined, context);
+    expect(verification).toEqual({ findings: [], isVerified: false });
   });
 });
 
@@ -323,7 +326,7 @@ describe('with another keyring', () => {
   }
   const withShop = async (change: Partial<KeyEntry>): Promise<void> => withKeys({ shop: change });
 
-  it('finds a key that is not in it, is no producer, was not valid then, or is another', async () => {
+  it('finds a key that is not in it, is no producer, was not valid then', async () => {
     for (const [kind, change] of [
       ['key', { name: 'stall' }],
       ['key', { role: 'operator' }],
@@ -358,25 +361,28 @@ describe('with another keyring', () => {
   });
 });
 
-it('payouts audit export has the fee, who signed, who approved, and when; safe for spreadsheets', async () => {
+it('payouts audit export has the fee, who signed, who approved, and when', async () => {
+  const [payment] = world.sandbox.payments().filter(({ amount }) => amount === '250');
   const { stdout } = await run('audit', 'export', '--json');
   const rows = stdout.trimEnd().split('\n');
-  const [large] = rows.map((row) => JSON.parse(row) as Record<string, string>).filter((row) => row['amount'] === '250');
-  const [payment] = world.sandbox.payments().filter(({ amount }) => amount === '250');
-  expect(large).toMatchObject({
-    ...{ payout_id: 'large', attempt: 1, address_to: WALLET, outcome: 'accepted', state: 'completed' },
-    ...{ policy: expect.stringMatching(/^[0-9a-f]{64}$/), currency: 'USDT (TRC-20)', reference: '=invoice 5' },
-    ...{ fee: payment?.fee, txhash: payment?.txhash, approvals: expect.stringMatching(/^\w+ \w+$/) },
-    ...{ signer: 'shop', signer_person: 'sam', requested_by: 'Pat', approved_by: 'ann; bob' },
-    ...{ answered_at: expect.stringMatching(/^20.*Z$/), state_at: expect.stringMatching(/^20.*Z$/) },
-  });
-  const csv = (await run('audit', 'export')).stdout;
-  expect(csv).toContain(`,'=invoice 5\n`);
-  expect(csv).not.toContain(',=invoice 5');
-  const offline = (await run('audit', 'export', '--offline')).stdout;
-  // The journal has what was signed.
-  expect(offline).toContain(`,'=invoice 5\n`);
-  expect(offline).not.toContain('completed');
+  expect(rows.map((row) => JSON.parse(row) as unknown)).toContainEqual(
+    expect.objectContaining({
+      ...{ payout_id: 'large', attempt: 1, amount: '250', address_to: WALLET, outcome: 'accepted', state: 'completed' },
+      ...{ policy: expect.stringMatching(/^[0-9a-f]{64}$/), currency: 'USDT (TRC-20)', reference: '=invoice 5' },
+      ...{ fee: payment?.fee, txhash: payment?.txhash, approvals: expect.stringMatching(/^\w+ \w+$/) },
+      ...{ signer: 'shop', signer_person: 'sam', requested_by: 'Pat', approved_by: 'ann; bob' },
+      ...{ answered_at: expect.stringMatching(/^20.*Z$/), state_at: expect.stringMatching(/^20.*Z$/) },
+    }),
+  );
+  for (const [args, isOffline] of [
+    [[], false],
+    [['--offline'], true],
+  ] as const) {
+    // The journal has what was signed.
+    const csv = (await run('audit', 'export', ...args)).stdout;
+    expect(csv).toMatch(/^(?![^]*,=invoice)[^]*,'=invoice 5\n/);
+    expect(csv.includes('completed')).toBe(!isOffline);
+  }
 });
 
 it('of another host finds what only that has sent, until its journal is named', async () => {

@@ -77,7 +77,7 @@ it('what an operator stated rests on his word', () => {
   expect(compare(ACCEPTED, found(payout('queued', { requeueCount: 1 })))).toBe('state');
 });
 
-it('a payout, or an attempt, that the ledger does not know is found, unless it was not sent after all', () => {
+it('a payout, or an attempt, that the ledger does not know is found', () => {
   expect(compare(ACCEPTED, { kind: 'missing' })).toBe('not_in_ledger');
   expect(compare(undefined, { kind: 'missing' })).toBe('not_in_ledger');
   expect(compare(NOT_SENT, { kind: 'missing' })).toBe('right');
@@ -86,7 +86,7 @@ it('a payout, or an attempt, that the ledger does not know is found, unless it w
   expect(compare(NOT_SENT, found(payout('queued', { attempt: 0 }), ''))).toBe('right');
 });
 
-it('a payout that retention removed is found where it cannot have come into its state, or retention to it', () => {
+it('a payout that retention removed is found where it cannot have come into its state', () => {
   for (const [outcome, state, removal, expected] of [
     [REJECTED, 'completed', { hasLater: true }, 'right'],
     [ACCEPTED, 'rejected', { hasLater: true }, 'state'],
@@ -121,7 +121,7 @@ it('another payment than the one that was sent is found', () => {
   }
 });
 
-it('the attempts that a record names are known by number and token, of format 1 by the last epoch', () => {
+it('the attempts that a record names are known by number and token', () => {
   const knows = (record: Record<string, string>, ...attempts: [attempt: number, token: string][]): boolean[] =>
     attempts.map(([attempt, token]) => new KnownAttempts(record).knows({ attempt, token }));
   const record = { attempt: '3', tokens: 'a b/c ?' };

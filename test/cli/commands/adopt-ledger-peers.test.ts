@@ -19,7 +19,7 @@ async function writeFileOf(suffix: string, sends: number, ...lines: readonly Jou
   await cli.file(`${cli.platformId}.journal${suffix}`, ...all);
 }
 
-it('payouts adopt-ledger asks for a journal that only the oldest file names, which can be given up by its id', async () => {
+it('payouts adopt-ledger asks for a journal that only the oldest file names', async () => {
   await writeFileOf('', 1);
   const command = ['adopt-ledger', '--journal', cli.dir, '--yes', '--reason', 'flushed', '--by', 'ann'];
   // Nobody knows that one yet.
@@ -38,7 +38,7 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names, whi
   expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['unknown', 'unknown', 'unknown']);
 });
 
-it('payouts adopt-ledger says that it is run in the wrong place where there is no journal, and makes none', async () => {
+it('payouts adopt-ledger says that it is run in the wrong place where there is no journal', async () => {
   cli.env['SEND_JOURNAL_DIR'] = cli.dir;
   await cli.refused(3, /No send journal of account \d+ in .*payouts-cli/, 'adopt-ledger', '--yes');
   expect(await readdir(cli.dir)).toEqual([]);

@@ -25,7 +25,7 @@ describe('payouts gateway', () => {
     );
   });
 
-  it('shows any structure that the gateway returns, with every digit and without control characters', async () => {
+  it('shows any structure that the gateway returns', async () => {
     // Another structure than the sandbox's: docs/gateway-api.md#open-points.
     const responses: Readonly<Record<string, string>> = {
       '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
@@ -39,7 +39,7 @@ describe('payouts gateway', () => {
     server.close();
   });
 
-  it('exits 2 for invalid input and 1 for a refusal or no gateway, and never shows the key', async () => {
+  it('exits 2 for invalid input and 1 for a refusal or no gateway', async () => {
     const wallet = ['gateway', 'wallet', '--payment-id'];
     const both = /--payment-id: must be a whole number.*got "x".*\n.*--order-id: must be 1 to 64/;
     await cli.refused(2, both, ...wallet, 'x', '--order-id', 'a b');
@@ -58,7 +58,7 @@ describe('payouts gateway', () => {
 describe('payouts sandbox', () => {
   const env = { GATEWAY_PLATFORM_ID: '7', GATEWAY_SECRET_KEY: 'hidden-in-the-environment' };
 
-  it('takes accounts and faults, warns beyond loopback, shows no secret, and ends with 0 on a signal', async () => {
+  it('takes accounts and faults, warns beyond loopback, shows no secret', async () => {
     const sandbox = startCli(
       [
         ...['sandbox', '--port', '0', '--host', '0.0.0.0', '--account', '2:hidden', '--balance', '50'],

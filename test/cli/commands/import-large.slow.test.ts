@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 describe('payouts import of 100,000 rows', () => {
-  it('killed twice and run again, makes each payout exactly once, in less than 450 MB', async () => {
+  it('killed twice and run again, makes each payout exactly once', async () => {
     const file = join(dir, 'large.csv');
     const row = (n: number): string => `invoice-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf,Invoice ${n}`;
     const rows = Array.from({ length: ROWS }, (_, n) => row(n));

@@ -28,7 +28,7 @@ describe('payouts list', () => {
   const ids = async (...args: string[]): Promise<unknown> =>
     (await cli.lines('list', ...args)).map(({ payoutId }) => payoutId);
 
-  it('lists a state with short addresses and named currencies, and says when more follow', async () => {
+  it('lists a state with short addresses and named currencies', async () => {
     const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
     for (const payoutId of ['p-1', 'p-2']) await cli.enqueue(payoutId, '--address-to', address);
     const stdout = await cli.ok('list', '--state', 'queued');
@@ -98,7 +98,7 @@ describe('payouts stats', () => {
     expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
   });
 
-  it('shows rate, expected end beside a sender whose heartbeat rises, balance and sums by currency', async () => {
+  it('shows rate, expected end beside a sender whose heartbeat rises', async () => {
     await cli.enqueue('p-1');
     const { redis, keys } = cli;
     const now = Date.now();
@@ -119,7 +119,7 @@ describe('payouts stats', () => {
     const silent = await cli.ok('stats');
     for (const line of [
       /: Sender without heartbeat\nNo heartbeat for \d+ s: it has ended or hangs.*\n[\s\S]*sender +host:1:abc, no heartbeat\n/,
-      /backlog +1 queued, no estimate of its end: no worker sends/,
+      /backlog +1 queued, no estimate of its end: Sender without heartbeat/,
       /balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/,
       /query failed \d+ s ago: \/balance: no route/,
       /By currency \(events up to \S+ [\d:]{8} UTC\)\n +queued +1 +100\.5 USDT \(TRC-20\)/,
@@ -129,7 +129,7 @@ describe('payouts stats', () => {
     const beating = setInterval(() => void redis.hincrby(keys.sender, 'beat', 1), 300);
     const beside = await cli.ok('stats');
     clearInterval(beating);
-    expect(beside).toMatch(/backlog +1 queued, sent in about 1 s \(.* UTC\)\n[^]*sender +host:1:abc, alive\n/);
+    expect(beside).toMatch(/backlog +1 queued, sent in about \d+ s \(.* UTC\)\n[^]*sender +host:1:abc, alive\n/);
     expect(await cli.json('stats')).toMatchObject({
       balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
       ...{ gatewayFailure: '/balance: no route', sums: { completed: [{ count: 12, amount: '77' }] } },
@@ -138,7 +138,7 @@ describe('payouts stats', () => {
   });
 });
 
-it('payouts status says first what stops the account, with the command that ends it, and fails', async () => {
+it('payouts status says first what stops the account', async () => {
   await cli.enqueue('p-1');
   const { code, stdout } = await cli.run('status');
   expect(code).toBe(1);
@@ -156,7 +156,7 @@ it('payouts status says first what stops the account, with the command that ends
   expect(await cli.run('status')).toMatchObject({ code: 1, stdout: textWith(newer) });
 });
 
-it('payouts events shows what happened, from the beginning, a time or an event on, and what happens next', async () => {
+it('payouts events shows what happened, from the beginning', async () => {
   await cli.enqueue('p-1');
   await pause();
   await cli.ok('cancel', 'p-1', '--by', 'ann', '--reason', 'paid by hand');

@@ -38,7 +38,7 @@ describe('payouts dashboard', () => {
     },
   );
 
-  it('names the variable for which it does not start: no password beyond loopback, a policy, a keyring', async () => {
+  it('names the variable for which it does not start: no password beyond loopback', async () => {
     cli.env['DASHBOARD_HOST'] = '0.0.0.0';
     const loopback = /^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/;
     await cli.refused(2, loopback, 'dashboard');

@@ -57,7 +57,7 @@ describe('with PAYOUT_KEYS_FILE', () => {
     expect(await cli.ok('resume', '--key', keyFile, '--reason', 'again')).toMatch(kept);
   });
 
-  it('names the option whose key or file cannot be used, shows nothing of it, and changes nothing', async () => {
+  it('names the option whose key or file cannot be used, shows nothing of it', async () => {
     await sendSigned(cli.ledger, 'rejected', 'p');
     const { file: stranger } = await keys.makeKey('stranger');
     const secret = await cli.file('secret.pem', 'top-secret');

@@ -44,7 +44,7 @@ describe('summarise', () => {
     expect(summaryOf(outcome)).toMatchObject({ ok: false, problems: [expect.stringMatching(problem)] });
   });
 
-  it('with chaos allows an unknown payout, with what the gateway shows and what to do', () => {
+  it('with chaos allows an unknown payout', () => {
     const chaos = { chaos: true, workerKills: 3, payouts: [COMPLETED, UNKNOWN] };
     const paid = summaryOf({ ...chaos, payments: [aPayment('t-1'), aPayment('t-2')] });
     expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', txhash: 't-2' }] });
@@ -64,7 +64,7 @@ it('formatMoment fits the terminal and shows the next payout', () => {
   expect(lines.at(-1)).toBe('  5 s  worker 7  smallest gap at the gateway 1021 ms, mean 1200 ms');
 });
 
-it('readDemoPayouts reads those of the package, repeats those of a file, and names every problem', async () => {
+it('readDemoPayouts reads those of the package, repeats those of a file', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-test-'));
   const read = async (file: string, count?: number) => readDemoPayouts(file, new AbortController().signal, count);
   async function write(...rows: string[]): Promise<string> {

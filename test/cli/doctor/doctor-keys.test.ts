@@ -36,7 +36,7 @@ async function withJournal(write: (journal: FileSendJournal) => Promise<unknown>
 const adoptJournal = async (): Promise<void> =>
   withJournal(async (journal) => journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'new account' }));
 
-it('payouts doctor without a keyring says where to begin, and names a key for final states that is useless', async () => {
+it('payouts doctor without a keyring says where to begin', async () => {
   const { out } = await doctor.run();
   expect(out).toMatch(/! keys +PAYOUT_KEYS_FILE is not set: anyone who can write to Redis can pay himself\n/);
   expect(out).toMatch(/→ .*docs\/control\.md.*`payouts keys generate NAME .*--role producer`/);
@@ -80,7 +80,7 @@ it('payouts doctor names a key for final states that nobody would believe', asyn
   expect(await findWith([shop(), ann(), worker], environment)).toEqual(FINE);
 });
 
-it('payouts doctor reads in the journal that what was signed before is not sent, until it is adopted', async () => {
+it('payouts doctor reads in the journal that what was signed before is not sent', async () => {
   const adopt = `\`payouts audit adopt-journal --account ${doctor.platformId} --reason WHY\``;
   const first = "this host sends no payout that was signed before the worker's first start";
   expect((await findWith([shop(), ann()])).found).toEqual([warningOf('signed journal', first, adopt)]);
@@ -89,7 +89,7 @@ it('payouts doctor reads in the journal that what was signed before is not sent,
   expect((await findWith([shop(), ann()])).found).toEqual([before]);
 });
 
-it('payouts doctor reads in the journal a pause that someone removed from Redis, until an operator signs', async () => {
+it('payouts doctor reads in the journal a pause that someone removed from Redis', async () => {
   await adoptJournal();
   await withJournal(async (journal) => journal.notePaused({ at: Date.now(), reason: 'looks like a block' }));
   const { code, found } = await findWith([shop(), ann()]);

@@ -2,33 +2,21 @@ import { systemClock } from '../../../src/base/clock.js';
 import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
-import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
+import { openTestKeys } from '../../control/support/key-files.js';
 import { type KeyEntry, TEST_AUDIENCE } from '../../control/support/keys.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import type { CliResult } from '../../support/cli.js';
 import { CliRig } from './cli-rig.js';
 
-/** An account whose payouts are signed by a shop, and the keys of those who approve them. */
-export interface ApprovalRig {
-  readonly account: CliRig;
-  readonly keys: TestKeys;
-  /** Of every command. */
-  readonly env: Record<string, string>;
-  /** The private key (PEM) of Ann, Rita, Sam or an operator; of Bob `FILE.pub`. */
-  readonly files: Readonly<Record<'ann' | 'rita' | 'sam' | 'olga' | 'bob', string>>;
-  run(...args: string[]): Promise<CliResult>;
-  /** Enqueues a payout that the shop signed. */
-  enqueue(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
-  /** As {@link enqueue}; two people of finance have to approve it. */
-  hold(payoutId: string, given?: Partial<PayoutInput>): Promise<void>;
-  close(): Promise<void>;
-}
+export type ApprovalRig = Awaited<ReturnType<typeof openApprovalRig>>;
 
 export const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 export const RULE = { kind: 'policy', reason: 'approve', rule: 'four-eyes', isTampering: false } as const;
 
-/** `ann`, `bob` (OpenSSH), `rita` and `sam` are keys of approvers; Sam is the shop's own person. */
-export async function openApprovalRig(): Promise<ApprovalRig> {
+/**
+ * An account whose payouts a shop signs. `files` has the private keys (PEM) of the approvers Ann, Rita and Sam, who is
+ * the shop's own person, and of the operator Olga; of the approver Bob the public key that OpenSSH signs with.
+ */
+export async function openApprovalRig() {
   const account = await new CliRig().open();
   const keys = await openTestKeys();
   const [shop, bob] = [await keys.makeKey('shop'), await keys.makeSshKey('bob')];
@@ -47,22 +35,24 @@ export async function openApprovalRig(): Promise<ApprovalRig> {
   Object.assign(env, { PAYOUT_KEYS_FILE: await keys.writeKeyring(...entries), PATH: process.env['PATH'] ?? '' });
   const key = { name: 'shop', privateKey: shop.privateKey };
   const signer = new IntentSigner({ key, platformId, audience: TEST_AUDIENCE, clock: systemClock });
-  const rig: ApprovalRig = {
-    ...{ account, keys, env, files },
-    run: async (...args) => account.run(...args),
-    async enqueue(payoutId, given = {}) {
-      const { requestedBy, ...payout } = aPayout(payoutId, { addressTo: ADDRESS, ...given });
-      await ledger.enqueue([{ ...payout, signed: signer.sign(payout, { requestedBy }) }]);
-    },
-    async hold(payoutId, given) {
-      await rig.enqueue(payoutId, given);
+
+  async function enqueue(payoutId: string, given: Partial<PayoutInput> = {}): Promise<void> {
+    const { requestedBy, ...payout } = aPayout(payoutId, { addressTo: ADDRESS, ...given });
+    await ledger.enqueue([{ ...payout, signed: signer.sign(payout, { requestedBy }) }]);
+  }
+
+  return {
+    ...{ account, keys, env, files, enqueue },
+    run: async (...args: string[]) => account.run(...args),
+    /** As `enqueue`; two people of finance have to approve it. */
+    async hold(payoutId: string, given?: Partial<PayoutInput>): Promise<void> {
+      await enqueue(payoutId, given);
       const hold = { ...RULE, message: 'it is 12.5, more than 5', needs: { by: 'finance', persons: 2 } };
       await new RedisSenderLedger(ledger.connection, 'reply').holdPayout(payoutId, 0, hold);
     },
-    async close() {
+    async close(): Promise<void> {
       await account.close();
       await keys.close();
     },
   };
-  return rig;
 }

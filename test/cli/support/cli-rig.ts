@@ -9,7 +9,7 @@ import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
-import { runCli, startCli, type CliOptions, type CliResult, type RunningCli } from '../../support/cli.js';
+import { startCli, type CliOptions, type CliResult, type RunningCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
 import { runInProcess } from './in-process.js';
 
@@ -61,11 +61,6 @@ export class CliRig {
   /** In the test's own process. */
   async run(...args: string[]): Promise<CliResult> {
     return runInProcess(args, this.env);
-  }
-
-  /** As operators do, in a process of its own. */
-  async runProcess(...args: string[]): Promise<CliResult> {
-    return runCli(args, { env: this.env });
   }
 
   start(args: readonly string[], options: CliOptions = {}): RunningCli {

@@ -51,7 +51,7 @@ async function untilShared(dead?: number): Promise<number[]> {
 }
 
 describe('payouts worker --processes 3', () => {
-  it('shares the accounts out, starts another for one that dies, and ends in good order', async () => {
+  it('shares the accounts out, starts another for one that dies', async () => {
     const port = await findFreePort();
     await shared.enqueue(25);
     const parent = start({ HEALTH_PORT: String(port) });
@@ -72,7 +72,7 @@ describe('payouts worker --processes 3', () => {
     shared.expectPromisesKept();
   }, 240_000);
 
-  it('leaves nothing unknown where the whole group gets the signal, as from systemd or a terminal', async () => {
+  it('leaves nothing unknown where the whole group gets the signal', async () => {
     await shared.enqueue(30);
     const parent = start();
     const pids = await untilShared();
