@@ -1,17 +1,19 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, constants, openSync } from 'node:fs';
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { filePath, folderPath, indexPath, type ArchiveFolder } from '../../src/archive/archive-files.js';
+import { type ArchiveFolder, filePath, folderPath, indexPath } from '../../src/archive/archive-files.js';
 import { findArchived } from '../../src/archive/find-archived.js';
 import { ArchiveTurns, PayoutArchive } from '../../src/archive/payout-archive.js';
 import { readArchive, type ReadOptions } from '../../src/archive/read-archive.js';
 import type { Payout } from '../../src/ledger/payout.js';
+import { names } from '../ledger/support/use-account.js';
 
 const [MONDAY, TUESDAY, WEDNESDAY] = ['2030-01-07', '2030-01-08', '2030-01-09'] as const;
 
@@ -270,3 +272,39 @@ it(
   },
   HANGS_AFTER_MS,
 );
+
+const PROGRAM = fileURLToPath(new URL('support/keep-payouts.mjs', import.meta.url));
+
+/**
+ * Runs a writer, which is killed, or ends by itself at a file of `limit` KiB, as if the disk were full then.
+ * @returns how many payouts it said to be on disk
+ */
+async function write(prefix: string, limit = 'unlimited'): Promise<number> {
+  const program = [process.execPath, PROGRAM, folder.dir, String(folder.platformId), prefix];
+  const child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$0" "$@"`, ...program]);
+  let said = '';
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const begun = new Promise((resolve) => child.stdout.once('data', resolve));
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await Promise.race([begun, ended]);
+  if (limit === 'unlimited') await delay(Math.random() * 150).then(() => child.kill('SIGKILL'));
+  await ended;
+  // A last line without its end was cut off.
+  return Number(said.split('\n').at(-2) ?? 0);
+}
+
+it('has every payout that a killed writer said to be on disk, each once', async () => {
+  const kept = new Map([['a', await write('a', '8000')]]);
+  for (const prefix of ['b', 'c', 'd']) kept.set(prefix, await write(prefix));
+  const day = ['2030-01-07.2.index', '2030-01-07.2.jsonl.gz', '2030-01-07.index', '2030-01-07.jsonl.gz'];
+  expect(await readdir(folderPath(folder))).toEqual(day);
+  expect(Math.min(...kept.values())).toBeGreaterThan(0);
+  const payoutIds = await read();
+  const found = new Set(payoutIds);
+  expect(found.size).toBe(payoutIds.length);
+  for (const [prefix, count] of kept) {
+    expect(names(count, `${prefix}-`).filter((id) => !found.has(id))).toEqual([]);
+    const payoutId = `${prefix}-${count - 1}`;
+    expect(await find(payoutId)).toMatchObject({ payoutId });
+  }
+});

@@ -1,8 +1,13 @@
 import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { PolicyReport } from '../../../src/ledger/reads/policy-report.js';
 import { keyEntry, testKey } from '../../control/support/keys.js';
 import { textWith, useCli } from '../support/cli-rig.js';
+import { checkReconciliation } from '../../../src/cli/doctor/check-account.js';
+import { readActivity } from '../../../src/ledger/reads/activity.js';
+import { type ReconciledBalance, saveReconciliation } from '../../../src/ledger/reads/reconciliation.js';
+import type { JournalLine } from '../../../src/journal/journal-line.js';
 
 const cli = useCli();
 const HASH = textWith(/^[0-9a-f]{64}$/);
@@ -146,4 +151,98 @@ describe('payouts policy usage', () => {
     const published = { at: new Date(at).toISOString(), rules: [{ rule: 'day' }] };
     expect(await cli.json('policy', 'usage')).toMatchObject(published);
   });
+});
+
+const AT = Date.parse('2030-01-31T09:00:00Z');
+const FINE: ReconciledBalance = {
+  ...{ paymentId: undefined, symbol: 'USD', amount: '900', baseline: { amount: '1000', at: AT }, places: 2 },
+  ...{ settled: { count: 2, high: '62.5' }, recent: { count: 1, high: '40.5' }, open: { count: 1, high: undefined } },
+  ...{ unexplained: '0', doubt: undefined, isSuspected: false, reported: '0', drop: undefined },
+};
+
+async function store(balance: ReconciledBalance): Promise<void> {
+  const found = { comparedAt: AT, followedSince: AT, followedTo: '1-0', fees: {}, rates: {}, balances: [balance] };
+  await saveReconciliation(cli.ledger.connection, found);
+}
+
+async function expectCheck(status: string, detail: string): Promise<void> {
+  expect(await checkReconciliation(cli.ledger.connection)).toMatchObject({ status, detail: textWith(detail) });
+}
+
+it('shows baseline, the most that was sent, and what is not explained', async () => {
+  await cli.refused(3, 'not compared yet', 'reconcile');
+  await expectCheck('ok', '');
+  await store(FINE);
+  const stdout = await cli.ok('reconcile');
+  for (const line of [
+    ...[/USD +balance +900/, /baseline +1,000 \(2030-01-31 09:00:00 UTC\)/, /sent since +up to 103 \(3\)/],
+    ...[/not ended +more than can be said \(1\)/, /unexplained +0\n/],
+  ]) {
+    expect(stdout).toMatch(line);
+  }
+  const time = '2030-01-31T09:00:00.000Z';
+  const balance = { currency: 'USD', baseline: { amount: '1000', at: time }, sent: { count: 3, high: '103' } };
+  expect(await cli.json('reconcile')).toMatchObject({
+    ...{ ok: true, comparedAt: time, lastDropAt: null },
+    balances: [{ ...balance, unexplained: '0', drop: null }],
+  });
+  await expectCheck('ok', 'nothing is missing');
+  await store({ ...FINE, unexplained: undefined, doubt: 'this reading is the first to compare with' });
+  expect(await cli.ok('reconcile')).toMatch(/cannot be compared: this reading is the first/);
+  await expectCheck('ok', '1 of 1 balances cannot be compared');
+});
+
+it('exits with 4 while a drop is not explained, until an operator accepts it', async () => {
+  await store({ ...FINE, drop: { amount: '77.25', since: AT, at: AT + 60_000 } });
+  const shown = { code: 4, stdout: textWith(/REPORTED +77\.25 missing, since 2030-01-31/) };
+  expect(await cli.run('reconcile')).toMatchObject(shown);
+  expect(await cli.json('reconcile')).toMatchObject({ lastDropAt: '2030-01-31T09:01:00.000Z' });
+  await expectCheck('warning', 'fell by 77.25 USD more than the payouts explain');
+  await cli.refused(2, '--reason', 'reconcile', '--accept');
+  await cli.refused(2, 'goes with --accept', 'reconcile', '--reason', 'cold wallet');
+  const accepted = await cli.ok('reconcile', '--accept', '--reason', 'cold wallet', '--by', 'ann');
+  expect(accepted).not.toContain('REPORTED');
+  const { activities } = await readActivity(cli.ledger.connection, 5);
+  expect(activities).toMatchObject([{ what: 'drop_accepted', by: 'ann', reason: 'cold wallet' }]);
+  expect((await cli.run('reconcile')).code).toBe(0);
+});
+
+const [THIS, OTHER] = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb'];
+
+/** One of the journal's files, with the send of this number. `suffix`: those that were set aside have one. */
+async function writeFileOf(suffix: string, sends: number, ...lines: readonly JournalLine[]): Promise<void> {
+  const before = { sends: sends - 1, token: sends === 1 ? '' : `t-${sends - 1}` };
+  const request = { paymentId: 6, amount: '12.5', addressTo: 'TXYZ9' };
+  const send = { payoutId: `p-${sends}`, attempt: 1, token: `t-${sends}`, epoch: 1, sends, after: before, at: 0 };
+  const head: readonly JournalLine[] = [
+    { v: 2, journalId: THIS },
+    { ledgerId: 'former', epoch: 1, ...before },
+  ];
+  const all = [...head, ...lines, { ...send, request }].map((line) => JSON.stringify(line));
+  await cli.file(`${cli.platformId}.journal${suffix}`, ...all);
+}
+
+it('payouts adopt-ledger asks for a journal that only the oldest file names', async () => {
+  await writeFileOf('', 1);
+  const command = ['adopt-ledger', '--journal', cli.dir, '--yes', '--reason', 'flushed', '--by', 'ann'];
+  // Nobody knows that one yet.
+  expect(await cli.run(...command, '--give-up', OTHER)).toMatchObject({ code: 2 });
+  await writeFileOf('.1', 1, { peers: [{ journalId: OTHER, host: 'host-b', dir: '/b' }] });
+  await writeFileOf('.2', 2);
+  await writeFileOf('', 3);
+  const refused = await cli.run(...command);
+  expect(refused.code).not.toBe(0);
+  expect(refused.stderr).toMatch(new RegExp(`journal ${OTHER} was not read.*--give-up its id`));
+  expect(await cli.states('p-1')).toEqual([undefined]);
+  const asking = await cli.run(...command.filter((arg) => arg !== '--yes'), '--give-up', OTHER);
+  expect(asking).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/p-1[^]*--yes: is required/) });
+  expect(await cli.states('p-1')).toEqual([undefined]);
+  expect(await cli.run(...command, '--give-up', OTHER)).toMatchObject({ code: 0 });
+  expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['unknown', 'unknown', 'unknown']);
+});
+
+it('payouts adopt-ledger says that it is run in the wrong place where there is no journal', async () => {
+  cli.env['SEND_JOURNAL_DIR'] = cli.dir;
+  await cli.refused(3, /No send journal of account \d+ in .*payouts-cli/, 'adopt-ledger', '--yes');
+  expect(await readdir(cli.dir)).toEqual([]);
 });

@@ -75,7 +75,7 @@ export class DoctorRig {
     // How fast a busy test machine is decides about these; doctor-checks.test.ts has them with a clock of its own.
     const isOfSpeed = ({ name, status }: CheckResult): boolean =>
       status === 'warning' && (name === 'journal folder' || name === 'Redis latency');
-    // Without a keyring every run warns of that; doctor-keys.test.ts has it.
+    // Without a keyring every run warns of that; doctor-findings.test.ts has it.
     const isUnsigned = ({ name, status }: CheckResult): boolean =>
       status === 'warning' && name === 'keys' && !this.environment['PAYOUT_KEYS_FILE'];
     const found = checks.filter((check) => check.status !== 'ok' && !isOfSpeed(check) && !isUnsigned(check));
