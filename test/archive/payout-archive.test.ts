@@ -83,11 +83,12 @@ describe('keeping payouts', () => {
   });
 
   it('names the folder that cannot be written, and writes once it can', async () => {
-    await writeFile(join(folder.dir, '..', '..', 'deep'), 'a file in place of the folder');
+    const deep = join(folder.dir, '..');
+    await writeFile(deep, 'a file in place of the folder');
     await expect(keep('a')).rejects.toThrow(
       /^The archive \/.*\/deep\/archive\/4242 cannot be written: ENOTDIR.*PAYOUT_ARCHIVE_DIR.*no payout is removed$/,
     );
-    await rm(join(folder.dir, '..', '..', 'deep'));
+    await rm(deep);
     await keep('a');
     expect(await read()).toEqual(['a']);
   });

@@ -42,8 +42,8 @@ beforeAll(async () => {
   await redis.hset(keys.payout(`${HOSTILE}-id`), { state: FAKED });
   await redis.hset(keys.ledger, { pausedReason: FAKED, pausedBy: FAKED, pausedAt: now });
   await redis.hset(keys.sender, { owner: FAKED, epoch: 3, beat: 1, released: 0, sends: 2, last: FAKED });
-  const journal = { host: FAKED, dir: FAKED, sends: 1, token: FAKED, at: now };
-  await redis.hset(keys.journals, FAKED, JSON.stringify({ journalId: FAKED, ...journal }));
+  const journal = { journalId: FAKED, host: FAKED, dir: FAKED, sends: 1, token: FAKED, at: now };
+  await redis.hset(keys.journals, FAKED, JSON.stringify(journal));
   const objection = { kind: 'ledger', reason: FAKED, at: now, journalId: FAKED };
   await redis.hset(keys.objections, FAKED, JSON.stringify(objection));
   await redis.zadd(keys.late, now, FAKED);
@@ -156,9 +156,7 @@ describe('what reaches a terminal', () => {
     expect(shows.filter((command) => !shownBy.has(command))).toEqual([]);
   });
 
-  it('is the same value in JSON, and the data itself in CSV that goes to a file or a pipe', async () => {
-    const { stdout } = await rig.run('get', 'p', '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ reference: FAKED, addressTo: FAKED, metadata: FAKED });
+  it('is the data itself in CSV that goes to a file or a pipe', async () => {
     expect((await rig.run('list', '--state', 'held', '--csv')).stdout).toContain(HOSTILE);
   });
 });

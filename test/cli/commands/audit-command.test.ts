@@ -74,10 +74,14 @@ describe('payouts audit verify', () => {
 
 it('payouts audit export prints every send with its outcome and who signed it', async () => {
   const { stdout } = await audit('export --offline --csv');
-  expect(stdout.trimEnd().split('\n')).toEqual([
+  const [columns, ...rows] = stdout.trimEnd().split('\n');
+  expect(columns).toBe(
     'sent_at,payout_id,attempt,payment_id,amount,address_to,symbol,outcome,txhash,message,signer,intent,issued_at,expires_at,act,usd,policy,approvals,currency,fee,signer_person,approved_by,requested_by,answered_at,state,state_at,reference',
-    "2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,,,,,,,,,,,,,1970-01-01T00:00:00.005Z,,,",
-    `2030-01-31T10:00:00.000Z,q,2,7,12.5,wallet-1,,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${ACT},12.51,${JUDGED.policy},${JUDGED.approvals.join(' ')},,,,,,1970-01-01T00:00:00.005Z,,,`,
+  );
+  const judged = `${ACT},12.51,${JUDGED.policy},${JUDGED.approvals.join(' ')}`;
+  expect(rows).toEqual([
+    textWith("2030-01-30T10:00:00.000Z,p,1,7,12.5,wallet-1,,rejected,,'=no,,"),
+    textWith(`,accepted,h,,shop,${INTENT},2030-01-31T09:59:59.000Z,2030-01-31T10:00:01.000Z,${judged},,`),
     '2030-02-01T10:00:00.000Z,r,1,7,12.5,wallet-1,,,,,,,,,,,,,,,,,,,,,',
   ]);
   const ofTime = await audit('export --offline --since 2030-01-31 --until 2030-02-01 --json');

@@ -154,8 +154,7 @@ describe('payouts release', () => {
     expect(await states()).toBe('held,held,held');
     const attempt = ['release', 'p-1', ...WHY, '--attempt'];
     await cli.refused(2, /--attempt: states under signature/, ...attempt, '1');
-    const whole = /--attempt: must be a whole number from 1 on, not "0"/;
-    await cli.refused(2, whole, ...attempt, '0', '--key', 'ann.pem');
+    await cli.refused(2, /--attempt: must be a whole number from 1 on/, ...attempt, '0', '--key', 'ann.pem');
     for (const args of [['p-1'], WHY, ['p-1', '--state', 'held', ...WHY]]) await cli.refused(2, '', 'release', ...args);
     await choose('--message', 'EXPIRED');
     expect(await states()).toBe('queued,queued,held');
@@ -164,38 +163,24 @@ describe('payouts release', () => {
   });
 
   it('is said to be needed, and why, by get, list, stats and events', async () => {
-    const shown = /held: not sent[^]*held +signature \(expired\): the signature expired\n/;
-    expect(await cli.ok('get', 'p-1')).toMatch(shown);
+    expect(await cli.ok('get', 'p-1')).toMatch(
+      /held: not sent[^]*held +signature \(expired\): the signature expired\n/,
+    );
     const held = { kind: 'signature', reason: 'expired', message: 'the signature expired' };
     expect(await cli.json('get', 'p-1')).toMatchObject({ state: 'held', held });
-    expect(await cli.ok('list', '--state', 'held')).toMatch(/p-1 .*the signature expired/);
-    expect(await cli.ok('list', '--state', 'held', '--csv')).toMatch(/held,.*the signature expired/);
+    for (const args of [[], ['--csv']])
+      expect(await cli.ok('list', '--state', 'held', ...args)).toMatch(/p-1.*the signature expired/);
     expect(await cli.json('stats')).toMatchObject({ held: 3, queued: 0 });
-    const events = await cli.ok('events');
-    expect(events.match(/.*tampering.*/g)).toEqual([textWith(/p-3 +tampering +expired: it was altered$/)]);
-    expect(events.match(/queued → held/g)).toHaveLength(3);
+    expect(await cli.ok('events')).toMatch(/ p-3 +tampering +expired: it was altered\n/);
   });
 });
 
-describe('payouts pause and resume', () => {
-  it('pause and resume the account, and say when it stood so before', async () => {
-    const paused = { changed: true, paused: true, pausedReason: 'maintenance', pausedBy: 'ann' };
-    expect(await cli.json('pause', '--reason', 'maintenance', '--by', 'ann')).toMatchObject(paused);
-    expect(await cli.ok('pause', '--reason', 'another')).toMatch(/was already paused: maintenance \(by ann\)/);
-    expect(await cli.ok('resume')).toMatch(/sends again\.\n$/);
-    expect(await cli.ok('resume')).toMatch(/was not paused\.\n$/);
-    for (const [reason, message] of [
-      ['two\nlines', '--reason'],
-      ['<why>', '--reason: must be your own'],
-    ] as const)
-      await cli.refused(2, message, 'pause', '--reason', reason);
-  });
-
-  it('end with 1 where the replicas that REDIS_REPLICAS asks for do not have it', async () => {
-    cli.env['REDIS_REPLICAS'] = '1';
-    const unconfirmed = /only 0 of 1 replicas acknowledged it .*may or may not be kept; asking again is safe/;
-    await cli.refused(1, unconfirmed, 'pause', '--reason', 'maintenance');
-    delete cli.env['REDIS_REPLICAS'];
-    expect(await cli.ok('pause')).toMatch(/was already paused: maintenance/);
-  });
+it('payouts pause and resume say when the account stood so before', async () => {
+  const paused = { changed: true, paused: true, pausedReason: 'maintenance', pausedBy: 'ann' };
+  expect(await cli.json('pause', '--reason', 'maintenance', '--by', 'ann')).toMatchObject(paused);
+  expect(await cli.ok('pause', '--reason', 'another')).toMatch(/was already paused: maintenance \(by ann\)/);
+  expect(await cli.ok('resume')).toMatch(/sends again\.\n$/);
+  expect(await cli.ok('resume')).toMatch(/was not paused\.\n$/);
+  await cli.refused(2, '--reason', 'pause', '--reason', 'two\nlines');
+  await cli.refused(2, '--reason: must be your own', 'pause', '--reason', '<why>');
 });

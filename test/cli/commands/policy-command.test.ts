@@ -244,5 +244,5 @@ it('payouts adopt-ledger asks for a journal that only the oldest file names', as
 it('payouts adopt-ledger says that it is run in the wrong place where there is no journal', async () => {
   cli.env['SEND_JOURNAL_DIR'] = cli.dir;
   await cli.refused(3, /No send journal of account \d+ in .*payouts-cli/, 'adopt-ledger', '--yes');
-  expect(await readdir(cli.dir)).toEqual([]);
+  expect(await readdir(cli.dir)).toEqual(['policy.yaml']);
 });

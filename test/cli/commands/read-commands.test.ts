@@ -139,7 +139,7 @@ describe('payouts stats', () => {
     const beating = setInterval(() => void redis.hincrby(keys.sender, 'beat', 1), 300);
     const beside = await cli.ok('stats');
     clearInterval(beating);
-    expect(beside).toMatch(/backlog +1 queued, sent in about \d+ s \(.* UTC\)\n[^]*sender +host:1:abc, alive\n/);
+    expect(beside).toMatch(/sender +host:1:abc, alive\n[^]*backlog +1 queued, sent in about \d+ s \(.* UTC\)\n/);
     expect(await cli.json('stats')).toMatchObject({
       balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
       ...{ gatewayFailure: '/balance: no route', sums: { completed: [{ count: 12, amount: '77' }] } },

@@ -1,4 +1,3 @@
-import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +9,7 @@ import { type Clock, systemClock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../../../src/cli/doctor/check-services.js';
+import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { StoppedError } from '../../../src/base/errors.js';
 import { startSandbox } from '../../../src/sandbox/index.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';

@@ -105,10 +105,6 @@ it('payouts doctor finds, in the gateway: a wrong key, one that is unavailable',
   const wrong = [problemOf('gateway account', 'wrong signature'), NO_SENDER];
   const shown = await doctor.expectFindings(1, wrong, { GATEWAY_SECRET_KEY: 'another-key' });
   expect(JSON.stringify(shown)).not.toContain('another-key');
-  doctor.sandbox.setFaults([{ kind: 'wrong-json', endpoint: 'any' }]);
-  const { found } = await doctor.findings({ GATEWAY_SECRET_KEY: doctor.secretKey });
-  doctor.sandbox.setFaults([]);
-  expect(found).toEqual([problemOf('gateway account', 'not as documented'), NO_SENDER]);
   const nowhere = { GATEWAY_BASE_URL: `http://127.0.0.1:${await findFreePort()}` };
   await doctor.expectFindings(1, [problemOf('gateway connection', 'ECONNREFUSED'), NO_SENDER], nowhere);
 });
@@ -118,9 +114,8 @@ describe('payouts doctor finds, in the folders:', () => {
     const behindFile = { SEND_JOURNAL_DIR: join(await write('a-file', ''), 'journal') };
     expect((await doctor.findings(behindFile)).found[0]).toEqual(problemOf('journal folder', 'ENOTDIR'));
     await symlink(inDir('nowhere'), inDir('link'));
-    const { code, found } = await doctor.findings({ SEND_JOURNAL_DIR: inDir('link', 'journal') });
-    const dangling = problemOf('journal folder', `${inDir('link')} is a symbolic link to nothing`);
-    expect([code, found[0]]).toEqual([1, dangling]);
+    const { found } = await doctor.findings({ SEND_JOURNAL_DIR: inDir('link', 'journal') });
+    expect(found[0]).toEqual(problemOf('journal folder', `${inDir('link')} is a symbolic link to nothing`));
   });
 
   it('a journal of another ledger, or that is none', async () => {
@@ -217,10 +212,10 @@ describe('payouts doctor finds, in the account:', () => {
     const [seconds = 0] = await doctor.client.time();
     await doctor.client.xadd(key('events'), `${seconds - 3_600}000-0`, 'type', 'paused');
     expect(await readLine()).toBeUndefined();
-    await doctor.client.xgroup('CREATE', key('events'), NOTIFY_GROUP, '$');
-    expect(await readLine()).toMatchObject({ status: 'ok', detail: 'all delivered' });
-    await doctor.client.xgroup('SETID', key('events'), NOTIFY_GROUP, '0');
+    await doctor.client.xgroup('CREATE', key('events'), NOTIFY_GROUP, '0');
     expect(await readLine()).toEqual(warningOf('notifications', 'the oldest waits for 1 h 0 min', 'start it'));
+    await doctor.client.xgroup('SETID', key('events'), NOTIFY_GROUP, '$');
+    expect(await readLine()).toMatchObject({ status: 'ok', detail: 'all delivered' });
   });
 
   it('every account of an accounts file', async () => {

@@ -90,9 +90,11 @@ describe('signing', () => {
     expect(await cli.ok('get', 'p-1')).toMatch(/signed by +shop\n/);
     await cli.alter('p-1', { amount: '13' });
     const { code, stdout, stderr } = await cli.run('keys', 'verify', 'p-1', '--json');
-    expect(code).toBe(5);
+    expect([code, stderr]).toEqual([
+      5,
+      textWith(/^payouts: Payout p-1 is not verified\. The signature of key "shop" is/),
+    ]);
     expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-1', verified: false, fault: 'bad_signature' });
-    expect(stderr).toMatch(/^payouts: Payout p-1 is not verified\. The signature of key "shop" is not over this payo/);
     await cli.refused(3, 'p-9', 'keys', 'verify', 'p-9');
     cli.unset(...SIGNING);
     await cli.enqueue('p-2');
@@ -114,7 +116,7 @@ describe('signing', () => {
     for (const payoutId of ['p-1', 'p-2']) await cli.ok('keys', 'verify', payoutId);
   });
 
-  it('needs file and name of the key, and a file that only its owner reads', async () => {
+  it('needs file and name of the key', async () => {
     const enqueue = ['enqueue', ...PAYOUT];
     for (const [one, other] of [SIGNING, SIGNING.toReversed()] as [string, string][]) {
       const { [one]: value = '' } = cli.env;
@@ -122,8 +124,6 @@ describe('signing', () => {
       await cli.refused(2, `payouts: ${one}: is required, because ${other} is set`, ...enqueue);
       cli.env[one] = value;
     }
-    await chmod(keyFile, 0o644);
-    await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* is open to every user of this machine/, ...enqueue);
   });
 
   it('takes the key of the account from the accounts file', async () => {
