@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import { TEST_AUDIENCE } from '../control/support/keys.js';
 import { openFormerAccounts, PLAIN, type FormerAccounts } from './support/former-accounts.js';
 
@@ -61,42 +61,33 @@ it('an account without keys that the former version left is shown', async () => 
   expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
 });
 
-describe('a worker on that account', () => {
-  it('sends what is queued, once, and follows what is in progress', async () => {
-    former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
-    const paymentOf = ({ addressTo, amount }: Shown): Shown => ({ addressTo, amount });
-    const before: Shown[] = [];
-    for (const payoutId of QUEUED) before.push(await former.read(PLAIN, 'get', payoutId));
-    former.startWorker(PLAIN);
-    await former.untilStates(PLAIN, statesOf([...FOLLOWED, ...QUEUED], 'completed'));
-    await former.untilStates(PLAIN, { 'P-sending': 'unknown', 'P-held': 'held', 'P-later': 'queued' });
-    const paid = former.sandbox.payments(PLAIN).map(paymentOf);
-    expect(paid).toHaveLength(QUEUED.length);
-    expect(paid).toEqual(expect.arrayContaining(before.map(paymentOf)));
-    await former.run(PLAIN, ['doctor']);
-    expect(former.sandbox.stats(PLAIN)).toMatchObject({ blocked: false, duplicatePayments: [] });
-    // From now on the ledger is that of one gateway.
-    expect(await former.redis.hget(`{payouts:${PLAIN}}:ledger`, 'audience')).toBe(TEST_AUDIENCE);
-    for (const [payoutId, state] of Object.entries(LEFT)) {
-      expect([payoutId, await former.stateOf(PLAIN, payoutId)]).toEqual([payoutId, state]);
-    }
-    expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
-  });
+it('a worker on that account sends what is queued, once, and follows what is in progress', async () => {
+  former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
+  const paymentOf = ({ addressTo, amount }: Shown): Shown => ({ addressTo, amount });
+  const before: Shown[] = [];
+  for (const payoutId of QUEUED) before.push(await former.read(PLAIN, 'get', payoutId));
+  former.startWorker(PLAIN);
+  await former.untilStates(PLAIN, statesOf([...FOLLOWED, ...QUEUED], 'completed'));
+  await former.untilStates(PLAIN, { ...LEFT, 'P-sending': 'unknown', 'P-held': 'held', 'P-later': 'queued' });
+  const paid = former.sandbox.payments(PLAIN).map(paymentOf);
+  expect(paid).toHaveLength(QUEUED.length);
+  expect(paid).toEqual(expect.arrayContaining(before.map(paymentOf)));
+  await former.run(PLAIN, ['doctor']);
+  expect(former.sandbox.stats(PLAIN)).toMatchObject({ blocked: false, duplicatePayments: [] });
+  // From now on the ledger is that of one gateway.
+  expect(await former.redis.hget(`{payouts:${PLAIN}}:ledger`, 'audience')).toBe(TEST_AUDIENCE);
+  expect(await former.read(PLAIN, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
 
-  it('lets operators decide about what the former version left open', async () => {
-    former = await openFormerAccounts();
-    former.startWorker(PLAIN);
-    await former.untilStates(PLAIN, { 'P-tron': 'completed', 'P-sending': 'unknown' });
-    const why = ['--reason', 'after the upgrade'];
-    await former.run(PLAIN, ['release', 'P-held', ...why]);
-    await former.run(PLAIN, ['retry', 'P-rejected', ...why]);
-    await former.run(PLAIN, ['cancel', 'P-later', ...why]);
-    await former.untilStates(PLAIN, { 'P-held': 'completed', 'P-rejected': 'completed', 'P-later': 'cancelled' });
-    const [txhash = ''] = [...former.payments].find(([, { amount }]) => amount === '9') ?? [];
-    await former.run(PLAIN, ['resolve', 'P-unknown', '--sent', '--txhash', txhash, ...why]);
-    await former.untilStates(PLAIN, { 'P-unknown': 'completed' });
-    for (const taken of TXHASHES) {
-      await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', taken, '--force', ...why], [4]);
-    }
-  });
+  // Operators decide about what the former version left open.
+  const why = ['--reason', 'after the upgrade'];
+  await former.run(PLAIN, ['release', 'P-held', ...why]);
+  await former.run(PLAIN, ['retry', 'P-rejected', ...why]);
+  await former.run(PLAIN, ['cancel', 'P-later', ...why]);
+  await former.untilStates(PLAIN, { 'P-held': 'completed', 'P-rejected': 'completed', 'P-later': 'cancelled' });
+  const [txhash = ''] = [...former.payments].find(([, { amount }]) => amount === '9') ?? [];
+  await former.run(PLAIN, ['resolve', 'P-unknown', '--sent', '--txhash', txhash, ...why]);
+  await former.untilStates(PLAIN, { 'P-unknown': 'completed' });
+  for (const taken of TXHASHES) {
+    await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', taken, '--force', ...why], [4]);
+  }
 });

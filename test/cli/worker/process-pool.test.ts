@@ -132,6 +132,7 @@ describe('a pool that is to stop', () => {
   it('starts nothing more, also where one waits to be started again', async () => {
     await run(1);
     last().exit(1);
+    await clock.advance(500);
     stop.abort();
     await clock.advance(60_000);
     expect([end, started.length]).toEqual(['done', 1]);
