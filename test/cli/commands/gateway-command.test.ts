@@ -87,6 +87,7 @@ describe('payouts sandbox', () => {
     for (const [option, message] of [
       ['--port abc', '--port: must be a whole number (got "abc")'],
       ['--account hidden', '--account: must be ID:SECRET'],
+      ['--account x:hidden', '--account: must be a whole number (got "x")'],
       ['--balance -1', '--balance: must be a decimal such as 1000.5 (got "-1")'],
       ['--latency-before 9-3', '--latency-before: must be milliseconds'],
       ['--fault fire', '--fault: kind must be one of'],

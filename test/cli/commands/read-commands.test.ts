@@ -180,6 +180,7 @@ it('payouts events shows what happened, from the beginning', async () => {
     { type: 'state', payoutId: 'p-1', from: 'queued', to: 'cancelled' },
   ]);
   expect(await cli.lines('events', '--since', events[1]?.eventId ?? '')).toEqual([events[2]]);
+  expect(await cli.ok('events', '--since', '2099-01-01T00:00:00Z')).toBe('');
   await cli.refused(2, '--since', 'events', '--since', 'yesterday');
   const following = cli.start(['events', '--follow', '--since', '2020-01-01T00:00:00Z']);
   await following.waitForOutput(/p-1/);

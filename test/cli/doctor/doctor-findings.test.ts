@@ -79,6 +79,7 @@ describe('payouts doctor finds, in Redis:', () => {
   it('missing replicas, and an invalid number of them', async () => {
     const missing = problemOf('Redis replicas', 'only 0 of 2 acknowledge writes, so nothing is sent');
     await doctor.expectFindings(1, [missing, NO_SENDER], { REDIS_REPLICAS: '2' });
+    await doctor.expectFindings(0, [warningOf('Redis replicas', ''), NO_SENDER], { ALLOW_VOLATILE_REDIS: 'true' });
     doctor.environment['REDIS_REPLICAS'] = 'two';
     expect(await doctor.run('--json')).toMatchObject({ code: 2, err: expect.stringContaining('REDIS_REPLICAS') });
   });
@@ -105,6 +106,10 @@ it('payouts doctor finds, in the gateway: a wrong key, one that is unavailable',
   const wrong = [problemOf('gateway account', 'wrong signature'), NO_SENDER];
   const shown = await doctor.expectFindings(1, wrong, { GATEWAY_SECRET_KEY: 'another-key' });
   expect(JSON.stringify(shown)).not.toContain('another-key');
+  doctor.sandbox.setFaults([{ kind: 'wrong-json', endpoint: 'any' }]);
+  const { found } = await doctor.findings({ GATEWAY_SECRET_KEY: doctor.secretKey });
+  doctor.sandbox.setFaults([]);
+  expect(found).toEqual([problemOf('gateway account', 'not as documented'), NO_SENDER]);
   const nowhere = { GATEWAY_BASE_URL: `http://127.0.0.1:${await findFreePort()}` };
   await doctor.expectFindings(1, [problemOf('gateway connection', 'ECONNREFUSED'), NO_SENDER], nowhere);
 });

@@ -259,10 +259,13 @@ const enqueueTo = (paymentId: string, addressTo: string): string[] => [
 ];
 
 it('a wrong checksum is an error of its row, also of a dry run', async () => {
-  const file = await csv(`p-1,6,1,${TRON}`, `p-2,1,1,${WRONG}`);
+  const file = await csv(`p-1,6,1,${TRON}`, `p-2,1,1,${WRONG}`, `p-3,6,1,${TRON.slice(0, -1)}g`);
+  const currencies = JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }] });
+  await cli.redis.hset(cli.keys.gateway, 'currencies', currencies);
   for (const flag of ['--dry-run', '--yes']) {
     const { code, stderr } = await cli.run('import', file, flag);
     expect([code, stderr]).toEqual([2, textWith(`line 3: address_to: ${PROBLEM}: copy it again from where`)]);
+    expect(stderr).toContain('line 4: address_to: is no address of USDT (TRC-20), because its checksum');
   }
   expect(await cli.states('p-1')).toEqual([undefined]);
   await cli.refused(2, `--address-to: ${PROBLEM}`, ...enqueueTo('1', WRONG));

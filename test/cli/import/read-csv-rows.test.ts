@@ -117,6 +117,7 @@ describe('readCsvRecords', () => {
     ['"a" "b",c', /^value 1 contains a quote but is not quoted/],
     ['a,b,"c" d', /^value 3 contains a quote but is not quoted/],
     ['a,"" "b",c', /^cannot be split|contains a quote/],
+    ['a,b, "" ""', /^cannot be split|contains a quote/],
   ])('names the value of a row of which it would drop quotes, and goes on: %s', async (row, message) => {
     expect(await readRecords(`x,y,z\n${row}\nd,"e",f\n`)).toEqual([
       { line: 1, values: ['x', 'y', 'z'] },

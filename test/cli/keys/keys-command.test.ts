@@ -124,6 +124,8 @@ describe('signing', () => {
       await cli.refused(2, `payouts: ${one}: is required, because ${other} is set`, ...enqueue);
       cli.env[one] = value;
     }
+    await chmod(keyFile, 0o644);
+    await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* is open to every user of this machine/, ...enqueue);
   });
 
   it('takes the key of the account from the accounts file', async () => {
@@ -225,6 +227,9 @@ describe('payouts keys init', () => {
     dir = join(cli.dir, 'a', 'b');
     await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
     expect(await readdir(cli.dir)).toEqual([]);
+    await chmod(cli.dir, 0o700);
+    dir = await cli.file('file', 'x');
+    await cli.refused(2, /^payouts: dir: /, ...init());
   });
 
   describe('with its adoption of the journal', () => {
