@@ -62,8 +62,11 @@ describe('payouts doctor', () => {
 });
 
 describe('payouts doctor finds, in Redis:', () => {
+  const KEEPS = 'Redis keeps its data';
   it.each([
-    [1, 'appendonly', 'no', 'yes', problemOf('Redis keeps its data', 'appendonly is off')],
+    [1, 'appendonly', 'no', 'yes', problemOf(KEEPS, 'appendonly is off')],
+    [1, 'no-appendfsync-on-rewrite', 'yes', 'no', problemOf(KEEPS, 'no-appendfsync-on-rewrite is on')],
+    [1, 'maxmemory-policy', 'allkeys-lru', 'noeviction', problemOf(KEEPS, 'allkeys-lru')],
     [0, 'hash-max-ziplist-value', '127', '128', warningOf('Redis memory', '')],
   ] as const)('exit %s for %s %s', async (code, setting, bad, good, finding) => {
     await doctor.client.config('SET', setting, bad);
@@ -197,6 +200,8 @@ describe('payouts doctor finds, in the account:', () => {
     await doctor.client.hset(key('workers'), 'host:1', JSON.stringify(report));
     const refuses = 'the worker host:1 refuses to send. Payouts wait that it cannot know.';
     await doctor.expectFindings(1, [problemOf('sender', refuses)]);
+    await doctor.client.hset(key('workers'), 'host:1', JSON.stringify({ ...report, at: now - 61_000 }));
+    await doctor.expectFindings(0, [NO_SENDER]);
   });
 
   it('more status polls than the rate allows', async () => {
@@ -278,8 +283,8 @@ it('payouts doctor judges the keyring', async () => {
   const { out } = await doctor.run();
   expect(out).toMatch(/✓ keys +only signed payouts are sent; 2 keys in .*keys\.yaml\n/);
   expect(out).toMatch(/✓ signed journal +stated to be complete by ann \(new account\)\n/);
-  for (const ended of [[], [shop({ notBefore: '2125-01-01T00:00:00Z' })], [shop({ revoked: true })]]) {
-    const { code, found } = await findWith([...ended, ann()]);
+  for (const changes of [{ notAfter: inDays(-1) }, { notBefore: inDays(1) }, { revoked: true }, undefined]) {
+    const { code, found } = await findWith([...(changes ? [shop(changes)] : []), ann()]);
     expect([code, found[0]]).toEqual([1, problemOf('keys', 'no key of a producer that is valid now')]);
   }
   const former = keyEntry(WORKER, { name: 'former', person: 'Payroll', notAfter: inDays(-1) });
@@ -294,6 +299,8 @@ it('payouts doctor judges the keyring', async () => {
   await chmod(join(doctor.dir, 'keys.yaml'), 0o666);
   const open = problemOf('keys', 'is not trusted: others than its owner can write');
   expect((await doctor.findings()).found).toContainEqual(open);
+  const missing = await doctor.findings({ PAYOUT_KEYS_FILE: inDir('none.yaml') });
+  expect(missing.found).toContainEqual(problemOf('keys', 'cannot be read: ENOENT'));
 });
 
 it('payouts doctor names a key for final states that nobody would believe', async () => {
@@ -304,6 +311,8 @@ it('payouts doctor names a key for final states that nobody would believe', asyn
   const worker = keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' });
   const missing = await findWith([shop(), ann()], environment);
   expect(missing).toEqual({ code: 1, found: [problemOf('keys', 'which has none of that name (got "worker-1")')] });
+  const other = await findWith([shop(), ann(), { ...worker, public: keyEntry(testKey(4)).public }], environment);
+  expect(other.found).toEqual([problemOf('keys', 'the keyring has another public key under it')]);
   expect(await findWith([shop(), ann(), worker], environment)).toEqual(FINE);
 });
 
