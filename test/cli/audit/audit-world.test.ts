@@ -194,6 +194,7 @@ it.each([
   ['its reference', { reference: 'other' }, ['signature']],
   ['its address', { addressTo: OTHER_WALLET }, ['altered']],
   ['its txhash', { txhash: 'another' }, ['receipt', 'txhash']],
+  ['its signature', { sig: 'A'.repeat(64) }, ['signature']],
   ['its state, to none that there is', { state: 'paid' }, ['unreadable']],
   ['all, as if it had never been sent', { state: 'queued', attempt: '0' }, ['not_in_ledger']],
 ])('finds a record that someone altered in Redis: %s', async (_, fields, kinds) => {
@@ -338,9 +339,11 @@ describe('with another keyring', () => {
     }
   });
 
-  it('finds an approval of the person who signed it; counts sends of a revoked key', async () => {
-    await withKeys({ ann: { person: 'Sam' } });
-    expect(await found()).toEqual(['exit 5', 'large approval']);
+  it('finds an approval of the person who signed or requested it; counts sends of a revoked key', async () => {
+    for (const person of ['Sam', 'Pat']) {
+      await withKeys({ ann: { person } });
+      expect(await found()).toEqual(['exit 5', 'large approval']);
+    }
     await withShop({ revoked: true });
     expect(await verify()).toMatchObject({ code: 0, report: { revokedKeys: { shop: 2 } } });
   });
@@ -399,27 +402,17 @@ it('of another host finds what only that has sent, until its journal is named', 
   };
   await sendFrom('a', 'A', 1);
   await sendFrom('b', 'B', 2);
-  const of = (journal: string): void => {
-    env = { REDIS_URL: own.redisUrl, GATEWAY_PLATFORM_ID: String(own.platformId), SEND_JOURNAL_DIR: folder(journal) };
-  };
-  const before = env;
-  undo.push(async () => {
-    env = before;
-    await own.close();
-  });
-  of('a');
-  expect(await verify()).toMatchObject({
-    ...{
-      code: 5,
-      findings: [{ payoutId: 'B-1', kind: 'not_in_journal', action: expect.stringContaining('--journal') }],
-    },
-    report: { ledger: { otherJournals: [expect.stringMatching(/^[0-9a-f]{12}$/)] } },
-  });
-  expect(await verify('--journal', folder('b'))).toMatchObject({
-    ...{ code: 0, findings: [] },
-    report: { ledger: { sends: 2, otherJournals: [] }, others: [{ sends: 1, faults: [] }] },
-  });
+  undo.push(async () => own.close());
+  setEnv('REDIS_URL', own.redisUrl);
+  setEnv('GATEWAY_PLATFORM_ID', String(own.platformId));
+  setEnv('PAYOUT_KEYS_FILE', '');
+  setEnv('SEND_JOURNAL_DIR', folder('a'));
+  const finding = { payoutId: 'B-1', kind: 'not_in_journal', action: expect.stringContaining('--journal') };
+  const otherJournals = [expect.stringMatching(/^[0-9a-f]{12}$/)];
+  expect(await verify()).toMatchObject({ code: 5, findings: [finding], report: { ledger: { otherJournals } } });
+  const both = { ledger: { sends: 2, otherJournals: [] }, others: [{ sends: 1, faults: [] }] };
+  expect(await verify('--journal', folder('b'))).toMatchObject({ code: 0, findings: [], report: both });
   // What was sent before this journal began is not expected in it.
-  of('b');
+  setEnv('SEND_JOURNAL_DIR', folder('b'));
   expect(await verify()).toMatchObject({ code: 0, findings: [], report: { ledger: { sends: 1, before: 1 } } });
 }, 60_000);

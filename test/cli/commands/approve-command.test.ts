@@ -67,6 +67,7 @@ describe('payouts approve', () => {
     });
     for (const [fields, message] of [
       [{ addressTo: 'TEvil' }, /Payout p is not verified\. The signature of key "shop" is not over/],
+      [{ key: 'evil' }, /The key "evil" is not in the worker's keyring/],
       [{ n: '9' }, /The record of payout p in Redis cannot be read/],
     ] as [Record<string, string>, RegExp][]) {
       await cli.alter('p', fields);
@@ -144,6 +145,8 @@ it('payouts reject is open to who requested the payout', async () => {
   const refused = await cli.run(...approve('p', 'ann'));
   expect(refused).toMatchObject({ code: 4, stderr: textWith('The key ann rejected payout p before') });
   expect(await counted('p')).toEqual(['reject rita', 'reject ann']);
+  await cli.ok('cancel', 'p', '--reason', 'over');
+  await cli.refused(4, 'Payout p is cancelled: only', ...approve('p', 'bob'));
 });
 
 describe('approvals that are signed elsewhere', () => {
