@@ -1,10 +1,11 @@
-import { chmod } from 'node:fs/promises';
+import { chmod, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readSenderView } from '../../../src/ledger/sender-view.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
+import { startSshAgent } from '../../control/support/ssh-agent.js';
 import { requireAct, sendSigned } from '../../operator/support/signing-rig.js';
-import { useCli } from '../support/cli-rig.js';
+import { textWith, useCli } from '../support/cli-rig.js';
 
 /** What an operator's key signs, and which commands need one; the rules are in test/operator/signed-decisions.test.ts. */
 
@@ -14,12 +15,17 @@ const WHY = ['--reason', 'ticket 812', '--by', 'ann'];
 let keys: TestKeys;
 let keyring: string;
 let keyFile: string;
+let sshFile: string;
 beforeEach(async () => {
   keys = await openTestKeys();
-  const ann = await keys.makeKey('ann');
-  keyFile = ann.file;
-  keyring = await keys.writeKeyring({ name: 'ann', role: 'operator', person: 'Ann', public: ann.public });
-  cli.env['PAYOUT_KEYS_FILE'] = keyring;
+  const [ann, shop, ssh] = [await keys.makeKey('ann'), await keys.makeKey('shop'), await keys.makeSshKey('id_ann')];
+  [keyFile, sshFile] = [ann.file, ssh.file];
+  keyring = await keys.writeKeyring(
+    { name: 'ann', role: 'operator', person: 'Ann', public: ann.public },
+    { name: 'ann-ssh', role: 'operator', person: 'Ann', public: ssh.public },
+    { name: 'shop', role: 'producer', person: 'Shop', public: shop.public },
+  );
+  Object.assign(cli.env, { PAYOUT_KEYS_FILE: keyring, PATH: process.env['PATH'] ?? '' });
 });
 afterEach(async () => keys.close());
 
@@ -28,6 +34,13 @@ const actOf = async (payoutId: string): Promise<string> => {
   const { by, reason } = requireAct((await cli.ledger.require(payoutId)).act);
   return `${by}: ${reason}`;
 };
+
+/** Puts it where `ssh-keygen` does not look for it. @returns its new place */
+async function hidePrivateKey(): Promise<string> {
+  const hidden = join(keys.dir, 'hidden');
+  await rename(sshFile.replace(/\.pub$/, ''), hidden);
+  return hidden;
+}
 
 describe('with PAYOUT_KEYS_FILE', () => {
   it.each([
@@ -57,16 +70,30 @@ describe('with PAYOUT_KEYS_FILE', () => {
     expect(await cli.ok('resume', '--key', keyFile, '--reason', 'again')).toMatch(kept);
   });
 
+  it('resolve signs with a key that the agent alone has', async () => {
+    await sendSigned(cli.ledger, 'unknown', 'p');
+    const agent = await startSshAgent(keys.dir);
+    agent.add(await hidePrivateKey());
+    cli.env['SSH_AUTH_SOCK'] = agent.socket;
+    const signed = await cli.run('resolve', 'p', '--not-sent', '--ssh-key', sshFile, ...WHY);
+    await agent.stop();
+    expect(signed).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });
+    expect(await actOf('p')).toBe('ann-ssh: ticket 812');
+  });
+
   it('names the option whose key or file cannot be used, shows nothing of it', async () => {
     await sendSigned(cli.ledger, 'rejected', 'p');
+    await hidePrivateKey();
     const { file: stranger } = await keys.makeKey('stranger');
     const secret = await cli.file('secret.pem', 'top-secret');
     const wrong: readonly [code: number, args: string[], message: RegExp][] = [
-      [5, ['--key', stranger], /\(ann\)/],
+      [5, ['--key', join(keys.dir, 'shop.pem')], /"shop" has the role producer/],
+      [5, ['--key', stranger], /\(ann, ann-ssh\)/],
       [5, ['--key', keyFile, '--key-name', 'bob'], /names this key "ann", not "bob"/],
       [2, ['--key', join(keys.dir, 'none')], /^payouts: --key: .*cannot be read/],
       [2, ['--key', secret], /holds no private key/],
-      [2, ['--key', keyFile, '--ssh-key', 'id_ann.pub'], /one key signs/],
+      [2, ['--ssh-key', sshFile], /payouts: --ssh-key: was not used by/],
+      [2, ['--key', keyFile, '--ssh-key', sshFile], /one key signs/],
     ];
     for (const [code, args, message] of wrong) {
       expect(await cli.refused(code, message, 'retry', 'p', ...args, ...WHY)).not.toContain('top-secret');
