@@ -61,6 +61,7 @@ describe('payouts notify', () => {
     for (const [changes, message] of [
       [{ NOTIFY_URL: '' }, 'NOTIFY_URL: is required (or NOTIFY_URL_FILE, a file that holds it)'],
       [{ NOTIFY_SECRET: 'hunter2' }, 'NOTIFY_SECRET: must have at least 16 characters'],
+      [{ NOTIFY_EVENTS: 'paid' }, 'NOTIFY_EVENTS: must name events'],
       [{ NOTIFY_FORMAT: 'telegram' }, 'NOTIFY_URL: must end with ?chat_id='],
     ] as [Record<string, string>, string][]) {
       const { code, stderr } = await runInProcess(['notify'], { ...env, ...changes });
@@ -75,6 +76,7 @@ describe('payouts worker', () => {
     JSON.stringify(platformIds.map((platformId) => ({ platformId, baseUrl, secretKeyFile: 'key' })));
 
   it.each([
+    ['0', 2, {}, 'must be a whole number from 1 to 64'],
     ['65', 2, {}, 'must be a whole number from 1 to 64'],
     ['2', 1, {}, '--processes: shares accounts out, and there is only one: leave it out, or name several'],
     ['3', 2, {}, '--processes: must be at most the number of accounts, 2'],

@@ -43,6 +43,7 @@ describe('a command with an accounts file only', () => {
     await cli.refused(3, 'only-two', 'get', 'only-two', '--account', one);
     const unknown = `payouts: --account: is not in PAYOUT_ACCOUNTS_FILE, which has ${one}, ${two} (got "5")\n`;
     await cli.refused(2, unknown, 'stats', '--account', '5');
+    await cli.refused(2, /--account: must be a whole number/, 'stats', '--account', 'five');
     cli.env['GATEWAY_PLATFORM_ID'] = two;
     await cli.ok('get', 'only-two');
   });
@@ -60,6 +61,7 @@ describe('the accounts file of a worker', () => {
   beforeEach(async () => {
     await cli.file('one.key', 'k-one-0123456789');
     await cli.file('two.key', 'k-two-0123456789');
+    await cli.file('empty.key', '');
     await chmod(await cli.file('open.key', 'k-open-0123456789'), 0o644);
   });
   const ONE = { platformId: 1, baseUrl: BASE_URL, secretKeyFile: 'one.key' };
@@ -101,6 +103,7 @@ describe('the accounts file of a worker', () => {
       [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
       [[{ ...ONE, intervalMS: 2_000 }], 'intervalMS: is not a known field'],
       [[{ ...ONE, secretKeyFile: 'gone' }], 'secretKeyFile of account 1: cannot be read: ENOENT'],
+      [[{ ...ONE, secretKeyFile: 'empty.key' }], 'secretKeyFile of account 1: is empty'],
       [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],
       ['[{', 'PAYOUT_ACCOUNTS_FILE: cannot be read'],
     ] as [unknown, string][])

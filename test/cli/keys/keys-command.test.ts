@@ -126,6 +126,11 @@ describe('signing', () => {
     }
     await chmod(keyFile, 0o644);
     await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* is open to every user of this machine/, ...enqueue);
+    const text = await secret();
+    await cli.file('bad.pem', text);
+    cli.env['PAYOUT_SIGNING_KEY_FILE'] = join(cli.dir, 'bad.pem');
+    const bad = await cli.refused(2, /^payouts: PAYOUT_SIGNING_KEY_FILE: .* holds no private key/, ...enqueue);
+    expect(bad).not.toContain(text.slice(0, 20));
   });
 
   it('takes the key of the account from the accounts file', async () => {
@@ -199,6 +204,12 @@ describe('payouts keys init', () => {
     });
     expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
     expect(stderr).toMatch(/^The send journal in .* counts as complete/);
+    dir = join(cli.dir, 'other');
+    cli.env['GATEWAY_BASE_URL'] = 'https://gateway.example';
+    const audience = { PAYOUT_AUDIENCE: `https://gateway.example#${cli.platformId}` };
+    const { producer, worker, operator } = (await make()).environment;
+    expect([producer, operator]).toMatchObject([audience, audience]);
+    expect(worker).not.toHaveProperty('PAYOUT_AUDIENCE');
   });
 
   it('leaves nothing when the disk is full halfway, and works after that', async () => {
@@ -213,9 +224,11 @@ describe('payouts keys init', () => {
 
   it.each([
     ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
+    ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
     ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
     ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],
     ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
+    ['the operator is no id', ['--operator', '\u0430nn'], {}, /^payouts: --operator: must be an id .*U\+0430/],
   ])('makes nothing if %s', async (_, args, changes, words) => {
     Object.assign(cli.env, changes);
     await cli.refused(2, words, ...init(...args));
