@@ -64,6 +64,8 @@ describe('payouts import', () => {
     expect(await cli.ok('import', await cli.file('again.jsonl', ...lines), '--yes')).toMatch(
       /, 1 repeated[^]*0 payouts enqueued, 2 already existed\.\n$/,
     );
+    const camel = await cli.file('camel.csv', 'payoutId,paymentId,amount,addressTo', 'p-2,6,1,TY');
+    expect(await cli.json('import', camel, '--yes')).toMatchObject({ created: 0, existing: 1, conflicts: 0 });
   });
 
   it('names every error with its line and column, and enqueues nothing', async () => {
@@ -130,7 +132,7 @@ describe('payouts import', () => {
       await writeFile(join(cli.dir, 'refused'), content);
       return errorsOf(join(cli.dir, 'refused'));
     };
-    expect(await refusedAs(HEADER)).toMatch(/contains no payouts/);
+    for (const text of [HEADER, '']) expect(await refusedAs(text)).toMatch(/contains no payouts/);
     const latin = Buffer.from(`${HEADER}\np-1,6,1,M\xfcller`, 'latin1');
     expect(await refusedAs(latin)).toMatch(/line 2: row: is not UTF-8/);
     expect(await refusedAs(`{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(70_000)}"}`)).toMatch(
@@ -290,4 +292,14 @@ it('a payment id that the gateway does not list is one too', async () => {
   await cli.refused(2, '--payment-id: must be in the gateway', ...enqueueTo('7', TRON));
   cli.env['PAYOUT_CHECK_PAYMENT_IDS'] = 'false';
   for (const args of [['import', file, '--yes'], enqueueTo('7', TRON)]) await cli.ok(...args);
+});
+
+it('a destination tag that is none is one too', async () => {
+  const tags = ['1.23457E+12', '#N/A', '"123,456"', 'undefined', '12\u200b3', '\uff11\uff12'];
+  const rows = tags.map((tag, index) => `p-${index},4,1,r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59,${tag}`);
+  const raw = 'q,5,1,0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e,77';
+  const errors = await errorsOf(await cli.file('tags.csv', `${HEADER},destination_tag`, ...rows, raw));
+  const wrong = errors.match(/^line \d+: address_to: (?=has a destination tag|contains an invisible)/gm);
+  expect(wrong).toEqual(tags.map((_, index) => `line ${index + 2}: address_to: `));
+  expect(errors).toMatch(/line 8: .*write "UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA:77"/);
 });
