@@ -183,4 +183,7 @@ it('payouts pause and resume say when the account stood so before', async () => 
   expect(await cli.ok('resume')).toMatch(/was not paused\.\n$/);
   await cli.refused(2, '--reason', 'pause', '--reason', 'two\nlines');
   await cli.refused(2, '--reason: must be your own', 'pause', '--reason', '<why>');
+  cli.env['REDIS_REPLICAS'] = '1';
+  const unconfirmed = /only 0 of 1 replicas acknowledged it .*may or may not be kept; asking again is safe/;
+  await cli.refused(1, unconfirmed, 'pause', '--reason', 'maintenance');
 });

@@ -280,6 +280,7 @@ it('payouts list --archived finds by each filter, the newest day first', async (
     const found = await cli.lines('list', '--archived', ...args.split(' ').filter(Boolean));
     expect([args, found.map(({ payoutId }) => payoutId).join(' ')]).toEqual([args, expected]);
   }
+  expect((await cli.run('list', '--archived', '--limit', '3')).stderr).toMatch(/More payouts follow/);
   const csv = await cli.ok('list', '--archived', '--csv', '--batch', 'may');
   expect(csv).toMatch(/^payout_id,payment_id,amount,.*,state,txhash,fee,.*\np-3,.*\np-1,.*\n$/);
   expect(await cli.ok('list', '--archived', '--batch', 'may')).toMatch(/^PAYOUT.*\np-3 .*\np-1 /);
