@@ -70,15 +70,20 @@ describe('with PAYOUT_KEYS_FILE', () => {
     expect(await cli.ok('resume', '--key', keyFile, '--reason', 'again')).toMatch(kept);
   });
 
-  it('resolve signs with a key that the agent alone has', async () => {
-    await sendSigned(cli.ledger, 'unknown', 'p');
+  it('resolve signs with a key that the agent alone has, one payout or many', async () => {
+    await sendSigned(cli.ledger, 'unknown', 'p', 'q', 'r');
     const agent = await startSshAgent(keys.dir);
     agent.add(await hidePrivateKey());
     cli.env['SSH_AUTH_SOCK'] = agent.socket;
-    const signed = await cli.run('resolve', 'p', '--not-sent', '--ssh-key', sshFile, ...WHY);
+    const file = await cli.file('payouts.csv', 'payout_id', 'q', 'r');
+    const resolve = async (...args: string[]) =>
+      cli.run('resolve', ...args, '--not-sent', '--ssh-key', sshFile, ...WHY);
+    const one = await resolve('p');
+    const many = await resolve('--file', file, '--expect-count', '2');
     await agent.stop();
-    expect(signed).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });
-    expect(await actOf('p')).toBe('ann-ssh: ticket 812');
+    expect(one).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });
+    expect(many).toMatchObject({ code: 0, stdout: textWith('2 payouts queued again') });
+    for (const payoutId of ['p', 'q', 'r']) expect(await actOf(payoutId)).toBe('ann-ssh: ticket 812');
   });
 
   it('names the option whose key or file cannot be used, shows nothing of it', async () => {

@@ -95,6 +95,8 @@ describe('signing', () => {
       textWith(/^payouts: Payout p-1 is not verified\. The signature of key "shop" is/),
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ payoutId: 'p-1', verified: false, fault: 'bad_signature' });
+    await cli.alter('p-1', { metadata: '{' });
+    await cli.refused(5, 'p-1', 'keys', 'verify', 'p-1');
     await cli.refused(3, 'p-9', 'keys', 'verify', 'p-9');
     cli.unset(...SIGNING);
     await cli.enqueue('p-2');
