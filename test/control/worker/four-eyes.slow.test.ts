@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, expect, it } from '@jest/globals';
+import { systemClock } from '../../../src/base/clock.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { openDashboard } from '../../dashboard/support/running-dashboard.js';
+import { runCli, type CliResult } from '../../support/cli.js';
+import { until } from '../../support/until.js';
+import { expectPromisesKept, openWorld } from '../../worker/support/payout-world.js';
+import { endAllWorkers } from '../../worker/support/worker-process.js';
+import { openTestKeys } from '../support/key-files.js';
+import { TEST_AUDIENCE } from '../support/keys.js';
+
+/** What an operator and two approvers do, each with the tool that they have: commands, ssh keys, the dashboard. */
+
+const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+const RULE =
+  '{ name: four-eyes, cap: { amount: "100" }, when: { paymentId: ["6"] }, over: { approve: { by: finance, quorum: 2 } } }';
+
+const closing: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+it('a payout over the threshold is held, approved by two people with ssh keys, one offline, and sent', async () => {
+  const [world, keys] = [await openWorld(), await openTestKeys()];
+  closing.push(keys.close, async () => world.close(), endAllWorkers);
+  const { redisUrl, platformId } = world;
+  const [shop, ann, bob] = [await keys.makeKey('shop'), await keys.makeSshKey('ann'), await keys.makeSshKey('bob')];
+  const keysFile = await keys.writeKeyring(
+    { name: 'shop', role: 'producer', person: 'shop', public: shop.public },
+    { name: 'ann', role: 'approver', person: 'ann', public: ann.public },
+    { name: 'bob', role: 'approver', person: 'bob', public: bob.public },
+  );
+  const policyFile = join(world.dir, 'policy.yaml');
+  const head = `version: 1\nplatformId: "${platformId}"\ndefault: send\ngroups: { finance: [ann, bob] }\nrules:\n`;
+  await writeFile(policyFile, `${head}  - ${RULE}\n`, { mode: 0o600 });
+  const worker = world.startWorker({ environment: { PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: policyFile } });
+  await until('it sends', () => worker.log().includes('acquired sender lease'));
+  const signingKey = { name: 'shop', privateKey: shop.privateKey };
+  const producer = new PayoutProducer({ redisUrl, platformId, audience: TEST_AUDIENCE, signingKey });
+  const clock = { ...systemClock, advance: () => undefined };
+  const options = { redisUrl, keysFile, policyFiles: new Map([[platformId, policyFile]]) };
+  const dashboard = await openDashboard({ platformId, clock }, options);
+  closing.push(
+    async () => producer.close(),
+    async () => dashboard.close(),
+  );
+  const env = { REDIS_URL: redisUrl, GATEWAY_PLATFORM_ID: String(platformId), PAYOUT_KEYS_FILE: keysFile };
+  const approve = async (...args: readonly string[]): Promise<CliResult> =>
+    runCli(['approve', 'large', '--reason', 'invoice checked', ...args], { env });
+
+  await producer.enqueue({ payoutId: 'large', paymentId: 6, amount: '2500', addressTo: ADDRESS });
+  const held = { kind: 'policy', rule: 'four-eyes', needs: { by: 'finance', persons: 2 } };
+  expect(await producer.waitFor('large', { timeoutMs: 30_000 })).toMatchObject({ state: 'held', held });
+  expect(await dashboard.read('payouts/large')).toContain('2 more people of the group finance must approve it');
+  expect((await approve('--ssh-key', ann.file, '--yes')).stderr).toContain(ADDRESS);
+
+  // The other signs on a machine without a network what was printed for it, and has the dashboard keep it.
+  const { text, ...approval } = JSON.parse((await approve('--offline', '--key-name', 'bob')).stdout) as {
+    text: string;
+  };
+  const sign = ['-q', '-Y', 'sign', '-f', bob.file.replace(/\.pub$/, ''), '-n', 'approval.payout-queue'];
+  const { stdout: signature } = spawnSync('ssh-keygen', sign, { input: text, encoding: 'utf8' });
+  const body = JSON.stringify({ ...approval, signature });
+  const kept = await dashboard.ask('approvals', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  expect(await kept.json()).toMatchObject({ approvedBy: ['ann', 'bob'], missing: null });
+
+  await until('it is paid', async () => (await producer.get('large'))?.state === 'completed');
+  expect(world.sandbox.payments().map(({ amount, addressTo }) => [amount, addressTo])).toEqual([['2500', ADDRESS]]);
+  expect(await dashboard.read('audit')).toMatch(/large[^]*2,500[^]*shop[^]*ann, bob[^]*completed/);
+  await expectPromisesKept(world);
+}, 180_000);
