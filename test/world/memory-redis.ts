@@ -214,7 +214,11 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   SREM: removing('set'),
   SMEMBERS: reading('set', (set) => [...set]),
 
-  ZADD: (redis, args) => addScores(redis, args),
+  ZADD: (redis, args) => {
+    // A wrong score makes no key.
+    for (const [score] of inPairs(args.slice(args[1]?.toUpperCase() === 'NX' ? 2 : 1))) toScore(score);
+    return addScores(redis, args);
+  },
   ZREM: removing('zset'),
   ZSCORE: reading('zset', (set, [member = '']) => {
     const score = set.get(member);
