@@ -18,7 +18,6 @@ const BEAT_EVERY_MS = 300;
 const REPORT_EVERY_MS = 3_000;
 const SEND_EVERY_MS = 1_200;
 
-/** The name and the lease of the sample's sender. */
 const SENDER = 'payouts-1:4711';
 
 /** A day of sends, with a busy and a quiet time, as the sender would have counted it. The same each time. */
@@ -107,22 +106,17 @@ export interface Scene {
 
 const OVERVIEW = { overview: 'payouts' };
 
+type SampleReport = Parameters<typeof writeSampleWorker>[2];
+
 /** A sender that holds the lease, with its report and that of a standby. */
-async function prepareSender(
-  account: SampleAccount,
-  report: Parameters<typeof writeSampleWorker>[2] = {},
-): Promise<void> {
+async function prepareSender(account: SampleAccount, report: SampleReport = {}): Promise<void> {
   const { redis, connection } = account;
   await redis.hset(connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
   await writeSampleWorker(account, SENDER, { role: 'sender', ...report });
   await writeSampleWorker(account, 'payouts-2:812', {});
 }
 
-async function prepareFull(
-  account: SampleAccount,
-  report: Parameters<typeof writeSampleWorker>[2] = {},
-  balance?: string,
-): Promise<void> {
+async function prepareFull(account: SampleAccount, report: SampleReport = {}, balance?: string): Promise<void> {
   await enqueueBacklog(account);
   await fillAccount(account);
   await writeSampleStatistics(account);

@@ -90,7 +90,7 @@ describe('a file of many payouts', () => {
       const response = await fetch(`${server.url}/list.csv`);
       const text = await response.text().catch((error: unknown) => (error as Error).message);
       const ended = sent.catch(() => undefined);
-      expect(await Promise.race([ended, delay(3_000, 'waits for ever', { ref: false })])).toBeUndefined();
+      expect(await Promise.race([ended, delay(3_000, 'has not ended', { ref: false })])).toBeUndefined();
       return text;
     } finally {
       await server.close();

@@ -155,7 +155,7 @@ const reading =
 
 /** A command that adds to a map or a set. @returns how many it has more than before */
 const adding =
-  <Kind extends 'hash' | 'zset' | 'set'>(kind: Kind, add: (content: Contents[Kind], args: Args) => void): Command =>
+  <Kind extends 'hash' | 'set'>(kind: Kind, add: (content: Contents[Kind], args: Args) => void): Command =>
   (redis, [key = '', ...args]) => {
     const content = redis.write(key, kind);
     const before = content.size;
@@ -171,13 +171,17 @@ const addFields = adding('hash', (hash, args) => {
   for (const [field, value] of inPairs(args)) hash.set(field, value);
 });
 
-const addScores = adding('zset', (set, [first = '', ...rest]) => {
+const addScores: Command = (redis, [key = '', first = '', ...rest]) => {
   const isNew = first.toUpperCase() === 'NX';
+  // Before there is a key: a wrong score makes none.
   const pairs = [...inPairs(isNew ? rest : [first, ...rest])].map(
     ([score, member]) => [toScore(score), member] as const,
   );
+  const set = redis.write(key, 'zset');
+  const before = set.size;
   for (const [score, member] of pairs) if (!isNew || !set.has(member)) set.set(member, score);
-});
+  return set.size - before;
+};
 
 const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   TIME: (redis) => {
@@ -214,11 +218,7 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   SREM: removing('set'),
   SMEMBERS: reading('set', (set) => [...set]),
 
-  ZADD: (redis, args) => {
-    // A wrong score makes no key.
-    for (const [score] of inPairs(args.slice(args[1]?.toUpperCase() === 'NX' ? 2 : 1))) toScore(score);
-    return addScores(redis, args);
-  },
+  ZADD: addScores,
   ZREM: removing('zset'),
   ZSCORE: reading('zset', (set, [member = '']) => {
     const score = set.get(member);

@@ -261,7 +261,7 @@ export async function sendCsv(
   let text = formatCsvHeader() + formatCsvRows(page.payouts, { safe: true });
   for (;;) {
     const isRoom = text === '' || response.write(text);
-    // Without the check it would wait for ever: the event of a reader who left while rows were read has passed.
+    // The `close` of a reader who left while rows were read has passed: nothing would end the wait.
     if (!isRoom && !response.destroyed) await untilRoom(response);
     if (response.destroyed || page.next === undefined) break;
     page = await findListed(connection, { ...query, after: page.next }, { limit: ROWS_AT_ONCE, searchMs: STEP_MS });

@@ -65,7 +65,7 @@ describe('what a window counts', () => {
     rig.authority.catchUp();
     finish?.('accepted');
     clock.pass(HOUR_MS - 1_000);
-    // Another policy counts anew.
+    // Another policy begins to count again.
     rig.current.policy = policyOf({ ...HOURLY, name: 'other' });
     expect(rig.ask(rig.payout('b', '100'))).toBe('send');
   });
