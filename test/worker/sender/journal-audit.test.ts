@@ -4,7 +4,7 @@ import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { cutFromRedis, LoopWorld, type LoopRig } from '../support/loop-rig.js';
-import { journaled, LEASE_MS, throwing } from '../support/send-rig.js';
+import { journaled, LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
@@ -187,6 +187,18 @@ describe('a response that only the journal of one host knows', () => {
     const a = world.start({ name: 'A', journal });
     await world.advance(60_000);
     expect([a.loop.status.role, await world.stateOf('p')]).toEqual(['standby', 'in_progress']);
+  });
+
+  it('is told once Redis responds again', async () => {
+    const a = world.make({ name: 'A', journal });
+    a.before.finishSend = throwing(UNAVAILABLE);
+    a.start();
+    await world.advance(20_000);
+    expect(await world.stateOf('p')).toBe('unknown');
+    a.before.finishSend = () => undefined;
+    await world.advance(30_000);
+    expect(await world.stateOf('p')).toBe('in_progress');
+    expect(a.errors()).toEqual([]);
   });
 
   it('keeps nobody from sending where Redis refuses it, and that is said', async () => {
