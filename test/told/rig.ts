@@ -18,7 +18,7 @@ import type { WorkerProcess, WorkerProcessOptions } from '../worker/support/work
 import type { Snapshot } from './alerts.js';
 
 /** A process of the account, and where it serves its health. */
-type Served<Process> = Process & { readonly port: number };
+type Served<Process> = Omit<Process, 'port'> & { readonly port: number };
 
 export interface RigOptions {
   readonly environment?: Readonly<Record<string, string>>;
@@ -73,11 +73,13 @@ export class Rig {
   }
 
   async startWorker(options: Partial<WorkerProcessOptions> = {}): Promise<Served<WorkerProcess>> {
-    const port = await findFreePort();
+    // A free port may be taken until the worker listens. Only a log that nobody can read needs one.
+    const port = options.stderr === undefined ? 0 : await findFreePort();
     const environment = { ...this.environment, HEALTH_PORT: String(port) };
-    const worker = { ...this.world.startWorker({ baseUrl: this.gatewayUrl, ...options, environment }), port };
-    this.workers.push(worker);
-    return worker;
+    const worker = this.world.startWorker({ baseUrl: this.gatewayUrl, ...options, environment });
+    const served = { ...worker, port: port || (await worker.port()) };
+    this.workers.push(served);
+    return served;
   }
 
   async startSender(): Promise<void> {

@@ -10,6 +10,9 @@ import type { Told, Way } from './ways/way.js';
 
 itInLanes(4, WAYS, expectTold);
 
+/** Of each worker, in the error of a failed test. */
+const LINES_OF_LOG = 15;
+
 async function expectTold(way: Way): Promise<void> {
   const { readyz, headline, doctor } = way.told;
   const rig = await Rig.open(way);
@@ -35,6 +38,9 @@ async function expectTold(way: Way): Promise<void> {
       (found) => isFound(found, doctor),
     );
     await expectAlerts(rig, way, before);
+  } catch (error) {
+    const logs = rig.workers.map((worker) => worker.log().split('\n').slice(-LINES_OF_LOG).join('\n'));
+    throw new Error([(error as Error).message, ...logs].join('\n'), { cause: error });
   } finally {
     await rig.close();
   }

@@ -60,6 +60,7 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
   const ended = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once('exit', (code, signal) => {
       running.delete(child);
+      log += `ended with ${code ?? signal}\n`;
       resolve(code ?? signal ?? 0);
     });
   });
@@ -67,6 +68,15 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
     pid: child.pid ?? 0,
     log: () => log,
     said: async (text: string) => until(`the log has "${text}"`, () => log.includes(text)),
+    /** Of its health server, once it listens there. */
+    async port(): Promise<number> {
+      const serving = /"url":"http:[^"]*:(\d+)"/;
+      await until(
+        () => `it serves its health:\n${log}`,
+        () => serving.test(log),
+      );
+      return Number(serving.exec(log)?.[1]);
+    },
     /** A page of its health server; status 0 while that cannot be reached. */
     async get(path: string) {
       const [, url = 'http://127.0.0.1:1'] = /"url":"([^"]*)"/.exec(log) ?? [];
