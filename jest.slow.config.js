@@ -13,13 +13,9 @@ const shared = {
 };
 
 /** What measures speed or memory, counts the keys of the whole Redis, or brings clusters down. */
-const ALONE = [
-  'cli/commands/import-large',
-  'cluster/(moving-slot|partition)',
-  'worker/queue-damage-long',
-  'worker/several-accounts',
-  'worker/wall-clocks',
-].map((name) => `/test/${name}\\.slow\\.test\\.ts$`);
+const ALONE = ['cli/commands/import-large', 'cluster/(moving-slot|partition)', 'worker/alone'].map(
+  (name) => `/test/${name}\\.slow\\.test\\.ts$`,
+);
 
 /** The proofs that take minutes: `npm run test:slow`. */
 export default {

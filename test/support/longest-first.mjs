@@ -5,7 +5,6 @@ const LONGEST = [
   'proofs/simulation/simulation',
   'worker/process',
   'cli/keys/keys-command',
-  'worker/other-gateway',
   'cli/doctor/doctor-findings',
 ].map((name) => `/test/${name}.test.ts`);
 

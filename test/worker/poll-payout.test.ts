@@ -138,22 +138,22 @@ it('a txhash that names no transaction makes the payout unknown', async () => {
   expect(server.receivedBytes).toBe(0);
 });
 
-describe('a poll that is answered late changes nothing', () => {
-  async function pollLate(said: object, meanwhile: () => Promise<void>): Promise<void> {
-    status = said;
-    const gateway = clientOf(server);
-    const late = { getStatus: async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash)) };
-    await pollPayout('p', account.ledger, late, silentLogger);
-    gateway.close();
-  }
+async function pollLate(said: object, meanwhile: () => Promise<void>): Promise<void> {
+  status = said;
+  const gateway = clientOf(server);
+  const late = { getStatus: async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash)) };
+  await pollPayout('p', account.ledger, late, silentLogger);
+  gateway.close();
+}
 
-  beforeEach(async () => bring());
-
-  it.each([
-    ['that it failed', { approve: 2 }],
-    ['that it was paid', { approve: 1 }],
-    ['that it is another payment', { approve: 1, amount: '9' }],
-  ])('of a later attempt, nor of a txhash that an operator gave since: %s', async (_, said) => {
+it.each([
+  ['that it failed', { approve: 2 }],
+  ['that it was paid', { approve: 1 }],
+  ['that it is another payment', { approve: 1, amount: '9' }],
+])(
+  'a poll that is answered late changes nothing of a later attempt, nor of a txhash that an operator gave since: %s',
+  async (_, said) => {
+    await bring();
     await pollLate(said, async () => {
       await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-1' });
       await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-2', ...ANN });
@@ -166,5 +166,5 @@ describe('a poll that is answered late changes nothing', () => {
       await accept('h-2');
     });
     expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 2, txhash: 'h-2' });
-  });
-});
+  },
+);

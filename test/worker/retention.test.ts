@@ -62,60 +62,58 @@ async function makeOneInEachState(): Promise<void> {
   }
 }
 
-describe('removing old payouts', () => {
-  it('takes final ones past the retention, and leaves only id and state of each', async () => {
-    await makeOneInEachState();
-    account.clock.advance(2 * DAY_MS);
-    expect((await remove()).payouts).toBe(0);
-    account.clock.advance(1);
-    expect((await remove()).payouts).toBe(3);
-    const found = await Promise.all(PAYOUT_STATES.map(async (state) => account.ledger.get(state)));
-    const open = PAYOUT_STATES.filter((state) => !FINAL_STATES.includes(state));
-    expect(found.flatMap((payout) => payout?.payoutId ?? [])).toEqual(open);
-    expect((await remove()).payouts).toBe(0);
+it('retention takes final ones past the retention, and leaves only id and state of each', async () => {
+  await makeOneInEachState();
+  account.clock.advance(2 * DAY_MS);
+  expect((await remove()).payouts).toBe(0);
+  account.clock.advance(1);
+  expect((await remove()).payouts).toBe(3);
+  const found = await Promise.all(PAYOUT_STATES.map(async (state) => account.ledger.get(state)));
+  const open = PAYOUT_STATES.filter((state) => !FINAL_STATES.includes(state));
+  expect(found.flatMap((payout) => payout?.payoutId ?? [])).toEqual(open);
+  expect((await remove()).payouts).toBe(0);
 
-    expect(await account.ledger.findByTxhash('hash-completed')).toBeUndefined();
-    const { redis, connection } = account;
-    const { keys } = connection;
-    expect(await redis.zrange(keys.batch('b'), '0', '-1')).not.toContain('completed');
-    expect(await redis.zcard(keys.state('completed'))).toBe(0);
-    expect(await redis.keys(`${keys.prefix}:*completed*`)).toEqual([]);
-    const buckets = await redis.keys(`${keys.prefix}:removed:*`);
-    const ids = await Promise.all(buckets.map(async (bucket) => redis.hgetall(bucket)));
-    expect(Object.assign({}, ...ids)).toEqual({ completed: 'completed', failed: 'failed', cancelled: 'cancelled' });
+  expect(await account.ledger.findByTxhash('hash-completed')).toBeUndefined();
+  const { redis, connection } = account;
+  const { keys } = connection;
+  expect(await redis.zrange(keys.batch('b'), '0', '-1')).not.toContain('completed');
+  expect(await redis.zcard(keys.state('completed'))).toBe(0);
+  expect(await redis.keys(`${keys.prefix}:*completed*`)).toEqual([]);
+  const buckets = await redis.keys(`${keys.prefix}:removed:*`);
+  const ids = await Promise.all(buckets.map(async (bucket) => redis.hgetall(bucket)));
+  expect(Object.assign({}, ...ids)).toEqual({ completed: 'completed', failed: 'failed', cancelled: 'cancelled' });
 
-    // An adoption does not take a removed payout for a forgotten one.
-    const request = { paymentId: 7, amount: '1', addressTo: 'w' };
-    const sends = ['completed', 'never-seen'].map((payoutId) => ({ payoutId, attempt: 1, token: 't', request }));
-    const doubt = { by: 'ann', reason: 'old copy', doubtMs: 0 };
-    expect(await adoptSends(connection, sends, doubt)).toEqual([{ payoutId: 'never-seen', state: 'unknown' }]);
-  });
+  // An adoption does not take a removed payout for a forgotten one.
+  const request = { paymentId: 7, amount: '1', addressTo: 'w' };
+  const sends = ['completed', 'never-seen'].map((payoutId) => ({ payoutId, attempt: 1, token: 't', request }));
+  const doubt = { by: 'ann', reason: 'old copy', doubtMs: 0 };
+  expect(await adoptSends(connection, sends, doubt)).toEqual([{ payoutId: 'never-seen', state: 'unknown' }]);
+});
 
-  it('never accepts a removed id again, even without the key `ledger`', async () => {
-    await cancel(['p']);
-    await remove();
-    const { platformId } = account;
-    const producer = closeAfterTest(new PayoutProducer({ platformId, redisUrl: testRedisUrl() }));
-    const again = { payoutId: 'p', paymentId: 7, amount: '1', addressTo: 'wallet-1' };
-    await expect(producer.enqueue(again)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
-    await account.redis.del(account.connection.keys.ledger);
-    expect(await account.ledger.enqueue([aPayout('p'), aPayout('r')])).toMatchObject([
-      { kind: 'removed', payoutId: 'p', state: 'cancelled' },
-      { kind: 'created' },
-    ]);
-  });
+it('retention never accepts a removed id again, even without the key `ledger`', async () => {
+  await cancel(['p']);
+  await remove();
+  const { platformId } = account;
+  const producer = closeAfterTest(new PayoutProducer({ platformId, redisUrl: testRedisUrl() }));
+  const again = { payoutId: 'p', paymentId: 7, amount: '1', addressTo: 'wallet-1' };
+  await expect(producer.enqueue(again)).rejects.toThrow(/p was cancelled and has been removed.*never paid again/);
+  await account.redis.del(account.connection.keys.ledger);
+  expect(await account.ledger.enqueue([aPayout('p'), aPayout('r')])).toMatchObject([
+    { kind: 'removed', payoutId: 'p', state: 'cancelled' },
+    { kind: 'created' },
+  ]);
+});
 
-  it('continues step by step, past a payout that cannot be removed, until nothing is left', async () => {
-    await cancel(numbered(150));
-    await account.redis.hset(keyOf('p-0'), 'state', 'queued');
-    const stop = new AbortController();
-    const said: object[] = [];
-    const info = (fields: object): void => {
-      stop.abort(said.push(fields));
-    };
-    await applyRetention({ ...options(), logger: { ...silentLogger, info } }, stop.signal);
-    expect(said).toEqual([{ removed: 149 }]);
-  });
+it('retention continues step by step, past a payout that cannot be removed, until nothing is left', async () => {
+  await cancel(numbered(150));
+  await account.redis.hset(keyOf('p-0'), 'state', 'queued');
+  const stop = new AbortController();
+  const said: object[] = [];
+  const info = (fields: object): void => {
+    stop.abort(said.push(fields));
+  };
+  await applyRetention({ ...options(), logger: { ...silentLogger, info } }, stop.signal);
+  expect(said).toEqual([{ removed: 149 }]);
 });
 
 describe('retention with an archive', () => {
@@ -222,41 +220,40 @@ describe('retention with an archive', () => {
   });
 });
 
-describe('trimming events', () => {
-  const LENGTH = 1_000;
-  const trim = async (keep: number): Promise<number> =>
-    Number(await account.connection.run('trim-events', [keep, 1_000]));
-  const count = async (): Promise<number> => account.redis.xlen(account.connection.keys.events);
+const LENGTH = 1_000;
+const trim = async (keep: number): Promise<number> =>
+  Number(await account.connection.run('trim-events', [keep, 1_000]));
+const count = async (): Promise<number> => account.redis.xlen(account.connection.keys.events);
 
-  async function read(group: string): Promise<string[]> {
-    const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
-    return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
-  }
+async function read(group: string): Promise<string[]> {
+  const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
+  return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
+}
 
-  beforeEach(async () => {
-    await account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId)));
-  });
+const fill = async (): Promise<unknown> =>
+  account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId)));
 
-  it('keeps the newest ones, and about as many as it should', async () => {
-    expect(await trim(LENGTH)).toBe(0);
-    expect(await trim(250)).toBeGreaterThan(600);
-    expect(await count()).toBeGreaterThanOrEqual(250);
-    const [newest] = await account.redis.xrevrange(account.connection.keys.events, '+', '-', 'COUNT', 1);
-    expect(newest?.[1]).toContain(`p-${LENGTH - 1}`);
-  });
+it('trimming events keeps the newest ones, and about as many as it should', async () => {
+  await fill();
+  expect(await trim(LENGTH)).toBe(0);
+  expect(await trim(250)).toBeGreaterThan(600);
+  expect(await count()).toBeGreaterThanOrEqual(250);
+  const [newest] = await account.redis.xrevrange(account.connection.keys.events, '+', '-', 'COUNT', 1);
+  expect(newest?.[1]).toContain(`p-${LENGTH - 1}`);
+});
 
-  it('never takes what a group has yet to read or to acknowledge', async () => {
-    const { events } = account.connection.keys;
-    for (let page = 0; page < 9; page += 1) await account.redis.xack(events, 'fast', ...(await read('fast')));
-    const first = await read('slow');
-    expect(await trim(10)).toBe(0);
-    for (const eventId of first) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
-    await read('slow');
-    // Redis drops whole blocks of its stream only.
-    const dropped = await trim(10);
-    expect(dropped).toBeGreaterThan(50);
-    expect(dropped).toBeLessThanOrEqual(100);
-    const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
-    expect(oldest?.[1]).toContain(`p-${dropped}`);
-  });
+it('trimming events never takes what a group has yet to read or to acknowledge', async () => {
+  await fill();
+  const { events } = account.connection.keys;
+  for (let page = 0; page < 9; page += 1) await account.redis.xack(events, 'fast', ...(await read('fast')));
+  const first = await read('slow');
+  expect(await trim(10)).toBe(0);
+  for (const eventId of first) await account.connection.run('ack-group-event', ['slow', 'one', eventId]);
+  await read('slow');
+  // Redis drops whole blocks of its stream only.
+  const dropped = await trim(10);
+  expect(dropped).toBeGreaterThan(50);
+  expect(dropped).toBeLessThanOrEqual(100);
+  const [oldest] = await account.redis.xrange(events, '-', '+', 'COUNT', 1);
+  expect(oldest?.[1]).toContain(`p-${dropped}`);
 });

@@ -69,7 +69,7 @@ const FOUND_BY_TESTS: readonly ByTest[] = [
   ],
   [
     'no allowance for clocks that run faster',
-    'test/worker/sender/pacer.test.ts',
+    'test/worker/sender/sender-begin.test.ts',
     'worker/sender/pacer.ts',
     ['onAnyClock(inFlightMaxMs)', 'inFlightMaxMs'],
   ],

@@ -40,14 +40,11 @@ export const groups = {
       ...sender.src('sender pacer recover-sends lease-keeper ledger-check attempt-recorder kept-pause'),
       ...gateway.src('stop-sign'),
     ],
-    tests: [
-      ...sender.tests('sender sender-begin sender-journal pacer lease-keeper attempt-recorder'),
-      ...sender.tests('recover-sends ledger-check kept-pause'),
-    ],
+    tests: sender.tests('sender sender-begin sender-journal lease-keeper attempt-recorder kept-pause'),
   },
   'sender-loop': {
     mutate: sender.src('sender-loop send-report journal-audit'),
-    tests: sender.tests('sender-loop journal-audit unadopted-journal'),
+    tests: sender.tests('sender-loop journal-audit'),
   },
   watch: { mutate: ['src/worker/restore-lost-jobs.ts'], tests: ['test/worker/jobs.test.ts'] },
   journal: {

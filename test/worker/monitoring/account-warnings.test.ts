@@ -133,29 +133,27 @@ it.each<[string, almost: readonly Told[], raise: readonly Told[], RegExp, ...cle
   }
 });
 
-describe('payouts that are due and not sent', () => {
-  const stats = { queued: 1, oldestAgeMs: { ...QUIET.oldestAgeMs, queued: 20 * MINUTE_MS } };
-  const DUE: Given = { stats, due: 1 };
-  const TOLD = /^1 payout could be sent, .* 10 min/;
+const stats = { queued: 1, oldestAgeMs: { ...QUIET.oldestAgeMs, queued: 20 * MINUTE_MS } };
+const DUE: Given = { stats, due: 1 };
+const TOLD = /^1 payout could be sent, .* 10 min/;
 
-  it('are told after ten minutes without a send, since this process got the account', () => {
-    now += 60 * MINUTE_MS;
-    work.beginSending();
-    now += 10 * MINUTE_MS - 1;
-    expectWarnings(DUE, []);
-    now += 1;
-    expectWarnings(DUE, [TOLD]);
-    expectWarnings(DUE, [], STANDBY);
-    work.observer.sent('accepted', 10);
-    expectWarnings(DUE, []);
-  });
+it('payouts that are due are told after ten minutes without a send, since this process got the account', () => {
+  now += 60 * MINUTE_MS;
+  work.beginSending();
+  now += 10 * MINUTE_MS - 1;
+  expectWarnings(DUE, []);
+  now += 1;
+  expectWarnings(DUE, [TOLD]);
+  expectWarnings(DUE, [], STANDBY);
+  work.observer.sent('accepted', 10);
+  expectWarnings(DUE, []);
+});
 
-  it('are no matter while they wait for their notBefore, are new, or the account is paused', () => {
-    now += 20 * MINUTE_MS;
-    expectWarnings({ stats, due: 0 }, []);
-    expectWarnings({ stats: { ...stats, paused: true }, due: 1 }, []);
-    expectWarnings({ ...WAITING, due: 1 }, []);
-  });
+it('payouts that are due are no matter while they wait for their notBefore, are new, or the account is paused', () => {
+  now += 20 * MINUTE_MS;
+  expectWarnings({ stats, due: 0 }, []);
+  expectWarnings({ stats: { ...stats, paused: true }, due: 1 }, []);
+  expectWarnings({ ...WAITING, due: 1 }, []);
 });
 
 it('tells of what it repaired for an hour since the last time', () => {

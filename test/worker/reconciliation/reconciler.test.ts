@@ -97,149 +97,143 @@ async function reportedDrops(): Promise<PayoutEvent[]> {
   return events.filter(({ type }) => type === 'balance_dropped');
 }
 
-describe('what adds up', () => {
-  it('is what was sent with or without fee, failed, unknown, rejected or deposited', async () => {
-    await send('a', '100');
-    set('9900');
-    await read();
-    await finish('a', 'completed', '1');
-    await settle('9899');
-    await send('b', '50');
-    await finish('b', 'failed');
-    await read();
-    await settle('9849');
-    await settle('9899');
-    await send('c', '70');
-    await give('c', 'unknown');
-    await settle('9829');
-    await send('d', '30');
-    await give('d', 'rejected');
-    await settle();
-    await settle('12829');
-    await expectMissing({});
+it('what adds up is what was sent with or without fee, failed, unknown, rejected or deposited', async () => {
+  await send('a', '100');
+  set('9900');
+  await read();
+  await finish('a', 'completed', '1');
+  await settle('9899');
+  await send('b', '50');
+  await finish('b', 'failed');
+  await read();
+  await settle('9849');
+  await settle('9899');
+  await send('c', '70');
+  await give('c', 'unknown');
+  await settle('9829');
+  await send('d', '30');
+  await give('d', 'rejected');
+  await settle();
+  await settle('12829');
+  await expectMissing({});
+  expect(await stored()).toMatchObject({ unexplained: '0', isSuspected: false });
+  expect(await reportedDrops()).toEqual([]);
+});
+
+it('what adds up is a send that begins, is taken or ends while the balance is read', async () => {
+  for (const number of [1, 2, 3]) {
+    const payoutId = `race-${number}`;
+    set(String(10_000 - number * 1_000));
+    await read(async () => {
+      await send(payoutId, '1000');
+      if (number === 3) await finish(payoutId, 'completed', '1');
+    });
     expect(await stored()).toMatchObject({ unexplained: '0', isSuspected: false });
-    expect(await reportedDrops()).toEqual([]);
-  });
+  }
+  await read();
+  await send('a', '1000');
+  await finish('a', 'completed', '1');
+  await read();
+  await read();
+  set('6000');
+  await read();
+  await read();
+  await expectMissing({});
+  expect(await stored()).toMatchObject({ unexplained: '0' });
+});
 
-  it('is a send that begins, is taken or ends while the balance is read', async () => {
-    for (const number of [1, 2, 3]) {
-      const payoutId = `race-${number}`;
-      set(String(10_000 - number * 1_000));
-      await read(async () => {
-        await send(payoutId, '1000');
-        if (number === 3) await finish(payoutId, 'completed', '1');
-      });
-      expect(await stored()).toMatchObject({ unexplained: '0', isSuspected: false });
-    }
-    await read();
-    await send('a', '1000');
-    await finish('a', 'completed', '1');
-    await read();
-    await read();
-    set('6000');
-    await read();
-    await read();
-    await expectMissing({});
-    expect(await stored()).toMatchObject({ unexplained: '0' });
-  });
+it('what adds up is a payout in another currency, at a rate that fell while it was open, also after a restart', async () => {
+  setUsd('100000');
+  await send('fee', '0.01', 10);
+  await finish('fee', 'completed', '0.0001');
+  await settle();
+  await send('b', '0.5', 10);
+  setUsd('75000');
+  await settle();
+  currencies = CURRENCIES.map((each) => ({ ...each, usdRate: each.paymentId === 10 ? '30000' : '1' }));
+  restart();
+  await settle();
+  await finish('b', 'completed', '0.0001');
+  await settle();
+  await expectMissing({});
+  setUsd('60000');
+  await settle();
+  await expectMissing({ USD: '15000' });
+});
 
-  it('is a payout in another currency, at a rate that fell while it was open, also after a restart', async () => {
-    setUsd('100000');
-    await send('fee', '0.01', 10);
-    await finish('fee', 'completed', '0.0001');
-    await settle();
-    await send('b', '0.5', 10);
-    setUsd('75000');
-    await settle();
-    currencies = CURRENCIES.map((each) => ({ ...each, usdRate: each.paymentId === 10 ? '30000' : '1' }));
+it('what does not add up is reported at the second reading: event, activity, log', async () => {
+  set('9000');
+  await read();
+  expect(await stored()).toMatchObject({ unexplained: '1000', isSuspected: true });
+  expect(await reportedDrops()).toEqual([]);
+  await read();
+  const reason = 'the balance fell by 1,000 USDT (TRC-20) more than the payouts explain';
+  await expectMissing({ [USDT]: '1000' });
+  expect(await reportedDrops()).toMatchObject([{ by: 'worker', reason }]);
+  const { activities } = await readActivity(account.connection, 1);
+  expect(activities).toMatchObject([{ what: 'balance_dropped', by: 'worker', reason, count: 0 }]);
+  await read();
+  expect(await reportedDrops()).toHaveLength(1);
+});
+
+it('what does not add up adds up over readings, restarts and takeovers, also while payouts are sent', async () => {
+  for (let number = 1; number <= 8; number += 1) {
+    await send(`p-${number}`, '100');
+    await finish(`p-${number}`, 'completed', '0');
+    await settle(String(10_000 - 104 * number));
     restart();
-    await settle();
-    await finish('b', 'completed', '0.0001');
-    await settle();
-    await expectMissing({});
-    setUsd('60000');
-    await settle();
-    await expectMissing({ USD: '15000' });
-  });
+  }
+  const { drop } = await stored();
+  expect(Number(drop?.amount)).toBeGreaterThan(10);
+  expect(Number(drop?.amount)).toBeLessThanOrEqual(32);
 });
 
-describe('what does not add up', () => {
-  it('is reported at the second reading: event, activity, log', async () => {
-    set('9000');
-    await read();
-    expect(await stored()).toMatchObject({ unexplained: '1000', isSuspected: true });
-    expect(await reportedDrops()).toEqual([]);
-    await read();
-    const reason = 'the balance fell by 1,000 USDT (TRC-20) more than the payouts explain';
-    await expectMissing({ [USDT]: '1000' });
-    expect(await reportedDrops()).toMatchObject([{ by: 'worker', reason }]);
-    const { activities } = await readActivity(account.connection, 1);
-    expect(activities).toMatchObject([{ what: 'balance_dropped', by: 'worker', reason, count: 0 }]);
-    await read();
-    expect(await reportedDrops()).toHaveLength(1);
-  });
-
-  it('adds up over readings, restarts and takeovers, also while payouts are sent', async () => {
-    for (let number = 1; number <= 8; number += 1) {
-      await send(`p-${number}`, '100');
-      await finish(`p-${number}`, 'completed', '0');
-      await settle(String(10_000 - 104 * number));
-      restart();
-    }
-    const { drop } = await stored();
-    expect(Number(drop?.amount)).toBeGreaterThan(10);
-    expect(Number(drop?.amount)).toBeLessThanOrEqual(32);
-  });
-
-  it('is a balance that is not stated any more, but not one that has got another name', async () => {
-    balances = [...balances, stating('2', { paymentId: 10 })];
-    await settle();
-    balances = balances.slice(1);
-    await settle();
-    await expectMissing({ [USDT]: '10000' });
-    balances = [stating('2', { symbol: 'bitcoin' })];
-    await settle();
-    await expectMissing({ [USDT]: '10000' });
-    balances = ['1', '1'].map((amount) => stating(amount, { symbol: 'bitcoin' }));
-    await settle();
-    await expectMissing({ [USDT]: '10000' });
-  });
-
-  it('needs an operator until he accepts it; what is found then is told again', async () => {
-    await settle('9000');
-    const { drop } = await stored();
-    await acceptDrops(account.connection, drop?.at ?? 0, { by: 'ann', reason: 'cold wallet' });
-    await expectMissing({});
-    await read();
-    await expectMissing({});
-    account.clock.advance(1_000);
-    await settle('8500');
-    await expectMissing({ [USDT]: '500' });
-  });
+it('what does not add up is a balance that is not stated any more, but not one that has got another name', async () => {
+  balances = [...balances, stating('2', { paymentId: 10 })];
+  await settle();
+  balances = balances.slice(1);
+  await settle();
+  await expectMissing({ [USDT]: '10000' });
+  balances = [stating('2', { symbol: 'bitcoin' })];
+  await settle();
+  await expectMissing({ [USDT]: '10000' });
+  balances = ['1', '1'].map((amount) => stating(amount, { symbol: 'bitcoin' }));
+  await settle();
+  await expectMissing({ [USDT]: '10000' });
 });
 
-describe('what cannot be compared', () => {
-  it('is a balance from which a currency may be taken that has no known rate or fee', async () => {
-    await send('new', '1', 9);
-    await settle('5000');
-    expect(await stored()).toMatchObject({ doubt: expect.stringContaining('fee, or its rate') });
-    await give('new', 'rejected');
-    await settle();
-    await expectMissing({ [USDT]: '5000' });
-  });
+it('what does not add up needs an operator until he accepts it; what is found then is told again', async () => {
+  await settle('9000');
+  const { drop } = await stored();
+  await acceptDrops(account.connection, drop?.at ?? 0, { by: 'ann', reason: 'cold wallet' });
+  await expectMissing({});
+  await read();
+  await expectMissing({});
+  account.clock.advance(1_000);
+  await settle('8500');
+  await expectMissing({ [USDT]: '500' });
+});
 
-  it('begins where events are missing, and is judged again once what ended before is settled', async () => {
-    await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
-    await send('after', '1');
-    set('5000');
-    await read();
-    expect(await stored()).toMatchObject({ doubt: expect.any(String), baseline: { amount: '5000' } });
-    await settle('4000');
-    await read();
-    await expectMissing({});
-    await settle('3000');
-    await expectMissing({ [USDT]: expect.stringMatching(/^99\d/) });
-  });
+it('what cannot be compared is a balance from which a currency may be taken that has no known rate or fee', async () => {
+  await send('new', '1', 9);
+  await settle('5000');
+  expect(await stored()).toMatchObject({ doubt: expect.stringContaining('fee, or its rate') });
+  await give('new', 'rejected');
+  await settle();
+  await expectMissing({ [USDT]: '5000' });
+});
+
+it('what cannot be compared begins where events are missing, and is judged again once what ended before is settled', async () => {
+  await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
+  await send('after', '1');
+  set('5000');
+  await read();
+  expect(await stored()).toMatchObject({ doubt: expect.any(String), baseline: { amount: '5000' } });
+  await settle('4000');
+  await read();
+  await expectMissing({});
+  await settle('3000');
+  await expectMissing({ [USDT]: expect.stringMatching(/^99\d/) });
 });
 
 it('returns the balance also where Redis cannot be asked, and compares it later', async () => {

@@ -1,16 +1,20 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { SentOutcome } from '../../../src/gateway/gateway.js';
+import type { JournaledOutcome } from '../../../src/journal/journal-line.js';
 import { StopGrace } from '../../../src/worker/sender/attempt-recorder.js';
+import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import {
   DOUBT_MS,
   GRACE_MS,
+  GUARD_MS,
+  IN_FLIGHT_MAX_MS,
   journaled,
   makeSendRig,
+  type SendRig,
   throwing,
   UNAVAILABLE,
-  type SendRig,
 } from '../support/send-rig.js';
 
 let rig: SendRig;
@@ -29,162 +33,156 @@ const PAUSED = 'error the account is paused; `payouts resume` lets it send again
 const finish = async (outcome: SentOutcome & { durationMs: number }, payoutId = 'p'): Promise<void> =>
   rig.attempts.finish(await rig.begin(payoutId), outcome);
 
-describe('finish', () => {
-  it('notes the outcome in the journal before it asks the ledger', async () => {
-    const attempt = await rig.begin();
-    let inJournal: readonly string[] = [];
-    rig.before.finishSend = () => void (inJournal = rig.journal.outcomes);
-    await rig.attempts.finish(attempt, accepted);
-    expect(inJournal).toEqual(['p 1 accepted']);
-    const outcome = { kind: 'accepted', txhash: 'h' };
-    expect(rig.journal.lines.at(-1)).toEqual({ ...attempt, outcome, at: rig.clock.wallNow() });
-  });
-
-  it('asks until Redis replies, less and less often, but every two seconds at least', async () => {
-    const asked = rig.fail('finishSend', UNAVAILABLE, 8);
-    await rig.clock.until(finish(accepted));
-    const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
-    expect(gaps).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
-    expect(await rig.stateOf()).toBe('in_progress');
-    expect(rig.said).toEqual(Array(8).fill('warn cannot record the outcome: Redis unavailable'));
-    expect(rig.unrecordable).toEqual([]);
-  });
-
-  it('says, as an error, why Redis refuses to record it, tries on, and says when it could be recorded', async () => {
-    rig.fail('finishSend', new Error('OOM command not allowed'), 2);
-    await rig.clock.until(finish(accepted));
-    const reason = 'cannot record the outcome, payout p: OOM command not allowed';
-    expect(rig.unrecordable).toEqual([reason, reason, undefined]);
-    expect(rig.said).toEqual(Array(2).fill('error cannot record the outcome: Redis refuses it'));
-    expect(await rig.stateOf()).toBe('in_progress');
-  });
-
-  it('ends once the grace of a process that must end is over, after one more try', async () => {
-    const asked = rig.fail('finishSend', UNAVAILABLE);
-    const finishing = finish(accepted);
-    await rig.clock.advance(60);
-    expect(asked).toHaveLength(2);
-    rig.ending.abort();
-    const endedAt = rig.clock.now();
-    await rig.clock.until(finishing);
-    expect(rig.clock.now()).toBeGreaterThanOrEqual(endedAt + GRACE_MS);
-    expect(rig.clock.now()).toBeLessThan(endedAt + GRACE_MS + 3_000);
-    expect(asked.length).toBeGreaterThan(5);
-    expect([await rig.stateOf(), rig.journal.outcomes]).toEqual(['sending', ['p 1 accepted']]);
-  });
-
-  it('reports when someone else has decided before', async () => {
-    const attempt = await rig.begin();
-    await rig.ledger.finishSend(attempt, accepted, NO_BREAKER, 0);
-    await rig.attempts.finish(attempt, silence);
-    expect(rig.said).toEqual(['warn the outcome had been recorded or decided before']);
-    expect(await rig.stateOf()).toBe('in_progress');
-  });
-
-  it('says loudly that a payout which was written off was paid', async () => {
-    const attempt = await rig.begin();
-    await rig.ledger.finishSend(attempt, silence, NO_BREAKER, 0);
-    await rig.ledger.change({ ...PUT_BACK, to: 'cancelled' });
-    await rig.attempts.finish(attempt, accepted);
-    expect(rig.said).toEqual(['error payout was paid after it was written off or put back: it may be paid twice']);
-    await rig.expectPayout({ state: 'cancelled', lateTxhash: 'h' });
-  });
-
-  it('pauses at once when the response looks like a block, and says so', async () => {
-    await finish(rejected('account blocked'));
-    expect(await rig.pausedReason()).toBe("the gateway's response looks like a block: account blocked");
-    expect(rig.said).toEqual([PAUSED]);
-  });
-
-  it.each([
-    [rejected('not today'), '2 rejections in a row, the last: not today'],
-    [silence, '2 sends in a row without a trustworthy response, the last: silence'],
-  ])('pauses after the configured number in a row: %j', async (outcome, reason) => {
-    await finish(outcome);
-    expect(await rig.pausedReason()).toBeUndefined();
-    await finish(outcome, 'q');
-    expect(await rig.pausedReason()).toBe(reason);
-  });
-
-  it('notes with an unknown outcome until when its request may be on its way', async () => {
-    await finish(silence);
-    expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_doubt', forMs: DOUBT_MS });
-    await rig.clock.advance(DOUBT_MS);
-    expect(await rig.ledger.change(PUT_BACK)).toBeUndefined();
-  });
+it('finish notes the outcome in the journal before it asks the ledger', async () => {
+  const attempt = await rig.begin();
+  let inJournal: readonly string[] = [];
+  rig.before.finishSend = () => void (inJournal = rig.journal.outcomes);
+  await rig.attempts.finish(attempt, accepted);
+  expect(inJournal).toEqual(['p 1 accepted']);
+  const outcome = { kind: 'accepted', txhash: 'h' };
+  expect(rig.journal.lines.at(-1)).toEqual({ ...attempt, outcome, at: rig.clock.wallNow() });
 });
 
-describe('confirmLast', () => {
-  it('records the outcome again only where it was forgotten, with the pause that belongs to it', async () => {
-    const attempt = await rig.begin();
-    const older = rig.ledger.snapshot();
-    await rig.attempts.finish(attempt, rejected('account blocked'));
-    await rig.attempts.confirmLast();
-    rig.ledger.restore(older);
-    await rig.attempts.confirmLast();
-    expect([await rig.stateOf(), rig.said]).toEqual(['rejected', [PAUSED, PAUSED]]);
-  });
-
-  it('does not report an acceptance again whose txhash turned out to be of another payment', async () => {
-    await finish(accepted);
-    await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
-    await rig.attempts.confirmLast();
-    expect([await rig.stateOf(), rig.said]).toEqual(['unknown', []]);
-  });
-
-  it('fails when Redis is unavailable, and does not wait for it', async () => {
-    await finish(rejected('no'));
-    rig.fail('finishSend', UNAVAILABLE);
-    await expect(rig.attempts.confirmLast()).rejects.toThrow('Redis unavailable');
-  });
+it('finish asks until Redis replies, less and less often, but every two seconds at least', async () => {
+  const asked = rig.fail('finishSend', UNAVAILABLE, 8);
+  await rig.clock.until(finish(accepted));
+  const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
+  expect(gaps).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
+  expect(await rig.stateOf()).toBe('in_progress');
+  expect(rig.said).toEqual(Array(8).fill('warn cannot record the outcome: Redis unavailable'));
+  expect(rig.unrecordable).toEqual([]);
 });
 
-describe('revert', () => {
-  const REASON = 'the connection ended';
+it('finish says, as an error, why Redis refuses to record it, tries on, and says when it could be recorded', async () => {
+  rig.fail('finishSend', new Error('OOM command not allowed'), 2);
+  await rig.clock.until(finish(accepted));
+  const reason = 'cannot record the outcome, payout p: OOM command not allowed';
+  expect(rig.unrecordable).toEqual([reason, reason, undefined]);
+  expect(rig.said).toEqual(Array(2).fill('error cannot record the outcome: Redis refuses it'));
+  expect(await rig.stateOf()).toBe('in_progress');
+});
 
-  it('puts the payout back, as soon as Redis replies, and notes in the journal that it was not sent', async () => {
+it('finish ends once the grace of a process that must end is over, after one more try', async () => {
+  const asked = rig.fail('finishSend', UNAVAILABLE);
+  const finishing = finish(accepted);
+  await rig.clock.advance(60);
+  expect(asked).toHaveLength(2);
+  rig.ending.abort();
+  const endedAt = rig.clock.now();
+  await rig.clock.until(finishing);
+  expect(rig.clock.now()).toBeGreaterThanOrEqual(endedAt + GRACE_MS);
+  expect(rig.clock.now()).toBeLessThan(endedAt + GRACE_MS + 3_000);
+  expect(asked.length).toBeGreaterThan(5);
+  expect([await rig.stateOf(), rig.journal.outcomes]).toEqual(['sending', ['p 1 accepted']]);
+});
+
+it('finish reports when someone else has decided before', async () => {
+  const attempt = await rig.begin();
+  await rig.ledger.finishSend(attempt, accepted, NO_BREAKER, 0);
+  await rig.attempts.finish(attempt, silence);
+  expect(rig.said).toEqual(['warn the outcome had been recorded or decided before']);
+  expect(await rig.stateOf()).toBe('in_progress');
+});
+
+it('finish says loudly that a payout which was written off was paid', async () => {
+  const attempt = await rig.begin();
+  await rig.ledger.finishSend(attempt, silence, NO_BREAKER, 0);
+  await rig.ledger.change({ ...PUT_BACK, to: 'cancelled' });
+  await rig.attempts.finish(attempt, accepted);
+  expect(rig.said).toEqual(['error payout was paid after it was written off or put back: it may be paid twice']);
+  await rig.expectPayout({ state: 'cancelled', lateTxhash: 'h' });
+});
+
+it('finish pauses at once when the response looks like a block, and says so', async () => {
+  await finish(rejected('account blocked'));
+  expect(await rig.pausedReason()).toBe("the gateway's response looks like a block: account blocked");
+  expect(rig.said).toEqual([PAUSED]);
+});
+
+it.each([
+  [rejected('not today'), '2 rejections in a row, the last: not today'],
+  [silence, '2 sends in a row without a trustworthy response, the last: silence'],
+])('finish pauses after the configured number in a row: %j', async (outcome, reason) => {
+  await finish(outcome);
+  expect(await rig.pausedReason()).toBeUndefined();
+  await finish(outcome, 'q');
+  expect(await rig.pausedReason()).toBe(reason);
+});
+
+it('finish notes with an unknown outcome until when its request may be on its way', async () => {
+  await finish(silence);
+  expect(await rig.ledger.change(PUT_BACK)).toEqual({ kind: 'in_doubt', forMs: DOUBT_MS });
+  await rig.clock.advance(DOUBT_MS);
+  expect(await rig.ledger.change(PUT_BACK)).toBeUndefined();
+});
+
+it('confirmLast records the outcome again only where it was forgotten, with the pause that belongs to it', async () => {
+  const attempt = await rig.begin();
+  const older = rig.ledger.snapshot();
+  await rig.attempts.finish(attempt, rejected('account blocked'));
+  await rig.attempts.confirmLast();
+  rig.ledger.restore(older);
+  await rig.attempts.confirmLast();
+  expect([await rig.stateOf(), rig.said]).toEqual(['rejected', [PAUSED, PAUSED]]);
+});
+
+it('confirmLast does not report an acceptance again whose txhash turned out to be of another payment', async () => {
+  await finish(accepted);
+  await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
+  await rig.attempts.confirmLast();
+  expect([await rig.stateOf(), rig.said]).toEqual(['unknown', []]);
+});
+
+it('confirmLast fails when Redis is unavailable, and does not wait for it', async () => {
+  await finish(rejected('no'));
+  rig.fail('finishSend', UNAVAILABLE);
+  await expect(rig.attempts.confirmLast()).rejects.toThrow('Redis unavailable');
+});
+
+const REASON = 'the connection ended';
+
+it('revert puts the payout back, as soon as Redis replies, and notes in the journal that it was not sent', async () => {
+  const attempt = await rig.sending();
+  rig.fail('revertSend', UNAVAILABLE, 2);
+  await rig.clock.until(rig.attempts.revert(attempt, REASON));
+  expect(await rig.lastChangeOf()).toMatchObject({ to: 'queued', reason: REASON });
+  expect(rig.said[0]).toBe('warn cannot put back: Redis unavailable');
+  expect([rig.journal.outcomes, rig.journal.knows('p', 1)]).toEqual([['p 1 not_sent'], false]);
+});
+
+it('revert stays in the book: a begin that takes effect later is put back as well', async () => {
+  rig.ending.abort();
+  rig.fail('revertSend', UNAVAILABLE);
+  rig.ownAttempts.trackBegin(LOST);
+  await rig.clock.until(rig.attempts.revert(LOST, 'no reply'));
+  rig.ownAttempts.clearCurrent();
+  delete rig.before.revertSend;
+  await rig.begin('p', LOST);
+  await rig.recovery.resolveLeftovers();
+  const reason = 'its begin took effect late; it was not sent';
+  expect(await rig.lastChangeOf()).toMatchObject({ to: 'queued', reason });
+});
+
+it.each(['another sender journaled the same number: it may have sent it', 'the journal cannot be read'])(
+  'revert leaves the payout as it is where %s',
+  async (why) => {
     const attempt = await rig.sending();
-    rig.fail('revertSend', UNAVAILABLE, 2);
-    await rig.clock.until(rig.attempts.revert(attempt, REASON));
-    expect(await rig.lastChangeOf()).toMatchObject({ to: 'queued', reason: REASON });
-    expect(rig.said[0]).toBe('warn cannot put back: Redis unavailable');
-    expect([rig.journal.outcomes, rig.journal.knows('p', 1)]).toEqual([['p 1 not_sent'], false]);
-  });
-
-  it('stays in the book: a begin that takes effect later is put back as well', async () => {
-    rig.ending.abort();
-    rig.fail('revertSend', UNAVAILABLE);
-    rig.ownAttempts.trackBegin(LOST);
-    await rig.clock.until(rig.attempts.revert(LOST, 'no reply'));
-    rig.ownAttempts.clearCurrent();
-    delete rig.before.revertSend;
-    await rig.begin('p', LOST);
+    const isUnreadable = why.endsWith('read');
+    rig.journal.othersWrite(isUnreadable ? { peers: [] } : journaled({ ...LOST, token: 'theirs' }));
+    if (isUnreadable) rig.journal.onReload = throwing('EACCES');
+    await rig.attempts.revert(attempt, REASON);
+    expect(await rig.stateOf()).toBe('sending');
     await rig.recovery.resolveLeftovers();
-    const reason = 'its begin took effect late; it was not sent';
-    expect(await rig.lastChangeOf()).toMatchObject({ to: 'queued', reason });
-  });
+    // It is not this process that may say that it was not sent.
+    expect(await rig.stateOf()).not.toBe('queued');
+  },
+);
 
-  it.each(['another sender journaled the same number: it may have sent it', 'the journal cannot be read'])(
-    'leaves the payout as it is where %s',
-    async (why) => {
-      const attempt = await rig.sending();
-      const isUnreadable = why.endsWith('read');
-      rig.journal.othersWrite(isUnreadable ? { peers: [] } : journaled({ ...LOST, token: 'theirs' }));
-      if (isUnreadable) rig.journal.onReload = throwing('EACCES');
-      await rig.attempts.revert(attempt, REASON);
-      expect(await rig.stateOf()).toBe('sending');
-      await rig.recovery.resolveLeftovers();
-      // It is not this process that may say that it was not sent.
-      expect(await rig.stateOf()).not.toBe('queued');
-    },
-  );
-
-  it('puts it back where the other sender noted that it did not send', async () => {
-    const theirs = { ...LOST, token: 'theirs' };
-    rig.journal.othersWrite(journaled(theirs), { ...theirs, outcome: { kind: 'not_sent', reason: 'r' }, at: 0 });
-    await rig.attempts.revert(await rig.begin(), REASON);
-    expect(await rig.stateOf()).toBe('queued');
-  });
+it('revert puts it back where the other sender noted that it did not send', async () => {
+  const theirs = { ...LOST, token: 'theirs' };
+  rig.journal.othersWrite(journaled(theirs), { ...theirs, outcome: { kind: 'not_sent', reason: 'r' }, at: 0 });
+  await rig.attempts.revert(await rig.begin(), REASON);
+  expect(await rig.stateOf()).toBe('queued');
 });
 
 it.each([
@@ -211,4 +209,219 @@ it.each([
   expect([...seen, isOver()]).toEqual([false, false, false, false]);
   await clock.advance(1);
   expect(isOver()).toBe(stopAt !== undefined);
+});
+
+const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
+const NO_FUNDS = { kind: 'rejected', message: 'no funds' } as const;
+
+const resolve = async (): Promise<string | undefined> =>
+  rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
+
+it('resolveLeftovers leaves an attempt alone while it is under way, begun or already written, and then puts it back if unwritten', async () => {
+  for (const [payoutId, isWritten] of [
+    ['p', false],
+    ['q', true],
+  ] as const) {
+    const attempt = await rig.begin(payoutId);
+    const resolved = async () => rig.recovery.resolveLeftovers().then(async () => rig.stateOf(payoutId));
+    rig.ownAttempts.trackBegin(attempt);
+    expect(await resolved()).toBe('sending');
+    rig.ownAttempts.confirmBegin(attempt);
+    expect(await resolved()).toBe('sending');
+    if (isWritten) rig.ownAttempts.release(attempt);
+    expect(await resolved()).toBe('sending');
+    rig.ownAttempts.clearCurrent();
+    expect(await resolved()).toBe(isWritten ? 'unknown' : 'queued');
+  }
+});
+
+it('resolveLeftovers puts back no attempt that another sender journaled under the same number', async () => {
+  const attempt = await rig.begin();
+  rig.ownAttempts.trackBegin(attempt);
+  rig.ownAttempts.clearCurrent();
+  rig.journal.othersWrite(journaled({ ...attempt, token: 'theirs' }));
+  expect([await resolve(), await resolve()]).toEqual(['sending', 'unknown']);
+});
+
+it('resolveLeftovers knows its own attempts by their tokens, not by their numbers', async () => {
+  rig.ownAttempts.trackBegin({ ...LOST, token: 'mine' });
+  rig.ownAttempts.clearCurrent();
+  await rig.begin();
+  expect(await resolve()).toBe('unknown');
+});
+
+it('resolveLeftovers forgets its unwritten attempts once another has begun: they can take effect no more', async () => {
+  const { ownAttempts } = rig;
+  ownAttempts.trackBegin({ ...LOST, payoutId: 'q' });
+  const attempt = await rig.begin();
+  const known = (): boolean[] => ['lost', attempt.token].map((token) => ownAttempts.hasUnwrittenToken(token));
+  expect(known()).toEqual([true, false]);
+  ownAttempts.trackBegin(attempt);
+  ownAttempts.confirmBegin(attempt);
+  expect(known()).toEqual([false, true]);
+  ownAttempts.release(attempt);
+  expect(known()).toEqual([false, false]);
+});
+
+it('resolveLeftovers records the last outcome again rather than calling the payout unknown', async () => {
+  const attempt = await rig.begin();
+  const older = rig.ledger.snapshot();
+  await rig.attempts.finish(attempt, { kind: 'accepted', txhash: 'h', durationMs: 1 });
+  rig.ledger.restore(older);
+  rig.journal.lines.length = 0;
+  await rig.journal.reload();
+  await resolve();
+  await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
+});
+
+it('resolveLeftovers says until when the requests of the longest known time may be on their way', async () => {
+  const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
+  const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
+  await rig.begin();
+  await patient.sender.recovery.resolveLeftovers();
+  const forMs = expect.closeTo((GUARD_MS + 4 * IN_FLIGHT_MAX_MS) * 1.001, -1);
+  expect(await rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
+});
+
+const leave = async (outcome?: JournaledOutcome): Promise<void> => {
+  await rig.sending(outcome);
+  rig = { ...rig, ...(await rig.recordersOfTheNext()) };
+  await resolve();
+};
+
+it.each<[JournaledOutcome, object]>([
+  [ACCEPTED, { state: 'in_progress', txhash: 'h' }],
+  [NO_FUNDS, { state: 'rejected', message: 'no funds' }],
+  [{ kind: 'not_sent', reason: 'connection refused' }, { state: 'queued' }],
+])('resolveLeftovers of an earlier sender come to what the journal says: %j', async (outcome, payout) => {
+  await leave(outcome);
+  await rig.expectPayout(payout);
+  expect((await rig.lastChangeOf())?.reason ?? '').not.toMatch(/its sender ended/);
+});
+
+it.each<[string, JournaledOutcome | undefined]>([
+  ['that no trustworthy response came', { kind: 'unknown', reason: 'silence' }],
+  ['nothing of their outcome', undefined],
+])('resolveLeftovers of an earlier sender become unknown where the journal says %s', async (_, outcome) => {
+  await leave(outcome);
+  const message = 'its sender ended before the response came; it may have been sent';
+  await rig.expectPayout({ state: 'unknown', message });
+  const said = 'payout is unknown: its sender ended before the response came; `payouts resolve` decides';
+  expect(rig.said).toEqual([`error ${said}`]);
+});
+
+it('resolveLeftovers of an earlier sender become unknown where the journal knows another attempt of the same number only', async () => {
+  const theirs = { ...(await rig.begin()), token: 'theirs' };
+  await rig.journal.append(journaled(theirs));
+  rig.journal.noteOutcome(theirs, ACCEPTED, 0);
+  await (await rig.recordersOfTheNext()).recovery.resolveLeftovers();
+  expect(await rig.stateOf()).toBe('unknown');
+});
+
+it('resolveLeftovers of an earlier sender stay where they are when the lease is lost meanwhile', async () => {
+  await rig.begin();
+  await rig.recordersOfTheNext();
+  expect(await resolve()).toBe('sending');
+});
+
+it('checkLedger finds an older copy, to which it does not report its last outcome', async () => {
+  const older = rig.ledger.snapshot();
+  await rig.send();
+  rig.ledger.restore(older);
+  const asked = rig.fail('finishSend', new Error(), 0);
+  expect(await rig.sender.recovery.checkLedger()).toMatchObject({ kind: 'ledger' });
+  expect(asked).toEqual([]);
+});
+
+it('checkLedger reports the last outcome again to a ledger that came back without it', async () => {
+  let older = rig.ledger.snapshot();
+  rig.after.beginSend = () => void (older = rig.ledger.snapshot());
+  await rig.send();
+  rig.ledger.restore(older);
+  expect(await rig.stateOf()).toBe('sending');
+  expect(await rig.sender.recovery.checkLedger()).toBeUndefined();
+  expect(await rig.stateOf()).toBe('in_progress');
+});
+
+describe('the outcomes that a journal knows', () => {
+  const recorderWith = (settings: object): OutcomeRecorder =>
+    new OutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, DOUBT_MS, undefined);
+  let recorder: OutcomeRecorder;
+  beforeEach(() => {
+    recorder = recorderWith({ maxRejectionsInARow: 2 });
+  });
+
+  /** `p` was sent, and its sender ended before the ledger heard what came of it; the next one called it unknown. */
+  async function left(outcome?: JournaledOutcome): Promise<void> {
+    await rig.ledger.markSendsUnknown(rig.heldLease.lease, [await rig.sending(outcome)], 'its sender ended', 0);
+    expect(await rig.stateOf()).toBe('unknown');
+  }
+
+  it('are told to the ledger where the payout is unknown, and only to the attempt that it knows', async () => {
+    await left(NO_FUNDS);
+    await recorder.replay({ ...LOST, token: 'other' }, ACCEPTED);
+    expect([await rig.stateOf(), rig.said]).toEqual(['unknown', []]);
+    expect(await recorder.replayAll()).toBe(true);
+    await rig.expectPayout({ state: 'rejected', message: 'no funds' });
+    expect(rig.said).toEqual(['info recorded the outcome from the journal']);
+  });
+
+  it.each<JournaledOutcome | undefined>([
+    undefined,
+    { kind: 'unknown', reason: 'silence' },
+    { kind: 'not_sent', reason: 'r' },
+  ])('are not told where they are not certain, or missing: %j', async (outcome) => {
+    await left(outcome);
+    const asked = rig.fail('finishSend', new Error(), 0);
+    expect(await recorder.replayAll()).toBe(true);
+    expect([asked, await rig.stateOf()]).toEqual([[], 'unknown']);
+  });
+
+  it('leave a payout alone that is decided', async () => {
+    await left(NO_FUNDS);
+    await rig.ledger.change({ payoutId: 'p', from: 'unknown', to: 'cancelled', by: 'ann', reason: 'settled' });
+    expect(await recorder.replayAll()).toBe(true);
+    expect([await rig.stateOf(), rig.said]).toEqual(['cancelled', []]);
+  });
+
+  it('are told of the newest ten sends', async () => {
+    await left(ACCEPTED);
+    for (let number = 1; number <= 10; number += 1) {
+      await rig.journal.append(journaled({ payoutId: `other-${number}`, attempt: 1, token: `t${number}` }));
+    }
+    expect(await recorder.replayAll()).toBe(true);
+    expect(await rig.stateOf()).toBe('unknown');
+  });
+
+  it('are not all told while the ledger has one of the payouts as being sent, which stays', async () => {
+    const attempt = await rig.sending(ACCEPTED);
+    expect(await recorder.replayAll()).toBe(false);
+    expect(await rig.stateOf()).toBe('sending');
+    await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
+    expect(await recorder.replayAll()).toBe(true);
+    expect(await rig.stateOf()).toBe('in_progress');
+  });
+
+  it('count for the breaker, which pauses the account where the response is about the account', async () => {
+    await left({ kind: 'rejected', message: 'Platform is blocked' });
+    await recorder.replayAll();
+    expect(await rig.pausedReason()).toMatch(/Platform is blocked/);
+    expect(rig.said).toContain('error the account is paused; `payouts resume` lets it send again');
+  });
+
+  it.each([
+    [
+      'apart where the words name the payout',
+      'unknown payment_id 9',
+      2,
+      [undefined, /^2 rejections in a row, for their own/],
+    ],
+    ['up to the stricter limit where they name nothing of it', 'declined', 50, [/^1 rejection/]],
+  ] as const)('count %s', async (_, message, maxPayoutRejectionsInARow, reasons) => {
+    recorder = recorderWith({ maxRejectionsInARow: 1, maxPayoutRejectionsInARow });
+    for (const [index, reason] of reasons.entries()) {
+      await recorder.record(await rig.begin(index === 0 ? 'p' : 'q'), { kind: 'rejected', message }, undefined);
+      expect((await rig.pausedReason()) ?? 'none').toMatch(reason ?? 'none');
+    }
+  });
 });

@@ -1,10 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
+import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
-import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import { aPayout } from '../../ledger/support/a-payout.js';
+import { type ActiveSender, sendUntilDecided } from '../../../src/worker/sender/send-until-decided.js';
+import { keyEntry, keyringOf, TEST_AUDIENCE, testKey } from '../../control/support/keys.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { cutFromRedis, LoopWorld, type LoopRig } from '../support/loop-rig.js';
-import { journaled, LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
+import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { cutFromRedis, type LoopRig, LoopWorld } from '../support/loop-rig.js';
+import { DAY_MS, journaled, LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
@@ -136,9 +140,10 @@ describe('a role whose journal does not agree with the ledger, before it has the
   });
 });
 
-describe('a Redis that comes back as it was when one host had given the lease back, and another has sent since', () => {
-  // Host B, of which the ledger says that it sent last, takes the lease at once; A, which has sent p1, is back later.
-  it.each([0, 1_500, 3_000])('has nothing sent twice where the link of the other is back %i ms later', async (ms) => {
+// Host B, of which the ledger says that it sent last, takes the lease at once; A, which has sent p1, is back later.
+it.each([0, 1_500, 3_000])(
+  'a Redis that comes back as it was when one host had given the lease back, and another has sent since, has nothing sent twice where the link of the other is back %i ms later',
+  async (ms) => {
     const settings = { quarantineMs: 10_000 };
     const journalOfB = new MemoryJournal('j-B');
     for (const id of ['p0', 'p1']) world.ledger.enqueue(aPayout(id));
@@ -164,8 +169,8 @@ describe('a Redis that comes back as it was when one host had given the lease ba
     joinA();
     await world.advance(60_000);
     expect([a, b].map(({ gateway }) => gateway.arrivals.length)).toEqual([1, 0]);
-  });
-});
+  },
+);
 
 describe('a response that only the journal of one host knows', () => {
   // It came when Redis was unavailable, and its process had to end.
@@ -210,5 +215,132 @@ describe('a response that only the journal of one host knows', () => {
     await world.advance(60_000);
     expect(a.loop.status.role).toBe('sender');
     expect(a.said).toContain('error cannot record an outcome of the send journal');
+  });
+});
+
+const PLATFORM_ID = 4242;
+const SHOP = testKey(1);
+
+const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gateway' } };
+
+const states = (): string[] => world.ledger.payouts().map(({ state }) => state);
+
+async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
+  while (!end.aborted) {
+    const queued = world.ledger.payouts().filter(({ state }) => state === 'queued');
+    for (const { payoutId } of queued) await sendUntilDecided(payoutId, active, end);
+    await world.clock.sleep(200, end);
+  }
+}
+
+function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP): void {
+  const clock = { wallNow: () => world.clock.wallNow() - ageMs };
+  const key = { name: 'shop', privateKey };
+  const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
+  for (const payoutId of payoutIds.split(' ')) {
+    const payout = aPayout(payoutId, { addressTo: `wallet-${payoutId}` });
+    world.ledger.enqueue({ ...payout, signed: signer.sign(payout) });
+  }
+}
+
+/** A worker that asks for signatures, whose journal begins now. */
+function startSigned(name: string): LoopRig {
+  const { clock } = world;
+  const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
+  const keyring = keyringOf(keyEntry(SHOP));
+  const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock, doubtMs: 11_000 });
+  const rig = world.make({ name, journal, authority, resumeAuthority: authority, work: sendAll });
+  let sent = 0;
+  Object.defineProperty(rig.gateway, 'outcome', {
+    get: () => ({ kind: 'accepted', txhash: `${name}-${(sent += 1)}`, durationMs: 50 }),
+  });
+  rig.start();
+  return rig;
+}
+
+const WAITS = { role: 'refused', reason: expect.stringContaining('payouts audit adopt-journal') as unknown };
+
+describe('a worker with a keyring, whose journal was not adopted', () => {
+  it('takes no lease while payouts wait that were signed before its journal began, and holds none', async () => {
+    enqueueSigned('p q r', 1_000);
+    const rig = startSigned('b');
+    await world.advance(LEASE_MS + 60_000);
+    expect(rig.loop.status).toEqual(WAITS);
+    expect(world.ledger.lease).toBeUndefined();
+    expect(states()).toEqual(Array(3).fill('queued'));
+    expect(rig.errors()).toHaveLength(1);
+
+    rig.journal.othersWrite(COMPLETE);
+    await world.advance(LEASE_MS + 30_000);
+    expect(states()).toEqual(Array(3).fill('in_progress'));
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('holds a single payout that is older, where no other journal could know it, and sends the others', async () => {
+    const rig = startSigned('b');
+    await world.advance(LEASE_MS + 1_000);
+    enqueueSigned('old', DAY_MS);
+    enqueueSigned('p');
+    await world.advance(10_000);
+    expect([await world.stateOf('old'), await world.stateOf('p')]).toEqual(['held', 'in_progress']);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('is not stopped by records that no producer signed, however old they say they are', async () => {
+    enqueueSigned('p q r', DAY_MS, testKey(9));
+    const rig = startSigned('b');
+    await world.advance(LEASE_MS + 10_000);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+    expect(states()).toEqual(Array(3).fill('held'));
+  });
+
+  it('gives the lease back where several come, and holds none', async () => {
+    const rig = startSigned('b');
+    await world.advance(LEASE_MS + 1_000);
+    enqueueSigned('p q r', DAY_MS);
+    await world.advance(60_000);
+    expect(rig.loop.status).toEqual(WAITS);
+    expect(world.ledger.lease).toMatchObject({ released: true });
+    expect([...states(), world.ledger.isObjectedTo]).toEqual([...Array<string>(3).fill('queued'), false]);
+  });
+
+  it('waits for a single older payout where the journal of another host may know it', async () => {
+    const first = startSigned('a');
+    first.journal.othersWrite(COMPLETE);
+    enqueueSigned('p');
+    await world.advance(LEASE_MS + 5_000);
+    expect(await world.stateOf('p')).toBe('in_progress');
+    first.stop.abort();
+    await first.ended();
+    const second = startSigned('b');
+    await world.advance(LEASE_MS + 1_000);
+    enqueueSigned('q', DAY_MS);
+    await world.advance(5_000);
+    expect([second.loop.status, await world.stateOf('q')]).toEqual([WAITS, 'queued']);
+  });
+});
+
+describe('a worker without a keyring, whose journal is empty', () => {
+  /** Starts one where the ledger knows a journal of this host with a send. */
+  async function startAfter(host: string): Promise<LoopRig> {
+    const { attempt } = await world.earlierSend({ journalId: 'j-lost', host, dir: '/lost' });
+    await world.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
+    const rig = world.start({ journal: new MemoryJournal('j-new', [{ v: 3, journalId: 'j-new', bornAt: 1 }]) });
+    await world.advance(LEASE_MS + 30_000);
+    return rig;
+  }
+
+  it('waits where the ledger knows a journal of this host that has sends, until the new one is adopted', async () => {
+    const rig = await startAfter('host-one');
+    expect(rig.loop.status).toEqual(WAITS);
+    expect(rig.loop.status).toMatchObject({ reason: expect.stringContaining('j-lost in /lost') });
+    expect(world.ledger.isObjectedTo).toBe(false);
+    rig.journal.othersWrite(COMPLETE);
+    await world.advance(LEASE_MS + 15_000);
+    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  });
+
+  it('sends where only other hosts have sent', async () => {
+    expect((await startAfter('host-of-another-container')).loop.status).toMatchObject({ role: 'sender' });
   });
 });

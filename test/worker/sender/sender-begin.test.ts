@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { onAnyClock } from '../../../src/base/clock.js';
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
+import { keptIntervalMs, Pacer } from '../../../src/worker/sender/pacer.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import { ManualClock } from '../../doubles/manual-clock.js';
 import { HOLD, takeLease } from '../../ledger/contract/ledger-rig.js';
 import {
   GUARD_MS,
@@ -8,9 +11,9 @@ import {
   makeSendRig,
   PLACE,
   refused,
+  type SendRig,
   throwing,
   UNAVAILABLE,
-  type SendRig,
 } from '../support/send-rig.js';
 
 let rig: SendRig;
@@ -48,67 +51,65 @@ it('a Redis that may not be trusted gets no begin; it is asked for after everyth
   expect(begins).toEqual([askedAt]);
 });
 
-describe('what the ledger refuses', () => {
-  it.each<[string, () => unknown, object]>([
-    ['a lease that another has', async () => takeLease(rig.ledger, 'two'), { kind: 'lease_lost' }],
-    ['a paused account', () => void rig.ledger.pause('lunch'), { kind: 'paused', reason: 'lunch' }],
-    [
-      'an account of which a journal contradicts the ledger',
-      async () => rig.ledger.object({ journalId: 'j', kind: 'ledger', reason: 'it forgot', sends: 3, at: 0, ...PLACE }),
-      { kind: 'objected', reason: 'it forgot' },
-    ],
-    [
-      'a flushed Redis',
-      () => {
-        rig.before.beginSend = async () => {
-          rig.ledger.flush();
-          await rig.ledger.readSender();
-        };
-      },
-      refused('Redis was flushed or exchanged while this process was the sender.'),
-    ],
-  ])('is %s', async (_, happens, report) => {
-    await happens();
-    expect(await rig.send()).toEqual(report);
-    rig.expectNothingSent();
-  });
+it.each<[string, () => unknown, object]>([
+  ['a lease that another has', async () => takeLease(rig.ledger, 'two'), { kind: 'lease_lost' }],
+  ['a paused account', () => void rig.ledger.pause('lunch'), { kind: 'paused', reason: 'lunch' }],
+  [
+    'an account of which a journal contradicts the ledger',
+    async () => rig.ledger.object({ journalId: 'j', kind: 'ledger', reason: 'it forgot', sends: 3, at: 0, ...PLACE }),
+    { kind: 'objected', reason: 'it forgot' },
+  ],
+  [
+    'a flushed Redis',
+    () => {
+      rig.before.beginSend = async () => {
+        rig.ledger.flush();
+        await rig.ledger.readSender();
+      };
+    },
+    refused('Redis was flushed or exchanged while this process was the sender.'),
+  ],
+])('what the ledger refuses is %s', async (_, happens, report) => {
+  await happens();
+  expect(await rig.send()).toEqual(report);
+  rig.expectNothingSent();
+});
 
-  it('is an older copy, which knows fewer sends', async () => {
-    const older = rig.ledger.snapshot();
-    await rig.send();
-    rig.ledger.restore(older);
-    const reason = 'Redis came back older than it was: it knows 0 sends, this process 1.';
-    expect(await rig.send('q')).toEqual(refused(reason));
-    expect(rig.gateway.arrivals).toHaveLength(1);
-  });
+it('what the ledger refuses is an older copy, which knows fewer sends', async () => {
+  const older = rig.ledger.snapshot();
+  await rig.send();
+  rig.ledger.restore(older);
+  const reason = 'Redis came back older than it was: it knows 0 sends, this process 1.';
+  expect(await rig.send('q')).toEqual(refused(reason));
+  expect(rig.gateway.arrivals).toHaveLength(1);
+});
 
-  it('is a begin after one of this process that took effect late; the next is allowed', async () => {
-    const late = await loseBegin();
-    await rig.begin('q', late);
-    await rig.ledger.revertSend(late, 'found by a recovery');
-    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
-    rig.expectNothingSent();
-    expect(await rig.send()).toMatchObject({ kind: 'sent' });
-  });
+it('what the ledger refuses is a begin after one of this process that took effect late; the next is allowed', async () => {
+  const late = await loseBegin();
+  await rig.begin('q', late);
+  await rig.ledger.revertSend(late, 'found by a recovery');
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'send counter was behind; will retry' });
+  rig.expectNothingSent();
+  expect(await rig.send()).toMatchObject({ kind: 'sent' });
+});
 
-  it('is a payout beside another that is sending; that one is put back, and then it is allowed', async () => {
-    await rig.begin('q', await loseBegin());
-    expect(await rig.send()).toMatchObject({ reason: 'send counter was behind; will retry' });
-    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
-    expect(await rig.stateOf('q')).toBe('queued');
-    rig.expectNothingSent();
-    expect(await rig.send()).toMatchObject({ kind: 'sent' });
-  });
+it('what the ledger refuses is a payout beside another that is sending; that one is put back, and then it is allowed', async () => {
+  await rig.begin('q', await loseBegin());
+  expect(await rig.send()).toMatchObject({ reason: 'send counter was behind; will retry' });
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
+  expect(await rig.stateOf('q')).toBe('queued');
+  rig.expectNothingSent();
+  expect(await rig.send()).toMatchObject({ kind: 'sent' });
+});
 
-  it('is a payout that changed since the look: put back into the queue it is tried again, else it is skipped', async () => {
-    rig.once('before', 'beginSend', async () =>
-      rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up'),
-    );
-    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
-    rig.once('before', 'beginSend', () => void rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' }));
-    expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
-    rig.expectNothingSent();
-  });
+it('what the ledger refuses is a payout that changed since the look: put back into the queue it is tried again, else it is skipped', async () => {
+  rig.once('before', 'beginSend', async () =>
+    rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up'),
+  );
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
+  rig.once('before', 'beginSend', () => void rig.ledger.change({ payoutId: 'q', from: 'queued', to: 'cancelled' }));
+  expect(await rig.send('q')).toEqual({ kind: 'skipped', state: 'cancelled' });
+  rig.expectNothingSent();
 });
 
 it('a begin whose reply is lost is put back, and the number of the attempt is used up', async () => {
@@ -177,36 +178,119 @@ describe('the last checks before the write', () => {
   });
 });
 
-describe('a rejection for which a payout is held', () => {
-  const permit: SendAuthority['permit'] = () => ({ kind: 'refused', hold: HOLD });
+const permit: SendAuthority['permit'] = () => ({ kind: 'refused', hold: HOLD });
 
-  it.each([false, true])(
-    'is on disk before the ledger hears of it, and leaves it where the disk is full: %s',
-    async (isFull) => {
-      const steps: string[] = [];
-      const keepRejections = async (): Promise<void> => {
-        steps.push(`kept while ${await rig.stateOf()}`);
-        if (isFull) throw new Error('no space left');
-      };
-      rig = await makeSendRig({ authority: { permit, keepRejections } });
-      expect(await rig.send()).toEqual(
-        isFull ? { kind: 'not_sent', reason: 'no space left' } : { kind: 'skipped', state: 'held' },
-      );
-      expect([steps, await rig.stateOf()]).toEqual([['kept while queued'], isFull ? 'queued' : 'held']);
-    },
-  );
-
-  it('is judged before the send begins where it comes while the payout waits for its second', async () => {
-    const REJECTION: SignedApproval = {
-      ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'reject', by: 'bob-1', signature: 's'.repeat(86) },
-      ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
+it.each([false, true])(
+  'a rejection is on disk before the ledger hears of it, and leaves it where the disk is full: %s',
+  async (isFull) => {
+    const steps: string[] = [];
+    const keepRejections = async (): Promise<void> => {
+      steps.push(`kept while ${await rig.stateOf()}`);
+      if (isFull) throw new Error('no space left');
     };
-    const permitUnlessRejected: SendAuthority['permit'] = ({ approvals = [] }) =>
-      approvals.length === 0 ? { kind: 'granted' } : { kind: 'refused', hold: HOLD };
-    rig = await makeSendRig({ authority: { permit: permitUnlessRejected } });
-    rig.once('before', 'beginSend', () => void rig.ledger.addApproval(REJECTION));
-    expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
-    expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
-    rig.expectNothingSent();
-  });
+    rig = await makeSendRig({ authority: { permit, keepRejections } });
+    expect(await rig.send()).toEqual(
+      isFull ? { kind: 'not_sent', reason: 'no space left' } : { kind: 'skipped', state: 'held' },
+    );
+    expect([steps, await rig.stateOf()]).toEqual([['kept while queued'], isFull ? 'queued' : 'held']);
+  },
+);
+
+it('a rejection is judged before the send begins where it comes while the payout waits for its second', async () => {
+  const REJECTION: SignedApproval = {
+    ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'reject', by: 'bob-1', signature: 's'.repeat(86) },
+    ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
+  };
+  const permitUnlessRejected: SendAuthority['permit'] = ({ approvals = [] }) =>
+    approvals.length === 0 ? { kind: 'granted' } : { kind: 'refused', hold: HOLD };
+  rig = await makeSendRig({ authority: { permit: permitUnlessRejected } });
+  rig.once('before', 'beginSend', () => void rig.ledger.addApproval(REJECTION));
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'the payout changed' });
+  expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
+  rig.expectNothingSent();
+});
+
+let clock: ManualClock;
+let pacer: Pacer;
+beforeEach(() => {
+  clock = new ManualClock();
+  pacer = new Pacer(clock, { intervalMs: 1_010, inFlightMaxMs: 30_000 });
+});
+
+const never = new AbortController().signal;
+
+it.each([
+  [1_000, 1_001],
+  [1_001, 1_001],
+  [1_002, 1_002],
+  [1_010, 1_010],
+  [60_000, 60_000],
+])('keptIntervalMs keeps %i as %i', (setMs, keptMs) => {
+  expect(keptIntervalMs(setMs, 1_000)).toBe(keptMs);
+  // A second at the gateway, also where its clock is the slowest that is assumed.
+  expect(keptMs / onAnyClock(1)).toBeGreaterThanOrEqual(1_000);
+});
+
+it('the pacer is open at first, and from the very moment until which it was held', async () => {
+  expect(pacer.isOpen).toBe(true);
+  pacer.holdUntil(clock.now() + 10);
+  await clock.advance(9);
+  expect(pacer.isOpen).toBe(false);
+  await clock.advance(1);
+  expect(pacer.isOpen).toBe(true);
+});
+
+it('the pacer opens an interval after a response', () => {
+  pacer.afterResponse();
+  expect(pacer.openAt).toBe(clock.now() + 1_010);
+});
+
+it('the pacer waits without a response until the request can be on its way no more, by any clock, and an interval longer', () => {
+  pacer.afterNoResponse();
+  expect(pacer.openAt).toBe(clock.now() + onAnyClock(30_000) + 1_010);
+  expect(onAnyClock(30_000)).toBeCloseTo(30_030);
+});
+
+it('the pacer never opens earlier than it said before', () => {
+  pacer.afterNoResponse();
+  const { openAt } = pacer;
+  pacer.afterResponse();
+  pacer.holdUntil(0);
+  expect(pacer.openAt).toBe(openAt);
+});
+
+it('the pacer lets wait until it is open, or a lead before that, and not at all when it is', async () => {
+  await clock.until(pacer.waitUntilOpen(never));
+  expect(clock.now()).toBe(5_000);
+  pacer.holdUntil(9_000);
+  await clock.until(pacer.waitUntilOpen(never, 1_000));
+  expect(clock.now()).toBe(8_000);
+  await clock.until(pacer.waitUntilOpen(never));
+  expect(clock.now()).toBe(9_000);
+});
+
+it('the pacer waits on when a timer fires early, or it was held longer in the meantime', async () => {
+  const earlyClock = {
+    now: () => clock.now(),
+    wallNow: () => clock.wallNow(),
+    sleep: async (ms: number) => clock.sleep(ms > 10 ? ms - 5 : ms),
+  };
+  const early = new Pacer(earlyClock, { intervalMs: 1_010, inFlightMaxMs: 0 });
+  early.holdUntil(7_000);
+  const waiting = early.waitUntilOpen(never);
+  await clock.advance(500);
+  early.holdUntil(8_000);
+  await clock.until(waiting);
+  expect(clock.now()).toBe(8_000);
+});
+
+it('the pacer ends the wait when the signal is aborted', async () => {
+  pacer.holdUntil(9_000);
+  const stop = new AbortController();
+  const waiting = pacer.waitUntilOpen(stop.signal);
+  await clock.advance(100);
+  stop.abort();
+  await clock.until(waiting);
+  expect(clock.now()).toBe(5_100);
+  expect(pacer.isOpen).toBe(false);
 });

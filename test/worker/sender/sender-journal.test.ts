@@ -1,13 +1,19 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
-import { takeLease } from '../../ledger/contract/ledger-rig.js';
-import { aPayout } from '../../ledger/support/a-payout.js';
+import { LedgerCheck, type OwnAttempts } from '../../../src/worker/sender/ledger-check.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { journaled, makeSendRig, throwing, UNAVAILABLE, type SendRig } from '../support/send-rig.js';
+import { NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
+import { aPayout } from '../../ledger/support/a-payout.js';
+import { journaled, makeSendRig, type SendRig, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let rig: SendRig;
+let check: LedgerCheck;
+/** Attempts that this process began, or tried to begin, and did not write. */
+let ownAttempts: OwnAttempts;
 beforeEach(async () => {
   rig = await makeSendRig();
+  check = new LedgerCheck(rig.runtime, rig.heldLease);
+  ({ ownAttempts } = check);
 });
 
 const NOT_SENT = { kind: 'not_sent', reason: 'another process has written to the send journal' };
@@ -25,112 +31,108 @@ function atAppend(action: () => void | Promise<void>): void {
   };
 }
 
-describe('the journal', () => {
-  it('has each send with all that is needed to know it again, and what came of it', async () => {
-    rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
-    await rig.send();
-    const at = (rig.gateway.arrivals[0]?.at ?? 0) - 30 + rig.clock.wallOffsetMs;
-    const attempt = { payoutId: 'p', attempt: 1, token: 't-1' };
-    const { epoch } = rig.heldLease.lease;
-    const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-    expect(rig.journal.lines.slice(1)).toEqual([
-      { ...attempt, epoch, sends: 1, after: { sends: 0, token: '' }, request, at },
-      { ...attempt, outcome: { kind: 'rejected', message: 'no' }, at: at + 30 + 100 },
-    ]);
+it('a journal has each send with all that is needed to know it again, and what came of it', async () => {
+  rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
+  await rig.send();
+  const at = (rig.gateway.arrivals[0]?.at ?? 0) - 30 + rig.clock.wallOffsetMs;
+  const attempt = { payoutId: 'p', attempt: 1, token: 't-1' };
+  const { epoch } = rig.heldLease.lease;
+  const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+  expect(rig.journal.lines.slice(1)).toEqual([
+    { ...attempt, epoch, sends: 1, after: { sends: 0, token: '' }, request, at },
+    { ...attempt, outcome: { kind: 'rejected', message: 'no' }, at: at + 30 + 100 },
+  ]);
+});
+
+it('a journal names the send before each, past those that never came into it', async () => {
+  await rig.send();
+  rig.ledger.enqueue(aPayout('r'));
+  atAppend(throwing('no space left on device'));
+  expect(await rig.send('q')).toMatchObject({ kind: 'not_sent' });
+  await rig.send('r');
+  expect(rig.journal.sends.map(({ payoutId, sends, after }) => [payoutId, sends, after.sends, after.token])).toEqual([
+    ['p', 1, 0, ''],
+    ['r', 3, 1, 't-1'],
+  ]);
+});
+
+it.each([
+  ['by its own last entry, where it has the last send', 'j-mine', { sends: 4, token: 'fourth' }],
+  ['by the ledger, where another journal did', 'j-theirs', { sends: 6, token: 'sixth' }],
+])('a journal names the send before the first %s', async (_, lastJournalId, after) => {
+  const journal = new MemoryJournal();
+  journal.given({ ledgerId: rig.heldLease.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
+  const known = { sendCount: 6, last: 'sixth' };
+  const view = { ...rig.heldLease.view, lastJournalId, ...known };
+  rig.ledger.restore({ ...rig.ledger.snapshot(), ...known });
+  const next = await makeSendRig({ senderLedger: rig.ledger, journal, heldLease: { ...rig.heldLease, view } });
+  await next.send('p');
+  expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
+});
+
+it('a journal that cannot be written stops a send before anything else; one that fails after the begin has it put back', async () => {
+  const reason = 'no space left on device';
+  rig.journal.failWith = new Error(reason);
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
+  expect(rig.gateway.connections).toEqual([]);
+  rig.journal.failWith = undefined;
+  atAppend(throwing(reason));
+  expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
+  await rig.expectPayout({ state: 'queued', attempt: 1 });
+  rig.expectNothingSent();
+});
+
+const stall = (): void => {
+  rig.journal.isStalled = true;
+  throw new Error('the disk has not answered');
+};
+
+it('a journal whose disk hangs after the begin has the payout put back, for a process with another disk, and the line that comes late is no mismatch', async () => {
+  const stalled = { kind: 'not_sent', reason: 'the disk has not answered' };
+  atAppend(stall);
+  expect(await rig.send()).toEqual(stalled);
+  await rig.expectPayout({ state: 'queued', attempt: 1 });
+  expect(await rig.send('q')).toEqual(stalled);
+  rig.expectNothingSent();
+  rig.journal.isStalled = false;
+  // Without what came of it: its process was killed.
+  rig.journal.othersWrite(journaled({ ...THEIRS, token: 't-1' }));
+  expect(await rig.send()).toMatchObject({ kind: 'sent' });
+  expect(rig.gateway.arrivals).toHaveLength(1);
+});
+
+const become = (change: object) => (): void => {
+  rig.ledger.restore({ ...rig.ledger.snapshot(), ...change });
+};
+it.each<[string, () => unknown]>([
+  ['another process has the lease', async () => takeLease(rig.ledger, 'two')],
+  ['Redis is unavailable', () => rig.fail('readSender', UNAVAILABLE)],
+  ['another send has this number', become({ last: 'theirs' })],
+  ['Redis has another number of sends', become({ sendCount: 7 })],
+  ['Redis came back with fewer heartbeats', () => Object.assign(rig.heldLease, { heartbeat: () => 99 })],
+  [
+    'the journal has another send of this number',
+    () => rig.journal.lines.push(journaled(THEIRS)) && rig.journal.reload(),
+  ],
+])('a journal whose disk hangs after the begin leaves it to the recovery where %s', async (_, happens) => {
+  atAppend(async () => {
+    await happens();
+    stall();
   });
+  expect(await rig.send()).toMatchObject({ kind: 'not_sent' });
+  expect(await rig.stateOf()).toBe('sending');
+});
 
-  it('names the send before each, past those that never came into it', async () => {
-    await rig.send();
-    rig.ledger.enqueue(aPayout('r'));
-    atAppend(throwing('no space left on device'));
-    expect(await rig.send('q')).toMatchObject({ kind: 'not_sent' });
-    await rig.send('r');
-    expect(rig.journal.sends.map(({ payoutId, sends, after }) => [payoutId, sends, after.sends, after.token])).toEqual([
-      ['p', 1, 0, ''],
-      ['r', 3, 1, 't-1'],
-    ]);
-  });
-
-  it.each([
-    ['by its own last entry, where it has the last send', 'j-mine', { sends: 4, token: 'fourth' }],
-    ['by the ledger, where another journal did', 'j-theirs', { sends: 6, token: 'sixth' }],
-  ])('names the send before the first %s', async (_, lastJournalId, after) => {
-    const journal = new MemoryJournal();
-    journal.given({ ledgerId: rig.heldLease.view.ledgerId, epoch: 1, sends: 4, token: 'fourth' });
-    const known = { sendCount: 6, last: 'sixth' };
-    const view = { ...rig.heldLease.view, lastJournalId, ...known };
-    rig.ledger.restore({ ...rig.ledger.snapshot(), ...known });
-    const next = await makeSendRig({ senderLedger: rig.ledger, journal, heldLease: { ...rig.heldLease, view } });
-    await next.send('p');
-    expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
-  });
-
-  it('that cannot be written stops a send before anything else; one that fails after the begin has it put back', async () => {
-    const reason = 'no space left on device';
-    rig.journal.failWith = new Error(reason);
-    expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
-    expect(rig.gateway.connections).toEqual([]);
-    rig.journal.failWith = undefined;
-    atAppend(throwing(reason));
-    expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
-    await rig.expectPayout({ state: 'queued', attempt: 1 });
-    rig.expectNothingSent();
-  });
-
-  describe('whose disk hangs after the begin', () => {
-    const stall = (): void => {
-      rig.journal.isStalled = true;
-      throw new Error('the disk has not answered');
-    };
-
-    it('has the payout put back, for a process with another disk, and the line that comes late is no mismatch', async () => {
-      const stalled = { kind: 'not_sent', reason: 'the disk has not answered' };
-      atAppend(stall);
-      expect(await rig.send()).toEqual(stalled);
-      await rig.expectPayout({ state: 'queued', attempt: 1 });
-      expect(await rig.send('q')).toEqual(stalled);
-      rig.expectNothingSent();
-      rig.journal.isStalled = false;
-      // Without what came of it: its process was killed.
-      rig.journal.othersWrite(journaled({ ...THEIRS, token: 't-1' }));
-      expect(await rig.send()).toMatchObject({ kind: 'sent' });
-      expect(rig.gateway.arrivals).toHaveLength(1);
-    });
-
-    const become = (change: object) => (): void => {
-      rig.ledger.restore({ ...rig.ledger.snapshot(), ...change });
-    };
-    it.each<[string, () => unknown]>([
-      ['another process has the lease', async () => takeLease(rig.ledger, 'two')],
-      ['Redis is unavailable', () => rig.fail('readSender', UNAVAILABLE)],
-      ['another send has this number', become({ last: 'theirs' })],
-      ['Redis has another number of sends', become({ sendCount: 7 })],
-      ['Redis came back with fewer heartbeats', () => Object.assign(rig.heldLease, { heartbeat: () => 99 })],
-      [
-        'the journal has another send of this number',
-        () => rig.journal.lines.push(journaled(THEIRS)) && rig.journal.reload(),
-      ],
-    ])('leaves it to the recovery where %s', async (_, happens) => {
-      atAppend(async () => {
-        await happens();
-        stall();
-      });
-      expect(await rig.send()).toMatchObject({ kind: 'not_sent' });
-      expect(await rig.stateOf()).toBe('sending');
-    });
-  });
-
-  it.each<[string, () => void]>([
-    ['when it was to be opened again', () => void (rig.journal.ensureWritable = async () => rig.journal.reload())],
-    ['at the last look', () => undefined],
-  ])('that was damaged is refused, as the one that lacks something: %s', async (_, prepare) => {
-    prepare();
-    rig.journal.damage();
-    expect(await rig.send()).toEqual(refused('was damaged', 'journal'));
-    await rig.expectPayout({ state: 'queued', attempt: 0 });
-    rig.journal.damage(false);
-    expect(await rig.send()).toMatchObject({ kind: 'sent' });
-  });
+it.each<[string, () => void]>([
+  ['when it was to be opened again', () => void (rig.journal.ensureWritable = async () => rig.journal.reload())],
+  ['at the last look', () => undefined],
+])('a journal that was damaged is refused, as the one that lacks something: %s', async (_, prepare) => {
+  prepare();
+  rig.journal.damage();
+  expect(await rig.send()).toEqual(refused('was damaged', 'journal'));
+  await rig.expectPayout({ state: 'queued', attempt: 0 });
+  rig.journal.damage(false);
+  expect(await rig.send()).toMatchObject({ kind: 'sent' });
 });
 
 // What it says is judged by `LedgerCheck.compareJournal`, which has tests of its own.
@@ -225,4 +227,158 @@ describe('a journal to which another process writes while a send begins', () => 
     delete rig.before.readSender;
     expect(await rig.send('q')).toMatchObject({ kind: 'sent' });
   });
+});
+
+const mismatch = (reason: string) => ({ kind: 'ledger', reason });
+const OTHER_LEDGER = mismatch('Redis was flushed or exchanged while this process was the sender.');
+const OLDER = 'Redis came back older than it was:';
+const OTHER_SENDS = mismatch(`${OLDER} its last send differs from the one that this process began.`);
+const MISMATCH = mismatch(`${OLDER} it knows 0 sends, this process 1.`);
+
+async function begin(payoutId = 'p'): Promise<void> {
+  const attempt = await rig.begin(payoutId);
+  check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
+  await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
+}
+
+it.each([1, 2])(
+  'a difference is an older copy where %d sends are there, the last of them another',
+  async (sendCount) => {
+    await begin();
+    expect(check.explainDifference({ sendCount, last: 'foreign' })).toEqual(OTHER_SENDS);
+    expect(check.line).toEqual({ sendCount: 1, last: 'behind-p-1' });
+  },
+);
+
+it('a difference is a begin of this process that took effect late, which it counts from then on', async () => {
+  await begin();
+  ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
+  expect(check.explainDifference({ sendCount: 2, last: 'late' })).toBeUndefined();
+  expect(check.line).toEqual({ sendCount: 2, last: 'late' });
+});
+
+it('a difference is an older copy also where a late begin of this process is the last of fewer sends', async () => {
+  await begin();
+  await begin('q');
+  ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
+  expect(check.explainDifference({ sendCount: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
+});
+
+it('findMismatch finds nothing wrong with the ledger that it knows, or one that noted a late begin', async () => {
+  expect(await check.findMismatch()).toBeUndefined();
+  await begin();
+  expect(await check.findMismatch()).toBeUndefined();
+  ownAttempts.trackUnwritten(await rig.begin('q'));
+  expect(await check.findMismatch()).toBeUndefined();
+});
+
+it('findMismatch finds another ledger', async () => {
+  rig.ledger.flush();
+  expect(await check.findMismatch()).toEqual(OTHER_LEDGER);
+  expect(check.otherLedger).toEqual(OTHER_LEDGER);
+});
+
+it('findMismatch finds an older copy by the number of sends, or by the last of as many, while the lease is its own', async () => {
+  const older = rig.ledger.snapshot();
+  await begin();
+  rig.ledger.restore(older);
+  expect(await check.findMismatch()).toEqual(MISMATCH);
+  await rig.begin('q');
+  expect(await check.findMismatch()).toEqual(OTHER_SENDS);
+});
+
+it('findMismatch finds nothing wrong with the sends of the next holder', async () => {
+  await begin();
+  const lease = await takeLease(rig.ledger, 'two');
+  await rig.begin('q', { lease });
+  expect(await check.findMismatch()).toBeUndefined();
+});
+
+it('findMismatch takes no send for foreign that began while it asked', async () => {
+  rig.after.readSender = async () => {
+    delete rig.after.readSender;
+    await begin();
+  };
+  expect(await check.findMismatch()).toBeUndefined();
+  await begin('q');
+  rig.before.readSender = async () => {
+    delete rig.before.readSender;
+    void rig.ledger.change({ payoutId: 'p', from: 'rejected', to: 'queued', by: 'ann', reason: 'again' });
+    await begin();
+  };
+  expect(await check.findMismatch()).toBeUndefined();
+});
+
+it('findMismatch takes no late begin of its own for foreign when another has begun while it asked', async () => {
+  const late = await rig.begin('q');
+  await rig.ledger.revertSend(late, 'the reply was lost');
+  rig.after.readSender = async () => {
+    delete rig.after.readSender;
+    ownAttempts.trackUnwritten(late);
+    check.explainDifference({ sendCount: 1, last: late.token });
+    await begin();
+    ownAttempts.release(late);
+  };
+  expect(await check.findMismatch()).toBeUndefined();
+});
+
+it('compareJournal asks nobody while only this process writes; it judges once what another has written, and when told to', async () => {
+  let asked = 0;
+  rig.before.readSender = () => void (asked += 1);
+  expect([await check.compareJournal(), asked]).toEqual([undefined, 0]);
+  rig.journal.othersWrite(STILL_TRUE);
+  expect([await check.compareJournal(), await check.compareJournal(), asked]).toEqual([undefined, undefined, 1]);
+  check.distrustJournal();
+  expect([await check.compareJournal(), asked]).toEqual([undefined, 2]);
+});
+
+it('compareJournal judges what was read on the way, too, though the journal is as this process knows it by now', async () => {
+  rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
+  await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
+  expect(await rig.journal.changedByOthers()).toBe(false);
+  const refused = {
+    kind: 'ledger_mismatch',
+    mismatch: { kind: 'ledger', reason: expect.stringContaining('payout q') },
+  };
+  expect(await check.compareJournal()).toEqual(refused);
+  expect(await check.compareJournal()).toEqual(refused);
+});
+
+it('compareJournal compares the ledger with what the journal said before it, and judges the rest the next time', async () => {
+  rig.journal.othersWrite(STILL_TRUE);
+  rig.before.readSender = async () => {
+    rig.before.readSender = () => undefined;
+    rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
+    await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
+  };
+  expect(await check.compareJournal()).toBeUndefined();
+  expect(await check.compareJournal()).toMatchObject({ kind: 'ledger_mismatch', mismatch: { kind: 'ledger' } });
+});
+
+it('compareJournal says that another has the lease, not that the ledger is older, where that one has sent meanwhile', async () => {
+  rig.journal.othersWrite(STILL_TRUE);
+  rig.journal.onReload = () => {
+    rig.journal.onReload = () => undefined;
+    rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
+    void takeLease(rig.ledger, 'two');
+  };
+  expect(await check.compareJournal()).toEqual({ kind: 'lease_lost' });
+});
+
+it('compareJournal says first what the ledger lost, then that another has the lease', async () => {
+  const older = rig.ledger.snapshot();
+  await begin();
+  rig.journal.othersWrite(STILL_TRUE);
+  await takeLease(rig.ledger, 'two');
+  expect(await check.compareJournal()).toEqual({ kind: 'lease_lost' });
+  rig.ledger.restore({ ...older, lease: undefined });
+  expect(await check.compareJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: MISMATCH });
+});
+
+it('compareJournal fails when the journal cannot be read, and judges it once it can be', async () => {
+  rig.journal.othersWrite(STILL_TRUE);
+  rig.journal.onReload = throwing('EACCES');
+  await expect(check.compareJournal()).rejects.toThrow('EACCES');
+  rig.journal.onReload = () => undefined;
+  expect(await check.compareJournal()).toBeUndefined();
 });

@@ -21,110 +21,108 @@ async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig
   return rig;
 }
 
-describe('the role of the sender', () => {
-  it('stands by until the lease has stood still, then binds the journal and works', async () => {
-    const one = world.start();
-    await world.advance(LEASE_MS - 1_000);
-    expect(one.loop.status).toEqual({ role: 'standby' });
-    await world.advance(2_000);
-    expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
-    expect(one.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' });
-    const [journal] = (await world.ledger.readSender()).journals;
-    expect(journal).toMatchObject({ journalId: 'j-one', host: 'host-one', dir: '/one', sends: 0, token: '' });
-  });
+it('a role stands by until the lease has stood still, then binds the journal and works', async () => {
+  const one = world.start();
+  await world.advance(LEASE_MS - 1_000);
+  expect(one.loop.status).toEqual({ role: 'standby' });
+  await world.advance(2_000);
+  expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
+  expect(one.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' });
+  const [journal] = (await world.ledger.readSender()).journals;
+  expect(journal).toMatchObject({ journalId: 'j-one', host: 'host-one', dir: '/one', sends: 0, token: '' });
+});
 
-  it('records what its journal knows, and the ledger does not, before it works', async () => {
-    const { lease, attempt } = await world.earlierSend();
-    await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
-    const journal = new MemoryJournal('j-one');
-    const outcome = { kind: 'accepted', txhash: 'h' } as const;
-    const ledger = { ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' };
-    journal.given(ledger, journaled(attempt), { ...attempt, outcome, at: 0 });
-    let found: string | undefined;
-    const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
-      found = await world.stateOf('p');
-      await untilAborted(end);
+it('a role records what its journal knows, and the ledger does not, before it works', async () => {
+  const { lease, attempt } = await world.earlierSend();
+  await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
+  const journal = new MemoryJournal('j-one');
+  const outcome = { kind: 'accepted', txhash: 'h' } as const;
+  const ledger = { ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' };
+  journal.given(ledger, journaled(attempt), { ...attempt, outcome, at: 0 });
+  let found: string | undefined;
+  const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+    found = await world.stateOf('p');
+    await untilAborted(end);
+  };
+  const one = await startSender({ journal, work });
+  expect(found).toBe('in_progress');
+  expect(one.said).toContain('info recorded the outcome from the journal');
+});
+
+it('a role gives the lease back once its work is over, and not before', async () => {
+  let endWork = (): void => undefined;
+  const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+    await untilAborted(end);
+    await new Promise<void>((resolve) => (endWork = resolve));
+  };
+  const one = await startSender({ work });
+  one.stop.abort();
+  await world.advance(5_000);
+  expect(await world.lease()).toMatchObject({ released: false });
+  endWork();
+  await one.ended();
+  expect(await world.lease()).toMatchObject({ released: true });
+});
+
+it('a role says that a new journal has nothing of before, where something was sent before', async () => {
+  const warning = 'warn the send journal of this host is new: it has none of the earlier sends';
+  expect((await startSender()).said).not.toContain(warning);
+  await world.endAll();
+  const highest = { epoch: 1, sendCount: 5 };
+  const { epoch, sendCount, token } = await world.ledger.adoptLedger(highest, { read: [], givenUp: [] });
+  const two = await startSender({ name: 'two' });
+  expect(two.said).toContain(warning);
+  expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends: sendCount, token });
+});
+
+it('a role notes in its journal which others have sends of the account, each once', async () => {
+  const { ledger } = world;
+  await ledger.acquireLease('other', await ledger.readSender(), { ...JOURNAL, at: world.clock.wallNow() }, 0);
+  const one = await startSender();
+  expect(one.loop.status).toMatchObject({ role: 'sender' });
+  const peer = expect.objectContaining({ journalId: 'j-one', host: 'host-1', dir: '/journal' });
+  // The account's own journal is named `j-one` too: it notes none of that name.
+  expect(one.journal.peers).not.toContainEqual(peer);
+  await world.endAll();
+  const two = await startSender({ name: 'two' });
+  await world.advance(10_000);
+  await world.endAll();
+  expect(two.journal.lines.filter((line) => 'peers' in line)).toHaveLength(1);
+  expect(two.journal.peers).toEqual([peer]);
+});
+
+it('a role starts again where its work fails, without giving the lease back', async () => {
+  let works = 0;
+  const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+    works += 1;
+    if (works === 1) throw new Error('no queue');
+    await untilAborted(end);
+  };
+  const one = await startSender({ work });
+  expect(await world.lease()).toMatchObject({ epoch: 1, released: false });
+  expect(one.loop.status).toEqual({ role: 'standby' });
+  await world.advance(LEASE_MS);
+  expect(one.loop.status).toEqual({ role: 'sender', epoch: 2 });
+  expect(one.said).toContain('error sender loop failed; restarting');
+});
+
+it('a role says in its status that Redis refuses its outcome, and is a sender again once that could be recorded', async () => {
+  world.ledger.enqueue(aPayout('p'));
+  let failure: Error | undefined = new Error('OOM command not allowed');
+  const one = await startSender({ work: world.sendOnce() }, ({ before }) => {
+    before.finishSend = () => {
+      if (failure !== undefined) throw failure;
     };
-    const one = await startSender({ journal, work });
-    expect(found).toBe('in_progress');
-    expect(one.said).toContain('info recorded the outcome from the journal');
   });
-
-  it('gives the lease back once its work is over, and not before', async () => {
-    let endWork = (): void => undefined;
-    const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
-      await untilAborted(end);
-      await new Promise<void>((resolve) => (endWork = resolve));
-    };
-    const one = await startSender({ work });
-    one.stop.abort();
-    await world.advance(5_000);
-    expect(await world.lease()).toMatchObject({ released: false });
-    endWork();
-    await one.ended();
-    expect(await world.lease()).toMatchObject({ released: true });
-  });
-
-  it('says that a new journal has nothing of before, where something was sent before', async () => {
-    const warning = 'warn the send journal of this host is new: it has none of the earlier sends';
-    expect((await startSender()).said).not.toContain(warning);
-    await world.endAll();
-    const highest = { epoch: 1, sendCount: 5 };
-    const { epoch, sendCount, token } = await world.ledger.adoptLedger(highest, { read: [], givenUp: [] });
-    const two = await startSender({ name: 'two' });
-    expect(two.said).toContain(warning);
-    expect(two.journal.ledger).toEqual({ ledgerId: 'ledger-1', epoch: epoch + 1, sends: sendCount, token });
-  });
-
-  it('notes in its journal which others have sends of the account, each once', async () => {
-    const { ledger } = world;
-    await ledger.acquireLease('other', await ledger.readSender(), { ...JOURNAL, at: world.clock.wallNow() }, 0);
-    const one = await startSender();
-    expect(one.loop.status).toMatchObject({ role: 'sender' });
-    const peer = expect.objectContaining({ journalId: 'j-one', host: 'host-1', dir: '/journal' });
-    // The account's own journal is named `j-one` too: it notes none of that name.
-    expect(one.journal.peers).not.toContainEqual(peer);
-    await world.endAll();
-    const two = await startSender({ name: 'two' });
-    await world.advance(10_000);
-    await world.endAll();
-    expect(two.journal.lines.filter((line) => 'peers' in line)).toHaveLength(1);
-    expect(two.journal.peers).toEqual([peer]);
-  });
-
-  it('starts again where its work fails, without giving the lease back', async () => {
-    let works = 0;
-    const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
-      works += 1;
-      if (works === 1) throw new Error('no queue');
-      await untilAborted(end);
-    };
-    const one = await startSender({ work });
-    expect(await world.lease()).toMatchObject({ epoch: 1, released: false });
-    expect(one.loop.status).toEqual({ role: 'standby' });
-    await world.advance(LEASE_MS);
-    expect(one.loop.status).toEqual({ role: 'sender', epoch: 2 });
-    expect(one.said).toContain('error sender loop failed; restarting');
-  });
-
-  it('says in its status that Redis refuses its outcome, and is a sender again once that could be recorded', async () => {
-    world.ledger.enqueue(aPayout('p'));
-    let failure: Error | undefined = new Error('OOM command not allowed');
-    const one = await startSender({ work: world.sendOnce() }, ({ before }) => {
-      before.finishSend = () => {
-        if (failure !== undefined) throw failure;
-      };
-    });
-    const reason = 'cannot record the outcome, payout p: OOM command not allowed';
-    expect(one.loop.status).toEqual({ role: 'refused', reason });
-    expect(one.errors()).toContain('error cannot record the outcome: Redis refuses it');
-    failure = UNAVAILABLE;
-    await world.advance(5_000);
-    failure = undefined;
-    await world.advance(3_000);
-    expect(await world.stateOf('p')).toBe('in_progress');
-    expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
-  });
+  const reason = 'cannot record the outcome, payout p: OOM command not allowed';
+  expect(one.loop.status).toEqual({ role: 'refused', reason });
+  expect(one.errors()).toContain('error cannot record the outcome: Redis refuses it');
+  failure = UNAVAILABLE;
+  await world.advance(5_000);
+  failure = undefined;
+  await world.advance(3_000);
+  expect(await world.stateOf('p')).toBe('in_progress');
+  expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
 });
 
 it.each([
@@ -245,44 +243,42 @@ describe('a sender that finds that journal and ledger contradict each other', ()
   });
 });
 
-describe('a sender that loses the lease while a send is under way', () => {
-  const LONG_MS = 50_000;
-  const startLong = async (): Promise<LoopRig> => {
-    world.ledger.enqueue(aPayout('p'));
-    return startSender({ work: world.sendOnce() }, ({ gateway }) => (gateway.responseMs = LONG_MS));
-  };
+const LONG_MS = 50_000;
+const startLong = async (): Promise<LoopRig> => {
+  world.ledger.enqueue(aPayout('p'));
+  return startSender({ work: world.sendOnce() }, ({ gateway }) => (gateway.responseMs = LONG_MS));
+};
 
-  it('compares ledger and journal at once, as soon as Redis can be asked, and again while the send goes on', async () => {
-    world.ledger.enqueue(aPayout('p'));
-    await world.ledger.readSender();
-    const older = world.ledger.snapshot();
-    const one = await startLong();
-    expect(one.gateway.arrivals).toHaveLength(1);
-    // As many sends, so that only the journal shows it.
-    const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
-    world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
-    const forgetful = world.ledger.snapshot();
-    one.before.readSender = throwing(UNAVAILABLE);
-    await world.advance(20_000);
-    expect(await world.objections()).toEqual([]);
-    delete one.before.readSender;
-    await world.advance(1_000);
-    const reason = expect.stringContaining('payout p was sent');
-    expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger', reason, sends: 1 }]);
-    expect(one.loop.status).toMatchObject({ role: 'refused' });
+it('a sender that loses the lease in a send compares ledger and journal at once, as soon as Redis can be asked, and again while the send goes on', async () => {
+  world.ledger.enqueue(aPayout('p'));
+  await world.ledger.readSender();
+  const older = world.ledger.snapshot();
+  const one = await startLong();
+  expect(one.gateway.arrivals).toHaveLength(1);
+  // As many sends, so that only the journal shows it.
+  const lease = { owner: 'two', epoch: 7, heartbeat: 0, released: false };
+  world.ledger.restore({ ...older, lease, sendCount: 1, last: 'theirs' });
+  const forgetful = world.ledger.snapshot();
+  one.before.readSender = throwing(UNAVAILABLE);
+  await world.advance(20_000);
+  expect(await world.objections()).toEqual([]);
+  delete one.before.readSender;
+  await world.advance(1_000);
+  const reason = expect.stringContaining('payout p was sent');
+  expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger', reason, sends: 1 }]);
+  expect(one.loop.status).toMatchObject({ role: 'refused' });
 
-    world.ledger.restore(forgetful);
-    expect(await world.objections()).toEqual([]);
-    await world.advance(3_000);
-    expect(await world.objections()).toHaveLength(1);
-  });
+  world.ledger.restore(forgetful);
+  expect(await world.objections()).toEqual([]);
+  await world.advance(3_000);
+  expect(await world.objections()).toHaveLength(1);
+});
 
-  it('objects to nothing where the ledger knows its send', async () => {
-    await startLong();
-    const { ledger } = world;
-    await ledger.acquireLease('two', await ledger.readSender(), JOURNAL, 0);
-    await world.advance(LONG_MS);
-    expect(await world.objections()).toEqual([]);
-    expect(await world.stateOf('p')).toBe('in_progress');
-  });
+it('a sender that loses the lease in a send objects to nothing where the ledger knows its send', async () => {
+  await startLong();
+  const { ledger } = world;
+  await ledger.acquireLease('two', await ledger.readSender(), JOURNAL, 0);
+  await world.advance(LONG_MS);
+  expect(await world.objections()).toEqual([]);
+  expect(await world.stateOf('p')).toBe('in_progress');
 });

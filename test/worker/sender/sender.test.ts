@@ -38,167 +38,160 @@ async function sendTwo(outcome: WithdrawOutcome = ACCEPTED): Promise<{ arrivals:
   return { arrivals: rig.gateway.arrivals.map(({ at }) => at), endedAt };
 }
 
-describe('after a send without a trustworthy response', () => {
-  it('the gateway gets no other payout before it responds to something that costs nothing', async () => {
-    let probes = 0;
-    rig.gateway.onProbe = () => {
-      probes += 1;
-      throw new Error('The gateway did not respond to /balance: HTTP 502');
-    };
-    rig.gateway.outcome = SILENCE;
-    await rig.send();
-    expect(probes).toBe(0);
-    rig.gateway.outcome = ACCEPTED;
-    const held = { kind: 'not_sent', reason: 'The gateway did not respond to /balance: HTTP 502' };
-    expect([await rig.send('q'), await rig.send('q')]).toEqual([held, held]);
-    expect([rig.gateway.arrivals.length, await rig.stateOf('q')]).toEqual([1, 'queued']);
-    rig.gateway.onProbe = () => void (probes += 1);
-    expect(await rig.send('q')).toMatchObject({ kind: 'sent' });
-    await rig.send('q');
-    expect(probes).toBe(3);
-  });
-
-  it('of an earlier sender, too', async () => {
-    const { heldLease } = rig;
-    rig = await makeSendRig({ heldLease: { ...heldLease, view: { ...heldLease.view, awaitingAnswer: true } } });
-    let probes = 0;
-    rig.gateway.onProbe = () => void (probes += 1);
-    await sendTwo();
-    expect(probes).toBe(1);
-  });
+it('after a send without a trustworthy response the gateway gets no other payout before it responds to something that costs nothing', async () => {
+  let probes = 0;
+  rig.gateway.onProbe = () => {
+    probes += 1;
+    throw new Error('The gateway did not respond to /balance: HTTP 502');
+  };
+  rig.gateway.outcome = SILENCE;
+  await rig.send();
+  expect(probes).toBe(0);
+  rig.gateway.outcome = ACCEPTED;
+  const held = { kind: 'not_sent', reason: 'The gateway did not respond to /balance: HTTP 502' };
+  expect([await rig.send('q'), await rig.send('q')]).toEqual([held, held]);
+  expect([rig.gateway.arrivals.length, await rig.stateOf('q')]).toEqual([1, 'queued']);
+  rig.gateway.onProbe = () => void (probes += 1);
+  expect(await rig.send('q')).toMatchObject({ kind: 'sent' });
+  await rig.send('q');
+  expect(probes).toBe(3);
 });
 
-describe('a send', () => {
-  it('writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the response', async () => {
-    const steps: string[] = [];
-    rig.after.beginSend = () => void steps.push('begun');
-    rig.journal.onAppend = () => void steps.push('journaled');
-    rig.gateway.beforeWrite = () => void steps.push('written');
-    rig.after.finishSend = () => void steps.push('recorded');
-    expect(await rig.send()).toEqual({ kind: 'sent', outcome: rig.gateway.outcome });
-    expect(steps).toEqual(['begun', 'journaled', 'written', 'recorded']);
-    const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-    expect(rig.gateway.arrivals.map((arrival) => arrival.request)).toEqual([request]);
-    await rig.expectPayout({ state: 'in_progress', attempt: 1, txhash: 'h' });
-    expect(rig.gateway.connections[0]?.isClosed).toBe(true);
-    expect(rig.said).toEqual(['info withdraw sent']);
-  });
-
-  it('begins with all that the ledger needs to distinguish it from any other', async () => {
-    await sendTwo();
-    const view = await rig.ledger.readSender();
-    expect(view).toMatchObject({ sendCount: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
-    // As the journal stood when the last send began.
-    const at = rig.clock.wallNow() - 100 - 30;
-    expect(view.journals).toEqual([{ journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at }]);
-  });
-
-  it.each([REJECTED, SILENCE])('records %j', async (outcome) => {
-    rig.gateway.outcome = outcome;
-    expect(await rig.send()).toEqual({ kind: 'sent', outcome });
-    expect(await rig.stateOf()).toBe(outcome.kind);
-  });
-
-  it('reports what it measured, and calls the gap after idle time no pace', async () => {
-    await rig.send();
-    expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });
-    await rig.send('q');
-    expect(rig.seen.gaps).toEqual([[INTERVAL_MS + 100, true]]);
-    await rig.clock.advance(60_000);
-    rig.ledger.enqueue(aPayout('r', { symbol: 'USD' }));
-    await rig.send('r');
-    expect(rig.seen.gaps[1]).toEqual([60_100, false]);
-    expect(rig.gateway.arrivals[2]?.request.symbol).toBe('USD');
-  });
+it('after a send without a trustworthy response of an earlier sender, too', async () => {
+  const { heldLease } = rig;
+  rig = await makeSendRig({ heldLease: { ...heldLease, view: { ...heldLease.view, awaitingAnswer: true } } });
+  let probes = 0;
+  rig.gateway.onProbe = () => void (probes += 1);
+  await sendTwo();
+  expect(probes).toBe(1);
 });
 
-describe('the pace', () => {
-  it('begins where the lease says, with a connection of the last second and a begin of the last moment', async () => {
-    const startedAt = rig.clock.now();
-    const begins = rig.fail('beginSend', new Error(), 0);
-    await rig.send();
-    expect(rig.gateway.arrivals[0]?.at).toBe(startedAt + HOLD_OFF_MS);
-    expect(rig.gateway.connections[0]?.openedAt).toBe(startedAt + HOLD_OFF_MS - 1_000);
-    expect(begins).toEqual([startedAt + HOLD_OFF_MS - 30]);
-  });
-
-  it.each([
-    ['is an interval from the response to the next write', ACCEPTED, INTERVAL_MS],
-    ['is the same after a rejection', REJECTED, INTERVAL_MS],
-    [
-      'waits without a response until the request can be on its way no more',
-      SILENCE,
-      onAnyClock(IN_FLIGHT_MAX_MS) + INTERVAL_MS,
-    ],
-  ])('%s', async (_, outcome, gapMs) => {
-    const { arrivals, endedAt } = await sendTwo(outcome);
-    expect(arrivals[1]).toBe(endedAt + gapMs);
-  });
-
-  it('is not held up by an attempt of which nothing was written', async () => {
-    const { arrivals, endedAt } = await sendTwo({ kind: 'not_sent', reason: 'refused' });
-    expect(arrivals).toEqual([endedAt]);
-  });
-
-  it('counts from the response though Redis takes long to record it', async () => {
-    let records = 0;
-    rig.before.finishSend = async () => {
-      records += 1;
-      await rig.clock.sleep(700);
-    };
-    const { arrivals } = await sendTwo();
-    expect([records, arrivals[1]]).toEqual([2, (arrivals[0] ?? 0) + 100 + INTERVAL_MS]);
-  });
+it('a send writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the response', async () => {
+  const steps: string[] = [];
+  rig.after.beginSend = () => void steps.push('begun');
+  rig.journal.onAppend = () => void steps.push('journaled');
+  rig.gateway.beforeWrite = () => void steps.push('written');
+  rig.after.finishSend = () => void steps.push('recorded');
+  expect(await rig.send()).toEqual({ kind: 'sent', outcome: rig.gateway.outcome });
+  expect(steps).toEqual(['begun', 'journaled', 'written', 'recorded']);
+  const request = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+  expect(rig.gateway.arrivals.map((arrival) => arrival.request)).toEqual([request]);
+  await rig.expectPayout({ state: 'in_progress', attempt: 1, txhash: 'h' });
+  expect(rig.gateway.connections[0]?.isClosed).toBe(true);
+  expect(rig.said).toEqual(['info withdraw sent']);
 });
 
-describe('a payout that is not to be sent', () => {
-  it('is skipped in its state, or where there is none', async () => {
-    await rig.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
-    expect(await rig.send()).toEqual({ kind: 'skipped', state: 'cancelled' });
-    expect(await rig.send('nobody')).toEqual({ kind: 'skipped', state: undefined });
-    rig.expectNothingSent();
-    expect(rig.gateway.connections).toEqual([]);
-  });
-
-  it('is early until its time has come', async () => {
-    const notBefore = rig.clock.wallNow() + 60_000;
-    rig.ledger.enqueue(aPayout('later', { notBefore: new Date(notBefore) }));
-    expect(await rig.send('later')).toEqual({ kind: 'early', notBefore });
-    rig.expectNothingSent();
-    await rig.clock.advance(60_000);
-    expect(await rig.send('later')).toMatchObject({ kind: 'sent' });
-  });
-
-  it('is refused when the journal knows the very attempt, and never begun', async () => {
-    rig.journal.given(journaled(THEIRS));
-    const reason = 'The send journal says that payout p was sent, the ledger says that it was not.';
-    expect(await rig.send()).toEqual(refused(reason));
-    expect(await rig.attemptOf()).toBe(0);
-    rig.expectNothingSent();
-  });
-
-  it.each<[string, ...lines: JournalLine[]]>([
-    [
-      'that very attempt as not sent',
-      journaled(THEIRS),
-      { ...THEIRS, outcome: { kind: 'not_sent', reason: 'r' }, at: 0 },
-    ],
-    [
-      'an earlier attempt: an operator put it back',
-      journaled({ ...THEIRS, attempt: 0 }),
-      journaled({ ...THEIRS, payoutId: 'q' }),
-    ],
-  ])('is sent when the journal knows %s', async (_, ...lines) => {
-    rig.journal.given(...lines);
-    expect(await rig.send()).toMatchObject({ kind: 'sent' });
-  });
+it('a send begins with all that the ledger needs to distinguish it from any other', async () => {
+  await sendTwo();
+  const view = await rig.ledger.readSender();
+  expect(view).toMatchObject({ sendCount: 2, last: 't-2', lastJournalId: 'j-mine', inFlightMs: IN_FLIGHT_MAX_MS });
+  // As the journal stood when the last send began.
+  const at = rig.clock.wallNow() - 100 - 30;
+  expect(view.journals).toEqual([{ journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at }]);
 });
 
-describe('a payout that can never be sent', () => {
-  it.each([
-    ...[NaN, 1.5, -1, 100_000].map((attempt) => ({ attempt })),
-    ...[{ amount: '0' }, { amount: '1e3' }, { paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
-  ])('is held as tampered with, before anything else is asked of it: %p', async (fields) => {
+it.each([REJECTED, SILENCE])('a send records %j', async (outcome) => {
+  rig.gateway.outcome = outcome;
+  expect(await rig.send()).toEqual({ kind: 'sent', outcome });
+  expect(await rig.stateOf()).toBe(outcome.kind);
+});
+
+it('a send reports what it measured, and calls the gap after idle time no pace', async () => {
+  await rig.send();
+  expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });
+  await rig.send('q');
+  expect(rig.seen.gaps).toEqual([[INTERVAL_MS + 100, true]]);
+  await rig.clock.advance(60_000);
+  rig.ledger.enqueue(aPayout('r', { symbol: 'USD' }));
+  await rig.send('r');
+  expect(rig.seen.gaps[1]).toEqual([60_100, false]);
+  expect(rig.gateway.arrivals[2]?.request.symbol).toBe('USD');
+});
+
+it('the pace begins where the lease says, with a connection of the last second and a begin of the last moment', async () => {
+  const startedAt = rig.clock.now();
+  const begins = rig.fail('beginSend', new Error(), 0);
+  await rig.send();
+  expect(rig.gateway.arrivals[0]?.at).toBe(startedAt + HOLD_OFF_MS);
+  expect(rig.gateway.connections[0]?.openedAt).toBe(startedAt + HOLD_OFF_MS - 1_000);
+  expect(begins).toEqual([startedAt + HOLD_OFF_MS - 30]);
+});
+
+it.each([
+  ['is an interval from the response to the next write', ACCEPTED, INTERVAL_MS],
+  ['is the same after a rejection', REJECTED, INTERVAL_MS],
+  [
+    'waits without a response until the request can be on its way no more',
+    SILENCE,
+    onAnyClock(IN_FLIGHT_MAX_MS) + INTERVAL_MS,
+  ],
+])('the pace %s', async (_, outcome, gapMs) => {
+  const { arrivals, endedAt } = await sendTwo(outcome);
+  expect(arrivals[1]).toBe(endedAt + gapMs);
+});
+
+it('the pace is not held up by an attempt of which nothing was written', async () => {
+  const { arrivals, endedAt } = await sendTwo({ kind: 'not_sent', reason: 'refused' });
+  expect(arrivals).toEqual([endedAt]);
+});
+
+it('the pace counts from the response though Redis takes long to record it', async () => {
+  let records = 0;
+  rig.before.finishSend = async () => {
+    records += 1;
+    await rig.clock.sleep(700);
+  };
+  const { arrivals } = await sendTwo();
+  expect([records, arrivals[1]]).toEqual([2, (arrivals[0] ?? 0) + 100 + INTERVAL_MS]);
+});
+
+it('a payout is skipped in its state, or where there is none', async () => {
+  await rig.ledger.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+  expect(await rig.send()).toEqual({ kind: 'skipped', state: 'cancelled' });
+  expect(await rig.send('nobody')).toEqual({ kind: 'skipped', state: undefined });
+  rig.expectNothingSent();
+  expect(rig.gateway.connections).toEqual([]);
+});
+
+it('a payout is early until its time has come', async () => {
+  const notBefore = rig.clock.wallNow() + 60_000;
+  rig.ledger.enqueue(aPayout('later', { notBefore: new Date(notBefore) }));
+  expect(await rig.send('later')).toEqual({ kind: 'early', notBefore });
+  rig.expectNothingSent();
+  await rig.clock.advance(60_000);
+  expect(await rig.send('later')).toMatchObject({ kind: 'sent' });
+});
+
+it('a payout is refused when the journal knows the very attempt, and never begun', async () => {
+  rig.journal.given(journaled(THEIRS));
+  const reason = 'The send journal says that payout p was sent, the ledger says that it was not.';
+  expect(await rig.send()).toEqual(refused(reason));
+  expect(await rig.attemptOf()).toBe(0);
+  rig.expectNothingSent();
+});
+
+it.each<[string, ...lines: JournalLine[]]>([
+  [
+    'that very attempt as not sent',
+    journaled(THEIRS),
+    { ...THEIRS, outcome: { kind: 'not_sent', reason: 'r' }, at: 0 },
+  ],
+  [
+    'an earlier attempt: an operator put it back',
+    journaled({ ...THEIRS, attempt: 0 }),
+    journaled({ ...THEIRS, payoutId: 'q' }),
+  ],
+])('a payout is sent when the journal knows %s', async (_, ...lines) => {
+  rig.journal.given(...lines);
+  expect(await rig.send()).toMatchObject({ kind: 'sent' });
+});
+
+it.each([
+  ...[NaN, 1.5, -1, 100_000].map((attempt) => ({ attempt })),
+  ...[{ amount: '0' }, { amount: '1e3' }, { paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
+])(
+  'a payout that can never be sent is held as tampered with, before anything else is asked of it: %p',
+  async (fields) => {
     rig = await makeSendRig({ authority: { permit: throwing('asked') } });
     alterPayout(rig.ledger, 'p', fields);
     expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
@@ -208,20 +201,20 @@ describe('a payout that can never be sent', () => {
     expect(rig.said).toEqual(['error payout held: it was tampered with']);
     rig.expectNothingSent();
     expect(rig.gateway.connections).toEqual([]);
-  });
+  },
+);
 
-  it('is tried again where Redis was unavailable, and only then', async () => {
-    rig.fail('readPayout', new UnreadableRecordError('p', new Error('metadata')));
-    rig.fail('holdPayout', new RedisUnavailableError('gone'));
-    await expect(rig.send()).rejects.toThrow(RedisUnavailableError);
-    rig.fail('holdPayout', new Error('WRONGTYPE'));
-    expect(await rig.send()).toEqual({ kind: 'skipped', state: undefined });
-    delete rig.before.holdPayout;
-    expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
-    // In another state than queued its job has nothing to do.
-    await rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
-    expect(await rig.send()).toEqual({ kind: 'skipped', state: undefined });
-  });
+it('a payout that can never be sent is tried again where Redis was unavailable, and only then', async () => {
+  rig.fail('readPayout', new UnreadableRecordError('p', new Error('metadata')));
+  rig.fail('holdPayout', new RedisUnavailableError('gone'));
+  await expect(rig.send()).rejects.toThrow(RedisUnavailableError);
+  rig.fail('holdPayout', new Error('WRONGTYPE'));
+  expect(await rig.send()).toEqual({ kind: 'skipped', state: undefined });
+  delete rig.before.holdPayout;
+  expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
+  // In another state than queued its job has nothing to do.
+  await rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
+  expect(await rig.send()).toEqual({ kind: 'skipped', state: undefined });
 });
 
 it('a connection that ended while it waited is made again', async () => {
@@ -254,39 +247,37 @@ it('a connection that cannot be made, or refuses to write, means not sent, with 
   rig.expectNothingSent();
 });
 
-describe('a stop', () => {
-  it('before the slot makes no connection', async () => {
-    expect(await rig.send('p', AbortSignal.abort())).toEqual({ kind: 'stopped' });
-    expect(rig.gateway.connections).toEqual([]);
-  });
+it('a stop before the slot makes no connection', async () => {
+  expect(await rig.send('p', AbortSignal.abort())).toEqual({ kind: 'stopped' });
+  expect(rig.gateway.connections).toEqual([]);
+});
 
-  it.each([
-    ['waits for its slot', 100, 'stopped'],
-    ['waits with a connection', HOLD_OFF_MS - 500, 'stopped'],
-    ['lost its lease', 100, 'lease_lost'],
-  ])('ends a send that %s, and is told as such', async (_, afterMs, kind) => {
-    const stop = new AbortController();
-    const sending = rig.sender.send('p', stop.signal);
-    await rig.clock.advance(afterMs);
-    if (kind === 'stopped') stop.abort();
-    else rig.lost.abort();
-    expect(await rig.clock.until(sending)).toEqual({ kind });
-    rig.expectNothingSent();
-    expect([await rig.attemptOf(), rig.seen.waits]).toEqual([0, []]);
-  });
+it.each([
+  ['waits for its slot', 100, 'stopped'],
+  ['waits with a connection', HOLD_OFF_MS - 500, 'stopped'],
+  ['lost its lease', 100, 'lease_lost'],
+])('a stop ends a send that %s, and is told as such', async (_, afterMs, kind) => {
+  const stop = new AbortController();
+  const sending = rig.sender.send('p', stop.signal);
+  await rig.clock.advance(afterMs);
+  if (kind === 'stopped') stop.abort();
+  else rig.lost.abort();
+  expect(await rig.clock.until(sending)).toEqual({ kind });
+  rig.expectNothingSent();
+  expect([await rig.attemptOf(), rig.seen.waits]).toEqual([0, []]);
+});
 
-  it('ends one that is connecting, which is no trouble of the gateway, and none that has begun', async () => {
-    const stop = new AbortController();
-    rig.gateway.onOpen = () => {
-      stop.abort();
-      throw new Error('it was no longer wanted');
-    };
-    expect(await rig.send('p', stop.signal)).toEqual({ kind: 'stopped' });
-    const another = new AbortController();
-    rig.gateway.onOpen = () => undefined;
-    rig.after.beginSend = () => {
-      another.abort();
-    };
-    expect(await rig.send('p', another.signal)).toMatchObject({ kind: 'sent' });
-  });
+it('a stop ends one that is connecting, which is no trouble of the gateway, and none that has begun', async () => {
+  const stop = new AbortController();
+  rig.gateway.onOpen = () => {
+    stop.abort();
+    throw new Error('it was no longer wanted');
+  };
+  expect(await rig.send('p', stop.signal)).toEqual({ kind: 'stopped' });
+  const another = new AbortController();
+  rig.gateway.onOpen = () => undefined;
+  rig.after.beginSend = () => {
+    another.abort();
+  };
+  expect(await rig.send('p', another.signal)).toMatchObject({ kind: 'sent' });
 });

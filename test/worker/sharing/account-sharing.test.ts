@@ -180,110 +180,106 @@ function expectOneEach(): void {
   expect(owners.sort((one, other) => one - other)).toEqual([...leases.keys()]);
 }
 
-describe('processes with the same accounts', () => {
-  it('with 500 accounts on four: those of a lost host move in time, and no others', async () => {
-    const [first] = await start(500, 'abcd');
-    expect([loads(), moves()]).toEqual([[125, 125, 125, 125], 500]);
-    first.kill();
-    await advance(NOTICED_WITHIN_MS);
-    expectOneEach();
-    await advance(TAKEOVER_MS);
-    expect([moves(), loads().toSorted()]).toEqual([625, [0, 166, 167, 167]]);
-    // After a minute the registry has forgotten it.
-    await advance(40_000);
-    expect([heartbeats.has('a'), reports.has('a')]).toEqual([false, false]);
-    new Process('e');
-    await advance(8_000);
-    expect([moves(), loads()]).toEqual([750, [0, 125, 125, 125, 125]]);
-  });
-
-  it('one that stands still for four seconds keeps its leases; one that stops hands over within seconds', async () => {
-    const [first, second] = await start(12, 'abc');
-    first.freeze();
-    await advance(4_500);
-    expect(second.own.length).toBeGreaterThan(4);
-    first.thaw();
-    await advance(3_000);
-    expect([moves(), loads()]).toEqual([12, [4, 4, 4]]);
-    expectOneEach();
-    void first.stop();
-    await advance(4_000);
-    expect([moves(), loads()]).toEqual([16, [0, 6, 6]]);
-  });
-
-  it('a registry that is deleted changes nothing', async () => {
-    await start(12, 'abc');
-    const changes = (): number[] => processes.flatMap(({ accounts }) => accounts.map((each) => each.changes));
-    const before = changes();
-    heartbeats.clear();
-    reports.clear();
-    await advance(10_000);
-    expect(changes()).toEqual(before);
-    expect([...reports.keys()].sort()).toEqual(['a', 'b', 'c']);
-  });
-
-  it('an account that its process refuses moves to another one, and comes back only after a while', async () => {
-    const [a, b] = await start(4, 'ab');
-    const [platformId = 0] = a.own;
-    const [here, there] = [a, b].map(({ accounts }) => accounts[platformId - 1]);
-    if (here === undefined || there === undefined) throw new Error('nothing to move');
-    here.fitness = 'refused';
-    await advance(3_000);
-    expect(there.part).toBe('send');
-    // What it does not try does not look broken.
-    [here.fitness, there.fitness] = ['fit', 'refused'];
-    await advance(20_000);
-    expect(there.part).toBe('send');
-    await advance(60_000);
-    expect(here.part).toBe('send');
-  });
-
-  it('an account does not wait for a process that still reads its journals', async () => {
-    await start(4, 'a');
-    const { accounts } = new Process('b');
-    for (const account of accounts) account.fitness = 'opening';
-    await advance(10_000);
-    expect(loads()).toEqual([4, 0]);
-    for (const account of accounts) account.fitness = 'fit';
-    await advance(4_000);
-    expect(loads()).toEqual([2, 2]);
-  });
-
-  it('stay as they are while Redis is unavailable, and compete for all accounts once patience ends', async () => {
-    await start(6, 'ab');
-    const owns = (): number[][] => processes.map(({ own }) => own);
-    const before = owns();
-    for (const process of processes) process.registryError = new Error('Redis unavailable');
-    await advance(60_000);
-    expect(owns()).toEqual(before);
-    for (const process of processes) process.patienceMs = 0;
-    await advance(2_000);
-    expect(owns().map(({ length }) => length)).toEqual([6, 6]);
-    for (const process of processes) process.registryError = undefined;
-    await advance(5_000);
-    expect(loads()).toEqual([3, 3]);
-  });
+it('with 500 accounts on four: those of a lost host move in time, and no others', async () => {
+  const [first] = await start(500, 'abcd');
+  expect([loads(), moves()]).toEqual([[125, 125, 125, 125], 500]);
+  first.kill();
+  await advance(NOTICED_WITHIN_MS);
+  expectOneEach();
+  await advance(TAKEOVER_MS);
+  expect([moves(), loads().toSorted()]).toEqual([625, [0, 166, 167, 167]]);
+  // After a minute the registry has forgotten it.
+  await advance(40_000);
+  expect([heartbeats.has('a'), reports.has('a')]).toEqual([false, false]);
+  new Process('e');
+  await advance(8_000);
+  expect([moves(), loads()]).toEqual([750, [0, 125, 125, 125, 125]]);
 });
 
-describe('which members are alive', () => {
-  const lives = new MemberLives();
-  let now = 0;
-  function look(listed: Readonly<Record<string, string>>, forMs = 1_000, everyMs = 1_000): string {
-    for (const end = now + forMs; now < end;) {
-      now += everyMs;
-      lives.note(new Map(Object.entries(listed)), now);
-    }
-    return [...lives.alive(now).keys()].join();
-  }
+it('one that stands still for four seconds keeps its leases; one that stops hands over within seconds', async () => {
+  const [first, second] = await start(12, 'abc');
+  first.freeze();
+  await advance(4_500);
+  expect(second.own.length).toBeGreaterThan(4);
+  first.thaw();
+  await advance(3_000);
+  expect([moves(), loads()]).toEqual([12, [4, 4, 4]]);
+  expectOneEach();
+  void first.stop();
+  await advance(4_000);
+  expect([moves(), loads()]).toEqual([16, [0, 6, 6]]);
+});
 
-  it('one that stands still is gone; a time without looks proves nothing, and late looks keep nobody alive', () => {
-    expect([look({ a: '1' }), look({ a: '1' }, GONE_AFTER_MS - 1_000), look({ a: '1' })]).toEqual(['a', 'a', '']);
-    expect(look({ a: '2' })).toBe('a');
-    now += 10_000;
-    expect([look({ a: '2' }), look({ a: '2' }, GONE_AFTER_MS)]).toEqual(['a', '']);
-    const late = (): string => look({ b: '1' }, 1, 2_700);
-    expect([late(), late(), late(), late()]).toEqual(['b', 'b', 'b', '']);
-  });
+it('a registry that is deleted changes nothing', async () => {
+  await start(12, 'abc');
+  const changes = (): number[] => processes.flatMap(({ accounts }) => accounts.map((each) => each.changes));
+  const before = changes();
+  heartbeats.clear();
+  reports.clear();
+  await advance(10_000);
+  expect(changes()).toEqual(before);
+  expect([...reports.keys()].sort()).toEqual(['a', 'b', 'c']);
+});
+
+it('an account that its process refuses moves to another one, and comes back only after a while', async () => {
+  const [a, b] = await start(4, 'ab');
+  const [platformId = 0] = a.own;
+  const [here, there] = [a, b].map(({ accounts }) => accounts[platformId - 1]);
+  if (here === undefined || there === undefined) throw new Error('nothing to move');
+  here.fitness = 'refused';
+  await advance(3_000);
+  expect(there.part).toBe('send');
+  // What it does not try does not look broken.
+  [here.fitness, there.fitness] = ['fit', 'refused'];
+  await advance(20_000);
+  expect(there.part).toBe('send');
+  await advance(60_000);
+  expect(here.part).toBe('send');
+});
+
+it('an account does not wait for a process that still reads its journals', async () => {
+  await start(4, 'a');
+  const { accounts } = new Process('b');
+  for (const account of accounts) account.fitness = 'opening';
+  await advance(10_000);
+  expect(loads()).toEqual([4, 0]);
+  for (const account of accounts) account.fitness = 'fit';
+  await advance(4_000);
+  expect(loads()).toEqual([2, 2]);
+});
+
+it('stay as they are while Redis is unavailable, and compete for all accounts once patience ends', async () => {
+  await start(6, 'ab');
+  const owns = (): number[][] => processes.map(({ own }) => own);
+  const before = owns();
+  for (const process of processes) process.registryError = new Error('Redis unavailable');
+  await advance(60_000);
+  expect(owns()).toEqual(before);
+  for (const process of processes) process.patienceMs = 0;
+  await advance(2_000);
+  expect(owns().map(({ length }) => length)).toEqual([6, 6]);
+  for (const process of processes) process.registryError = undefined;
+  await advance(5_000);
+  expect(loads()).toEqual([3, 3]);
+});
+
+const lives = new MemberLives();
+let now = 0;
+function look(listed: Readonly<Record<string, string>>, forMs = 1_000, everyMs = 1_000): string {
+  for (const end = now + forMs; now < end;) {
+    now += everyMs;
+    lives.note(new Map(Object.entries(listed)), now);
+  }
+  return [...lives.alive(now).keys()].join();
+}
+
+it('of the members one that stands still is gone; a time without looks proves nothing, and late looks keep nobody alive', () => {
+  expect([look({ a: '1' }), look({ a: '1' }, GONE_AFTER_MS - 1_000), look({ a: '1' })]).toEqual(['a', 'a', '']);
+  expect(look({ a: '2' })).toBe('a');
+  now += 10_000;
+  expect([look({ a: '2' }), look({ a: '2' }, GONE_AFTER_MS)]).toEqual(['a', '']);
+  const late = (): string => look({ b: '1' }, 1, 2_700);
+  expect([late(), late(), late(), late()]).toEqual(['b', 'b', 'b', '']);
 });
 
 it('a report is published when it changes and every thirty seconds, never with the version of one without a reply', async () => {

@@ -9,9 +9,9 @@ import { followJournal, nameFolder } from '../../../src/worker/sharing/open-shar
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { adoptJournal } from '../../proofs/signing.js';
 import { until } from '../../support/until.js';
-import { afterTest, folderOfTest } from '../support/close-after-test.js';
+import { afterTest, closeAfterTest, folderOfTest } from '../support/close-after-test.js';
 import { openSharedAccounts, type SharedAccounts } from '../support/shared-accounts.js';
-import { ask, closeAfterTest, QUICK_ACCOUNT, readMetric } from '../support/watched-worker.js';
+import { ask, QUICK_ACCOUNT, readMetric } from '../support/watched-worker.js';
 
 interface Watched {
   readonly worker: PayoutWorker;

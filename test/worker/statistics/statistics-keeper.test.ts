@@ -67,68 +67,66 @@ async function expectBatches(): Promise<void> {
   }
 }
 
-describe('the statistics of an account', () => {
-  it('are those of the ledger after any changes, also where each is counted at once', async () => {
-    const keeper = open();
-    const bustle = new Bustle(account, 1);
-    for (let round = 0; round < 40; round += 1) {
-      await bustle.run(5);
-      await catchUp(keeper);
-    }
-    expect((await readBatches(connection, 100)).batches.map(({ name }) => name).sort()).toEqual(['b', 'c']);
-    await expectBatches();
-    await expectTrue();
-  });
-
-  it('have the gaps that this process measured, which a count from the beginning keeps', async () => {
-    const gaps = [{ at: Date.now(), gapMs: 1_011, hadToWait: true }];
-    const keeper = new StatisticsKeeper(connection, silentLogger, () => gaps.splice(0));
-    await account.ledger.enqueue([aPayout('p')]);
+it('statistics are those of the ledger after any changes, also where each is counted at once', async () => {
+  const keeper = open();
+  const bustle = new Bustle(account, 1);
+  for (let round = 0; round < 40; round += 1) {
+    await bustle.run(5);
     await catchUp(keeper);
-    gaps.push({ at: Date.now(), gapMs: 2_500, hadToWait: false });
-    await catchUp(keeper);
-    const told = async () => (await readStatistics(connection)).minutes.map((minute) => minute.smallestGapMs);
-    expect(await told()).toContain(1_011);
-    // Events were lost: the keeper counts all of them again.
-    await deleteKey('events');
-    await account.ledger.enqueue([aPayout('q')]);
-    await catchUp(keeper);
-    expect(await told()).toContain(1_011);
-    expect((await readStatistics(connection)).pace).toEqual([1_011]);
-  });
-
-  it('are counted by two keepers at once, each event by one of them', async () => {
-    const keepers = [open(), open()];
-    const bustle = new Bustle(account, 4);
-    for (let round = 0; round < 30; round += 1) {
-      await Promise.all([bustle.run(10), ...keepers.map(async (keeper) => keeper.step(NEVER))]);
-    }
-    await expectTrue();
-  });
-
-  it.each([
-    ['before', false],
-    ['after', false],
-    ['before', true],
-    ['after', true],
-  ] as const)(
-    'count nothing twice and lose nothing when the keeper ends %s any of its steps; from the beginning: %s',
-    async (side, isFirstCount) => {
-      const bustle = await bustleOf(5, 20);
-      await catchUp(open());
-      for (let at = 1, reached = true; reached; at += 1) {
-        await bustle.run(6);
-        if (isFirstCount) await deleteKey('statistics');
-        const lost = losing(connection, at, side);
-        await catchUp(open(lost.connection)).catch(() => undefined);
-        reached = lost.steps() >= at;
-        await catchUp(open());
-        await expectSums();
-      }
-      await expectTrue();
-    },
-  );
+  }
+  expect((await readBatches(connection, 100)).batches.map(({ name }) => name).sort()).toEqual(['b', 'c']);
+  await expectBatches();
+  await expectTrue();
 });
+
+it('statistics have the gaps that this process measured, which a count from the beginning keeps', async () => {
+  const gaps = [{ at: Date.now(), gapMs: 1_011, hadToWait: true }];
+  const keeper = new StatisticsKeeper(connection, silentLogger, () => gaps.splice(0));
+  await account.ledger.enqueue([aPayout('p')]);
+  await catchUp(keeper);
+  gaps.push({ at: Date.now(), gapMs: 2_500, hadToWait: false });
+  await catchUp(keeper);
+  const told = async () => (await readStatistics(connection)).minutes.map((minute) => minute.smallestGapMs);
+  expect(await told()).toContain(1_011);
+  // Events were lost: the keeper counts all of them again.
+  await deleteKey('events');
+  await account.ledger.enqueue([aPayout('q')]);
+  await catchUp(keeper);
+  expect(await told()).toContain(1_011);
+  expect((await readStatistics(connection)).pace).toEqual([1_011]);
+});
+
+it('statistics are counted by two keepers at once, each event by one of them', async () => {
+  const keepers = [open(), open()];
+  const bustle = new Bustle(account, 4);
+  for (let round = 0; round < 30; round += 1) {
+    await Promise.all([bustle.run(10), ...keepers.map(async (keeper) => keeper.step(NEVER))]);
+  }
+  await expectTrue();
+});
+
+it.each([
+  ['before', false],
+  ['after', false],
+  ['before', true],
+  ['after', true],
+] as const)(
+  'statistics count nothing twice and lose nothing when the keeper ends %s any of its steps; from the beginning: %s',
+  async (side, isFirstCount) => {
+    const bustle = await bustleOf(5, 20);
+    await catchUp(open());
+    for (let at = 1, reached = true; reached; at += 1) {
+      await bustle.run(6);
+      if (isFirstCount) await deleteKey('statistics');
+      const lost = losing(connection, at, side);
+      await catchUp(open(lost.connection)).catch(() => undefined);
+      reached = lost.steps() >= at;
+      await catchUp(open());
+      await expectSums();
+    }
+    await expectTrue();
+  },
+);
 
 it('payouts are counted again where events were trimmed, and the minutes stay', async () => {
   const bustle = await bustleOf(10, 50);
@@ -195,41 +193,39 @@ function send(at: number, payoutId: string, outcome: PayoutState, tookMs = 100):
   return [change(at, payoutId, 'queued', 'sending'), change(at + tookMs, payoutId, 'sending', outcome)];
 }
 
-describe('the minutes', () => {
-  it('have sends, in the minute of their begin, and no gap that only begins show', () => {
-    const { minutes, lastSendAt } = count([
-      ...['p', 'q', 'r', 's'].map((payoutId) => change(0, payoutId, undefined, 'queued')),
-      ...send(1_000, 'p', 'in_progress'),
-      ...send(2_020, 'q', 'rejected'),
-      ...send(59_900, 'r', 'unknown', 5_000),
-      ...send(66_000, 's', 'in_progress'),
-      change(70_000, 'p', 'in_progress', 'completed'),
-    ]);
-    expect([...minutes.values()]).toMatchObject([
-      { at: START, sent: 3, smallestGapMs: undefined, completed: 0, rejected: 1, unknown: 0, backlog: 1 },
-      { at: START + MINUTE_MS, sent: 1, largestGapMs: undefined, completed: 1, rejected: 0, unknown: 1, backlog: 0 },
-    ]);
-    expect(lastSendAt).toBe(START + 66_000);
-  });
+it('the minutes have sends, in the minute of their begin, and no gap that only begins show', () => {
+  const { minutes, lastSendAt } = count([
+    ...['p', 'q', 'r', 's'].map((payoutId) => change(0, payoutId, undefined, 'queued')),
+    ...send(1_000, 'p', 'in_progress'),
+    ...send(2_020, 'q', 'rejected'),
+    ...send(59_900, 'r', 'unknown', 5_000),
+    ...send(66_000, 's', 'in_progress'),
+    change(70_000, 'p', 'in_progress', 'completed'),
+  ]);
+  expect([...minutes.values()]).toMatchObject([
+    { at: START, sent: 3, smallestGapMs: undefined, completed: 0, rejected: 1, unknown: 0, backlog: 1 },
+    { at: START + MINUTE_MS, sent: 1, largestGapMs: undefined, completed: 1, rejected: 0, unknown: 1, backlog: 0 },
+  ]);
+  expect(lastSendAt).toBe(START + 66_000);
+});
 
-  it('have the gaps that the sender measured between its writes', () => {
-    const counters = count([...send(1_000, 'p', 'in_progress'), ...send(1_998, 'q', 'in_progress')]);
-    for (const gapMs of [1_012, 1_011, 30_000])
-      countGap(counters, { at: START + 3_000, gapMs, hadToWait: gapMs < 30_000 });
-    countGap(counters, { at: START + MINUTE_MS, gapMs: 1_020, hadToWait: true });
-    expect([...counters.minutes.values()]).toMatchObject([
-      { at: START, sent: 2, smallestGapMs: 1_011, largestGapMs: 30_000 },
-      { at: START + MINUTE_MS, sent: 0, smallestGapMs: 1_020, largestGapMs: 1_020 },
-    ]);
-    expect(counters.pace).toEqual([1_012, 1_011, 1_020]);
-  });
+it('the minutes have the gaps that the sender measured between its writes', () => {
+  const counters = count([...send(1_000, 'p', 'in_progress'), ...send(1_998, 'q', 'in_progress')]);
+  for (const gapMs of [1_012, 1_011, 30_000])
+    countGap(counters, { at: START + 3_000, gapMs, hadToWait: gapMs < 30_000 });
+  countGap(counters, { at: START + MINUTE_MS, gapMs: 1_020, hadToWait: true });
+  expect([...counters.minutes.values()]).toMatchObject([
+    { at: START, sent: 2, smallestGapMs: 1_011, largestGapMs: 30_000 },
+    { at: START + MINUTE_MS, sent: 0, smallestGapMs: 1_020, largestGapMs: 1_020 },
+  ]);
+  expect(counters.pace).toEqual([1_012, 1_011, 1_020]);
+});
 
-  it('are kept for a day, by whole hours', () => {
-    const counters = count([change(0, 'p', undefined, 'queued'), change(3_600_000, 'q', undefined, 'queued')]);
-    count([change(DAY_MS + 3_600_000, 'r', undefined, 'queued')], counters);
-    dropOldMinutes(counters);
-    expect([...counters.minutes.values()].map(({ at }) => at - START)).toEqual([3_600_000, DAY_MS + 3_600_000]);
-  });
+it('the minutes are kept for a day, by whole hours', () => {
+  const counters = count([change(0, 'p', undefined, 'queued'), change(3_600_000, 'q', undefined, 'queued')]);
+  count([change(DAY_MS + 3_600_000, 'r', undefined, 'queued')], counters);
+  dropOldMinutes(counters);
+  expect([...counters.minutes.values()].map(({ at }) => at - START)).toEqual([3_600_000, DAY_MS + 3_600_000]);
 });
 
 it('the day has what was sent, completed, rejected and failed, until midnight UTC', () => {

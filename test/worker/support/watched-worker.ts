@@ -5,8 +5,6 @@ import type { AccountOptions } from '../../../src/worker/payout-worker.js';
 import { closeAfterTest } from './close-after-test.js';
 import { openWorkerIn, worldOfTest, type PayoutWorldOptions } from './payout-world.js';
 
-export { closeAfterTest };
-
 type Labels = Readonly<Record<string, string>>;
 
 interface WatchedWorkerOptions extends Pick<PayoutWorldOptions, 'redis' | 'sandbox'> {

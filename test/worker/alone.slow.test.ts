@@ -1,0 +1,131 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { findFreePort, startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { createFakeClock } from '../doubles/fake-clock.js';
+import { connectAdmin } from '../support/redis-cluster.js';
+import { until } from '../support/until.js';
+import { afterTest, closeAfterTest, folderOfTest } from './support/close-after-test.js';
+import { startOwnRedis } from './support/own-redis.js';
+import { expectPace, expectPromisesKept, type PayoutWorld, untilSent, worldOfTest } from './support/payout-world.js';
+
+const INTERVAL_MS = 1_010;
+
+it('one process works for several accounts, and the trouble of some does not slow another', async () => {
+  const PAYOUTS = 12;
+  const redis = closeAfterTest(await startOwnRedis());
+  const worlds = await Promise.all([1, 2, 3, 4, 5].map(async (id) => worldOfTest({ redis, platformIds: [id] })));
+  const [well, blocked, hanging] = worlds as [PayoutWorld, PayoutWorld, PayoutWorld];
+  blocked.sandbox.addFaults([{ kind: 'block', times: 1 }]);
+  hanging.sandbox.addFaults([{ kind: 'hang' }]);
+  await writeFile(join(well.dir, 'wrong.key'), 'k-wrong-0123456789', { mode: 0o600 });
+  const nowhere = { baseUrl: `http://127.0.0.1:${await findFreePort()}` };
+  const environment = await well.writeAccounts(
+    worlds.map(({ platformId, sandbox }) => ({
+      ...{ platformId, baseUrl: sandbox.url, intervalMs: INTERVAL_MS, withdrawTimeoutMs: 3_000, timeoutMs: 1_000 },
+      ...(platformId === 4 && nowhere),
+      ...(platformId === 5 && { secretKeyFile: 'wrong.key' }),
+    })),
+  );
+  await Promise.all(worlds.map(async (world) => world.enqueue(PAYOUTS)));
+  well.startWorker({ environment });
+  await until('all of the well account are final', async () => (await well.producer.stats()).completed === PAYOUTS);
+  await until('the hanging one has stopped', async () => (await hanging.producer.stats()).paused);
+  const [first, last] = [0, -1].map((at) => well.sandbox.arrivals().at(at)?.atMs ?? NaN) as [number, number];
+  expect((last - first) / (PAYOUTS - 1)).toBeLessThan(INTERVAL_MS * 1.1);
+  expect(well.sandbox.stats().smallestGapMs).toBeGreaterThanOrEqual(1_000);
+  expect(await Promise.all(worlds.slice(1).map(async ({ producer }) => producer.stats()))).toMatchObject([
+    { paused: true, rejected: 1, queued: PAYOUTS - 1 },
+    { paused: true, unknown: 2, queued: PAYOUTS - 2 },
+    { queued: PAYOUTS, unknown: 0 },
+    { paused: true, completed: 0, unknown: 0 },
+  ]);
+}, 120_000);
+
+/** Wall clocks of real processes are set forward and back while payouts run. The gateway's are true. */
+
+const HOUR_MS = 3_600_000;
+/** Forward and back by a second and an hour, and at last an hour behind the truth. */
+const OFFSETS_MS = [1_000, 0, -1_000, 0, HOUR_MS, 0, -HOUR_MS];
+
+it.each(['Redis', 'the worker', 'both'])(
+  'the clock of %s jumps by a second and by an hour while payouts run: that changes nothing',
+  async (whose) => {
+    const PAYOUTS = 3 * OFFSETS_MS.length + 3;
+    const dir = await folderOfTest('clocks');
+    const [redisClock, workerClock] = [await createFakeClock(dir, 'redis'), await createFakeClock(dir, 'worker')];
+    const redis = await startLocalRedis({
+      environment: { PATH: process.env['PATH'] ?? '', ...redisClock.environment },
+    });
+    afterTest(async () => redis.stop());
+    const admin = connectAdmin(redis.port);
+    afterTest(() => {
+      admin.disconnect();
+    });
+    // So that some payments are always being polled when a clock jumps.
+    const world = await worldOfTest({ redis, sandbox: { settleAfterMs: 3_000 } });
+    const worker = world.startWorker({ environment: workerClock.environment });
+    /** How far the worker's clock is ahead, in ms, as the line of its log says that it has just written. */
+    const readWorkerOffset = async (): Promise<number> => {
+      const before = worker.log().length;
+      await until('the worker logs', () => worker.log().indexOf('\n', before) > 0);
+      const [, time = ''] = /"time":"([^"]+)"/.exec(worker.log().slice(before)) ?? [];
+      return Date.parse(time) - Date.now();
+    };
+    const clocks = { Redis: [redisClock], 'the worker': [workerClock] }[whose] ?? [redisClock, workerClock];
+    await world.enqueue(PAYOUTS);
+    for (const [index, offsetMs] of OFFSETS_MS.entries()) {
+      await untilSent(world, 3 * index + 2);
+      for (const clock of clocks) await clock.set(offsetMs);
+      const [seconds] = await admin.time();
+      expect(Math.abs(Number(seconds) * 1_000 - Date.now() - redisClock.offsetMs)).toBeLessThan(1_500);
+      // A line that was read late looks like another clock: only the next one tells.
+      const isSet = async () => Math.abs((await readWorkerOffset()) - workerClock.offsetMs) < 500;
+      await until('the clock is set', isSet);
+    }
+    await until('all are completed', async () => (await world.producer.stats()).completed === PAYOUTS, 90_000);
+    await expectPromisesKept(world);
+    const { arrivals, arrivalsAtMs, meanGapMs } = world.sandbox.stats();
+    expect(arrivals).toBe(PAYOUTS);
+    const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? 0));
+    // Without a jump it is the interval and a few ms; a jump of Redis costs as long as it takes to be noticed.
+    expect(meanGapMs).toBeLessThan(1.5 * INTERVAL_MS);
+    expect(Math.max(...gaps)).toBeLessThan(8_000);
+  },
+  240_000,
+);
+
+it('sending continues within a minute where 100,000 payouts lose their jobs at once', async () => {
+  const server = closeAfterTest(await startOwnRedis(['--appendfsync', 'no']));
+  const redis = new Redis(server.url);
+  afterTest(async () => redis.quit());
+  const world = await worldOfTest({ redis: server });
+  const key = (name: string): string => `{payouts:${world.platformId}}:${name}`;
+  await world.enqueue(100_000);
+  const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
+  const sent = (): number => world.sandbox.stats().arrivals;
+  await until('sending has begun', () => sent() >= 8);
+
+  await redis.unlink(key('withdraw:wait'));
+  const damagedAt = performance.now();
+  const before = sent();
+  // One or two were on their way.
+  await until('sending continues', () => sent() > before + 2, 120_000);
+  expect(performance.now() - damagedAt).toBeLessThan(70_000);
+
+  const haveJobs = async (): Promise<boolean> => {
+    const payouts = ['state:queued', 'state:sending'].map(async (name) => redis.zcard(key(name)));
+    const jobs = ['withdraw:wait', 'withdraw:active'].map(async (name) => redis.llen(key(name)));
+    const [queued = 0, sending = 0, waiting = 0, active = 0] = await Promise.all([...payouts, ...jobs]);
+    return waiting + active >= queued + sending;
+  };
+  await until('all have a job again', haveJobs, 300_000);
+  await until('the repair is told', () => worker.log().includes('re-created missing jobs'), 300_000);
+  const from = sent();
+  await until('sending continues after it', () => sent() >= from + 10);
+
+  expectPace(world.sandbox);
+  const waiting = await redis.lrange(key('withdraw:wait'), 0, -1);
+  expect(new Set(waiting).size).toBe(waiting.length);
+}, 600_000);

@@ -1,0 +1,293 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Registry } from 'prom-client';
+import type { Clock } from '../../../src/base/clock.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { KnownReplicas } from '../../../src/ledger/redis-durability.js';
+import { NotifyStatus, startNotifyServer } from '../../../src/notifications/notify-server.js';
+import { openAccount } from '../../../src/queues/open-account.js';
+import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
+import { createWorkerMetrics } from '../../../src/worker/monitoring/worker-metrics.js';
+import { RedisMonitor } from '../../../src/worker/redis-monitor.js';
+import { cents, numbered, testRedisUrl } from '../../support/account.js';
+import { startMasterWithReplica } from '../../support/replicated-redis.js';
+import { until } from '../../support/until.js';
+import { afterTest, closeAfterTest } from '../support/close-after-test.js';
+import { startOwnRedis } from '../support/own-redis.js';
+import { listeningLogger } from '../support/send-rig.js';
+import { ask, readMetric, startWatchedWorker } from '../support/watched-worker.js';
+
+it('/readyz says standing by, sending, paused, and stopped', async () => {
+  const { url, platformId, worker, readyz } = await startWatchedWorker();
+  const well = { paused: false, pausedReason: null, stopped: [], warnings: [] };
+  const expectReady = async (account: object): Promise<void> => {
+    const accounts = [{ platformId, ...well, ...account }];
+    expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
+  };
+  await expectReady({ headline: 'Waiting for a sender', role: 'standby' });
+  await until('the lease', () => worker.accounts[0]?.status.role === 'sender');
+  await expectReady({ headline: 'Idle', role: 'sender', epoch: 1 });
+  await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
+  const command = `payouts resume --account ${platformId} --reason WHY`;
+  const stopped = [{ problem: 'paused: to check it', command }];
+  const paused = { paused: true, pausedReason: 'to check it', stopped };
+  await expectReady({ headline: 'Paused', role: 'sender', epoch: 1, ...paused });
+  await worker.stop();
+  expect(await readyz()).toMatchObject([503, { ready: false, accounts: [{ role: 'stopped' }] }]);
+  expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+});
+
+it('/readyz says why a journal cannot be read', async () => {
+  const prepare = async (dir: string, platformId: number): Promise<unknown> =>
+    mkdir(join(dir, `${platformId}.journal`), { recursive: true });
+  const { worker, readyz, metric } = await startWatchedWorker({ prepare });
+  await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
+  const accounts = [{ role: 'refused', reason: expect.stringMatching(/EISDIR/) }];
+  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'up', accounts }]);
+  expect([await metric('payouts_sending_refused'), await metric('payouts_lease_held')]).toEqual([0, 0]);
+});
+
+it('pages and metrics are served while Redis is unavailable or hangs', async () => {
+  const redis = closeAfterTest(await startOwnRedis());
+  const { metric, readyz, url, platformId } = await startWatchedWorker({ redis });
+  const account = { platform_id: String(platformId) };
+  await until('the lease', async () => (await metric('payouts_lease_held')) === 1);
+  const read = async (): Promise<string> => {
+    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(5_000) });
+    expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    return response.text();
+  };
+  const untilUp = async (): Promise<void> =>
+    until('Redis is back', async () => readMetric(await read(), 'payouts_redis_up') === 1);
+  await untilUp();
+
+  process.kill(redis.pid, 'SIGSTOP');
+  const hung = await read();
+  process.kill(redis.pid, 'SIGCONT');
+  expect(readMetric(hung, 'payouts_redis_up')).toBe(0);
+  expect(readMetric(hung, 'payouts_paused', account)).toBeUndefined();
+  expect(readMetric(hung, 'payouts_lease_held', account)).toBe(1);
+  await untilUp();
+
+  await redis.stop();
+  const accounts = [{ headline: 'Redis does not respond', paused: null, pausedReason: null }];
+  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'unavailable', accounts }]);
+  expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+  expect(readMetric(await read(), 'payouts_redis_up')).toBe(0);
+  await redis.startAgain();
+  await untilUp();
+  await until('ready again', async () => (await readyz())[0] === 200);
+});
+
+const metrics = createWorkerMetrics({ version: '1.2.3' });
+const options = { host: '127.0.0.1', port: 0, metrics, accounts: () => [] };
+
+it('the health server is alive but not ready before the worker exists, and has no other pages', async () => {
+  const { url } = closeAfterTest(await startHealthServer(options));
+  expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+  expect(await ask(`${url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
+  expect(await (await fetch(`${url}/metrics`)).text()).toContain('\npayouts_redis_up 0\n');
+  const port = Number(new URL(url).port);
+  await expect(startHealthServer({ ...options, port })).rejects.toThrow(`127.0.0.1 port ${port}`);
+  expect((await ask(`${url}/`))[0]).toBe(404);
+  expect((await ask(`${url}/healthz`, { method: 'POST', body: 'x' }))[0]).toBe(405);
+  expect((await fetch(`${url}/healthz?from=probe`, { method: 'HEAD' })).status).toBe(200);
+});
+
+it('the health server of notifications answers 500 where metrics cannot be collected, and goes on', async () => {
+  const status = new NotifyStatus();
+  status.registry.metrics = async () => Promise.reject(new Error('no metrics'));
+  const server = await startNotifyServer(status, '127.0.0.1', 0);
+  afterTest(() => {
+    server.close();
+  });
+  expect(await ask(`${server.url}/metrics`)).toEqual([500, { error: 'no metrics' }]);
+  expect(await ask(`${server.url}/healthz`)).toEqual([200, { alive: true }]);
+});
+
+const newMetrics = () => createWorkerMetrics({ version: '1.2.3' });
+
+it('there are metrics of Node too, but not in a registry of the application', async () => {
+  expect(await newMetrics().registry.metrics()).toMatch(/^process_cpu_seconds_total \d/m);
+  const { registry } = createWorkerMetrics({ version: '1', registry: new Registry() });
+  expect(await registry.metrics()).not.toContain('process_cpu');
+});
+
+it('a worker that sends counts and times sends, polls, pauses, waiting times and what is stuck', async () => {
+  const { metric, enqueue, producer, sandbox, worker } = await startWatchedWorker({
+    stuckAfterMs: 1_500,
+    // The three payouts of before have lost their jobs.
+    prepare: async (_, platformId) => {
+      const account = openAccount({ platformId, redisUrl: testRedisUrl() });
+      const early = new PayoutProducer({ platformId, redisUrl: testRedisUrl() });
+      await early.enqueueMany(cents(numbered(3)));
+      await account.ledger.connection.redis.del(account.queues.withdraw.toKey('wait'));
+      await early.close();
+      await account.close();
+    },
+    sandbox: {
+      faults: [{ kind: 'reject', message: 'no such wallet', addresses: ['rejected-wallet'] }],
+      ...{ settleAfterMs: 4_000, failAddresses: ['failing-wallet'] },
+    },
+  });
+  const polls = async (result: string): Promise<number> => (await metric('payouts_polls_total', { result })) ?? 0;
+  const age = async (state: string): Promise<number> =>
+    (await metric('payouts_oldest_age_seconds', { state })) ?? Number.NaN;
+  await until('all completed', async () => (await producer.stats()).completed === 3);
+  expect(await metric('payouts_jobs_recreated_total', { state: 'queued' })).toBe(3);
+  expect(await metric('payouts_sends_total', { outcome: 'accepted' })).toBe(3);
+  for (const name of ['send_duration', 'pacer_wait', 'journal_sync']) {
+    // On a busy machine a begin may come too late and be repeated.
+    expect(await metric(`payouts_${name}_seconds_count`)).toBeGreaterThanOrEqual(3);
+    expect(await metric(`payouts_${name}_seconds_sum`)).toBeGreaterThan(0);
+  }
+  expect(await metric('payouts_send_gap_seconds_bucket', { le: '1' })).toBe(0);
+  expect(await metric('payouts_send_gap_seconds_sum')).toBeGreaterThanOrEqual(2.02);
+  expect(await metric('payouts_polls_total', { result: 'completed' })).toBe(3);
+  expect([await metric('payouts_lease_held'), await metric('payouts_lease_epoch')]).toEqual([1, 1]);
+
+  sandbox.addFaults([{ kind: 'no-txhash', addresses: ['unknown-wallet'] }]);
+  await enqueue('F', 'failing-wallet');
+  await until('accepted', async () => (await producer.stats()).in_progress === 1);
+  expect(await metric('payouts_stuck_in_progress')).toBe(0);
+  await enqueue('R', 'rejected-wallet');
+  await enqueue('U', 'unknown-wallet');
+  await until('polled', async () => (await polls('in_progress')) > 0);
+  sandbox.addFaults([{ kind: 'html-502', endpoint: 'transactionstatus', times: 1 }]);
+  await until('a poll failed', async () => (await polls('error')) === 1);
+  await until('stuck', async () => (await metric('payouts_stuck_in_progress')) === 1);
+  expect(await age('in_progress')).toBeGreaterThan(1.5);
+  await until('final', async () => (await polls('failed')) === 1);
+  expect(await metric('payouts_stuck_in_progress')).toBe(0);
+
+  await until('all sent', async () => (await producer.stats()).unknown === 1);
+  for (const outcome of ['rejected', 'unknown']) {
+    expect(await metric('payouts_sends_total', { outcome })).toBe(1);
+    expect(await metric('payouts_in_state', { state: outcome })).toBe(1);
+  }
+  expect(await metric('payouts_paused')).toBe(0);
+  await worker.accounts[0]?.ledger.pause('an operator', 'to check it');
+  await enqueue('Q');
+  expect(await metric('payouts_paused')).toBe(1);
+  await until('a second has passed', async () => (await age('queued')) >= 1);
+  expect(await age('unknown')).toBeGreaterThanOrEqual(1);
+  expect(await age('sending')).toBe(0);
+});
+
+const KEY = '{payouts:42}:ledger';
+
+/** A minute of it is 100 ms. */
+const quickClock: Clock = {
+  now: () => performance.now() * 600,
+  wallNow: () => Date.now(),
+  async sleep(ms, signal) {
+    await delay(ms / 600, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+  },
+};
+/** Nothing happens because of it. */
+const patientClock: Clock = { ...quickClock, sleep: async (_ms, signal) => quickClock.sleep(1e9, signal) };
+
+let redis: RedisClient;
+let watch: RedisMonitor;
+let said: string[];
+
+function startWatch(url: string, clock = quickClock): void {
+  redis = connectRedis(url, 'sender');
+  said = [];
+  watch = new RedisMonitor(redis, new KnownReplicas(redis), clock, listeningLogger(said));
+  watch.start();
+  afterTest(async () => {
+    await watch.stop();
+    await closeRedis(redis);
+  });
+}
+
+const shown = (): string[] => said.filter((line) => !line.startsWith('debug'));
+const mayBegin = (): boolean => watch.hindrance(KEY) === undefined;
+const untilMayBegin = async (): Promise<void> => until('sends may begin', mayBegin);
+const untilRefused = async (reason: RegExp): Promise<void> =>
+  until(`refused with ${String(reason)}`, () => reason.test(watch.refusal(KEY) ?? ''));
+
+it('settings that change stop sends within the minute, until they are right again', async () => {
+  const { url } = closeAfterTest(await startOwnRedis());
+  const admin = new Redis(url);
+  afterTest(() => {
+    admin.disconnect();
+  });
+  startWatch(url);
+  await untilMayBegin();
+  for (const [name, wrong, right, reason] of [
+    ['appendonly', 'no', 'yes', /appendonly is off/],
+    ['appendfsync', 'everysec', 'always', /appendfsync is everysec/],
+    ['no-appendfsync-on-rewrite', 'yes', 'no', /no-appendfsync-on-rewrite is on/],
+    ['maxmemory-policy', 'allkeys-lru', 'noeviction', /maxmemory-policy is allkeys-lru/],
+  ] as const) {
+    said.length = 0;
+    await admin.config('SET', name, wrong);
+    await untilRefused(reason);
+    expect(watch.hindrance(KEY)).toBe(watch.refusal(KEY));
+    expect(watch.mayForget).toBe(true);
+    await admin.config('SET', name, right);
+    await untilMayBegin();
+    expect(watch.mayForget).toBe(false);
+    // With appendonly the reason changes on the way, because its first file has to be written.
+    expect(new Set(shown().slice(0, -1))).toEqual(new Set(['error nothing is sent, because Redis may lose it']));
+    expect(shown().at(-1)).toBe('info Redis keeps its writes again; sends may begin');
+  }
+  // Half an hour.
+  await delay(3_000);
+  await admin.config('SET', 'appendonly', 'no');
+  await until('it is noticed', () => watch.mayForget, 2_500);
+});
+
+it('a connection lets nothing begin before it was checked, the first time and each time after it broke', async () => {
+  const { url } = closeAfterTest(await startOwnRedis());
+  startWatch(url, { ...quickClock, sleep: async (ms, signal) => quickClock.sleep(600 * ms, signal) });
+  expect(watch.hindrance(KEY)).toBe('Redis has yet to be checked');
+  await untilMayBegin();
+  for (let iteration = 0; iteration < 3; iteration += 1) {
+    const atReady = new Promise<string | undefined>((resolve) => {
+      redis.prependOnceListener('ready', () => {
+        resolve(watch.hindrance(KEY));
+      });
+    });
+    if ('stream' in redis) redis.stream.destroy();
+    expect(await atReady).toBe('Redis has yet to be checked');
+    // At once, not with the look that comes a minute later.
+    await until('checked again', mayBegin, 30_000);
+  }
+  expect(shown()).toEqual([]);
+});
+
+it('replicas that were seen are needed, while the master lists them and after it has forgotten them', async () => {
+  const servers = closeAfterTest(await startMasterWithReplica());
+  startWatch(servers.master.url);
+  await untilMayBegin();
+  expect(watch.missingReplicas).toBe(0);
+  servers.link.silence(['requests', 'replies']);
+  await redis.set(KEY, 'what the replica does not hear of');
+  await untilRefused(/Only 0 of 1 replicas of Redis acknowledge writes/);
+  servers.link.cut();
+  await servers.untilReplica('gone');
+  await delay(500);
+  expect(watch.refusal(KEY)).toMatch(/Only 0 of 1 replicas/);
+  expect([watch.missingReplicas, watch.mayForget]).toEqual([1, false]);
+  servers.link.heal('never');
+  await untilMayBegin();
+  expect(watch.missingReplicas).toBe(0);
+});
+
+it('replicas stop sends at the first write that they do not acknowledge, not at the next look', async () => {
+  const servers = closeAfterTest(await startMasterWithReplica());
+  startWatch(servers.master.url, patientClock);
+  await untilMayBegin();
+  servers.link.silence(['requests', 'replies']);
+  const write = await watch.writes.prepare(KEY);
+  await redis.set(KEY, 'written');
+  await expect(write.confirm()).rejects.toThrow(/only 0 of 1 replicas/);
+  await untilRefused(/Only 0 of 1/);
+});
