@@ -43,8 +43,6 @@ it('one process works for several accounts, and the trouble of some does not slo
   ]);
 }, 120_000);
 
-/** Wall clocks of real processes are set forward and back while payouts run. The gateway's are true. */
-
 const HOUR_MS = 3_600_000;
 /** Forward and back by a second and an hour, and at last an hour behind the truth. */
 const OFFSETS_MS = [1_000, 0, -1_000, 0, HOUR_MS, 0, -HOUR_MS];
@@ -63,11 +61,10 @@ it.each(['Redis', 'the worker', 'both'])(
     afterTest(() => {
       admin.disconnect();
     });
-    // So that some payments are always being polled when a clock jumps.
     const world = await worldOfTest({ redis, sandbox: { settleAfterMs: 3_000 } });
     const worker = world.startWorker({ environment: workerClock.environment });
     /** How far the worker's clock is ahead, in ms, as the line of its log says that it has just written. */
-    const readWorkerOffset = async (): Promise<number> => {
+    const readWorkerOffset = async () => {
       const before = worker.log().length;
       await until('the worker logs', () => worker.log().indexOf('\n', before) > 0);
       const [, time = ''] = /"time":"([^"]+)"/.exec(worker.log().slice(before)) ?? [];
@@ -101,10 +98,10 @@ it('sending continues within a minute where 100,000 payouts lose their jobs at o
   const redis = new Redis(server.url);
   afterTest(async () => redis.quit());
   const world = await worldOfTest({ redis: server });
-  const key = (name: string): string => `{payouts:${world.platformId}}:${name}`;
+  const key = (name: string) => `{payouts:${world.platformId}}:${name}`;
   await world.enqueue(100_000);
   const worker = world.startWorker({ environment: { ALLOW_VOLATILE_REDIS: 'true' } });
-  const sent = (): number => world.sandbox.stats().arrivals;
+  const sent = () => world.sandbox.stats().arrivals;
   await until('sending has begun', () => sent() >= 8);
 
   await redis.unlink(key('withdraw:wait'));
@@ -114,7 +111,7 @@ it('sending continues within a minute where 100,000 payouts lose their jobs at o
   await until('sending continues', () => sent() > before + 2, 120_000);
   expect(performance.now() - damagedAt).toBeLessThan(70_000);
 
-  const haveJobs = async (): Promise<boolean> => {
+  const haveJobs = async () => {
     const payouts = ['state:queued', 'state:sending'].map(async (name) => redis.zcard(key(name)));
     const jobs = ['withdraw:wait', 'withdraw:active'].map(async (name) => redis.llen(key(name)));
     const [queued = 0, sending = 0, waiting = 0, active = 0] = await Promise.all([...payouts, ...jobs]);

@@ -172,10 +172,10 @@ it('keys of the queues are deleted under a running worker: every payout is sent 
   const { accounts } = await openWorkerIn(world, { observe }, quick, PLATFORM_IDS);
   await until('all send', () => accounts.every(({ status }) => status.role === 'sender'));
 
-  const damage = async ([names, loses]: (typeof DAMAGES)[number], index: number): Promise<void> => {
+  const damage = async ([names, loses]: (typeof DAMAGES)[number], index: number) => {
     const platformId = 1_000 + index;
     const producer = world.producerOf(platformId);
-    const keyOf = (name: string): string => `{payouts:${platformId}}:${name}`;
+    const keyOf = (name: string) => `{payouts:${platformId}}:${name}`;
     const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` });
     const later = { ...payout('later'), notBefore: new Date(Date.now() + 20_000) };
     await producer.enqueueMany([...PLAIN.map(payout), { ...payout('urgent'), priority: 2 }, later]);
@@ -189,8 +189,7 @@ it('keys of the queues are deleted under a running worker: every payout is sent 
     const again = recreated.filter((each) => each.platformId === platformId);
     if (loses !== undefined) expect(again.find(({ state }) => state === loses)?.at).toBeLessThan(damagedAt + 60_000);
     expect(again.reduce((sum, { count }) => sum + count, 0)).toBeLessThanOrEqual(2 * PAYOUTS);
-    // No second job is left for any of them.
-    const countJobs = async (): Promise<number> => {
+    const countJobs = async () => {
       const lengths = ['withdraw', 'transactionstatus'].flatMap((queue) => [
         ...['wait', 'active', 'paused'].map(async (name) => operator.llen(keyOf(`${queue}:${name}`))),
         ...['delayed', 'prioritized'].map(async (name) => operator.zcard(keyOf(`${queue}:${name}`))),

@@ -63,7 +63,7 @@ async function restore() {
   await rig.enqueue(['p', 'q']);
   await rig.accept('q');
   const stop = new AbortController();
-  const start = (speed = QUICK): void => {
+  const start = (speed = QUICK) => {
     const clock: Clock = {
       ...systemClock,
       now: () => performance.now() * speed,
@@ -84,8 +84,8 @@ async function restore() {
       await watching;
     });
   };
-  const untilChecked = async (): Promise<void> => until('the first checks are over', () => checks.length >= 2);
-  const untilRepaired = async (count = 1): Promise<void> => until('repaired', () => recreated.length === count);
+  const untilChecked = async () => until('the first checks are over', () => checks.length >= 2);
+  const untilRepaired = async (count = 1) => until('repaired', () => recreated.length === count);
   const wait = rig.queues.withdraw.toKey('wait');
   return { redis: rig.account.redis, wait, start, untilChecked, untilRepaired, warnings, recreated, checks };
 }
@@ -141,7 +141,6 @@ it.each<[string, readonly (number | readonly [recreated: number, lost: number])[
     [4, 3, [0, 3], 3, 3, 4, 4, [1, 3], 3, 3, [0, 3], 1, 2, 2],
     '.! ...! .! ..!',
   ],
-  // Behind payouts that have left the queue. At the end one of the five jobs had its turn.
   ['for one more', [[0, -5], -5, -4, -4, [1, -5], -5, -5, -6, -4, -4, [0, -4], -4, -4], ' ..! ....! ..'],
   ['for damage that comes during a check', [[0, 7], 7, 7], ' .!'],
 ])('lost jobs are an alarm %s', (_, looks, alarms) => {
@@ -162,7 +161,6 @@ describe('the queues are looked at', () => {
   let redisOffset: number | undefined;
   let isSender: boolean;
   let isAway: boolean;
-  /** When they were, in ms since the start. */
   let repairs: number[];
 
   beforeEach(() => {
@@ -241,12 +239,11 @@ describe('the queues are looked at', () => {
   });
 });
 
-const repair = async (): Promise<void> => repairClockJump({ queues: rig.queues, logger }, 1.1 * POLL_MAX_MS);
-const delayedOf = (name: 'withdraw' | 'transactionstatus'): string => rig.queues[name].toKey('delayed');
-/** Delays a job until then, by the account's clock. */
-const delayJob = async (key: string, jobId: string, ms: number): Promise<unknown> =>
+const repair = async () => repairClockJump({ queues: rig.queues, logger }, 1.1 * POLL_MAX_MS);
+const delayedOf = (name: 'withdraw' | 'transactionstatus') => rig.queues[name].toKey('delayed');
+const delayJob = async (key: string, jobId: string, ms: number) =>
   rig.account.redis.zadd(key, (rig.account.clock.wallNow() + ms) * 0x1000 + 5, jobId);
-const dueInMs = async (key: string, jobId: string): Promise<number> =>
+const dueInMs = async (key: string, jobId: string) =>
   Math.floor(Number(await rig.account.redis.zscore(key, jobId)) / 0x1000) - rig.account.clock.wallNow();
 
 it('the repair shortens what would expire too late in both queues', async () => {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/base/logger.js';
-import { pollPayout, type PollReport } from '../../src/worker/poll-payout.js';
+import { pollPayout } from '../../src/worker/poll-payout.js';
 import { ReceiptSigner } from '../../src/control/intents/receipt.js';
 import { testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 import { clientOf, recordingLogger } from '../gateway/support/test-client.js';
@@ -15,7 +15,6 @@ import { afterTest, closeAfterTest } from './support/close-after-test.js';
 let account: TestAccount;
 let server: RawGateway;
 let status: object;
-/** In place of {@link status}, as it is written. */
 let text: string | undefined;
 
 beforeEach(async () => {
@@ -27,18 +26,18 @@ beforeEach(async () => {
   afterTest(async () => server.stop());
 });
 
-async function bring({ txhash = 'h-1', ...given }: Partial<ValidPayout> & { txhash?: string } = {}): Promise<void> {
+async function bring({ txhash = 'h-1', ...given }: Partial<ValidPayout> & { txhash?: string } = {}) {
   await account.ledger.enqueue([aPayout('p', { addressTo: 'wallet-1:7', ...given })]);
   await accept(txhash);
 }
 
-async function accept(txhash: string): Promise<void> {
+async function accept(txhash: string) {
   const { sender } = account;
   const attempt = await begin(sender, await takeLease(sender, 'one'), 'p');
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
-async function poll(said: object, logger = silentLogger): Promise<PollReport> {
+async function poll(said: object, logger = silentLogger) {
   const { clock, platformId } = account;
   const key = { name: 'worker-1', privateKey: testKey(1) };
   const receipts = new ReceiptSigner({ key, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
@@ -138,7 +137,7 @@ it('a txhash that names no transaction makes the payout unknown', async () => {
   expect(server.receivedBytes).toBe(0);
 });
 
-async function pollLate(said: object, meanwhile: () => Promise<void>): Promise<void> {
+async function pollLate(said: object, meanwhile: () => Promise<void>) {
   status = said;
   const gateway = clientOf(server);
   const late = { getStatus: async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash)) };

@@ -1,7 +1,7 @@
 import { chmod, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { StoppedError } from '../../src/base/errors.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
@@ -17,22 +17,14 @@ import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { closeAfterTest, folderOfTest } from './support/close-after-test.js';
 import { startOwnRedis } from './support/own-redis.js';
-import {
-  expectPromisesKept,
-  openWorkerIn,
-  type PayoutWorld,
-  untilLeased,
-  untilSent,
-  untilSettled,
-  worldOfTest,
-} from './support/payout-world.js';
+import { expectPromisesKept, openWorkerIn, untilLeased, untilSent, untilSettled, worldOfTest } from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
 const NOBODY_THERE = 'redis://127.0.0.1:1';
 const ACCOUNT = { platformId: 4242, baseUrl: 'http://127.0.0.1:1', secretKey: 'k-start' };
 
-async function stop(worker: WorkerProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+async function stop(worker: WorkerProcess, signal: NodeJS.Signals = 'SIGTERM') {
   worker.kill(signal);
   expect(await worker.ended).toBe(0);
 }
@@ -122,7 +114,6 @@ it('payouts that are held or cancelled take no slot of a second from those behin
 
 type Where = Omit<RedisOptions, 'replyMapping'>;
 
-/** What would break a promise, or every command, if the worker took it too. */
 const HOSTILE: Where = {
   ...{ lazyConnect: true, stringNumbers: true, enableAutoPipelining: true, enableOfflineQueue: false },
   ...{ maxRetriesPerRequest: 50, commandTimeout: 1, connectTimeout: 1, readOnly: true },
@@ -137,7 +128,7 @@ it('a worker pays where a connection of the application goes, and does not use i
   await admin.config('SET', 'requirepass', 'other');
   admin.disconnect();
   const user = { username: 'shop', password: 'pw' };
-  const pay = async (where: Where, db: number, status: string): Promise<void> => {
+  const pay = async (where: Where, db: number, status: string) => {
     const connection = new Redis({ ...where, ...user, db });
     if (status === 'ready') await connection.subscribe('news');
     const world = await worldOfTest({ redis: { url: `redis://shop:pw@127.0.0.1:${port}/${db}` } });
@@ -156,9 +147,8 @@ it('a worker pays where a connection of the application goes, and does not use i
 const [SHOP, NEW_SHOP] = [testKey(1), testKey(2)];
 const WAIT = { timeoutMs: 40_000 };
 
-/** Has the worker read its files again. @param said - what it logs once it did */
-async function reload(worker: WorkerProcess, said: string): Promise<void> {
-  const count = (): number => worker.log().split(said).length - 1;
+async function reload(worker: WorkerProcess, said: string) {
+  const count = () => worker.log().split(said).length - 1;
   const before = count();
   worker.kill('SIGHUP');
   await until(
@@ -170,7 +160,7 @@ async function reload(worker: WorkerProcess, said: string): Promise<void> {
 it('a key that was revoked signs nothing any more, and a new one does; a bad file changes nothing', async () => {
   const world = await worldOfTest();
   const file = join(world.dir, 'keys.json');
-  const write = async (...keys: KeyEntry[]): Promise<unknown> => {
+  const write = async (...keys: KeyEntry[]) => {
     await rm(file, { force: true });
     return writeKeyring(file, keys);
   };
@@ -178,11 +168,10 @@ it('a key that was revoked signs nothing any more, and a new one does; a bad fil
   const worker = world.startWorker({ environment: { PAYOUT_KEYS_FILE: file } });
   // What was signed before the worker's journal was begun is held.
   await untilLeased(worker);
-  const failed = async (): Promise<unknown> =>
-    readMetric((await worker.get('/metrics')).body, 'payouts_keys_reload_failed');
+  const failed = async () => readMetric((await worker.get('/metrics')).body, 'payouts_keys_reload_failed');
   const producerWith = (name: string, privateKey: typeof SHOP): PayoutProducer =>
     closeAfterTest(new PayoutProducer({ ...world.account, audience: TEST_AUDIENCE, signingKey: { name, privateKey } }));
-  const pay = async (producer: PayoutProducer, payoutId: string): Promise<void> => {
+  const pay = async (producer: PayoutProducer, payoutId: string) => {
     await producer.enqueueMany(cents([payoutId]));
     expect(await producer.waitFor(payoutId, WAIT)).toMatchObject({ state: 'completed' });
   };
@@ -208,7 +197,7 @@ it('a key that was revoked signs nothing any more, and a new one does; a bad fil
 it('the policy that was read last decides, and a bad one changes nothing', async () => {
   const world = await worldOfTest();
   const file = join(world.dir, 'policy.yaml');
-  const write = async (limit: string, mode = 0o600): Promise<void> => {
+  const write = async (limit: string, mode = 0o600) => {
     const rule = `{ name: small, when: { paymentId: [1] }, cap: { amount: ${limit} }, over: refuse }`;
     await writeFile(file, `{ version: 1, platformId: ${world.platformId}, default: hold, rules: [${rule}] }`);
     await chmod(file, mode);
@@ -216,7 +205,7 @@ it('the policy that was read last decides, and a bad one changes nothing', async
   await write('0.01');
   const worker = world.startWorker({ environment: { PAYOUT_POLICY_FILE: file } });
   await untilLeased(worker);
-  const decide = async (payoutId: string, decided: object): Promise<void> => {
+  const decide = async (payoutId: string, decided: object) => {
     await world.producer.enqueueMany(cents([payoutId]));
     expect(await world.producer.waitFor(payoutId, WAIT)).toMatchObject(decided);
   };
@@ -233,7 +222,7 @@ it('the policy that was read last decides, and a bad one changes nothing', async
 it('a worker of another gateway pays nothing until an operator has bound the ledger to it; the former one then refuses', async () => {
   const world = await worldOfTest({ sandbox: { settleAfterMs: 3_000 } });
   const staging = (await worldOfTest({ platformIds: [world.platformId] })).sandbox;
-  const audienceOf = (url: string): string => `${url}#${world.platformId}`;
+  const audienceOf = (url: string) => `${url}#${world.platformId}`;
   // Without PAYOUT_AUDIENCE: the gateway's URL and the account say which it is.
   const environment = { PAYOUT_AUDIENCE: '' };
   const ledger = closeAfterTest(openLedger(world.account, 'reply')).ledger.connection;
@@ -242,7 +231,6 @@ it('a worker of another gateway pays nothing until an operator has bound the led
   await untilSent(world, 1);
   const before = audienceOf(world.sandbox.url);
   expect(await ledger.redis.hget(ledger.keys.ledger, 'audience')).toBe(before);
-  // With staging's GATEWAY_BASE_URL, and a journal of its own.
   const other = world.startWorker({ baseUrl: staging.url, journalDir: join(world.dir, 'staging'), environment });
   await until('it says that the ledger is of another gateway', async () => {
     const { status, body } = await other.get('/readyz');

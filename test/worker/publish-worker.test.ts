@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { type Clock, systemClock } from '../../src/base/clock.js';
 import { type Logger, silentLogger } from '../../src/base/logger.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
@@ -27,8 +27,7 @@ it('the report of a worker process is written, again when something changes, and
   const dead: WorkerReport = { role: 'standby', at: 5, startedAt: 1, version: '1' };
   const others = ['host:2', JSON.stringify(dead), 'host:3', '{"role":7}', 'host:4', 'no JSON'];
   await redis.hset(connection.keys.workers, ...others);
-  const read = async (): Promise<string> =>
-    (await readWorkers(connection)).map(({ name, role }) => `${name} ${role}`).join();
+  const read = async () => (await readWorkers(connection)).map(({ name, role }) => `${name} ${role}`).join();
   expect(await read()).toBe('host:2 standby');
   let role = 'standby';
   const end = new AbortController();
@@ -51,7 +50,6 @@ it('a worker process says its role, why its last attempts failed, and until when
   const refused = { role: 'refused', reason: 'the journal is damaged' };
   expect(describeWorker({ ...facts, status: refused })).toMatchObject(refused);
   expect(describeWorker({ ...facts, opensAt: 110_000 })).toMatchObject({ holdOffUntil: 1_010_000 });
-  // Not between two sends.
   expect(describeWorker({ ...facts, opensAt: 101_010 })).toMatchObject({ holdOffUntil: undefined });
   const lastErrorCode = 'GATEWAY_UNAVAILABLE';
   const notSent = { reason: 'ECONNREFUSED', code: lastErrorCode, count: 3, retryAt: 102_000 } as const;
@@ -116,96 +114,93 @@ it('the head of the journal is published once of the last line, and again only w
   expect(logged).toHaveLength(2);
 });
 
-describe('the facts of the gateway', () => {
-  let account: TestAccount;
-  let stop: AbortController;
-  let calls: string[];
-  /** For how long the clock is ahead, in ms. */
-  let aheadMs: number;
-  beforeEach(() => {
-    account = closeAfterTest(openTestAccount());
-    stop = new AbortController();
-    afterTest(() => {
-      stop.abort();
-    });
-    calls = [];
-    aheadMs = 0;
-  });
-
-  const CURRENCIES = [{ payment_id: 6, currency: 'USDT', rate_usd: '1' }];
-  const NO_ROUTE = new Error('no route');
-  const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-
-  function keep(gateway: { currencies: unknown; balance: unknown }, more = {}): Promise<void> {
-    const respond = (name: 'currencies' | 'balance') => async (): Promise<never> => {
-      calls.push(name);
-      const response = gateway[name];
-      if (response instanceof Error) throw response;
-      return Promise.resolve(response as never);
-    };
-    return keepGatewayFacts(
-      {
-        gateway: { currencies: respond('currencies'), balance: respond('balance') },
-        connection: { ...account.connection, clock },
-        ...{ balanceEveryMs: 60_000, currenciesEveryMs: 3_600_000, queuedPaymentIds: () => [], logger: silentLogger },
-        ...more,
-      },
-      stop.signal,
-    );
-  }
-
-  const facts = async () => readGatewayFacts(account.connection);
-  const untilKnown = async (isKnown: (known: Awaited<ReturnType<typeof facts>>) => boolean): Promise<void> =>
-    until('it is known', async () => isKnown(await facts()));
-
-  it('are cached with their time, and not queried again by the next sender before they are due', async () => {
-    const first = keep({ currencies: CURRENCIES, balance: '12.5' });
-    await untilKnown(({ balanceAt }) => balanceAt !== undefined);
+let account: TestAccount;
+let stop: AbortController;
+let calls: string[];
+let aheadMs: number;
+beforeEach(() => {
+  account = closeAfterTest(openTestAccount());
+  stop = new AbortController();
+  afterTest(() => {
     stop.abort();
-    await first;
-    const known = await facts();
-    const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1' }];
-    expect(known).toMatchObject({ currencies, balance: [{ amount: '12.5' }], isWhole: true, failure: undefined });
-    expect(Date.now() - (known.balanceAt ?? 0)).toBeLessThan(5_000);
-    stop = new AbortController();
-    void keep({ currencies: CURRENCIES, balance: '13' });
-    await delay(200);
-    expect(calls).toEqual(['currencies', 'balance']);
   });
+  calls = [];
+  aheadMs = 0;
+});
 
-  it('keep what was known when a query fails, with the reason, until one succeeds', async () => {
-    const gateway = { currencies: CURRENCIES, balance: NO_ROUTE as unknown };
-    void keep(gateway, { balanceEveryMs: 1 });
-    await untilKnown(({ failure }) => failure !== undefined);
-    expect(await facts()).toMatchObject({ failure: '/balance: no route', currencies: [{ paymentId: 6 }], balance: [] });
-    gateway.balance = { odd: true };
-    await untilKnown(({ failure }) => failure?.includes('form') === true);
-    gateway.balance = '7';
-    await untilKnown(({ failure }) => failure === undefined);
-    expect((await facts()).balance).toEqual([{ amount: '7' }]);
-  });
+const CURRENCIES = [{ payment_id: 6, currency: 'USDT', rate_usd: '1' }];
+const NO_ROUTE = new Error('no route');
+const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
 
-  it('are queried when a producer asks for them, at most every five minutes', async () => {
-    const [currenciesAt, balanceAt] = [Date.now(), Date.now()];
-    await account.redis.hset(account.connection.keys.gateway, {
-      currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt }),
-      balance: JSON.stringify({ balance: [], balanceAt }),
-    });
-    void keep({ currencies: [...CURRENCIES, { payment_id: 7 }], balance: '1' });
-    await delay(200);
-    expect(calls).toEqual([]);
-    await requestCurrencies(account.connection);
-    aheadMs += 10_000;
-    await until('the currencies were queried', () => calls.length > 0);
-    await untilKnown(({ isWhole }) => isWhole !== undefined);
-    expect(await facts()).toMatchObject({ currencies: [{ paymentId: 6 }], isWhole: false });
-    await requestCurrencies(account.connection);
-    aheadMs += 60_000;
-    await delay(1_500);
-    expect(calls).toEqual(['currencies']);
-    aheadMs += 240_000;
-    await until('they were queried again', () => calls.length === 2);
+function keep(gateway: { currencies: unknown; balance: unknown }, more = {}) {
+  const respond = (name: 'currencies' | 'balance') => async (): Promise<never> => {
+    calls.push(name);
+    const response = gateway[name];
+    if (response instanceof Error) throw response;
+    return Promise.resolve(response as never);
+  };
+  return keepGatewayFacts(
+    {
+      gateway: { currencies: respond('currencies'), balance: respond('balance') },
+      connection: { ...account.connection, clock },
+      ...{ balanceEveryMs: 60_000, currenciesEveryMs: 3_600_000, queuedPaymentIds: () => [], logger: silentLogger },
+      ...more,
+    },
+    stop.signal,
+  );
+}
+
+const facts = async () => readGatewayFacts(account.connection);
+const untilKnown = async (isKnown: (known: Awaited<ReturnType<typeof facts>>) => boolean) =>
+  until('it is known', async () => isKnown(await facts()));
+
+it('the facts of the gateway are cached with their time, and not queried again by the next sender before they are due', async () => {
+  const first = keep({ currencies: CURRENCIES, balance: '12.5' });
+  await untilKnown(({ balanceAt }) => balanceAt !== undefined);
+  stop.abort();
+  await first;
+  const known = await facts();
+  const currencies = [{ paymentId: 6, name: 'USDT', usdRate: '1' }];
+  expect(known).toMatchObject({ currencies, balance: [{ amount: '12.5' }], isWhole: true, failure: undefined });
+  expect(Date.now() - (known.balanceAt ?? 0)).toBeLessThan(5_000);
+  stop = new AbortController();
+  void keep({ currencies: CURRENCIES, balance: '13' });
+  await delay(200);
+  expect(calls).toEqual(['currencies', 'balance']);
+});
+
+it('the facts of the gateway keep what was known when a query fails, with the reason, until one succeeds', async () => {
+  const gateway = { currencies: CURRENCIES, balance: NO_ROUTE as unknown };
+  void keep(gateway, { balanceEveryMs: 1 });
+  await untilKnown(({ failure }) => failure !== undefined);
+  expect(await facts()).toMatchObject({ failure: '/balance: no route', currencies: [{ paymentId: 6 }], balance: [] });
+  gateway.balance = { odd: true };
+  await untilKnown(({ failure }) => failure?.includes('form') === true);
+  gateway.balance = '7';
+  await untilKnown(({ failure }) => failure === undefined);
+  expect((await facts()).balance).toEqual([{ amount: '7' }]);
+});
+
+it('the facts of the gateway are queried when a producer asks for them, at most every five minutes', async () => {
+  const [currenciesAt, balanceAt] = [Date.now(), Date.now()];
+  await account.redis.hset(account.connection.keys.gateway, {
+    currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt }),
+    balance: JSON.stringify({ balance: [], balanceAt }),
   });
+  void keep({ currencies: [...CURRENCIES, { payment_id: 7 }], balance: '1' });
+  await delay(200);
+  expect(calls).toEqual([]);
+  await requestCurrencies(account.connection);
+  aheadMs += 10_000;
+  await until('the currencies were queried', () => calls.length > 0);
+  await untilKnown(({ isWhole }) => isWhole !== undefined);
+  expect(await facts()).toMatchObject({ currencies: [{ paymentId: 6 }], isWhole: false });
+  await requestCurrencies(account.connection);
+  aheadMs += 60_000;
+  await delay(1_500);
+  expect(calls).toEqual(['currencies']);
+  aheadMs += 240_000;
+  await until('they were queried again', () => calls.length === 2);
 });
 
 const USDT = ['TRC-20', 'ERC-20'].map((network, index) => ({

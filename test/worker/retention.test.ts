@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/base/logger.js';
 import type { ArchiveFolder } from '../../src/archive/archive-files.js';
 import { findArchived } from '../../src/archive/find-archived.js';
@@ -10,7 +10,7 @@ import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { FINAL_STATES, PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
-import { applyRetention, removeSome, type RetentionStep } from '../../src/worker/retention.js';
+import { applyRetention, removeSome } from '../../src/worker/retention.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { testRedisUrl } from '../support/account.js';
@@ -28,20 +28,18 @@ const statistics = {
   countRemoval: async (_: PayoutState, take: () => Promise<readonly unknown[]>) => (await take()).length,
 };
 const options = () => ({ connection: account.connection, retentionDays: 2, statistics });
-const remove = async (archive?: PayoutArchive): Promise<RetentionStep> =>
-  removeSome({ ...options(), ...(archive && { archive }) });
+const remove = async (archive?: PayoutArchive) => removeSome({ ...options(), ...(archive && { archive }) });
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `p-${index}`);
-const keyOf = (payoutId: string): string => account.connection.keys.payout(payoutId);
+const keyOf = (payoutId: string) => account.connection.keys.payout(payoutId);
 
-async function cancel(payoutIds: readonly string[], ageMs = 3 * DAY_MS): Promise<void> {
+async function cancel(payoutIds: readonly string[], ageMs = 3 * DAY_MS) {
   await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
   for (const payoutId of payoutIds) await account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
   account.clock.advance(ageMs);
 }
 
-/** One payout in each state, named for it. */
-async function makeOneInEachState(): Promise<void> {
+async function makeOneInEachState() {
   await account.ledger.enqueue(PAYOUT_STATES.map((state) => aPayout(state, { batch: 'b', reference: 'Ä "1"' })));
   const receipt = { key: 'w', at: '2030-01-01T00:00:00.000Z', signature: 's'.repeat(88) };
   const final = { fee: '0.1', receipt };
@@ -109,129 +107,125 @@ it('retention continues step by step, past a payout that cannot be removed, unti
   await account.redis.hset(keyOf('p-0'), 'state', 'queued');
   const stop = new AbortController();
   const said: object[] = [];
-  const info = (fields: object): void => {
+  const info = (fields: object) => {
     stop.abort(said.push(fields));
   };
   await applyRetention({ ...options(), logger: { ...silentLogger, info } }, stop.signal);
   expect(said).toEqual([{ removed: 149 }]);
 });
 
-describe('retention with an archive', () => {
-  let folder: ArchiveFolder;
-  beforeEach(async () => {
-    folder = { dir: join(await folderOfTest('retention'), 'archive'), platformId: account.platformId };
-  });
+let folder: ArchiveFolder;
+beforeEach(async () => {
+  folder = { dir: join(await folderOfTest('retention'), 'archive'), platformId: account.platformId };
+});
 
-  const onDamage = (message: string): never => {
-    throw new Error(message);
+const onDamage = (message: string): never => {
+  throw new Error(message);
+};
+async function readAll(): Promise<ArchivedPayout[]> {
+  const found: ArchivedPayout[] = [];
+  for await (const payouts of readArchive(folder, { onDamage })) found.push(...payouts);
+  return found;
+}
+const readIds = async () => (await readAll()).map(({ payoutId }) => payoutId).join();
+
+/** An archive with something that happens once, after payouts are on disk and before they are removed. */
+function watchedArchive(after: (payouts: readonly Payout[]) => Promise<unknown>): PayoutArchive {
+  const archive = new PayoutArchive(folder);
+  const keep = archive.keep.bind(archive);
+  archive.keep = async (payouts) => {
+    archive.keep = keep;
+    await keep(payouts);
+    await after(payouts);
   };
-  async function readAll(): Promise<ArchivedPayout[]> {
-    const found: ArchivedPayout[] = [];
-    for await (const payouts of readArchive(folder, { onDamage })) found.push(...payouts);
-    return found;
-  }
-  const readIds = async (): Promise<string> => (await readAll()).map(({ payoutId }) => payoutId).join();
+  return archive;
+}
 
-  /** An archive with something that happens once, after payouts are on disk and before they are removed. */
-  function watchedArchive(after: (payouts: readonly Payout[]) => Promise<unknown>): PayoutArchive {
-    const archive = new PayoutArchive(folder);
-    const keep = archive.keep.bind(archive);
-    archive.keep = async (payouts) => {
-      archive.keep = keep;
-      await keep(payouts);
-      await after(payouts);
-    };
-    return archive;
-  }
-
-  it('has on disk what it removes, whole, before it removes it', async () => {
-    await makeOneInEachState();
-    account.clock.advance(2 * DAY_MS + 1);
-    const archivedIn = join(folder.dir, String(account.platformId), '2030-01-01.jsonl.gz');
-    let seen = 0;
-    const archive = watchedArchive(async (payouts) => {
-      const archived = await readAll();
-      for (const payout of payouts) {
-        expect(archived).toContainEqual({ ...payout, archivedIn });
-        expect(await account.ledger.get(payout.payoutId)).toBeDefined();
-        seen += 1;
-      }
-    });
-    expect(await remove(archive)).toMatchObject({ payouts: 3, archiveTrouble: undefined });
-    expect(seen).toBeGreaterThan(0);
-    for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
+it('an archive has on disk what it removes, whole, before it removes it', async () => {
+  await makeOneInEachState();
+  account.clock.advance(2 * DAY_MS + 1);
+  const archivedIn = join(folder.dir, String(account.platformId), '2030-01-01.jsonl.gz');
+  let seen = 0;
+  const archive = watchedArchive(async (payouts) => {
+    const archived = await readAll();
+    for (const payout of payouts) {
+      expect(archived).toContainEqual({ ...payout, archivedIn });
+      expect(await account.ledger.get(payout.payoutId)).toBeDefined();
+      seen += 1;
+    }
   });
+  expect(await remove(archive)).toMatchObject({ payouts: 3, archiveTrouble: undefined });
+  expect(seen).toBeGreaterThan(0);
+  for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
+});
 
-  it('loses nothing, and shows nothing twice, where it ends between writing and removing, or one changed', async () => {
-    await cancel(['a', 'b']);
-    const archive = watchedArchive(async () => Promise.reject(new Error('Redis fails here')));
-    expect((await remove(archive)).payouts).toBe(0);
-    expect(await account.ledger.get('a')).toBeDefined();
-    const changing = watchedArchive(async () => account.redis.hset(keyOf('a'), 'lateTxhash', '0xlate'));
-    expect((await remove(changing)).payouts).toBe(1);
-    expect(await account.ledger.get('a')).toMatchObject({ lateTxhash: '0xlate' });
-    expect((await remove(changing)).payouts).toBe(1);
-    expect(await findArchived(folder, { payoutId: 'a' }, { onDamage })).toMatchObject({ lateTxhash: '0xlate' });
-    expect(await readIds()).toBe('a,b');
-  });
+it('an archive loses nothing, and shows nothing twice, where it ends between writing and removing, or one changed', async () => {
+  await cancel(['a', 'b']);
+  const archive = watchedArchive(async () => Promise.reject(new Error('Redis fails here')));
+  expect((await remove(archive)).payouts).toBe(0);
+  expect(await account.ledger.get('a')).toBeDefined();
+  const changing = watchedArchive(async () => account.redis.hset(keyOf('a'), 'lateTxhash', '0xlate'));
+  expect((await remove(changing)).payouts).toBe(1);
+  expect(await account.ledger.get('a')).toMatchObject({ lateTxhash: '0xlate' });
+  expect((await remove(changing)).payouts).toBe(1);
+  expect(await findArchived(folder, { payoutId: 'a' }, { onDamage })).toMatchObject({ lateTxhash: '0xlate' });
+  expect(await readIds()).toBe('a,b');
+});
 
-  it('keeps one that lost a field, got another value, or cannot be read', async () => {
-    await cancel(['a', 'b', 'altered']);
-    await account.redis.hset(keyOf('altered'), 'metadata', '{');
-    const archive = watchedArchive(async () =>
-      Promise.all([account.redis.hdel(keyOf('a'), 'amount'), account.redis.hset(keyOf('b'), 'amount', '13')]),
-    );
-    const archiveTrouble: unknown = expect.stringMatching(/payout altered cannot be read/);
-    expect(await remove(archive)).toMatchObject({ payouts: 0, archiveTrouble });
-    expect(await account.redis.exists(keyOf('a'), keyOf('b'), keyOf('altered'))).toBe(3);
-  });
+it('an archive keeps one that lost a field, got another value, or cannot be read', async () => {
+  await cancel(['a', 'b', 'altered']);
+  await account.redis.hset(keyOf('altered'), 'metadata', '{');
+  const archive = watchedArchive(async () =>
+    Promise.all([account.redis.hdel(keyOf('a'), 'amount'), account.redis.hset(keyOf('b'), 'amount', '13')]),
+  );
+  const archiveTrouble: unknown = expect.stringMatching(/payout altered cannot be read/);
+  expect(await remove(archive)).toMatchObject({ payouts: 0, archiveTrouble });
+  expect(await account.redis.exists(keyOf('a'), keyOf('b'), keyOf('altered'))).toBe(3);
+});
 
-  it('that cannot be written keeps every payout in Redis, says so, and continues by itself', async () => {
-    await cancel(['a']);
-    await writeFile(folder.dir, 'a file in place of the folder');
-    const archive = new PayoutArchive(folder);
-    const archiveTrouble: unknown = expect.stringMatching(/archive .* cannot be written: (ENOTDIR|EEXIST)/);
-    expect(await remove(archive)).toMatchObject({ payouts: 0, archiveTrouble });
-    expect(await account.ledger.get('a')).toMatchObject({ state: 'cancelled' });
+it('an archive that cannot be written keeps every payout in Redis, says so, and continues by itself', async () => {
+  await cancel(['a']);
+  await writeFile(folder.dir, 'a file in place of the folder');
+  const archive = new PayoutArchive(folder);
+  const archiveTrouble: unknown = expect.stringMatching(/archive .* cannot be written: (ENOTDIR|EEXIST)/);
+  expect(await remove(archive)).toMatchObject({ payouts: 0, archiveTrouble });
+  expect(await account.ledger.get('a')).toMatchObject({ state: 'cancelled' });
 
-    const stop = new AbortController();
-    const told: (string | undefined)[] = [];
-    const logger = { ...silentLogger, warn: (_: object, message: string) => void told.push(message) };
-    const onArchiveTrouble = (trouble: string | undefined): void => void told.push(trouble);
-    const running = applyRetention({ ...options(), archive, logger, onArchiveTrouble }, stop.signal);
-    await until('the trouble is told', () => told.length > 1);
-    stop.abort();
-    await running;
-    // From then on it is the task of another process.
-    expect(told.at(-1)).toBeUndefined();
-    expect(told.slice(0, -1)).toEqual(expect.arrayContaining([archiveTrouble, 'old payouts stay in Redis']));
+  const stop = new AbortController();
+  const told: (string | undefined)[] = [];
+  const logger = { ...silentLogger, warn: (_: object, message: string) => void told.push(message) };
+  const onArchiveTrouble = (trouble: string | undefined) => void told.push(trouble);
+  const running = applyRetention({ ...options(), archive, logger, onArchiveTrouble }, stop.signal);
+  await until('the trouble is told', () => told.length > 1);
+  stop.abort();
+  await running;
+  // From then on it is the task of another process.
+  expect(told.at(-1)).toBeUndefined();
+  expect(told.slice(0, -1)).toEqual(expect.arrayContaining([archiveTrouble, 'old payouts stay in Redis']));
 
-    await rm(folder.dir);
-    await mkdir(folder.dir);
-    expect(await remove(archive)).toMatchObject({ payouts: 1, archiveTrouble: undefined });
-    expect(await readIds()).toBe('a');
-  });
+  await rm(folder.dir);
+  await mkdir(folder.dir);
+  expect(await remove(archive)).toMatchObject({ payouts: 1, archiveTrouble: undefined });
+  expect(await readIds()).toBe('a');
+});
 
-  it('that hangs holds nothing up', async () => {
-    await cancel(['a']);
-    const archiveTrouble: unknown = expect.stringMatching(/not on disk within 5000 ms/);
-    const hanging = watchedArchive(async () => new Promise(() => undefined));
-    expect(await remove(hanging)).toMatchObject({ payouts: 0, archiveTrouble });
-  });
+it('an archive that hangs holds nothing up', async () => {
+  await cancel(['a']);
+  const archiveTrouble: unknown = expect.stringMatching(/not on disk within 5000 ms/);
+  const hanging = watchedArchive(async () => new Promise(() => undefined));
+  expect(await remove(hanging)).toMatchObject({ payouts: 0, archiveTrouble });
 });
 
 const LENGTH = 1_000;
-const trim = async (keep: number): Promise<number> =>
-  Number(await account.connection.run('trim-events', [keep, 1_000]));
-const count = async (): Promise<number> => account.redis.xlen(account.connection.keys.events);
+const trim = async (keep: number) => Number(await account.connection.run('trim-events', [keep, 1_000]));
+const count = async () => account.redis.xlen(account.connection.keys.events);
 
 async function read(group: string): Promise<string[]> {
   const reply = await account.connection.run('read-group-events', [group, 'one', 1_000, 100]);
   return (reply as [string, number, [string, string[]][]])[2].map(([eventId]) => eventId);
 }
 
-const fill = async (): Promise<unknown> =>
-  account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId)));
+const fill = async () => account.ledger.enqueue(numbered(LENGTH).map((payoutId) => aPayout(payoutId)));
 
 it('trimming events keeps the newest ones, and about as many as it should', async () => {
   await fill();

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../../src/base/clock.js';
 import { failsafeLogger } from '../../../src/base/logger.js';
 import type { AccountStats } from '../../../src/ledger/reads/account-stats.js';
@@ -79,9 +79,8 @@ it.each([
   expectWarnings({ policyReport: { hash: '', at: 0, rules: [], held: [], ...rates } }, words);
 });
 
-/** What the work is told, or its observer. */
 type Told = readonly [name: string, ...args: unknown[]];
-function tell(...all: readonly Told[]): void {
+function tell(...all: readonly Told[]) {
   for (const [name, ...args] of all) {
     const to = name in work.observer ? work.observer : work;
     Reflect.apply(Reflect.get(to, name) as () => void, to, args);

@@ -1,7 +1,5 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import type { Clock } from '../../../src/base/clock.js';
@@ -24,7 +22,7 @@ import { ask, readMetric, startWatchedWorker } from '../support/watched-worker.j
 it('/readyz says standing by, sending, paused, and stopped', async () => {
   const { url, platformId, worker, readyz } = await startWatchedWorker();
   const well = { paused: false, pausedReason: null, stopped: [], warnings: [] };
-  const expectReady = async (account: object): Promise<void> => {
+  const expectReady = async (account: object) => {
     const accounts = [{ platformId, ...well, ...account }];
     expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
   };
@@ -41,28 +39,17 @@ it('/readyz says standing by, sending, paused, and stopped', async () => {
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
 });
 
-it('/readyz says why a journal cannot be read', async () => {
-  const prepare = async (dir: string, platformId: number): Promise<unknown> =>
-    mkdir(join(dir, `${platformId}.journal`), { recursive: true });
-  const { worker, readyz, metric } = await startWatchedWorker({ prepare });
-  await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
-  const accounts = [{ role: 'refused', reason: expect.stringMatching(/EISDIR/) }];
-  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'up', accounts }]);
-  expect([await metric('payouts_sending_refused'), await metric('payouts_lease_held')]).toEqual([0, 0]);
-});
-
 it('pages and metrics are served while Redis is unavailable or hangs', async () => {
   const redis = closeAfterTest(await startOwnRedis());
   const { metric, readyz, url, platformId } = await startWatchedWorker({ redis });
   const account = { platform_id: String(platformId) };
   await until('the lease', async () => (await metric('payouts_lease_held')) === 1);
-  const read = async (): Promise<string> => {
+  const read = async () => {
     const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(5_000) });
     expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
     return response.text();
   };
-  const untilUp = async (): Promise<void> =>
-    until('Redis is back', async () => readMetric(await read(), 'payouts_redis_up') === 1);
+  const untilUp = async () => until('Redis is back', async () => readMetric(await read(), 'payouts_redis_up') === 1);
   await untilUp();
 
   process.kill(redis.pid, 'SIGSTOP');
@@ -134,9 +121,8 @@ it('a worker that sends counts and times sends, polls, pauses, waiting times and
       ...{ settleAfterMs: 4_000, failAddresses: ['failing-wallet'] },
     },
   });
-  const polls = async (result: string): Promise<number> => (await metric('payouts_polls_total', { result })) ?? 0;
-  const age = async (state: string): Promise<number> =>
-    (await metric('payouts_oldest_age_seconds', { state })) ?? Number.NaN;
+  const polls = async (result: string) => (await metric('payouts_polls_total', { result })) ?? 0;
+  const age = async (state: string) => (await metric('payouts_oldest_age_seconds', { state })) ?? Number.NaN;
   await until('all completed', async () => (await producer.stats()).completed === 3);
   expect(await metric('payouts_jobs_recreated_total', { state: 'queued' })).toBe(3);
   expect(await metric('payouts_sends_total', { outcome: 'accepted' })).toBe(3);
@@ -195,7 +181,7 @@ let redis: RedisClient;
 let watch: RedisMonitor;
 let said: string[];
 
-function startWatch(url: string, clock = quickClock): void {
+function startWatch(url: string, clock = quickClock) {
   redis = connectRedis(url, 'sender');
   said = [];
   watch = new RedisMonitor(redis, new KnownReplicas(redis), clock, listeningLogger(said));
@@ -207,9 +193,9 @@ function startWatch(url: string, clock = quickClock): void {
 }
 
 const shown = (): string[] => said.filter((line) => !line.startsWith('debug'));
-const mayBegin = (): boolean => watch.hindrance(KEY) === undefined;
-const untilMayBegin = async (): Promise<void> => until('sends may begin', mayBegin);
-const untilRefused = async (reason: RegExp): Promise<void> =>
+const mayBegin = () => watch.hindrance(KEY) === undefined;
+const untilMayBegin = async () => until('sends may begin', mayBegin);
+const untilRefused = async (reason: RegExp) =>
   until(`refused with ${String(reason)}`, () => reason.test(watch.refusal(KEY) ?? ''));
 
 it('settings that change stop sends within the minute, until they are right again', async () => {
@@ -257,7 +243,6 @@ it('a connection lets nothing begin before it was checked, the first time and ea
     });
     if ('stream' in redis) redis.stream.destroy();
     expect(await atReady).toBe('Redis has yet to be checked');
-    // At once, not with the look that comes a minute later.
     await until('checked again', mayBegin, 30_000);
   }
   expect(shown()).toEqual([]);

@@ -1,12 +1,7 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { readActivity } from '../../../src/ledger/reads/activity.js';
 import type { Balance } from '../../../src/ledger/reads/gateway-facts.js';
-import {
-  acceptDrops,
-  readReconciliation,
-  summariseDrops,
-  type ReconciledBalance,
-} from '../../../src/ledger/reads/reconciliation.js';
+import { acceptDrops, readReconciliation, summariseDrops } from '../../../src/ledger/reads/reconciliation.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
 import { Reconciler } from '../../../src/worker/reconciliation/reconciler.js';
@@ -46,10 +41,9 @@ beforeEach(async () => {
 const stating = (amount: string, given: Partial<Balance> = {}): Balance => ({
   ...{ paymentId: undefined, symbol: undefined, amount, ...given },
 });
-const restart = (connection = account.connection): void =>
-  void (reconciler = new Reconciler(connection, SETTLE_MS, logger));
-const set = (amount: string): void => void (balances = [stating(amount, { paymentId: 6 })]);
-const setUsd = (amount: string): void => void (balances = [stating(amount, { symbol: 'USD' })]);
+const restart = (connection = account.connection) => void (reconciler = new Reconciler(connection, SETTLE_MS, logger));
+const set = (amount: string) => void (balances = [stating(amount, { paymentId: 6 })]);
+const setUsd = (amount: string) => void (balances = [stating(amount, { symbol: 'USD' })]);
 
 async function read(during?: () => Promise<void>): Promise<readonly Balance[]> {
   const ask = async (): Promise<Balance[]> => {
@@ -60,33 +54,32 @@ async function read(during?: () => Promise<void>): Promise<readonly Balance[]> {
   return reconciler.compare(ask, { currencies, ageMs });
 }
 
-async function settle(amount?: string): Promise<void> {
+async function settle(amount?: string) {
   if (amount !== undefined) set(amount);
   await read();
   account.clock.advance(2 * SETTLE_MS);
   await read();
 }
 
-async function send(payoutId: string, amount: string, paymentId = 6, symbol?: string): Promise<void> {
+async function send(payoutId: string, amount: string, paymentId = 6, symbol?: string) {
   await account.ledger.enqueue([aPayout(payoutId, { amount, paymentId, symbol })]);
   await account.ledger.change({ payoutId, from: 'queued', to: 'sending' });
 }
 
-async function finish(payoutId: string, to: PayoutState, fee?: string): Promise<void> {
+async function finish(payoutId: string, to: PayoutState, fee?: string) {
   await account.ledger.change({ payoutId, from: 'sending', to: 'in_progress', txhash: `tx-${payoutId}` });
   await account.ledger.change({ payoutId, from: 'in_progress', to, ...(fee && { fee }) });
 }
 
-const give = async (payoutId: string, to: PayoutState): Promise<unknown> =>
-  account.ledger.change({ payoutId, from: 'sending', to });
+const give = async (payoutId: string, to: PayoutState) => account.ledger.change({ payoutId, from: 'sending', to });
 
-async function stored(): Promise<ReconciledBalance> {
+async function stored() {
   const balance = (await readReconciliation(account.connection)).reconciliation?.balances[0];
   if (balance === undefined) throw new Error('it was not compared');
   return balance;
 }
 
-async function expectMissing(expected: Readonly<Record<string, unknown>>): Promise<void> {
+async function expectMissing(expected: Readonly<Record<string, unknown>>) {
   const drops = summariseDrops(await readReconciliation(account.connection), CURRENCIES);
   const missing = drops.filter(({ amount }) => amount !== '0').map(({ currency, amount }) => [currency, amount]);
   expect(Object.fromEntries(missing)).toEqual(expected);

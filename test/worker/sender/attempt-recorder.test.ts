@@ -30,7 +30,7 @@ const LOST = { payoutId: 'p', attempt: 1, token: 'lost' };
 const PUT_BACK = { payoutId: 'p', from: 'unknown', to: 'queued', by: 'ann', reason: 'not there' } as const;
 const PAUSED = 'error the account is paused; `payouts resume` lets it send again';
 
-const finish = async (outcome: SentOutcome & { durationMs: number }, payoutId = 'p'): Promise<void> =>
+const finish = async (outcome: SentOutcome & { durationMs: number }, payoutId = 'p') =>
   rig.attempts.finish(await rig.begin(payoutId), outcome);
 
 it('finish notes the outcome in the journal before it asks the ledger', async () => {
@@ -283,7 +283,7 @@ it('resolveLeftovers says until when the requests of the longest known time may 
   expect(await rig.ledger.change(PUT_BACK)).toMatchObject({ kind: 'in_doubt', forMs });
 });
 
-const leave = async (outcome?: JournaledOutcome): Promise<void> => {
+const leave = async (outcome?: JournaledOutcome) => {
   await rig.sending(outcome);
   rig = { ...rig, ...(await rig.recordersOfTheNext()) };
   await resolve();
@@ -344,7 +344,7 @@ it('checkLedger reports the last outcome again to a ledger that came back withou
 });
 
 describe('the outcomes that a journal knows', () => {
-  const recorderWith = (settings: object): OutcomeRecorder =>
+  const recorderWith = (settings: object) =>
     new OutcomeRecorder({ ...rig.runtime, settings: { ...rig.runtime.settings, ...settings } }, DOUBT_MS, undefined);
   let recorder: OutcomeRecorder;
   beforeEach(() => {
@@ -352,7 +352,7 @@ describe('the outcomes that a journal knows', () => {
   });
 
   /** `p` was sent, and its sender ended before the ledger heard what came of it; the next one called it unknown. */
-  async function left(outcome?: JournaledOutcome): Promise<void> {
+  async function left(outcome?: JournaledOutcome) {
     await rig.ledger.markSendsUnknown(rig.heldLease.lease, [await rig.sending(outcome)], 'its sender ended', 0);
     expect(await rig.stateOf()).toBe('unknown');
   }

@@ -20,7 +20,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
     ...{ ledgerId: 'ledger-0', epoch: 3, sends: 7, token: 'seventh', ...given },
   });
   const EMPTY = { ledgerId: 'ledger-1', sends: 0, token: '' };
-  const startHolder = async (): Promise<LoopRig> => {
+  const startHolder = async () => {
     const holder = world.start({ name: 'holder' });
     await world.advance(LEASE_MS + 1_000);
     return holder;
@@ -225,7 +225,7 @@ const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gate
 
 const states = (): string[] => world.ledger.payouts().map(({ state }) => state);
 
-async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
+async function sendAll(active: ActiveSender, end: AbortSignal) {
   while (!end.aborted) {
     const queued = world.ledger.payouts().filter(({ state }) => state === 'queued');
     for (const { payoutId } of queued) await sendUntilDecided(payoutId, active, end);
@@ -233,7 +233,7 @@ async function sendAll(active: ActiveSender, end: AbortSignal): Promise<void> {
   }
 }
 
-function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP): void {
+function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP) {
   const clock = { wallNow: () => world.clock.wallNow() - ageMs };
   const key = { name: 'shop', privateKey };
   const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
@@ -244,7 +244,7 @@ function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP): void {
 }
 
 /** A worker that asks for signatures, whose journal begins now. */
-function startSigned(name: string): LoopRig {
+function startSigned(name: string) {
   const { clock } = world;
   const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
   const keyring = keyringOf(keyEntry(SHOP));
@@ -321,8 +321,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
 });
 
 describe('a worker without a keyring, whose journal is empty', () => {
-  /** Starts one where the ledger knows a journal of this host with a send. */
-  async function startAfter(host: string): Promise<LoopRig> {
+  async function startAfter(host: string) {
     const { attempt } = await world.earlierSend({ journalId: 'j-lost', host, dir: '/lost' });
     await world.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
     const rig = world.start({ journal: new MemoryJournal('j-new', [{ v: 3, journalId: 'j-new', bornAt: 1 }]) });

@@ -1,20 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { JOURNAL } from '../../ledger/contract/ledger-rig.js';
-import { AWAITING_ANSWER_MS, holdOffMs, LeaseRig, QUARANTINE_MS } from '../support/lease-rig.js';
+import { AWAITING_ANSWER_MS, holdOffMs, LeaseRig, QUARANTINE_MS } from '../support/loop-rig.js';
 import { DAY_MS, IN_FLIGHT_MAX_MS, INTERVAL_MS, LEASE_MS, throwing } from '../support/send-rig.js';
 
 let rig: LeaseRig;
 beforeEach(() => {
   rig = new LeaseRig();
 });
-afterEach(() => {
-  rig.end();
-});
 
+const givenBack = async () => rig.ledger.releaseLease(await rig.another());
 const ACQUIRED = 'info acquired sender lease';
 
 it('acquire takes a lease that was given back at once, and holds off for an interval', async () => {
-  await rig.ledger.releaseLease(await rig.another());
+  await givenBack();
   const startedAt = rig.clock.now();
   const held = await rig.acquire();
   const lease = { owner: 'me', epoch: 2 };
@@ -65,7 +63,7 @@ it.each([
 });
 
 it('acquire counts the hold-off from when it has the lease, however long that and the look after it take', async () => {
-  await rig.ledger.releaseLease(await rig.another());
+  await givenBack();
   let wonAt = 0;
   rig.before.acquireLease = async () => {
     await rig.clock.sleep(700);
@@ -86,12 +84,12 @@ it('acquire makes its journal known, and forgets those that were not used for as
 
 it('a held lease has a heartbeat at once and every second, in the quarantine too, until it is given back', async () => {
   const held = await rig.acquire();
-  await rig.clock.advance(0);
+  await rig.advance(0);
   expect((await rig.lease())?.heartbeat).toBe(1);
-  await rig.clock.advance(5_500);
+  await rig.advance(5_500);
   expect((await rig.lease())?.heartbeat).toBe(6);
   await held.release();
-  await rig.clock.advance(5_000);
+  await rig.advance(5_000);
   expect(await rig.lease()).toMatchObject({ owner: 'me', heartbeat: 6, released: true });
   expect(held.lost.aborted).toBe(false);
   expect(rig.logged).toEqual([ACQUIRED]);
@@ -102,7 +100,7 @@ it('a held lease is lost as soon as a heartbeat finds another holder, who is not
   const other = await rig.another();
   const called = { renewLease: 0, releaseLease: 0 };
   for (const call of ['renewLease', 'releaseLease'] as const) rig.before[call] = () => void (called[call] += 1);
-  await rig.clock.advance(5_000);
+  await rig.advance(5_000);
   expect(held.lost.aborted).toBe(true);
   expect(rig.logged).toContain('warn another process has taken the lease');
   await held.release();
@@ -112,12 +110,12 @@ it('a held lease is lost as soon as a heartbeat finds another holder, who is not
 
 it('a held lease is lost when the ledger comes back as it was some heartbeats ago', async () => {
   const held = await rig.acquire();
-  await rig.clock.advance(3_000);
+  await rig.advance(3_000);
   const copy = rig.ledger.snapshot();
-  await rig.clock.advance(3_000);
+  await rig.advance(3_000);
   expect(held.heartbeat()).toBe((await rig.lease())?.heartbeat);
   rig.ledger.restore(copy);
-  await rig.clock.advance(1_000);
+  await rig.advance(1_000);
   expect(held.lost.aborted).toBe(true);
   expect(rig.logged).toContain('warn the ledger came back older; giving up the lease');
 });
@@ -126,10 +124,10 @@ it('a held lease is given up, and left to die, once the disk of the journal hang
   const held = await rig.acquire();
   const before = await rig.lease();
   rig.isStalled = true;
-  await rig.clock.advance(1_000);
+  await rig.advance(1_000);
   expect(held.lost.aborted).toBe(true);
   rig.isStalled = false;
-  await rig.clock.advance(LEASE_MS);
+  await rig.advance(LEASE_MS);
   await held.release();
   expect(await rig.lease()).toEqual(before);
 });
@@ -137,30 +135,30 @@ it('a held lease is given up, and left to die, once the disk of the journal hang
 it('a held lease is not lost while Redis is unavailable', async () => {
   const held = await rig.acquire();
   rig.before.renewLease = throwing('Redis unavailable');
-  await rig.clock.advance(60_000);
+  await rig.advance(60_000);
   expect(held.lost.aborted).toBe(false);
   expect(rig.logged).toContain('debug heartbeat failed');
   delete rig.before.renewLease;
   const lease = await rig.lease();
-  await rig.clock.advance(1_500);
+  await rig.advance(1_500);
   expect((await rig.lease())?.heartbeat).toBeGreaterThan(lease?.heartbeat ?? 0);
 });
 
 it('a held lease is not called lost by a heartbeat that was under way when it was given back', async () => {
   const held = await rig.acquire();
   rig.before.renewLease = async () => rig.clock.sleep(100);
-  await rig.clock.advance(1_050);
+  await rig.advance(1_050);
   await held.release();
-  await rig.clock.advance(1_000);
+  await rig.advance(1_000);
   expect(rig.logged).toEqual([ACQUIRED]);
 });
 
 it('a held lease without a heartbeat is not given back', async () => {
   const held = await rig.acquire();
-  await rig.clock.advance(1_500);
+  await rig.advance(1_500);
   held.stopHeartbeat();
   const lease = await rig.lease();
-  await rig.clock.advance(5_000);
+  await rig.advance(5_000);
   expect(await rig.lease()).toEqual(lease);
   expect(lease?.released).toBe(false);
 });
@@ -170,11 +168,11 @@ it('watching never takes a lease with a heartbeat, and takes it one lease time a
   const watching = rig.watch();
   for (let heartbeats = 0; heartbeats < 50; heartbeats += 1) {
     await rig.ledger.renewLease(lease);
-    await rig.clock.advance(LEASE_MS / 2);
+    await rig.advance(LEASE_MS / 2);
   }
-  await rig.clock.advance(LEASE_MS / 2 - 1_000);
+  await rig.advance(LEASE_MS / 2 - 1_000);
   expect(watching.held).toBeUndefined();
-  await rig.clock.advance(3_000);
+  await rig.advance(3_000);
   expect(watching.held?.lease.epoch).toBe(2);
 });
 
@@ -183,7 +181,7 @@ it.each(['owner', 'epoch', 'heartbeat', 'absence'])(
   async (change) => {
     const lease = await rig.another();
     const watching = rig.watch();
-    await rig.clock.advance(LEASE_MS - 500);
+    await rig.advance(LEASE_MS - 500);
     const view = await rig.lease();
     if (view === undefined) throw new Error('no lease');
     if (change === 'heartbeat') await rig.ledger.renewLease(lease);
@@ -191,9 +189,9 @@ it.each(['owner', 'epoch', 'heartbeat', 'absence'])(
       const changed = { ...view, ...(change === 'owner' ? { owner: 'someone else' } : { epoch: 7 }) };
       rig.ledger.restore({ ...rig.ledger.snapshot(), lease: change === 'absence' ? undefined : changed });
     }
-    await rig.clock.advance(LEASE_MS - 1_000);
+    await rig.advance(LEASE_MS - 1_000);
     expect(watching.held).toBeUndefined();
-    await rig.clock.advance(3_000);
+    await rig.advance(3_000);
     expect(watching.held).toBeDefined();
   },
 );
@@ -201,9 +199,9 @@ it.each(['owner', 'epoch', 'heartbeat', 'absence'])(
 it('watching takes no lease over because the wall clock jumped', async () => {
   await rig.another();
   const watching = rig.watch();
-  await rig.clock.advance(LEASE_MS / 2);
+  await rig.advance(LEASE_MS / 2);
   rig.clock.wallOffsetMs += 60 * 60 * 1_000;
-  await rig.clock.advance(LEASE_MS / 2 - 2_000);
+  await rig.advance(LEASE_MS / 2 - 2_000);
   expect(watching.held).toBeUndefined();
 });
 
@@ -227,7 +225,7 @@ it('watching does not count a reply that was long on its way as standing still',
     if (reads === 3) await rig.another('third');
   };
   const watching = rig.watch();
-  await rig.clock.advance(2 * LEASE_MS + 3_000);
+  await rig.advance(2 * LEASE_MS + 3_000);
   expect(watching.held).toBeUndefined();
 });
 
@@ -237,14 +235,14 @@ it.each<[string, () => unknown]>([
 ])('watching begins to watch again once %s', async (_, hinder) => {
   await rig.another();
   const watching = rig.watch();
-  await rig.clock.advance(LEASE_MS - 1_500);
+  await rig.advance(LEASE_MS - 1_500);
   rig.before.readSender = hinder;
-  await rig.clock.advance(3_000);
+  await rig.advance(3_000);
   delete rig.before.readSender;
   rig.mismatch = undefined;
-  await rig.clock.advance(LEASE_MS - 2_000);
+  await rig.advance(LEASE_MS - 2_000);
   expect(watching.held).toBeUndefined();
-  await rig.clock.advance(6_000);
+  await rig.advance(6_000);
   expect(watching.held).toBeDefined();
 });
 
@@ -271,7 +269,7 @@ it.each([
     await rig.ledger.renewLease(lease);
   };
   rig.watch(rig.makeKeeper({ leaseMs }));
-  await rig.clock.advance(forMs);
+  await rig.advance(forMs);
   expect(reads).toBe(5);
 });
 
@@ -279,14 +277,14 @@ it('watching ends without a lease when the signal is aborted, before or while it
   expect(await rig.makeKeeper().acquire(AbortSignal.abort())).toBeUndefined();
   await rig.another();
   const acquiring = rig.makeKeeper().acquire(rig.stop.signal);
-  await rig.clock.advance(3_000);
+  await rig.advance(3_000);
   rig.stop.abort();
   expect(await rig.clock.until(acquiring)).toBeUndefined();
   expect(await rig.lease()).toMatchObject({ owner: 'other', epoch: 1 });
 });
 
 it('watching stops the heartbeat when it cannot read what it has acquired', async () => {
-  await rig.ledger.releaseLease(await rig.another());
+  await givenBack();
   rig.before.acquireLease = () => {
     rig.before.readSender = () => {
       delete rig.before.readSender;
@@ -294,9 +292,9 @@ it('watching stops the heartbeat when it cannot read what it has acquired', asyn
     };
   };
   const watching = rig.watch();
-  await rig.clock.advance(500);
+  await rig.advance(500);
   const lease = await rig.lease();
-  await rig.clock.advance(5_000);
+  await rig.advance(5_000);
   expect(await rig.lease()).toEqual(lease);
   expect(watching.held).toBeUndefined();
 });
@@ -307,15 +305,15 @@ it('an objection is looked for at the first observation, and before the lease is
 });
 
 it('an objection keeps the lease from being taken, given back or not, and is looked for every few seconds', async () => {
-  await rig.ledger.releaseLease(await rig.another());
+  await givenBack();
   rig.mismatch = 'an older copy';
   const watching = rig.watch();
-  await rig.clock.advance(39_000);
+  await rig.advance(39_000);
   expect(rig.comparedAt).toHaveLength(10);
   expect(watching.held).toBeUndefined();
   expect(await rig.lease()).toMatchObject({ epoch: 1 });
   rig.mismatch = undefined;
-  await rig.clock.advance(5_000);
+  await rig.advance(5_000);
   expect(watching.held).toBeDefined();
 });
 
@@ -337,15 +335,15 @@ it.each<[string, () => unknown]>([
     const lease = await rig.another();
     const older = rig.ledger.snapshot();
     rig.watch();
-    await rig.clock.advance(1_500);
+    await rig.advance(1_500);
     await rig.begin(lease);
-    await rig.clock.advance(1_000);
+    await rig.advance(1_000);
     expect(rig.comparedAt).toHaveLength(1);
     rig.ledger.restore(older);
     await change();
-    await rig.clock.advance(1_000);
+    await rig.advance(1_000);
     expect(rig.comparedAt).toHaveLength(2);
-    await rig.clock.advance(2_000);
+    await rig.advance(2_000);
     expect(rig.comparedAt).toHaveLength(2);
   },
 );
@@ -356,7 +354,7 @@ it('an objection is looked for again every ten seconds, also where nothing seems
   rig.watch();
   for (let second = 0; second < 25; second += 1) {
     await rig.ledger.renewLease(lease);
-    await rig.clock.advance(1_000);
+    await rig.advance(1_000);
   }
   expect(rig.comparedAt.map((at) => at - startedAt)).toEqual([0, 10_000, 20_000]);
 });

@@ -9,6 +9,7 @@ import {
   GUARD_MS,
   HOLD_OFF_MS,
   makeSendRig,
+  NEVER,
   PLACE,
   refused,
   type SendRig,
@@ -184,7 +185,7 @@ it.each([false, true])(
   'a rejection is on disk before the ledger hears of it, and leaves it where the disk is full: %s',
   async (isFull) => {
     const steps: string[] = [];
-    const keepRejections = async (): Promise<void> => {
+    const keepRejections = async () => {
       steps.push(`kept while ${await rig.stateOf()}`);
       if (isFull) throw new Error('no space left');
     };
@@ -217,8 +218,6 @@ beforeEach(() => {
   pacer = new Pacer(clock, { intervalMs: 1_010, inFlightMaxMs: 30_000 });
 });
 
-const never = new AbortController().signal;
-
 it.each([
   [1_000, 1_001],
   [1_001, 1_001],
@@ -240,44 +239,37 @@ it('the pacer is open at first, and from the very moment until which it was held
   expect(pacer.isOpen).toBe(true);
 });
 
-it('the pacer opens an interval after a response', () => {
+it('the pacer opens an interval after a response; without one when no clock has the request on its way, and an interval later', () => {
   pacer.afterResponse();
   expect(pacer.openAt).toBe(clock.now() + 1_010);
-});
-
-it('the pacer waits without a response until the request can be on its way no more, by any clock, and an interval longer', () => {
   pacer.afterNoResponse();
-  expect(pacer.openAt).toBe(clock.now() + onAnyClock(30_000) + 1_010);
+  const openAt = clock.now() + onAnyClock(30_000) + 1_010;
+  expect(pacer.openAt).toBe(openAt);
   expect(onAnyClock(30_000)).toBeCloseTo(30_030);
-});
-
-it('the pacer never opens earlier than it said before', () => {
-  pacer.afterNoResponse();
-  const { openAt } = pacer;
+  // Never earlier than it said before.
   pacer.afterResponse();
   pacer.holdUntil(0);
   expect(pacer.openAt).toBe(openAt);
 });
 
 it('the pacer lets wait until it is open, or a lead before that, and not at all when it is', async () => {
-  await clock.until(pacer.waitUntilOpen(never));
+  await clock.until(pacer.waitUntilOpen(NEVER));
   expect(clock.now()).toBe(5_000);
   pacer.holdUntil(9_000);
-  await clock.until(pacer.waitUntilOpen(never, 1_000));
+  await clock.until(pacer.waitUntilOpen(NEVER, 1_000));
   expect(clock.now()).toBe(8_000);
-  await clock.until(pacer.waitUntilOpen(never));
+  await clock.until(pacer.waitUntilOpen(NEVER));
   expect(clock.now()).toBe(9_000);
 });
 
 it('the pacer waits on when a timer fires early, or it was held longer in the meantime', async () => {
   const earlyClock = {
-    now: () => clock.now(),
-    wallNow: () => clock.wallNow(),
+    ...{ now: () => clock.now(), wallNow: () => clock.wallNow() },
     sleep: async (ms: number) => clock.sleep(ms > 10 ? ms - 5 : ms),
   };
   const early = new Pacer(earlyClock, { intervalMs: 1_010, inFlightMaxMs: 0 });
   early.holdUntil(7_000);
-  const waiting = early.waitUntilOpen(never);
+  const waiting = early.waitUntilOpen(NEVER);
   await clock.advance(500);
   early.holdUntil(8_000);
   await clock.until(waiting);

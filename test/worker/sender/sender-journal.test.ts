@@ -8,7 +8,6 @@ import { journaled, makeSendRig, type SendRig, throwing, UNAVAILABLE } from '../
 
 let rig: SendRig;
 let check: LedgerCheck;
-/** Attempts that this process began, or tried to begin, and did not write. */
 let ownAttempts: OwnAttempts;
 beforeEach(async () => {
   rig = await makeSendRig();
@@ -24,7 +23,7 @@ const refused = (reason: string | RegExp, kind = 'ledger') => ({
   ...{ kind: 'ledger_mismatch', mismatch: { kind, reason: expect.stringMatching(reason) } },
 });
 
-function atAppend(action: () => void | Promise<void>): void {
+function atAppend(action: () => void | Promise<void>) {
   rig.journal.onAppend = async () => {
     rig.journal.onAppend = () => undefined;
     await action();
@@ -82,7 +81,7 @@ it('a journal that cannot be written stops a send before anything else; one that
   rig.expectNothingSent();
 });
 
-const stall = (): void => {
+const stall = () => {
   rig.journal.isStalled = true;
   throw new Error('the disk has not answered');
 };
@@ -101,7 +100,7 @@ it('a journal whose disk hangs after the begin has the payout put back, for a pr
   expect(rig.gateway.arrivals).toHaveLength(1);
 });
 
-const become = (change: object) => (): void => {
+const become = (change: object) => () => {
   rig.ledger.restore({ ...rig.ledger.snapshot(), ...change });
 };
 it.each<[string, () => unknown]>([

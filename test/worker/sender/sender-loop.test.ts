@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 
 /** A process that has had the time to become the sender. @param prepare - before it starts */
-async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig) => void): Promise<LoopRig> {
+async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig) => void) {
   const rig = world.make(options);
   prepare?.(rig);
   rig.start();
@@ -40,7 +40,7 @@ it('a role records what its journal knows, and the ledger does not, before it wo
   const ledger = { ledgerId: 'ledger-1', epoch: 1, sends: 0, token: '' };
   journal.given(ledger, journaled(attempt), { ...attempt, outcome, at: 0 });
   let found: string | undefined;
-  const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+  const work = async (_: ActiveSender, end: AbortSignal) => {
     found = await world.stateOf('p');
     await untilAborted(end);
   };
@@ -51,7 +51,7 @@ it('a role records what its journal knows, and the ledger does not, before it wo
 
 it('a role gives the lease back once its work is over, and not before', async () => {
   let endWork = (): void => undefined;
-  const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+  const work = async (_: ActiveSender, end: AbortSignal) => {
     await untilAborted(end);
     await new Promise<void>((resolve) => (endWork = resolve));
   };
@@ -93,7 +93,7 @@ it('a role notes in its journal which others have sends of the account, each onc
 
 it('a role starts again where its work fails, without giving the lease back', async () => {
   let works = 0;
-  const work = async (_: ActiveSender, end: AbortSignal): Promise<void> => {
+  const work = async (_: ActiveSender, end: AbortSignal) => {
     works += 1;
     if (works === 1) throw new Error('no queue');
     await untilAborted(end);
@@ -179,7 +179,7 @@ it.each([
 
 describe('a sender that finds that journal and ledger contradict each other', () => {
   const REFUSED = 'the ledger contradicts it';
-  const work = async ({ onMismatch }: ActiveSender, end: AbortSignal): Promise<void> => {
+  const work = async ({ onMismatch }: ActiveSender, end: AbortSignal) => {
     onMismatch({ kind: 'ledger', reason: REFUSED });
     await untilAborted(end);
   };
@@ -244,7 +244,7 @@ describe('a sender that finds that journal and ledger contradict each other', ()
 });
 
 const LONG_MS = 50_000;
-const startLong = async (): Promise<LoopRig> => {
+const startLong = async () => {
   world.ledger.enqueue(aPayout('p'));
   return startSender({ work: world.sendOnce() }, ({ gateway }) => (gateway.responseMs = LONG_MS));
 };

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { onAnyClock } from '../../../src/base/clock.js';
 import { RedisUnavailableError } from '../../../src/base/errors.js';
 import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
@@ -28,7 +28,6 @@ const REJECTED = { kind: 'rejected', message: 'no', durationMs: 5 } as const;
 const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
 const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
 
-/** When the requests of two payouts arrive, and when the send of the first ended. */
 async function sendTwo(outcome: WithdrawOutcome = ACCEPTED): Promise<{ arrivals: number[]; endedAt: number }> {
   rig.gateway.outcome = outcome;
   await rig.send();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { silentLogger as logger } from '../../../src/base/logger.js';
 import type { MemberRegistry, MemberReport } from '../../../src/ledger/member-registry.js';
 import type { AccountPart } from '../../../src/worker/account-runtime.js';
@@ -20,7 +20,6 @@ const HANDOVER_MS = 1_500;
 /** A death is seen after three seconds without a heartbeat, at the next look. */
 const NOTICED_WITHIN_MS = 5_000;
 
-/** An account in a process. */
 class Account implements SharedAccount {
   part: AccountPart = 'rest';
   fitness: AccountFitness = 'fit';
@@ -37,17 +36,16 @@ class Account implements SharedAccount {
     return this.lease.holder === this.process;
   }
 
-  assign(part: AccountPart): void {
+  assign(part: AccountPart) {
     if (part !== this.part) this.changes += 1;
     this.part = part;
   }
 
-  release(afterMs: number): void {
+  release(afterMs: number) {
     if (this.holdsLease) Object.assign(this.lease, { holder: undefined, freeAt: clock.now() + afterMs });
   }
 
-  /** As its sender loop does. */
-  tendLease(): void {
+  tendLease() {
     const { part, lease, fitness } = this;
     if (part !== 'send') this.release(HANDOVER_MS);
     else if (!lease.holder && clock.now() >= lease.freeAt && fitness === 'fit') {
@@ -56,7 +54,6 @@ class Account implements SharedAccount {
   }
 }
 
-/** A process with all accounts. Its registry is in memory. */
 class Process {
   readonly accounts: readonly Account[];
   readonly sharing: AccountSharing;
@@ -68,7 +65,7 @@ class Process {
 
   constructor(id: string) {
     const accounts = (this.accounts = [...leases].map((entry) => new Account(entry, this)));
-    const reach = async (): Promise<void> => {
+    const reach = async () => {
       await this.stopped;
       if (this.registryError !== undefined) throw this.registryError;
     };
@@ -91,7 +88,7 @@ class Process {
         for (const other of ids) [heartbeats, reports].forEach((each) => each.delete(other));
       },
     };
-    const nameFolder = async (): Promise<string> => Promise.resolve(id);
+    const nameFolder = async () => Promise.resolve(id);
     this.sharing = new AccountSharing({
       ...{ id, accounts, registry, nameFolder, clock, logger, patienceMs: () => this.patienceMs },
     });
@@ -103,26 +100,24 @@ class Process {
     return this.accounts.filter(({ part }) => part === 'send').map(({ platformId }) => platformId);
   }
 
-  /** SIGSTOP. The leases stay. */
-  freeze(): void {
+  freeze() {
     this.isRunning = false;
     this.stopped = new Promise((resolve) => (this.#goOn = resolve));
   }
 
-  /** SIGCONT. */
-  thaw(): void {
+  thaw() {
     this.isRunning = true;
     this.#goOn();
     this.stopped = Promise.resolve();
   }
 
   /** SIGKILL: each of its leases can be taken after the usual time. */
-  kill(): void {
+  kill() {
     this.freeze();
     for (const account of this.accounts) account.release(TAKEOVER_MS);
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     this.thaw();
     await this.sharing.stop();
     for (const account of this.accounts) account.assign('rest');
@@ -130,7 +125,7 @@ class Process {
     this.isRunning = false;
   }
 
-  tendLeases(): void {
+  tendLeases() {
     if (this.isRunning) for (const account of this.accounts) account.tendLease();
   }
 }
@@ -163,7 +158,6 @@ async function advance(ms: number): Promise<void> {
   }
 }
 
-/** Processes that have shared out so many accounts. */
 async function start(count: number, ids: string): Promise<[Process, Process, ...Process[]]> {
   leases = new Map(range(count).map((id) => [id, { holder: undefined, freeAt: 0, moves: 0 }]));
   for (const id of ids) new Process(id);
@@ -173,9 +167,8 @@ async function start(count: number, ids: string): Promise<[Process, Process, ...
 
 const loads = (): number[] =>
   processes.map((process) => [...leases.values()].filter(({ holder }) => holder === process).length);
-const moves = (): number => [...leases.values()].reduce((sum, lease) => sum + lease.moves, 0);
-/** That each account has one that competes for it. */
-function expectOneEach(): void {
+const moves = () => [...leases.values()].reduce((sum, lease) => sum + lease.moves, 0);
+function expectOneEach() {
   const owners = processes.filter(({ isRunning }) => isRunning).flatMap(({ own }) => own);
   expect(owners.sort((one, other) => one - other)).toEqual([...leases.keys()]);
 }
@@ -265,7 +258,7 @@ it('stay as they are while Redis is unavailable, and compete for all accounts on
 
 const lives = new MemberLives();
 let now = 0;
-function look(listed: Readonly<Record<string, string>>, forMs = 1_000, everyMs = 1_000): string {
+function look(listed: Readonly<Record<string, string>>, forMs = 1_000, everyMs = 1_000) {
   for (const end = now + forMs; now < end;) {
     now += everyMs;
     lives.note(new Map(Object.entries(listed)), now);
@@ -278,7 +271,7 @@ it('of the members one that stands still is gone; a time without looks proves no
   expect(look({ a: '2' })).toBe('a');
   now += 10_000;
   expect([look({ a: '2' }), look({ a: '2' }, GONE_AFTER_MS)]).toEqual(['a', '']);
-  const late = (): string => look({ b: '1' }, 1, 2_700);
+  const late = () => look({ b: '1' }, 1, 2_700);
   expect([late(), late(), late(), late()]).toEqual(['b', 'b', 'b', '']);
 });
 
@@ -311,7 +304,6 @@ function aMember(id: string, accounts: readonly number[], more: Partial<Member> 
   return { id, accounts: new Set(accounts), unfit: NONE, claims: NONE, held: NONE, ...more };
 }
 
-/** The members once each has taken what it was given, with the leases of that. */
 function settled(members: readonly Member[]): Member[] {
   const owners = assignAccounts(members);
   return members.map((member) => {

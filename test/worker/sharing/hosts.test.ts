@@ -19,14 +19,14 @@ interface Watched {
 }
 
 let shared: SharedAccounts;
-const share = async (): Promise<void> => void (shared = closeAfterTest(await openSharedAccounts(2)));
+const share = async () => void (shared = closeAfterTest(await openSharedAccounts(2)));
 
-const dirOf = (folder: string): string => join(shared.dir, folder);
-const keyOf = (index: number, name: string): string => `{payouts:${String(shared.platformIds[index])}}:${name}`;
-const partsOf = ({ worker }: Watched): string => worker.accounts.map(({ part }) => part).join();
-const sends = ({ worker }: Watched, index: number): boolean => worker.accounts[index]?.status.role === 'sender';
+const dirOf = (folder: string) => join(shared.dir, folder);
+const keyOf = (index: number, name: string) => `{payouts:${String(shared.platformIds[index])}}:${name}`;
+const partsOf = ({ worker }: Watched) => worker.accounts.map(({ part }) => part).join();
+const sends = ({ worker }: Watched, index: number) => worker.accounts[index]?.status.role === 'sender';
 
-async function start(folder = 'one', redisUrl = shared.processOptions.redisUrl): Promise<Watched> {
+async function start(folder = 'one', redisUrl = shared.processOptions.redisUrl) {
   const { baseUrl, secretKey } = shared.processOptions;
   const accounts = shared.platformIds.map((platformId) => ({ platformId, baseUrl, secretKey, ...QUICK_ACCOUNT }));
   // Both processes have the host name of this machine: a second journal of one host waits for its adoption.
@@ -54,8 +54,7 @@ it('an account of a host with another journal is watched: a Redis that forgot wh
   const journal = await readFile(join(dirOf('one'), `${String(account?.platformId)}.journal`), 'utf8');
   const { journalId } = JSON.parse(journal.split('\n')[0] ?? '') as { journalId: string };
   await shared.redis.del(keyOf(moved, 'ledger'), keyOf(moved, 'sender'));
-  const objects = async (): Promise<boolean> =>
-    (await shared.redis.hexists(keyOf(moved, 'objections'), journalId)) === 1;
+  const objects = async () => (await shared.redis.hexists(keyOf(moved, 'objections'), journalId)) === 1;
   await until('the journal of the first host objects', objects);
   expect(account?.status).toMatchObject({ role: 'refused' });
 });
@@ -70,13 +69,12 @@ it('a Redis user without rights for the registry serves all accounts', async () 
 
 describe('of three processes with one folder of journals, the one that works for no account', () => {
   let spare: Watched;
-  /** Those that work for the first and for the second. */
   let workers: readonly Watched[];
   beforeEach(async () => {
     await share();
     const all = [await start(), await start(), await start()];
     const find = (parts: string): Watched | undefined => all.find((each) => partsOf(each) === parts);
-    const isShared = (): boolean =>
+    const isShared = () =>
       ['rest,rest', 'send,rest', 'rest,send'].every(find) &&
       [0, 1].every((index) => all.some((one) => sends(one, index)));
     await until(() => `the accounts are shared out: ${all.map(partsOf).join(' ')}`, isShared);
@@ -85,7 +83,7 @@ describe('of three processes with one folder of journals, the one that works for
     [spare, workers] = [none, [first, second]];
   });
 
-  const scrape = async ({ url }: Watched): Promise<string> => (await fetch(`${url}/metrics`)).text();
+  const scrape = async ({ url }: Watched) => (await fetch(`${url}/metrics`)).text();
   const readyz = async (): Promise<[status: number, body: unknown]> => ask(`${spare.url}/readyz`);
 
   it('says nothing of an account: the process does that works for it', async () => {
@@ -93,7 +91,7 @@ describe('of three processes with one folder of journals, the one that works for
       const text = await scrape(process);
       return shared.platformIds.filter((id) => text.includes(`payouts_in_state{platform_id="${id}"`));
     };
-    const all = async (): Promise<string> => JSON.stringify(await Promise.all([spare, ...workers].map(told)));
+    const all = async () => JSON.stringify(await Promise.all([spare, ...workers].map(told)));
     const [one, other] = shared.platformIds;
     await until('each tells of its own', async () => (await all()) === JSON.stringify([[], [one], [other]]));
   });
@@ -120,7 +118,7 @@ it('a journal of others is read every few minutes, also after it could not be, u
   const clock = new ManualClock();
   const end = new AbortController();
   let reads = 0;
-  const reload = async (): Promise<void> => Promise.reject(new Error(`EIO ${(reads += 1)}`));
+  const reload = async () => Promise.reject(new Error(`EIO ${(reads += 1)}`));
   const following = followJournal({ reload }, { clock, logger }, end.signal);
   await clock.advance(11 * 60_000);
   expect(reads).toBe(3);

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.js';
 import type { LedgerConnection } from '../../../src/ledger/ledger-connection.js';
@@ -32,22 +32,20 @@ beforeEach(() => {
   connection = { ...account.connection, clock: systemClock };
 });
 
-const open = (given = connection): StatisticsKeeper => openKeeper(given);
-const bustleOf = async (seed: number, steps: number, name?: string): Promise<Bustle> => {
+const open = (given = connection) => openKeeper(given);
+const bustleOf = async (seed: number, steps: number, name?: string) => {
   const bustle = new Bustle(account, seed, name);
   await bustle.run(steps);
   return bustle;
 };
-const expectSums = async (): Promise<void> => {
+const expectSums = async () => {
   expect((await readStatistics(connection)).sums).toEqual(await sumPayouts(account));
 };
-const deleteKey = async (key: 'statistics' | 'events'): Promise<unknown> =>
-  account.redis.del(account.connection.keys[key]);
+const deleteKey = async (key: 'statistics' | 'events') => account.redis.del(account.connection.keys[key]);
 const remove = async (count: number): ReturnType<typeof removePayouts> =>
   removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, count);
 
-/** The statistics are those that the payouts have, and that a count from the beginning finds. */
-async function expectTrue(): Promise<void> {
+async function expectTrue() {
   const sums = await sumPayouts(account);
   await catchUp(open());
   await expectBatches();
@@ -59,7 +57,7 @@ async function expectTrue(): Promise<void> {
   await expectBatches();
 }
 
-async function expectBatches(): Promise<void> {
+async function expectBatches() {
   const some = (sums: object): object =>
     Object.fromEntries(Object.entries(sums).filter(([, list]) => (list as unknown[]).length > 0));
   for (const { name, sums } of (await readBatches(connection, 100)).batches) {
@@ -145,7 +143,7 @@ it('payouts that retention removes leave the sums, also during the first count',
   // With this seed none of the removed ones was rejected today: a count from the beginning could not sum it any more.
   await bustleOf(17, 200);
   const keeper = open();
-  const removeTwo = async (): Promise<number> => keeper.countRemoval('cancelled', async () => remove(2));
+  const removeTwo = async () => keeper.countRemoval('cancelled', async () => remove(2));
   const removing = delay(60).then(removeTwo);
   await catchUp(keeper);
   expect(await removing).toBe(2);

@@ -19,7 +19,7 @@ export function closeAfterTest<Thing extends Closable>(thing: Thing): Thing {
 }
 
 /** Ends something by hand when the test has ended. */
-export function afterTest(end: () => unknown): void {
+export function afterTest(end: () => unknown) {
   open.push({
     close: async () => {
       await end();
@@ -32,4 +32,4 @@ export async function makeFolder(name: string): Promise<Closable & { readonly di
   return { dir, close: async () => rm(dir, { recursive: true, force: true }) };
 }
 
-export const folderOfTest = async (name: string): Promise<string> => closeAfterTest(await makeFolder(name)).dir;
+export const folderOfTest = async (name: string) => closeAfterTest(await makeFolder(name)).dir;

@@ -12,7 +12,7 @@ import { openQueueRig, type QueueRig } from '../../queues/support/queue-rig.js';
 import { testRedisUrl } from '../../support/account.js';
 import { afterTest, closeAfterTest } from './close-after-test.js';
 
-export const queuesOfTest = (): QueueRig => closeAfterTest(openQueueRig());
+export const queuesOfTest = () => closeAfterTest(openQueueRig());
 
 function connect(): RedisClient {
   const redis = connectRedis(testRedisUrl(), 'queue');
@@ -22,7 +22,6 @@ function connect(): RedisClient {
 
 const quiet = { clock: systemClock, observer: noObserver, logger: silentLogger };
 
-/** A worker of the withdraw queue, and what became of its jobs. */
 export class JobRig {
   readonly rig = queuesOfTest();
   readonly ran: string[] = [];
@@ -33,7 +32,7 @@ export class JobRig {
   readonly replaced: string[] = [];
   readonly #redis = connect();
 
-  start(limits: { concurrency: number; ratePerSecond?: number }, clock: Clock = systemClock): JobWorker {
+  start(limits: { concurrency: number; ratePerSecond?: number }, clock: Clock = systemClock) {
     const { account, queues } = this.rig;
     const observer = { ...noObserver, jobWorkerReplaced: (queue: string) => void this.replaced.push(queue) };
     const runtime = { ...quiet, clock, observer, queueRedis: this.#redis, ledger: account.ledger, queues };
@@ -62,7 +61,6 @@ export class JobRig {
 
 type Internals = Record<'waitForJob' | 'moveToActive', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
 
-/** What BullMQ's workers do inside. */
 export const internals = Worker.prototype as unknown as Internals;
 
 interface Polls {
@@ -71,7 +69,6 @@ interface Polls {
   readonly pollRate: number;
 }
 
-/** A process that polls the payouts of a queue rig. */
 export function startPolls(
   { account: { ledger }, queues }: QueueRig,
   polls: Polls,

@@ -1,18 +1,30 @@
-import { untilAborted } from '../../../src/base/clock.js';
-import type { KnownJournal, Objection, SenderLedger } from '../../../src/ledger/sender-ledger.js';
+import { onAnyClock, untilAborted } from '../../../src/base/clock.js';
+import type { BeginSend, KnownJournal, Lease, Objection, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
-import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
+import { type HeldLease, LeaseKeeper } from '../../../src/worker/sender/lease-keeper.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
+import type { ActiveSender } from '../../../src/worker/sender/send-until-decided.js';
 import { SenderLoop } from '../../../src/worker/sender/sender-loop.js';
-import { countLedgers, RigLedger } from '../../world/world-rig.js';
+import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { ManualClock } from '../../doubles/manual-clock.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { ScriptedGateway } from '../../doubles/scripted-gateway.js';
-import { JOURNAL, nextBegin } from '../../ledger/contract/ledger-rig.js';
+import { JOURNAL, nextBegin, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
+import { countLedgers, RigLedger } from '../../world/world-rig.js';
 import { afterTest } from './close-after-test.js';
-import { hooked, listeningLogger, makeRuntime, throwing, UNAVAILABLE, type SendRig } from './send-rig.js';
+import {
+  GUARD_MS,
+  hooked,
+  IN_FLIGHT_MAX_MS,
+  INTERVAL_MS,
+  listeningLogger,
+  makeRuntime,
+  type SendRig,
+  throwing,
+  UNAVAILABLE,
+} from './send-rig.js';
 
 type Work = (active: ActiveSender, end: AbortSignal) => Promise<void>;
 
@@ -40,7 +52,7 @@ export class LoopWorld {
     afterTest(async () => this.endAll());
   }
 
-  advance = async (ms: number): Promise<void> => this.clock.advance(ms);
+  advance = async (ms: number) => this.clock.advance(ms);
   stateOf = async (payoutId: string): Promise<PayoutState | undefined> =>
     (await this.ledger.readPayout(payoutId))?.state;
   objections = async (): Promise<readonly Objection[]> => (await this.ledger.readSender()).objections;
@@ -101,7 +113,7 @@ export class LoopWorld {
     const pause = options.pause ?? (resumeAuthority && new KeptPause(runtime, resumeAuthority));
     const loop = new SenderLoop(runtime, stop.signal, work, pause);
     let running = Promise.resolve();
-    const ended = async (): Promise<void> => clock.until(running);
+    const ended = async () => clock.until(running);
     this.#processes.push({ stop, ended });
     return {
       ...{ loop, journal, gateway, said, before, after, stop, ended },
@@ -110,13 +122,13 @@ export class LoopWorld {
     };
   }
 
-  start(options: LoopRigOptions = {}): LoopRig {
+  start(options: LoopRigOptions = {}) {
     const rig = this.make(options);
     rig.start();
     return rig;
   }
 
-  async endAll(): Promise<void> {
+  async endAll() {
     for (const { stop } of this.#processes) stop.abort();
     for (const { ended } of this.#processes) await ended();
   }
@@ -134,4 +146,79 @@ export function cutFromRedis({ before }: LoopRig): () => void {
   return () => {
     for (const call of CALLS) before[call] = () => undefined;
   };
+}
+
+export const QUARANTINE_MS = 2_000;
+export const holdOffMs = (inFlightMs: number) => onAnyClock(GUARD_MS + inFlightMs) + INTERVAL_MS;
+export const AWAITING_ANSWER_MS = holdOffMs(IN_FLIGHT_MAX_MS);
+const MINE: KnownJournal = { ...JOURNAL, journalId: 'j-mine', dir: '/mine' };
+
+type Begin = Partial<BeginSend> & { readonly hasResponse?: boolean };
+
+/** Keepers of one lease, and what happens to it. */
+export class LeaseRig extends LoopWorld {
+  readonly before: SendRig['before'] = {};
+  readonly after: SendRig['after'] = {};
+  readonly logged: string[] = [];
+  readonly stop = new AbortController();
+  readonly #acquired: HeldLease[] = [];
+  /** How the ledger contradicts the journal, if it does. */
+  mismatch: string | undefined;
+  isStalled = false;
+  readonly comparedAt: number[] = [];
+
+  makeKeeper(settings: Partial<SenderRuntime['settings']> = {}) {
+    const runtime = makeRuntime({
+      clock: this.clock,
+      senderLedger: hooked(this.ledger, this.before, this.after),
+      settings: { quarantineMs: QUARANTINE_MS, ...settings },
+      ...{ journal: new MemoryJournal(MINE.journalId), journalPlace: MINE, makeOwner: () => 'me' },
+      logger: listeningLogger(this.logged),
+    });
+    const audit: ConstructorParameters<typeof LeaseKeeper>[1] = {
+      refuseStalled: () => this.isStalled,
+      hasAllSends: ({ sendCount, lastJournalId }) => sendCount === 0 || lastJournalId === MINE.journalId,
+      findMismatch: async () => {
+        this.comparedAt.push(this.clock.now());
+        return Promise.resolve(this.mismatch);
+      },
+    };
+    return new LeaseKeeper(runtime, audit, () => undefined);
+  }
+
+  async acquire(keeper = this.makeKeeper()) {
+    const held = await this.clock.until(keeper.acquire(this.stop.signal));
+    if (held === undefined) throw new Error('the lease was not acquired');
+    this.#acquired.push(held);
+    return held;
+  }
+
+  watch(keeper = this.makeKeeper()): { readonly held: HeldLease | undefined } {
+    const result: { held: HeldLease | undefined } = { held: undefined };
+    void keeper.acquire(this.stop.signal).then((held) => {
+      result.held = held;
+      if (held !== undefined) this.#acquired.push(held);
+    });
+    return result;
+  }
+
+  /** Lets another process take the lease as it is. */
+  async another(owner = 'other', journal = MINE) {
+    const { ledger } = this;
+    return { owner, epoch: (await ledger.acquireLease(owner, await ledger.readSender(), journal, 0)) ?? 0 };
+  }
+
+  async begin(lease: Lease, { hasResponse = false, ...change }: Begin = {}) {
+    const { ledger } = this;
+    ledger.enqueue(aPayout('p'));
+    const begun = { ...(await nextBegin(ledger, lease, 'p')), journal: MINE, ...change };
+    await ledger.beginSend(begun);
+    if (hasResponse) await ledger.finishSend(begun, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
+  }
+
+  override async endAll() {
+    this.stop.abort();
+    for (const held of this.#acquired) held.stopHeartbeat();
+    return super.endAll();
+  }
 }

@@ -14,11 +14,11 @@ export async function startOwnRedis(args: readonly string[] = []) {
     get pid(): number {
       return server.pid;
     },
-    stop: async (): Promise<void> => server.stop(),
-    async startAgain(newArgs = args): Promise<void> {
+    stop: async () => server.stop(),
+    async startAgain(newArgs = args) {
       server = await startLocalRedis({ dir, port, args: newArgs });
     },
-    async close(): Promise<void> {
+    async close() {
       await server.stop();
       await folder.close();
     },

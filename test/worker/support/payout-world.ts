@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { createPayoutWorker, type PayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
+import { createPayoutWorker, type PayoutWorkerOptions } from '../../../src/control/payout-worker.js';
 import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { cents, numbered, testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
@@ -21,7 +21,6 @@ export interface PayoutWorldOptions {
   readonly platformIds?: readonly number[];
 }
 
-/** An account of its own with a Redis, a gateway, a producer and a journal folder. */
 export async function openWorld({
   redis,
   platformIds = [(nextPlatformId += 1)],
@@ -47,9 +46,8 @@ export async function openWorld({
   const workers: WorkerProcess[] = [];
   return {
     ...{ platformId, redisUrl, account: { platformId, redisUrl }, sandbox, producer, dir, producerOf },
-    /** For a command that is to find the account. */
     env: { REDIS_URL: redisUrl, GATEWAY_PLATFORM_ID: String(platformId), SEND_JOURNAL_DIR: journalDir },
-    startWorker(options: Partial<WorkerProcessOptions> = {}): WorkerProcess {
+    startWorker(options: Partial<WorkerProcessOptions> = {}) {
       const access = { redisUrl, platformId, baseUrl: sandbox.url, secretKey: SECRET_KEY, journalDir };
       const worker = startWorkerProcess({ ...access, ...options });
       workers.push(worker);
@@ -69,7 +67,7 @@ export async function openWorld({
       await writeFile(file, JSON.stringify(filled));
       return { PAYOUT_ACCOUNTS_FILE: file };
     },
-    async close(): Promise<void> {
+    async close() {
       await Promise.all(workers.map(async (worker) => worker.end()));
       await Promise.all([...producers.values()].map(async (each) => each.close()));
       await sandbox.close();
@@ -78,7 +76,7 @@ export async function openWorld({
   };
 }
 
-export async function worldOfTest(options: PayoutWorldOptions = {}): Promise<PayoutWorld> {
+export async function worldOfTest(options: PayoutWorldOptions = {}) {
   return closeAfterTest(await openWorld(options));
 }
 
@@ -88,7 +86,7 @@ export async function openWorkerIn(
   options: Partial<PayoutWorkerOptions> = {},
   account: object = {},
   platformIds: readonly number[] = [platformId],
-): Promise<PayoutWorker> {
+) {
   const access = { baseUrl: sandbox.url, secretKey: SECRET_KEY, leaseMs: 500, quarantineMs: 0, pollMinMs: 50 };
   const worker = await createPayoutWorker({
     ...(options.connection === undefined && { redisUrl }),
@@ -100,35 +98,33 @@ export async function openWorkerIn(
   return worker;
 }
 
-export const untilLeased = async (worker: WorkerProcess): Promise<void> => worker.said('acquired sender lease');
+export const untilLeased = async (worker: WorkerProcess) => worker.said('acquired sender lease');
 
-export async function untilSent({ sandbox }: PayoutWorld, count: number): Promise<void> {
+export async function untilSent({ sandbox }: PayoutWorld, count: number) {
   await until(`${count} payouts arrived`, () => sandbox.stats().arrivals >= count);
 }
 
-export async function untilSettled({ producer }: PayoutWorld, count: number): Promise<void> {
+export async function untilSettled({ producer }: PayoutWorld, count: number) {
   await until(`${count} payouts are settled`, async () => isSettled(producer, count));
 }
 
 /** The same where Redis may be unavailable meanwhile. */
-export async function untilSettledAfterOutage({ producer }: PayoutWorld, count: number): Promise<void> {
+export async function untilSettledAfterOutage({ producer }: PayoutWorld, count: number) {
   await until(`${count} payouts are settled`, async () => isSettled(producer, count).catch(() => false));
 }
 
-export async function isSettled(producer: PayoutProducer, count: number): Promise<boolean> {
+export async function isSettled(producer: PayoutProducer, count: number) {
   const { completed, unknown } = await producer.stats();
   return completed + unknown === count;
 }
 
-/** The promises, as the gateway and the ledger see them. */
-export async function expectPromisesKept({ sandbox, producer }: PayoutWorld): Promise<void> {
+export async function expectPromisesKept({ sandbox, producer }: PayoutWorld) {
   expectPace(sandbox);
   const { queued, sending } = await producer.stats();
   expect({ queued, sending }).toEqual({ queued: 0, sending: 0 });
 }
 
-/** Nothing was sent twice, nor too fast, as the gateway sees it. */
-export function expectPace(sandbox: Sandbox, platformId?: number): void {
+export function expectPace(sandbox: Sandbox, platformId?: number) {
   const { smallestGapMs, duplicatePayments, blocked } = sandbox.stats(platformId);
   expect({ platformId, blocked, duplicatePayments }).toEqual({ platformId, blocked: false, duplicatePayments: [] });
   if (smallestGapMs !== null) expect(smallestGapMs).toBeGreaterThanOrEqual(1000);

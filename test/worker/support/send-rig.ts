@@ -11,7 +11,6 @@ import { LedgerCheck } from '../../../src/worker/sender/ledger-check.js';
 import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
 import { Pacer } from '../../../src/worker/sender/pacer.js';
 import { SendRecovery } from '../../../src/worker/sender/recover-sends.js';
-import type { SendReport } from '../../../src/worker/sender/send-report.js';
 import { Sender } from '../../../src/worker/sender/sender.js';
 import type { SenderRuntime } from '../../../src/worker/sender/sender-runtime.js';
 import { noObserver } from '../../../src/worker/sender/worker-observer.js';
@@ -31,7 +30,6 @@ export const PLACE = { host: 'host-1', dir: '/journal' };
 export const HOLD_OFF_MS = 3_000;
 /** For how long Redis is waited for once the process is to end. */
 export const GRACE_MS = 10_000;
-/** For how long a request without a response may be on its way, in a test that asks nothing else of it. */
 export const DOUBT_MS = 31_000;
 
 const SETTINGS: SenderRuntime['settings'] = {
@@ -99,7 +97,7 @@ export async function makeSendRig(
   const stopGrace = new StopGrace(clock, ending.signal, GRACE_MS);
   /** Why outcomes could not be recorded, in order; undefined where they could be again. */
   const unrecordable: (string | undefined)[] = [];
-  const onUnrecordable = (reason: string | undefined): void => void unrecordable.push(reason);
+  const onUnrecordable = (reason: string | undefined) => void unrecordable.push(reason);
   const sent: [string, number][] = [];
   const gaps: [gapMs: number, hadToWait: boolean][] = [];
   const waits: number[] = [];
@@ -131,7 +129,7 @@ export async function makeSendRig(
   };
   const sender = new Sender(runtime, heldLease, stopGrace, onUnrecordable, undefined);
   /** Begins the next attempt of a payout behind the sender's back, under the same lease. */
-  const begin = async (payoutId = 'p', change: Partial<BeginSend> = {}): Promise<SendAttempt> => {
+  const begin = async (payoutId = 'p', change: Partial<BeginSend> = {}) => {
     const next = await nextBegin(ledger, lease, payoutId);
     const token = `behind-${payoutId}-${next.attempt}`;
     const asked = { ...next, token, inFlightMs: IN_FLIGHT_MAX_MS, ...change };
@@ -143,9 +141,9 @@ export async function makeSendRig(
   return {
     ...{ runtime, clock, ledger, journal, gateway, heldLease, lost, ending, unrecordable, sender },
     ...{ seen: { sent, gaps, waits }, said, before, after, begin, ...makeRecorders(heldLease) },
-    send: async (payoutId = 'p', stop = NEVER): Promise<SendReport> => clock.until(sender.send(payoutId, stop)),
+    send: async (payoutId = 'p', stop = NEVER) => clock.until(sender.send(payoutId, stop)),
     /** `p` is being sent, and the journal knows what came of it. */
-    async sending(outcome?: JournaledOutcome): Promise<SendAttempt> {
+    async sending(outcome?: JournaledOutcome) {
       const attempt = await begin();
       await journal.append(journaled(attempt));
       if (outcome !== undefined) journal.noteOutcome(attempt, outcome, 0);
@@ -157,7 +155,7 @@ export async function makeSendRig(
     attemptOf: async (payoutId?: string) => (await readPayout(payoutId))?.attempt,
     lastChangeOf: async (payoutId?: string) => (await readPayout(payoutId))?.history.at(-1),
     pausedReason: async () => (await ledger.readSender()).pausedReason,
-    async expectPayout(expected: Partial<Payout>, payoutId?: string): Promise<void> {
+    async expectPayout(expected: Partial<Payout>, payoutId?: string) {
       expect(await readPayout(payoutId)).toMatchObject(expected);
     },
     /** Fails a call before it takes effect, the first so many times. @returns when it was called */
@@ -169,28 +167,21 @@ export async function makeSendRig(
       };
       return calledAt;
     },
-    /** Does this around the next of these calls. */
-    once(side: 'before' | 'after', call: Call, action: () => unknown): void {
+    once(side: 'before' | 'after', call: Call, action: () => unknown) {
       const hooks = { before, after }[side];
       hooks[call] = async () => {
         hooks[call] = () => undefined;
         await action();
       };
     },
-    /** Nothing was written, and each connection was closed. */
-    expectNothingSent(): void {
+    expectNothingSent() {
       expect(gateway.arrivals).toEqual([]);
       expect(gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
     },
   };
 }
 
-async function holdLease(
-  ledger: RigLedger,
-  journal: MemoryJournal,
-  lost: AbortSignal,
-  firstSendAt: number,
-): Promise<HeldLease> {
+async function holdLease(ledger: RigLedger, journal: MemoryJournal, lost: AbortSignal, firstSendAt: number) {
   const known = describeJournal(journal, PLACE, 0);
   const epoch = (await ledger.acquireLease('one', await ledger.readSender(), known, 0)) ?? 0;
   const lease: Lease = { owner: 'one', epoch };
@@ -217,7 +208,7 @@ export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): 
 export function hooked(ledger: RigLedger, before: Hooks, after: Hooks): SenderLedger {
   return new Proxy(ledger, {
     get(target, name: Call) {
-      return async (...args: unknown[]): Promise<unknown> => {
+      return async (...args: unknown[]) => {
         await before[name]?.();
         const reply: unknown = await (target[name] as (...given: unknown[]) => unknown).apply(target, args);
         await after[name]?.();

@@ -6,7 +6,6 @@ import { cents, numbered } from '../../support/account.js';
 
 export type SharedAccounts = Awaited<ReturnType<typeof openSharedAccounts>>;
 
-/** Several accounts in an accounts file, with a Redis of their own, for worker processes that share them. */
 export async function openSharedAccounts(count: number) {
   const platformIds = Array.from({ length: count }, (_, index) => 7_001 + index);
   const server = await startOwnRedis();
@@ -23,7 +22,7 @@ export async function openSharedAccounts(count: number) {
       ...{ redisUrl, baseUrl: sandbox.url, secretKey: SECRET_KEY, journalDir: env.SEND_JOURNAL_DIR, environment },
     },
     startWorker: (options: Partial<WorkerProcessOptions> = {}) => world.startWorker({ environment, ...options }),
-    async enqueue(countForEach: number): Promise<void> {
+    async enqueue(countForEach: number) {
       for (const producer of producers) await producer.enqueueMany(cents(numbered(countForEach)));
     },
     async holders(): Promise<ReadonlyMap<number, number>> {
@@ -36,15 +35,14 @@ export async function openSharedAccounts(count: number) {
         }),
       );
     },
-    epochOf: async (platformId: number) => Number((await fields(platformId))['epoch']),
-    async isSettled(countForEach: number): Promise<boolean> {
+    async isSettled(countForEach: number) {
       const all = await Promise.all(producers.map(async (producer) => isSettled(producer, countForEach)));
       return all.every(Boolean);
     },
-    expectPromisesKept(): void {
+    expectPromisesKept() {
       for (const platformId of platformIds) expectPace(sandbox, platformId);
     },
-    async close(): Promise<void> {
+    async close() {
       await redis.quit();
       await world.close();
       await server.close();

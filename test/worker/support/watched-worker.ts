@@ -11,11 +11,9 @@ interface WatchedWorkerOptions extends Pick<PayoutWorldOptions, 'redis' | 'sandb
   readonly stuckAfterMs?: number;
   readonly worker?: Partial<PayoutWorkerOptions>;
   readonly account?: Partial<AccountOptions>;
-  /** Called with the journal folder and the account before the worker starts. */
   readonly prepare?: (journalDir: string, platformId: number) => Promise<unknown>;
 }
 
-/** Short times, so that a lease is there within two seconds. */
 export const QUICK_ACCOUNT = {
   leaseMs: 1_000,
   quarantineMs: 1_000,
@@ -41,10 +39,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
   );
   return {
     ...{ platformId, worker, sandbox, producer, url },
-    enqueue: async (
-      payoutId: string,
-      addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`,
-    ): Promise<void> => {
+    enqueue: async (payoutId: string, addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`) => {
       await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
     },
     metric: async (name: string, labels: Labels = {}): Promise<number | undefined> => {

@@ -84,9 +84,8 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
       return { status: response?.status ?? 0, body: (await response?.text()) ?? '' };
     },
     kill: (signal: NodeJS.Signals) => void child.kill(signal),
-    /** The exit code, or the signal that ended it. */
     ended,
-    async end(): Promise<void> {
+    async end() {
       child.kill('SIGKILL');
       await ended;
     },
@@ -96,6 +95,6 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
 }
 
 /** For afterEach: no worker outlives its test. */
-export async function endAllWorkers(): Promise<void> {
+export async function endAllWorkers() {
   await Promise.all([...running.values()].map(async (worker) => worker.end()));
 }

@@ -11,14 +11,12 @@ import type { TestAccount } from '../../../ledger/support/test-account.js';
 
 export const NEVER = new AbortController().signal;
 
-export const openKeeper = (connection: LedgerConnection): StatisticsKeeper =>
-  new StatisticsKeeper(connection, silentLogger);
+export const openKeeper = (connection: LedgerConnection) => new StatisticsKeeper(connection, silentLogger);
 
-export async function catchUp(keeper: StatisticsKeeper): Promise<void> {
+export async function catchUp(keeper: StatisticsKeeper) {
   while (await keeper.step(NEVER));
 }
 
-/** What is in each state by the payouts themselves, without any of the code that counts. */
 export async function sumPayouts(
   { connection }: TestAccount,
   batch?: string,
@@ -42,7 +40,6 @@ export async function sumPayouts(
   return Object.fromEntries(sums) as Record<PayoutState, CurrencySum[]>;
 }
 
-/** Makes payouts and moves them about, by a seed. */
 export class Bustle {
   /** Whether payouts leave final states, as in an adoption. */
   adopts = true;
@@ -57,16 +54,16 @@ export class Bustle {
     this.#name = name;
   }
 
-  async run(steps: number): Promise<void> {
+  async run(steps: number) {
     for (let step = 0; step < steps; step += 1) await this.#step();
   }
 
-  #random(below: number): number {
+  #random(below: number) {
     this.#seed = (this.#seed * 1_103_515_245 + 12_345) % 2 ** 31;
     return Math.floor((this.#seed / 2 ** 31) * below);
   }
 
-  async #step(): Promise<void> {
+  async #step() {
     if (this.#states.size < 5 || this.#random(4) === 0) {
       const payoutId = `${this.#name}-${this.#states.size}`;
       const amount = `${this.#random(1_000)}.${String(1 + this.#random(999_999_999)).padStart(18, '0')}`;
