@@ -12,7 +12,7 @@ import { expectPace, expectPromisesKept, type PayoutWorld, untilSent, worldOfTes
 
 const INTERVAL_MS = 1_010;
 
-it('one process works for several accounts, and the trouble of some does not slow another', async () => {
+it('the trouble of some accounts does not slow another of the process', async () => {
   const PAYOUTS = 12;
   const redis = closeAfterTest(await startOwnRedis());
   const worlds = await Promise.all([1, 2, 3, 4, 5].map(async (id) => worldOfTest({ redis, platformIds: [id] })));

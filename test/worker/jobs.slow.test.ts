@@ -36,7 +36,7 @@ function startHanging(method: keyof typeof internals, jobs: JobRig) {
   return { worker, goOn, untilHung: async () => until('it hangs', () => callers.size > 0) };
 }
 
-it('a worker that was replaced and comes back with a job leaves it to the one in its place', async () => {
+it('a replaced worker that comes back with a job leaves it to the one in its place', async () => {
   const jobs = new JobRig();
   await jobs.rig.enqueue(Array.from({ length: 20 }, (_, index) => `p${index}`));
   const { goOn, untilHung } = startHanging('moveToActive', jobs);
@@ -62,7 +62,7 @@ it('a worker of a paused queue is left alone, and closes in time although it han
   expect(performance.now() - startedAt).toBeLessThan(6_000);
 });
 
-it('polls that became due while no worker ran are made at the rate, also by several processes', async () => {
+it('polls that became due without a worker are made at the rate, also by several', async () => {
   const [RATE, PAYOUTS] = [10, 60];
   const rig = queuesOfTest();
   const polledAt: number[] = [];
@@ -92,7 +92,7 @@ it('polls that became due while no worker ran are made at the rate, also by seve
   expect(tookMs).toBeLessThan(((2 * PAYOUTS) / RATE) * 1_000);
 });
 
-it('jobs that are retried, promoted and added by hand send no payout again, nor before its time', async () => {
+it('jobs that are retried, promoted and added by hand send nothing again, nor too early', async () => {
   const world = await worldOfTest();
   const { platformId, producer, redisUrl, sandbox } = world;
   const redis = connectRedis(redisUrl, 'commands');
@@ -155,7 +155,7 @@ const PLAIN = ['plain-1', 'plain-2', 'plain-3', 'plain-4', 'plain-5'];
 const PAYOUTS = PLAIN.length + 2;
 
 // All at once, each in an account of its own: each waits for most of a minute.
-it('keys of the queues are deleted under a running worker: every payout is sent once and completed', async () => {
+it('keys of the queues are deleted under a worker: every payout is sent once', async () => {
   const redis = closeAfterTest(await startOwnRedis());
   const operator = new Redis(redis.url);
   afterTest(async () => operator.quit());

@@ -24,7 +24,7 @@ beforeEach(() => {
 /** BullMQ looks for jobs that wait without a marker only after twenty seconds. */
 const AT_ONCE_MS = 3_000;
 
-it('takes every job that is due at once, as many as may run together, and asks once for each', async () => {
+it('takes every job that is due, as many as may run together, and asks once for each', async () => {
   const jobs = new JobRig();
   const asked = jest.spyOn(internals, 'moveToActive');
   const payoutIds = Array.from({ length: 60 }, (_, index) => `p${index}`);
@@ -37,7 +37,7 @@ it('takes every job that is due at once, as many as may run together, and asks o
   await until('the next runs', () => jobs.running.has('p20'), AT_ONCE_MS);
 });
 
-it('polls a payout until it is final, also after errors, and pauses no longer than the longest', async () => {
+it('polls a payout until it is final, also after errors', async () => {
   let polls = 0;
   const jobs = startPolls(rig, { pollMinMs: 10, pollMaxMs: 40, pollRate: 200 }, async () => {
     polls += 1;
@@ -90,7 +90,7 @@ async function restore() {
   return { redis: rig.account.redis, wait, start, untilChecked, untilRepaired, warnings, recreated, checks };
 }
 
-it('lost jobs are added again at the start, which is told; then what is well is left alone', async () => {
+it('lost jobs are added again at the start, and told; what is well is left alone', async () => {
   const { redis, wait, start, untilRepaired, recreated, warnings, checks } = await restore();
   await redis.del(wait, rig.queues.transactionstatus.toKey('delayed'));
   start();
@@ -266,7 +266,7 @@ it('the repair shortens what would expire too late in both queues', async () => 
   }
 });
 
-it('the repair makes a poll due that is delayed for too long, and leaves the others, and the `notBefore` of a payout', async () => {
+it('the repair makes only a poll due that is delayed for too long, and no `notBefore`', async () => {
   const [polls, sends] = [delayedOf('transactionstatus'), delayedOf('withdraw')];
   await delayJob(polls, 'late~0', HOUR_MS);
   await delayJob(polls, 'soon~0', POLL_MAX_MS);

@@ -28,7 +28,7 @@ import {
 } from './support/payout-world.js';
 import { startWatchedWorker } from './support/watched-worker.js';
 
-it('the first worker of an account sends at once where someone states that the account is new', async () => {
+it('the first worker sends at once where someone states that the account is new', async () => {
   const world = await worldOfTest();
   await world.enqueue(2);
   const worker = world.startWorker({ environment: { LEASE_MS: '15000', TAKEOVER_QUARANTINE_MS: '5000' } });
@@ -71,7 +71,7 @@ it('SIGTERM a second signal ends at once, and what was under way becomes unknown
 
 const AILING_DISK = new URL('../told/ailing-disk.mjs', import.meta.url).href;
 
-it('SIGTERM ends a worker whose disk does not answer; a host with another disk sends its payout', async () => {
+it('SIGTERM ends a worker whose disk hangs; a host with another disk sends its payout', async () => {
   const world = await worldOfTest();
   const control = join(world.dir, 'disk');
   await writeFile(control, 'well');
@@ -104,20 +104,17 @@ it.each([
   ['an observer', { observe: () => throwingObserver }],
   ['the making of an observer', { observe: cannotBeMade }],
   ['telemetry', { telemetry: throwingTelemetry }],
-])(
-  'what a producer enqueues whose watchers throw is paid once, with its txhash, by a worker where %s does',
-  async (_, watchers) => {
-    const world = await worldOfTest();
-    await openWorkerIn(world, watchers);
-    const thrown = { logger: throwingLogger, telemetry: throwingTelemetry };
-    const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...thrown }));
-    await producer.enqueueMany(cents(numbered(2)));
-    await until('all completed', async () => (await world.producer.stats()).completed === 2);
-    for (const payoutId of numbered(2)) expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
-    await expectPromisesKept(world);
-    expect((await world.producer.stats()).sender?.epoch).toBe(1);
-  },
-);
+])('what a producer enqueues whose watchers throw is paid once where %s of a worker does', async (_, watchers) => {
+  const world = await worldOfTest();
+  await openWorkerIn(world, watchers);
+  const thrown = { logger: throwingLogger, telemetry: throwingTelemetry };
+  const producer = closeAfterTest(new PayoutProducer({ ...world.account, ...thrown }));
+  await producer.enqueueMany(cents(numbered(2)));
+  await until('all completed', async () => (await world.producer.stats()).completed === 2);
+  for (const payoutId of numbered(2)) expect((await world.producer.get(payoutId))?.txhash).toMatch(/^[0-9a-f]{64}$/);
+  await expectPromisesKept(world);
+  expect((await world.producer.stats()).sender?.epoch).toBe(1);
+});
 
 async function sendSome(count: number, sent: number) {
   const redis = closeAfterTest(await startOwnRedis());

@@ -17,7 +17,14 @@ import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { closeAfterTest, folderOfTest } from './support/close-after-test.js';
 import { startOwnRedis } from './support/own-redis.js';
-import { expectPromisesKept, openWorkerIn, untilLeased, untilSent, untilSettled, worldOfTest } from './support/payout-world.js';
+import {
+  expectPromisesKept,
+  openWorkerIn,
+  untilLeased,
+  untilSent,
+  untilSettled,
+  worldOfTest,
+} from './support/payout-world.js';
 import { readMetric } from './support/watched-worker.js';
 import type { WorkerProcess } from './support/worker-process.js';
 
@@ -48,14 +55,14 @@ it('ends with 2 if its health port is taken: nothing could probe it', async () =
   expect(worker.log()).toMatch(words);
 });
 
-it('a worker inside an application rejects with StoppedError where it was stopped while it waited for Redis, and leaves no journal', async () => {
+it('a worker inside an application that is stopped while it waits for Redis leaves no journal', async () => {
   const journalDir = await folderOfTest('start');
   const options = { redisUrl: NOBODY_THERE, accounts: [ACCOUNT], journalDir };
   await expect(createPayoutWorker(options, AbortSignal.timeout(300))).rejects.toThrow(StoppedError);
   expect(await readdir(journalDir)).toEqual([]);
 });
 
-it('a worker inside an application refuses the same platformId twice, before it does anything', async () => {
+it('a worker inside an application refuses the same platformId twice', async () => {
   const journalDir = await folderOfTest('start');
   const accounts = [ACCOUNT, { ...ACCOUNT, platformId: 4243 }, ACCOUNT];
   const starting = createPayoutWorker({ redisUrl: testRedisUrl(), accounts, journalDir });
@@ -91,7 +98,7 @@ it('SIGUSR1 opens no inspector in any process, and a worker works on', async () 
   await stop(worker);
 });
 
-it('payouts that are held or cancelled take no slot of a second from those behind them', async () => {
+it('payouts that are held or cancelled take no second from those behind them', async () => {
   const world = await worldOfTest();
   await adoptJournal(join(world.dir, 'journal'), world.platformId);
   const { workerEnvironment: environment } = await writeKeyFiles(world.dir);
@@ -157,7 +164,7 @@ async function reload(worker: WorkerProcess, said: string) {
   );
 }
 
-it('a key that was revoked signs nothing any more, and a new one does; a bad file changes nothing', async () => {
+it('a revoked key signs nothing any more, a new one does; a bad file changes nothing', async () => {
   const world = await worldOfTest();
   const file = join(world.dir, 'keys.json');
   const write = async (...keys: KeyEntry[]) => {
@@ -219,7 +226,7 @@ it('the policy that was read last decides, and a bad one changes nothing', async
   await decide('R-1', { state: 'held' });
 }, 120_000);
 
-it('a worker of another gateway pays nothing until an operator has bound the ledger to it; the former one then refuses', async () => {
+it('a worker of another gateway pays nothing until the ledger is bound to it; then the former refuses', async () => {
   const world = await worldOfTest({ sandbox: { settleAfterMs: 3_000 } });
   const staging = (await worldOfTest({ platformIds: [world.platformId] })).sandbox;
   const audienceOf = (url: string) => `${url}#${world.platformId}`;

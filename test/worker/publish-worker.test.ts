@@ -21,7 +21,7 @@ const QUICK_CLOCK: Clock = {
   sleep: async (ms, signal) => systemClock.sleep(ms / 60, signal),
 };
 
-it('the report of a worker process is written, again when something changes, and removed in the end', async () => {
+it('the report of a worker is written, also when it changes, and removed in the end', async () => {
   const { ledger, connection, redis } = closeAfterTest(openTestAccount());
   // Of a process that was killed, which the sender removes, and of what cannot be read.
   const dead: WorkerReport = { role: 'standby', at: 5, startedAt: 1, version: '1' };
@@ -43,7 +43,7 @@ it('the report of a worker process is written, again when something changes, and
   expect(await readWorkers(connection)).toEqual([]);
 });
 
-it('a worker process says its role, why its last attempts failed, and until when it waits after a takeover', () => {
+it('a worker says its role, why its last attempts failed, and until when it holds off', () => {
   const clock = { now: () => 100_000, wallNow: () => 1_000_000 };
   const work = { notSent: undefined, failedPolls: undefined, wasUnanswered: false };
   const facts = { work, opensAt: undefined, startedAt: 5, clock, status: { role: 'sender' } };
@@ -76,7 +76,7 @@ async function open() {
   return { clock, journal, published, logged, redis, publisher, headOnDisk };
 }
 
-it('the head of the journal is published at once and every ten minutes, in the log too, until the lease ends', async () => {
+it('the head of the journal is published and logged every ten minutes until the lease ends', async () => {
   const { clock, journal, published, logged, publisher, headOnDisk } = await open();
   const end = new AbortController();
   const keeping = publisher.keep(end.signal);
@@ -99,7 +99,7 @@ it('the head of the journal is published at once and every ten minutes, in the l
   expect(published).toHaveLength(2);
 });
 
-it('the head of the journal is published once of the last line, and again only where that did not arrive', async () => {
+it('the head of the last line is published once, and again where that did not arrive', async () => {
   const { journal, published, logged, redis, publisher, headOnDisk } = await open();
   await journal.append(aSend('p', 1));
   // Nobody waits for this line; closing the journal does.
@@ -154,7 +154,7 @@ const facts = async () => readGatewayFacts(account.connection);
 const untilKnown = async (isKnown: (known: Awaited<ReturnType<typeof facts>>) => boolean) =>
   until('it is known', async () => isKnown(await facts()));
 
-it('the facts of the gateway are cached with their time, and not queried again by the next sender before they are due', async () => {
+it('the facts of the gateway are cached, and not queried by the next sender before they are due', async () => {
   const first = keep({ currencies: CURRENCIES, balance: '12.5' });
   await untilKnown(({ balanceAt }) => balanceAt !== undefined);
   stop.abort();
@@ -169,7 +169,7 @@ it('the facts of the gateway are cached with their time, and not queried again b
   expect(calls).toEqual(['currencies', 'balance']);
 });
 
-it('the facts of the gateway keep what was known when a query fails, with the reason, until one succeeds', async () => {
+it('the facts of the gateway stay when a query fails, with the reason, until one succeeds', async () => {
   const gateway = { currencies: CURRENCIES, balance: NO_ROUTE as unknown };
   void keep(gateway, { balanceEveryMs: 1 });
   await untilKnown(({ failure }) => failure !== undefined);
@@ -181,7 +181,7 @@ it('the facts of the gateway keep what was known when a query fails, with the re
   expect((await facts()).balance).toEqual([{ amount: '7' }]);
 });
 
-it('the facts of the gateway are queried when a producer asks for them, at most every five minutes', async () => {
+it('the facts of the gateway are queried for a producer, at most every five minutes', async () => {
   const [currenciesAt, balanceAt] = [Date.now(), Date.now()];
   await account.redis.hset(account.connection.keys.gateway, {
     currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }], currenciesAt }),

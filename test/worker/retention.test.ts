@@ -60,7 +60,7 @@ async function makeOneInEachState() {
   }
 }
 
-it('retention takes final ones past the retention, and leaves only id and state of each', async () => {
+it('retention takes old final ones, and leaves only id and state of each', async () => {
   await makeOneInEachState();
   account.clock.advance(2 * DAY_MS);
   expect((await remove()).payouts).toBe(0);
@@ -102,7 +102,7 @@ it('retention never accepts a removed id again, even without the key `ledger`', 
   ]);
 });
 
-it('retention continues step by step, past a payout that cannot be removed, until nothing is left', async () => {
+it('retention continues past a payout that cannot be removed', async () => {
   await cancel(numbered(150));
   await account.redis.hset(keyOf('p-0'), 'state', 'queued');
   const stop = new AbortController();
@@ -159,7 +159,7 @@ it('an archive has on disk what it removes, whole, before it removes it', async 
   for (const state of FINAL_STATES) expect(await account.ledger.get(state)).toBeUndefined();
 });
 
-it('an archive loses nothing, and shows nothing twice, where it ends between writing and removing, or one changed', async () => {
+it('an archive has each once where it ends between writing and removing, or one changed', async () => {
   await cancel(['a', 'b']);
   const archive = watchedArchive(async () => Promise.reject(new Error('Redis fails here')));
   expect((await remove(archive)).payouts).toBe(0);
@@ -183,7 +183,7 @@ it('an archive keeps one that lost a field, got another value, or cannot be read
   expect(await account.redis.exists(keyOf('a'), keyOf('b'), keyOf('altered'))).toBe(3);
 });
 
-it('an archive that cannot be written keeps every payout in Redis, says so, and continues by itself', async () => {
+it('an archive that cannot be written keeps payouts in Redis, and continues by itself', async () => {
   await cancel(['a']);
   await writeFile(folder.dir, 'a file in place of the folder');
   const archive = new PayoutArchive(folder);

@@ -43,7 +43,7 @@ function expectWarnings(given: Given, words: readonly RegExp[], about: Partial<P
 const STANDBY = { status: { role: 'standby' } } as const;
 const WAITING: Given = { stats: { queued: 1 } };
 
-it('warns of a wall clock that is off, and of nothing where all is well or Redis is unavailable', () => {
+it('warns of a wall clock that is off, and of nothing where all is well', () => {
   expectWarnings({}, []);
   expectWarnings({}, [], { details: undefined });
   expectWarnings({}, [/^The wall clock is 5\.1 s behind the clock of Redis/], { clockOffsetMs: -5_100 });
@@ -136,7 +136,7 @@ const stats = { queued: 1, oldestAgeMs: { ...QUIET.oldestAgeMs, queued: 20 * MIN
 const DUE: Given = { stats, due: 1 };
 const TOLD = /^1 payout could be sent, .* 10 min/;
 
-it('payouts that are due are told after ten minutes without a send, since this process got the account', () => {
+it('payouts that are due are told after ten minutes without a send', () => {
   now += 60 * MINUTE_MS;
   work.beginSending();
   now += 10 * MINUTE_MS - 1;
@@ -148,7 +148,7 @@ it('payouts that are due are told after ten minutes without a send, since this p
   expectWarnings(DUE, []);
 });
 
-it('payouts that are due are no matter while they wait for their notBefore, are new, or the account is paused', () => {
+it('payouts that are due are no matter while they are early, new, or paused', () => {
   now += 20 * MINUTE_MS;
   expectWarnings({ stats, due: 0 }, []);
   expectWarnings({ stats: { ...stats, paused: true }, due: 1 }, []);

@@ -73,7 +73,7 @@ it('pages and metrics are served while Redis is unavailable or hangs', async () 
 const metrics = createWorkerMetrics({ version: '1.2.3' });
 const options = { host: '127.0.0.1', port: 0, metrics, accounts: () => [] };
 
-it('the health server is alive but not ready before the worker exists, and has no other pages', async () => {
+it('the health server is alive but not ready before the worker is, without other pages', async () => {
   const { url } = closeAfterTest(await startHealthServer(options));
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
   expect(await ask(`${url}/readyz`)).toEqual([503, { ready: false, redis: 'unavailable', accounts: [] }]);
@@ -85,7 +85,7 @@ it('the health server is alive but not ready before the worker exists, and has n
   expect((await fetch(`${url}/healthz?from=probe`, { method: 'HEAD' })).status).toBe(200);
 });
 
-it('the health server of notifications answers 500 where metrics cannot be collected, and goes on', async () => {
+it('the server of notifications answers 500 where metrics fail, and goes on', async () => {
   const status = new NotifyStatus();
   status.registry.metrics = async () => Promise.reject(new Error('no metrics'));
   const server = await startNotifyServer(status, '127.0.0.1', 0);
@@ -104,7 +104,7 @@ it('there are metrics of Node too, but not in a registry of the application', as
   expect(await registry.metrics()).not.toContain('process_cpu');
 });
 
-it('a worker that sends counts and times sends, polls, pauses, waiting times and what is stuck', async () => {
+it('a worker counts and times sends, polls, pauses, waiting times and what is stuck', async () => {
   const { metric, enqueue, producer, sandbox, worker } = await startWatchedWorker({
     stuckAfterMs: 1_500,
     // The three payouts of before have lost their jobs.
@@ -230,7 +230,7 @@ it('settings that change stop sends within the minute, until they are right agai
   await until('it is noticed', () => watch.mayForget, 2_500);
 });
 
-it('a connection lets nothing begin before it was checked, the first time and each time after it broke', async () => {
+it('a connection lets nothing begin before it was checked, each time after it broke', async () => {
   const { url } = closeAfterTest(await startOwnRedis());
   startWatch(url, { ...quickClock, sleep: async (ms, signal) => quickClock.sleep(600 * ms, signal) });
   expect(watch.hindrance(KEY)).toBe('Redis has yet to be checked');
@@ -248,7 +248,7 @@ it('a connection lets nothing begin before it was checked, the first time and ea
   expect(shown()).toEqual([]);
 });
 
-it('replicas that were seen are needed, while the master lists them and after it has forgotten them', async () => {
+it('replicas that were seen are needed, also once the master has forgotten them', async () => {
   const servers = closeAfterTest(await startMasterWithReplica());
   startWatch(servers.master.url);
   await untilMayBegin();
@@ -266,7 +266,7 @@ it('replicas that were seen are needed, while the master lists them and after it
   expect(watch.missingReplicas).toBe(0);
 });
 
-it('replicas stop sends at the first write that they do not acknowledge, not at the next look', async () => {
+it('replicas stop sends at the first write that they do not acknowledge', async () => {
   const servers = closeAfterTest(await startMasterWithReplica());
   startWatch(servers.master.url, patientClock);
   await untilMayBegin();

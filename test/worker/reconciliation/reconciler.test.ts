@@ -135,7 +135,7 @@ it('what adds up is a send that begins, is taken or ends while the balance is re
   expect(await stored()).toMatchObject({ unexplained: '0' });
 });
 
-it('what adds up is a payout in another currency, at a rate that fell while it was open, also after a restart', async () => {
+it('what adds up is a payout in another currency, at a rate that fell, also after a restart', async () => {
   setUsd('100000');
   await send('fee', '0.01', 10);
   await finish('fee', 'completed', '0.0001');
@@ -169,7 +169,7 @@ it('what does not add up is reported at the second reading: event, activity, log
   expect(await reportedDrops()).toHaveLength(1);
 });
 
-it('what does not add up adds up over readings, restarts and takeovers, also while payouts are sent', async () => {
+it('what does not add up grows over readings and restarts, also while payouts are sent', async () => {
   for (let number = 1; number <= 8; number += 1) {
     await send(`p-${number}`, '100');
     await finish(`p-${number}`, 'completed', '0');
@@ -181,7 +181,7 @@ it('what does not add up adds up over readings, restarts and takeovers, also whi
   expect(Number(drop?.amount)).toBeLessThanOrEqual(32);
 });
 
-it('what does not add up is a balance that is not stated any more, but not one that has got another name', async () => {
+it('what does not add up is a balance no longer stated, unless it got another name', async () => {
   balances = [...balances, stating('2', { paymentId: 10 })];
   await settle();
   balances = balances.slice(1);
@@ -195,7 +195,7 @@ it('what does not add up is a balance that is not stated any more, but not one t
   await expectMissing({ [USDT]: '10000' });
 });
 
-it('what does not add up needs an operator until he accepts it; what is found then is told again', async () => {
+it('what does not add up needs an operator until it is accepted', async () => {
   await settle('9000');
   const { drop } = await stored();
   await acceptDrops(account.connection, drop?.at ?? 0, { by: 'ann', reason: 'cold wallet' });
@@ -207,7 +207,7 @@ it('what does not add up needs an operator until he accepts it; what is found th
   await expectMissing({ [USDT]: '500' });
 });
 
-it('what cannot be compared is a balance from which a currency may be taken that has no known rate or fee', async () => {
+it('what cannot be compared is a balance whose currency has no known rate or fee', async () => {
   await send('new', '1', 9);
   await settle('5000');
   expect(await stored()).toMatchObject({ doubt: expect.stringContaining('fee, or its rate') });
@@ -216,7 +216,7 @@ it('what cannot be compared is a balance from which a currency may be taken that
   await expectMissing({ [USDT]: '5000' });
 });
 
-it('what cannot be compared begins where events are missing, and is judged again once what ended before is settled', async () => {
+it('what cannot be compared begins where events are missing, until that is settled', async () => {
   await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
   await send('after', '1');
   set('5000');

@@ -43,7 +43,7 @@ it('finish notes the outcome in the journal before it asks the ledger', async ()
   expect(rig.journal.lines.at(-1)).toEqual({ ...attempt, outcome, at: rig.clock.wallNow() });
 });
 
-it('finish asks until Redis replies, less and less often, but every two seconds at least', async () => {
+it('finish asks until Redis replies, ever less often, but every two seconds', async () => {
   const asked = rig.fail('finishSend', UNAVAILABLE, 8);
   await rig.clock.until(finish(accepted));
   const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
@@ -53,7 +53,7 @@ it('finish asks until Redis replies, less and less often, but every two seconds 
   expect(rig.unrecordable).toEqual([]);
 });
 
-it('finish says, as an error, why Redis refuses to record it, tries on, and says when it could be recorded', async () => {
+it('finish says why Redis refuses to record it, tries on, and says when it could', async () => {
   rig.fail('finishSend', new Error('OOM command not allowed'), 2);
   await rig.clock.until(finish(accepted));
   const reason = 'cannot record the outcome, payout p: OOM command not allowed';
@@ -62,7 +62,7 @@ it('finish says, as an error, why Redis refuses to record it, tries on, and says
   expect(await rig.stateOf()).toBe('in_progress');
 });
 
-it('finish ends once the grace of a process that must end is over, after one more try', async () => {
+it('finish ends with the grace of a process that must end, after one more try', async () => {
   const asked = rig.fail('finishSend', UNAVAILABLE);
   const finishing = finish(accepted);
   await rig.clock.advance(60);
@@ -116,7 +116,7 @@ it('finish notes with an unknown outcome until when its request may be on its wa
   expect(await rig.ledger.change(PUT_BACK)).toBeUndefined();
 });
 
-it('confirmLast records the outcome again only where it was forgotten, with the pause that belongs to it', async () => {
+it('confirmLast records a forgotten outcome again, with its pause', async () => {
   const attempt = await rig.begin();
   const older = rig.ledger.snapshot();
   await rig.attempts.finish(attempt, rejected('account blocked'));
@@ -126,7 +126,7 @@ it('confirmLast records the outcome again only where it was forgotten, with the 
   expect([await rig.stateOf(), rig.said]).toEqual(['rejected', [PAUSED, PAUSED]]);
 });
 
-it('confirmLast does not report an acceptance again whose txhash turned out to be of another payment', async () => {
+it('confirmLast reports no acceptance again whose txhash is of another payment', async () => {
   await finish(accepted);
   await rig.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', reason: 'about another payment' });
   await rig.attempts.confirmLast();
@@ -141,7 +141,7 @@ it('confirmLast fails when Redis is unavailable, and does not wait for it', asyn
 
 const REASON = 'the connection ended';
 
-it('revert puts the payout back, as soon as Redis replies, and notes in the journal that it was not sent', async () => {
+it('revert puts the payout back once Redis replies, and journals that it was not sent', async () => {
   const attempt = await rig.sending();
   rig.fail('revertSend', UNAVAILABLE, 2);
   await rig.clock.until(rig.attempts.revert(attempt, REASON));
@@ -217,7 +217,7 @@ const NO_FUNDS = { kind: 'rejected', message: 'no funds' } as const;
 const resolve = async (): Promise<string | undefined> =>
   rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
 
-it('resolveLeftovers leaves an attempt alone while it is under way, begun or already written, and then puts it back if unwritten', async () => {
+it('resolveLeftovers leaves an attempt alone while it is under way, and then puts it back if unwritten', async () => {
   for (const [payoutId, isWritten] of [
     ['p', false],
     ['q', true],
@@ -235,7 +235,7 @@ it('resolveLeftovers leaves an attempt alone while it is under way, begun or alr
   }
 });
 
-it('resolveLeftovers puts back no attempt that another sender journaled under the same number', async () => {
+it('resolveLeftovers puts back no attempt whose number another sender journaled', async () => {
   const attempt = await rig.begin();
   rig.ownAttempts.trackBegin(attempt);
   rig.ownAttempts.clearCurrent();
@@ -250,7 +250,7 @@ it('resolveLeftovers knows its own attempts by their tokens, not by their number
   expect(await resolve()).toBe('unknown');
 });
 
-it('resolveLeftovers forgets its unwritten attempts once another has begun: they can take effect no more', async () => {
+it('resolveLeftovers forgets unwritten attempts once another has begun', async () => {
   const { ownAttempts } = rig;
   ownAttempts.trackBegin({ ...LOST, payoutId: 'q' });
   const attempt = await rig.begin();
@@ -263,7 +263,7 @@ it('resolveLeftovers forgets its unwritten attempts once another has begun: they
   expect(known()).toEqual([false, false]);
 });
 
-it('resolveLeftovers records the last outcome again rather than calling the payout unknown', async () => {
+it('resolveLeftovers records the last outcome again', async () => {
   const attempt = await rig.begin();
   const older = rig.ledger.snapshot();
   await rig.attempts.finish(attempt, { kind: 'accepted', txhash: 'h', durationMs: 1 });
@@ -274,7 +274,7 @@ it('resolveLeftovers records the last outcome again rather than calling the payo
   await rig.expectPayout({ state: 'in_progress', txhash: 'h' });
 });
 
-it('resolveLeftovers says until when the requests of the longest known time may be on their way', async () => {
+it('resolveLeftovers says until when the slowest known request may be on its way', async () => {
   const view = { ...rig.heldLease.view, inFlightMs: 4 * IN_FLIGHT_MAX_MS };
   const patient = await makeSendRig({ senderLedger: rig.ledger, heldLease: { ...rig.heldLease, view } });
   await rig.begin();
@@ -293,7 +293,7 @@ it.each<[JournaledOutcome, object]>([
   [ACCEPTED, { state: 'in_progress', txhash: 'h' }],
   [NO_FUNDS, { state: 'rejected', message: 'no funds' }],
   [{ kind: 'not_sent', reason: 'connection refused' }, { state: 'queued' }],
-])('resolveLeftovers of an earlier sender come to what the journal says: %j', async (outcome, payout) => {
+])('those of an earlier sender come to what the journal says: %j', async (outcome, payout) => {
   await leave(outcome);
   await rig.expectPayout(payout);
   expect((await rig.lastChangeOf())?.reason ?? '').not.toMatch(/its sender ended/);
@@ -302,7 +302,7 @@ it.each<[JournaledOutcome, object]>([
 it.each<[string, JournaledOutcome | undefined]>([
   ['that no trustworthy response came', { kind: 'unknown', reason: 'silence' }],
   ['nothing of their outcome', undefined],
-])('resolveLeftovers of an earlier sender become unknown where the journal says %s', async (_, outcome) => {
+])('those of an earlier sender become unknown where the journal says %s', async (_, outcome) => {
   await leave(outcome);
   const message = 'its sender ended before the response came; it may have been sent';
   await rig.expectPayout({ state: 'unknown', message });
@@ -310,7 +310,7 @@ it.each<[string, JournaledOutcome | undefined]>([
   expect(rig.said).toEqual([`error ${said}`]);
 });
 
-it('resolveLeftovers of an earlier sender become unknown where the journal knows another attempt of the same number only', async () => {
+it('those of an earlier sender become unknown where the journal knows another of that number', async () => {
   const theirs = { ...(await rig.begin()), token: 'theirs' };
   await rig.journal.append(journaled(theirs));
   rig.journal.noteOutcome(theirs, ACCEPTED, 0);
@@ -318,7 +318,7 @@ it('resolveLeftovers of an earlier sender become unknown where the journal knows
   expect(await rig.stateOf()).toBe('unknown');
 });
 
-it('resolveLeftovers of an earlier sender stay where they are when the lease is lost meanwhile', async () => {
+it('those of an earlier sender stay when the lease is lost meanwhile', async () => {
   await rig.begin();
   await rig.recordersOfTheNext();
   expect(await resolve()).toBe('sending');
@@ -333,7 +333,7 @@ it('checkLedger finds an older copy, to which it does not report its last outcom
   expect(asked).toEqual([]);
 });
 
-it('checkLedger reports the last outcome again to a ledger that came back without it', async () => {
+it('checkLedger tells the last outcome to a ledger that forgot it', async () => {
   let older = rig.ledger.snapshot();
   rig.after.beginSend = () => void (older = rig.ledger.snapshot());
   await rig.send();
@@ -357,7 +357,7 @@ describe('the outcomes that a journal knows', () => {
     expect(await rig.stateOf()).toBe('unknown');
   }
 
-  it('are told to the ledger where the payout is unknown, and only to the attempt that it knows', async () => {
+  it('are told where the payout is unknown, to the attempt that the ledger knows', async () => {
     await left(NO_FUNDS);
     await recorder.replay({ ...LOST, token: 'other' }, ACCEPTED);
     expect([await rig.stateOf(), rig.said]).toEqual(['unknown', []]);
@@ -393,7 +393,7 @@ describe('the outcomes that a journal knows', () => {
     expect(await rig.stateOf()).toBe('unknown');
   });
 
-  it('are not all told while the ledger has one of the payouts as being sent, which stays', async () => {
+  it('are not all told while one payout is being sent, which stays', async () => {
     const attempt = await rig.sending(ACCEPTED);
     expect(await recorder.replayAll()).toBe(false);
     expect(await rig.stateOf()).toBe('sending');
@@ -402,7 +402,7 @@ describe('the outcomes that a journal knows', () => {
     expect(await rig.stateOf()).toBe('in_progress');
   });
 
-  it('count for the breaker, which pauses the account where the response is about the account', async () => {
+  it('count for the breaker, which pauses where one is about the account', async () => {
     await left({ kind: 'rejected', message: 'Platform is blocked' });
     await recorder.replayAll();
     expect(await rig.pausedReason()).toMatch(/Platform is blocked/);

@@ -26,7 +26,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
     return holder;
   };
 
-  it('does not take the ledger, says so once, and records one objection, until it agrees', async () => {
+  it('takes no lease, says so once, and records one objection, until it agrees', async () => {
     const one = world.make();
     one.journal.given(other(), journaled({ payoutId: 'p', attempt: 1, token: 'mine' }));
     let recorded = 0;
@@ -56,7 +56,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(one.loop.status).toMatchObject({ role: 'sender' });
   });
 
-  it('objects from memory where the disk hangs, takes no lease, and stops nobody while it has no objection', async () => {
+  it('objects from memory where the disk hangs, and stops nobody without an objection', async () => {
     const one = world.make();
     one.journal.given(other({ ...EMPTY, epoch: 0 }));
     one.journal.isStalled = true;
@@ -80,7 +80,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(holder.loop.status).toMatchObject({ role: 'sender' });
   });
 
-  it('compares the ledger with what the journal said before it, whatever is read of the journal meanwhile', async () => {
+  it('compares the ledger with what the journal said before it', async () => {
     await startHolder();
     const one = world.make();
     one.journal.given(other({ ...EMPTY, epoch: 1 }));
@@ -142,7 +142,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
 
 // Host B, of which the ledger says that it sent last, takes the lease at once; A, which has sent p1, is back later.
 it.each([0, 1_500, 3_000])(
-  'a Redis that comes back as it was when one host had given the lease back, and another has sent since, has nothing sent twice where the link of the other is back %i ms later',
+  'a Redis that comes back without the sends of a host has nothing sent twice, its link back %i ms later',
   async (ms) => {
     const settings = { quarantineMs: 10_000 };
     const journalOfB = new MemoryJournal('j-B');
@@ -261,7 +261,7 @@ function startSigned(name: string) {
 const WAITS = { role: 'refused', reason: expect.stringContaining('payouts audit adopt-journal') as unknown };
 
 describe('a worker with a keyring, whose journal was not adopted', () => {
-  it('takes no lease while payouts wait that were signed before its journal began, and holds none', async () => {
+  it('takes no lease, and holds none, while payouts wait that are older than its journal', async () => {
     enqueueSigned('p q r', 1_000);
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 60_000);
@@ -276,7 +276,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 
-  it('holds a single payout that is older, where no other journal could know it, and sends the others', async () => {
+  it('holds a single older payout that no other journal could know, and sends the others', async () => {
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 1_000);
     enqueueSigned('old', DAY_MS);
@@ -286,7 +286,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     expect(rig.loop.status).toMatchObject({ role: 'sender' });
   });
 
-  it('is not stopped by records that no producer signed, however old they say they are', async () => {
+  it('is not stopped by records that no producer signed, however old', async () => {
     enqueueSigned('p q r', DAY_MS, testKey(9));
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 10_000);
@@ -329,7 +329,7 @@ describe('a worker without a keyring, whose journal is empty', () => {
     return rig;
   }
 
-  it('waits where the ledger knows a journal of this host that has sends, until the new one is adopted', async () => {
+  it('waits where another journal of this host has sends, until the new one is adopted', async () => {
     const rig = await startAfter('host-one');
     expect(rig.loop.status).toEqual(WAITS);
     expect(rig.loop.status).toMatchObject({ reason: expect.stringContaining('j-lost in /lost') });

@@ -71,7 +71,7 @@ it.each<[string, readonly WithdrawOutcome[], RegExp | undefined]>([
   expect(pause.reason ?? 'none').toMatch(reason ?? /^none$/);
 });
 
-it('what pauses is noted once, as of the moment it was seen, however late the journal takes it', async () => {
+it('what pauses is noted once, as of the moment it was seen', async () => {
   const seenAt = clock.wallNow();
   pause.note('the first');
   clock.wallOffsetMs += 5_000;

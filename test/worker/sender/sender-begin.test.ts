@@ -35,7 +35,7 @@ async function loseBegin(): Promise<{ payoutId: string; attempt: number; token: 
   return { payoutId: 'q', attempt: 1, token: 't-1' };
 }
 
-it('a Redis that may not be trusted gets no begin; it is asked for after everything that takes time', async () => {
+it('a Redis that may not be trusted gets no begin; that is asked last', async () => {
   let hindrance: string | undefined = 'Redis is being checked';
   let askedAt = 0;
   const ask = (): string | undefined => {
@@ -85,7 +85,7 @@ it('what the ledger refuses is an older copy, which knows fewer sends', async ()
   expect(rig.gateway.arrivals).toHaveLength(1);
 });
 
-it('what the ledger refuses is a begin after one of this process that took effect late; the next is allowed', async () => {
+it('what the ledger refuses is a begin after a late one; the next is allowed', async () => {
   const late = await loseBegin();
   await rig.begin('q', late);
   await rig.ledger.revertSend(late, 'found by a recovery');
@@ -94,7 +94,7 @@ it('what the ledger refuses is a begin after one of this process that took effec
   expect(await rig.send()).toMatchObject({ kind: 'sent' });
 });
 
-it('what the ledger refuses is a payout beside another that is sending; that one is put back, and then it is allowed', async () => {
+it('what the ledger refuses is a payout beside one being sent, until that is put back', async () => {
   await rig.begin('q', await loseBegin());
   expect(await rig.send()).toMatchObject({ reason: 'send counter was behind; will retry' });
   expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'payouts were left in sending: q' });
@@ -103,7 +103,7 @@ it('what the ledger refuses is a payout beside another that is sending; that one
   expect(await rig.send()).toMatchObject({ kind: 'sent' });
 });
 
-it('what the ledger refuses is a payout that changed since the look: put back into the queue it is tried again, else it is skipped', async () => {
+it('what the ledger refuses is a payout that changed: tried again if queued, else skipped', async () => {
   rig.once('before', 'beginSend', async () =>
     rig.ledger.revertSend({ payoutId: 'p', attempt: 1, token: 'x' }, 'used up'),
   );
@@ -113,7 +113,7 @@ it('what the ledger refuses is a payout that changed since the look: put back in
   rig.expectNothingSent();
 });
 
-it('a begin whose reply is lost is put back, and the number of the attempt is used up', async () => {
+it('a begin whose reply is lost is put back, and its number used up', async () => {
   rig.once('after', 'beginSend', throwing(UNAVAILABLE));
   expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'Redis unavailable', code: 'REDIS_UNAVAILABLE' });
   await rig.expectPayout({ state: 'queued', attempt: 1 });
@@ -148,7 +148,7 @@ describe('the last checks before the write', () => {
     [GUARD_MS, 'not_sent'],
     [1 - GUARD_MS, 'sent'],
     [-GUARD_MS, 'not_sent'],
-  ])('look at the wall clock too, which runs on in a suspended machine: a jump of %d ms is %s', async (ms, kind) => {
+  ])('look at the wall clock, which suspended machines move: a jump of %d ms is %s', async (ms, kind) => {
     rig.gateway.beforeWrite = () => void (rig.clock.wallOffsetMs += ms);
     expect(await rig.send()).toMatchObject({ kind });
   });
@@ -181,23 +181,20 @@ describe('the last checks before the write', () => {
 
 const permit: SendAuthority['permit'] = () => ({ kind: 'refused', hold: HOLD });
 
-it.each([false, true])(
-  'a rejection is on disk before the ledger hears of it, and leaves it where the disk is full: %s',
-  async (isFull) => {
-    const steps: string[] = [];
-    const keepRejections = async () => {
-      steps.push(`kept while ${await rig.stateOf()}`);
-      if (isFull) throw new Error('no space left');
-    };
-    rig = await makeSendRig({ authority: { permit, keepRejections } });
-    expect(await rig.send()).toEqual(
-      isFull ? { kind: 'not_sent', reason: 'no space left' } : { kind: 'skipped', state: 'held' },
-    );
-    expect([steps, await rig.stateOf()]).toEqual([['kept while queued'], isFull ? 'queued' : 'held']);
-  },
-);
+it.each([false, true])('a rejection is on disk before it is in the ledger; with a full disk: %s', async (isFull) => {
+  const steps: string[] = [];
+  const keepRejections = async () => {
+    steps.push(`kept while ${await rig.stateOf()}`);
+    if (isFull) throw new Error('no space left');
+  };
+  rig = await makeSendRig({ authority: { permit, keepRejections } });
+  expect(await rig.send()).toEqual(
+    isFull ? { kind: 'not_sent', reason: 'no space left' } : { kind: 'skipped', state: 'held' },
+  );
+  expect([steps, await rig.stateOf()]).toEqual([['kept while queued'], isFull ? 'queued' : 'held']);
+});
 
-it('a rejection is judged before the send begins where it comes while the payout waits for its second', async () => {
+it('a rejection is judged where it comes while the payout waits for its second', async () => {
   const REJECTION: SignedApproval = {
     ...{ payoutId: 'p', intent: '0'.repeat(64), decision: 'reject', by: 'bob-1', signature: 's'.repeat(86) },
     ...{ at: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-02T00:00:00.000Z' },
@@ -239,7 +236,7 @@ it('the pacer is open at first, and from the very moment until which it was held
   expect(pacer.isOpen).toBe(true);
 });
 
-it('the pacer opens an interval after a response; without one when no clock has the request on its way, and an interval later', () => {
+it('the pacer opens an interval after a response, or after a request can be on its way no more', () => {
   pacer.afterResponse();
   expect(pacer.openAt).toBe(clock.now() + 1_010);
   pacer.afterNoResponse();
@@ -252,7 +249,7 @@ it('the pacer opens an interval after a response; without one when no clock has 
   expect(pacer.openAt).toBe(openAt);
 });
 
-it('the pacer lets wait until it is open, or a lead before that, and not at all when it is', async () => {
+it('the pacer lets wait until it is open, or a lead before that', async () => {
   await clock.until(pacer.waitUntilOpen(NEVER));
   expect(clock.now()).toBe(5_000);
   pacer.holdUntil(9_000);
@@ -262,7 +259,7 @@ it('the pacer lets wait until it is open, or a lead before that, and not at all 
   expect(clock.now()).toBe(9_000);
 });
 
-it('the pacer waits on when a timer fires early, or it was held longer in the meantime', async () => {
+it('the pacer waits on when a timer fires early, or it was held longer', async () => {
   const earlyClock = {
     ...{ now: () => clock.now(), wallNow: () => clock.wallNow() },
     sleep: async (ms: number) => clock.sleep(ms > 10 ? ms - 5 : ms),

@@ -30,7 +30,7 @@ function atAppend(action: () => void | Promise<void>) {
   };
 }
 
-it('a journal has each send with all that is needed to know it again, and what came of it', async () => {
+it('a journal has each send, so that it is known again, and what came of it', async () => {
   rig.gateway.outcome = { kind: 'rejected', message: 'no', durationMs: 5 };
   await rig.send();
   const at = (rig.gateway.arrivals[0]?.at ?? 0) - 30 + rig.clock.wallOffsetMs;
@@ -69,7 +69,7 @@ it.each([
   expect(journal.sends.at(-1)).toMatchObject({ sends: 7, after });
 });
 
-it('a journal that cannot be written stops a send before anything else; one that fails after the begin has it put back', async () => {
+it('a journal that cannot be written stops a send first of all, or has it put back', async () => {
   const reason = 'no space left on device';
   rig.journal.failWith = new Error(reason);
   expect(await rig.send()).toEqual({ kind: 'not_sent', reason });
@@ -86,7 +86,7 @@ const stall = () => {
   throw new Error('the disk has not answered');
 };
 
-it('a journal whose disk hangs after the begin has the payout put back, for a process with another disk, and the line that comes late is no mismatch', async () => {
+it('a journal whose disk hangs after the begin has the payout put back; a late line is no mismatch', async () => {
   const stalled = { kind: 'not_sent', reason: 'the disk has not answered' };
   atAppend(stall);
   expect(await rig.send()).toEqual(stalled);
@@ -135,7 +135,7 @@ it.each<[string, () => void]>([
 });
 
 // What it says is judged by `LedgerCheck.compareJournal`, which has tests of its own.
-it('a journal to which another process has written stops a send before it begins, unless the ledger knows that', async () => {
+it('a journal to which others wrote stops a send before it begins, unless the ledger knows', async () => {
   await rig.send('q');
   rig.journal.othersWrite(...rig.journal.sends);
   expect(await rig.send()).toMatchObject({ kind: 'sent' });
@@ -197,7 +197,7 @@ describe('a journal to which another process writes while a send begins', () => 
       () => (rig.journal.onReload = throwing('EACCES')),
     ],
     [
-      'is no mismatch where the other took the lease; what was not written is put back all the same',
+      'is no mismatch where the other took the lease; the unwritten is put back',
       STILL_TRUE,
       { kind: 'lease_lost' },
       ['queued', 'queued'],
@@ -249,21 +249,21 @@ it.each([1, 2])(
   },
 );
 
-it('a difference is a begin of this process that took effect late, which it counts from then on', async () => {
+it('a difference is a late begin of this process, which it counts from then on', async () => {
   await begin();
   ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
   expect(check.explainDifference({ sendCount: 2, last: 'late' })).toBeUndefined();
   expect(check.line).toEqual({ sendCount: 2, last: 'late' });
 });
 
-it('a difference is an older copy also where a late begin of this process is the last of fewer sends', async () => {
+it('a difference is an older copy where a late begin is the last of fewer sends', async () => {
   await begin();
   await begin('q');
   ownAttempts.trackUnwritten({ payoutId: 'p', attempt: 1, token: 'late' });
   expect(check.explainDifference({ sendCount: 1, last: 'late' })).toMatchObject({ kind: 'ledger' });
 });
 
-it('findMismatch finds nothing wrong with the ledger that it knows, or one that noted a late begin', async () => {
+it('findMismatch finds nothing wrong with the known ledger, nor after a late begin', async () => {
   expect(await check.findMismatch()).toBeUndefined();
   await begin();
   expect(await check.findMismatch()).toBeUndefined();
@@ -277,7 +277,7 @@ it('findMismatch finds another ledger', async () => {
   expect(check.otherLedger).toEqual(OTHER_LEDGER);
 });
 
-it('findMismatch finds an older copy by the number of sends, or by the last of as many, while the lease is its own', async () => {
+it('findMismatch finds an older copy by the number of sends, or the last of as many', async () => {
   const older = rig.ledger.snapshot();
   await begin();
   rig.ledger.restore(older);
@@ -308,7 +308,7 @@ it('findMismatch takes no send for foreign that began while it asked', async () 
   expect(await check.findMismatch()).toBeUndefined();
 });
 
-it('findMismatch takes no late begin of its own for foreign when another has begun while it asked', async () => {
+it('findMismatch takes no late begin of its own for foreign when another began', async () => {
   const late = await rig.begin('q');
   await rig.ledger.revertSend(late, 'the reply was lost');
   rig.after.readSender = async () => {
@@ -321,7 +321,7 @@ it('findMismatch takes no late begin of its own for foreign when another has beg
   expect(await check.findMismatch()).toBeUndefined();
 });
 
-it('compareJournal asks nobody while only this process writes; it judges once what another has written, and when told to', async () => {
+it('compareJournal judges only what others wrote, once, and when told to', async () => {
   let asked = 0;
   rig.before.readSender = () => void (asked += 1);
   expect([await check.compareJournal(), asked]).toEqual([undefined, 0]);
@@ -331,7 +331,7 @@ it('compareJournal asks nobody while only this process writes; it judges once wh
   expect([await check.compareJournal(), asked]).toEqual([undefined, 2]);
 });
 
-it('compareJournal judges what was read on the way, too, though the journal is as this process knows it by now', async () => {
+it('compareJournal judges what was read on the way, too', async () => {
   rig.journal.othersWrite(journaled({ payoutId: 'q', attempt: 1, token: 'theirs' }));
   await check.mayAnotherHaveSent({ payoutId: 'p', attempt: 1, token: 'mine' });
   expect(await rig.journal.changedByOthers()).toBe(false);
@@ -343,7 +343,7 @@ it('compareJournal judges what was read on the way, too, though the journal is a
   expect(await check.compareJournal()).toEqual(refused);
 });
 
-it('compareJournal compares the ledger with what the journal said before it, and judges the rest the next time', async () => {
+it('compareJournal judges what the journal said before the ledger; the rest the next time', async () => {
   rig.journal.othersWrite(STILL_TRUE);
   rig.before.readSender = async () => {
     rig.before.readSender = () => undefined;
@@ -354,7 +354,7 @@ it('compareJournal compares the ledger with what the journal said before it, and
   expect(await check.compareJournal()).toMatchObject({ kind: 'ledger_mismatch', mismatch: { kind: 'ledger' } });
 });
 
-it('compareJournal says that another has the lease, not that the ledger is older, where that one has sent meanwhile', async () => {
+it('compareJournal says that another has the lease where that one has sent meanwhile', async () => {
   rig.journal.othersWrite(STILL_TRUE);
   rig.journal.onReload = () => {
     rig.journal.onReload = () => undefined;
@@ -374,7 +374,7 @@ it('compareJournal says first what the ledger lost, then that another has the le
   expect(await check.compareJournal()).toEqual({ kind: 'ledger_mismatch', mismatch: MISMATCH });
 });
 
-it('compareJournal fails when the journal cannot be read, and judges it once it can be', async () => {
+it('compareJournal fails when the journal cannot be read, until it can be', async () => {
   rig.journal.othersWrite(STILL_TRUE);
   rig.journal.onReload = throwing('EACCES');
   await expect(check.compareJournal()).rejects.toThrow('EACCES');

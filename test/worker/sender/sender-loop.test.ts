@@ -21,7 +21,7 @@ async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig
   return rig;
 }
 
-it('a role stands by until the lease has stood still, then binds the journal and works', async () => {
+it('a role stands by until the lease stood still, then binds the journal and works', async () => {
   const one = world.start();
   await world.advance(LEASE_MS - 1_000);
   expect(one.loop.status).toEqual({ role: 'standby' });
@@ -32,7 +32,7 @@ it('a role stands by until the lease has stood still, then binds the journal and
   expect(journal).toMatchObject({ journalId: 'j-one', host: 'host-one', dir: '/one', sends: 0, token: '' });
 });
 
-it('a role records what its journal knows, and the ledger does not, before it works', async () => {
+it('a role tells the ledger what its journal knows before it works', async () => {
   const { lease, attempt } = await world.earlierSend();
   await world.ledger.markSendsUnknown(lease, [attempt], 'ended', 0);
   const journal = new MemoryJournal('j-one');
@@ -64,7 +64,7 @@ it('a role gives the lease back once its work is over, and not before', async ()
   expect(await world.lease()).toMatchObject({ released: true });
 });
 
-it('a role says that a new journal has nothing of before, where something was sent before', async () => {
+it('a role says that a new journal has nothing of what was sent before', async () => {
   const warning = 'warn the send journal of this host is new: it has none of the earlier sends';
   expect((await startSender()).said).not.toContain(warning);
   await world.endAll();
@@ -106,7 +106,7 @@ it('a role starts again where its work fails, without giving the lease back', as
   expect(one.said).toContain('error sender loop failed; restarting');
 });
 
-it('a role says in its status that Redis refuses its outcome, and is a sender again once that could be recorded', async () => {
+it('a role says that Redis refuses its outcome, until that could be recorded', async () => {
   world.ledger.enqueue(aPayout('p'));
   let failure: Error | undefined = new Error('OOM command not allowed');
   const one = await startSender({ work: world.sendOnce() }, ({ before }) => {
@@ -149,33 +149,30 @@ it.each([
 it.each([
   ['meanwhile', 0],
   ['while nobody can reach it', 2_000],
-])(
-  'a process that is to stop while its send waits for the response objects where Redis comes back older %s',
-  async (_, cutMs) => {
-    const settings = { quarantineMs: 10_000, work: world.sendQueued() };
-    const a = await startSender({ name: 'A', ...settings }, ({ gateway }) => (gateway.responseMs = 25_000));
-    const { lease } = world.ledger.snapshot();
-    world.ledger.enqueue(aPayout('p'));
-    const withPayout = world.ledger.snapshot();
-    await world.advance(2_000);
-    expect(await world.stateOf('p')).toBe('sending');
-    expect(a.gateway.arrivals).toHaveLength(1);
-    const b = world.start({ name: 'B', ...settings });
-    await world.advance(1_000);
-    a.stop.abort();
-    await world.advance(1_000);
-    const join = cutMs === 0 ? [] : [cutFromRedis(a), cutFromRedis(b)];
-    await world.advance(cutMs);
-    world.ledger.restore({ ...withPayout, lease });
-    for (const each of join) each();
-    await world.advance(5_000);
-    expect((await world.objections()).map(({ journalId }) => journalId)).toEqual(['j-A']);
-    // So no other host sends it again.
-    await world.advance(120_000);
-    await a.ended();
-    expect(b.gateway.arrivals).toHaveLength(0);
-  },
-);
+])('a process that stops in a send objects where Redis comes back older %s', async (_, cutMs) => {
+  const settings = { quarantineMs: 10_000, work: world.sendQueued() };
+  const a = await startSender({ name: 'A', ...settings }, ({ gateway }) => (gateway.responseMs = 25_000));
+  const { lease } = world.ledger.snapshot();
+  world.ledger.enqueue(aPayout('p'));
+  const withPayout = world.ledger.snapshot();
+  await world.advance(2_000);
+  expect(await world.stateOf('p')).toBe('sending');
+  expect(a.gateway.arrivals).toHaveLength(1);
+  const b = world.start({ name: 'B', ...settings });
+  await world.advance(1_000);
+  a.stop.abort();
+  await world.advance(1_000);
+  const join = cutMs === 0 ? [] : [cutFromRedis(a), cutFromRedis(b)];
+  await world.advance(cutMs);
+  world.ledger.restore({ ...withPayout, lease });
+  for (const each of join) each();
+  await world.advance(5_000);
+  expect((await world.objections()).map(({ journalId }) => journalId)).toEqual(['j-A']);
+  // So no other host sends it again.
+  await world.advance(120_000);
+  await a.ended();
+  expect(b.gateway.arrivals).toHaveLength(0);
+});
 
 describe('a sender that finds that journal and ledger contradict each other', () => {
   const REFUSED = 'the ledger contradicts it';
@@ -184,7 +181,7 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     await untilAborted(end);
   };
 
-  it('records an objection, however long Redis is unavailable, and keeps the lease until then', async () => {
+  it('records an objection once Redis is there, and keeps the lease until then', async () => {
     let isAway = true;
     const one = await startSender({ work }, ({ before }) => {
       before.object = () => {
@@ -249,7 +246,7 @@ const startLong = async () => {
   return startSender({ work: world.sendOnce() }, ({ gateway }) => (gateway.responseMs = LONG_MS));
 };
 
-it('a sender that loses the lease in a send compares ledger and journal at once, as soon as Redis can be asked, and again while the send goes on', async () => {
+it('a sender that loses the lease in a send compares ledger and journal at once, and again until its end', async () => {
   world.ledger.enqueue(aPayout('p'));
   await world.ledger.readSender();
   const older = world.ledger.snapshot();
@@ -274,7 +271,7 @@ it('a sender that loses the lease in a send compares ledger and journal at once,
   expect(await world.objections()).toHaveLength(1);
 });
 
-it('a sender that loses the lease in a send objects to nothing where the ledger knows its send', async () => {
+it('a sender that loses the lease in a send objects to no ledger that knows it', async () => {
   await startLong();
   const { ledger } = world;
   await ledger.acquireLease('two', await ledger.readSender(), JOURNAL, 0);

@@ -37,7 +37,7 @@ async function sendTwo(outcome: WithdrawOutcome = ACCEPTED): Promise<{ arrivals:
   return { arrivals: rig.gateway.arrivals.map(({ at }) => at), endedAt };
 }
 
-it('after a send without a trustworthy response the gateway gets no other payout before it responds to something that costs nothing', async () => {
+it('after a send without a trustworthy response the gateway first has to respond to something harmless', async () => {
   let probes = 0;
   rig.gateway.onProbe = () => {
     probes += 1;
@@ -56,7 +56,7 @@ it('after a send without a trustworthy response the gateway gets no other payout
   expect(probes).toBe(3);
 });
 
-it('after a send without a trustworthy response of an earlier sender, too', async () => {
+it('after such a send of an earlier sender, too', async () => {
   const { heldLease } = rig;
   rig = await makeSendRig({ heldLease: { ...heldLease, view: { ...heldLease.view, awaitingAnswer: true } } });
   let probes = 0;
@@ -65,7 +65,7 @@ it('after a send without a trustworthy response of an earlier sender, too', asyn
   expect(probes).toBe(1);
 });
 
-it('a send writes what the payout says, once it is begun in the ledger and on disk in the journal, and records the response', async () => {
+it('a send is written once it is in ledger and journal, and its response recorded', async () => {
   const steps: string[] = [];
   rig.after.beginSend = () => void steps.push('begun');
   rig.journal.onAppend = () => void steps.push('journaled');
@@ -107,7 +107,7 @@ it('a send reports what it measured, and calls the gap after idle time no pace',
   expect(rig.gateway.arrivals[2]?.request.symbol).toBe('USD');
 });
 
-it('the pace begins where the lease says, with a connection of the last second and a begin of the last moment', async () => {
+it('the pace begins where the lease says, with a fresh connection and a late begin', async () => {
   const startedAt = rig.clock.now();
   const begins = rig.fail('beginSend', new Error(), 0);
   await rig.send();
@@ -188,22 +188,19 @@ it.each<[string, ...lines: JournalLine[]]>([
 it.each([
   ...[NaN, 1.5, -1, 100_000].map((attempt) => ({ attempt })),
   ...[{ amount: '0' }, { amount: '1e3' }, { paymentId: NaN }, { addressTo: 'x'.repeat(257) }, { symbol: '' }],
-])(
-  'a payout that can never be sent is held as tampered with, before anything else is asked of it: %p',
-  async (fields) => {
-    rig = await makeSendRig({ authority: { permit: throwing('asked') } });
-    alterPayout(rig.ledger, 'p', fields);
-    expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
-    const held = (await rig.ledger.readPayout('p'))?.held;
-    expect(held).toMatchObject({ kind: 'signature', reason: 'fields' });
-    expect(held?.message).toMatch(`It can never be sent: ${Object.keys(fields)[0] ?? ''}: must`);
-    expect(rig.said).toEqual(['error payout held: it was tampered with']);
-    rig.expectNothingSent();
-    expect(rig.gateway.connections).toEqual([]);
-  },
-);
+])('a payout that can never be sent is held as tampered with: %p', async (fields) => {
+  rig = await makeSendRig({ authority: { permit: throwing('asked') } });
+  alterPayout(rig.ledger, 'p', fields);
+  expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
+  const held = (await rig.ledger.readPayout('p'))?.held;
+  expect(held).toMatchObject({ kind: 'signature', reason: 'fields' });
+  expect(held?.message).toMatch(`It can never be sent: ${Object.keys(fields)[0] ?? ''}: must`);
+  expect(rig.said).toEqual(['error payout held: it was tampered with']);
+  rig.expectNothingSent();
+  expect(rig.gateway.connections).toEqual([]);
+});
 
-it('a payout that can never be sent is tried again where Redis was unavailable, and only then', async () => {
+it('a payout that can never be sent is tried again where Redis was unavailable', async () => {
   rig.fail('readPayout', new UnreadableRecordError('p', new Error('metadata')));
   rig.fail('holdPayout', new RedisUnavailableError('gone'));
   await expect(rig.send()).rejects.toThrow(RedisUnavailableError);
@@ -225,7 +222,7 @@ it('a connection that ended while it waited is made again', async () => {
   expect(rig.gateway.connections.map(({ isClosed }) => isClosed)).toEqual([true, true]);
 });
 
-it('a connection that ends at once, with the slot open, is the trouble of the gateway', async () => {
+it('a connection that ends at once is the trouble of the gateway', async () => {
   await rig.clock.advance(HOLD_OFF_MS);
   rig.gateway.opensUsable = false;
   const reason = 'the gateway ended the connection before it was used';
@@ -234,7 +231,7 @@ it('a connection that ends at once, with the slot open, is the trouble of the ga
   expect(await rig.attemptOf()).toBe(0);
 });
 
-it('a connection that cannot be made, or refuses to write, means not sent, with the reason', async () => {
+it('a connection that cannot be made, or refuses to write, means not sent', async () => {
   rig.gateway.onOpen = throwing('connection refused');
   expect(await rig.send()).toEqual({ kind: 'not_sent', reason: 'connection refused' });
   expect(await rig.attemptOf()).toBe(0);
@@ -266,7 +263,7 @@ it.each([
   expect([await rig.attemptOf(), rig.seen.waits]).toEqual([0, []]);
 });
 
-it('a stop ends one that is connecting, which is no trouble of the gateway, and none that has begun', async () => {
+it('a stop ends one that is connecting, and none that has begun', async () => {
   const stop = new AbortController();
   rig.gateway.onOpen = () => {
     stop.abort();

@@ -189,7 +189,7 @@ it('with 500 accounts on four: those of a lost host move in time, and no others'
   expect([moves(), loads()]).toEqual([750, [0, 125, 125, 125, 125]]);
 });
 
-it('one that stands still for four seconds keeps its leases; one that stops hands over within seconds', async () => {
+it('one that stands still for four seconds keeps its leases; one that stops hands over', async () => {
   const [first, second] = await start(12, 'abc');
   first.freeze();
   await advance(4_500);
@@ -214,7 +214,7 @@ it('a registry that is deleted changes nothing', async () => {
   expect([...reports.keys()].sort()).toEqual(['a', 'b', 'c']);
 });
 
-it('an account that its process refuses moves to another one, and comes back only after a while', async () => {
+it('an account that its process refuses moves to another, and comes back after a while', async () => {
   const [a, b] = await start(4, 'ab');
   const [platformId = 0] = a.own;
   const [here, there] = [a, b].map(({ accounts }) => accounts[platformId - 1]);
@@ -241,7 +241,7 @@ it('an account does not wait for a process that still reads its journals', async
   expect(loads()).toEqual([2, 2]);
 });
 
-it('stay as they are while Redis is unavailable, and compete for all accounts once patience ends', async () => {
+it('without Redis they stay as they are, and compete for all once patience ends', async () => {
   await start(6, 'ab');
   const owns = (): number[][] => processes.map(({ own }) => own);
   const before = owns();
@@ -266,7 +266,7 @@ function look(listed: Readonly<Record<string, string>>, forMs = 1_000, everyMs =
   return [...lives.alive(now).keys()].join();
 }
 
-it('of the members one that stands still is gone; a time without looks proves nothing, and late looks keep nobody alive', () => {
+it('a member that stands still is gone; no looks prove nothing, late ones keep nobody alive', () => {
   expect([look({ a: '1' }), look({ a: '1' }, GONE_AFTER_MS - 1_000), look({ a: '1' })]).toEqual(['a', 'a', '']);
   expect(look({ a: '2' })).toBe('a');
   now += 10_000;
@@ -275,7 +275,7 @@ it('of the members one that stands still is gone; a time without looks proves no
   expect([late(), late(), late(), late()]).toEqual(['b', 'b', 'b', '']);
 });
 
-it('a report is published when it changes and every thirty seconds, never with the version of one without a reply', async () => {
+it('a report is published when it changes and every thirty seconds, with a version of its own', async () => {
   const own = new OwnReport(clock);
   const due = (...claims: number[]) => own.due({ folder: 'f', accounts: [1, 2], unfit: [], claims, held: [] });
   const tell = (...claims: number[]): number | undefined => {
@@ -332,7 +332,7 @@ function anyMembers(random: Random): Member[] {
   });
 }
 
-it('gives every account one owner that is fit for it, alike on all members, and then leaves it there', () => {
+it('gives every account one fit owner, alike on all members, and leaves it there', () => {
   for (let seed = 1; seed <= 500; seed += 1) {
     const members = anyMembers(new Random(seed));
     const owners = assignAccounts(members);

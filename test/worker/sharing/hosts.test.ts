@@ -39,7 +39,7 @@ async function start(folder = 'one', redisUrl = shared.processOptions.redisUrl) 
   return { worker, url: closeAfterTest(await startHealthServer(health)).url };
 }
 
-it('an account of a host with another journal is watched: a Redis that forgot what was sent is objected to', async () => {
+it('an account of a host with another journal is watched: a Redis that forgot is objected to', async () => {
   await share();
   await shared.enqueue(6);
   const first = await start('one');
@@ -96,7 +96,7 @@ describe('of three processes with one folder of journals, the one that works for
     await until('each tells of its own', async () => (await all()) === JSON.stringify([[], [one], [other]]));
   });
 
-  it('is ready while Redis responds, and says when it does not, or does not understand a ledger', async () => {
+  it('is ready while Redis takes writes and the ledgers are understood', async () => {
     const rest = { role: 'standby', paused: null, pausedReason: null, stopped: [], warnings: [] };
     const accounts = shared.platformIds.map((platformId) => ({ platformId, ...rest }));
     expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
@@ -114,7 +114,7 @@ describe('of three processes with one folder of journals, the one that works for
   });
 });
 
-it('a journal of others is read every few minutes, also after it could not be, until the signal', async () => {
+it('a journal of others is read every few minutes, also after it could not be', async () => {
   const clock = new ManualClock();
   const end = new AbortController();
   let reads = 0;
@@ -126,7 +126,7 @@ it('a journal of others is read every few minutes, also after it could not be, u
   await following;
 });
 
-it('a folder has one name, under any path; others, also of copied hosts, have others', async () => {
+it('a folder has one name under any path, which no other has', async () => {
   const dir = await folderOfTest('folder');
   const [journals, one, other] = [join(dir, 'journals'), join(dir, 'one'), join(dir, 'other')];
   expect(await nameFolder(journals)).toBeUndefined();

@@ -65,7 +65,7 @@ async function expectBatches() {
   }
 }
 
-it('statistics are those of the ledger after any changes, also where each is counted at once', async () => {
+it('statistics are those of the ledger after any changes', async () => {
   const keeper = open();
   const bustle = new Bustle(account, 1);
   for (let round = 0; round < 40; round += 1) {
@@ -77,7 +77,7 @@ it('statistics are those of the ledger after any changes, also where each is cou
   await expectTrue();
 });
 
-it('statistics have the gaps that this process measured, which a count from the beginning keeps', async () => {
+it('statistics have the gaps that this process measured, also after a new count', async () => {
   const gaps = [{ at: Date.now(), gapMs: 1_011, hadToWait: true }];
   const keeper = new StatisticsKeeper(connection, silentLogger, () => gaps.splice(0));
   await account.ledger.enqueue([aPayout('p')]);
@@ -109,7 +109,7 @@ it.each([
   ['before', true],
   ['after', true],
 ] as const)(
-  'statistics count nothing twice and lose nothing when the keeper ends %s any of its steps; from the beginning: %s',
+  'statistics count all once when the keeper ends %s any of its steps; from the beginning: %s',
   async (side, isFirstCount) => {
     const bustle = await bustleOf(5, 20);
     await catchUp(open());
@@ -167,7 +167,7 @@ it('a count of the whole ledger fits although payouts change between its steps',
   await expectSums();
 });
 
-it('a count does not fit an index that names a payout without a record, unless that is allowed', async () => {
+it('a count fits no index that names a payout without a record, unless allowed', async () => {
   await bustleOf(6, 30);
   await account.redis.zadd(account.connection.keys.state('queued'), 1.5, 'nobody');
   expect(await recount(connection, undefined, true, NEVER)).toBeUndefined();
