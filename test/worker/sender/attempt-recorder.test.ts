@@ -47,8 +47,7 @@ it('finish asks until Redis replies, ever less often, but every two seconds', as
   const asked = rig.fail('finishSend', UNAVAILABLE, 8);
   await rig.clock.until(finish(accepted));
   const gaps = asked.slice(1).map((at, index) => at - (asked[index] ?? 0));
-  expect(gaps).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
-  expect(await rig.stateOf()).toBe('in_progress');
+  expect([gaps, await rig.stateOf()]).toEqual([[50, 100, 200, 400, 800, 1_600, 2_000, 2_000], 'in_progress']);
   expect(rig.said).toEqual(Array(8).fill('warn cannot record the outcome: Redis unavailable'));
   expect(rig.unrecordable).toEqual([]);
 });
@@ -389,17 +388,14 @@ describe('the outcomes that a journal knows', () => {
     for (let number = 1; number <= 10; number += 1) {
       await rig.journal.append(journaled({ payoutId: `other-${number}`, attempt: 1, token: `t${number}` }));
     }
-    expect(await recorder.replayAll()).toBe(true);
-    expect(await rig.stateOf()).toBe('unknown');
+    expect([await recorder.replayAll(), await rig.stateOf()]).toEqual([true, 'unknown']);
   });
 
   it('are not all told while one payout is being sent, which stays', async () => {
     const attempt = await rig.sending(ACCEPTED);
-    expect(await recorder.replayAll()).toBe(false);
-    expect(await rig.stateOf()).toBe('sending');
+    expect([await recorder.replayAll(), await rig.stateOf()]).toEqual([false, 'sending']);
     await rig.ledger.markSendsUnknown(rig.heldLease.lease, [attempt], 'its sender ended', 0);
-    expect(await recorder.replayAll()).toBe(true);
-    expect(await rig.stateOf()).toBe('in_progress');
+    expect([await recorder.replayAll(), await rig.stateOf()]).toEqual([true, 'in_progress']);
   });
 
   it('count for the breaker, which pauses where one is about the account', async () => {

@@ -34,8 +34,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
     one.start();
     await world.advance(LEASE_MS + 30_000);
     const reason = expect.stringContaining('flushed or exchanged');
-    expect(one.loop.status).toEqual({ role: 'refused', reason });
-    expect(await world.lease()).toBeUndefined();
+    expect([one.loop.status, await world.lease()]).toEqual([{ role: 'refused', reason }, undefined]);
     expect(await world.objections()).toEqual([
       expect.objectContaining({ journalId: 'j-one', kind: 'ledger', reason, host: 'host-one', dir: '/one', sends: 7 }),
     ]);
@@ -202,8 +201,7 @@ describe('a response that only the journal of one host knows', () => {
     expect(await world.stateOf('p')).toBe('unknown');
     a.before.finishSend = () => undefined;
     await world.advance(30_000);
-    expect(await world.stateOf('p')).toBe('in_progress');
-    expect(a.errors()).toEqual([]);
+    expect([await world.stateOf('p'), a.errors()]).toEqual(['in_progress', []]);
   });
 
   it('keeps nobody from sending where Redis refuses it, and that is said', async () => {
@@ -265,8 +263,7 @@ describe('a worker with a keyring, whose journal was not adopted', () => {
     enqueueSigned('p q r', 1_000);
     const rig = startSigned('b');
     await world.advance(LEASE_MS + 60_000);
-    expect(rig.loop.status).toEqual(WAITS);
-    expect(world.ledger.lease).toBeUndefined();
+    expect([rig.loop.status, world.ledger.lease]).toEqual([WAITS, undefined]);
     expect(states()).toEqual(Array(3).fill('queued'));
     expect(rig.errors()).toHaveLength(1);
 

@@ -97,8 +97,7 @@ describe('a kept pause that Redis does not know', () => {
     verdict = { kind: 'accepted', actHash: 'a'.repeat(64) };
     inRedis = { resumeAct: '{"act":"resume"}' };
     const { pausedAt } = journal;
-    expect(await pause.find()).toBeUndefined();
-    expect(asked).toEqual([{ act: '{"act":"resume"}', pausedAt }]);
+    expect([await pause.find(), asked]).toEqual([undefined, [{ act: '{"act":"resume"}', pausedAt }]]);
     expect(journal.lines.at(-1)).toEqual({ resumed: { at: clock.wallNow(), act: 'a'.repeat(64) } });
     await outcomes(REJECTED, REJECTED);
     expect(pause.reason).toBeUndefined();
@@ -106,8 +105,7 @@ describe('a kept pause that Redis does not know', () => {
 
   it('is the reason of Redis while that has one: nobody is asked for an act', async () => {
     inRedis = { pausedReason: 'balance' };
-    expect(await pause.find()).toBe('balance');
-    expect(asked).toEqual([]);
+    expect([await pause.find(), asked]).toEqual(['balance', []]);
   });
 });
 

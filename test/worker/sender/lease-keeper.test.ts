@@ -31,8 +31,7 @@ it.each([
     if (kind !== 'absent') await rig.another();
     const startedAt = rig.clock.now();
     const held = await rig.acquire(rig.makeKeeper({ quarantineMs }));
-    expect(rig.clock.now()).toBe(startedAt + LEASE_MS);
-    expect(held.firstSendAt).toBe(rig.clock.now() + heldOffMs);
+    expect([rig.clock.now(), held.firstSendAt]).toEqual([startedAt + LEASE_MS, rig.clock.now() + heldOffMs]);
   },
 );
 
@@ -91,8 +90,7 @@ it('a held lease has a heartbeat at once and every second until it is given back
   await held.release();
   await rig.advance(5_000);
   expect(await rig.lease()).toMatchObject({ owner: 'me', heartbeat: 6, released: true });
-  expect(held.lost.aborted).toBe(false);
-  expect(rig.logged).toEqual([ACQUIRED]);
+  expect([held.lost.aborted, rig.logged]).toEqual([false, [ACQUIRED]]);
 });
 
 it('a held lease is lost once a heartbeat finds another holder, who is not disturbed', async () => {
@@ -159,8 +157,7 @@ it('a held lease without a heartbeat is not given back', async () => {
   held.stopHeartbeat();
   const lease = await rig.lease();
   await rig.advance(5_000);
-  expect(await rig.lease()).toEqual(lease);
-  expect(lease?.released).toBe(false);
+  expect([await rig.lease(), lease?.released]).toEqual([lease, false]);
 });
 
 it('watching takes a lease one lease time after its last heartbeat was seen', async () => {
@@ -295,8 +292,7 @@ it('watching stops the heartbeat when it cannot read what it has acquired', asyn
   await rig.advance(500);
   const lease = await rig.lease();
   await rig.advance(5_000);
-  expect(await rig.lease()).toEqual(lease);
-  expect(watching.held).toBeUndefined();
+  expect([await rig.lease(), watching.held]).toEqual([lease, undefined]);
 });
 
 it('an objection is looked for at first, and before the lease is taken', async () => {

@@ -121,8 +121,7 @@ it('a role says that Redis refuses its outcome, until that could be recorded', a
   await world.advance(5_000);
   failure = undefined;
   await world.advance(3_000);
-  expect(await world.stateOf('p')).toBe('in_progress');
-  expect(one.loop.status).toEqual({ role: 'sender', epoch: 1 });
+  expect([await world.stateOf('p'), one.loop.status]).toEqual(['in_progress', { role: 'sender', epoch: 1 }]);
 });
 
 it.each([
@@ -189,8 +188,7 @@ describe('a sender that finds that journal and ledger contradict each other', ()
       };
     });
     await world.advance(15_000);
-    expect(one.loop.status).toEqual({ role: 'refused', reason: REFUSED });
-    expect(await world.objections()).toEqual([]);
+    expect([one.loop.status, await world.objections()]).toEqual([{ role: 'refused', reason: REFUSED }, []]);
     const { heartbeat = 0 } = (await world.lease()) ?? {};
     await world.advance(5_000);
     expect((await world.lease())?.heartbeat).toBeGreaterThan(heartbeat);
@@ -276,6 +274,5 @@ it('a sender that loses the lease in a send objects to no ledger that knows it',
   const { ledger } = world;
   await ledger.acquireLease('two', await ledger.readSender(), JOURNAL, 0);
   await world.advance(LONG_MS);
-  expect(await world.objections()).toEqual([]);
-  expect(await world.stateOf('p')).toBe('in_progress');
+  expect([await world.objections(), await world.stateOf('p')]).toEqual([[], 'in_progress']);
 });

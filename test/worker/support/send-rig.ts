@@ -174,6 +174,9 @@ export async function makeSendRig(
         await action();
       };
     },
+    async expectSent(payoutId = 'p', stop = NEVER) {
+      expect(await clock.until(sender.send(payoutId, stop))).toMatchObject({ kind: 'sent' });
+    },
     expectNothingSent() {
       expect(gateway.arrivals).toEqual([]);
       expect(gateway.connections.every(({ isClosed }) => isClosed)).toBe(true);
