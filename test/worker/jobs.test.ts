@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Clock, systemClock } from '../../src/base/clock.js';
 import { RedisUnavailableError } from '../../src/base/errors.js';
 import { silentLogger, silentLogger as logger } from '../../src/base/logger.js';
 import { GatewayUnavailableError } from '../../src/gateway/gateway.js';
@@ -14,7 +13,7 @@ import { ManualClock } from '../doubles/manual-clock.js';
 import type { QueueRig } from '../queues/support/queue-rig.js';
 import { until } from '../support/until.js';
 import { afterTest } from './support/close-after-test.js';
-import { internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
+import { fastClock, internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
 
 let rig: QueueRig;
 beforeEach(() => {
@@ -64,11 +63,6 @@ async function restore() {
   await rig.accept('q');
   const stop = new AbortController();
   const start = (speed = QUICK) => {
-    const clock: Clock = {
-      ...systemClock,
-      now: () => performance.now() * speed,
-      sleep: async (ms, signal) => systemClock.sleep(ms / speed, signal),
-    };
     const observer = { ...noObserver, jobsRecreated: (...args: [string, number]) => void recreated.push(args) };
     const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
     const reconcile: typeof rig.reconciler.reconcile = async (state, signal) => {
@@ -77,7 +71,7 @@ async function restore() {
       return count;
     };
     const { account, queues } = rig;
-    const runtime = { clock, ledger: account.ledger, queues, observer, logger };
+    const runtime = { clock: fastClock(speed), ledger: account.ledger, queues, observer, logger };
     const watching = restoreLostJobs(runtime, { reconcile }, stop.signal);
     afterTest(async () => {
       stop.abort();

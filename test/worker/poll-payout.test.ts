@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { adoptSends } from '../../src/ledger/adopt-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import { silentLogger } from '../../src/base/logger.js';
@@ -37,17 +37,16 @@ async function accept(txhash: string) {
   await sender.finishSend(attempt, { kind: 'accepted', txhash }, NO_BREAKER, 0);
 }
 
-async function poll(said: object, logger = silentLogger) {
+async function poll(said: object, logger = silentLogger, meanwhile = async () => Promise.resolve()) {
   const { clock, platformId } = account;
   const key = { name: 'worker-1', privateKey: testKey(1) };
   const receipts = new ReceiptSigner({ key, platformId, audience: TEST_AUDIENCE, keyring: undefined, clock });
   status = said;
   const gateway = clientOf(server);
-  try {
-    return await pollPayout('p', account.ledger, gateway, logger, receipts);
-  } finally {
+  const late = { getStatus: async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash)) };
+  return pollPayout('p', account.ledger, late, logger, receipts).finally(() => {
     gateway.close();
-  }
+  });
 }
 
 const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
@@ -55,32 +54,30 @@ const ITS_OWN = { payment_id: '7', amount: '12.500', address_to: 'wallet-1:7' };
 const OTHER = "the gateway's status is about another payment";
 const ANN = { by: 'ann', reason: 'the first transaction is another payment' };
 
-describe('a status of the payout’s own payment', () => {
-  it.each([
-    ['everything', ITS_OWN, true],
-    ['all but the recipient', { ...ITS_OWN, address_to: undefined }, false],
-    ['empty fields', { payment_id: null, amount: '', address_to: null }, false],
-  ])('is believed, with %s; a worker signs what says whom it paid', async (_name, said, hasReceipt) => {
-    await bring();
-    expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
-    expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
-    const payout = await account.ledger.get('p');
-    expect(payout).toMatchObject({ state: 'completed', fee: '0.1', txhash: 'h-1' });
-    expect(payout?.receipt?.key).toBe(hasReceipt ? 'worker-1' : undefined);
-    expect(await poll({ approve: 2, ...said })).toEqual({ kind: 'skipped', state: 'completed' });
-  });
+it.each([
+  ['everything', ITS_OWN, true],
+  ['all but the recipient', { ...ITS_OWN, address_to: undefined }, false],
+  ['empty fields', { payment_id: null, amount: '', address_to: null }, false],
+])('its own status is believed, with %s; a worker signs what says whom it paid', async (_name, said, hasReceipt) => {
+  await bring();
+  expect(await poll({ approve: 0, ...said })).toEqual({ kind: 'polled', state: 'in_progress' });
+  expect(await poll({ approve: '1', fee: '0.10', ...said })).toMatchObject({ kind: 'polled', state: 'completed' });
+  const payout = await account.ledger.get('p');
+  expect(payout).toMatchObject({ state: 'completed', fee: '0.1', txhash: 'h-1' });
+  expect(payout?.receipt?.key).toBe(hasReceipt ? 'worker-1' : undefined);
+  expect(await poll({ approve: 2, ...said })).toEqual({ kind: 'skipped', state: 'completed' });
+});
 
-  it('may say that it failed', async () => {
-    await bring();
-    expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed' });
-  });
+it('its own status may say that it failed', async () => {
+  await bring();
+  expect(await poll({ approve: 2, ...ITS_OWN })).toEqual({ kind: 'polled', state: 'failed' });
+});
 
-  it('may write the amount as the nearest JSON number', async () => {
-    await bring({ amount: '12.3' });
-    // JSON.stringify would shorten it.
-    text = '{"result":1,"approve":1,"payment_id":7,"address_to":"wallet-1:7","amount":12.300000000000001}';
-    expect(await poll({})).toEqual({ kind: 'polled', state: 'completed' });
-  });
+it('its own status may write the amount as the nearest JSON number', async () => {
+  await bring({ amount: '12.3' });
+  // JSON.stringify would shorten it.
+  text = '{"result":1,"approve":1,"payment_id":7,"address_to":"wallet-1:7","amount":12.300000000000001}';
+  expect(await poll({})).toEqual({ kind: 'polled', state: 'completed' });
 });
 
 it.each([
@@ -134,27 +131,19 @@ it('a txhash that names no transaction makes the payout unknown', async () => {
   expect(server.receivedBytes).toBe(0);
 });
 
-async function pollLate(said: object, meanwhile: () => Promise<void>) {
-  status = said;
-  const gateway = clientOf(server);
-  const late = { getStatus: async (txhash: string) => meanwhile().then(async () => gateway.getStatus(txhash)) };
-  await pollPayout('p', account.ledger, late, silentLogger);
-  gateway.close();
-}
-
 it.each([
   ['that it failed', { approve: 2 }],
   ['that it was paid', { approve: 1 }],
   ['that it is another payment', { approve: 1, amount: '9' }],
 ])('a late answer changes no later attempt, nor the txhash of an operator: %s', async (_, said) => {
   await bring();
-  await pollLate(said, async () => {
+  await poll(said, silentLogger, async () => {
     await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-1' });
     await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'in_progress', txhash: 'h-2', ...ANN });
   });
   expect(await account.ledger.get('p')).toMatchObject({ state: 'in_progress', attempt: 1, txhash: 'h-2' });
   // The next attempt gets the same txhash.
-  await pollLate(said, async () => {
+  await poll(said, silentLogger, async () => {
     await account.ledger.change({ payoutId: 'p', from: 'in_progress', to: 'unknown', txhash: 'h-2' });
     await account.ledger.change({ payoutId: 'p', from: 'unknown', to: 'queued', ...ANN });
     await accept('h-2');

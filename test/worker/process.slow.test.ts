@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, jest } from '@jest/globals';
 import { Queue, type Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { type Clock, systemClock } from '../../src/base/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { toJobId } from '../../src/queues/payout-queues.js';
@@ -20,7 +20,7 @@ import {
 } from '../support/throwing-watchers.js';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest } from './support/close-after-test.js';
-import { internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
+import { fastClock, internals, JobRig, queuesOfTest, startPolls } from './support/job-rig.js';
 import { startOwnRedis } from './support/own-redis.js';
 import {
   expectPace,
@@ -181,14 +181,6 @@ it.each([false, true])('a Redis that may forget gets a send only where that is a
   expect((await producer.stats()).sender?.epoch).toBe(1);
 });
 
-const SPEED = 10;
-/** Ten times as fast for what watches the worker; BullMQ has the machine's. */
-const fastClock: Clock = {
-  ...systemClock,
-  now: () => systemClock.now() * SPEED,
-  sleep: async (ms, signal) => systemClock.sleep(ms / SPEED, signal),
-};
-
 /** A worker of the withdraw queue. Its first BullMQ worker hangs in the method until `goOn`; those after it do not. */
 function startHanging(method: keyof typeof internals, jobs: JobRig) {
   const original = internals[method];
@@ -201,7 +193,7 @@ function startHanging(method: keyof typeof internals, jobs: JobRig) {
     if (first === this) await told;
     return original.apply(this, args);
   });
-  const worker = jobs.start({ concurrency: 1, ratePerSecond: 100 }, fastClock);
+  const worker = jobs.start({ concurrency: 1, ratePerSecond: 100 }, fastClock(10));
   return { worker, goOn, untilHung: async () => until('it hangs', () => callers.size > 0) };
 }
 

@@ -176,7 +176,7 @@ it('a revoked key signs nothing any more, a new one does; a bad file changes not
   // What was signed before the worker's journal was begun is held.
   await untilLeased(worker);
   const failed = async () => readMetric((await worker.get('/metrics')).body, 'payouts_keys_reload_failed');
-  const producerWith = (name: string, privateKey: typeof SHOP): PayoutProducer =>
+  const producerWith = (name: string, privateKey: typeof SHOP) =>
     closeAfterTest(new PayoutProducer({ ...world.account, audience: TEST_AUDIENCE, signingKey: { name, privateKey } }));
   const pay = async (producer: PayoutProducer, payoutId: string) => {
     await producer.enqueueMany(cents([payoutId]));

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, it } from '@jest/globals';
-import { type Clock, systemClock } from '../../src/base/clock.js';
+import { systemClock } from '../../src/base/clock.js';
 import { type Logger, silentLogger } from '../../src/base/logger.js';
 import { verifyJournal } from '../../src/control/audit/verify-journal.js';
 import { readGatewayFacts, requestCurrencies } from '../../src/ledger/reads/gateway-facts.js';
@@ -13,13 +13,10 @@ import { ManualClock } from '../doubles/manual-clock.js';
 import { aSend, LEDGER, makeJournalFolder } from '../journal/support/journal-folder.js';
 import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 import { until } from '../support/until.js';
+import { fastClock } from './support/job-rig.js';
 import { afterTest, closeAfterTest } from './support/close-after-test.js';
 
-const QUICK_CLOCK: Clock = {
-  now: () => systemClock.now() * 60,
-  wallNow: () => Math.floor(systemClock.now() * 60),
-  sleep: async (ms, signal) => systemClock.sleep(ms / 60, signal),
-};
+const QUICK_CLOCK = { ...fastClock(60), wallNow: () => Math.floor(systemClock.now() * 60) };
 
 it('the report of a worker is written, also when it changes, and removed in the end', async () => {
   const { ledger, connection, redis } = closeAfterTest(openTestAccount());
@@ -72,7 +69,7 @@ async function open() {
     published.push(head);
     return Promise.resolve();
   });
-  const headOnDisk = async (): Promise<string | undefined> => (await verifyJournal(folder.dir, 1))?.head;
+  const headOnDisk = async () => (await verifyJournal(folder.dir, 1))?.head;
   return { clock, journal, published, logged, redis, publisher, headOnDisk };
 }
 

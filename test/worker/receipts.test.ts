@@ -6,7 +6,6 @@ import { formatReceipt, receiptOf } from '../../src/control/intents/receipt.js';
 import { signText } from '../../src/control/keys/ed25519.js';
 import { PayoutProducer, type PayoutProducerOptions } from '../../src/control/payout-producer.js';
 import { toReceiptFields } from '../../src/ledger/control-record.js';
-import type { Payout } from '../../src/ledger/payout.js';
 import { parseRecord } from '../../src/ledger/payout-record.js';
 import { NOTIFY_GROUP } from '../../src/ledger/reads/state-events.js';
 import type { Notification } from '../../src/notifications/notification.js';
@@ -36,7 +35,7 @@ const left = new Map<string, Record<string, string>>();
 const writeKeys = async (...keys: readonly KeyEntry[]) =>
   writeKeyring(join(world.dir, `keys-${randomUUID()}.json`), keys);
 
-function openProducer(options: Partial<PayoutProducerOptions>): PayoutProducer {
+function openProducer(options: Partial<PayoutProducerOptions>) {
   const producer = new PayoutProducer({ ...world.account, audience, ...options });
   producers.push(producer);
   return producer;
@@ -71,7 +70,7 @@ afterAll(async () => {
 });
 
 /** Alters the record, as anyone who can write to Redis, and reads the payout; the record is put back afterwards. */
-async function altered(payoutId: string, fields: Record<string, string | undefined>): Promise<Payout | undefined> {
+async function altered(payoutId: string, fields: Record<string, string | undefined>) {
   const key = recordKey(payoutId);
   try {
     for (const [field, value] of Object.entries(fields)) {

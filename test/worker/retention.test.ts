@@ -30,7 +30,7 @@ const statistics = {
 const options = () => ({ connection: account.connection, retentionDays: 2, statistics });
 const remove = async (archive?: PayoutArchive) => removeSome({ ...options(), ...(archive && { archive }) });
 
-const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `p-${index}`);
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `p-${index}`);
 const keyOf = (payoutId: string) => account.connection.keys.payout(payoutId);
 
 async function cancel(payoutIds: readonly string[], ageMs = 3 * DAY_MS) {
@@ -121,7 +121,7 @@ beforeEach(async () => {
 const onDamage = (message: string): never => {
   throw new Error(message);
 };
-async function readAll(): Promise<ArchivedPayout[]> {
+async function readAll() {
   const found: ArchivedPayout[] = [];
   for await (const payouts of readArchive(folder, { onDamage })) found.push(...payouts);
   return found;

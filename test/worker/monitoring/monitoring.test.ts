@@ -15,6 +15,7 @@ import { cents, numbered, testRedisUrl } from '../../support/account.js';
 import { startMasterWithReplica } from '../../support/replicated-redis.js';
 import { until } from '../../support/until.js';
 import { afterTest, closeAfterTest } from '../support/close-after-test.js';
+import { fastClock } from '../support/job-rig.js';
 import { startOwnRedis } from '../support/own-redis.js';
 import { listeningLogger } from '../support/send-rig.js';
 import { ask, readMetric, startWatchedWorker } from '../support/watched-worker.js';
@@ -167,13 +168,7 @@ it('a worker counts and times sends, polls, pauses, waiting times and what is st
 const KEY = '{payouts:42}:ledger';
 
 /** A minute of it is 100 ms. */
-const quickClock: Clock = {
-  now: () => performance.now() * 600,
-  wallNow: () => Date.now(),
-  async sleep(ms, signal) {
-    await delay(ms / 600, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
-  },
-};
+const quickClock = fastClock(600);
 /** Nothing happens because of it. */
 const patientClock: Clock = { ...quickClock, sleep: async (_ms, signal) => quickClock.sleep(1e9, signal) };
 
@@ -192,7 +187,7 @@ function startWatch(url: string, clock = quickClock) {
   });
 }
 
-const shown = (): string[] => said.filter((line) => !line.startsWith('debug'));
+const shown = () => said.filter((line) => !line.startsWith('debug'));
 const mayBegin = () => watch.hindrance(KEY) === undefined;
 const untilMayBegin = async () => until('sends may begin', mayBegin);
 const untilRefused = async (reason: RegExp) =>

@@ -1,11 +1,11 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { silentLogger } from '../../../src/base/logger.js';
 import { readActivity } from '../../../src/ledger/reads/activity.js';
 import type { Balance } from '../../../src/ledger/reads/gateway-facts.js';
 import { acceptDrops, readReconciliation, summariseDrops } from '../../../src/ledger/reads/reconciliation.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { readEvents, type PayoutEvent } from '../../../src/producer/events/payout-events.js';
+import { readEvents } from '../../../src/producer/events/payout-events.js';
 import { Reconciler } from '../../../src/worker/reconciliation/reconciler.js';
-import { recordingLogger } from '../../gateway/support/test-client.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
 import { closeAfterTest } from '../support/close-after-test.js';
@@ -19,7 +19,6 @@ const CURRENCIES = [
 ];
 
 let account: TestAccount;
-let logger: ReturnType<typeof recordingLogger>;
 let reconciler: Reconciler;
 let balances: Balance[];
 let currencies: typeof CURRENCIES;
@@ -27,7 +26,6 @@ const ageMs = 0;
 
 beforeEach(async () => {
   account = closeAfterTest(openTestAccount());
-  logger = recordingLogger();
   restart();
   currencies = CURRENCIES;
   set('10000');
@@ -41,7 +39,8 @@ beforeEach(async () => {
 const stating = (amount: string, given: Partial<Balance> = {}): Balance => ({
   ...{ paymentId: undefined, symbol: undefined, amount, ...given },
 });
-const restart = (connection = account.connection) => void (reconciler = new Reconciler(connection, SETTLE_MS, logger));
+const restart = (connection = account.connection) =>
+  void (reconciler = new Reconciler(connection, SETTLE_MS, silentLogger));
 const set = (amount: string) => void (balances = [stating(amount, { paymentId: 6 })]);
 const setUsd = (amount: string) => void (balances = [stating(amount, { symbol: 'USD' })]);
 
@@ -85,7 +84,7 @@ async function expectMissing(expected: Readonly<Record<string, unknown>>) {
   expect(Object.fromEntries(missing)).toEqual(expected);
 }
 
-async function reportedDrops(): Promise<PayoutEvent[]> {
+async function reportedDrops() {
   const events = await readEvents(account.connection, { sinceMs: 0 }, 1_000);
   return events.filter(({ type }) => type === 'balance_dropped');
 }

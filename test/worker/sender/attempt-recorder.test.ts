@@ -213,8 +213,7 @@ it.each([
 const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
 const NO_FUNDS = { kind: 'rejected', message: 'no funds' } as const;
 
-const resolve = async (): Promise<string | undefined> =>
-  rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
+const resolve = async () => rig.recovery.resolveLeftovers().then(async () => rig.stateOf());
 
 it('resolveLeftovers leaves an attempt alone while it is under way, and then puts it back if unwritten', async () => {
   for (const [payoutId, isWritten] of [

@@ -221,7 +221,7 @@ const SHOP = testKey(1);
 
 const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gateway' } };
 
-const states = (): string[] => world.ledger.payouts().map(({ state }) => state);
+const states = () => world.ledger.payouts().map(({ state }) => state);
 
 async function sendAll(active: ActiveSender, end: AbortSignal) {
   while (!end.aborted) {

@@ -133,7 +133,7 @@ it('a pause that a worker makes outlives it, though Redis does not know of it', 
   expect(report).toMatchObject({ kind: 'paused', reason: expect.stringContaining('not ended by a signed act') });
 });
 
-const words = (...lines: readonly string[]): string[] => lines.flatMap((line) => line.split('|'));
+const words = (...lines: readonly string[]) => lines.flatMap((line) => line.split('|'));
 
 /** One of each language, and those of English whose form differs. */
 it.each<[string, readonly string[]]>([

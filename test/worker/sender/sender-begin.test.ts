@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 
 /** A begin that Redis has yet to carry out, and whose revert it never got. */
-async function loseBegin(): Promise<{ payoutId: string; attempt: number; token: string }> {
+async function loseBegin() {
   rig.fail('beginSend', UNAVAILABLE);
   rig.before.revertSend = () => {
     rig.ending.abort();
@@ -38,7 +38,7 @@ async function loseBegin(): Promise<{ payoutId: string; attempt: number; token: 
 it('a Redis that may not be trusted gets no begin; that is asked last', async () => {
   let hindrance: string | undefined = 'Redis is being checked';
   let askedAt = 0;
-  const ask = (): string | undefined => {
+  const ask = () => {
     askedAt = rig.clock.now();
     return hindrance;
   };

@@ -233,7 +233,7 @@ const OLDER = 'Redis came back older than it was:';
 const OTHER_SENDS = mismatch(`${OLDER} its last send differs from the one that this process began.`);
 const MISMATCH = mismatch(`${OLDER} it knows 0 sends, this process 1.`);
 
-async function begin(payoutId = 'p'): Promise<void> {
+async function begin(payoutId = 'p') {
   const attempt = await rig.begin(payoutId);
   check.noteBegun({ sendCount: check.line.sendCount + 1, last: attempt.token });
   await rig.ledger.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);

@@ -28,7 +28,7 @@ const REJECTED = { kind: 'rejected', message: 'no', durationMs: 5 } as const;
 const SILENCE = { kind: 'unknown', reason: 'silence', durationMs: 5 } as const;
 const THEIRS = { payoutId: 'p', attempt: 1, token: 'theirs' };
 
-async function sendTwo(outcome: WithdrawOutcome = ACCEPTED): Promise<{ arrivals: number[]; endedAt: number }> {
+async function sendTwo(outcome: WithdrawOutcome = ACCEPTED) {
   rig.gateway.outcome = outcome;
   await rig.send();
   const endedAt = rig.clock.now();
@@ -211,7 +211,7 @@ it('a payout that can never be sent is tried again where Redis was unavailable',
 
 it('a connection that ended while it waited is made again', async () => {
   rig.gateway.onOpen = (count) => {
-    const end = (): unknown => Object.assign(rig.gateway.connections[0] ?? {}, { usable: false });
+    const end = () => Object.assign(rig.gateway.connections[0] ?? {}, { usable: false });
     if (count === 1) void rig.clock.sleep(500).then(end);
   };
   await rig.expectSent();

@@ -96,7 +96,7 @@ class Process {
     processes.push(this);
   }
 
-  get own(): number[] {
+  get own() {
     return this.accounts.filter(({ part }) => part === 'send').map(({ platformId }) => platformId);
   }
 
@@ -151,7 +151,7 @@ beforeEach(() => {
 afterEach(async () => clock.until(Promise.all(processes.map(async (process) => process.stop()))));
 
 /** Lets time go by in steps in which leases are given back and taken. */
-async function advance(ms: number): Promise<void> {
+async function advance(ms: number) {
   for (let left = ms; left > 0; left -= 100) {
     await clock.advance(Math.min(100, left));
     for (const process of processes) process.tendLeases();
@@ -165,8 +165,7 @@ async function start(count: number, ids: string): Promise<[Process, Process, ...
   return processes as [Process, Process, ...Process[]];
 }
 
-const loads = (): number[] =>
-  processes.map((process) => [...leases.values()].filter(({ holder }) => holder === process).length);
+const loads = () => processes.map((process) => [...leases.values()].filter(({ holder }) => holder === process).length);
 const moves = () => [...leases.values()].reduce((sum, lease) => sum + lease.moves, 0);
 function expectOneEach() {
   const owners = processes.filter(({ isRunning }) => isRunning).flatMap(({ own }) => own);
@@ -205,7 +204,7 @@ it('one that stands still for four seconds keeps its leases; one that stops hand
 
 it('a registry that is deleted changes nothing', async () => {
   await start(12, 'abc');
-  const changes = (): number[] => processes.flatMap(({ accounts }) => accounts.map((each) => each.changes));
+  const changes = () => processes.flatMap(({ accounts }) => accounts.map((each) => each.changes));
   const before = changes();
   heartbeats.clear();
   reports.clear();
@@ -243,7 +242,7 @@ it('an account does not wait for a process that still reads its journals', async
 
 it('without Redis they stay as they are, and compete for all once patience ends', async () => {
   await start(6, 'ab');
-  const owns = (): number[][] => processes.map(({ own }) => own);
+  const owns = () => processes.map(({ own }) => own);
   const before = owns();
   for (const process of processes) process.registryError = new Error('Redis unavailable');
   await advance(60_000);
@@ -278,7 +277,7 @@ it('a member that stands still is gone; no looks prove nothing, late ones keep n
 it('a report is published when it changes and every thirty seconds, with a version of its own', async () => {
   const own = new OwnReport(clock);
   const due = (...claims: number[]) => own.due({ folder: 'f', accounts: [1, 2], unfit: [], claims, held: [] });
-  const tell = (...claims: number[]): number | undefined => {
+  const tell = (...claims: number[]) => {
     const report = due(...claims);
     if (report !== undefined) own.notePublished(report);
     return report?.version;
@@ -298,7 +297,7 @@ it('a report is published when it changes and every thirty seconds, with a versi
 });
 
 const NONE: ReadonlySet<number> = new Set();
-const range = (count: number, from = 1): number[] => Array.from({ length: count }, (_, index) => from + index);
+const range = (count: number, from = 1) => Array.from({ length: count }, (_, index) => from + index);
 
 function aMember(id: string, accounts: readonly number[], more: Partial<Member> = {}): Member {
   return { id, accounts: new Set(accounts), unfit: NONE, claims: NONE, held: NONE, ...more };

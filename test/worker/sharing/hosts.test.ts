@@ -73,7 +73,7 @@ describe('of three processes with one folder of journals, the one that works for
   beforeEach(async () => {
     await share();
     const all = [await start(), await start(), await start()];
-    const find = (parts: string): Watched | undefined => all.find((each) => partsOf(each) === parts);
+    const find = (parts: string) => all.find((each) => partsOf(each) === parts);
     const isShared = () =>
       ['rest,rest', 'send,rest', 'rest,send'].every(find) &&
       [0, 1].every((index) => all.some((one) => sends(one, index)));
@@ -87,7 +87,7 @@ describe('of three processes with one folder of journals, the one that works for
   const readyz = async (): Promise<[status: number, body: unknown]> => ask(`${spare.url}/readyz`);
 
   it('says nothing of an account: the process does that works for it', async () => {
-    const told = async (process: Watched): Promise<number[]> => {
+    const told = async (process: Watched) => {
       const text = await scrape(process);
       return shared.platformIds.filter((id) => text.includes(`payouts_in_state{platform_id="${id}"`));
     };

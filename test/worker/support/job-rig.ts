@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { Worker } from 'bullmq';
 import { systemClock, type Clock } from '../../../src/base/clock.js';
 import { silentLogger } from '../../../src/base/logger.js';
-import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
+import { closeRedis, connectRedis } from '../../../src/base/redis.js';
 import { completeSettings } from '../../../src/base/settings.js';
 import type { GatewayClient } from '../../../src/gateway/gateway-client.js';
 import { JobWorker } from '../../../src/worker/job-worker.js';
@@ -14,11 +14,18 @@ import { afterTest, closeAfterTest } from './close-after-test.js';
 
 export const queuesOfTest = () => closeAfterTest(openQueueRig());
 
-function connect(): RedisClient {
+function connect() {
   const redis = connectRedis(testRedisUrl(), 'queue');
   afterTest(async () => closeRedis(redis));
   return redis;
 }
+
+/** A clock that runs faster than the machine's. */
+export const fastClock = (speed: number): Clock => ({
+  ...systemClock,
+  now: () => systemClock.now() * speed,
+  sleep: async (ms, signal) => systemClock.sleep(ms / speed, signal),
+});
 
 const quiet = { clock: systemClock, observer: noObserver, logger: silentLogger };
 

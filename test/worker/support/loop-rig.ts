@@ -1,6 +1,5 @@
 import { onAnyClock, untilAborted } from '../../../src/base/clock.js';
-import type { BeginSend, KnownJournal, Lease, Objection, SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
+import type { BeginSend, KnownJournal, Lease, SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { KeptPause } from '../../../src/worker/sender/kept-pause.js';
 import { type HeldLease, LeaseKeeper } from '../../../src/worker/sender/lease-keeper.js';
 import type { ResumeAuthority, SendAuthority } from '../../../src/worker/sender/send-authority.js';
@@ -53,9 +52,8 @@ export class LoopWorld {
   }
 
   advance = async (ms: number) => this.clock.advance(ms);
-  stateOf = async (payoutId: string): Promise<PayoutState | undefined> =>
-    (await this.ledger.readPayout(payoutId))?.state;
-  objections = async (): Promise<readonly Objection[]> => (await this.ledger.readSender()).objections;
+  stateOf = async (payoutId: string) => (await this.ledger.readPayout(payoutId))?.state;
+  objections = async () => (await this.ledger.readSender()).objections;
   lease = async () => (await this.ledger.readSender()).lease;
 
   /** Sends a payout as soon as it may, and returns what its sender objects to. */

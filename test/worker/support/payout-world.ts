@@ -36,7 +36,7 @@ export async function openWorld({
     ...sandboxOptions,
   });
   const producers = new Map<number, PayoutProducer>();
-  const producerOf = (id: number): PayoutProducer => {
+  const producerOf = (id: number) => {
     const producer = producers.get(id) ?? new PayoutProducer({ redisUrl, platformId: id });
     producers.set(id, producer);
     return producer;
@@ -54,13 +54,13 @@ export async function openWorld({
       return worker;
     },
     /** Enqueues P-1 … P-n, each to an address of its own. */
-    async enqueue(count: number, prefix?: string): Promise<string[]> {
+    async enqueue(count: number, prefix?: string) {
       const payoutIds = numbered(count, prefix);
       await producer.enqueueMany(cents(payoutIds));
       return payoutIds;
     },
     /** Writes an accounts file and its key. @returns what a worker needs to find them */
-    async writeAccounts(accounts: readonly object[]): Promise<{ readonly PAYOUT_ACCOUNTS_FILE: string }> {
+    async writeAccounts(accounts: readonly object[]) {
       const file = join(dir, 'accounts.json');
       await writeFile(join(dir, 'key'), SECRET_KEY, { mode: 0o600 });
       const filled = accounts.map((account) => ({ baseUrl: sandbox.url, secretKeyFile: 'key', ...account }));

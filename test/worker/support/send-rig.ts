@@ -137,7 +137,7 @@ export async function makeSendRig(
     if (begun.kind !== 'begun') throw new Error(`${payoutId} did not begin: ${JSON.stringify(begun)}`);
     return { payoutId, attempt: asked.attempt, token: asked.token };
   };
-  const readPayout = async (payoutId = 'p'): Promise<Payout | undefined> => ledger.readPayout(payoutId);
+  const readPayout = async (payoutId = 'p') => ledger.readPayout(payoutId);
   return {
     ...{ runtime, clock, ledger, journal, gateway, heldLease, lost, ending, unrecordable, sender },
     ...{ seen: { sent, gaps, waits }, said, before, after, begin, ...makeRecorders(heldLease) },

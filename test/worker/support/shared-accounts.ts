@@ -25,7 +25,7 @@ export async function openSharedAccounts(count: number) {
     async enqueue(countForEach: number) {
       for (const producer of producers) await producer.enqueueMany(cents(numbered(countForEach)));
     },
-    async holders(): Promise<ReadonlyMap<number, number>> {
+    async holders() {
       const found = await Promise.all(platformIds.map(async (id) => [id, await fields(id)] as const));
       return new Map(
         found.flatMap(([id, { owner = '', released }]) => {

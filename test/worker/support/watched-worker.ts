@@ -42,7 +42,7 @@ export async function startWatchedWorker(options: WatchedWorkerOptions = {}) {
     enqueue: async (payoutId: string, addressTo = `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxx`) => {
       await producer.enqueue({ payoutId, paymentId: 1, amount: '0.01', addressTo });
     },
-    metric: async (name: string, labels: Labels = {}): Promise<number | undefined> => {
+    metric: async (name: string, labels: Labels = {}) => {
       const text = await (await fetch(`${url}/metrics`)).text();
       return readMetric(text, name, { platform_id: String(platformId), ...labels });
     },
