@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { silentLogger as logger } from '../../../src/base/logger.js';
 import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { startHealthServer } from '../../../src/worker/monitoring/health-server.js';
@@ -67,51 +67,40 @@ it('a Redis user without rights for the registry serves all accounts', async () 
   await until('it competes for all', () => partsOf(watched) === 'send,send');
 });
 
-describe('of three processes with one folder of journals, the one that works for no account', () => {
-  let spare: Watched;
-  let workers: readonly Watched[];
-  beforeEach(async () => {
-    await share();
-    const all = [await start(), await start(), await start()];
-    const find = (parts: string) => all.find((each) => partsOf(each) === parts);
-    const isShared = () =>
-      ['rest,rest', 'send,rest', 'rest,send'].every(find) &&
-      [0, 1].every((index) => all.some((one) => sends(one, index)));
-    await until(() => `the accounts are shared out: ${all.map(partsOf).join(' ')}`, isShared);
-    const [none, first, second] = [find('rest,rest'), find('send,rest'), find('rest,send')];
-    if (!none || !first || !second) throw new Error('the accounts moved meanwhile');
-    [spare, workers] = [none, [first, second]];
-  });
-
+it('of three processes with one folder of journals, the one that works for no account is ready, and leaves each to another', async () => {
+  await share();
+  const all = [await start(), await start(), await start()];
+  const find = (parts: string) => all.find((each) => partsOf(each) === parts);
+  const isShared = () =>
+    ['rest,rest', 'send,rest', 'rest,send'].every(find) &&
+    [0, 1].every((index) => all.some((one) => sends(one, index)));
+  await until(() => `the accounts are shared out: ${all.map(partsOf).join(' ')}`, isShared);
+  const [spare, first, second] = [find('rest,rest'), find('send,rest'), find('rest,send')];
+  if (!spare || !first || !second) throw new Error('the accounts moved meanwhile');
   const scrape = async ({ url }: Watched) => (await fetch(`${url}/metrics`)).text();
-  const readyz = async (): Promise<[status: number, body: unknown]> => ask(`${spare.url}/readyz`);
+  const readyz = async () => ask(`${spare.url}/readyz`);
+  const told = async (process: Watched) => {
+    const text = await scrape(process);
+    return shared.platformIds.filter((id) => text.includes(`payouts_in_state{platform_id="${id}"`));
+  };
+  const owns = async () => JSON.stringify(await Promise.all([spare, first, second].map(told)));
+  const [one, other] = shared.platformIds;
+  await until('each tells of its own', async () => (await owns()) === JSON.stringify([[], [one], [other]]));
 
-  it('says nothing of an account: the process does that works for it', async () => {
-    const told = async (process: Watched) => {
-      const text = await scrape(process);
-      return shared.platformIds.filter((id) => text.includes(`payouts_in_state{platform_id="${id}"`));
-    };
-    const all = async () => JSON.stringify(await Promise.all([spare, ...workers].map(told)));
-    const [one, other] = shared.platformIds;
-    await until('each tells of its own', async () => (await all()) === JSON.stringify([[], [one], [other]]));
-  });
+  const rest = { role: 'standby', paused: null, pausedReason: null, stopped: [], warnings: [] };
+  const accounts = shared.platformIds.map((platformId) => ({ platformId, ...rest }));
+  expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
+  expect(readMetric(await scrape(spare), 'payouts_clock_offset_seconds')).toEqual(expect.any(Number));
 
-  it('is ready while Redis takes writes and the ledgers are understood', async () => {
-    const rest = { role: 'standby', paused: null, pausedReason: null, stopped: [], warnings: [] };
-    const accounts = shared.platformIds.map((platformId) => ({ platformId, ...rest }));
-    expect(await readyz()).toEqual([200, { ready: true, redis: 'up', accounts }]);
-    expect(readMetric(await scrape(spare), 'payouts_clock_offset_seconds')).toEqual(expect.any(Number));
+  await shared.redis.config('SET', 'min-replicas-to-write', '1');
+  expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [{ role: 'refused', cause: 'redis' }, {}] }]);
+  expect(readMetric(await scrape(spare), 'payouts_redis_refuses_writes')).toBe(1);
+  await shared.redis.config('SET', 'min-replicas-to-write', '0');
 
-    await shared.redis.config('SET', 'min-replicas-to-write', '1');
-    expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [{ role: 'refused', cause: 'redis' }, {}] }]);
-    expect(readMetric(await scrape(spare), 'payouts_redis_refuses_writes')).toBe(1);
-    await shared.redis.config('SET', 'min-replicas-to-write', '0');
-
-    await shared.redis.hset(keyOf(0, 'ledger'), 'format', '5');
-    const reason: unknown = expect.stringContaining('has format 5');
-    expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [{ role: 'refused', reason }, {}] }]);
-    expect(partsOf(spare)).toBe('rest,rest');
-  });
+  await shared.redis.hset(keyOf(0, 'ledger'), 'format', '5');
+  const reason: unknown = expect.stringContaining('has format 5');
+  expect(await readyz()).toMatchObject([503, { redis: 'up', accounts: [{ role: 'refused', reason }, {}] }]);
+  expect(partsOf(spare)).toBe('rest,rest');
 });
 
 it('a journal of others is read every few minutes, also after it could not be', async () => {
