@@ -63,7 +63,7 @@ it.each(['Redis', 'the worker', 'both'])(
     });
     const world = await worldOfTest({ redis, sandbox: { settleAfterMs: 3_000 } });
     const worker = world.startWorker({ environment: workerClock.environment });
-    /** How far the worker's clock is ahead, in ms, as the line of its log says that it has just written. */
+    /** How far the worker's clock is ahead, in ms, by its newest line of log. */
     const readWorkerOffset = async () => {
       const before = worker.log().length;
       await until('the worker logs', () => worker.log().indexOf('\n', before) > 0);
@@ -86,7 +86,7 @@ it.each(['Redis', 'the worker', 'both'])(
     const { arrivals, arrivalsAtMs, meanGapMs } = world.sandbox.stats();
     expect(arrivals).toBe(PAYOUTS);
     const gaps = arrivalsAtMs.slice(1).map((at, index) => at - (arrivalsAtMs[index] ?? 0));
-    // Without a jump it is the interval and a few ms; a jump of Redis costs as long as it takes to be noticed.
+    // A jump of Redis costs as long as it takes to be noticed.
     expect(meanGapMs).toBeLessThan(1.5 * INTERVAL_MS);
     expect(Math.max(...gaps)).toBeLessThan(8_000);
   },

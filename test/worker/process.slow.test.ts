@@ -181,7 +181,7 @@ it.each([false, true])('a Redis that may forget gets a send only where that is a
   expect((await producer.stats()).sender?.epoch).toBe(1);
 });
 
-/** A worker of the withdraw queue. Its first BullMQ worker hangs in the method until `goOn`; those after it do not. */
+/** Its first BullMQ worker hangs in the method until `goOn`; those after it do not. */
 function startHanging(method: keyof typeof internals, jobs: JobRig) {
   const original = internals[method];
   const callers = new Set<Worker>();
@@ -245,7 +245,7 @@ it('polls that became due without a worker are made at the rate, also by several
   // One of them takes over all: this is no cause for a burst either.
   await first.close();
   await until('all are polled', () => polledAt.length >= PAYOUTS, 30_000);
-  // The limiter counts whole seconds: the end of one and the beginning of the next may be in the same second.
+  // The limiter counts whole seconds: two of its seconds may touch one of these.
   const inASecond = polledAt.map((from) => polledAt.filter((at) => at >= from && at < from + 1_000).length);
   expect(Math.max(...inASecond)).toBeLessThanOrEqual(2 * RATE);
   const tookMs = (polledAt.at(-1) ?? 0) - (polledAt[0] ?? 0);

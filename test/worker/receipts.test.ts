@@ -69,7 +69,7 @@ afterAll(async () => {
   await world.close();
 });
 
-/** Alters the record, as anyone who can write to Redis, and reads the payout; the record is put back afterwards. */
+/** Reads the payout with an altered record, which is put back afterwards. */
 async function altered(payoutId: string, fields: Record<string, string | undefined>) {
   const key = recordKey(payoutId);
   try {

@@ -128,7 +128,7 @@ async function readAll() {
 }
 const readIds = async () => (await readAll()).map(({ payoutId }) => payoutId).join();
 
-/** An archive with something that happens once, after payouts are on disk and before they are removed. */
+/** Something happens once, after payouts are on disk and before they are removed. */
 function watchedArchive(after: (payouts: readonly Payout[]) => Promise<unknown>): PayoutArchive {
   const archive = new PayoutArchive(folder);
   const keep = archive.keep.bind(archive);

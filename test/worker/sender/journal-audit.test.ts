@@ -45,7 +45,6 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringContaining('older copy') });
     expect({ recorded, errors: one.errors().length }).toEqual({ recorded: 1, errors: 2 });
 
-    // As an adoption does it.
     one.journal.lines.length = 1;
     const read = [{ ...JOURNAL, journalId: 'j-one' }];
     await world.ledger.adoptLedger({ epoch: 0, sendCount: 7 }, { read, givenUp: [] });

@@ -22,7 +22,7 @@ beforeEach(async () => {
   rig = await makeSendRig();
 });
 
-/** A begin that Redis has yet to carry out, and whose revert it never got. */
+/** A begin that Redis has yet to carry out. */
 async function loseBegin() {
   rig.fail('beginSend', UNAVAILABLE);
   rig.before.revertSend = () => {

@@ -12,7 +12,7 @@ beforeEach(() => {
   world = new LoopWorld();
 });
 
-/** A process that has had the time to become the sender. @param prepare - before it starts */
+/** A process that has had the time to become the sender. */
 async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig) => void) {
   const rig = world.make(options);
   prepare?.(rig);

@@ -204,7 +204,6 @@ it('a payout that can never be sent is tried again where Redis was unavailable',
   expect(await rig.send()).toEqual({ kind: 'skipped', state: undefined });
   delete rig.before.holdPayout;
   expect(await rig.send()).toEqual({ kind: 'skipped', state: 'held' });
-  // In another state than queued its job has nothing to do.
   await rig.ledger.change({ payoutId: 'p', from: 'held', to: 'cancelled' });
   expect(await rig.send()).toEqual({ kind: 'skipped', state: undefined });
 });

@@ -150,7 +150,6 @@ beforeEach(() => {
 });
 afterEach(async () => clock.until(Promise.all(processes.map(async (process) => process.stop()))));
 
-/** Lets time go by in steps in which leases are given back and taken. */
 async function advance(ms: number) {
   for (let left = ms; left > 0; left -= 100) {
     await clock.advance(Math.min(100, left));
@@ -319,7 +318,6 @@ it('an account belongs to the holder of the lease where two work for them', () =
   }
 });
 
-/** Members with any accounts, claims, leases and troubles, as views of the registry can be. */
 function anyMembers(random: Random): Member[] {
   const pick = (from: readonly number[], part: number): Set<number> => new Set(from.filter(() => random.chance(part)));
   const all = range(random.whole(1, 40));

@@ -18,7 +18,6 @@ export function closeAfterTest<Thing extends Closable>(thing: Thing): Thing {
   return thing;
 }
 
-/** Ends something by hand when the test has ended. */
 export function afterTest(end: () => unknown) {
   open.push({
     close: async () => {

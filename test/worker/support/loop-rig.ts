@@ -160,7 +160,6 @@ export class LeaseRig extends LoopWorld {
   readonly logged: string[] = [];
   readonly stop = new AbortController();
   readonly #acquired: HeldLease[] = [];
-  /** How the ledger contradicts the journal, if it does. */
   mismatch: string | undefined;
   isStalled = false;
   readonly comparedAt: number[] = [];

@@ -53,7 +53,6 @@ export async function openWorld({
       workers.push(worker);
       return worker;
     },
-    /** Enqueues P-1 … P-n, each to an address of its own. */
     async enqueue(count: number, prefix?: string) {
       const payoutIds = numbered(count, prefix);
       await producer.enqueueMany(cents(payoutIds));
@@ -80,7 +79,7 @@ export async function worldOfTest(options: PayoutWorldOptions = {}) {
   return closeAfterTest(await openWorld(options));
 }
 
-/** A worker in this process, for the account of a world. It ends with the test. */
+/** A worker in this process. It ends with the test. */
 export async function openWorkerIn(
   { platformId, redisUrl, sandbox, dir }: PayoutWorld,
   options: Partial<PayoutWorkerOptions> = {},

@@ -200,7 +200,7 @@ export const throwing = (error: Error | string) => (): never => {
   throw typeof error === 'string' ? new Error(error) : error;
 };
 
-/** The report of a send that was refused because the ledger, or the journal, contradicts what the process knows. */
+/** The report of a send that ledger or journal contradict. */
 export const refused = (reason: string, kind = 'ledger') => ({ kind: 'ledger_mismatch', mismatch: { kind, reason } });
 
 export function journaled(attempt: SendAttempt, given: Partial<SendLine> = {}): SendLine {

@@ -94,7 +94,6 @@ export function startWorkerProcess(options: WorkerProcessOptions) {
   return worker;
 }
 
-/** For afterEach: no worker outlives its test. */
 export async function endAllWorkers() {
   await Promise.all([...running.values()].map(async (worker) => worker.end()));
 }
