@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -38,6 +40,16 @@ it('/readyz says standing by, sending, paused, and stopped', async () => {
   await worker.stop();
   expect(await readyz()).toMatchObject([503, { ready: false, accounts: [{ role: 'stopped' }] }]);
   expect(await ask(`${url}/healthz`)).toEqual([200, { alive: true }]);
+});
+
+it('/readyz says why a journal cannot be read', async () => {
+  const prepare = async (dir: string, platformId: number) =>
+    mkdir(join(dir, `${platformId}.journal`), { recursive: true });
+  const { worker, readyz, metric } = await startWatchedWorker({ prepare });
+  await until('the role refused', () => worker.accounts[0]?.status.role === 'refused');
+  const accounts = [{ role: 'refused', reason: expect.stringMatching(/EISDIR/) }];
+  expect(await readyz()).toMatchObject([503, { ready: false, redis: 'up', accounts }]);
+  expect([await metric('payouts_sending_refused'), await metric('payouts_lease_held')]).toEqual([0, 0]);
 });
 
 it('pages and metrics are served while Redis is unavailable or hangs', async () => {
