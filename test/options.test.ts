@@ -197,13 +197,10 @@ it.each<[Maker, method: string, args: readonly unknown[], message: string]>([
   await expect(call()).rejects.toThrow(new Error(message));
 });
 
-it.each([
-  ['intervallMs', 'intervalMs'],
-  ['singingKey', 'signingKey'],
-  ['c', undefined],
-  ['x'.repeat(1_000_000), undefined],
-])('closestName of %.20s is %s', (name, closest) => {
-  expect(closestName(name, ['intervalMs', 'timeoutMs', 'signingKey', 'connection', 'clock'])).toBe(closest);
+it('closestName takes no name that shares nothing with it, however long it is', () => {
+  for (const name of ['c', 'x'.repeat(1_000_000)]) {
+    expect(closestName(name, ['intervalMs', 'timeoutMs', 'signingKey', 'connection', 'clock'])).toBeUndefined();
+  }
 });
 
 it('parts that are bound by `await using` end with the block', async () => {

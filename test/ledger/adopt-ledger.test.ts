@@ -15,13 +15,18 @@ import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { OBJECTION } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
 import {
-  account,
   ACCEPTED,
   begun,
   change,
+  clock,
+  connection,
   enqueue,
   finish,
+  keys,
+  ledger,
   names,
+  redis,
+  sender,
   stateOf,
   unchanged,
   useAccount,
@@ -39,8 +44,8 @@ function aSend(payoutId: string, attempt = 1, token = `${payoutId}-${attempt}`):
   return { payoutId, attempt, token, request: { paymentId, amount, addressTo } };
 }
 
-const find = async (sends: SendToAdopt[]) => findForgottenSends(account.connection, sends);
-const adopt = async (sends: SendToAdopt[]) => adoptSends(account.connection, sends, DOUBT);
+const find = async (sends: SendToAdopt[]) => findForgottenSends(connection, sends);
+const adopt = async (sends: SendToAdopt[]) => adoptSends(connection, sends, DOUBT);
 
 /** `p` has begun its first attempt, `q` is queued. @returns the attempt of `p` */
 async function makeLedger(): Promise<SendToAdopt> {
@@ -64,15 +69,9 @@ describe('findForgottenSends', () => {
     const send = await makeLedger();
     await finish(send, ACCEPTED);
     await change('p', 'in_progress', 'completed');
-    expect(await removePayouts(account.connection, 'completed', account.clock.wallNow() + 1, 10)).toHaveLength(1);
+    expect(await removePayouts(connection, 'completed', clock.wallNow() + 1, 10)).toHaveLength(1);
     expect(await find([send, aSend('q')])).toMatchObject([{ state: 'queued' }]);
     expect(await adopt([send])).toEqual([]);
-  });
-
-  it('looks at more sends than go over the wire together', async () => {
-    const sends = names(1_001).map((name) => aSend(name));
-    expect((await find(sends)).map(({ send }) => send)).toEqual(sends);
-    expect(await find([])).toEqual([]);
   });
 });
 
@@ -83,7 +82,7 @@ describe('adoptSends', () => {
       { payoutId: 'gone', state: 'unknown' },
       { payoutId: 'q', state: 'unknown' },
     ]);
-    expect(await account.ledger.get('gone')).toMatchObject({
+    expect(await ledger.get('gone')).toMatchObject({
       ...{ state: 'unknown', attempt: 1, paymentId: 7, amount: '12.5', addressTo: 'wallet-1' },
       history: [{ to: 'unknown', by: 'ann', reason: 'restored a copy' }],
     });
@@ -93,22 +92,23 @@ describe('adoptSends', () => {
 
   it('leaves a txhash to the payout that gets it, where an earlier send names it and was put back', async () => {
     await enqueue('p', 'q');
-    await account.sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
+    await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
     const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
     expect(await adopt(sends)).toContainEqual({ payoutId: 'q', state: 'in_progress' });
-    expect(await account.ledger.findByTxhash('h')).toBe('q');
+    expect(await ledger.findByTxhash('h')).toBe('q');
   });
 
-  it('takes in more sends than go over the wire together', async () => {
-    const ids = names(501);
-    const adopted = await adopt(ids.map((name) => aSend(name)));
-    expect(adopted).toEqual(ids.map((payoutId) => ({ payoutId, state: 'unknown' })));
+  it('looks at and takes in more sends than go over the wire together', async () => {
+    const sends = names(1_001).map((name) => aSend(name));
+    expect((await find(sends)).map(({ send }) => send)).toEqual(sends);
+    expect(await adopt(sends)).toEqual(sends.map(({ payoutId }) => ({ payoutId, state: 'unknown' })));
+    expect(await find([])).toEqual([]);
   });
 });
 
 describe('a payout that an adoption put in', () => {
-  const give = async (given: object) => account.ledger.enqueue([aPayout('gone', given)]);
-  const inBatch = async () => (await listPayoutIds(account.connection, { batch: 'salaries', limit: 9 })).payoutIds;
+  const give = async (given: object) => ledger.enqueue([aPayout('gone', given)]);
+  const inBatch = async () => (await listPayoutIds(connection, { batch: 'salaries', limit: 9 })).payoutIds;
 
   it('is filled in when enqueued again, once, and only with the data that was sent', async () => {
     await adopt([aSend('gone')]);
@@ -117,7 +117,7 @@ describe('a payout that an adoption put in', () => {
     ]);
     const given = { reference: 'invoice 7', metadata: { a: 1 } };
     expect(await give(given)).toMatchObject([{ kind: 'exists', payout: { state: 'unknown' } }]);
-    expect(await account.ledger.get('gone')).toMatchObject({ ...given, attempt: 1 });
+    expect(await ledger.get('gone')).toMatchObject({ ...given, attempt: 1 });
     expect(await give({ reference: 'invoice 8' })).toMatchObject([
       { kind: 'conflict', fields: ['reference', 'metadata'] },
     ]);
@@ -127,21 +127,21 @@ describe('a payout that an adoption put in', () => {
     await adopt([aSend('gone')]);
     await give({ amount: '1', batch: 'salaries' });
     expect(await inBatch()).toEqual([]);
-    await account.ledger.enqueue([aPayout('other', { batch: 'salaries' })]);
+    await ledger.enqueue([aPayout('other', { batch: 'salaries' })]);
     expect(await give({ batch: 'salaries' })).toMatchObject([{ kind: 'exists', payout: { batch: 'salaries' } }]);
     expect(await inBatch()).toEqual(['other', 'gone']);
   });
 });
 
 describe('holdSendablePayouts', () => {
-  const hold = async () => holdSendablePayouts(account.connection, DOUBT);
+  const hold = async () => holdSendablePayouts(connection, DOUBT);
 
   it('makes every queued payout unknown, also more than go into one script', async () => {
     await enqueue(...names(501));
-    expect(await countSendablePayouts(account.connection)).toBe(501);
+    expect(await countSendablePayouts(connection)).toBe(501);
     expect(await hold()).toBe(501);
-    expect(await countSendablePayouts(account.connection)).toBe(0);
-    expect(await account.ledger.get('p500')).toMatchObject({
+    expect(await countSendablePayouts(connection)).toBe(0);
+    expect(await ledger.get('p500')).toMatchObject({
       ...{ state: 'unknown', message: 'restored a copy' },
       history: [{}, { from: 'queued', to: 'unknown', by: 'ann', reason: 'restored a copy' }],
     });
@@ -149,10 +149,10 @@ describe('holdSendablePayouts', () => {
   });
 
   it('leaves none behind, and ends, where the records of many in front of it were deleted', async () => {
-    await account.redis.zadd(account.connection.keys.state('queued'), 1, 'gone');
+    await redis.zadd(keys.state('queued'), 1, 'gone');
     expect(await hold()).toBe(0);
     await enqueue(...names(450));
-    await account.redis.del(names(400).map((payoutId) => account.connection.keys.payout(payoutId)));
+    await redis.del(names(400).map((payoutId) => keys.payout(payoutId)));
     expect(await hold()).toBe(50);
     expect(await stateOf('p449')).toBe('unknown');
   });
@@ -160,16 +160,15 @@ describe('holdSendablePayouts', () => {
 
 describe('adoptLedger', () => {
   const raise = async (epoch: number, seen?: string[]) =>
-    adoptLedger(account.connection, { epoch, sendCount: 9 }, 'new line', { read: [], givenUp: [] }, ANN, seen);
+    adoptLedger(connection, { epoch, sendCount: 9 }, 'new line', { read: [], givenUp: [] }, ANN, seen);
 
   it('refuses a ledger that has lost what was read of it, and changes nothing', async () => {
     await makeLedger();
-    await account.sender.object(OBJECTION);
-    const { redis, connection } = account;
+    await sender.object(OBJECTION);
     const seen = ['', await readBookmark(connection)];
-    await account.ledger.pause('bob', 'lunch');
+    await ledger.pause('bob', 'lunch');
     const lost = await readBookmark(connection);
-    await redis.xdel(connection.keys.events, lost);
+    await redis.xdel(keys.events, lost);
     const refused = await unchanged(async () => raise(1, [...seen, lost]).catch((error: unknown) => error));
     expect(refused).toBeInstanceOf(ConflictError);
     expect(String(refused)).toMatch(/Redis came back older while its ledger was adopted: it was not adopted\./);
@@ -181,8 +180,8 @@ describe('adoptLedger', () => {
     ['the pause that a journal made', 'send journal', undefined],
     ['no other pause', 'bob', 'lunch'],
   ])('ends %s', async (_, by, left) => {
-    await account.ledger.pause(by, 'lunch');
+    await ledger.pause(by, 'lunch');
     await raise(1);
-    expect((await readSenderView(account.connection)).pausedReason).toBe(left);
+    expect((await readSenderView(connection)).pausedReason).toBe(left);
   });
 });

@@ -13,7 +13,19 @@ import type { SentOutcome } from '../../src/gateway/gateway.js';
 import { catchUp, intercepted, openKeeper } from '../worker/statistics/support/statistics-rig.js';
 import { HOLD } from './contract/ledger-rig.js';
 import { aPayout } from './support/a-payout.js';
-import { account, ANN, change, names, sendAs, useAccount } from './support/use-account.js';
+import {
+  ANN,
+  change,
+  clock,
+  connection,
+  keys,
+  ledger,
+  names,
+  redis,
+  sendAs,
+  sender,
+  useAccount,
+} from './support/use-account.js';
 import { compareBalance } from '../../src/ledger/reads/balance-cover.js';
 import { estimateEnd, MINUTE_MS, type MinuteStatistics, parseStatistics } from '../../src/ledger/reads/statistics.js';
 
@@ -21,13 +33,13 @@ useAccount();
 
 async function enqueue(count: number, batch = 'b', name = batch): Promise<string[]> {
   const payoutIds = names(count, `${name}-`);
-  await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId, { amount: '1.5', batch })));
+  await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId, { amount: '1.5', batch })));
   return payoutIds;
 }
 
 /** Enqueues and sends one with this message. */
 async function send(kind: 'rejected' | 'unknown', message: string, payoutId: string, amount = '1', batch = 'b') {
-  await account.ledger.enqueue([aPayout(payoutId, { batch, amount })]);
+  await ledger.enqueue([aPayout(payoutId, { batch, amount })]);
   const result: SentOutcome = kind === 'rejected' ? { kind, message } : { kind, reason: message };
   await sendAs(result, payoutId);
 }
@@ -35,12 +47,12 @@ async function send(kind: 'rejected' | 'unknown', message: string, payoutId: str
 async function cancel(payoutIds: readonly string[]): Promise<void> {
   for (let start = 0; start < payoutIds.length; start += PAYOUTS_PER_CHANGE) {
     const payouts = payoutIds.slice(start, start + PAYOUTS_PER_CHANGE).map((payoutId) => ({ payoutId }));
-    await account.ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
+    await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
   }
 }
 
 async function summary(batch = 'b'): Promise<BatchSummary> {
-  const found = await readBatchSummary(account.connection, batch);
+  const found = await readBatchSummary(connection, batch);
   if (found === undefined) throw new Error('the batch is empty');
   return found;
 }
@@ -49,7 +61,7 @@ it('sums a batch exactly, by state, currency and account currency', async () => 
   const amounts = ['0.1', '0.2', '0.000000000000000001', '123456789012345678901234567890'];
   const given = (payoutId: string, amount: string, paymentId: number, symbol?: string, batch = 'b') =>
     aPayout(payoutId, { amount, batch, paymentId, symbol });
-  await account.ledger.enqueue([
+  await ledger.enqueue([
     ...amounts.map((amount, index) => given(`a-${index}`, amount, 6, 'USD')),
     given('other', '5', 12, 'EUR'),
     given('without', '7', 12),
@@ -78,15 +90,12 @@ it('is paid only where it was: what waits or is unknown is left, added up in one
 
 it('says who enqueued it, when, and how many payouts are before it', async () => {
   await enqueue(3, 'before');
-  await account.ledger.enqueue([
-    aPayout('first', { batch: 'b', requestedBy: 'Ann' }),
-    aPayout('second', { batch: 'b' }),
-  ]);
+  await ledger.enqueue([aPayout('first', { batch: 'b', requestedBy: 'Ann' }), aPayout('second', { batch: 'b' })]);
   expect(await summary('before')).toMatchObject({ enqueuedBy: undefined, ahead: 0 });
-  expect(await readBatchSummary(account.connection, 'none')).toBeUndefined();
+  expect(await readBatchSummary(connection, 'none')).toBeUndefined();
   const { enqueuedAt, ...batch } = await summary();
   expect(batch).toMatchObject({ enqueuedBy: 'Ann', ahead: 3 });
-  expect(Date.parse(enqueuedAt)).toBe(account.clock.wallNow());
+  expect(Date.parse(enqueuedAt)).toBe(clock.wallNow());
   await cancel(['before-0', 'first']);
   expect((await summary()).ahead).toBe(2);
   await cancel(['second']);
@@ -104,7 +113,7 @@ it('counts the messages of what needs an operator or failed, the most frequent f
   for (const [index, message] of ['no', 'empty', 'empty'].entries()) await send('rejected', message, `r-${index}`);
   await send('unknown', 'empty', 'u');
   await change('r-0', 'rejected', 'queued', ANN);
-  for (const payoutId of await enqueue(3, 'b', 'h')) await account.sender.holdPayout(payoutId, 0, HOLD);
+  for (const payoutId of await enqueue(3, 'b', 'h')) await sender.holdPayout(payoutId, 0, HOLD);
   const { messages, urgent } = await summary();
   expect(messages).toEqual([
     { state: 'held', message: HOLD.message, count: 3 },
@@ -116,21 +125,20 @@ it('counts the messages of what needs an operator or failed, the most frequent f
 
 describe('what the sender kept', () => {
   const SIZE = 300;
-  const keep = async () => catchUp(openKeeper(account.connection));
-  const write = async (field: string, text: string) => account.redis.hset(account.connection.keys.batches, field, text);
+  const keep = async () => catchUp(openKeeper(connection));
+  const write = async (field: string, text: string) => redis.hset(keys.batches, field, text);
 
   /** How many records a read of the sums takes, and whether it is right. */
   async function countRecords(): Promise<number> {
     let records = 0;
-    const connection = intercepted(account.connection, async (work, name) => {
+    const counted = intercepted(connection, async (work, name) => {
       const result = await work();
       if (name === 'pipeline') records += (result as unknown[]).length;
       return result;
     });
-    const sums = await readBatchSums(connection, 'b');
-    const { keys } = account.connection;
-    const payoutIds = await account.redis.zrange(keys.batch('b'), '0', '-1');
-    const states = await Promise.all(payoutIds.map(async (id) => account.redis.hget(keys.payout(id), 'state')));
+    const sums = await readBatchSums(counted, 'b');
+    const payoutIds = await redis.zrange(keys.batch('b'), '0', '-1');
+    const states = await Promise.all(payoutIds.map(async (id) => redis.hget(keys.payout(id), 'state')));
     for (const [state, list] of Object.entries(sums)) {
       const count = states.filter((each) => each === state).length;
       const sum = { paymentId: 7, symbol: undefined, count, amount: String(1.5 * count) };
@@ -148,18 +156,14 @@ describe('what the sender kept', () => {
     await enqueue(7, 'b', 'more');
     await cancel((await enqueue(9, 'other')).slice(0, 4));
     expect(await countRecords()).toBe(50 + 7 + 9 + 4);
-    const { batches, asOf } = await readBatches(account.connection, 10);
+    const { batches, asOf } = await readBatches(connection, 10);
     expect(batches).toMatchObject([{ name: 'b', total: SIZE + 7, ahead: 0, sums: { queued: [{ count: SIZE }] } }]);
     expect(asOf).toBeDefined();
   });
 
   it.each<[string, number, (payoutIds: readonly string[]) => Promise<unknown>]>([
-    [
-      'payouts were removed',
-      SIZE,
-      async () => removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 10),
-    ],
-    ['the events are trimmed', SIZE, async () => account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 1)],
+    ['payouts were removed', SIZE, async () => removePayouts(connection, 'cancelled', clock.wallNow() + 1, 10)],
+    ['the events are trimmed', SIZE, async () => redis.xtrim(keys.events, 'MAXLEN', 1)],
     ['what was kept makes no sense', SIZE, async () => write('b', '{"queued":5}')],
     ['the last event is none', SIZE, async () => write(POSITION, '"x"')],
     ['much has happened since', 1_200, async (payoutIds) => cancel(payoutIds.slice(100))],

@@ -4,12 +4,16 @@ import { readActivity } from '../../src/ledger/reads/activity.js';
 import type { PayoutState } from '../../src/ledger/states.js';
 import { NO_BREAKER } from './contract/ledger-rig.js';
 import {
-  account,
   beginOne,
+  connection,
   enqueue,
   enter,
+  keys,
+  ledger,
+  redis,
   REJECTED,
   sendAs,
+  sender,
   stateOf,
   unchanged,
   UNKNOWN,
@@ -25,7 +29,7 @@ type Named = { readonly payoutId: string } & Partial<Record<'txhash' | 'fee' | '
 /** A decision about payouts, which are given by name or in full. */
 async function decide(from: PayoutState, to: PayoutState, payouts: (string | Named)[], isOneAct = true) {
   const named = payouts.map((payout) => (typeof payout === 'string' ? { payoutId: payout } : payout));
-  return account.ledger.changeMany({ from, to, payouts: named, isOneAct, by: 'ann', reason: 'a wrong\nfile' });
+  return ledger.changeMany({ from, to, payouts: named, isOneAct, by: 'ann', reason: 'a wrong\nfile' });
 }
 
 /** Payouts that the gateway rejected at their first attempt. */
@@ -34,7 +38,7 @@ async function reject(...payoutIds: string[]): Promise<void> {
   await sendAs(REJECTED, ...payoutIds);
 }
 
-const acts = async () => (await readActivity(account.connection, 9)).activities;
+const acts = async () => (await readActivity(connection, 9)).activities;
 const CONFLICT: unknown = expect.any(ConflictError);
 
 describe('a decision about many payouts', () => {
@@ -46,19 +50,19 @@ describe('a decision about many payouts', () => {
     const results = await decide('rejected', 'queued', payouts);
     expect(results).toEqual([CONFLICT, expect.any(NotFoundError), CONFLICT, undefined]);
     expect([await stateOf('rejected'), await stateOf('sent-again')]).toEqual(['queued', 'rejected']);
-    expect((await account.ledger.get('queued'))?.history).toHaveLength(1);
+    expect((await ledger.get('queued'))?.history).toHaveLength(1);
   });
 
   it('is in the history of each payout, and in the outbox where it is to be sent', async () => {
     await reject('p', 'q');
-    await account.ledger.clearOutbox('queued', ['p', 'q']);
+    await ledger.clearOutbox('queued', ['p', 'q']);
     await decide('rejected', 'queued', ['p', 'q']);
     for (const payoutId of ['p', 'q']) {
-      const payout = await account.ledger.get(payoutId);
+      const payout = await ledger.get(payoutId);
       expect(payout).toMatchObject({ requeueCount: 1 });
       expect(payout?.history.at(-1)).toMatchObject({ to: 'queued', by: 'ann', reason: 'a wrong file' });
     }
-    expect(await account.ledger.readOutbox(9, Infinity)).toHaveLength(2);
+    expect(await ledger.readOutbox(9, Infinity)).toHaveLength(2);
   });
 
   it('changes nothing where it names a payout twice, or a transition that does not exist', async () => {
@@ -81,11 +85,10 @@ describe('a decision about many payouts', () => {
   });
 
   it('queues again none whose request may be on its way, or that was paid late', async () => {
-    const { sender, redis, connection } = account;
     await enqueue('doubted');
     await sender.finishSend(await beginOne('doubted'), UNKNOWN, NO_BREAKER, 60_000);
     await enter('unknown', 'late', 'p');
-    await redis.hset(connection.keys.payout('late'), 'lateTxhash', 'hash-1');
+    await redis.hset(keys.payout('late'), 'lateTxhash', 'hash-1');
     const errors = await decide('unknown', 'queued', ['doubted', 'late', 'p']);
     expect(errors.map((error) => error?.message)).toEqual([
       expect.stringMatching(/^The request of payout doubted may still be on its way to the gateway for (59|60) s/),
@@ -108,15 +111,15 @@ describe('a decision about many payouts', () => {
   it('gives each payout what is its own, also a signed act', async () => {
     await reject('s', 't');
     await decide('rejected', 'queued', [{ payoutId: 's', act: 'of s' }, 't']);
-    expect((await account.ledger.get('s'))?.act).toBe('of s');
-    expect((await account.ledger.get('t'))?.act).toBeUndefined();
+    expect((await ledger.get('s'))?.act).toBe('of s');
+    expect((await ledger.get('t'))?.act).toBeUndefined();
     await enter('in_progress', 'p', 'q', 'r');
     const payouts = [{ payoutId: 'p', fee: '0.1', message: 'two\nlines' }, 'q', { payoutId: 'r', fee: '0.3' }];
     await decide('in_progress', 'completed', payouts);
-    expect(await account.ledger.get('p')).toMatchObject({ state: 'completed', fee: '0.1', message: 'two lines' });
-    expect(await account.ledger.get('r')).toMatchObject({ state: 'completed', fee: '0.3' });
+    expect(await ledger.get('p')).toMatchObject({ state: 'completed', fee: '0.1', message: 'two lines' });
+    expect(await ledger.get('r')).toMatchObject({ state: 'completed', fee: '0.3' });
     expect(await stateOf('q')).toBe('completed');
-    expect(await account.ledger.get('q')).not.toHaveProperty('fee');
+    expect(await ledger.get('q')).not.toHaveProperty('fee');
   });
 });
 
@@ -130,7 +133,7 @@ describe('the transactions of many payouts', () => {
       'in_progress',
       Object.entries(given).map(([payoutId, txhash]) => ({ payoutId, txhash })),
     );
-  const ownerOf = async (txhash: string) => account.ledger.findByTxhash(txhash);
+  const ownerOf = async (txhash: string) => ledger.findByTxhash(txhash);
 
   it('are found by them, whether their hash has one spelling or several', async () => {
     await enter('unknown', 'p', 'q', 'r');
@@ -138,7 +141,7 @@ describe('the transactions of many payouts', () => {
     expect(await follow(given)).toEqual([undefined, undefined, undefined]);
     for (const [payoutId, txhash] of Object.entries(given)) {
       expect(await ownerOf(txhash)).toBe(payoutId);
-      expect(await account.ledger.get(payoutId)).toMatchObject({ txhash, vouchedTxhash: txhash });
+      expect(await ledger.get(payoutId)).toMatchObject({ txhash, vouchedTxhash: txhash });
     }
     expect(await ownerOf('other')).toBeUndefined();
   });
@@ -165,7 +168,7 @@ describe('the transactions of many payouts', () => {
     const proveWrong = async (payoutId: string) => decide('in_progress', 'unknown', [{ payoutId, txhash: 'h' }], false);
     expect(await proveWrong('q')).toEqual([CONFLICT]);
     // As an earlier version may have left it.
-    await account.redis.hset(account.connection.keys.payout('q'), 'txhash', 'h');
+    await redis.hset(keys.payout('q'), 'txhash', 'h');
     expect(await proveWrong('q')).toEqual([undefined]);
     expect(await ownerOf('h')).toBe('p');
     expect(await proveWrong('p')).toEqual([undefined]);

@@ -6,14 +6,19 @@ import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { OBJECTION, takeLease } from './contract/ledger-rig.js';
 import {
-  account,
   beginOne,
   change,
+  clock,
+  connection,
   enqueue,
   finish,
+  keys,
+  ledger,
   names,
+  redis,
   REJECTED,
   sendAs,
+  sender,
   UNKNOWN,
   useAccount,
 } from './support/use-account.js';
@@ -29,12 +34,12 @@ const TRIPPED = '1 rejections in a row, the last: no funds';
 const FORGOTTEN = { payoutId: 't', attempt: 1, token: 't', request: { paymentId: 7, amount: '1', addressTo: 'w' } };
 
 const adopt = async (givenUp: string[] = []) =>
-  adoptLedger(account.connection, { epoch: 1, sendCount: 1 }, 'adopted', { read: [], givenUp }, ANN);
+  adoptLedger(connection, { epoch: 1, sendCount: 1 }, 'adopted', { read: [], givenUp }, ANN);
 
 describe('the event stream', () => {
   /** Each event in a line: what, of which payout, from where to where, by whom, why. */
   async function readLines(): Promise<string[]> {
-    const entries = await account.redis.xrange(account.connection.keys.events, '-', '+');
+    const entries = await redis.xrange(keys.events, '-', '+');
     return entries.map(([, fields]) => {
       const of = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
       expect(fields.filter((_, index) => index % 2 === 0)).toEqual(
@@ -47,10 +52,10 @@ describe('the event stream', () => {
 
   it('reports every change of a payout in order, in the same step', async () => {
     await enqueue('p');
-    await account.sender.revertSend(await beginOne('p'), 'no connection');
+    await sender.revertSend(await beginOne('p'), 'no connection');
     await finish(await beginOne('p'), REJECTED, TRIPS);
     await change('p', 'rejected', 'queued', { by: 'ann', reason: 'again' });
-    await account.ledger.resume('ann', 'topped up');
+    await ledger.resume('ann', 'topped up');
     expect(await readLines()).toEqual([
       'state p >queued : ',
       'state p queued>sending : ',
@@ -66,10 +71,10 @@ describe('the event stream', () => {
   it('reports a recovery, an adoption, and an objection once for each reason', async () => {
     await enqueue('p');
     const left = await beginOne('p');
-    await account.sender.markSendsUnknown(await takeLease(account.sender, 'two'), [left], 'the sender ended', 0);
-    await adoptSends(account.connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
-    for (let times = 0; times < 2; times += 1) await account.sender.object(OBJECTION);
-    await account.sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
+    await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
+    await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
+    for (let times = 0; times < 2; times += 1) await sender.object(OBJECTION);
+    await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
     await adopt();
     expect((await readLines()).slice(2)).toEqual([
       'state p sending>unknown : the sender ended',
@@ -84,12 +89,12 @@ describe('the event stream', () => {
 describe('an event that a worker publishes', () => {
   const HEAD = { journalId: 'abcdef012345', hash: 'ab'.repeat(32), sends: 7 };
   const POLICY = 'cd'.repeat(32);
-  const read = async (): Promise<PayoutEvent[]> => readEvents(account.connection, { sinceMs: 0 }, 100);
-  const publishHead = async (hash = HEAD.hash) => publishJournalHead(account.connection, { ...HEAD, hash });
+  const read = async (): Promise<PayoutEvent[]> => readEvents(connection, { sinceMs: 0 }, 100);
+  const publishHead = async (hash = HEAD.hash) => publishJournalHead(connection, { ...HEAD, hash });
 
   it('tells where a journal ends, and which policy was loaded, and is no act', async () => {
     for (let times = 0; times < 2; times += 1) await publishHead();
-    await publishPolicyLoaded(account.connection, POLICY, 'policy.yaml, by host:1');
+    await publishPolicyLoaded(connection, POLICY, 'policy.yaml, by host:1');
     const any: unknown = expect.any(String);
     const head = 'journal abcdef012345, send number 7';
     expect(await read()).toEqual([
@@ -98,11 +103,10 @@ describe('an event that a worker publishes', () => {
     ]);
     expect(parseHeadReason(head)).toBe('abcdef012345');
     expect(parseHeadReason('journal abcdef012345')).toBeUndefined();
-    expect((await readActivity(account.connection, 10)).activities).toEqual([]);
+    expect((await readActivity(connection, 10)).activities).toEqual([]);
   });
 
   it('comes after the one that an interrupted script left out', async () => {
-    const { redis, keys } = account.connection;
     await redis.hset(keys.ledger, 'untold', ['paused', '1000', 'ann', 'maintenance'].join('\t'));
     await publishHead();
     expect((await read()).map(({ type }) => type)).toEqual(['paused', 'journal_head']);
@@ -115,7 +119,7 @@ describe('the activity of an account', () => {
     const found: string[] = [];
     let before: string | undefined;
     do {
-      const page = await readActivity(account.connection, limit, before);
+      const page = await readActivity(connection, limit, before);
       expect(page.activities.length).toBeLessThanOrEqual(limit);
       for (const { what, by, payoutId = '-', reason } of page.activities)
         found.push(`${what} ${payoutId} ${by}: ${reason}`);
@@ -123,11 +127,10 @@ describe('the activity of an account', () => {
     } while (before !== undefined);
     return found;
   }
-  const forgetActivity = async () => account.redis.del(account.connection.keys.activity);
+  const forgetActivity = async () => redis.del(keys.activity);
 
   /** Everything that the sender and an operator do to some payouts. */
   async function actOnAll(): Promise<void> {
-    const { ledger, sender, connection } = account;
     await enqueue('p', 'q', 'r', 's');
     await change('s', 'queued', 'cancelled', ANN);
     await finish(await beginOne('p'), REJECTED, TRIPS);
@@ -165,9 +168,9 @@ describe('the activity of an account', () => {
     await actOnAll();
     for (const limit of [1, 2, 10, 11]) expect(await readAll(limit)).toEqual(EVERYTHING);
     // What the sender and the gateway do is not listed.
-    const [last] = (await readActivity(account.connection, 1)).activities;
+    const [last] = (await readActivity(connection, 1)).activities;
     expect(last).toEqual({ at: AT, ...ANN, what: 'written_off', payoutId: 'r', count: 1 });
-    await account.redis.xtrim(account.connection.keys.events, 'MAXLEN', 0);
+    await redis.xtrim(keys.events, 'MAXLEN', 0);
     expect(await readAll()).toEqual(EVERYTHING);
   });
 
@@ -176,8 +179,8 @@ describe('the activity of an account', () => {
     await forgetActivity();
     for (const limit of [3, 100]) expect(await readAll(limit)).toEqual(EVERY_EVENT);
     await delay(5);
-    await account.ledger.pause('bob', 'lunch');
-    await account.ledger.resume('bob', 'back');
+    await ledger.pause('bob', 'lunch');
+    await ledger.resume('bob', 'back');
     for (const limit of [1, 2, 3, 100]) {
       expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
     }
@@ -186,34 +189,33 @@ describe('the activity of an account', () => {
   it('has one line for a decision about many payouts, however many scripts carry it out', async () => {
     const cancel = async (payoutId: string) => {
       const payouts = [{ payoutId }];
-      await account.ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
+      await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
       await delay(2);
     };
-    const read = async (limit = 9) => (await readActivity(account.connection, limit)).activities;
+    const read = async (limit = 9) => (await readActivity(connection, limit)).activities;
     await enqueue('a', 'b', 'c', 'd', 'e');
     for (const payoutId of ['a', 'b', 'c', 'd']) await cancel(payoutId);
     expect(await read()).toMatchObject([{ what: 'cancelled', count: 4 }]);
     expect(await read(1)).toHaveLength(1);
-    account.clock.advance(60_001);
+    clock.advance(60_001);
     await cancel('e');
     expect(await read()).toMatchObject([{ count: 1 }, { count: 4 }]);
   });
 
   it('of before is searched in steps, each of which is bounded', async () => {
-    await account.ledger.pause('ann', 'long ago');
+    await ledger.pause('ann', 'long ago');
     await enqueue(...names(6_000));
     await forgetActivity();
-    const first = await readActivity(account.connection, 10);
+    const first = await readActivity(connection, 10);
     expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
     expect(await readAll()).toEqual(['paused - ann: long ago']);
   });
 
   it('is kept within bounds', async () => {
-    const { keys, run } = account.connection;
     const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'by', 'ann', 'at', i) end`;
-    await account.redis.eval(fill, 1, keys.activity);
-    await run('pause-account', [account.clock.wallNow(), 'ann', 'holiday']);
-    expect(await account.redis.xlen(keys.activity)).toBeLessThan(10_150);
+    await redis.eval(fill, 1, keys.activity);
+    await connection.run('pause-account', [clock.wallNow(), 'ann', 'holiday']);
+    expect(await redis.xlen(keys.activity)).toBeLessThan(10_150);
   });
 });
 
@@ -223,20 +225,19 @@ describe('a group of consumers', () => {
   const CLAIM_AFTER_MS = 60_000;
 
   async function read(consumer: string, { limit = 100, claimAfterMs = CLAIM_AFTER_MS } = {}) {
-    const reply = await account.connection.run('read-group-events', ['books', consumer, claimAfterMs, limit]);
+    const reply = await connection.run('read-group-events', ['books', consumer, claimAfterMs, limit]);
     const [newestId, othersForMs, entries] = reply as [string, number, [string, string[]][]];
     const payoutIds = entries.map(([, fields]) => fields[fields.indexOf('payoutId') + 1] ?? '');
     return { newestId, othersForMs, payoutIds, eventIds: entries.map(([eventId]) => eventId) };
   }
 
   const acknowledge = async (consumer: string, eventId = '') =>
-    account.connection.run('ack-group-event', ['books', consumer, eventId]);
+    connection.run('ack-group-event', ['books', consumer, eventId]);
 
   const setIdle = async (consumer: string, idleMs: number, limit = 100) =>
-    account.connection.run('set-group-idle', ['books', consumer, idleMs, limit]);
+    connection.run('set-group-idle', ['books', consumer, idleMs, limit]);
 
-  const newestInStream = async () =>
-    (await account.redis.xrevrange(account.connection.keys.events, '+', '-', 'COUNT', 1))[0]?.[0];
+  const newestInStream = async () => (await redis.xrevrange(keys.events, '+', '-', 'COUNT', 1))[0]?.[0];
 
   /** Almost the whole silence is still to come. */
   function expectWholeWait(othersForMs: number): void {
@@ -244,77 +245,71 @@ describe('a group of consumers', () => {
     expect(othersForMs).toBeLessThanOrEqual(CLAIM_AFTER_MS);
   }
 
-  describe('reading', () => {
-    it('gives a consumer the oldest, again until it has acknowledged them, then the next', async () => {
-      const { eventIds, ...first } = await read('one', { limit: 2 });
-      expect(first).toEqual({ newestId: await newestInStream(), othersForMs: 0, payoutIds: ['a', 'b'] });
-      expect((await read('one', { limit: 2 })).eventIds).toEqual(eventIds);
-      expect(await acknowledge('one', eventIds[0])).toBe(1);
-      expect((await read('one')).payoutIds).toEqual(['b']);
-      expect(await acknowledge('one', eventIds[1])).toBe(1);
-      expect((await read('one')).payoutIds).toEqual(['c']);
-    });
-
-    it('gives nothing at the end of the stream, and of a stream that is empty', async () => {
-      for (const eventId of (await read('one')).eventIds) await acknowledge('one', eventId);
-      expect(await read('one')).toMatchObject({ newestId: await newestInStream(), othersForMs: 0, payoutIds: [] });
-      await account.redis.del(account.connection.keys.events);
-      expect(await read('one')).toMatchObject({ newestId: '0-0', othersForMs: 0, payoutIds: [] });
-    });
-
-    it('lets another take over all of them after the silence, and not before', async () => {
-      await read('one', { limit: 2 });
-      const { othersForMs, payoutIds, newestId } = await read('two');
-      expect({ payoutIds, newestId }).toEqual({ payoutIds: [], newestId: await newestInStream() });
-      expectWholeWait(othersForMs);
-      await setIdle('one', 30_000);
-      expect((await read('two', { claimAfterMs: 50_000 })).othersForMs).toBeLessThanOrEqual(20_000);
-      expect(await read('two', { claimAfterMs: 30_000 })).toMatchObject({ othersForMs: 0, payoutIds: ['a', 'b'] });
-      expect((await read('one')).othersForMs).toBeGreaterThan(0);
-    });
-
-    it('continues with later ones when those in hand were trimmed', async () => {
-      const { eventIds } = await read('one', { limit: 2 });
-      await account.redis.xdel(account.connection.keys.events, ...eventIds);
-      expect((await read('one')).payoutIds).toEqual(['c']);
-    });
+  it('gives a consumer the oldest, again until it has acknowledged them, then the next', async () => {
+    const { eventIds, ...first } = await read('one', { limit: 2 });
+    expect(first).toEqual({ newestId: await newestInStream(), othersForMs: 0, payoutIds: ['a', 'b'] });
+    expect((await read('one', { limit: 2 })).eventIds).toEqual(eventIds);
+    expect(await acknowledge('one', eventIds[0])).toBe(1);
+    expect((await read('one')).payoutIds).toEqual(['b']);
+    expect(await acknowledge('one', eventIds[1])).toBe(1);
+    expect((await read('one')).payoutIds).toEqual(['c']);
   });
 
-  describe('acknowledging', () => {
-    it('is for the consumer that has the event, once; 0 says also that there is none', async () => {
-      expect(await acknowledge('one', '1-1')).toBe(0);
-      const [eventId] = (await read('one')).eventIds;
-      expect(await acknowledge('one', '1-1')).toBe(0);
-      expect(await acknowledge('two', eventId)).toBe(0);
-      expect(await acknowledge('one', eventId)).toBe(1);
-      expect(await acknowledge('one', eventId)).toBe(0);
-    });
-
-    it('fails for any other reason that there is', async () => {
-      const { events } = account.connection.keys;
-      await account.redis.del(events);
-      await account.redis.set(events, 'not a stream');
-      await expect(acknowledge('one', '1-1')).rejects.toThrow('WRONGTYPE');
-    });
+  it('gives nothing at the end of the stream, and of a stream that is empty', async () => {
+    for (const eventId of (await read('one')).eventIds) await acknowledge('one', eventId);
+    expect(await read('one')).toMatchObject({ newestId: await newestInStream(), othersForMs: 0, payoutIds: [] });
+    await redis.del(keys.events);
+    expect(await read('one')).toMatchObject({ newestId: '0-0', othersForMs: 0, payoutIds: [] });
   });
 
-  describe('saying for how long a consumer was silent', () => {
-    it('is about all that it has, or as many as asked for, and says how many', async () => {
-      await read('one', { limit: 2 });
-      expect(await setIdle('two', 70_000)).toBe(0);
-      expect(await setIdle('one', 70_000, 1)).toBe(1);
-      expect((await read('two')).othersForMs).toBeGreaterThan(0);
-      expect(await setIdle('one', 70_000)).toBe(2);
-      expect((await read('two')).payoutIds).toEqual(['a', 'b']);
-    });
+  it('lets another take over all of them after the silence, and not before', async () => {
+    await read('one', { limit: 2 });
+    const { othersForMs, payoutIds, newestId } = await read('two');
+    expect({ payoutIds, newestId }).toEqual({ payoutIds: [], newestId: await newestInStream() });
+    expectWholeWait(othersForMs);
+    await setIdle('one', 30_000);
+    expect((await read('two', { claimAfterMs: 50_000 })).othersForMs).toBeLessThanOrEqual(20_000);
+    expect(await read('two', { claimAfterMs: 30_000 })).toMatchObject({ othersForMs: 0, payoutIds: ['a', 'b'] });
+    expect((await read('one')).othersForMs).toBeGreaterThan(0);
+  });
 
-    it('keeps the events when it is 0, and does not count as another delivery', async () => {
-      const [eventId = ''] = (await read('one')).eventIds;
-      await setIdle('one', 70_000);
-      expect(await setIdle('one', 0)).toBe(3);
-      expectWholeWait((await read('two')).othersForMs);
-      const pending = await account.redis.xpending(account.connection.keys.events, 'books', eventId, eventId, 1);
-      expect(pending).toMatchObject([[eventId, 'one', expect.any(Number), 1]]);
-    });
+  it('continues with later ones when those in hand were trimmed', async () => {
+    const { eventIds } = await read('one', { limit: 2 });
+    await redis.xdel(keys.events, ...eventIds);
+    expect((await read('one')).payoutIds).toEqual(['c']);
+  });
+
+  it('has an event acknowledged by the consumer that has it, once; 0 says also that there is none', async () => {
+    expect(await acknowledge('one', '1-1')).toBe(0);
+    const [eventId] = (await read('one')).eventIds;
+    expect(await acknowledge('one', '1-1')).toBe(0);
+    expect(await acknowledge('two', eventId)).toBe(0);
+    expect(await acknowledge('one', eventId)).toBe(1);
+    expect(await acknowledge('one', eventId)).toBe(0);
+  });
+
+  it('fails where the stream is none', async () => {
+    const { events } = keys;
+    await redis.del(events);
+    await redis.set(events, 'not a stream');
+    await expect(acknowledge('one', '1-1')).rejects.toThrow('WRONGTYPE');
+  });
+
+  it('sets how long a consumer was silent for all that it has, or as many as asked for, and says how many', async () => {
+    await read('one', { limit: 2 });
+    expect(await setIdle('two', 70_000)).toBe(0);
+    expect(await setIdle('one', 70_000, 1)).toBe(1);
+    expect((await read('two')).othersForMs).toBeGreaterThan(0);
+    expect(await setIdle('one', 70_000)).toBe(2);
+    expect((await read('two')).payoutIds).toEqual(['a', 'b']);
+  });
+
+  it('leaves a consumer its events where that is 0, which is no other delivery', async () => {
+    const [eventId = ''] = (await read('one')).eventIds;
+    await setIdle('one', 70_000);
+    expect(await setIdle('one', 0)).toBe(3);
+    expectWholeWait((await read('two')).othersForMs);
+    const pending = await redis.xpending(keys.events, 'books', eventId, eventId, 1);
+    expect(pending).toMatchObject([[eventId, 'one', expect.any(Number), 1]]);
   });
 });

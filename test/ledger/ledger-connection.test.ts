@@ -8,34 +8,32 @@ import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js'
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { openTestAccount } from './support/test-account.js';
-import { account, useAccount } from './support/use-account.js';
+import { account, connection, keys, ledger, redis, useAccount } from './support/use-account.js';
 
 useAccount();
 
 it('the ledger gets one id, which stays, and none from who only looks', async () => {
-  expect((await peekSenderView(account.connection)).ledgerId).toBe('none');
-  expect(await account.redis.hget(account.connection.keys.ledger, 'id')).toBeNull();
-  const { ledgerId, pausedReason } = await readSenderView(account.connection);
+  expect((await peekSenderView(connection)).ledgerId).toBe('none');
+  expect(await redis.hget(keys.ledger, 'id')).toBeNull();
+  const { ledgerId, pausedReason } = await readSenderView(connection);
   expect(ledgerId).toMatch(/^[0-9a-f-]{36}$/);
   expect(pausedReason).toBeUndefined();
-  expect((await readSenderView(account.connection)).ledgerId).toBe(ledgerId);
-  expect((await peekSenderView(account.connection)).ledgerId).toBe(ledgerId);
+  expect((await readSenderView(connection)).ledgerId).toBe(ledgerId);
+  expect((await peekSenderView(connection)).ledgerId).toBe(ledgerId);
 });
 
 describe('a pipeline', () => {
   it('gives the replies in order, and fails where one of its commands does', async () => {
-    const { connection } = account;
-    const { ledger } = connection.keys;
+    const { ledger } = keys;
     expect(await pipelined(connection, (line) => line.hset(ledger, 'a', '1').hget(ledger, 'a'))).toEqual([1, '1']);
     const failing = pipelined(connection, (line) => line.hgetall(ledger).zcard(ledger));
     await expect(failing).rejects.toThrow('WRONGTYPE');
   });
 
   it('of one command is that command, and fails as it does; of none it asks nothing', async () => {
-    const { connection } = account;
-    const { ledger } = connection.keys;
-    const made = jest.spyOn(account.redis as Redis, 'pipeline');
-    await account.redis.hset(ledger, 'a', '1');
+    const { ledger } = keys;
+    const made = jest.spyOn(redis as Redis, 'pipeline');
+    await redis.hset(ledger, 'a', '1');
     expect(await pipelined(connection, (line) => line.hgetall(ledger))).toEqual([{ a: '1' }]);
     await expect(pipelined(connection, (line) => line.zcard(ledger))).rejects.toThrow('WRONGTYPE');
     expect(made).not.toHaveBeenCalled();
@@ -56,11 +54,10 @@ it('a Redis that is unavailable is told as such by a command, a pipeline and a s
 });
 
 it('a script that fails by itself is told with its name and its words, and not as Redis unavailable', async () => {
-  const { connection, redis } = account;
   await expect(connection.run('remove-payouts', ['queued', 1, 10])).rejects.toThrow(
     /^The ledger script remove-payouts failed: .*queued is not final/,
   );
-  await redis.set(connection.keys.ledger, 'not a hash');
+  await redis.set(keys.ledger, 'not a hash');
   const failed = await connection.run('pause-account', [1, 'ann', 'why']).catch((error: unknown) => error);
   expect(failed).not.toBeInstanceOf(RedisUnavailableError);
   expect((failed as Error).message).toMatch(/^The ledger script pause-account failed: WRONGTYPE .*user_script/);

@@ -12,14 +12,20 @@ import { HOLD, JOURNAL, nextBegin, takeLease } from './contract/ledger-rig.js';
 import {
   account,
   ANN,
+  beginOne,
   change,
+  clock,
+  connection,
   enqueue,
   enter,
   finish,
+  keys,
+  ledger,
+  redis,
+  sender,
   stateOf,
   unchanged,
   useAccount,
-  beginOne,
 } from './support/use-account.js';
 import { parseHistoryEntry } from '../../src/ledger/payout-record.js';
 import { countPayouts } from '../../src/ledger/reads/state-events.js';
@@ -33,13 +39,13 @@ type Content = Readonly<Record<string, string | number>> | string[];
 async function writeFormat1(): Promise<void> {
   const ledger = JSON.parse(await readFile('test/ledger/fixtures/format-1.json', 'utf8')) as Record<string, Content>;
   for (const [name, content] of Object.entries(ledger)) {
-    const key = `${account.connection.keys.prefix}:${name}`;
+    const key = `${keys.prefix}:${name}`;
     for (const [member, value] of Object.entries(content)) {
-      if (typeof value === 'number') await account.redis.zadd(key, value, member);
-      else if (!Array.isArray(content)) await account.redis.hset(key, member, value);
+      if (typeof value === 'number') await redis.zadd(key, value, member);
+      else if (!Array.isArray(content)) await redis.hset(key, member, value);
       else {
         const [id = '', ...fields] = value.split('|');
-        await account.redis.xadd(key, id, ...fields);
+        await redis.xadd(key, id, ...fields);
       }
     }
   }
@@ -51,8 +57,8 @@ const SENDING: SendAttempt = { payoutId: 'P-4', attempt: 1, token: 'e:2' };
 const ACCEPTED = { kind: 'accepted', txhash: 'hash-new' } as const;
 
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex');
-const formatOf = async () => account.redis.hget(account.connection.keys.ledger, 'format');
-const makeCompact = async () => takeLease(account.sender, 'one');
+const formatOf = async () => redis.hget(keys.ledger, 'format');
+const makeCompact = async () => takeLease(sender, 'one');
 /** P-3 is unknown in the fixture. */
 const follow = async (txhash: string) => change('P-3', 'unknown', 'in_progress', { txhash, by: 'ann' });
 
@@ -60,16 +66,16 @@ describe('a ledger of format 1', () => {
   beforeEach(writeFormat1);
 
   it('is read whole', async () => {
-    expect(await readAccountStats(account.connection)).toMatchObject({
+    expect(await readAccountStats(connection)).toMatchObject({
       ...{ queued: 1, sending: 1, in_progress: 1, rejected: 1, unknown: 1, completed: 1, sends: 6 },
       ...{ pausedBy: 'send journal', objections: [], sender: { owner: 'old', epoch: 2 } },
     });
-    expect(await account.ledger.get('P-1')).toMatchObject({
+    expect(await ledger.get('P-1')).toMatchObject({
       ...{ state: 'in_progress', txhash: 'hash-1', attempt: 1, reference: 'invoice 1', metadata: { customer: 1 } },
       history: [{ to: 'queued' }, { to: 'sending' }, { to: 'in_progress' }],
     });
-    expect(await account.ledger.findByTxhash('hash-1')).toBe('P-1');
-    const { payoutIds } = await listPayoutIds(account.connection, { batch: 'May', limit: 9 });
+    expect(await ledger.findByTxhash('hash-1')).toBe('P-1');
+    const { payoutIds } = await listPayoutIds(connection, { batch: 'May', limit: 9 });
     expect(payoutIds).toEqual(['P-1', 'P-2']);
     expect(await formatOf()).toBeNull();
   });
@@ -77,43 +83,41 @@ describe('a ledger of format 1', () => {
   it('stays as it is where someone only looks', async () => {
     const before = await account.dump();
     const told = { sendCount: 6, last: '', pausedReason: REASON, objections: [], awaitingAnswer: true };
-    expect(await peekSenderView(account.connection)).toMatchObject(told);
+    expect(await peekSenderView(connection)).toMatchObject(told);
     const sends = [SENDING, { ...SENDING, token: 'e:1' }, { ...SENDING, attempt: 2 }];
-    expect(await account.sender.findForgottenSends(sends)).toEqual(
-      sends.slice(1).map((send) => ({ send, state: 'sending' })),
-    );
+    expect(await sender.findForgottenSends(sends)).toEqual(sends.slice(1).map((send) => ({ send, state: 'sending' })));
     expect(await account.dump()).toEqual(before);
   });
 
   it('is marked by the first script, which makes an objection of the pause that a journal made', async () => {
-    const view = await account.sender.readSender();
+    const view = await sender.readSender();
     expect(await formatOf()).toBe('2');
     // For workers of format 1, until the adoption.
     expect(view.pausedReason).toBe(REASON);
     expect(view.objections).toEqual([
       { journalId: 'unnamed', kind: 'ledger', reason: REASON, host: '', dir: '', sends: 0, at: 1_893_456_011_000 },
     ]);
-    await expect(account.ledger.resume('ann', 'continue')).rejects.toThrow(ConflictError);
-    const asked = await nextBegin(account.sender, await makeCompact(), 'P-6');
-    expect(await account.sender.beginSend(asked)).toMatchObject({ kind: 'objected' });
+    await expect(ledger.resume('ann', 'continue')).rejects.toThrow(ConflictError);
+    const asked = await nextBegin(sender, await makeCompact(), 'P-6');
+    expect(await sender.beginSend(asked)).toMatchObject({ kind: 'objected' });
   });
 
   it('takes the outcome of the attempt that is under way, known by its epoch, and of no other', async () => {
-    expect(await account.sender.readSending()).toEqual([SENDING]);
+    expect(await sender.readSending()).toEqual([SENDING]);
     for (const other of [{ token: 'e:1' }, { token: 'a-token' }, { attempt: 2 }]) {
       expect(await finish({ ...SENDING, ...other }, ACCEPTED)).toEqual({ recorded: false });
     }
     expect(await finish(SENDING, ACCEPTED)).toEqual({ recorded: true });
-    expect(await account.ledger.get('P-4')).toMatchObject({ state: 'in_progress', txhash: 'hash-new' });
+    expect(await ledger.get('P-4')).toMatchObject({ state: 'in_progress', txhash: 'hash-new' });
   });
 
   it('takes a late outcome of its last attempt; that of an earlier one, whose epoch it did not keep, as a late payment', async () => {
     const second = { payoutId: 'P-3', attempt: 2, token: 'e:2' };
     const first = { payoutId: 'P-3', attempt: 1, token: 'e:1' };
-    expect(await account.sender.findForgottenSends([first, { ...first, token: 'a-token' }, second])).toHaveLength(1);
+    expect(await sender.findForgottenSends([first, { ...first, token: 'a-token' }, second])).toHaveLength(1);
     expect(await finish(first, ACCEPTED)).toEqual({ recorded: false, latePayment: true });
     expect(await finish(second, { kind: 'accepted', txhash: 'hash-3' })).toEqual({ recorded: true });
-    expect(await account.ledger.get('P-3')).toMatchObject({
+    expect(await ledger.get('P-3')).toMatchObject({
       ...{ state: 'in_progress', txhash: 'hash-3', lateTxhash: 'hash-new' },
     });
   });
@@ -122,33 +126,33 @@ describe('a ledger of format 1', () => {
 /** What a version that reads up to this format gets. */
 async function pauseAsFormat(format: number): Promise<unknown> {
   const source = scriptSource('pause-account').replace(/local FORMAT = \d/, `local FORMAT = ${format}`);
-  const keys = account.connection.keys.ofEveryScript;
-  return account.redis.eval(source, keys.length, ...keys, 1, 'ann', 'lunch');
+  const { ofEveryScript } = keys;
+  return redis.eval(source, ofEveryScript.length, ...ofEveryScript, 1, 'ann', 'lunch');
 }
 
 it('a ledger with held payouts is of format 3 from the first one on; the version before reads it only before', async () => {
   await enqueue('p');
   await enter('cancelled', 'q');
-  expect(await account.sender.holdPayout('q', 0, HOLD)).toBe(false);
+  expect(await sender.holdPayout('q', 0, HOLD)).toBe(false);
   expect(await formatOf()).toBe('2');
-  expect(await account.sender.holdPayout('p', 0, HOLD)).toBe(true);
+  expect(await sender.holdPayout('p', 0, HOLD)).toBe(true);
   expect([await formatOf(), await pauseAsFormat(2)]).toEqual(['3', [-10, 3]]);
   await change('p', 'held', 'cancelled', ANN);
   expect(await formatOf()).toBe('3');
-  expect(await readAccountStats(account.connection)).toMatchObject({ cancelled: 2, held: 0 });
+  expect(await readAccountStats(connection)).toMatchObject({ cancelled: 2, held: 0 });
 });
 
 describe('a compact ledger', () => {
   beforeEach(writeFormat1);
 
-  const fieldsOf = async () => account.redis.hkeys(account.connection.keys.txhashBuckets('hash-new')[0] ?? '');
+  const fieldsOf = async () => redis.hkeys(keys.txhashBuckets('hash-new')[0] ?? '');
   const complete = async () => change('P-4', 'in_progress', 'completed');
-  const remove = async () => removePayouts(account.connection, 'completed', Number.MAX_SAFE_INTEGER, 100);
+  const remove = async () => removePayouts(connection, 'completed', Number.MAX_SAFE_INTEGER, 100);
 
   it('is one from the first lease of this version on; then the version before is refused', async () => {
     await enter('cancelled', 'p');
-    const older = { ...(await account.sender.readSender()), sendCount: 5 };
-    expect(await account.sender.acquireLease('new', older, JOURNAL, 0)).toBeUndefined();
+    const older = { ...(await sender.readSender()), sendCount: 5 };
+    expect(await sender.acquireLease('new', older, JOURNAL, 0)).toBeUndefined();
     expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['2', 0]);
     await makeCompact();
     expect([await formatOf(), await pauseAsFormat(3)]).toEqual(['4', [-10, 4]]);
@@ -160,19 +164,18 @@ describe('a compact ledger', () => {
   ])('finds a transaction that the version before indexed %s, in any spelling', async (how, spell) => {
     await makeCompact();
     const txhash = spell('ab'.repeat(32));
-    const { keys } = account.connection;
     await finish(SENDING, { kind: 'accepted', txhash });
     const bucket = `${keys.prefix}:txhash:${sha1(txhash).slice(0, 3)}`;
-    await account.redis.del(...keys.txhashBuckets(txhash));
-    await account.redis.hset(bucket, how === 'whole' ? txhash : ` ${sha1(txhash).slice(3, 23)}`, 'P-4');
+    await redis.del(...keys.txhashBuckets(txhash));
+    await redis.hset(bucket, how === 'whole' ? txhash : ` ${sha1(txhash).slice(3, 23)}`, 'P-4');
     for (const given of [txhash, 'ab'.repeat(32), `0x${'AB'.repeat(32)}`]) {
-      expect(await account.ledger.findByTxhash(given)).toBe('P-4');
+      expect(await ledger.findByTxhash(given)).toBe('P-4');
       await expect(follow(given)).rejects.toThrow('already belongs to payout P-4');
     }
     // Retention leaves nothing of it behind.
     await complete();
     expect((await remove()).map(({ payoutId }) => payoutId)).toContain('P-4');
-    expect(await account.redis.exists(bucket, ...keys.txhashBuckets(txhash))).toBe(0);
+    expect(await redis.exists(bucket, ...keys.txhashBuckets(txhash))).toBe(0);
   });
 
   it.each([
@@ -188,11 +191,11 @@ describe('a compact ledger', () => {
       await expect(follow('hash-new')).rejects.toThrow(ConflictError);
       await complete();
       await finish({ payoutId: 'P-3', attempt: 2, token: 'e:2' }, ACCEPTED);
-      expect(await account.ledger.get('P-3')).toMatchObject({
+      expect(await ledger.get('P-3')).toMatchObject({
         state: 'unknown',
         message: expect.stringContaining('P-4'),
       });
-      expect(await account.ledger.findByTxhash('hash-new')).toBe('P-4');
+      expect(await ledger.findByTxhash('hash-new')).toBe('P-4');
       await remove();
       expect([await stateOf('P-4'), await fieldsOf()]).toEqual([undefined, []]);
     },
@@ -200,11 +203,11 @@ describe('a compact ledger', () => {
 });
 
 it('a ledger of a newer format is refused to every script and reader, and left as it is', async () => {
-  await account.redis.hset(account.connection.keys.ledger, 'format', '5');
+  await redis.hset(keys.ledger, 'format', '5');
   const uses = [
-    ...SCRIPT_NAMES.map((name) => async () => account.connection.run(name, [])),
-    async () => readAccountStats(account.connection),
-    async () => peekSenderView(account.connection),
+    ...SCRIPT_NAMES.map((name) => async () => connection.run(name, [])),
+    async () => readAccountStats(connection),
+    async () => peekSenderView(connection),
   ];
   await unchanged(async () => {
     for (const use of uses) {
@@ -219,21 +222,21 @@ it('a ledger of a newer format is refused to every script and reader, and left a
 
 /** What an account keeps in fewer bytes: its history, and the index of what has ended. */
 
-const now = () => account.clock.wallNow();
+const now = () => clock.wallNow();
 const cancel = async () => change('p', 'queued', 'cancelled', ANN);
 
 describe('a history', () => {
   const entries = async (payoutId: string) => {
-    const { n, ...record } = await account.redis.hgetall(account.connection.keys.payout(payoutId));
+    const { n, ...record } = await redis.hgetall(keys.payout(payoutId));
     return Array.from({ length: Number(n) }, (_, index) => record[`h${index}`]);
   };
-  const historyOf = async (payoutId: string) => (await account.ledger.require(payoutId)).history;
+  const historyOf = async (payoutId: string) => (await ledger.require(payoutId)).history;
 
   it('has names of states before the ledger is compact, and then their codes', async () => {
     await enqueue('p');
     const first = `${now()}\tqueued`;
     expect(await entries('p')).toEqual([first]);
-    account.clock.advance(1_234);
+    clock.advance(1_234);
     await makeCompact();
     await enqueue('q');
     await cancel();
@@ -275,9 +278,9 @@ describe('a history', () => {
     const attempt = await beginOne('p');
     const accepted = { ...ACCEPTED, txhash: 'h' };
     await finish(attempt, accepted);
-    const record = account.connection.keys.payout('p');
-    expect(await account.redis.hget(record, 'told')).toBe(`${attempt.token}p${sha1('h').slice(0, 6)}`);
-    await account.redis.hset(record, 'told', toldBy(attempt.token));
+    const record = keys.payout('p');
+    expect(await redis.hget(record, 'told')).toBe(`${attempt.token}p${sha1('h').slice(0, 6)}`);
+    await redis.hset(record, 'told', toldBy(attempt.token));
     await change('p', 'in_progress', 'unknown');
     await change('p', 'unknown', 'queued', ANN);
     await finish(attempt, accepted);
@@ -288,14 +291,14 @@ describe('a history', () => {
 async function end(state: 'completed' | 'failed', ...payoutIds: string[]): Promise<void> {
   for (const payoutId of payoutIds) {
     await enter(state, payoutId);
-    account.clock.advance(60 * 60_000);
+    clock.advance(60 * 60_000);
   }
 }
 
 /** In the sorted set of before, and in the stream. */
 const places = async () => [
-  await account.redis.zrange(account.connection.keys.state('completed'), '0', '-1'),
-  await account.redis.xlen(account.connection.keys.ended('completed')),
+  await redis.zrange(keys.state('completed'), '0', '-1'),
+  await redis.xlen(keys.ended('completed')),
 ];
 
 const COMPLETED = { state: 'completed' } as const;
@@ -305,7 +308,7 @@ async function listPages(options: ListOptions): Promise<(readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   let cursor: { readonly cursor?: string } | undefined = {};
   while (cursor !== undefined && pages.length < 20) {
-    const { payoutIds, next } = await listPayoutIds(account.connection, { ...options, ...cursor });
+    const { payoutIds, next } = await listPayoutIds(connection, { ...options, ...cursor });
     pages.push(payoutIds);
     cursor = next === undefined ? undefined : { cursor: next };
   }
@@ -326,8 +329,8 @@ describe('payouts that ended before and after the ledger became compact', () => 
   it('are counted, and listed in one order, in both directions, in pages of any size', async () => {
     expect(await places()).toEqual([['a', 'b'], 3]);
     expect(await findContradictions(account)).toEqual([]);
-    expect(await readAccountStats(account.connection)).toMatchObject({ completed: 5, failed: 1 });
-    expect((await countPayouts(account.connection)).counts).toMatchObject({ completed: 5, failed: 1, queued: 0 });
+    expect(await readAccountStats(connection)).toMatchObject({ completed: 5, failed: 1 });
+    expect((await countPayouts(connection)).counts).toMatchObject({ completed: 5, failed: 1, queued: 0 });
     for (const limit of [1, 2, 3, 5, 6]) {
       expect(await list({ ...COMPLETED, limit })).toEqual(ALL);
       expect(await list({ ...COMPLETED, limit, newestFirst: true })).toEqual(ALL.toReversed());
@@ -336,9 +339,9 @@ describe('payouts that ended before and after the ledger became compact', () => 
 
   it('are found by the time at which they ended', async () => {
     const find = async (filter: object, limit = 9) =>
-      (await findPayouts(account.connection, filter, limit)).payouts.map(({ payoutId }) => payoutId);
+      (await findPayouts(connection, filter, limit)).payouts.map(({ payoutId }) => payoutId);
     for (const [index, payoutId] of ALL.entries()) {
-      const time = Date.parse((await account.ledger.require(payoutId)).updatedAt);
+      const time = Date.parse((await ledger.require(payoutId)).updatedAt);
       expect(await find({ ...COMPLETED, since: time })).toEqual(ALL.slice(index).toReversed());
       expect(await find({ ...COMPLETED, until: time })).toEqual(ALL.slice(0, index).toReversed());
     }
@@ -346,32 +349,30 @@ describe('payouts that ended before and after the ledger became compact', () => 
   });
 
   it('are removed, the oldest first, and leave nothing behind', async () => {
-    const remove = async (limit: number) =>
-      removePayouts(account.connection, 'completed', Number.MAX_SAFE_INTEGER, limit);
+    const remove = async (limit: number) => removePayouts(connection, 'completed', Number.MAX_SAFE_INTEGER, limit);
     expect(await remove(3)).toHaveLength(3);
     expect(await list()).toEqual(['d', 'e']);
     expect(await remove(9)).toHaveLength(2);
     expect(await places()).toEqual([[], 0]);
-    expect(await readAccountStats(account.connection)).toMatchObject({ completed: 0, failed: 1 });
+    expect(await readAccountStats(connection)).toMatchObject({ completed: 0, failed: 1 });
     expect(await findContradictions(account)).toEqual([]);
   });
 });
 
 it('a change that was interrupted is completed as the ledger is, also by who leaves it without a mark', async () => {
-  const { keys } = account.connection;
   const record = { state: 'completed', pending: 'in_progress', attempt: 1, tokens: 't', n: 1, h0: '1\tcompleted' };
-  await account.redis.hset(keys.payout('p'), record);
-  await account.sender.findForgottenSends([{ payoutId: 'p', attempt: 1, token: 't' }]);
+  await redis.hset(keys.payout('p'), record);
+  await sender.findForgottenSends([{ payoutId: 'p', attempt: 1, token: 't' }]);
   expect(await places()).toEqual([['p'], 0]);
-  expect(await account.redis.hexists(keys.ledger, 'format')).toBe(0);
+  expect(await redis.hexists(keys.ledger, 'format')).toBe(0);
 });
 
 it('a counter that was lost continues where the stream ends', async () => {
   await makeCompact();
   await end('completed', 'a', 'b');
-  await account.redis.hdel(account.connection.keys.ledger, 'seq');
+  await redis.hdel(keys.ledger, 'seq');
   await end('completed', 'c', 'd');
   expect(await list()).toEqual(['a', 'b', 'c', 'd']);
-  const { next } = await listPayoutIds(account.connection, { ...COMPLETED, limit: 4 });
-  expect(await account.redis.hget(account.connection.keys.ledger, 'seq')).toBe(next);
+  const { next } = await listPayoutIds(connection, { ...COMPLETED, limit: 4 });
+  expect(await redis.hget(keys.ledger, 'seq')).toBe(next);
 });

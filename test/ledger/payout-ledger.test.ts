@@ -12,9 +12,15 @@ import {
   account,
   beginOne,
   change,
+  clock,
+  connection,
   enqueue,
   enter,
+  keys,
+  ledger,
   names,
+  redis,
+  sender,
   stateOf,
   unchanged,
   useAccount,
@@ -23,9 +29,9 @@ import {
 useAccount();
 
 const AT = '2030-01-01T00:00:00.000Z';
-const get = async (payoutId: string) => account.ledger.get(payoutId);
-const queued = async () => account.redis.zrange(account.connection.keys.state('queued'), '0', '-1');
-const removeCancelled = async () => removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 10);
+const get = async (payoutId: string) => ledger.get(payoutId);
+const queued = async () => redis.zrange(keys.state('queued'), '0', '-1');
+const removeCancelled = async () => removePayouts(connection, 'cancelled', clock.wallNow() + 1, 10);
 
 const conflict = (message: string, field: string) =>
   expect.objectContaining({ code: 'CONFLICT', message: expect.stringContaining(message), fields: [field] });
@@ -40,7 +46,7 @@ describe('enqueue', () => {
       batch: 'b',
     };
     const given = aPayout('p', { ...said, amount: '0.100', notBefore: '2031-01-31T10:00:00+01:00' });
-    expect(await account.ledger.enqueue([given])).toEqual([{ kind: 'created', payoutId: 'p' }]);
+    expect(await ledger.enqueue([given])).toEqual([{ kind: 'created', payoutId: 'p' }]);
     expect(await get('p')).toEqual({
       ...said,
       ...{ payoutId: 'p', paymentId: 7, amount: '0.1', addressTo: 'wallet-1', notBefore: '2031-01-31T09:00:00.000Z' },
@@ -51,10 +57,10 @@ describe('enqueue', () => {
 
   it('returns the payout that is there when the same is said again, in whatever form', async () => {
     const notBefore = '2031-01-01T00:00:00Z';
-    await account.ledger.enqueue([aPayout('p', { amount: '12.50', metadata: { a: 1, b: { c: 0 } }, notBefore })]);
+    await ledger.enqueue([aPayout('p', { amount: '12.50', metadata: { a: 1, b: { c: 0 } }, notBefore })]);
     await change('p', 'queued', 'cancelled');
     const same = { amount: '12.5', metadata: { b: { c: -0 }, a: 1 }, notBefore: new Date(notBefore), batch: 'another' };
-    const results = await unchanged(async () => account.ledger.enqueue([aPayout('p', same)]));
+    const results = await unchanged(async () => ledger.enqueue([aPayout('p', same)]));
     expect(results).toMatchObject([{ kind: 'exists', payout: { state: 'cancelled' } }]);
   });
 
@@ -65,25 +71,25 @@ describe('enqueue', () => {
     [{ notBefore: '2031-01-01T00:00:00Z', metadata: {} }, ['notBefore', 'metadata']],
   ])('names what differs from the payout that is there: %j', async (other, fields) => {
     await enqueue('p');
-    const results = await unchanged(async () => account.ledger.enqueue([aPayout('p', other)]));
+    const results = await unchanged(async () => ledger.enqueue([aPayout('p', other)]));
     expect(results).toEqual([{ kind: 'conflict', payoutId: 'p', state: 'queued', fields }]);
   });
 
   it('returns results in the order of the payouts, also when one is given twice', async () => {
     await enqueue('b');
     const given = [aPayout('a'), aPayout('b'), aPayout('a'), aPayout('a', { amount: '1' })];
-    const kinds = (await account.ledger.enqueue(given)).map(({ kind }) => kind);
+    const kinds = (await ledger.enqueue(given)).map(({ kind }) => kind);
     expect(kinds).toEqual(['created', 'exists', 'exists', 'conflict']);
-    expect(await account.ledger.enqueue([])).toEqual([]);
+    expect(await ledger.enqueue([])).toEqual([]);
   });
 
   it('sends 1000 payouts to Redis in one round trip: nothing waits for a reply', async () => {
     const seen = { asked: 0, replies: 0 };
     const counting = new PayoutLedger({
-      ...account.connection,
+      ...connection,
       run: async (...call) => {
         seen.asked += 1;
-        const reply = await account.connection.run(...call);
+        const reply = await connection.run(...call);
         seen.replies += 1;
         return reply;
       },
@@ -98,7 +104,7 @@ describe('enqueue', () => {
   it('does not accept a payout again that retention removed, and tells its state', async () => {
     await enter('cancelled', 'p');
     expect(await removeCancelled()).toHaveLength(1);
-    expect(await account.ledger.enqueue([aPayout('p'), aPayout('q')])).toEqual([
+    expect(await ledger.enqueue([aPayout('p'), aPayout('q')])).toEqual([
       { kind: 'removed', payoutId: 'p', state: 'cancelled' },
       { kind: 'created', payoutId: 'q' },
     ]);
@@ -106,10 +112,10 @@ describe('enqueue', () => {
   });
 
   it('puts a payout without a batch into the index of none', async () => {
-    await account.ledger.enqueue([aPayout('p'), aPayout('q', { batch: 'b' })]);
-    const { prefix } = account.connection.keys;
-    expect(await account.redis.keys(`${prefix}:batch:*`)).toEqual([`${prefix}:batch:b`]);
-    expect(await account.redis.zrange(`${prefix}:batch:b`, '0', '-1')).toEqual(['q']);
+    await ledger.enqueue([aPayout('p'), aPayout('q', { batch: 'b' })]);
+    const { prefix } = keys;
+    expect(await redis.keys(`${prefix}:batch:*`)).toEqual([`${prefix}:batch:b`]);
+    expect(await redis.zrange(`${prefix}:batch:b`, '0', '-1')).toEqual(['q']);
   });
 });
 
@@ -117,7 +123,7 @@ describe('change', () => {
   it('of which nobody said who or why has neither in its history', async () => {
     await enter('cancelled', 'p');
     expect((await get('p'))?.history.at(-1)).toStrictEqual({ at: AT, from: 'queued', to: 'cancelled' });
-    const fields = await account.redis.hkeys(account.connection.keys.payout('p'));
+    const fields = await redis.hkeys(keys.payout('p'));
     expect(fields.sort()).toEqual(['addressTo', 'amount', 'attempt', 'h0', 'h1', 'n', 'paymentId', 'state']);
   });
 
@@ -147,30 +153,29 @@ describe('what is stored', () => {
     await enter('in_progress', 'p');
     await enter('cancelled', 'q');
     await removeCancelled();
-    const { prefix } = account.connection.keys;
-    expect(await account.redis.hgetall(`${prefix}:txhash:${bucketOf('hash-p')}`)).toEqual({ 'hash-p': 'p' });
-    expect(await account.redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
+    const { prefix } = keys;
+    expect(await redis.hgetall(`${prefix}:txhash:${bucketOf('hash-p')}`)).toEqual({ 'hash-p': 'p' });
+    expect(await redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
   });
 });
 
 it('a pause keeps the first reason until someone resumes', async () => {
-  const { ledger, redis, connection, clock } = account;
   expect(await ledger.pause('ann', 'holiday')).toBe(true);
   expect(await ledger.pause('bob', 'another')).toBe(false);
   const paused = { pausedReason: 'holiday', pausedBy: 'ann', pausedAt: String(clock.wallNow()) };
-  expect(await redis.hgetall(connection.keys.ledger)).toMatchObject(paused);
+  expect(await redis.hgetall(keys.ledger)).toMatchObject(paused);
   expect(await ledger.resume('bob', 'back')).toBe(true);
   expect(await ledger.resume('bob', 'back')).toBe(false);
-  expect(await redis.hgetall(connection.keys.ledger)).toEqual({ format: '2' });
+  expect(await redis.hgetall(keys.ledger)).toEqual({ format: '2' });
 });
 
 describe('the outbox', () => {
-  const read = async (limit = 10, before = Infinity) => account.ledger.readOutbox(limit, before);
+  const read = async (limit = 10, before = Infinity) => ledger.readOutbox(limit, before);
 
   it('holds what needs a job, by state, the oldest first, until it is cleared for that state', async () => {
     for (const payoutId of ['p', 'q']) {
       await enqueue(payoutId);
-      account.clock.advance(1_000);
+      clock.advance(1_000);
     }
     await change('p', 'queued', 'sending');
     await change('p', 'sending', 'in_progress', { txhash: 'h' });
@@ -181,22 +186,22 @@ describe('the outbox', () => {
     ];
     expect(await read()).toEqual([first, second, third]);
     expect(await read(1)).toEqual([first]);
-    await account.ledger.clearOutbox('queued', ['p', 'q']);
+    await ledger.clearOutbox('queued', ['p', 'q']);
     expect(await read()).toEqual([third]);
-    await account.ledger.clearOutbox('in_progress', []);
-    await account.ledger.clearOutbox('in_progress', ['p']);
+    await ledger.clearOutbox('in_progress', []);
+    await ledger.clearOutbox('in_progress', ['p']);
     expect(await read()).toEqual([]);
   });
 
   it('leaves changes that are not older than asked to the process that works on them', async () => {
     await enqueue('p');
-    expect(await read(10, account.clock.wallNow())).toEqual([]);
-    expect(await read(10, account.clock.wallNow() + 1)).toHaveLength(1);
+    expect(await read(10, clock.wallNow())).toEqual([]);
+    expect(await read(10, clock.wallNow() + 1)).toHaveLength(1);
   });
 
   it('holds nothing for states that need no job', async () => {
     await enqueue('p');
-    await account.ledger.clearOutbox('queued', ['p']);
+    await ledger.clearOutbox('queued', ['p']);
     await change('p', 'queued', 'cancelled');
     expect(await read(10, Number.MAX_SAFE_INTEGER)).toEqual([]);
   });
@@ -204,7 +209,7 @@ describe('the outbox', () => {
   it('is taken for empty only as the last heartbeat showed it, and not while there is none', async () => {
     let nowMs = 1_000;
     const clock = { ...systemClock, now: () => nowMs };
-    const sender = new RedisSenderLedger(connectLedger(account.redis, account.platformId, clock), 'reply');
+    const sender = new RedisSenderLedger(connectLedger(redis, account.platformId, clock), 'reply');
     const lease = await takeLease(sender, 'one');
     const isEmpty = async (): Promise<boolean> => {
       await sender.renewLease(lease);
@@ -213,7 +218,7 @@ describe('the outbox', () => {
     expect([sender.isOutboxEmpty, await isEmpty()]).toEqual([false, true]);
     await enqueue('p');
     expect(await isEmpty()).toBe(false);
-    await account.ledger.clearOutbox('queued', ['p']);
+    await ledger.clearOutbox('queued', ['p']);
     expect(await isEmpty()).toBe(true);
     nowMs += 4_900;
     expect(sender.isOutboxEmpty).toBe(true);
@@ -225,12 +230,12 @@ describe('the outbox', () => {
 describe('the attempts of a payout', () => {
   async function enqueueWith(payoutId: string, attempt: number): Promise<void> {
     await enqueue(payoutId);
-    await account.redis.hset(account.connection.keys.payout(payoutId), 'attempt', attempt);
+    await redis.hset(keys.payout(payoutId), 'attempt', attempt);
   }
 
   it('in a number that no version writes hold up nothing, begin nothing, and it can be held or cancelled', async () => {
     await enqueueWith('held', 10 ** 15);
-    expect(await account.sender.holdPayout('held', 10 ** 15, HOLD)).toBe(true);
+    expect(await sender.holdPayout('held', 10 ** 15, HOLD)).toBe(true);
     await enqueueWith('cancelled', 10 ** 15);
     await expect(beginOne('cancelled')).rejects.toThrow('is beyond 100000');
     await change('cancelled', 'queued', 'cancelled');
@@ -239,15 +244,15 @@ describe('the attempts of a payout', () => {
 
   it('may be ten thousand that were put back', async () => {
     await enqueueWith('p', 10_000);
-    expect(await begin(account.sender, await takeLease(account.sender, 'a'), 'p')).toMatchObject({ attempt: 10_001 });
+    expect(await begin(sender, await takeLease(sender, 'a'), 'p')).toMatchObject({ attempt: 10_001 });
   });
 });
 
 it('a ledger that is only watched shows the account as it is, and never gives the lease', async () => {
-  const watched = new WatchedLedger(account.connection, 'reply');
+  const watched = new WatchedLedger(connection, 'reply');
   const free = await watched.readSender();
   expect(await watched.acquireLease()).toBeUndefined();
-  expect((await account.sender.readSender()).lease).toBeUndefined();
-  expect(await account.sender.acquireLease('owner', free, JOURNAL, 0)).toBe(1);
+  expect((await sender.readSender()).lease).toBeUndefined();
+  expect(await sender.acquireLease('owner', free, JOURNAL, 0)).toBe(1);
   expect((await watched.readSender()).lease).toMatchObject({ owner: 'owner', epoch: 1 });
 });

@@ -10,19 +10,25 @@ import {
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import { aPayout } from './support/a-payout.js';
 import {
-  account,
-  change,
-  enqueue,
-  enter,
-  names,
-  useAccount,
   ACCEPTED,
+  account,
   ANN,
   beginOne,
+  change,
+  clock,
+  connection,
+  enqueue,
+  enter,
   finish,
+  keys,
+  ledger,
+  names,
+  redis,
   REJECTED,
   sendAs,
+  sender,
   UNKNOWN,
+  useAccount,
 } from './support/use-account.js';
 import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
@@ -39,7 +45,7 @@ describe('listPayouts', () => {
     const pages: string[][] = [];
     let cursor: string | undefined;
     do {
-      const page = await listPayouts(account.connection, { ...options, ...(cursor === undefined ? {} : { cursor }) });
+      const page = await listPayouts(connection, { ...options, ...(cursor === undefined ? {} : { cursor }) });
       pages.push(page.payouts.map(({ payoutId }) => payoutId));
       cursor = page.next;
       await between();
@@ -59,7 +65,7 @@ describe('listPayouts', () => {
   it('lists the queued ones by default, 100 a page; a batch in the order of acceptance', async () => {
     await enqueue(...names(101, 'x'));
     expect((await readPages({})).map(({ length }) => length)).toEqual([100, 1]);
-    await account.ledger.enqueue([aPayout('p', { batch: 'b' }), aPayout('q'), aPayout('r', { batch: 'b' })]);
+    await ledger.enqueue([aPayout('p', { batch: 'b' }), aPayout('q'), aPayout('r', { batch: 'b' })]);
     await cancel('p');
     expect(await readPages({ batch: 'b', limit: 1 })).toEqual([['p'], ['r'], []]);
   });
@@ -79,21 +85,21 @@ describe('listPayouts', () => {
 });
 
 it('readPayouts keeps the order asked for, and leaves out those that do not exist', async () => {
-  await account.ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]);
-  const payouts = await readPayouts(account.connection, ['q', 'nobody', 'p']);
+  await ledger.enqueue([aPayout('p'), aPayout('q', { amount: '3' })]);
+  const payouts = await readPayouts(connection, ['q', 'nobody', 'p']);
   expect(payouts.map(({ payoutId, amount }) => [payoutId, amount])).toEqual([
     ['q', '3'],
     ['p', '12.5'],
   ]);
-  expect(await readPayouts(account.connection, [])).toEqual([]);
+  expect(await readPayouts(connection, [])).toEqual([]);
 });
 
 describe('findPayouts', () => {
   /** Accepts payouts one after another, a second apart. */
   async function accept(given: Record<string, Partial<PayoutInput>>): Promise<void> {
     for (const [payoutId, input] of Object.entries(given)) {
-      await account.ledger.enqueue([aPayout(payoutId, input)]);
-      account.clock.advance(1_000);
+      await ledger.enqueue([aPayout(payoutId, input)]);
+      clock.advance(1_000);
     }
   }
 
@@ -102,7 +108,7 @@ describe('findPayouts', () => {
     let searched = 0;
     let after: string | undefined;
     do {
-      const page = await findPayouts(account.connection, filter, limit, after);
+      const page = await findPayouts(connection, filter, limit, after);
       expect(page.payouts.length).toBeLessThanOrEqual(limit);
       found.push(...page.payouts.map(({ payoutId }) => payoutId));
       searched += page.searched;
@@ -147,12 +153,12 @@ describe('findPayouts', () => {
       expect(await find({ batch: 'May', state: 'cancelled' }, limit)).toEqual(['d']);
     }
     // Removed meanwhile.
-    await account.redis.del(account.connection.keys.payout('b'));
+    await redis.del(keys.payout('b'));
     expect(await find({})).toEqual(['d', 'e', 'c', 'a']);
   });
 
   it('finds by the time of the last change, the first included and the last not', async () => {
-    const start = account.clock.wallNow();
+    const start = clock.wallNow();
     await accept({ a: {}, b: {}, c: { batch: 'May' } });
     await cancel('a');
     expect(await find({ since: start + 1_000 })).toEqual(['a', 'c', 'b']);
@@ -163,23 +169,23 @@ describe('findPayouts', () => {
 
   it('searches a bounded number for one page, and says how many', async () => {
     await enqueue(...names(6_000));
-    const first = await findPayouts(account.connection, { address: 'nobody' }, 10);
+    const first = await findPayouts(connection, { address: 'nobody' }, 10);
     expect(first).toEqual({ payouts: [], searched: 5_000, next: expect.any(String) });
-    const last = await findPayouts(account.connection, { address: 'nobody' }, 10, first.next);
+    const last = await findPayouts(connection, { address: 'nobody' }, 10, first.next);
     expect(last).toEqual({ payouts: [], searched: 1_000, next: undefined });
   });
 
   it('reads neither what changed long after nor long before the time that is asked for', async () => {
     const day = 24 * 60 * 60_000;
-    const start = account.clock.wallNow();
+    const start = clock.wallNow();
     for (let days = 0; days < 5; days += 1) {
       const payoutIds = names(1_000, `p${days}-`);
       await enqueue(...payoutIds);
-      await account.ledger.changeMany({
+      await ledger.changeMany({
         ...{ from: 'queued', to: 'cancelled', isOneAct: true, by: 'ann', reason: 'r' },
         payouts: payoutIds.slice(0, 600).map((payoutId) => ({ payoutId })),
       });
-      account.clock.advance(day);
+      clock.advance(day);
     }
     const window = { state: 'cancelled', since: start + 2 * day, until: start + 2.5 * day } as const;
     const { found, searched } = await findAll(window);
@@ -189,23 +195,22 @@ describe('findPayouts', () => {
   });
 
   it('finds a payout that was put back without having been sent by the time of that', async () => {
-    const start = account.clock.wallNow();
+    const start = clock.wallNow();
     await accept({ first: {} });
     await enqueue(...names(1_500));
-    account.clock.advance(60 * 60_000);
-    const { redis, connection } = account;
-    await redis.hset(connection.keys.payout('first'), 'h1', `${account.clock.wallNow()}\tqueued`, 'n', 2);
+    clock.advance(60 * 60_000);
+    await redis.hset(keys.payout('first'), 'h1', `${clock.wallNow()}\tqueued`, 'n', 2);
     expect(await find({ since: start + 60_000 })).toEqual(['first']);
   });
 });
 
 it('countStuck counts exactly those that are in progress for longer', async () => {
-  const count = async (ms: number) => countStuck(account.connection, ms);
+  const count = async (ms: number) => countStuck(connection, ms);
   expect(await count(0)).toBe(0);
   const payoutIds = names(7);
   for (const payoutId of payoutIds) {
     await enter('in_progress', payoutId);
-    account.clock.advance(1_000);
+    clock.advance(1_000);
   }
   // The last has been there for 1 s, the first for 7 s.
   for (let stuck = 0; stuck <= 7; stuck += 1) expect(await count(7_500 - stuck * 1_000)).toBe(stuck);
@@ -214,8 +219,8 @@ it('countStuck counts exactly those that are in progress for longer', async () =
   expect(await count(0)).toBe(6);
 });
 
-const stats = async () => readAccountStats(account.connection);
-const revert = async (payoutId: string) => account.sender.revertSend(await beginOne(payoutId), 'not reachable');
+const stats = async () => readAccountStats(connection);
+const revert = async (payoutId: string) => sender.revertSend(await beginOne(payoutId), 'not reachable');
 
 describe('the statistics of an account', () => {
   it('are of one that nobody has used', async () => {
@@ -234,8 +239,8 @@ describe('the statistics of an account', () => {
     await sendAs(REJECTED, 'p');
     await sendAs(UNKNOWN, 'q');
     await beginOne('r');
-    await account.sender.renewLease({ owner: 'one', epoch: 3 });
-    await account.ledger.pause('ann', 'holiday');
+    await sender.renewLease({ owner: 'one', epoch: 3 });
+    await ledger.pause('ann', 'holiday');
     expect(await stats()).toMatchObject({
       ...{ queued: 1, sending: 1, rejected: 1, unknown: 1, in_progress: 0, sends: 3, withoutJob: 4 },
       ...{ paused: true, pausedReason: 'holiday', pausedBy: 'ann', pausedAt: '2030-01-01T00:00:00.000Z' },
@@ -245,8 +250,8 @@ describe('the statistics of an account', () => {
 
   it('tell members of the outbox that make no sense from payouts that wait for a job', async () => {
     await enqueue('p');
-    const { outbox } = account.connection.keys;
-    await account.redis.zadd(outbox, 1, 'refunding p', 2, Buffer.of(0xff), 3, 'queued p\n');
+    const { outbox } = keys;
+    await redis.zadd(outbox, 1, 'refunding p', 2, Buffer.of(0xff), 3, 'queued p\n');
     expect(await stats()).toMatchObject({ withoutJob: 1, outboxUnreadable: 3 });
   });
 
@@ -255,21 +260,20 @@ describe('the statistics of an account', () => {
     const [attempt] = await sendAs(UNKNOWN, 'p');
     await change('p', 'unknown', 'cancelled', ANN);
     if (attempt !== undefined) await finish(attempt, ACCEPTED);
-    await account.sender.object(OBJECTION);
+    await sender.object(OBJECTION);
     const told = { paused: false, objections: [OBJECTION], journals: [JOURNAL], latePayments: 1 };
     expect(await stats()).toMatchObject(told);
-    await account.sender.releaseLease(await takeLease(account.sender, 'one'));
+    await sender.releaseLease(await takeLease(sender, 'one'));
     expect((await stats()).sender).toBeNull();
     const nothing = { read: [], givenUp: [] };
-    await adoptLedger(account.connection, { epoch: 5, sendCount: 5 }, 'adopted', nothing, ANN);
+    await adoptLedger(connection, { epoch: 5, sendCount: 5 }, 'adopted', nothing, ANN);
     expect((await stats()).sender).toBeNull();
   });
 
   it('show an objection that nobody can read, and a journal of which nothing is known', async () => {
-    const { redis, connection } = account;
     const unreadable = { unnamed: '{"reason":"older","at":"7"}', torn: '{"rea', number: '5' };
-    await redis.hset(connection.keys.objections, unreadable);
-    await redis.hset(connection.keys.journals, { 'j-torn': '[]' });
+    await redis.hset(keys.objections, unreadable);
+    await redis.hset(keys.journals, { 'j-torn': '[]' });
     const { objections, journals } = await stats();
     const empty = { kind: 'ledger', reason: 'no reason was noted', host: '', dir: '', sends: 0, at: 0 };
     expect(objections).toEqual([
@@ -283,40 +287,40 @@ describe('the statistics of an account', () => {
 
 describe('the age of the oldest', () => {
   const ages = async () => (await stats()).oldestAgeMs;
-  const inQueue = async () => account.redis.zrange(account.connection.keys.state('queued'), '0', '-1');
+  const inQueue = async () => redis.zrange(keys.state('queued'), '0', '-1');
 
   it('is for how long it has been in its state, not how old it is', async () => {
     await enqueue('p', 'q');
-    account.clock.advance(5_000);
+    clock.advance(5_000);
     await sendAs(UNKNOWN, 'p');
-    account.clock.advance(2_000);
+    clock.advance(2_000);
     expect(await ages()).toEqual({ queued: 7_000, held: null, sending: null, in_progress: null, unknown: 2_000 });
-    await account.sender.holdPayout('q', 0, HOLD);
-    account.clock.advance(3_000);
+    await sender.holdPayout('q', 0, HOLD);
+    clock.advance(3_000);
     expect(await ages()).toMatchObject({ queued: null, held: 3_000 });
     await change('q', 'held', 'queued', ANN);
-    account.clock.advance(-60_000);
+    clock.advance(-60_000);
     expect(await ages()).toMatchObject({ queued: 0, unknown: 0 });
   });
 
   it('counts from when an operator put it at the end, also when it is then put back unsent', async () => {
     await enqueue('p', 'q');
     for (let round = 0; round < 3; round += 1) {
-      account.clock.advance(5_000);
+      clock.advance(5_000);
       await revert('p');
       // Put back without having been sent, it keeps its place.
       expect(await inQueue()).toEqual(['p', 'q']);
     }
     expect((await ages()).queued).toBe(15_000);
     await sendAs(REJECTED, 'p');
-    account.clock.advance(60_000);
+    clock.advance(60_000);
     await change('p', 'rejected', 'queued', ANN);
     expect(await inQueue()).toEqual(['q', 'p']);
     await change('q', 'queued', 'cancelled', ANN);
     expect((await ages()).queued).toBe(0);
-    account.clock.advance(5_000);
+    clock.advance(5_000);
     await revert('p');
-    account.clock.advance(1_000);
+    clock.advance(1_000);
     expect((await ages()).queued).toBe(6_000);
   });
 });

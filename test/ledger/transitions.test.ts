@@ -17,7 +17,7 @@ import {
   waitsFor,
   WATCHED_STATES,
 } from '../../src/ledger/states.js';
-import { account, change, enter, stateOf, unchanged, useAccount } from './support/use-account.js';
+import { account, change, enter, keys, redis, stateOf, unchanged, useAccount } from './support/use-account.js';
 
 const WAYS = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
 const PAIRS = PAYOUT_STATES.flatMap((from) => PAYOUT_STATES.map((to) => [from, to] as const));
@@ -31,7 +31,7 @@ describe('the scripts', () => {
     await change('p', from, to);
     expect(await stateOf('p')).toBe(to);
     for (const state of PAYOUT_STATES) {
-      const index = await account.redis.zrange(account.connection.keys.state(state), '0', '-1');
+      const index = await redis.zrange(keys.state(state), '0', '-1');
       expect([state, index]).toEqual([state, state === to ? ['p'] : []]);
     }
   });
@@ -51,7 +51,7 @@ describe('the scripts', () => {
 
   it('refuse a change that is about one attempt once another one was begun', async () => {
     await enter('unknown', 'p');
-    await account.redis.hset(account.connection.keys.payout('p'), 'attempt', 2);
+    await redis.hset(keys.payout('p'), 'attempt', 2);
     const refused = async () => change('p', 'unknown', 'queued', { attempt: 1 }).catch((error: unknown) => error);
     const message = expect.stringMatching(/was sent again meanwhile \(attempt 2\)/);
     expect(await unchanged(refused)).toMatchObject({ code: 'CONFLICT', message });

@@ -4,8 +4,8 @@ import type { StateWithJob } from '../../src/ledger/states.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
 import type { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { names } from '../ledger/support/use-account.js';
-import { rig, useRig } from './support/queue-rig.js';
+import { clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
+import { queues, rig, useRig } from './support/queue-rig.js';
 import { countDuePayouts, readJobBalance, type JobBalance } from '../../src/queues/job-balance.js';
 
 useRig();
@@ -13,15 +13,15 @@ useRig();
 let withdraw: Queue;
 let status: Queue;
 beforeEach(() => {
-  ({ withdraw, transactionstatus: status } = rig.queues);
+  ({ withdraw, transactionstatus: status } = queues);
 });
 
 const key = (name: string): string => withdraw.toKey(name);
 const check = async (state: StateWithJob = 'queued', signal = new AbortController().signal) =>
   rig.reconciler.reconcile(state, signal);
-const losePlace = async (jobId: string) => rig.account.redis.lrem(key('wait'), 0, jobId);
+const losePlace = async (jobId: string) => redis.lrem(key('wait'), 0, jobId);
 /** @param jobIds - of jobs that lost their hash, or structures of the queue */
-const lose = async (...jobIds: string[]) => rig.account.redis.del(...jobIds.map(key));
+const lose = async (...jobIds: string[]) => redis.del(...jobIds.map(key));
 
 const IN_AN_HOUR = '2030-01-01T01:00:00Z';
 const HEALTHY = ['delayed both~0', 'delayed later~0', 'prioritized urgent~0', 'wait plain~0'];
@@ -46,7 +46,7 @@ describe('reconcile leaves alone', () => {
     await enqueueOneOfEach();
     await rig.enqueue(['moving']);
     await rig.accept('moving');
-    const written = async () => rig.account.redis.xlen(key('events'));
+    const written = async () => redis.xlen(key('events'));
     const before = await written();
     await expectCheck(0, ...HEALTHY);
     expect([await check('in_progress'), await rig.places(status)]).toEqual([0, ['delayed moving~0']]);
@@ -54,7 +54,6 @@ describe('reconcile leaves alone', () => {
   });
 
   it('a job that a worker runs, also where its hash is gone, and one whose worker died: BullMQ runs it again', async () => {
-    const { redis } = rig.account;
     await rig.enqueue(['running', 'hashless', 'stalled']);
     await lose('wait', 'hashless~0');
     await redis.lpush(key('active'), 'running~0', 'hashless~0', 'stalled~0');
@@ -83,7 +82,6 @@ describe('reconcile re-creates', () => {
   );
 
   it('jobs whose hashes are gone, or of which BullMQ has made a part, and leaves no second place', async () => {
-    const { redis } = rig.account;
     await enqueueOneOfEach();
     await rig.enqueue(['p', 'q']);
     await lose('plain~0', 'urgent~0', 'later~0', 'p~0', 'q~0');
@@ -100,9 +98,9 @@ describe('reconcile re-creates', () => {
   it('a job that ended without its payout having moved on', async () => {
     await rig.enqueue(['p']);
     // As BullMQ leaves a job behind that stalled too often.
-    await rig.account.redis.hset(key('p~0'), 'finishedOn', String(Date.now()));
+    await redis.hset(key('p~0'), 'finishedOn', String(Date.now()));
     await losePlace('p~0');
-    await rig.account.redis.zadd(key('failed'), Date.now(), 'p~0');
+    await redis.zadd(key('failed'), Date.now(), 'p~0');
     await expectCheck(1, 'wait p~0');
     expect(await withdraw.getFailedCount()).toBe(0);
   });
@@ -110,7 +108,7 @@ describe('reconcile re-creates', () => {
   it('polls', async () => {
     await rig.enqueue(['p', 'q']);
     for (const payoutId of ['p', 'q']) await rig.accept(payoutId);
-    await rig.account.redis.del(status.toKey('delayed'));
+    await redis.del(status.toKey('delayed'));
     expect(await check('in_progress')).toBe(2);
     expect(await rig.places(status)).toEqual(['delayed p~0', 'delayed q~0']);
     expect((await status.getJob('p~0'))?.opts.delay).toBe(5_000);
@@ -119,7 +117,7 @@ describe('reconcile re-creates', () => {
   it('the place of a job that a worker runs, among the active ones', async () => {
     await rig.enqueue(['running']);
     await lose('wait');
-    await rig.account.redis.set(key('running~0:lock'), 'token', 'PX', 6_000);
+    await redis.set(key('running~0:lock'), 'token', 'PX', 6_000);
     await expectCheck(1, 'active running~0');
     expect(await check()).toBe(0);
   });
@@ -127,31 +125,31 @@ describe('reconcile re-creates', () => {
 
 describe('reconcile, and what happens meanwhile', () => {
   it('gives those their jobs first that the outbox names, whatever date it gives them, and does not count them', async () => {
-    rig.account.clock.advance(3_600_000);
-    await rig.account.ledger.enqueue([aPayout('of-the-future')]);
-    rig.account.clock.advance(-3_600_000);
+    clock.advance(3_600_000);
+    await ledger.enqueue([aPayout('of-the-future')]);
+    clock.advance(-3_600_000);
     await expectCheck(0, 'wait of-the-future~0');
   });
 
   it('leaves payouts to the process that is adding their jobs', async () => {
-    const { account, queues, relay } = rig;
+    const { relay } = rig;
     await rig.enqueue(['there']);
     const interrupted = Object.assign(Object.create(relay) as OutboxRelay, {
       // Accepted just behind the step that empties the outbox.
       relayOutbox: async () => {
-        await account.ledger.enqueue([aPayout('fresh')]);
+        await ledger.enqueue([aPayout('fresh')]);
         return 0;
       },
       addJobs: relay.addJobs.bind(relay),
     });
-    const reconciler = new JobReconciler(account.ledger, { queues, relay: interrupted });
+    const reconciler = new JobReconciler(ledger, { queues, relay: interrupted });
     expect(await reconciler.reconcile('queued', new AbortController().signal)).toBe(0);
     expect(await rig.places(withdraw)).toEqual(['wait there~0']);
   });
 
   it('re-creates the others where a payout cannot be read, and reports it', async () => {
     await rig.enqueue(['broken', 'sound']);
-    await rig.account.redis.hset(rig.account.connection.keys.payout('broken'), 'metadata', '{');
+    await redis.hset(keys.payout('broken'), 'metadata', '{');
     await lose('wait');
     await expectCheck(1, 'wait sound~0');
     expect(rig.errors).toMatchObject([[{ payoutId: 'broken' }, expect.stringContaining('not re-created')]]);
@@ -168,7 +166,7 @@ describe('reconcile, and what happens meanwhile', () => {
 it('reconcile in a long queue finds what lost its place or hash, keeps the order, and adds nothing twice', async () => {
   const jobIds = names(5_200).map((name) => `${name}~0`);
   // BullMQ takes from the tail.
-  const order = async () => (await rig.account.redis.lrange(key('wait'), 0, -1)).reverse();
+  const order = async () => (await redis.lrange(key('wait'), 0, -1)).reverse();
   await rig.enqueue(names(5_200));
   for (const index of [0, 2_600, 5_198]) {
     await losePlace(`p${index}~0`);
@@ -182,50 +180,46 @@ it('reconcile in a long queue finds what lost its place or hash, keeps the order
   expect(await check()).toBe(0);
 });
 
-const balance = async (state: StateWithJob): Promise<JobBalance> =>
-  readJobBalance(rig.account.connection, rig.queues, state);
+const balance = async (state: StateWithJob): Promise<JobBalance> => readJobBalance(connection, queues, state);
 
 it('counts jobs in every structure, also of a payout that is being sent, for the payouts of its state', async () => {
   const later = aPayout('d', { notBefore: '2031-01-01T00:00:00Z' });
   await rig.enqueue(['a', 'b', aPayout('c', { priority: 1 }), later, 'e']);
   await rig.accept('e');
-  const { withdraw, transactionstatus } = rig.queues;
-  await rig.account.redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('active'));
-  await rig.account.redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('paused'));
+  const { withdraw, transactionstatus } = queues;
+  await redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('active'));
+  await redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('paused'));
   // Its job still runs; not counted, it would hide a job that is lost.
-  await rig.account.ledger.change({ payoutId: 'a', from: 'queued', to: 'sending' });
+  await ledger.change({ payoutId: 'a', from: 'queued', to: 'sending' });
   expect(await balance('queued')).toEqual({ payouts: 4, jobs: 4, outboxed: 0, lost: 0 });
   expect(await balance('in_progress')).toEqual({ payouts: 1, jobs: 1, outboxed: 0, lost: 0 });
   for (const structure of ['active', 'paused', 'prioritized', 'delayed']) {
-    await rig.account.redis.del(withdraw.toKey(structure));
+    await redis.del(withdraw.toKey(structure));
   }
-  await rig.account.redis.del(transactionstatus.toKey('delayed'));
+  await redis.del(transactionstatus.toKey('delayed'));
   expect([(await balance('queued')).lost, (await balance('in_progress')).lost]).toEqual([4, 1]);
 });
 
 it('expects no job yet of payouts that the outbox names, of their own state only', async () => {
-  const { ledger, redis, connection } = rig.account;
   await ledger.enqueue([aPayout('p'), aPayout('q')]);
-  await redis.zadd(connection.keys.outbox, 1, 'refunding p', 1, 'in_progress', 1, 'in_progress other');
+  await redis.zadd(keys.outbox, 1, 'refunding p', 1, 'in_progress', 1, 'in_progress other');
   expect(await balance('queued')).toEqual({ payouts: 2, jobs: 0, outboxed: 2, lost: 0 });
   expect(await balance('in_progress')).toEqual({ payouts: 0, jobs: 0, outboxed: 1, lost: -1 });
 });
 
 it('counts what a long outbox does not show for every state, but takes no strange members for payouts', async () => {
-  const { ledger, redis, connection } = rig.account;
   await ledger.enqueue(names(1_200).map((payoutId) => aPayout(payoutId)));
   expect(await balance('queued')).toMatchObject({ payouts: 1_200, outboxed: 1_200, lost: 0 });
   expect((await balance('in_progress')).outboxed).toBe(200);
   // They would hide lost jobs.
   const strange = names(2_500).map((name) => [1, `refunding ${name}`]);
-  await redis.del(connection.keys.outbox);
-  await redis.zadd(connection.keys.outbox, ...strange.flat());
+  await redis.del(keys.outbox);
+  await redis.zadd(keys.outbox, ...strange.flat());
   expect(await balance('queued')).toEqual({ payouts: 1_200, jobs: 0, outboxed: 0, lost: 1_200 });
 });
 
 it('counts queued payouts but for those whose notBefore is in the future', async () => {
-  const { clock, connection } = rig.account;
-  const count = async (): Promise<number> => countDuePayouts(connection, rig.queues);
+  const count = async (): Promise<number> => countDuePayouts(connection, queues);
   expect(await count()).toBe(0);
   const notBefore = (delayMs: number): string => new Date(clock.wallNow() + delayMs).toISOString();
   await rig.enqueue([

@@ -6,20 +6,19 @@ import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
 import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { aPayout } from '../ledger/support/a-payout.js';
-import { names } from '../ledger/support/use-account.js';
-import { makeInProgress, rig, useRig } from './support/queue-rig.js';
+import { clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
+import { makeInProgress, queues, rig, useRig } from './support/queue-rig.js';
 
 useRig();
 
-const withdrawJobs = async () => (await rig.queues.withdraw.getWaiting()).map((job) => job.id).sort();
-const statusJobs = async () => (await rig.queues.transactionstatus.getDelayed()).map((job) => job.id);
-const relay = async (signal?: AbortSignal) => rig.relay.relayOutbox(rig.account.clock.wallNow() + 1, signal);
-const outbox = async () => rig.account.redis.zrange(rig.account.connection.keys.outbox, '0', '-1');
+const withdrawJobs = async () => (await queues.withdraw.getWaiting()).map((job) => job.id).sort();
+const statusJobs = async () => (await queues.transactionstatus.getDelayed()).map((job) => job.id);
+const relay = async (signal?: AbortSignal) => rig.relay.relayOutbox(clock.wallNow() + 1, signal);
+const outbox = async () => redis.zrange(keys.outbox, '0', '-1');
 const setField = async (payoutId: string, field: string, value: string) =>
-  rig.account.redis.hset(rig.account.connection.keys.payout(payoutId), field, value);
-const accept = async (...payoutIds: string[]) =>
-  rig.account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
-const queuesWith = (own: object) => Object.assign(Object.create(rig.queues) as PayoutQueues, own);
+  redis.hset(keys.payout(payoutId), field, value);
+const accept = async (...payoutIds: string[]) => ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+const queuesWith = (own: object) => Object.assign(Object.create(queues) as PayoutQueues, own);
 const GONE = new RedisUnavailableError('Redis is gone');
 
 /** Relays all, however long that takes, and not endlessly. */
@@ -34,7 +33,7 @@ describe('relayOutbox', () => {
   it('adds the jobs that a crash left out, none for a payout that has moved on, and then has nothing to do', async () => {
     await accept('p', 'q', 'gone');
     await makeInProgress(rig, 'q');
-    await rig.account.ledger.change({ payoutId: 'gone', from: 'queued', to: 'cancelled' });
+    await ledger.change({ payoutId: 'gone', from: 'queued', to: 'cancelled' });
     expect([await relay(), await relay()]).toEqual([4, 0]);
     expect([await withdrawJobs(), await statusJobs()]).toEqual([['p~0'], ['q~0']]);
   });
@@ -43,7 +42,7 @@ describe('relayOutbox', () => {
     await accept(...names(600));
     expect(await relay(AbortSignal.abort())).toBe(250);
     expect(await relay()).toBe(350);
-    expect(await rig.queues.withdraw.count()).toBe(600);
+    expect(await queues.withdraw.count()).toBe(600);
   });
 
   it('reports once a notBefore that someone has altered, and adds the jobs of all', async () => {
@@ -56,15 +55,14 @@ describe('relayOutbox', () => {
   });
 
   it('leaves members that make no sense to it, reports each once, and delivers the others', async () => {
-    const { redis, connection } = rig.account;
     const strange = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
-    for (const member of strange) await redis.zadd(connection.keys.outbox, 1, member);
+    for (const member of strange) await redis.zadd(keys.outbox, 1, member);
     await accept('p');
     expect([await relay(), await relay()]).toEqual([1, 0]);
     expect(await withdrawJobs()).toEqual(['p~0']);
     expect((await outbox()).sort()).toEqual(strange.sort());
     expect(rig.errors).toMatchObject([[{ count: strange.length }, expect.anything()]]);
-    await redis.zadd(connection.keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
+    await redis.zadd(keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
     await relay();
     expect(rig.errors.slice(1)).toEqual([
       [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
@@ -76,9 +74,8 @@ describe('relayOutbox', () => {
     // Decoded, they look like payouts, but what is sent back to Redis is another member than the one that is there.
     ['that no text can name', 600, (index: number) => Buffer.from([...Buffer.from(`queued p${index}-`), 0xff])],
   ])('finds the others behind more than a page of members %s', async (_, count, member) => {
-    const { redis, connection } = rig.account;
     const members = Array.from({ length: count }, (__, index) => [1, member(index)]);
-    await redis.zadd(connection.keys.outbox, ...members.flat());
+    await redis.zadd(keys.outbox, ...members.flat());
     await accept('p');
     expect(await relayToTheEnd()).toBe(1);
     expect(await withdrawJobs()).toEqual(['p~0']);
@@ -104,16 +101,15 @@ describe('relayOutbox', () => {
 });
 
 it('deliver adds a job in the place of one that is finished, or of which only a part is left', async () => {
-  const { redis } = rig.account;
   await accept('finished', 'part');
-  const key = (jobId: string): string => rig.queues.withdraw.toKey(jobId);
+  const key = (jobId: string): string => queues.withdraw.toKey(jobId);
   await redis.hset(key('finished~0'), { timestamp: '1', finishedOn: '2' });
   await redis.zadd(key('failed'), 2, 'finished~0');
   // As BullMQ leaves it where it promotes a delayed job that has no hash.
   await redis.hset(key('part~0'), 'delay', '0');
   expect(await rig.relay.deliver('queued', ['finished', 'part', 'nobody'])).toBe(2);
   expect(await withdrawJobs()).toEqual(['finished~0', 'part~0']);
-  expect(await rig.queues.withdraw.getFailedCount()).toBe(0);
+  expect(await queues.withdraw.getFailedCount()).toBe(0);
   expect(await rig.relay.deliver('queued', ['finished', 'part'])).toBe(0);
 });
 
@@ -123,8 +119,8 @@ it('tryDeliverSent adds the poll job of a payout that was accepted; the outbox k
   for (const payoutId of ['p', 'q']) await makeInProgress(rig, payoutId);
   await rig.relay.tryDeliverSent('p');
   expect(await statusJobs()).toEqual(['p~0']);
-  const queues = queuesWith({ addStatusJobs: async () => Promise.reject(GONE) });
-  await new OutboxRelay(rig.account.ledger, queues).tryDeliverSent('q');
+  const failing = queuesWith({ addStatusJobs: async () => Promise.reject(GONE) });
+  await new OutboxRelay(ledger, failing).tryDeliverSent('q');
   expect(await statusJobs()).toEqual(['p~0']);
   expect(await relay()).toBe(1);
   expect(await statusJobs()).toHaveLength(2);
@@ -133,7 +129,7 @@ it('tryDeliverSent adds the poll job of a payout that was accepted; the outbox k
 describe('tryDeliver', () => {
   it('takes accepted payouts that are new out of the outbox, and leaves the others to the worker', async () => {
     const [fresh, waiting] = [aPayout('fresh'), aPayout('waiting')];
-    await rig.account.ledger.enqueue([fresh, waiting]);
+    await ledger.enqueue([fresh, waiting]);
     expect(await rig.relay.tryAddAccepted([fresh, waiting])).toBe(true);
     await rig.relay.tryClearAccepted([fresh]);
     expect(await withdrawJobs()).toEqual(['fresh~0', 'waiting~0']);
@@ -157,10 +153,10 @@ describe('tryDeliver', () => {
       // The entries of the outbox have to be read first, from a real Redis.
       return systemClock.sleep(200, signal);
     };
-    const queues = queuesWith({ addWithdrawJobs: add, queueOf: () => rig.queues.withdraw });
+    const failing = queuesWith({ addWithdrawJobs: add, queueOf: () => queues.withdraw });
     const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
-    const ledger = new PayoutLedger({ ...rig.account.connection, clock: { ...systemClock, sleep } });
-    const hanging = new OutboxRelay(ledger, queues, { logger });
+    const ledger = new PayoutLedger({ ...connection, clock: { ...systemClock, sleep } });
+    const hanging = new OutboxRelay(ledger, failing, { logger });
     await accept('p-1');
     await hanging.tryDeliver('queued', ['p-1']);
     expect(await hanging.tryAddAccepted([aPayout('p-1')])).toBe(false);

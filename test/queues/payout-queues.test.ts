@@ -1,10 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Job } from 'bullmq';
+import { type Job, Worker } from 'bullmq';
 import fc from 'fast-check';
-import { LIST_REACH, toJobId, type JobSource } from '../../src/queues/payout-queues.js';
+import { type JobSource, LIST_REACH, QUEUE_NAMES, toJobId } from '../../src/queues/payout-queues.js';
 import { removeCancelledJobs, removeNextCancelledJobs } from '../../src/queues/remove-cancelled-jobs.js';
-import { names } from '../ledger/support/use-account.js';
-import { rig, useRig } from './support/queue-rig.js';
+import { clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
+import { queues, rig, useRig } from './support/queue-rig.js';
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CompactMap, JobRecords } from '../../src/queues/job-records.js';
+import { closeRedis, connectRedis } from '../../src/base/redis.js';
+import { watchedScript } from '../ledger/scripts/script-scenarios.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { testRedisUrl } from '../support/account.js';
 
 useRig();
 
@@ -34,59 +41,59 @@ describe('toJobId', () => {
       }),
     );
     expect(toJobId({ payoutId: 'p' })).toBe(toJobId({ payoutId: 'p', requeueCount: 0 }));
-    await rig.queues.addWithdrawJobs(['a:b', '1', ':::', '0', 'a:b:c'].map((name) => source(name)));
-    expect(await rig.queues.withdraw.count()).toBe(5);
+    await queues.addWithdrawJobs(['a:b', '1', ':::', '0', 'a:b:c'].map((name) => source(name)));
+    expect(await queues.withdraw.count()).toBe(5);
   });
 });
 
 describe('adding', () => {
   it('gives each payout one withdraw job, with what the dashboard shows and nothing else', async () => {
-    const { withdraw } = rig.queues;
+    const { withdraw } = queues;
     const full = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
-    await rig.queues.addWithdrawJobs([full, source('q')]);
-    await rig.queues.addWithdrawJobs([{ ...full, amount: '99' }, source('r')]);
-    await rig.queues.addWithdrawJobs([]);
+    await queues.addWithdrawJobs([full, source('q')]);
+    await queues.addWithdrawJobs([{ ...full, amount: '99' }, source('r')]);
+    await queues.addWithdrawJobs([]);
     expect(idsOf(await withdraw.getWaiting())).toEqual(['p~2', 'q~0', 'r~0']);
     expect((await withdraw.getJob('p~2'))?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', txhash: 'h' });
   });
 
   it('holds a payout back until its time', async () => {
-    const at = (ms: number) => new Date(rig.account.clock.wallNow() + ms).toISOString();
+    const at = (ms: number) => new Date(clock.wallNow() + ms).toISOString();
     const [later, past] = [source('later', { notBefore: at(3_600_000) }), source('now', { notBefore: at(-1) })];
-    await rig.queues.addWithdrawJobs([later, past]);
-    const delayed = await rig.queues.withdraw.getDelayed();
+    await queues.addWithdrawJobs([later, past]);
+    const delayed = await queues.withdraw.getDelayed();
     expect(delayed.map((job) => [job.id, job.opts.delay])).toEqual([['later~0', 3_600_000]]);
-    expect(idsOf(await rig.queues.withdraw.getWaiting())).toEqual(['now~0']);
+    expect(idsOf(await queues.withdraw.getWaiting())).toEqual(['now~0']);
   });
 
   it('gives each payout one poll after the delay, also several at once', async () => {
-    const add = async (delayMs: number, ...jobs: JobSource[]) => rig.queues.addStatusJobs(jobs, delayMs);
+    const add = async (delayMs: number, ...jobs: JobSource[]) => queues.addStatusJobs(jobs, delayMs);
     await add(1);
     await add(5_000, source('p', { txhash: 'h' }));
     await add(1, source('p', { txhash: 'h' }));
     await add(5_000, source('q'), source('r', { requeueCount: 1 }));
-    const jobs = await rig.queues.transactionstatus.getDelayed();
+    const jobs = await queues.transactionstatus.getDelayed();
     expect(idsOf(jobs)).toEqual(['p~0', 'q~0', 'r~1']);
     expect(jobs.map((job) => job.opts.delay)).toEqual([5_000, 5_000, 5_000]);
-    expect((await rig.queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
+    expect((await queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
   });
 });
 
-const key = (name: string): string => rig.queues.withdraw.toKey(name);
-const waiting = async () => rig.account.redis.lrange(key('wait'), 0, -1);
+const key = (name: string): string => queues.withdraw.toKey(name);
+const waiting = async () => redis.lrange(key('wait'), 0, -1);
 const { signal } = new AbortController();
 
 /** Enqueues payouts with their jobs, the first of them nearest to its turn, and cancels them in the ledger alone. */
 async function cancelled(...payoutIds: string[]): Promise<void> {
   await rig.enqueue(payoutIds);
-  for (const payoutId of payoutIds) await rig.account.ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
+  for (const payoutId of payoutIds) await ledger.change({ payoutId, from: 'queued', to: 'cancelled' });
 }
 
 /** Adds jobs of which nothing is known: only their number counts. */
 async function fill(count: number): Promise<void> {
   for (let start = 0; start < count; start += 5_000) {
     const some = names(Math.min(5_000, count - start), `head${start}-`);
-    await rig.account.redis.lpush(key('wait'), ...some);
+    await redis.lpush(key('wait'), ...some);
   }
 }
 
@@ -104,11 +111,11 @@ describe('removing the jobs of cancelled payouts', () => {
     await rig.enqueue(['stays-2']);
     await cancelled('new');
     const before = await waiting();
-    expect(await removeCancelledJobs(rig.account.connection, rig.queues.withdraw, signal, reach)).toBe(3);
+    expect(await removeCancelledJobs(connection, queues.withdraw, signal, reach)).toBe(3);
     const gone = ['new~0', 'next-1~0', 'next-2~0'];
     expect(await waiting()).toEqual(before.filter((jobId) => !gone.includes(jobId)));
     expect(await left()).toEqual(['stays-2~0', 'far~0', 'stays-1~0']);
-    expect(await rig.account.redis.exists(key('new~0'), key('next-1~0'), key('far~0'))).toBe(1);
+    expect(await redis.exists(key('new~0'), key('next-1~0'), key('far~0'))).toBe(1);
   });
 
   it('looks from the tail as far as it finds some, and no further', async () => {
@@ -117,7 +124,7 @@ describe('removing the jobs of cancelled payouts', () => {
     await cancelled('c-2');
     await fill(3_000);
     await cancelled('far');
-    expect(await removeNextCancelledJobs(rig.account.connection, rig.queues.withdraw, signal)).toBe(2);
+    expect(await removeNextCancelledJobs(connection, queues.withdraw, signal)).toBe(2);
     expect(await left()).toEqual(['far~0']);
   });
 
@@ -125,8 +132,8 @@ describe('removing the jobs of cancelled payouts', () => {
     'leaves a job that a worker holds (%p)',
     async (removeJobs) => {
       await cancelled('held', 'c');
-      await rig.account.redis.set(key('held~0:lock'), 'worker');
-      expect(await removeJobs(rig.account.connection, rig.queues.withdraw, signal)).toBe(1);
+      await redis.set(key('held~0:lock'), 'worker');
+      expect(await removeJobs(connection, queues.withdraw, signal)).toBe(1);
       expect(await left()).toEqual(['held~0']);
     },
   );
@@ -134,12 +141,12 @@ describe('removing the jobs of cancelled payouts', () => {
 
 describe('removing the job of one payout', () => {
   it('takes that of its requeue count out, if there is one that does not stand behind too many others', async () => {
-    await rig.queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 }), source('far')]);
-    for (const payoutId of ['p', 'nobody']) await rig.queues.removeWithdrawJob(source(payoutId));
+    await queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 }), source('far')]);
+    for (const payoutId of ['p', 'nobody']) await queues.removeWithdrawJob(source(payoutId));
     expect(await left()).toEqual(['far~0', 'p~1']);
     await fill(LIST_REACH + 5);
     await rig.enqueue(['new']);
-    for (const payoutId of ['far', 'new']) await rig.queues.removeWithdrawJob({ payoutId });
+    for (const payoutId of ['far', 'new']) await queues.removeWithdrawJob({ payoutId });
     expect(await left()).toEqual(['far~0', 'p~1']);
   });
 
@@ -148,9 +155,79 @@ describe('removing the job of one payout', () => {
     ['prioritized', { priority: 3 }],
   ])('takes a %s one out beside a long list', async (structure, more) => {
     await fill(LIST_REACH + 5);
-    await rig.queues.addWithdrawJobs([source('p', more)]);
-    expect(await rig.account.redis.zcard(key(structure))).toBe(1);
-    await rig.queues.removeWithdrawJob({ payoutId: 'p' });
-    expect(await rig.account.redis.zcard(key(structure))).toBe(0);
+    await queues.addWithdrawJobs([source('p', more)]);
+    expect(await redis.zcard(key(structure))).toBe(1);
+    await queues.removeWithdrawJob({ payoutId: 'p' });
+    expect(await redis.zcard(key(structure))).toBe(0);
+  });
+});
+
+it('readKinds distinguishes jobs that can still run, jobs that have ended, and none', async () => {
+  const { withdraw } = queues;
+  const records = new JobRecords(redis);
+  await rig.enqueue(['completed', 'failed', 'active']);
+  const queueRedis = connectRedis(testRedisUrl(), 'queue');
+  let whileActive: unknown;
+  let ended = 0;
+  const worker = new Worker(
+    QUEUE_NAMES.withdraw,
+    async (job) => {
+      if (job.id === 'failed~0') throw new Error('on purpose');
+      if (job.id === 'active~0') whileActive = await records.readKinds(withdraw, ['active~0']);
+    },
+    { connection: queueRedis, prefix: keys.prefix },
+  );
+  const note = (): void => void (ended += 1);
+  worker.on('completed', note).on('failed', note);
+  while (ended < 3) await delay(20);
+  await worker.close();
+  await closeRedis(queueRedis);
+  expect(whileActive).toEqual(['live']);
+
+  await rig.enqueue(['waiting', aPayout('delayed', { notBefore: '2031-01-01T00:00:00Z' })]);
+  const jobIds = ['completed', 'failed', 'waiting', 'delayed', 'never'].map((name) => `${name}~0`);
+  expect(await records.readKinds(withdraw, jobIds)).toEqual(['dead', 'dead', 'live', 'live', 'none']);
+  expect(await records.readKinds(withdraw, [])).toEqual([]);
+});
+
+it('the scripts touch no key that they do not declare, since a slot of a cluster may be moving', async () => {
+  const { withdraw } = queues;
+  await rig.enqueue(['well', 'placeless', 'hashless', aPayout('urgent', { priority: 1 })]);
+  await redis.lrem(withdraw.toKey('wait'), 0, 'placeless~0');
+  await redis.del(withdraw.toKey('hashless~0'), withdraw.toKey('urgent~0'));
+  for (const name of readdirSync('src/queues').filter((each) => each.endsWith('.lua'))) {
+    const lua = watchedScript(readFileSync(`src/queues/${name}`, 'utf8'));
+    redis.defineCommand(`payouts:${name.replace('.lua', '')}`, { lua });
+  }
+  expect(await rig.reconciler.reconcile('queued', new AbortController().signal)).toBe(3);
+  await queues.repairTimes(withdraw, { limiterMs: 1, stalledCheckMs: 1, lockMs: 1, longestDelayMs: 1 });
+});
+
+describe('the map of many jobs', () => {
+  it('holds what a Map holds, whatever the texts', () => {
+    const entries = fc.array(fc.tuple(fc.string({ maxLength: 12 }), fc.constantFrom('a', 'b', 'c')), { maxLength: 60 });
+    fc.assert(
+      fc.property(entries, fc.array(fc.string({ maxLength: 12 })), (pairs, others) => {
+        const [map, compact] = [new Map(pairs), new CompactMap<string>()];
+        for (const [text, value] of pairs) compact.set(text, value);
+        expect(compact.size).toBe(map.size);
+        for (const text of [...map.keys(), ...others]) expect(compact.get(text)).toBe(map.get(text));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('takes 255 values, and distinguishes texts that share half of their hash', () => {
+    const many = new CompactMap<number>();
+    for (let value = 0; value < 255; value += 1) many.set(String(value), value);
+    expect(many.get('254')).toBe(254);
+    expect(() => {
+      many.set('one more', 255);
+    }).toThrow(RangeError);
+    // The first half is FNV-1a, of which these are known to collide.
+    const compact = new CompactMap<string>();
+    compact.set('costarring', 'a');
+    compact.set('declinate', 'b');
+    expect(['liquid', 'macallums', 'costarring'].map((text) => compact.get(text))).toEqual([undefined, undefined, 'a']);
   });
 });

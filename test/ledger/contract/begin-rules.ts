@@ -1,16 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseView, BeginResult, BeginSend, Lease } from '../../../src/ledger/sender-ledger.js';
 import {
-  account,
   ACCEPTED,
   begun,
   enqueue,
+  enter,
   finish,
+  keys,
+  read,
+  redis,
+  rig,
   sender,
   unchanged,
-  enter,
-  read,
-  rig,
   UNKNOWN,
 } from '../support/use-account.js';
 import { JOURNAL, nextBegin, takeLease, AUDIENCE, begin, OBJECTION } from './ledger-rig.js';
@@ -89,7 +90,7 @@ describe('a lease', () => {
     const next = await takeLease(sender, 'three');
     expect(await readLease()).toEqual({ owner: 'three', epoch: 3, heartbeat: 0, released: false });
     expect(await sender.renewLease(next)).toBe(1);
-    expect(await account.redis.hget(account.connection.keys.sender, 'released')).toBe('0');
+    expect(await redis.hget(keys.sender, 'released')).toBe('0');
   });
 });
 

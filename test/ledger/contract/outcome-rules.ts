@@ -90,8 +90,10 @@ describe('an outcome', () => {
     await finish(attempt, ACCEPTED);
     await change('p', 'in_progress', 'unknown', { txhash: 'h' });
     await ignores(attempt, ACCEPTED);
+    await change('p', 'unknown', 'queued');
+    await ignores(attempt, ACCEPTED);
     expect(await finish(await begun('other'), ACCEPTED)).toEqual(RECORDED);
-    expect([await stateOf('other'), await stateOf()]).toEqual(['in_progress', 'unknown']);
+    expect([await stateOf('other'), await stateOf()]).toEqual(['in_progress', 'queued']);
   });
 
   it('is ignored for an attempt that was put back, unless it is an acceptance', async () => {

@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import {
   ACCEPTED,
+  beginOne,
   begun,
   change,
   enqueue,
+  enter,
   finish,
   read,
   REJECTED,
@@ -13,8 +15,6 @@ import {
   stateOf,
   unchanged,
   UNKNOWN,
-  beginOne,
-  enter,
 } from '../support/use-account.js';
 import { JOURNAL, OBJECTION, takeLease, HOLD, NO_BREAKER } from './ledger-rig.js';
 
@@ -310,25 +310,14 @@ describe('a payout that turned out to be paid by an earlier attempt', () => {
   });
 });
 
-describe('an acceptance that is told again', () => {
-  it('does not undo the word that its txhash was that of another payment', async () => {
-    const attempt = await begun();
-    await finish(attempt, ACCEPTED);
-    await change('p', 'in_progress', 'unknown', { txhash: 'h' });
-    await change('p', 'unknown', 'queued');
-    expect(await finish(attempt, ACCEPTED)).toEqual(IGNORED);
-    expect(await stateOf()).toBe('queued');
-  });
-
-  it('does not undo what was decided about two payouts that got one txhash', async () => {
-    await finish(await begun(), ACCEPTED);
-    const other = await begun('other');
-    await finish(other, ACCEPTED);
-    await change('p', 'unknown', 'in_progress', { txhash: 'h' });
-    await change('other', 'unknown', 'queued');
-    expect(await finish(other, ACCEPTED)).toEqual(IGNORED);
-    expect([await stateOf(), await stateOf('other')]).toEqual(['in_progress', 'queued']);
-  });
+it('an acceptance that is told again does not undo what was decided about two payouts that got one txhash', async () => {
+  await finish(await begun(), ACCEPTED);
+  const other = await begun('other');
+  await finish(other, ACCEPTED);
+  await change('p', 'unknown', 'in_progress', { txhash: 'h' });
+  await change('other', 'unknown', 'queued');
+  expect(await finish(other, ACCEPTED)).toEqual(IGNORED);
+  expect([await stateOf(), await stateOf('other')]).toEqual(['in_progress', 'queued']);
 });
 
 describe('a request that may still be on its way', () => {
@@ -356,20 +345,18 @@ describe('a request that may still be on its way', () => {
   });
 });
 
-describe('giving up sends that no journal has', () => {
-  it('makes every payout unknown that is queued, held or rejected, and no other', async () => {
-    await enter('in_progress', 'accepted');
-    await enter('rejected', 'rejected');
-    await enqueue('held', 'one', 'two');
-    await sender.holdPayout('held', 0, HOLD);
-    await rig.adoptSend(THEIRS, REJECTED);
-    expect(await rig.holdSendable()).toBe(5);
-    for (const payoutId of ['one', 'two', 'rejected', 'held', 'p']) {
-      const payout = await read(payoutId);
-      expect(payout).toMatchObject({ state: 'unknown', message: 'no journal has it' });
-      expect(payout).not.toHaveProperty('held');
-    }
-    expect(await stateOf('accepted')).toBe('in_progress');
-    expect(await rig.holdSendable()).toBe(0);
-  });
+it('giving up sends that no journal has makes every payout unknown that is queued, held or rejected, and no other', async () => {
+  await enter('in_progress', 'accepted');
+  await enter('rejected', 'rejected');
+  await enqueue('held', 'one', 'two');
+  await sender.holdPayout('held', 0, HOLD);
+  await rig.adoptSend(THEIRS, REJECTED);
+  expect(await rig.holdSendable()).toBe(5);
+  for (const payoutId of ['one', 'two', 'rejected', 'held', 'p']) {
+    const payout = await read(payoutId);
+    expect(payout).toMatchObject({ state: 'unknown', message: 'no journal has it' });
+    expect(payout).not.toHaveProperty('held');
+  }
+  expect(await stateOf('accepted')).toBe('in_progress');
+  expect(await rig.holdSendable()).toBe(0);
 });

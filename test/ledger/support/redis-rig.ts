@@ -1,7 +1,5 @@
 import { ConflictError, NotFoundError } from '../../../src/base/errors.js';
-import { addApproval } from '../../../src/control/operator/store-approval.js';
 import { adoptLedger, adoptSends, holdSendablePayouts, type SendToAdopt } from '../../../src/ledger/adopt-ledger.js';
-import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { NewPayout } from '../../../src/ledger/payout.js';
 import type { KnownJournal, SendAttempt } from '../../../src/ledger/sender-ledger.js';
@@ -38,18 +36,6 @@ export function makeRig<Account extends TestAccount>(account: Account) {
         return toOutcome(error as Error);
       }
     },
-    async approve(approval: SignedApproval): Promise<'kept' | 'not_found' | 'refused'> {
-      try {
-        await addApproval(ledger, approval);
-        return 'kept';
-      } catch (error) {
-        if (error instanceof NotFoundError) return 'not_found';
-        if (error instanceof ConflictError) return 'refused';
-        throw error;
-      }
-    },
-    /** The payouts of which someone said something, in any order. */
-    marked: async () => connection.redis.smembers(connection.keys.recheck),
     pause: async (reason: string) => ledger.pause('ann', reason),
     bind: async (audience: string) => ledger.bind(audience, { by: 'ann', reason: 'moved' }),
     /** @param act - the signed act, as JSON */

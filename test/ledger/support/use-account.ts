@@ -7,18 +7,25 @@ import { aPayout } from './a-payout.js';
 import { makeRedisRig, type AccountRig } from './redis-rig.js';
 import type { TestAccount } from './test-account.js';
 
-/** The account of the running test, in a file that called `useAccount`. */
+/** The account of the running test and its parts, in a file that called `useAccount`. */
 export let account: TestAccount;
-/** What applications and operators do to it, each with an outcome instead of an error. */
-export let rig: AccountRig;
+export let clock: TestAccount['clock'];
+export let connection: TestAccount['connection'];
+export let keys: TestAccount['connection']['keys'];
+export let ledger: TestAccount['ledger'];
+export let redis: TestAccount['redis'];
 /** The ledger as the account's sender has it. */
 export let sender: SenderLedger;
+/** What applications and operators do to it, each with an outcome instead of an error. */
+export let rig: AccountRig;
 
 /** Gives each test of a file an account of its own. */
 export function useAccount(makeRig: () => AccountRig = makeRedisRig): void {
   beforeEach(() => {
     rig = makeRig();
-    ({ account, ledger: sender } = rig);
+    ({ account } = rig);
+    ({ clock, connection, ledger, redis, sender } = account);
+    ({ keys } = connection);
   });
   afterEach(async () => account.close());
 }
@@ -40,15 +47,15 @@ export const names = (count: number, prefix = 'p'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
 export async function enqueue(...payoutIds: string[]): Promise<void> {
-  await account.ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+  await ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
 }
 
 export async function change(payoutId: string, from: PayoutState, to: PayoutState, more = {}): Promise<void> {
-  await account.ledger.change({ payoutId, from, to, ...more });
+  await ledger.change({ payoutId, from, to, ...more });
 }
 
 export const read = async (payoutId = 'p') => sender.readPayout(payoutId);
-export const stateOf = async (payoutId = 'p') => (await account.ledger.get(payoutId))?.state;
+export const stateOf = async (payoutId = 'p') => (await ledger.get(payoutId))?.state;
 
 /** How a payout comes into each state. */
 const WAYS: Record<PayoutState, readonly PayoutState[]> = {
@@ -77,7 +84,7 @@ export async function enter(state: PayoutState, ...payoutIds: string[]): Promise
 
 /** The account's sender, under a new lease, begins a payout. */
 export async function beginOne(payoutId: string): Promise<SendAttempt> {
-  return begin(account.sender, await takeLease(account.sender, 'one'), payoutId);
+  return begin(sender, await takeLease(sender, 'one'), payoutId);
 }
 
 /** The same of a new payout. */
@@ -87,7 +94,7 @@ export async function begun(payoutId = 'p'): Promise<SendAttempt> {
 }
 
 export async function finish(attempt: SendAttempt, result: SentOutcome, rule = NO_BREAKER) {
-  return account.sender.finishSend(attempt, result, rule, 0);
+  return sender.finishSend(attempt, result, rule, 0);
 }
 
 /** The account's sender sends payouts that are queued, with this result. */

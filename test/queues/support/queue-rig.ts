@@ -7,25 +7,28 @@ import { JobReconciler } from '../../../src/queues/job-reconciler.js';
 import { PayoutQueues } from '../../../src/queues/payout-queues.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+import { account, useAccount } from '../../ledger/support/use-account.js';
 
 export const STRUCTURES = ['active', 'wait', 'paused', 'prioritized', 'delayed'] as const;
 
 export type QueueRig = ReturnType<typeof openQueueRig>;
 
-/** The rig of the running test, in a file that called `useRig`. */
+/** The rig of the running test, for `account`, in a file that called `useRig`. */
 export let rig: QueueRig;
+export let queues: PayoutQueues;
 
 /** Gives each test of a file a rig of its own. */
 export function useRig(): void {
+  afterEach(async () => queues.close());
+  useAccount();
   beforeEach(() => {
-    rig = openQueueRig();
+    rig = openQueueRig(account);
+    ({ queues } = rig);
   });
-  afterEach(async () => rig.close());
 }
 
 /** An account with its queues and what keeps the two together. */
-export function openQueueRig() {
-  const account = openTestAccount();
+export function openQueueRig(account = openTestAccount()) {
   const { connection, ledger } = account;
   const queues = new PayoutQueues(connection);
   /** What was logged as an error: fields and text. */
