@@ -5,30 +5,28 @@ import { ManualClock } from './doubles/manual-clock.js';
 
 const listeners = ({ signal }: AbortController): number => getEventListeners(signal, 'abort').length;
 
-describe('a sleep', () => {
-  it.each([LONGEST_TIMER_MS + 1, Number.POSITIVE_INFINITY])(
-    'of %d ms does not end before it is told to',
-    async (ms) => {
-      const stop = new AbortController();
-      let isOver = false;
-      const sleep = systemClock.sleep(ms, stop.signal).then(() => (isOver = true));
-      await systemClock.sleep(50);
-      expect(isOver).toBe(false);
-      stop.abort();
-      await sleep;
-    },
-  );
-
-  it('leaves nothing on its signal, however it ended, and does not begin where that was aborted', async () => {
+it.each([LONGEST_TIMER_MS + 1, Number.POSITIVE_INFINITY])(
+  'a sleep of %d ms does not end before it is told to',
+  async (ms) => {
     const stop = new AbortController();
-    const long = systemClock.sleep(60_000, stop.signal);
-    await systemClock.sleep(1, stop.signal);
-    expect(listeners(stop)).toBe(1);
+    let isOver = false;
+    const sleep = systemClock.sleep(ms, stop.signal).then(() => (isOver = true));
+    await systemClock.sleep(50);
+    expect(isOver).toBe(false);
     stop.abort();
-    await long;
-    expect(listeners(stop)).toBe(0);
-    await systemClock.sleep(60_000, stop.signal);
-  });
+    await sleep;
+  },
+);
+
+it('a sleep leaves nothing on its signal, and does not begin where that was aborted', async () => {
+  const stop = new AbortController();
+  const long = systemClock.sleep(60_000, stop.signal);
+  await systemClock.sleep(1, stop.signal);
+  expect(listeners(stop)).toBe(1);
+  stop.abort();
+  await long;
+  expect(listeners(stop)).toBe(0);
+  await systemClock.sleep(60_000, stop.signal);
 });
 
 it('a signal of several is aborted with any of them, and leaves nothing on those that live on', () => {

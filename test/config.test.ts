@@ -19,7 +19,6 @@ function secretFile(content: string, mode = 0o600): string {
   return path;
 }
 
-/** The problems, as field → message. */
 function problemsOf(names: readonly VariableName[], environment: Environment): Record<string, string> {
   try {
     readConfig(names, environment);
@@ -69,7 +68,7 @@ it('readConfig takes an interval of a second, and none that is shorter or no who
   }
 });
 
-it('readSettings gives the settings of a table the names of the options, and a problem that of its variable', () => {
+it('readSettings names settings as the options do, and a problem by its variable', () => {
   const environment = { REDIS_REPLICAS: '2', ALLOW_VOLATILE_REDIS: 'true', SEND_JOURNAL_DIR: '/data' };
   expect(readSettings(WORKER_SETTINGS, environment)).toEqual({
     ...{ redisUrl: 'redis://127.0.0.1:6379', allowVolatileRedis: true, redisReplicas: 2 },
@@ -158,7 +157,7 @@ describe('secrets', () => {
   });
 });
 
-it('findMisspelt finds a variable that is nearly known, and leaves known, empty and unrelated ones alone', () => {
+it('findMisspelt finds a variable that is nearly known, and no other', () => {
   const names = [
     ...['PATH', 'REDIS_PORT', 'REDIS_SERVICE_HOST', 'LOG_FILE', 'IN_DOCKER', 'STATUS_URL', 'GATEWAY_INTERFACE'],
     ...['WITHDRAW_INTERVAL_MS', 'REDIS_URL', 'REDIS_URL_FILE', 'WITHDRAW_INTERVALL_MS', 'GATEWAY_SECRET_KEY_FIEL'],

@@ -9,8 +9,6 @@ import { formatAlternatives, formatAmount, formatCount, formatCurrency, formatDu
 import { formatMoney, formatTimeUtc, shorten } from '../src/base/format.js';
 import { toPlainLog } from '../src/base/plain-text.js';
 
-/** Values that are read, and how they are shown. */
-
 const accepts = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;
 
 it.each([

@@ -8,7 +8,7 @@ import { recordingLogger } from './gateway/support/test-client.js';
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 it.each(LEVELS)(
-  'a failsafe logger lets no %s line throw, its own or a descendant’s, and counts each that is lost',
+  'a failsafe logger lets no %s line throw, also of a descendant, and counts each that is lost',
   (level) => {
     for (const logger of [throwingLogger, loggerWithThrowingChildren].map(failsafeLogger)) {
       const child = logger.child({ platformId: 1 });

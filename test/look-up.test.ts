@@ -5,7 +5,6 @@ import { until } from './support/until.js';
 
 const V4 = (address: string): LookupAddress[] => [{ address, family: 4 }];
 
-/** Answers when the test says so. */
 class Slow {
   readonly asked: string[] = [];
   readonly #answers = new Map<string, (addresses: LookupAddress[] | Error) => void>();
@@ -24,65 +23,63 @@ class Slow {
   }
 }
 
-describe('the addresses of names', () => {
-  it('are looked up once for all who wait, also for those who come after some gave up', async () => {
-    const slow = new Slow();
-    const names = new Names(slow.resolve);
-    const waiting = Array.from({ length: 50 }, async () => names.find('a'));
-    expect(slow.asked).toEqual(['a']);
-    slow.answer('a', V4('10.0.0.1'));
-    expect(new Set(await Promise.all(waiting)).size).toBe(1);
-  });
+it('names are looked up once for all who wait', async () => {
+  const slow = new Slow();
+  const names = new Names(slow.resolve);
+  const waiting = Array.from({ length: 50 }, async () => names.find('a'));
+  expect(slow.asked).toEqual(['a']);
+  slow.answer('a', V4('10.0.0.1'));
+  expect(new Set(await Promise.all(waiting)).size).toBe(1);
+});
 
-  it('are kept, and used while they are asked for again; one that changed is followed, one that is too old is not used', async () => {
-    let now = 0;
-    const slow = new Slow();
-    const names = new Names(slow.resolve, () => now);
-    const first = names.find('a');
-    slow.answer('a', V4('10.0.0.1'));
-    await first;
-    now = 29_000;
-    expect(await names.find('a')).toEqual(V4('10.0.0.1'));
-    expect(slow.asked).toEqual(['a']);
-    now = 31_000;
-    expect(await names.find('a')).toEqual(V4('10.0.0.1'));
-    expect(slow.asked).toEqual(['a', 'a']);
-    slow.answer('a', V4('10.0.0.2'));
-    await new Promise(setImmediate);
-    expect(await names.find('a')).toEqual(V4('10.0.0.2'));
+it('names are kept, also while they are looked up again, but not for too long', async () => {
+  let now = 0;
+  const slow = new Slow();
+  const names = new Names(slow.resolve, () => now);
+  const first = names.find('a');
+  slow.answer('a', V4('10.0.0.1'));
+  await first;
+  now = 29_000;
+  expect(await names.find('a')).toEqual(V4('10.0.0.1'));
+  expect(slow.asked).toEqual(['a']);
+  now = 31_000;
+  expect(await names.find('a')).toEqual(V4('10.0.0.1'));
+  expect(slow.asked).toEqual(['a', 'a']);
+  slow.answer('a', V4('10.0.0.2'));
+  await new Promise(setImmediate);
+  expect(await names.find('a')).toEqual(V4('10.0.0.2'));
 
-    now += 31_000;
-    await names.find('a');
-    slow.answer('a', new Error('no name server responds'));
-    await new Promise(setImmediate);
-    now += 10 * 60_000;
-    const late = names.find('a');
-    slow.answer('a', new Error('no name server responds'));
-    await expect(late).rejects.toThrow('no name server responds');
-  });
+  now += 31_000;
+  await names.find('a');
+  slow.answer('a', new Error('no name server responds'));
+  await new Promise(setImmediate);
+  now += 10 * 60_000;
+  const late = names.find('a');
+  slow.answer('a', new Error('no name server responds'));
+  await expect(late).rejects.toThrow('no name server responds');
+});
 
-  it('are asked for again once a connection failed, and by Redis almost always', async () => {
-    let now = 0;
-    const asked: string[] = [];
-    const names = new Names(
-      async (host) => {
-        asked.push(host);
-        return Promise.resolve(V4('10.0.0.1'));
-      },
-      () => now,
-    );
-    const ofRedis = { freshMs: 5_000, keptMs: 0 };
-    await names.find('a');
-    names.forget('a');
-    await names.find('a');
-    expect(asked).toHaveLength(2);
-    now = 4_000;
-    await names.find('a', ofRedis);
-    expect(asked).toHaveLength(2);
-    now = 6_000;
-    await names.find('a', ofRedis);
-    expect(asked).toHaveLength(3);
-  });
+it('names are looked up again once a connection failed, and by Redis almost always', async () => {
+  let now = 0;
+  const asked: string[] = [];
+  const names = new Names(
+    async (host) => {
+      asked.push(host);
+      return Promise.resolve(V4('10.0.0.1'));
+    },
+    () => now,
+  );
+  const ofRedis = { freshMs: 5_000, keptMs: 0 };
+  await names.find('a');
+  names.forget('a');
+  await names.find('a');
+  expect(asked).toHaveLength(2);
+  now = 4_000;
+  await names.find('a', ofRedis);
+  expect(asked).toHaveLength(2);
+  now = 6_000;
+  await names.find('a', ofRedis);
+  expect(asked).toHaveLength(3);
 });
 
 describe('look-ups at the same time', () => {

@@ -15,8 +15,6 @@ import { createGatewayClient } from '../src/gateway/gateway-client.js';
 import { startSandbox } from '../src/sandbox/start-sandbox.js';
 import { newPlatformId, testRedisUrl } from './support/account.js';
 
-/** What an application hands in: options that are wrong, and parts of its own. */
-
 /** What JavaScript, or a cast, lets through. */
 type Loose = Record<string, unknown>;
 
@@ -56,7 +54,6 @@ const MAKERS: Readonly<Record<string, readonly [options: Loose, make: (options: 
 
 type Maker = keyof typeof MAKERS;
 
-/** What is wrong with the options; no problems if they are accepted. */
 async function problemsOf(maker: Maker, change: Loose): Promise<readonly Problem[]> {
   const [options, make] = MAKERS[maker] ?? [];
   try {
@@ -106,14 +103,10 @@ const prefixed = 'must have no keyPrefix, under which no worker looks (got "shop
 it.each<[Maker, field: string, message: string, () => Loose]>([
   ['PayoutProducer', 'singingKey', 'is not a known field, did you mean signingKey?', () => ({ singingKey: SECRET })],
   ['PayoutProducer', 'checkAddresses', 'must be true or false (got "no")', () => ({ checkAddresses: 'no' })],
-  ['PayoutProducer', 'platformId', 'is missing', () => ({ platformId: undefined })],
   ['PayoutProducer', 'redisUrl', 'is missing (or give a connection)', () => ({ redisUrl: undefined })],
-  ['PayoutWorker', 'journalDays', 'must be a whole number from 1 to 36500 (got 0)', () => ({ journalDays: 0 })],
-  ['PayoutWorker', 'accounts', 'is missing', () => ({ accounts: undefined })],
   ['PayoutWorker', 'accounts', 'must name at least one account', () => ({ accounts: [] })],
   ['PayoutWorker', 'accounts[0]', 'must be an object (got undefined)', () => ({ accounts: [undefined] })],
   ['PayoutWorker', `pollMinMs of account ${platformId}`, 'must not be more than pollMaxMs, 19 (got 20)', () => poll],
-  ['createGatewayClient', 'secretKey', 'is missing', () => ({ secretKey: undefined })],
   [
     'createDashboard',
     'platformId',
@@ -181,7 +174,6 @@ it.each<[Maker, method: string, args: readonly unknown[], message: string]>([
     'name: must be the name of an event, did you mean completed? (got "complete")',
   ],
   ['PayoutProducer', 'on', ['toString', () => 1], 'name: must be the name of an event (got "toString")'],
-  ['PayoutOperator', 'retry', [undefined, ANN], 'payoutId: is missing'],
   [
     'PayoutOperator',
     'resolve',
@@ -204,7 +196,7 @@ it('closestName takes no name that shares nothing with it, however long it is', 
 });
 
 it('parts that are bound by `await using` end with the block', async () => {
-  const ended: (() => unknown)[] = [];
+  let parts;
   {
     await using producer = new PayoutProducer({ platformId, redisUrl });
     await using operator = new PayoutOperator({ platformId, redisUrl });
@@ -212,16 +204,11 @@ it('parts that are bound by `await using` end with the block', async () => {
     const accounts = [{ ...account, baseUrl: sandbox.url }];
     await using worker = await createPayoutWorker({ redisUrl, accounts, journalDir, allowVolatileRedis: true });
     await using dashboard = await startDashboard({ redisUrl, platformId, host: '127.0.0.1', port: 0 });
-    ended.push(
-      async () => expect(fetch(dashboard.url)).rejects.toThrow('fetch failed'),
-      () => {
-        expect(worker.accounts[0]?.status.role).toBe('stopped');
-      },
-      async () => expect(producer.get('p-1')).rejects.toThrow(ClosedError),
-      async () => expect(operator.cancel('p-1', ANN)).rejects.toThrow(ClosedError),
-    );
     expect((await fetch(`${dashboard.url}style.css`)).status).toBe(200);
-    expect(await producer.get('p-1')).toBeUndefined();
+    parts = { producer, operator, worker, dashboard };
   }
-  for (const hasEnded of ended) await hasEnded();
+  expect(parts.worker.accounts[0]?.status.role).toBe('stopped');
+  await expect(fetch(parts.dashboard.url)).rejects.toThrow('fetch failed');
+  await expect(parts.producer.get('p-1')).rejects.toThrow(ClosedError);
+  await expect(parts.operator.cancel('p-1', ANN)).rejects.toThrow(ClosedError);
 });

@@ -162,7 +162,6 @@ describe('real trouble is Redis unavailable', () => {
       await unavailable(open(url, role).ping());
       if (role === 'commands') expect(performance.now() - startedAt).toBeLessThan(7_000);
     }
-    // It is not taken for one that keeps everything.
     await unavailable(checkDurability(open(url, 'commands')));
   });
 

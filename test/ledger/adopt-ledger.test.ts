@@ -12,10 +12,9 @@ import {
 import { listPayoutIds } from '../../src/ledger/reads/payout-queries.js';
 import { readSenderView } from '../../src/ledger/sender-view.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
-import { OBJECTION } from './contract/ledger-rig.js';
-import { aPayout } from './support/a-payout.js';
 import {
   ACCEPTED,
+  aPayout,
   begun,
   change,
   clock,
@@ -25,6 +24,7 @@ import {
   keys,
   ledger,
   names,
+  OBJECTION,
   redis,
   sender,
   stateOf,
@@ -54,7 +54,7 @@ async function makeLedger(): Promise<SendToAdopt> {
 }
 
 describe('findForgottenSends', () => {
-  it('names the sends that the ledger does not know, in order, with their state, and changes nothing', async () => {
+  it('names the sends that the ledger does not know, in order, with their state', async () => {
     const known = await makeLedger();
     const sends = [aSend('gone'), known, aSend('p', 2), aSend('q'), aSend('p', 1, 'another')];
     expect(await unchanged(async () => find(sends))).toEqual([
@@ -90,7 +90,7 @@ describe('adoptSends', () => {
     expect(await unchanged(async () => adopt(sends))).toEqual([]);
   });
 
-  it('leaves a txhash to the payout that gets it, where an earlier send names it and was put back', async () => {
+  it('leaves a txhash to the payout that gets it, where one that was put back names it', async () => {
     await enqueue('p', 'q');
     await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
     const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
@@ -176,7 +176,6 @@ describe('adoptLedger', () => {
   });
 
   it.each([
-    // Under format 1.
     ['the pause that a journal made', 'send journal', undefined],
     ['no other pause', 'bob', 'lunch'],
   ])('ends %s', async (_, by, left) => {

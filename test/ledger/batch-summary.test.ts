@@ -11,13 +11,13 @@ import { PAYOUTS_PER_CHANGE } from '../../src/ledger/payout-ledger.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import type { SentOutcome } from '../../src/gateway/gateway.js';
 import { catchUp, intercepted, openKeeper } from '../worker/statistics/support/statistics-rig.js';
-import { HOLD } from './contract/ledger-rig.js';
-import { aPayout } from './support/a-payout.js';
 import {
   ANN,
+  aPayout,
   change,
   clock,
   connection,
+  HOLD,
   keys,
   ledger,
   names,
@@ -37,7 +37,6 @@ async function enqueue(count: number, batch = 'b', name = batch): Promise<string
   return payoutIds;
 }
 
-/** Enqueues and sends one with this message. */
 async function send(kind: 'rejected' | 'unknown', message: string, payoutId: string, amount = '1', batch = 'b') {
   await ledger.enqueue([aPayout(payoutId, { batch, amount })]);
   const result: SentOutcome = kind === 'rejected' ? { kind, message } : { kind, reason: message };
@@ -123,62 +122,60 @@ it('counts the messages of what needs an operator or failed, the most frequent f
   expect(urgent).toEqual(['u', 'r-2', 'r-1', 'h-2', 'h-1', 'h-0']);
 });
 
-describe('what the sender kept', () => {
-  const SIZE = 300;
-  const keep = async () => catchUp(openKeeper(connection));
-  const write = async (field: string, text: string) => redis.hset(keys.batches, field, text);
+const SIZE = 300;
+const keep = async () => catchUp(openKeeper(connection));
+const write = async (field: string, text: string) => redis.hset(keys.batches, field, text);
 
-  /** How many records a read of the sums takes, and whether it is right. */
-  async function countRecords(): Promise<number> {
-    let records = 0;
-    const counted = intercepted(connection, async (work, name) => {
-      const result = await work();
-      if (name === 'pipeline') records += (result as unknown[]).length;
-      return result;
-    });
-    const sums = await readBatchSums(counted, 'b');
-    const payoutIds = await redis.zrange(keys.batch('b'), '0', '-1');
-    const states = await Promise.all(payoutIds.map(async (id) => redis.hget(keys.payout(id), 'state')));
-    for (const [state, list] of Object.entries(sums)) {
-      const count = states.filter((each) => each === state).length;
-      const sum = { paymentId: 7, symbol: undefined, count, amount: String(1.5 * count) };
-      expect(list).toEqual(count === 0 ? [] : [sum]);
-    }
-    return records;
+/** How many records a read of the sums takes, and whether it is right. */
+async function countRecords(): Promise<number> {
+  let records = 0;
+  const counted = intercepted(connection, async (work, name) => {
+    const result = await work();
+    if (name === 'pipeline') records += (result as unknown[]).length;
+    return result;
+  });
+  const sums = await readBatchSums(counted, 'b');
+  const payoutIds = await redis.zrange(keys.batch('b'), '0', '-1');
+  const states = await Promise.all(payoutIds.map(async (id) => redis.hget(keys.payout(id), 'state')));
+  for (const [state, list] of Object.entries(sums)) {
+    const count = states.filter((each) => each === state).length;
+    const sum = { paymentId: 7, symbol: undefined, count, amount: String(1.5 * count) };
+    expect(list).toEqual(count === 0 ? [] : [sum]);
   }
+  return records;
+}
 
-  it('is followed, also where the batch grows beside another', async () => {
-    const payoutIds = await enqueue(SIZE);
-    expect(await countRecords()).toBeGreaterThanOrEqual(SIZE);
-    await keep();
-    expect(await countRecords()).toBe(0);
-    await cancel(payoutIds.slice(0, 50));
-    await enqueue(7, 'b', 'more');
-    await cancel((await enqueue(9, 'other')).slice(0, 4));
-    expect(await countRecords()).toBe(50 + 7 + 9 + 4);
-    const { batches, asOf } = await readBatches(connection, 10);
-    expect(batches).toMatchObject([{ name: 'b', total: SIZE + 7, ahead: 0, sums: { queued: [{ count: SIZE }] } }]);
-    expect(asOf).toBeDefined();
-  });
+it('what the sender kept is followed, also where the batch grows beside another', async () => {
+  const payoutIds = await enqueue(SIZE);
+  expect(await countRecords()).toBeGreaterThanOrEqual(SIZE);
+  await keep();
+  expect(await countRecords()).toBe(0);
+  await cancel(payoutIds.slice(0, 50));
+  await enqueue(7, 'b', 'more');
+  await cancel((await enqueue(9, 'other')).slice(0, 4));
+  expect(await countRecords()).toBe(50 + 7 + 9 + 4);
+  const { batches, asOf } = await readBatches(connection, 10);
+  expect(batches).toMatchObject([{ name: 'b', total: SIZE + 7, ahead: 0, sums: { queued: [{ count: SIZE }] } }]);
+  expect(asOf).toBeDefined();
+});
 
-  it.each<[string, number, (payoutIds: readonly string[]) => Promise<unknown>]>([
-    ['payouts were removed', SIZE, async () => removePayouts(connection, 'cancelled', clock.wallNow() + 1, 10)],
-    ['the events are trimmed', SIZE, async () => redis.xtrim(keys.events, 'MAXLEN', 1)],
-    ['what was kept makes no sense', SIZE, async () => write('b', '{"queued":5}')],
-    ['the last event is none', SIZE, async () => write(POSITION, '"x"')],
-    ['much has happened since', 1_200, async (payoutIds) => cancel(payoutIds.slice(100))],
-  ])('is left aside where %s', async (_, size, happens) => {
-    const payoutIds = await enqueue(size);
-    await cancel(payoutIds.slice(0, 5));
-    await keep();
-    expect(await countRecords()).toBe(0);
-    await cancel(payoutIds.slice(5, 10));
-    await happens(payoutIds);
-    expect(await countRecords()).toBeGreaterThanOrEqual(size - 5);
-    // The next sender puts it right, unless the batch cannot be counted from the events.
-    await keep();
-    expect(await countRecords()).toBeLessThan(size);
-  });
+it.each<[string, number, (payoutIds: readonly string[]) => Promise<unknown>]>([
+  ['payouts were removed', SIZE, async () => removePayouts(connection, 'cancelled', clock.wallNow() + 1, 10)],
+  ['the events are trimmed', SIZE, async () => redis.xtrim(keys.events, 'MAXLEN', 1)],
+  ['what was kept makes no sense', SIZE, async () => write('b', '{"queued":5}')],
+  ['the last event is none', SIZE, async () => write(POSITION, '"x"')],
+  ['much has happened since', 1_200, async (payoutIds) => cancel(payoutIds.slice(100))],
+])('what the sender kept is left aside where %s', async (_, size, happens) => {
+  const payoutIds = await enqueue(size);
+  await cancel(payoutIds.slice(0, 5));
+  await keep();
+  expect(await countRecords()).toBe(0);
+  await cancel(payoutIds.slice(5, 10));
+  await happens(payoutIds);
+  expect(await countRecords()).toBeGreaterThanOrEqual(size - 5);
+  // The next sender puts it right, unless the batch cannot be counted from the events.
+  await keep();
+  expect(await countRecords()).toBeLessThan(size);
 });
 
 const NOW = Date.parse('2030-01-01T12:00:30Z');
@@ -224,7 +221,7 @@ describe('the expected end of the backlog', () => {
   });
 });
 
-it('stored statistics of another day say nothing of today, and leave out minutes older than 24 hours', () => {
+it('stored statistics of another day say nothing of today, nor of minutes older than a day', () => {
   const day = Math.floor(NOW / 86_400_000);
   const sum = { paymentId: 6, count: 1, amount: '1' };
   const old = JSON.stringify([
@@ -269,7 +266,6 @@ describe('a balance', () => {
     ['in a symbol that is not known', '0', { symbol: 'EUR' }, 'EUR', undefined, true],
   ])('%s is compared with what is queued', (_, balance, of, currency, queued, isEnough) => {
     expect(compare(balance, of)).toEqual([{ currency, balance, queued, isEnough }]);
-    // Where a rate is missing.
     const unknown = { queued: undefined, isEnough: true };
     if (currency === 'USD') expect(compare('1', of, [...QUEUED, sum(9, '5')])).toMatchObject([unknown]);
   });

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { ConflictError, NotFoundError } from '../../src/base/errors.js';
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import type { PayoutState } from '../../src/ledger/states.js';
-import { NO_BREAKER } from './contract/ledger-rig.js';
 import {
   beginOne,
   connection,
@@ -10,6 +9,7 @@ import {
   enter,
   keys,
   ledger,
+  NO_BREAKER,
   redis,
   REJECTED,
   sendAs,
@@ -26,13 +26,11 @@ type Named = { readonly payoutId: string } & Partial<Record<'txhash' | 'fee' | '
     readonly attempt?: number;
   };
 
-/** A decision about payouts, which are given by name or in full. */
 async function decide(from: PayoutState, to: PayoutState, payouts: (string | Named)[], isOneAct = true) {
   const named = payouts.map((payout) => (typeof payout === 'string' ? { payoutId: payout } : payout));
   return ledger.changeMany({ from, to, payouts: named, isOneAct, by: 'ann', reason: 'a wrong\nfile' });
 }
 
-/** Payouts that the gateway rejected at their first attempt. */
 async function reject(...payoutIds: string[]): Promise<void> {
   await enqueue(...payoutIds);
   await sendAs(REJECTED, ...payoutIds);
@@ -126,7 +124,6 @@ describe('a decision about many payouts', () => {
 describe('the transactions of many payouts', () => {
   const HEXADECIMAL = 'ab'.repeat(32);
 
-  /** @param given - the txhash of each payout */
   const follow = async (given: Record<string, string>) =>
     decide(
       'unknown',

@@ -12,16 +12,13 @@ import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
-import { nextBegin, takeLease } from './contract/ledger-rig.js';
-import { aPayout } from './support/a-payout.js';
-import { names } from './support/use-account.js';
+import { aPayout, names, nextBegin, takeLease } from './support/use-account.js';
 
 let redis: RedisClient;
 let connection: LedgerConnection;
 let payouts: PayoutLedger;
 let doubts: number;
 
-/** @param fixed - how many replicas the operator says that there are */
 function confirmer(fixed?: number, needsDisk = true): WriteConfirmer {
   const known = new KnownReplicas(redis, fixed);
   return new WriteConfirmer({ redis, known, needsDisk, onDoubt: () => (doubts += 1) });
@@ -38,7 +35,6 @@ async function connect(url: string): Promise<WriteConfirmer> {
 }
 afterEach(async () => closeRedis(redis));
 
-/** What would begin `payoutId`. */
 async function toBegin(writes: WriteConfirmer, payoutId = 'p', on = connection) {
   const ledger = new RedisSenderLedger(on, writes);
   const asked = await nextBegin(ledger, await takeLease(ledger, 'one'), payoutId);
@@ -248,7 +244,6 @@ describe('waits that are asked for at the same time', () => {
     started = [];
     wait = new SharedWait(async () => new Promise((resolve, reject) => started.push({ resolve, reject })));
   });
-  /** Lets everything happen that waits for no wait. */
   const settle = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
   it('share the one that begins after they were asked for, never one under way', async () => {

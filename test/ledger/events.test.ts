@@ -4,7 +4,6 @@ import { adoptLedger, adoptSends, holdSendablePayouts } from '../../src/ledger/a
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import { parseHeadReason, publishJournalHead, publishPolicyLoaded } from '../../src/ledger/reads/workers.js';
 import { readEvents, type PayoutEvent } from '../../src/producer/events/payout-events.js';
-import { OBJECTION, takeLease } from './contract/ledger-rig.js';
 import {
   beginOne,
   change,
@@ -15,15 +14,15 @@ import {
   keys,
   ledger,
   names,
+  OBJECTION,
   redis,
   REJECTED,
   sendAs,
   sender,
+  takeLease,
   UNKNOWN,
   useAccount,
 } from './support/use-account.js';
-
-/** What the ledger writes of its changes: the stream of events, and the acts of operators. */
 
 useAccount();
 
@@ -36,54 +35,52 @@ const FORGOTTEN = { payoutId: 't', attempt: 1, token: 't', request: { paymentId:
 const adopt = async (givenUp: string[] = []) =>
   adoptLedger(connection, { epoch: 1, sendCount: 1 }, 'adopted', { read: [], givenUp }, ANN);
 
-describe('the event stream', () => {
-  /** Each event in a line: what, of which payout, from where to where, by whom, why. */
-  async function readLines(): Promise<string[]> {
-    const entries = await redis.xrange(keys.events, '-', '+');
-    return entries.map(([, fields]) => {
-      const of = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
-      expect(fields.filter((_, index) => index % 2 === 0)).toEqual(
-        expect.arrayContaining(['type', 'payoutId', 'from', 'to', 'at', 'by', 'reason']),
-      );
-      const [at, from] = [Number(of('at')) - Date.parse(AT), `${of('from')}>${of('to')}`];
-      return `${of('type')} ${of('payoutId')} ${from} ${of('by')}: ${of('reason')}${at === 0 ? '' : ` +${at}`}`;
-    });
-  }
-
-  it('reports every change of a payout in order, in the same step', async () => {
-    await enqueue('p');
-    await sender.revertSend(await beginOne('p'), 'no connection');
-    await finish(await beginOne('p'), REJECTED, TRIPS);
-    await change('p', 'rejected', 'queued', { by: 'ann', reason: 'again' });
-    await ledger.resume('ann', 'topped up');
-    expect(await readLines()).toEqual([
-      'state p >queued : ',
-      'state p queued>sending : ',
-      'state p sending>queued : no connection',
-      'state p queued>sending : ',
-      'state p sending>rejected : no funds',
-      `paused  > worker: ${TRIPPED}`,
-      'state p rejected>queued ann: again',
-      'resumed  > ann: topped up',
-    ]);
+/** Each event in a line: what, of which payout, from where to where, by whom, why. */
+async function readLines(): Promise<string[]> {
+  const entries = await redis.xrange(keys.events, '-', '+');
+  return entries.map(([, fields]) => {
+    const of = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
+    expect(fields.filter((_, index) => index % 2 === 0)).toEqual(
+      expect.arrayContaining(['type', 'payoutId', 'from', 'to', 'at', 'by', 'reason']),
+    );
+    const [at, from] = [Number(of('at')) - Date.parse(AT), `${of('from')}>${of('to')}`];
+    return `${of('type')} ${of('payoutId')} ${from} ${of('by')}: ${of('reason')}${at === 0 ? '' : ` +${at}`}`;
   });
+}
 
-  it('reports a recovery, an adoption, and an objection once for each reason', async () => {
-    await enqueue('p');
-    const left = await beginOne('p');
-    await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
-    await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
-    for (let times = 0; times < 2; times += 1) await sender.object(OBJECTION);
-    await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
-    await adopt();
-    expect((await readLines()).slice(2)).toEqual([
-      'state p sending>unknown : the sender ended',
-      'state t >unknown ann: a wrong file',
-      'objection  > j-two: it forgot a send',
-      'objection  > j-two: it forgot more +9',
-      'ledger_adopted  > ann: a wrong file',
-    ]);
-  });
+it('the event stream reports every change of a payout in order, in the same step', async () => {
+  await enqueue('p');
+  await sender.revertSend(await beginOne('p'), 'no connection');
+  await finish(await beginOne('p'), REJECTED, TRIPS);
+  await change('p', 'rejected', 'queued', { by: 'ann', reason: 'again' });
+  await ledger.resume('ann', 'topped up');
+  expect(await readLines()).toEqual([
+    'state p >queued : ',
+    'state p queued>sending : ',
+    'state p sending>queued : no connection',
+    'state p queued>sending : ',
+    'state p sending>rejected : no funds',
+    `paused  > worker: ${TRIPPED}`,
+    'state p rejected>queued ann: again',
+    'resumed  > ann: topped up',
+  ]);
+});
+
+it('the event stream reports a recovery, an adoption, and an objection once for each reason', async () => {
+  await enqueue('p');
+  const left = await beginOne('p');
+  await sender.markSendsUnknown(await takeLease(sender, 'two'), [left], 'the sender ended', 0);
+  await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
+  for (let times = 0; times < 2; times += 1) await sender.object(OBJECTION);
+  await sender.object({ ...OBJECTION, reason: 'it forgot more', at: OBJECTION.at + 9 });
+  await adopt();
+  expect((await readLines()).slice(2)).toEqual([
+    'state p sending>unknown : the sender ended',
+    'state t >unknown ann: a wrong file',
+    'objection  > j-two: it forgot a send',
+    'objection  > j-two: it forgot more +9',
+    'ledger_adopted  > ann: a wrong file',
+  ]);
 });
 
 describe('an event that a worker publishes', () => {
@@ -114,109 +111,106 @@ describe('an event that a worker publishes', () => {
   });
 });
 
-describe('the activity of an account', () => {
-  async function readAll(limit = 100): Promise<string[]> {
-    const found: string[] = [];
-    let before: string | undefined;
-    do {
-      const page = await readActivity(connection, limit, before);
-      expect(page.activities.length).toBeLessThanOrEqual(limit);
-      for (const { what, by, payoutId = '-', reason } of page.activities)
-        found.push(`${what} ${payoutId} ${by}: ${reason}`);
-      before = page.next;
-    } while (before !== undefined);
-    return found;
+async function readAll(limit = 100): Promise<string[]> {
+  const found: string[] = [];
+  let before: string | undefined;
+  do {
+    const page = await readActivity(connection, limit, before);
+    expect(page.activities.length).toBeLessThanOrEqual(limit);
+    for (const { what, by, payoutId = '-', reason } of page.activities)
+      found.push(`${what} ${payoutId} ${by}: ${reason}`);
+    before = page.next;
+  } while (before !== undefined);
+  return found;
+}
+const forgetActivity = async () => redis.del(keys.activity);
+
+async function actOnAll(): Promise<void> {
+  await enqueue('p', 'q', 'r', 's');
+  await change('s', 'queued', 'cancelled', ANN);
+  await finish(await beginOne('p'), REJECTED, TRIPS);
+  await ledger.resume('ann', 'topped up');
+  await change('p', 'rejected', 'queued', ANN);
+  await sendAs(UNKNOWN, 'q', 'r');
+  await change('q', 'unknown', 'in_progress', { txhash: 'hash-1', ...ANN });
+  await change('q', 'in_progress', 'completed');
+  await change('r', 'unknown', 'queued', ANN);
+  await sender.object(OBJECTION);
+  await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
+  await holdSendablePayouts(connection, { ...ANN, doubtMs: 0 });
+  await adopt([OBJECTION.journalId]);
+  await change('r', 'unknown', 'cancelled', ANN);
+}
+
+const everything = (...madeUnknown: string[]): string[] => [
+  'written_off r ann: a wrong file',
+  'adopted - ann: a wrong file',
+  ...madeUnknown.map((payoutId) => `made_unknown ${payoutId} ann: a wrong file`),
+  'recovered t ann: a wrong file',
+  'objected - j-two: it forgot a send',
+  'resolved_not_sent r ann: a wrong file',
+  'resolved_sent q ann: a wrong file',
+  'retried p ann: a wrong file',
+  'resumed - ann: topped up',
+  `paused - worker: ${TRIPPED}`,
+  'cancelled s ann: a wrong file',
+];
+const EVERYTHING = everything('-');
+/** An act for many payouts is one for each in the events. */
+const EVERY_EVENT = everything('r', 'p');
+
+it('the activity lists who did what and why, in pages of any size, without the events', async () => {
+  await actOnAll();
+  for (const limit of [1, 2, 10, 11]) expect(await readAll(limit)).toEqual(EVERYTHING);
+  // What the sender and the gateway do is not listed.
+  const [last] = (await readActivity(connection, 1)).activities;
+  expect(last).toEqual({ at: AT, ...ANN, what: 'written_off', payoutId: 'r', count: 1 });
+  await redis.xtrim(keys.events, 'MAXLEN', 0);
+  expect(await readAll()).toEqual(EVERYTHING);
+});
+
+it('the activity of a ledger of before comes from its events, in one list with that of now', async () => {
+  await actOnAll();
+  await forgetActivity();
+  for (const limit of [3, 100]) expect(await readAll(limit)).toEqual(EVERY_EVENT);
+  await delay(5);
+  await ledger.pause('bob', 'lunch');
+  await ledger.resume('bob', 'back');
+  for (const limit of [1, 2, 3, 100]) {
+    expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
   }
-  const forgetActivity = async () => redis.del(keys.activity);
+});
 
-  /** Everything that the sender and an operator do to some payouts. */
-  async function actOnAll(): Promise<void> {
-    await enqueue('p', 'q', 'r', 's');
-    await change('s', 'queued', 'cancelled', ANN);
-    await finish(await beginOne('p'), REJECTED, TRIPS);
-    await ledger.resume('ann', 'topped up');
-    await change('p', 'rejected', 'queued', ANN);
-    await sendAs(UNKNOWN, 'q', 'r');
-    await change('q', 'unknown', 'in_progress', { txhash: 'hash-1', ...ANN });
-    await change('q', 'in_progress', 'completed');
-    await change('r', 'unknown', 'queued', ANN);
-    await sender.object(OBJECTION);
-    await adoptSends(connection, [FORGOTTEN], { ...ANN, doubtMs: 0 });
-    await holdSendablePayouts(connection, { ...ANN, doubtMs: 0 });
-    await adopt([OBJECTION.journalId]);
-    await change('r', 'unknown', 'cancelled', ANN);
-  }
+it('the activity has one line for a decision about many payouts', async () => {
+  const cancel = async (payoutId: string) => {
+    const payouts = [{ payoutId }];
+    await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
+    await delay(2);
+  };
+  const read = async (limit = 9) => (await readActivity(connection, limit)).activities;
+  await enqueue('a', 'b', 'c', 'd', 'e');
+  for (const payoutId of ['a', 'b', 'c', 'd']) await cancel(payoutId);
+  expect(await read()).toMatchObject([{ what: 'cancelled', count: 4 }]);
+  expect(await read(1)).toHaveLength(1);
+  clock.advance(60_001);
+  await cancel('e');
+  expect(await read()).toMatchObject([{ count: 1 }, { count: 4 }]);
+});
 
-  const everything = (...madeUnknown: string[]): string[] => [
-    'written_off r ann: a wrong file',
-    'adopted - ann: a wrong file',
-    ...madeUnknown.map((payoutId) => `made_unknown ${payoutId} ann: a wrong file`),
-    'recovered t ann: a wrong file',
-    'objected - j-two: it forgot a send',
-    'resolved_not_sent r ann: a wrong file',
-    'resolved_sent q ann: a wrong file',
-    'retried p ann: a wrong file',
-    'resumed - ann: topped up',
-    `paused - worker: ${TRIPPED}`,
-    'cancelled s ann: a wrong file',
-  ];
-  const EVERYTHING = everything('-');
-  /** An act for many payouts is one for each in the events. */
-  const EVERY_EVENT = everything('r', 'p');
+it('the activity of before is searched in steps, each of which is bounded', async () => {
+  await ledger.pause('ann', 'long ago');
+  await enqueue(...names(6_000));
+  await forgetActivity();
+  const first = await readActivity(connection, 10);
+  expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
+  expect(await readAll()).toEqual(['paused - ann: long ago']);
+});
 
-  it('lists who did what and why, in pages of any size, also once the events are trimmed', async () => {
-    await actOnAll();
-    for (const limit of [1, 2, 10, 11]) expect(await readAll(limit)).toEqual(EVERYTHING);
-    // What the sender and the gateway do is not listed.
-    const [last] = (await readActivity(connection, 1)).activities;
-    expect(last).toEqual({ at: AT, ...ANN, what: 'written_off', payoutId: 'r', count: 1 });
-    await redis.xtrim(keys.events, 'MAXLEN', 0);
-    expect(await readAll()).toEqual(EVERYTHING);
-  });
-
-  it('of a ledger of before comes from its events, and is one list with that of now', async () => {
-    await actOnAll();
-    await forgetActivity();
-    for (const limit of [3, 100]) expect(await readAll(limit)).toEqual(EVERY_EVENT);
-    await delay(5);
-    await ledger.pause('bob', 'lunch');
-    await ledger.resume('bob', 'back');
-    for (const limit of [1, 2, 3, 100]) {
-      expect(await readAll(limit)).toEqual(['resumed - bob: back', 'paused - bob: lunch', ...EVERY_EVENT]);
-    }
-  });
-
-  it('has one line for a decision about many payouts, however many scripts carry it out', async () => {
-    const cancel = async (payoutId: string) => {
-      const payouts = [{ payoutId }];
-      await ledger.changeMany({ from: 'queued', to: 'cancelled', payouts, isOneAct: true, ...ANN });
-      await delay(2);
-    };
-    const read = async (limit = 9) => (await readActivity(connection, limit)).activities;
-    await enqueue('a', 'b', 'c', 'd', 'e');
-    for (const payoutId of ['a', 'b', 'c', 'd']) await cancel(payoutId);
-    expect(await read()).toMatchObject([{ what: 'cancelled', count: 4 }]);
-    expect(await read(1)).toHaveLength(1);
-    clock.advance(60_001);
-    await cancel('e');
-    expect(await read()).toMatchObject([{ count: 1 }, { count: 4 }]);
-  });
-
-  it('of before is searched in steps, each of which is bounded', async () => {
-    await ledger.pause('ann', 'long ago');
-    await enqueue(...names(6_000));
-    await forgetActivity();
-    const first = await readActivity(connection, 10);
-    expect(first).toMatchObject({ activities: [], next: expect.stringMatching(/^event /) });
-    expect(await readAll()).toEqual(['paused - ann: long ago']);
-  });
-
-  it('is kept within bounds', async () => {
-    const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'by', 'ann', 'at', i) end`;
-    await redis.eval(fill, 1, keys.activity);
-    await connection.run('pause-account', [clock.wallNow(), 'ann', 'holiday']);
-    expect(await redis.xlen(keys.activity)).toBeLessThan(10_150);
-  });
+it('the activity is kept within bounds', async () => {
+  const fill = `for i = 1, 10300 do redis.call('XADD', KEYS[1], '*', 'type', 'paused', 'by', 'ann', 'at', i) end`;
+  await redis.eval(fill, 1, keys.activity);
+  await connection.run('pause-account', [clock.wallNow(), 'ann', 'holiday']);
+  expect(await redis.xlen(keys.activity)).toBeLessThan(10_150);
 });
 
 describe('a group of consumers', () => {
@@ -239,7 +233,6 @@ describe('a group of consumers', () => {
 
   const newestInStream = async () => (await redis.xrevrange(keys.events, '+', '-', 'COUNT', 1))[0]?.[0];
 
-  /** Almost the whole silence is still to come. */
   function expectWholeWait(othersForMs: number): void {
     expect(othersForMs).toBeGreaterThan(CLAIM_AFTER_MS - 5_000);
     expect(othersForMs).toBeLessThanOrEqual(CLAIM_AFTER_MS);
@@ -279,7 +272,7 @@ describe('a group of consumers', () => {
     expect((await read('one')).payoutIds).toEqual(['c']);
   });
 
-  it('has an event acknowledged by the consumer that has it, once; 0 says also that there is none', async () => {
+  it('lets only the consumer that has an event acknowledge it, once', async () => {
     expect(await acknowledge('one', '1-1')).toBe(0);
     const [eventId] = (await read('one')).eventIds;
     expect(await acknowledge('one', '1-1')).toBe(0);
@@ -295,7 +288,7 @@ describe('a group of consumers', () => {
     await expect(acknowledge('one', '1-1')).rejects.toThrow('WRONGTYPE');
   });
 
-  it('sets how long a consumer was silent for all that it has, or as many as asked for, and says how many', async () => {
+  it('sets how long a consumer was silent for as many of its events as asked for', async () => {
     await read('one', { limit: 2 });
     expect(await setIdle('two', 70_000)).toBe(0);
     expect(await setIdle('one', 70_000, 1)).toBe(1);

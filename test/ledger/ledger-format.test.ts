@@ -8,7 +8,6 @@ import { peekSenderView } from '../../src/ledger/sender-view.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { SCRIPT_NAMES, scriptSource } from '../../src/ledger/ledger-connection.js';
 import type { SendAttempt } from '../../src/ledger/sender-ledger.js';
-import { HOLD, JOURNAL, nextBegin, takeLease } from './contract/ledger-rig.js';
 import {
   account,
   ANN,
@@ -19,11 +18,15 @@ import {
   enqueue,
   enter,
   finish,
+  HOLD,
+  JOURNAL,
   keys,
   ledger,
+  nextBegin,
   redis,
   sender,
   stateOf,
+  takeLease,
   unchanged,
   useAccount,
 } from './support/use-account.js';
@@ -52,7 +55,6 @@ async function writeFormat1(): Promise<void> {
 }
 
 const REASON = 'This Redis holds an older copy of the ledger: it knows 6 sends, the journal 7.';
-/** Under way in the fixture. */
 const SENDING: SendAttempt = { payoutId: 'P-4', attempt: 1, token: 'e:2' };
 const ACCEPTED = { kind: 'accepted', txhash: 'hash-new' } as const;
 
@@ -89,7 +91,7 @@ describe('a ledger of format 1', () => {
     expect(await account.dump()).toEqual(before);
   });
 
-  it('is marked by the first script, which makes an objection of the pause that a journal made', async () => {
+  it('is marked by the first script, which makes the pause of a journal an objection', async () => {
     const view = await sender.readSender();
     expect(await formatOf()).toBe('2');
     // For workers of format 1, until the adoption.
@@ -102,7 +104,7 @@ describe('a ledger of format 1', () => {
     expect(await sender.beginSend(asked)).toMatchObject({ kind: 'objected' });
   });
 
-  it('takes the outcome of the attempt that is under way, known by its epoch, and of no other', async () => {
+  it('takes the outcome of the attempt under way, known by its epoch, and of no other', async () => {
     expect(await sender.readSending()).toEqual([SENDING]);
     for (const other of [{ token: 'e:1' }, { token: 'a-token' }, { attempt: 2 }]) {
       expect(await finish({ ...SENDING, ...other }, ACCEPTED)).toEqual({ recorded: false });
@@ -111,7 +113,7 @@ describe('a ledger of format 1', () => {
     expect(await ledger.get('P-4')).toMatchObject({ state: 'in_progress', txhash: 'hash-new' });
   });
 
-  it('takes a late outcome of its last attempt; that of an earlier one, whose epoch it did not keep, as a late payment', async () => {
+  it('takes a late outcome of its last attempt, and that of an earlier one as a late payment', async () => {
     const second = { payoutId: 'P-3', attempt: 2, token: 'e:2' };
     const first = { payoutId: 'P-3', attempt: 1, token: 'e:1' };
     expect(await sender.findForgottenSends([first, { ...first, token: 'a-token' }, second])).toHaveLength(1);
@@ -130,7 +132,7 @@ async function pauseAsFormat(format: number): Promise<unknown> {
   return redis.eval(source, ofEveryScript.length, ...ofEveryScript, 1, 'ann', 'lunch');
 }
 
-it('a ledger with held payouts is of format 3 from the first one on; the version before reads it only before', async () => {
+it('a ledger is of format 3 from its first held payout on, which the version before does not read', async () => {
   await enqueue('p');
   await enter('cancelled', 'q');
   expect(await sender.holdPayout('q', 0, HOLD)).toBe(false);
@@ -303,7 +305,6 @@ const places = async () => [
 
 const COMPLETED = { state: 'completed' } as const;
 
-/** Page by page. @returns the pages */
 async function listPages(options: ListOptions): Promise<(readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   let cursor: { readonly cursor?: string } | undefined = {};
@@ -359,7 +360,7 @@ describe('payouts that ended before and after the ledger became compact', () => 
   });
 });
 
-it('a change that was interrupted is completed as the ledger is, also by who leaves it without a mark', async () => {
+it('a change that was interrupted is completed also by who leaves the ledger without a mark', async () => {
   const record = { state: 'completed', pending: 'in_progress', attempt: 1, tokens: 't', n: 1, h0: '1\tcompleted' };
   await redis.hset(keys.payout('p'), record);
   await sender.findForgottenSends([{ payoutId: 'p', attempt: 1, token: 't' }]);

@@ -5,5 +5,4 @@ import './contract/outcome-rules.js';
 import './contract/hold-rules.js';
 import './contract/recovery-rules.js';
 
-// The same for the ledger in memory, on which the proofs rest.
 useAccount(() => makeWorldRig());

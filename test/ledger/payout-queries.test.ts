@@ -8,11 +8,11 @@ import {
   type PayoutFilter,
 } from '../../src/ledger/reads/payout-queries.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
-import { aPayout } from './support/a-payout.js';
 import {
   ACCEPTED,
   account,
   ANN,
+  aPayout,
   beginOne,
   change,
   clock,
@@ -20,68 +20,69 @@ import {
   enqueue,
   enter,
   finish,
+  HOLD,
+  JOURNAL,
   keys,
   ledger,
   names,
+  OBJECTION,
   redis,
   REJECTED,
   sendAs,
   sender,
+  takeLease,
   UNKNOWN,
   useAccount,
 } from './support/use-account.js';
 import { adoptLedger } from '../../src/ledger/adopt-ledger.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { PAYOUT_STATES } from '../../src/ledger/states.js';
-import { HOLD, JOURNAL, OBJECTION, takeLease } from './contract/ledger-rig.js';
 
 useAccount();
 
 const cancel = async (payoutId: string) => change(payoutId, 'queued', 'cancelled');
 
-describe('listPayouts', () => {
-  /** Reads all pages; `between` runs after each. */
-  async function readPages(options: ListOptions, between = async () => Promise.resolve()) {
-    const pages: string[][] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await listPayouts(connection, { ...options, ...(cursor === undefined ? {} : { cursor }) });
-      pages.push(page.payouts.map(({ payoutId }) => payoutId));
-      cursor = page.next;
-      await between();
-    } while (cursor !== undefined);
-    return pages;
-  }
+/** Reads all pages; `between` runs after each. */
+async function readPages(options: ListOptions, between = async () => Promise.resolve()) {
+  const pages: string[][] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await listPayouts(connection, { ...options, ...(cursor === undefined ? {} : { cursor }) });
+    pages.push(page.payouts.map(({ payoutId }) => payoutId));
+    cursor = page.next;
+    await between();
+  } while (cursor !== undefined);
+  return pages;
+}
 
-  it('lists a state in the order of entering it, page by page, in both directions', async () => {
-    await enqueue(...names(7));
-    for (const payoutId of ['p5', 'p1', 'p3']) await cancel(payoutId);
-    expect(await readPages({ state: 'queued', limit: 2 })).toEqual([['p0', 'p2'], ['p4', 'p6'], []]);
-    expect(await readPages({ state: 'cancelled', limit: 2 })).toEqual([['p5', 'p1'], ['p3']]);
-    expect(await readPages({ state: 'unknown' })).toEqual([[]]);
-    expect(await readPages({ newestFirst: true, limit: 3 })).toEqual([['p6', 'p4', 'p2'], ['p0']]);
-  });
+it('listPayouts lists a state in the order of entering it, page by page, in both directions', async () => {
+  await enqueue(...names(7));
+  for (const payoutId of ['p5', 'p1', 'p3']) await cancel(payoutId);
+  expect(await readPages({ state: 'queued', limit: 2 })).toEqual([['p0', 'p2'], ['p4', 'p6'], []]);
+  expect(await readPages({ state: 'cancelled', limit: 2 })).toEqual([['p5', 'p1'], ['p3']]);
+  expect(await readPages({ state: 'unknown' })).toEqual([[]]);
+  expect(await readPages({ newestFirst: true, limit: 3 })).toEqual([['p6', 'p4', 'p2'], ['p0']]);
+});
 
-  it('lists the queued ones by default, 100 a page; a batch in the order of acceptance', async () => {
-    await enqueue(...names(101, 'x'));
-    expect((await readPages({})).map(({ length }) => length)).toEqual([100, 1]);
-    await ledger.enqueue([aPayout('p', { batch: 'b' }), aPayout('q'), aPayout('r', { batch: 'b' })]);
-    await cancel('p');
-    expect(await readPages({ batch: 'b', limit: 1 })).toEqual([['p'], ['r'], []]);
-  });
+it('listPayouts lists the queued ones by default, 100 a page; a batch in the order of acceptance', async () => {
+  await enqueue(...names(101, 'x'));
+  expect((await readPages({})).map(({ length }) => length)).toEqual([100, 1]);
+  await ledger.enqueue([aPayout('p', { batch: 'b' }), aPayout('q'), aPayout('r', { batch: 'b' })]);
+  await cancel('p');
+  expect(await readPages({ batch: 'b', limit: 1 })).toEqual([['p'], ['r'], []]);
+});
 
-  it('skips none and shows none twice while payouts leave and others come', async () => {
-    const first = names(60);
-    await enqueue(...first);
-    let iteration = 0;
-    const listed = await readPages({ state: 'queued', limit: 7 }, async () => {
-      // The head of the line, already listed, leaves; new ones come behind.
-      for (const payoutId of first.slice(iteration * 7, iteration * 7 + 7)) await cancel(payoutId);
-      if (iteration < 3) await enqueue(`new${iteration}`);
-      iteration += 1;
-    });
-    expect(listed.flat()).toEqual([...first, 'new0', 'new1', 'new2']);
+it('listPayouts skips none and shows none twice while payouts leave and others come', async () => {
+  const first = names(60);
+  await enqueue(...first);
+  let iteration = 0;
+  const listed = await readPages({ state: 'queued', limit: 7 }, async () => {
+    // The head of the line, already listed, leaves; new ones come behind.
+    for (const payoutId of first.slice(iteration * 7, iteration * 7 + 7)) await cancel(payoutId);
+    if (iteration < 3) await enqueue(`new${iteration}`);
+    iteration += 1;
   });
+  expect(listed.flat()).toEqual([...first, 'new0', 'new1', 'new2']);
 });
 
 it('readPayouts keeps the order asked for, and leaves out those that do not exist', async () => {
@@ -94,114 +95,110 @@ it('readPayouts keeps the order asked for, and leaves out those that do not exis
   expect(await readPayouts(connection, [])).toEqual([]);
 });
 
-describe('findPayouts', () => {
-  /** Accepts payouts one after another, a second apart. */
-  async function accept(given: Record<string, Partial<PayoutInput>>): Promise<void> {
-    for (const [payoutId, input] of Object.entries(given)) {
-      await ledger.enqueue([aPayout(payoutId, input)]);
-      clock.advance(1_000);
-    }
+async function accept(given: Record<string, Partial<PayoutInput>>): Promise<void> {
+  for (const [payoutId, input] of Object.entries(given)) {
+    await ledger.enqueue([aPayout(payoutId, input)]);
+    clock.advance(1_000);
   }
+}
 
-  async function findAll(filter: PayoutFilter, limit = 100) {
-    const found: string[] = [];
-    let searched = 0;
-    let after: string | undefined;
-    do {
-      const page = await findPayouts(connection, filter, limit, after);
-      expect(page.payouts.length).toBeLessThanOrEqual(limit);
-      found.push(...page.payouts.map(({ payoutId }) => payoutId));
-      searched += page.searched;
-      after = page.next;
-    } while (after !== undefined);
-    return { found, searched };
+async function findAll(filter: PayoutFilter, limit = 100) {
+  const found: string[] = [];
+  let searched = 0;
+  let after: string | undefined;
+  do {
+    const page = await findPayouts(connection, filter, limit, after);
+    expect(page.payouts.length).toBeLessThanOrEqual(limit);
+    found.push(...page.payouts.map(({ payoutId }) => payoutId));
+    searched += page.searched;
+    after = page.next;
+  } while (after !== undefined);
+  return { found, searched };
+}
+
+const find = async (filter: PayoutFilter, limit?: number) => (await findAll(filter, limit)).found;
+
+it('findPayouts finds by address, with or without its tag, part of the reference, and amount', async () => {
+  await accept({
+    a: { addressTo: 'wallet-9' },
+    b: { addressTo: 'wallet-9:77', reference: 'Invoice 12/2030' },
+    c: { addressTo: 'wallet-90', reference: 'invoice 13/2030', amount: '3.50' },
+    d: { addressTo: 'wallet-8', amount: '3.5' },
+  });
+  expect(await find({ address: 'wallet-9' })).toEqual(['b', 'a']);
+  expect(await find({ address: 'wallet-9:77' })).toEqual(['b']);
+  expect(await find({ reference: 'INVOICE 1' })).toEqual(['c', 'b']);
+  expect(await find({ amount: '3.5' })).toEqual(['d', 'c']);
+  expect(await find({ amount: '3.5', reference: 'invoice' })).toEqual(['c']);
+  expect(await find({ address: 'nobody' })).toEqual([]);
+});
+
+it('findPayouts finds an address in any spelling of its wallet', async () => {
+  await accept({ ton: { addressTo: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5' } });
+  const ton = '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E';
+  for (const address of [ton, `${ton}:5`]) expect(await find({ address })).toEqual(['ton']);
+  // What is before the colon of raw TON is no wallet.
+  for (const address of [`${ton}:6`, '0']) expect(await find({ address })).toEqual([]);
+});
+
+it('findPayouts finds those first that changed last, page by page', async () => {
+  await accept({ a: {}, b: {}, c: { batch: 'May' }, d: { batch: 'May' }, e: { batch: 'May' } });
+  await cancel('b');
+  await cancel('d');
+  for (const limit of [1, 2, 3, 100]) {
+    expect(await find({}, limit)).toEqual(['d', 'b', 'e', 'c', 'a']);
+    expect(await find({ state: 'queued' }, limit)).toEqual(['e', 'c', 'a']);
+    expect(await find({ batch: 'May' }, limit)).toEqual(['e', 'd', 'c']);
+    expect(await find({ batch: 'May', state: 'cancelled' }, limit)).toEqual(['d']);
   }
+  await redis.del(keys.payout('b'));
+  expect(await find({})).toEqual(['d', 'e', 'c', 'a']);
+});
 
-  const find = async (filter: PayoutFilter, limit?: number) => (await findAll(filter, limit)).found;
+it('findPayouts finds by the time of the last change, the first included and the last not', async () => {
+  const start = clock.wallNow();
+  await accept({ a: {}, b: {}, c: { batch: 'May' } });
+  await cancel('a');
+  expect(await find({ since: start + 1_000 })).toEqual(['a', 'c', 'b']);
+  expect(await find({ until: start + 2_000 })).toEqual(['b']);
+  expect(await find({ since: start + 1_000, until: start + 3_000 })).toEqual(['c', 'b']);
+  expect(await find({ since: start + 2_000, batch: 'May' })).toEqual(['c']);
+});
 
-  it('finds by address, with or without its tag, by a part of the reference, and by amount', async () => {
-    await accept({
-      a: { addressTo: 'wallet-9' },
-      b: { addressTo: 'wallet-9:77', reference: 'Invoice 12/2030' },
-      c: { addressTo: 'wallet-90', reference: 'invoice 13/2030', amount: '3.50' },
-      d: { addressTo: 'wallet-8', amount: '3.5' },
+it('findPayouts searches a bounded number for one page, and says how many', async () => {
+  await enqueue(...names(6_000));
+  const first = await findPayouts(connection, { address: 'nobody' }, 10);
+  expect(first).toEqual({ payouts: [], searched: 5_000, next: expect.any(String) });
+  const last = await findPayouts(connection, { address: 'nobody' }, 10, first.next);
+  expect(last).toEqual({ payouts: [], searched: 1_000, next: undefined });
+});
+
+it('findPayouts reads only what changed about the time that is asked for', async () => {
+  const day = 24 * 60 * 60_000;
+  const start = clock.wallNow();
+  for (let days = 0; days < 5; days += 1) {
+    const payoutIds = names(1_000, `p${days}-`);
+    await enqueue(...payoutIds);
+    await ledger.changeMany({
+      ...{ from: 'queued', to: 'cancelled', isOneAct: true, by: 'ann', reason: 'r' },
+      payouts: payoutIds.slice(0, 600).map((payoutId) => ({ payoutId })),
     });
-    expect(await find({ address: 'wallet-9' })).toEqual(['b', 'a']);
-    expect(await find({ address: 'wallet-9:77' })).toEqual(['b']);
-    expect(await find({ reference: 'INVOICE 1' })).toEqual(['c', 'b']);
-    expect(await find({ amount: '3.5' })).toEqual(['d', 'c']);
-    expect(await find({ amount: '3.5', reference: 'invoice' })).toEqual(['c']);
-    expect(await find({ address: 'nobody' })).toEqual([]);
-  });
+    clock.advance(day);
+  }
+  const window = { state: 'cancelled', since: start + 2 * day, until: start + 2.5 * day } as const;
+  const { found, searched } = await findAll(window);
+  expect(found.sort()).toEqual(names(600, 'p2-').sort());
+  expect(searched).toBeLessThanOrEqual(1_200);
+  expect(await find({ since: start + 2 * day, until: start + 3 * day })).toHaveLength(1_000);
+});
 
-  it('finds an address in any spelling of its wallet', async () => {
-    await accept({ ton: { addressTo: 'EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF:5' } });
-    const ton = '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E';
-    for (const address of [ton, `${ton}:5`]) expect(await find({ address })).toEqual(['ton']);
-    // What is before the colon of raw TON is no wallet.
-    for (const address of [`${ton}:6`, '0']) expect(await find({ address })).toEqual([]);
-  });
-
-  it('finds those first that changed last, in all states, one or a batch, page by page', async () => {
-    await accept({ a: {}, b: {}, c: { batch: 'May' }, d: { batch: 'May' }, e: { batch: 'May' } });
-    await cancel('b');
-    await cancel('d');
-    for (const limit of [1, 2, 3, 100]) {
-      expect(await find({}, limit)).toEqual(['d', 'b', 'e', 'c', 'a']);
-      expect(await find({ state: 'queued' }, limit)).toEqual(['e', 'c', 'a']);
-      expect(await find({ batch: 'May' }, limit)).toEqual(['e', 'd', 'c']);
-      expect(await find({ batch: 'May', state: 'cancelled' }, limit)).toEqual(['d']);
-    }
-    // Removed meanwhile.
-    await redis.del(keys.payout('b'));
-    expect(await find({})).toEqual(['d', 'e', 'c', 'a']);
-  });
-
-  it('finds by the time of the last change, the first included and the last not', async () => {
-    const start = clock.wallNow();
-    await accept({ a: {}, b: {}, c: { batch: 'May' } });
-    await cancel('a');
-    expect(await find({ since: start + 1_000 })).toEqual(['a', 'c', 'b']);
-    expect(await find({ until: start + 2_000 })).toEqual(['b']);
-    expect(await find({ since: start + 1_000, until: start + 3_000 })).toEqual(['c', 'b']);
-    expect(await find({ since: start + 2_000, batch: 'May' })).toEqual(['c']);
-  });
-
-  it('searches a bounded number for one page, and says how many', async () => {
-    await enqueue(...names(6_000));
-    const first = await findPayouts(connection, { address: 'nobody' }, 10);
-    expect(first).toEqual({ payouts: [], searched: 5_000, next: expect.any(String) });
-    const last = await findPayouts(connection, { address: 'nobody' }, 10, first.next);
-    expect(last).toEqual({ payouts: [], searched: 1_000, next: undefined });
-  });
-
-  it('reads neither what changed long after nor long before the time that is asked for', async () => {
-    const day = 24 * 60 * 60_000;
-    const start = clock.wallNow();
-    for (let days = 0; days < 5; days += 1) {
-      const payoutIds = names(1_000, `p${days}-`);
-      await enqueue(...payoutIds);
-      await ledger.changeMany({
-        ...{ from: 'queued', to: 'cancelled', isOneAct: true, by: 'ann', reason: 'r' },
-        payouts: payoutIds.slice(0, 600).map((payoutId) => ({ payoutId })),
-      });
-      clock.advance(day);
-    }
-    const window = { state: 'cancelled', since: start + 2 * day, until: start + 2.5 * day } as const;
-    const { found, searched } = await findAll(window);
-    expect(found.sort()).toEqual(names(600, 'p2-').sort());
-    expect(searched).toBeLessThanOrEqual(1_200);
-    expect(await find({ since: start + 2 * day, until: start + 3 * day })).toHaveLength(1_000);
-  });
-
-  it('finds a payout that was put back without having been sent by the time of that', async () => {
-    const start = clock.wallNow();
-    await accept({ first: {} });
-    await enqueue(...names(1_500));
-    clock.advance(60 * 60_000);
-    await redis.hset(keys.payout('first'), 'h1', `${clock.wallNow()}\tqueued`, 'n', 2);
-    expect(await find({ since: start + 60_000 })).toEqual(['first']);
-  });
+it('findPayouts finds a payout that was put back unsent by the time of that', async () => {
+  const start = clock.wallNow();
+  await accept({ first: {} });
+  await enqueue(...names(1_500));
+  clock.advance(60 * 60_000);
+  await redis.hset(keys.payout('first'), 'h1', `${clock.wallNow()}\tqueued`, 'n', 2);
+  expect(await find({ since: start + 60_000 })).toEqual(['first']);
 });
 
 it('countStuck counts exactly those that are in progress for longer', async () => {
@@ -285,42 +282,40 @@ describe('the statistics of an account', () => {
   });
 });
 
-describe('the age of the oldest', () => {
-  const ages = async () => (await stats()).oldestAgeMs;
-  const inQueue = async () => redis.zrange(keys.state('queued'), '0', '-1');
+const ages = async () => (await stats()).oldestAgeMs;
+const inQueue = async () => redis.zrange(keys.state('queued'), '0', '-1');
 
-  it('is for how long it has been in its state, not how old it is', async () => {
-    await enqueue('p', 'q');
-    clock.advance(5_000);
-    await sendAs(UNKNOWN, 'p');
-    clock.advance(2_000);
-    expect(await ages()).toEqual({ queued: 7_000, held: null, sending: null, in_progress: null, unknown: 2_000 });
-    await sender.holdPayout('q', 0, HOLD);
-    clock.advance(3_000);
-    expect(await ages()).toMatchObject({ queued: null, held: 3_000 });
-    await change('q', 'held', 'queued', ANN);
-    clock.advance(-60_000);
-    expect(await ages()).toMatchObject({ queued: 0, unknown: 0 });
-  });
+it('the age of the oldest is for how long it has been in its state, not how old it is', async () => {
+  await enqueue('p', 'q');
+  clock.advance(5_000);
+  await sendAs(UNKNOWN, 'p');
+  clock.advance(2_000);
+  expect(await ages()).toEqual({ queued: 7_000, held: null, sending: null, in_progress: null, unknown: 2_000 });
+  await sender.holdPayout('q', 0, HOLD);
+  clock.advance(3_000);
+  expect(await ages()).toMatchObject({ queued: null, held: 3_000 });
+  await change('q', 'held', 'queued', ANN);
+  clock.advance(-60_000);
+  expect(await ages()).toMatchObject({ queued: 0, unknown: 0 });
+});
 
-  it('counts from when an operator put it at the end, also when it is then put back unsent', async () => {
-    await enqueue('p', 'q');
-    for (let round = 0; round < 3; round += 1) {
-      clock.advance(5_000);
-      await revert('p');
-      // Put back without having been sent, it keeps its place.
-      expect(await inQueue()).toEqual(['p', 'q']);
-    }
-    expect((await ages()).queued).toBe(15_000);
-    await sendAs(REJECTED, 'p');
-    clock.advance(60_000);
-    await change('p', 'rejected', 'queued', ANN);
-    expect(await inQueue()).toEqual(['q', 'p']);
-    await change('q', 'queued', 'cancelled', ANN);
-    expect((await ages()).queued).toBe(0);
+it('the age of the oldest counts from when an operator put it at the end, also once put back unsent', async () => {
+  await enqueue('p', 'q');
+  for (let round = 0; round < 3; round += 1) {
     clock.advance(5_000);
     await revert('p');
-    clock.advance(1_000);
-    expect((await ages()).queued).toBe(6_000);
-  });
+    // Put back without having been sent, it keeps its place.
+    expect(await inQueue()).toEqual(['p', 'q']);
+  }
+  expect((await ages()).queued).toBe(15_000);
+  await sendAs(REJECTED, 'p');
+  clock.advance(60_000);
+  await change('p', 'rejected', 'queued', ANN);
+  expect(await inQueue()).toEqual(['q', 'p']);
+  await change('q', 'queued', 'cancelled', ANN);
+  expect((await ages()).queued).toBe(0);
+  clock.advance(5_000);
+  await revert('p');
+  clock.advance(1_000);
+  expect((await ages()).queued).toBe(6_000);
 });

@@ -4,5 +4,4 @@ import './contract/outcome-rules.js';
 import './contract/hold-rules.js';
 import './contract/recovery-rules.js';
 
-// Every rule of the port `SenderLedger`, each subject in a file.
 useAccount();

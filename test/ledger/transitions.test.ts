@@ -60,61 +60,59 @@ describe('the scripts', () => {
   });
 });
 
-describe('the table', () => {
-  it('names no transition twice and none from a state to itself', () => {
-    expect(new Set(WAYS).size).toBe(TRANSITIONS.length);
-    expect(TRANSITIONS.filter(({ from, to }) => from === to)).toEqual([]);
-  });
+it('the table names no transition twice and none from a state to itself', () => {
+  expect(new Set(WAYS).size).toBe(TRANSITIONS.length);
+  expect(TRANSITIONS.filter(({ from, to }) => from === to)).toEqual([]);
+});
 
-  it('leads from every state to a final one, and waits for someone where one leads on', () => {
-    expect(FINAL_STATES).toEqual(['completed', 'failed', 'cancelled']);
-    for (const state of PAYOUT_STATES) {
-      const reached = new Set<PayoutState>([state]);
-      for (const from of reached) for (const to of reachableFrom(from)) reached.add(to);
-      expect(FINAL_STATES.some((final) => reached.has(final))).toBe(true);
-      const isFinal = FINAL_STATES.includes(state);
-      expect([state, reachableFrom(state).length === 0, waitsFor(state) === null]).toEqual([state, isFinal, isFinal]);
-    }
-  });
+it('the table leads from every state to a final one, and waits for someone where one leads on', () => {
+  expect(FINAL_STATES).toEqual(['completed', 'failed', 'cancelled']);
+  for (const state of PAYOUT_STATES) {
+    const reached = new Set<PayoutState>([state]);
+    for (const from of reached) for (const to of reachableFrom(from)) reached.add(to);
+    expect(FINAL_STATES.some((final) => reached.has(final))).toBe(true);
+    const isFinal = FINAL_STATES.includes(state);
+    expect([state, reachableFrom(state).length === 0, waitsFor(state) === null]).toEqual([state, isFinal, isFinal]);
+  }
+});
 
-  it('never leads back to queued from a state in which money may have moved, except by an operator or a proof', () => {
-    const back = TRANSITIONS.filter(({ to }) => to === 'queued').map(({ from, when }) => [from, when]);
-    expect(back).toEqual([
-      ['held', expect.stringMatching(/^the policy lets it pass, an operator releases it .*, or it is enqueued again/)],
-      ['sending', 'it is proved that nothing was sent'],
-      ['rejected', 'an operator retries it'],
-      ['unknown', 'an operator states that it was not sent'],
-    ]);
-  });
+it('the table leads back to queued only by an operator or a proof', () => {
+  const back = TRANSITIONS.filter(({ to }) => to === 'queued').map(({ from, when }) => [from, when]);
+  expect(back).toEqual([
+    ['held', expect.stringMatching(/^the policy lets it pass, an operator releases it .*, or it is enqueued again/)],
+    ['sending', 'it is proved that nothing was sent'],
+    ['rejected', 'an operator retries it'],
+    ['unknown', 'an operator states that it was not sent'],
+  ]);
+});
 
-  it('has a way to cancel what was not sent, and one to unknown where the ledger forgot a send', () => {
-    for (const state of UNSENT_STATES) {
-      expect(WAYS).toEqual(expect.arrayContaining([`${state} cancelled`, `${state} unknown`]));
-    }
-  });
+it('the table leads from what was not sent to cancelled, and to unknown', () => {
+  for (const state of UNSENT_STATES) {
+    expect(WAYS).toEqual(expect.arrayContaining([`${state} cancelled`, `${state} unknown`]));
+  }
+});
 
-  it('has the lists that the ledger, the queues and the dashboard go by', () => {
-    expect(STATES_WITH_JOB).toEqual(['queued', 'in_progress']);
-    expect(STATES_WITH_JOB.map(statesInQueueOf)).toEqual([['queued', 'sending'], ['in_progress']]);
-    expect(WATCHED_STATES).toEqual(['queued', 'held', 'sending', 'in_progress', 'unknown']);
-    expect(UNSENT_STATES).toEqual(['queued', 'held', 'rejected']);
-    expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'held', 'rejected', 'unknown']);
-    expect(URGENT_STATES).toEqual(['unknown', 'rejected', 'failed', 'held']);
-  });
+it('the table has the lists that the ledger, the queues and the dashboard go by', () => {
+  expect(STATES_WITH_JOB).toEqual(['queued', 'in_progress']);
+  expect(STATES_WITH_JOB.map(statesInQueueOf)).toEqual([['queued', 'sending'], ['in_progress']]);
+  expect(WATCHED_STATES).toEqual(['queued', 'held', 'sending', 'in_progress', 'unknown']);
+  expect(UNSENT_STATES).toEqual(['queued', 'held', 'rejected']);
+  expect(SETTLED_STATES).toEqual(['completed', 'failed', 'cancelled', 'held', 'rejected', 'unknown']);
+  expect(URGENT_STATES).toEqual(['unknown', 'rejected', 'failed', 'held']);
+});
 
-  it('is in docs/states.md as `npm run docs` makes it, with every transition, and in an alert for each decision', () => {
-    const text = renderStatesDoc();
-    expect(readFileSync('docs/states.md', 'utf8')).toBe(text);
-    for (const state of PAYOUT_STATES) expect(text).toMatch(new RegExp(`^\\| \`${state}\` +\\| \\w`, 'm'));
-    for (const { from, to, isExceptional } of TRANSITIONS) {
-      expect(text).toMatch(new RegExp(`^\\| [^|]*\`${from}\`[^|]*\\| \`${to}\` +\\| `, 'm'));
-      expect(text.includes(`    ${from} --> ${to}\n`)).toBe(!isExceptional);
-    }
-    const alerts = readFileSync('docs/alerts.yml', 'utf8');
-    for (const state of OPERATOR_STATES) {
-      expect(alerts).toContain(`payouts list --account {{ $labels.platform_id }} --state ${state}`);
-    }
-  });
+it('the table is in docs/states.md as `npm run docs` makes it, and in an alert for each decision', () => {
+  const text = renderStatesDoc();
+  expect(readFileSync('docs/states.md', 'utf8')).toBe(text);
+  for (const state of PAYOUT_STATES) expect(text).toMatch(new RegExp(`^\\| \`${state}\` +\\| \\w`, 'm'));
+  for (const { from, to, isExceptional } of TRANSITIONS) {
+    expect(text).toMatch(new RegExp(`^\\| [^|]*\`${from}\`[^|]*\\| \`${to}\` +\\| `, 'm'));
+    expect(text.includes(`    ${from} --> ${to}\n`)).toBe(!isExceptional);
+  }
+  const alerts = readFileSync('docs/alerts.yml', 'utf8');
+  for (const state of OPERATOR_STATES) {
+    expect(alerts).toContain(`payouts list --account {{ $labels.platform_id }} --state ${state}`);
+  }
 });
 
 it('every key of an account has the hash tag that keeps it in one slot', () => {

@@ -8,7 +8,6 @@ import { throwingTelemetry } from '../support/throwing-watchers.js';
 
 type Run = (context: unknown, work: () => unknown) => unknown;
 
-/** A context manager of which a part is the test's. */
 const managerWith = (own: object): ContextManager =>
   failsafeTelemetry({ ...throwingTelemetry, contextManager: { ...throwingTelemetry.contextManager, ...own } })
     .contextManager;
@@ -69,39 +68,37 @@ describe('telemetry', () => {
   });
 });
 
-describe('work in a context', () => {
-  it.each<[string, Run]>([
-    ['works', (_, work) => work()],
-    ['throws before it runs it', fail],
-    ['throws after it ran it', (_, work) => [work(), fail()]],
-    ['never runs it', () => undefined],
-    ['runs it twice', (_, work) => [work(), work()]],
-    ['makes another promise of it', async (_, work) => await Promise.resolve(work())],
-    ['rejects', async (_, work) => Promise.resolve(work()).then(() => Promise.reject(new Error('later')))],
-  ])('runs once, with its own result or error: the manager %s', async (_, run) => {
-    const manager = managerWith({ with: run });
-    const runs: string[] = [];
-    const counted = <Result>(name: string, result: () => Result) => {
-      return (): Result => {
-        runs.push(name);
-        return result();
-      };
+it.each<[string, Run]>([
+  ['works', (_, work) => work()],
+  ['throws before it runs it', fail],
+  ['throws after it ran it', (_, work) => [work(), fail()]],
+  ['never runs it', () => undefined],
+  ['runs it twice', (_, work) => [work(), work()]],
+  ['makes another promise of it', async (_, work) => await Promise.resolve(work())],
+  ['rejects', async (_, work) => Promise.resolve(work()).then(() => Promise.reject(new Error('later')))],
+])('work in a context runs once, with its own result or error: the manager %s', async (_, run) => {
+  const manager = managerWith({ with: run });
+  const runs: string[] = [];
+  const counted = <Result>(name: string, result: () => Result) => {
+    return (): Result => {
+      runs.push(name);
+      return result();
     };
-    const works = counted('works', async () => turn().then(() => 'the result'));
-    expect(await manager.with('context', works)).toBe('the result');
-    const late = counted('late', async () => Promise.reject(new Error('its own')));
-    await expect(manager.with('context', late)).rejects.toThrow('its own');
-    expect(() => manager.with('context', counted('early', fail))).toThrow('its own');
-    for (let turns = 0; turns < 2; turns += 1) await turn();
-    expect(runs).toEqual(['works', 'late', 'early']);
-  });
+  };
+  const works = counted('works', async () => turn().then(() => 'the result'));
+  expect(await manager.with('context', works)).toBe('the result');
+  const late = counted('late', async () => Promise.reject(new Error('its own')));
+  await expect(manager.with('context', late)).rejects.toThrow('its own');
+  expect(() => manager.with('context', counted('early', fail))).toThrow('its own');
+  for (let turns = 0; turns < 2; turns += 1) await turn();
+  expect(runs).toEqual(['works', 'late', 'early']);
+});
 
-  it('is in the context that the manager gives it, and its error is not counted as the manager’s', () => {
-    const storage = new AsyncLocalStorage<unknown>();
-    const manager = managerWith({ with: (context: unknown, work: () => unknown) => storage.run(context, work) });
-    expect(manager.with('a context', () => storage.getStore())).toBe('a context');
-    const before = watcherFailures('telemetry');
-    expect(() => manager.with('a context', fail)).toThrow('its own');
-    expect(watcherFailures('telemetry')).toBe(before);
-  });
+it('work in a context is in that of the manager, and its error is not counted as the manager’s', () => {
+  const storage = new AsyncLocalStorage<unknown>();
+  const manager = managerWith({ with: (context: unknown, work: () => unknown) => storage.run(context, work) });
+  expect(manager.with('a context', () => storage.getStore())).toBe('a context');
+  const before = watcherFailures('telemetry');
+  expect(() => manager.with('a context', fail)).toThrow('its own');
+  expect(watcherFailures('telemetry')).toBe(before);
 });

@@ -2,11 +2,15 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import type { StateWithJob } from '../../src/ledger/states.js';
 import { JobReconciler } from '../../src/queues/job-reconciler.js';
-import type { OutboxRelay } from '../../src/queues/outbox-relay.js';
-import { aPayout } from '../ledger/support/a-payout.js';
-import { clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
-import { queues, rig, useRig } from './support/queue-rig.js';
-import { countDuePayouts, readJobBalance, type JobBalance } from '../../src/queues/job-balance.js';
+import { OutboxRelay } from '../../src/queues/outbox-relay.js';
+import { aPayout, clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
+import { makeInProgress, queues, rig, useRig } from './support/queue-rig.js';
+import { countDuePayouts, type JobBalance, readJobBalance } from '../../src/queues/job-balance.js';
+import { systemClock } from '../../src/base/clock.js';
+import { RedisUnavailableError } from '../../src/base/errors.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
+import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 
 useRig();
 
@@ -26,7 +30,6 @@ const lose = async (...jobIds: string[]) => redis.del(...jobIds.map(key));
 const IN_AN_HOUR = '2030-01-01T01:00:00Z';
 const HEALTHY = ['delayed both~0', 'delayed later~0', 'prioritized urgent~0', 'wait plain~0'];
 
-/** One queued payout for each structure in which its job can wait. */
 const enqueueOneOfEach = async () =>
   rig.enqueue([
     'plain',
@@ -53,7 +56,7 @@ describe('reconcile leaves alone', () => {
     expect(await written()).toBe(before);
   });
 
-  it('a job that a worker runs, also where its hash is gone, and one whose worker died: BullMQ runs it again', async () => {
+  it('a job that a worker runs, also without its hash, or whose worker died: BullMQ runs it again', async () => {
     await rig.enqueue(['running', 'hashless', 'stalled']);
     await lose('wait', 'hashless~0');
     await redis.lpush(key('active'), 'running~0', 'hashless~0', 'stalled~0');
@@ -81,7 +84,7 @@ describe('reconcile re-creates', () => {
     },
   );
 
-  it('jobs whose hashes are gone, or of which BullMQ has made a part, and leaves no second place', async () => {
+  it('jobs of whose hashes nothing, or a part, is left, in one place each', async () => {
     await enqueueOneOfEach();
     await rig.enqueue(['p', 'q']);
     await lose('plain~0', 'urgent~0', 'later~0', 'p~0', 'q~0');
@@ -124,7 +127,7 @@ describe('reconcile re-creates', () => {
 });
 
 describe('reconcile, and what happens meanwhile', () => {
-  it('gives those their jobs first that the outbox names, whatever date it gives them, and does not count them', async () => {
+  it('gives those their jobs first that the outbox names, of whatever date, and does not count them', async () => {
     clock.advance(3_600_000);
     await ledger.enqueue([aPayout('of-the-future')]);
     clock.advance(-3_600_000);
@@ -132,15 +135,14 @@ describe('reconcile, and what happens meanwhile', () => {
   });
 
   it('leaves payouts to the process that is adding their jobs', async () => {
-    const { relay } = rig;
     await rig.enqueue(['there']);
-    const interrupted = Object.assign(Object.create(relay) as OutboxRelay, {
+    const interrupted = Object.assign(Object.create(rig.relay) as OutboxRelay, {
       // Accepted just behind the step that empties the outbox.
       relayOutbox: async () => {
         await ledger.enqueue([aPayout('fresh')]);
         return 0;
       },
-      addJobs: relay.addJobs.bind(relay),
+      addJobs: rig.relay.addJobs.bind(rig.relay),
     });
     const reconciler = new JobReconciler(ledger, { queues, relay: interrupted });
     expect(await reconciler.reconcile('queued', new AbortController().signal)).toBe(0);
@@ -163,7 +165,7 @@ describe('reconcile, and what happens meanwhile', () => {
   });
 });
 
-it('reconcile in a long queue finds what lost its place or hash, keeps the order, and adds nothing twice', async () => {
+it('reconcile in a long queue finds what lost its place or hash, and keeps the order', async () => {
   const jobIds = names(5_200).map((name) => `${name}~0`);
   // BullMQ takes from the tail.
   const order = async () => (await redis.lrange(key('wait'), 0, -1)).reverse();
@@ -182,11 +184,10 @@ it('reconcile in a long queue finds what lost its place or hash, keeps the order
 
 const balance = async (state: StateWithJob): Promise<JobBalance> => readJobBalance(connection, queues, state);
 
-it('counts jobs in every structure, also of a payout that is being sent, for the payouts of its state', async () => {
+it('counts jobs in every structure, also of a payout that is being sent', async () => {
   const later = aPayout('d', { notBefore: '2031-01-01T00:00:00Z' });
   await rig.enqueue(['a', 'b', aPayout('c', { priority: 1 }), later, 'e']);
   await rig.accept('e');
-  const { withdraw, transactionstatus } = queues;
   await redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('active'));
   await redis.rpoplpush(withdraw.toKey('wait'), withdraw.toKey('paused'));
   // Its job still runs; not counted, it would hide a job that is lost.
@@ -196,7 +197,7 @@ it('counts jobs in every structure, also of a payout that is being sent, for the
   for (const structure of ['active', 'paused', 'prioritized', 'delayed']) {
     await redis.del(withdraw.toKey(structure));
   }
-  await redis.del(transactionstatus.toKey('delayed'));
+  await redis.del(status.toKey('delayed'));
   expect([(await balance('queued')).lost, (await balance('in_progress')).lost]).toEqual([4, 1]);
 });
 
@@ -207,7 +208,7 @@ it('expects no job yet of payouts that the outbox names, of their own state only
   expect(await balance('in_progress')).toEqual({ payouts: 0, jobs: 0, outboxed: 1, lost: -1 });
 });
 
-it('counts what a long outbox does not show for every state, but takes no strange members for payouts', async () => {
+it('counts what a long outbox does not show for every state, but no strange members', async () => {
   await ledger.enqueue(names(1_200).map((payoutId) => aPayout(payoutId)));
   expect(await balance('queued')).toMatchObject({ payouts: 1_200, outboxed: 1_200, lost: 0 });
   expect((await balance('in_progress')).outboxed).toBe(200);
@@ -233,4 +234,156 @@ it('counts queued payouts but for those whose notBefore is in the future', async
   expect(await count()).toBe(2);
   clock.advance(2);
   expect(await count()).toBe(3);
+});
+
+const withdrawJobs = async () => (await withdraw.getWaiting()).map((job) => job.id).sort();
+const statusJobs = async () => (await status.getDelayed()).map((job) => job.id);
+const relay = async (signal?: AbortSignal) => rig.relay.relayOutbox(clock.wallNow() + 1, signal);
+const outbox = async () => redis.zrange(keys.outbox, '0', '-1');
+const setField = async (payoutId: string, field: string, value: string) =>
+  redis.hset(keys.payout(payoutId), field, value);
+const accept = async (...payoutIds: string[]) => ledger.enqueue(payoutIds.map((payoutId) => aPayout(payoutId)));
+const queuesWith = (own: object) => Object.assign(Object.create(queues) as PayoutQueues, own);
+const GONE = new RedisUnavailableError('Redis is gone');
+
+async function relayToTheEnd(): Promise<number> {
+  const signal = AbortSignal.timeout(30_000);
+  const relayed = await relay(signal);
+  expect(signal.aborted).toBe(false);
+  return relayed;
+}
+
+it('relayOutbox adds the jobs that a crash left out, none for a payout that has moved on', async () => {
+  await accept('p', 'q', 'gone');
+  await makeInProgress(rig, 'q');
+  await ledger.change({ payoutId: 'gone', from: 'queued', to: 'cancelled' });
+  expect([await relay(), await relay()]).toEqual([4, 0]);
+  expect([await withdrawJobs(), await statusJobs()]).toEqual([['p~0'], ['q~0']]);
+});
+
+it('relayOutbox goes through more than one page, and ends between two when it is told to', async () => {
+  await accept(...names(600));
+  expect(await relay(AbortSignal.abort())).toBe(250);
+  expect(await relay()).toBe(350);
+  expect(await withdraw.count()).toBe(600);
+});
+
+it('relayOutbox reports once a notBefore that someone has altered, and adds the jobs of all', async () => {
+  await accept('p', 'strange');
+  await setField('strange', 'notBefore', 'now');
+  expect(await relay()).toBe(2);
+  expect(await withdrawJobs()).toEqual(['p~0', 'strange~0']);
+  await rig.relay.deliver('queued', ['strange']);
+  expect(rig.errors).toEqual([[{ payoutId: 'strange', notBefore: 'now' }, expect.stringContaining('is no time')]]);
+});
+
+it('relayOutbox leaves members that make no sense to it, reports each once, and delivers the others', async () => {
+  const strange = ['refunding p-1', 'queued', 'queued ', 'queued  p', 'queued p q', ' queued p', '', '%s %d'];
+  for (const member of strange) await redis.zadd(keys.outbox, 1, member);
+  await accept('p');
+  expect([await relay(), await relay()]).toEqual([1, 0]);
+  expect(await withdrawJobs()).toEqual(['p~0']);
+  expect((await outbox()).sort()).toEqual(strange.sort());
+  expect(rig.errors).toMatchObject([[{ count: strange.length }, expect.anything()]]);
+  await redis.zadd(keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
+  await relay();
+  expect(rig.errors.slice(1)).toEqual([
+    [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
+  ]);
+});
+
+it.each([
+  ['that are no payouts', 1_200, (index: number) => `refunding p${index}`],
+  // Decoded, they look like payouts, but what is sent back to Redis is another member than the one that is there.
+  ['that no text can name', 600, (index: number) => Buffer.from([...Buffer.from(`queued p${index}-`), 0xff])],
+])('relayOutbox finds the others behind more than a page of members %s', async (_, count, member) => {
+  const members = Array.from({ length: count }, (__, index) => [1, member(index)]);
+  await redis.zadd(keys.outbox, ...members.flat());
+  await accept('p');
+  expect(await relayToTheEnd()).toBe(1);
+  expect(await withdrawJobs()).toEqual(['p~0']);
+  expect(await outbox()).toHaveLength(count);
+});
+
+it.each([
+  ['metadata', '{', '"mended"'],
+  ['state', 'refunding', 'queued'],
+  ['h0', 'yesterday\tqueued', '1\tqueued'],
+])(
+  'relayOutbox delivers the others, keeps one that cannot be read and reports it once: %s',
+  async (field, broken, mended) => {
+    await accept('broken', 'sound');
+    await setField('broken', field, broken);
+    expect([await relay(), await relay()]).toEqual([1, 0]);
+    expect([await withdrawJobs(), await outbox()]).toEqual([['sound~0'], ['queued broken']]);
+    expect(rig.errors).toEqual([
+      [{ payoutId: 'broken', error: expect.stringContaining('payout broken') }, expect.stringContaining('no job')],
+    ]);
+    await setField('broken', field, mended);
+    expect(await relay()).toBe(1);
+    expect(await withdrawJobs()).toEqual(['broken~0', 'sound~0']);
+  },
+);
+
+it('deliver adds a job in the place of one that is finished, or of which only a part is left', async () => {
+  await accept('finished', 'part');
+  await redis.hset(key('finished~0'), { timestamp: '1', finishedOn: '2' });
+  await redis.zadd(key('failed'), 2, 'finished~0');
+  // As BullMQ leaves it where it promotes a delayed job that has no hash.
+  await redis.hset(key('part~0'), 'delay', '0');
+  expect(await rig.relay.deliver('queued', ['finished', 'part', 'nobody'])).toBe(2);
+  expect(await withdrawJobs()).toEqual(['finished~0', 'part~0']);
+  expect(await withdraw.getFailedCount()).toBe(0);
+  expect(await rig.relay.deliver('queued', ['finished', 'part'])).toBe(0);
+});
+
+it('tryDeliverSent adds the poll job of a payout; the outbox keeps it where that failed', async () => {
+  await accept('p', 'q');
+  await relay();
+  for (const payoutId of ['p', 'q']) await makeInProgress(rig, payoutId);
+  await rig.relay.tryDeliverSent('p');
+  expect(await statusJobs()).toEqual(['p~0']);
+  const failing = queuesWith({ addStatusJobs: async () => Promise.reject(GONE) });
+  await new OutboxRelay(ledger, failing).tryDeliverSent('q');
+  expect(await statusJobs()).toEqual(['p~0']);
+  expect(await relay()).toBe(1);
+  expect(await statusJobs()).toHaveLength(2);
+});
+
+it('tryDeliver takes payouts that are new out of the outbox, and leaves the others to the worker', async () => {
+  const [fresh, waiting] = [aPayout('fresh'), aPayout('waiting')];
+  await ledger.enqueue([fresh, waiting]);
+  expect(await rig.relay.tryAddAccepted([fresh, waiting])).toBe(true);
+  await rig.relay.tryClearAccepted([fresh]);
+  expect(await withdrawJobs()).toEqual(['fresh~0', 'waiting~0']);
+  expect(await outbox()).toEqual(['queued waiting']);
+});
+
+it.each<[string, () => Promise<never>, string, number[]]>([
+  [
+    'waits 5 s at most for a queue that hangs',
+    async () => new Promise(() => undefined),
+    'Redis did not respond within 5000 ms',
+    [5_000, 5_000],
+  ],
+  ['does not throw where Redis is unavailable', async () => Promise.reject(GONE), 'Redis is gone', []],
+])('tryDeliver %s: logs it, and the outbox keeps the payout', async (_, add, reason, waits) => {
+  const sleeps: number[] = [];
+  const warnings: object[] = [];
+  const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+    if (waits.length === 0) return systemClock.sleep(60_000, signal);
+    sleeps.push(ms);
+    // The entries of the outbox have to be read first, from a real Redis.
+    return systemClock.sleep(200, signal);
+  };
+  const failing = queuesWith({ addWithdrawJobs: add, queueOf: () => withdraw });
+  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+  const slow = new PayoutLedger({ ...connection, clock: { ...systemClock, sleep } });
+  const hanging = new OutboxRelay(slow, failing, { logger });
+  await accept('p-1');
+  await hanging.tryDeliver('queued', ['p-1']);
+  expect(await hanging.tryAddAccepted([aPayout('p-1')])).toBe(false);
+  expect(warnings).toEqual(Array(2).fill({ payoutId: 'p-1', payouts: 1, reason }));
+  expect(sleeps).toEqual(waits);
+  expect(await outbox()).toEqual(['queued p-1']);
 });

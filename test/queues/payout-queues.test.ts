@@ -3,14 +3,13 @@ import { type Job, Worker } from 'bullmq';
 import fc from 'fast-check';
 import { type JobSource, LIST_REACH, QUEUE_NAMES, toJobId } from '../../src/queues/payout-queues.js';
 import { removeCancelledJobs, removeNextCancelledJobs } from '../../src/queues/remove-cancelled-jobs.js';
-import { clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
+import { aPayout, clock, connection, keys, ledger, names, redis } from '../ledger/support/use-account.js';
 import { queues, rig, useRig } from './support/queue-rig.js';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompactMap, JobRecords } from '../../src/queues/job-records.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { watchedScript } from '../ledger/scripts/script-scenarios.js';
-import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
 
 useRig();
@@ -46,37 +45,35 @@ describe('toJobId', () => {
   });
 });
 
-describe('adding', () => {
-  it('gives each payout one withdraw job, with what the dashboard shows and nothing else', async () => {
-    const { withdraw } = queues;
-    const full = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
-    await queues.addWithdrawJobs([full, source('q')]);
-    await queues.addWithdrawJobs([{ ...full, amount: '99' }, source('r')]);
-    await queues.addWithdrawJobs([]);
-    expect(idsOf(await withdraw.getWaiting())).toEqual(['p~2', 'q~0', 'r~0']);
-    expect((await withdraw.getJob('p~2'))?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', txhash: 'h' });
-  });
+it('adding gives each payout one withdraw job, with what the dashboard shows and nothing else', async () => {
+  const { withdraw } = queues;
+  const full = { ...source('p', { symbol: 'USD', txhash: 'h', requeueCount: 2 }), metadata: { secret: 1 } };
+  await queues.addWithdrawJobs([full, source('q')]);
+  await queues.addWithdrawJobs([{ ...full, amount: '99' }, source('r')]);
+  await queues.addWithdrawJobs([]);
+  expect(idsOf(await withdraw.getWaiting())).toEqual(['p~2', 'q~0', 'r~0']);
+  expect((await withdraw.getJob('p~2'))?.data).toEqual({ payoutId: 'p', ...PAID, symbol: 'USD', txhash: 'h' });
+});
 
-  it('holds a payout back until its time', async () => {
-    const at = (ms: number) => new Date(clock.wallNow() + ms).toISOString();
-    const [later, past] = [source('later', { notBefore: at(3_600_000) }), source('now', { notBefore: at(-1) })];
-    await queues.addWithdrawJobs([later, past]);
-    const delayed = await queues.withdraw.getDelayed();
-    expect(delayed.map((job) => [job.id, job.opts.delay])).toEqual([['later~0', 3_600_000]]);
-    expect(idsOf(await queues.withdraw.getWaiting())).toEqual(['now~0']);
-  });
+it('adding holds a payout back until its time', async () => {
+  const at = (ms: number) => new Date(clock.wallNow() + ms).toISOString();
+  const [later, past] = [source('later', { notBefore: at(3_600_000) }), source('now', { notBefore: at(-1) })];
+  await queues.addWithdrawJobs([later, past]);
+  const delayed = await queues.withdraw.getDelayed();
+  expect(delayed.map((job) => [job.id, job.opts.delay])).toEqual([['later~0', 3_600_000]]);
+  expect(idsOf(await queues.withdraw.getWaiting())).toEqual(['now~0']);
+});
 
-  it('gives each payout one poll after the delay, also several at once', async () => {
-    const add = async (delayMs: number, ...jobs: JobSource[]) => queues.addStatusJobs(jobs, delayMs);
-    await add(1);
-    await add(5_000, source('p', { txhash: 'h' }));
-    await add(1, source('p', { txhash: 'h' }));
-    await add(5_000, source('q'), source('r', { requeueCount: 1 }));
-    const jobs = await queues.transactionstatus.getDelayed();
-    expect(idsOf(jobs)).toEqual(['p~0', 'q~0', 'r~1']);
-    expect(jobs.map((job) => job.opts.delay)).toEqual([5_000, 5_000, 5_000]);
-    expect((await queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
-  });
+it('adding gives each payout one poll after the delay, also several at once', async () => {
+  const add = async (delayMs: number, ...jobs: JobSource[]) => queues.addStatusJobs(jobs, delayMs);
+  await add(1);
+  await add(5_000, source('p', { txhash: 'h' }));
+  await add(1, source('p', { txhash: 'h' }));
+  await add(5_000, source('q'), source('r', { requeueCount: 1 }));
+  const jobs = await queues.transactionstatus.getDelayed();
+  expect(idsOf(jobs)).toEqual(['p~0', 'q~0', 'r~1']);
+  expect(jobs.map((job) => job.opts.delay)).toEqual([5_000, 5_000, 5_000]);
+  expect((await queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
 });
 
 const key = (name: string): string => queues.withdraw.toKey(name);
@@ -97,11 +94,10 @@ async function fill(count: number): Promise<void> {
   }
 }
 
-/** The others, the newest first. */
 const left = async () => (await waiting()).filter((jobId) => !jobId.startsWith('head'));
 
 describe('removing the jobs of cancelled payouts', () => {
-  it('finds them at both ends of a long list and leaves those far from both, and the order of all others', async () => {
+  it('finds them at both ends of a long list, not far from both, and keeps the order', async () => {
     const reach = 500;
     await cancelled('next-1', 'next-2');
     await rig.enqueue(['stays-1']);
@@ -140,7 +136,7 @@ describe('removing the jobs of cancelled payouts', () => {
 });
 
 describe('removing the job of one payout', () => {
-  it('takes that of its requeue count out, if there is one that does not stand behind too many others', async () => {
+  it('takes that of its requeue count out, unless it stands behind too many others', async () => {
     await queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 }), source('far')]);
     for (const payoutId of ['p', 'nobody']) await queues.removeWithdrawJob(source(payoutId));
     expect(await left()).toEqual(['far~0', 'p~1']);
@@ -190,7 +186,7 @@ it('readKinds distinguishes jobs that can still run, jobs that have ended, and n
   expect(await records.readKinds(withdraw, [])).toEqual([]);
 });
 
-it('the scripts touch no key that they do not declare, since a slot of a cluster may be moving', async () => {
+it('the scripts touch only keys that they declare, since a slot of a cluster may be moving', async () => {
   const { withdraw } = queues;
   await rig.enqueue(['well', 'placeless', 'hashless', aPayout('urgent', { priority: 1 })]);
   await redis.lrem(withdraw.toKey('wait'), 0, 'placeless~0');

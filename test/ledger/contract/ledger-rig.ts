@@ -10,7 +10,6 @@ import type {
   SenderLedger,
 } from '../../../src/ledger/sender-ledger.js';
 
-/** The journal of most tests. */
 export const JOURNAL: KnownJournal = {
   journalId: 'j-one',
   host: 'host-1',
@@ -20,7 +19,6 @@ export const JOURNAL: KnownJournal = {
   at: 0,
 };
 
-/** Why the payouts of most tests are held. */
 export const HOLD: Hold = {
   ...{ kind: 'signature', reason: 'expired', message: 'the signature expired', isTampering: false },
 };
@@ -37,7 +35,6 @@ export const NO_BREAKER: BreakerRule = { maxRejectionsInARow: 1_000, maxUnknowns
 /** Which gateway's payments the sends of the contract are. */
 export const AUDIENCE = TEST_AUDIENCE;
 
-/** Takes the lease as it stands. */
 export async function takeLease(ledger: SenderLedger, owner: string): Promise<Lease> {
   const epoch = await ledger.acquireLease(owner, await ledger.readSender(), JOURNAL, 0);
   if (epoch === undefined) throw new Error(`${owner} did not get the lease`);
@@ -55,7 +52,6 @@ export async function nextBegin(ledger: SenderLedger, lease: Lease, payoutId: st
   return { ...given, ledgerId, sendCount, last, payoutId, attempt, token, decisions };
 }
 
-/** Begins a payout that can be begun. */
 export async function begin(ledger: SenderLedger, lease: Lease, payoutId: string): Promise<SendAttempt> {
   const asked = await nextBegin(ledger, lease, payoutId);
   const result = await ledger.beginSend(asked);

@@ -13,10 +13,10 @@ import {
   rig,
   sender,
   stateOf,
+  takeLease,
   unchanged,
   UNKNOWN,
 } from '../support/use-account.js';
-import { takeLease } from './ledger-rig.js';
 
 /** What is recorded of an attempt: once, only by that attempt, and late only what is better than not knowing. */
 
@@ -259,7 +259,6 @@ describe('the flag of a request without a response', () => {
 
 const RULE = { maxRejectionsInARow: 3, maxUnknownsInARow: 2 };
 
-/** Rejected for the payout's own data. */
 const OWN: SentOutcome = { kind: 'rejected', message: 'wrong address' };
 const RESULTS: Record<string, SentOutcome> = { A: ACCEPTED, R: REJECTED, P: OWN, U: UNKNOWN };
 

@@ -8,65 +8,67 @@ import {
   enqueue,
   enter,
   finish,
+  HOLD,
+  JOURNAL,
+  NO_BREAKER,
+  OBJECTION,
   read,
   REJECTED,
   rig,
   sender,
   stateOf,
+  takeLease,
   unchanged,
   UNKNOWN,
 } from '../support/use-account.js';
-import { JOURNAL, OBJECTION, takeLease, HOLD, NO_BREAKER } from './ledger-rig.js';
 
 /** What a new holder finds, and what an operator does with a ledger that came back older than it was. */
 
-describe('recovery', () => {
-  it('turns into unknown, once, what an earlier holder left in sending', async () => {
-    const attempt = await begun();
-    const lease = await takeLease(sender, 'two');
-    expect(await sender.readSending()).toEqual([attempt]);
-    expect(await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
-    expect(await read()).toMatchObject({
-      ...{ state: 'unknown', attempt: attempt.attempt, message: 'the sender ended' },
-      history: [{}, {}, { from: 'sending', to: 'unknown', reason: 'the sender ended' }],
-    });
-    expect(await sender.readSending()).toEqual([]);
-    expect(await sender.markSendsUnknown(lease, [attempt], 'again', 0)).toEqual([]);
+it('recovery turns into unknown, once, what an earlier holder left in sending', async () => {
+  const attempt = await begun();
+  const lease = await takeLease(sender, 'two');
+  expect(await sender.readSending()).toEqual([attempt]);
+  expect(await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
+  expect(await read()).toMatchObject({
+    ...{ state: 'unknown', attempt: attempt.attempt, message: 'the sender ended' },
+    history: [{}, {}, { from: 'sending', to: 'unknown', reason: 'the sender ended' }],
   });
+  expect(await sender.readSending()).toEqual([]);
+  expect(await sender.markSendsUnknown(lease, [attempt], 'again', 0)).toEqual([]);
+});
 
-  it('knows that there was no response when the lease was lost with its epoch', async () => {
-    await takeLease(sender, 'zero');
-    const attempt = await begun();
-    await rig.loseSender();
-    const lease = await takeLease(sender, 'two');
-    expect(await sender.readSender()).toMatchObject({ awaitingAnswer: true });
-    expect(await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
-  });
+it('recovery knows that there was no response when the lease was lost with its epoch', async () => {
+  await takeLease(sender, 'zero');
+  const attempt = await begun();
+  await rig.loseSender();
+  const lease = await takeLease(sender, 'two');
+  expect(await sender.readSender()).toMatchObject({ awaitingAnswer: true });
+  expect(await sender.markSendsUnknown(lease, [attempt], 'the sender ended', 0)).toEqual(['p']);
+});
 
-  it('leaves another attempt than was seen, and payouts in other states, alone', async () => {
-    const accepted = await begun('accepted');
-    await finish(accepted, ACCEPTED);
-    const rejected = await begun('rejected');
-    await finish(rejected, REJECTED);
-    const attempt = await begun();
-    const lease = await takeLease(sender, 'two');
-    const wrong = [{ token: 'another' }, { attempt: 2 }].map((other) => ({ ...attempt, ...other }));
-    const mark = async () => sender.markSendsUnknown(lease, [...wrong, accepted, rejected], 'r', 0);
-    expect(await unchanged(mark)).toEqual([]);
-  });
+it('recovery leaves another attempt than was seen, and payouts in other states, alone', async () => {
+  const accepted = await begun('accepted');
+  await finish(accepted, ACCEPTED);
+  const rejected = await begun('rejected');
+  await finish(rejected, REJECTED);
+  const attempt = await begun();
+  const lease = await takeLease(sender, 'two');
+  const wrong = [{ token: 'another' }, { attempt: 2 }].map((other) => ({ ...attempt, ...other }));
+  const mark = async () => sender.markSendsUnknown(lease, [...wrong, accepted, rejected], 'r', 0);
+  expect(await unchanged(mark)).toEqual([]);
+});
 
-  it('is for the holder only', async () => {
-    const attempt = await begun();
-    const { epoch } = await takeLease(sender, 'two');
-    for (const wrong of [
-      { owner: 'one', epoch: 1 },
-      { owner: 'one', epoch },
-      { owner: 'two', epoch: 9 },
-    ]) {
-      const mark = async () => sender.markSendsUnknown(wrong, [attempt], 'r', 0);
-      expect(await unchanged(mark)).toBeUndefined();
-    }
-  });
+it('recovery is for the holder only', async () => {
+  const attempt = await begun();
+  const { epoch } = await takeLease(sender, 'two');
+  for (const wrong of [
+    { owner: 'one', epoch: 1 },
+    { owner: 'one', epoch },
+    { owner: 'two', epoch: 9 },
+  ]) {
+    const mark = async () => sender.markSendsUnknown(wrong, [attempt], 'r', 0);
+    expect(await unchanged(mark)).toBeUndefined();
+  }
 });
 
 describe('adoption of a send that the journal knows', () => {
@@ -310,7 +312,7 @@ describe('a payout that turned out to be paid by an earlier attempt', () => {
   });
 });
 
-it('an acceptance that is told again does not undo what was decided about two payouts that got one txhash', async () => {
+it('an acceptance told again does not undo what was decided about two payouts with one txhash', async () => {
   await finish(await begun(), ACCEPTED);
   const other = await begun('other');
   await finish(other, ACCEPTED);
@@ -321,7 +323,7 @@ it('an acceptance that is told again does not undo what was decided about two pa
 });
 
 describe('a request that may still be on its way', () => {
-  it('keeps an unknown payout for so long, also after a recovery, from a resend, not from being cancelled', async () => {
+  it('keeps an unknown payout for so long from a resend, not from being cancelled', async () => {
     await sender.finishSend(await begun(), UNKNOWN, NO_BREAKER, 60_000);
     await sender.markSendsUnknown({ owner: 'one', epoch: 2 }, [await begun('q')], 'ended', 60_000);
     for (const payoutId of ['p', 'q']) {
@@ -345,7 +347,7 @@ describe('a request that may still be on its way', () => {
   });
 });
 
-it('giving up sends that no journal has makes every payout unknown that is queued, held or rejected, and no other', async () => {
+it('giving up sends that no journal has makes what is queued, held or rejected unknown', async () => {
   await enter('in_progress', 'accepted');
   await enter('rejected', 'rejected');
   await enqueue('held', 'one', 'two');

@@ -68,7 +68,6 @@ export async function findContradictions({ connection, redis }: Account): Promis
   return found;
 }
 
-/** One act for many payouts is noted once. */
 function isActOf({ at, by, reason, payoutId, count }: Activity, event: PayoutEvent): boolean {
   const isOfPayout = (payoutId === undefined && count > 0) || payoutId === event.payoutId;
   return isOfPayout && at === event.at && by === event.by && reason === (event.reason ?? '');

@@ -5,7 +5,6 @@ import { openTestAccount, type TestAccount } from '../support/test-account.js';
 import { findContradictions } from './find-contradictions.js';
 import { instrumentScripts, scriptScenarios, type ScriptScenario } from './script-scenarios.js';
 
-/** More commands than any script runs in these scenarios. */
 const MOST_COMMANDS = 100;
 
 /** What can be seen of an account, without what differs from run to run. */

@@ -46,7 +46,6 @@ const REQUEST = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
 
 const nothing = async (): Promise<void> => Promise.resolve();
 
-/** Accepts payouts, some time before what comes next. */
 function queued(...payoutIds: string[]) {
   return async ({ ledger, clock }: TestAccount): Promise<void> => {
     for (const payoutId of payoutIds) await ledger.enqueue([aPayout(payoutId)]);
@@ -69,7 +68,6 @@ async function begun(account: TestAccount, payoutId = 'p'): Promise<SendAttempt>
   return asked;
 }
 
-/** Sends payouts, with this result. @returns the last attempt */
 function finished(result: SentOutcome, ...others: string[]) {
   return async (account: TestAccount): Promise<SendAttempt> => {
     let attempt: SendAttempt | undefined;
@@ -87,7 +85,6 @@ const change = (from: PayoutState, to: PayoutState, more = {}) => {
     ledger.change({ payoutId: 'p', from, to, ...ANN, ...more });
 };
 
-/** Several steps of preparation. @returns what the first returned */
 const all = <First>(first: (account: TestAccount) => Promise<First>, ...more: Step<First>[]) => {
   return async (account: TestAccount): Promise<First> => {
     const prepared = await first(account);
@@ -160,7 +157,6 @@ const cancelMany = (['cancelled', 'queued'] as const).map((to) =>
   ),
 );
 
-/** At least one for every script. */
 export const scriptScenarios: readonly ScriptScenario[] = [
   scene('enqueue-payouts', 'payouts are accepted, one of them in a batch', queued('there'), async ({ ledger }) =>
     ledger.enqueue([aPayout('p'), aPayout('there'), aPayout('q', { batch: 'october', reference: 'r' })]),

@@ -18,7 +18,6 @@ const NO_OTHERS: Journals = { read: [JOURNAL], givenUp: [] };
 
 export const makeRedisRig = (): AccountRig => makeRig(openTestAccount());
 
-/** @param account - in Redis or in memory */
 export function makeRig<Account extends TestAccount>(account: Account) {
   const { connection, ledger, clock } = account;
   let adoptions = 0;
@@ -38,7 +37,6 @@ export function makeRig<Account extends TestAccount>(account: Account) {
     },
     pause: async (reason: string) => ledger.pause('ann', reason),
     bind: async (audience: string) => ledger.bind(audience, { by: 'ann', reason: 'moved' }),
-    /** @param act - the signed act, as JSON */
     async resume(act?: string): Promise<boolean | 'objected'> {
       try {
         return await ledger.resume('ann', 'continue', act);
@@ -47,7 +45,6 @@ export function makeRig<Account extends TestAccount>(account: Account) {
         throw error;
       }
     },
-    /** @param doubtMs - for how long the request may be on its way */
     async adoptSend(attempt: SendAttempt, outcome?: SendToAdopt['outcome'], doubtMs = 0) {
       const { paymentId, amount, addressTo } = aPayout(attempt.payoutId);
       const send = { ...attempt, request: { paymentId, amount, addressTo }, outcome };
@@ -74,8 +71,7 @@ export function makeRig<Account extends TestAccount>(account: Account) {
   };
 }
 
-function toOutcome(error: Error | undefined): ChangeOutcome {
-  if (error === undefined) return 'done';
+function toOutcome(error: Error): ChangeOutcome {
   if (error instanceof NotFoundError) return 'not_found';
   if (error instanceof ConflictError) return error.fields[0] as ChangeOutcome;
   throw error;

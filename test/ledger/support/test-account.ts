@@ -13,7 +13,6 @@ export interface TestAccount {
   readonly clock: WallClock;
   readonly connection: LedgerConnection;
   readonly ledger: PayoutLedger;
-  /** The ledger as the account's sender has it. */
   readonly sender: SenderLedger;
   /** Every key of the account with its content, to see that something changed nothing. */
   dump(): Promise<Record<string, string>>;

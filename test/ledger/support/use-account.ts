@@ -7,6 +7,9 @@ import { aPayout } from './a-payout.js';
 import { makeRedisRig, type AccountRig } from './redis-rig.js';
 import type { TestAccount } from './test-account.js';
 
+export * from '../contract/ledger-rig.js';
+export { aPayout };
+
 /** The account of the running test and its parts, in a file that called `useAccount`. */
 export let account: TestAccount;
 export let clock: TestAccount['clock'];
@@ -14,7 +17,6 @@ export let connection: TestAccount['connection'];
 export let keys: TestAccount['connection']['keys'];
 export let ledger: TestAccount['ledger'];
 export let redis: TestAccount['redis'];
-/** The ledger as the account's sender has it. */
 export let sender: SenderLedger;
 /** What applications and operators do to it, each with an outcome instead of an error. */
 export let rig: AccountRig;
@@ -57,7 +59,6 @@ export async function change(payoutId: string, from: PayoutState, to: PayoutStat
 export const read = async (payoutId = 'p') => sender.readPayout(payoutId);
 export const stateOf = async (payoutId = 'p') => (await ledger.get(payoutId))?.state;
 
-/** How a payout comes into each state. */
 const WAYS: Record<PayoutState, readonly PayoutState[]> = {
   queued: [],
   held: ['held'],
@@ -87,7 +88,6 @@ export async function beginOne(payoutId: string): Promise<SendAttempt> {
   return begin(sender, await takeLease(sender, 'one'), payoutId);
 }
 
-/** The same of a new payout. */
 export async function begun(payoutId = 'p'): Promise<SendAttempt> {
   await enqueue(payoutId);
   return beginOne(payoutId);

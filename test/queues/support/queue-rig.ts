@@ -17,7 +17,6 @@ export type QueueRig = ReturnType<typeof openQueueRig>;
 export let rig: QueueRig;
 export let queues: PayoutQueues;
 
-/** Gives each test of a file a rig of its own. */
 export function useRig(): void {
   afterEach(async () => queues.close());
   useAccount();
@@ -31,7 +30,6 @@ export function useRig(): void {
 export function openQueueRig(account = openTestAccount()) {
   const { connection, ledger } = account;
   const queues = new PayoutQueues(connection);
-  /** What was logged as an error: fields and text. */
   const errors: [object, string][] = [];
   const logger: Logger = { ...silentLogger, error: (fields, text) => void errors.push([fields, text]) };
   const relay = new OutboxRelay(ledger, queues, { firstPollAfterMs: 5_000, logger });
@@ -42,14 +40,12 @@ export function openQueueRig(account = openTestAccount()) {
     relay,
     reconciler,
     errors,
-    /** Accepts payouts and gives them their jobs, as a producer does. */
     async enqueue(given: readonly (string | ValidPayout)[]): Promise<void> {
       const payouts = given.map((each) => (typeof each === 'string' ? aPayout(each) : each));
       await ledger.enqueue(payouts);
       await relay.tryAddAccepted(payouts);
       await relay.tryClearAccepted(payouts);
     },
-    /** Has the gateway accept a queued payout: it gets its poll job. */
     async accept(payoutId: string): Promise<void> {
       await queues.removeWithdrawJob({ payoutId });
       await makeInProgress({ account }, payoutId);
