@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { every, followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/base/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
 
-const listeners = ({ signal }: AbortController): number => getEventListeners(signal, 'abort').length;
+const listeners = ({ signal }: AbortController) => getEventListeners(signal, 'abort').length;
 
 it.each([LONGEST_TIMER_MS + 1, Number.POSITIVE_INFINITY])(
   'a sleep of %d ms does not end before it is told to',
@@ -44,13 +44,13 @@ it('a signal of several is aborted with any of them, and leaves nothing on those
 async function loop(waits: number, work: () => unknown, options: { readonly waitsFirst?: true } = {}) {
   const stop = new AbortController();
   const [slept, errors]: [number[], string[]] = [[], []];
-  const sleep = async (ms: number): Promise<void> => {
+  const sleep = async (ms: number) => {
     slept.push(ms);
     if (slept.length === waits) stop.abort();
     return Promise.resolve();
   };
   const given = { clock: { sleep }, signal: stop.signal, onError: (error: Error) => void errors.push(error.message) };
-  const run = async (): Promise<void> => every(500, work, { ...given, ...options });
+  const run = async () => every(500, work, { ...given, ...options });
   await run();
   return { slept, errors, run };
 }
@@ -69,7 +69,7 @@ it.each<[string, { readonly waitsFirst?: true }, waits: number, runs: number]>([
 it('every goes on after an error, thrown or rejected, tells it, and waits as long as the work says', async () => {
   let runs = 0;
   // Not async: the first error is thrown.
-  const { slept, errors } = await loop(4, (): unknown => {
+  const { slept, errors } = await loop(4, () => {
     runs += 1;
     if (runs === 1) throw new Error('thrown');
     return runs === 2 ? Promise.reject(new Error('rejected')) : Promise.resolve(runs === 3 ? 7 : 0);
@@ -83,7 +83,7 @@ it('every goes on after an error, thrown or rejected, tells it, and waits as lon
 it('within returns what the work comes to before the limit, and leaves no timer running', async () => {
   const clock = new ManualClock();
   const signals: (AbortSignal | undefined)[] = [];
-  const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+  const sleep = async (ms: number, signal?: AbortSignal) => {
     signals.push(signal);
     return clock.sleep(ms, signal);
   };

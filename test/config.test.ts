@@ -74,7 +74,7 @@ it('readSettings names settings as the options do, and a problem by its variable
     ...{ redisUrl: 'redis://127.0.0.1:6379', allowVolatileRedis: true, redisReplicas: 2 },
     ...{ journalDir: '/data', journalDays: 30 },
   });
-  const read = (): unknown => readSettings(ACCOUNT_SETTINGS, { LEASE_MS: '1', STATUS_POLL_RATE: '0' });
+  const read = () => readSettings(ACCOUNT_SETTINGS, { LEASE_MS: '1', STATUS_POLL_RATE: '0' });
   expect(read).toThrow(/LEASE_MS: must be .*\(got "1"\).*STATUS_POLL_RATE: must be .*\(got "0"\)/s);
 });
 

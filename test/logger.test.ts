@@ -78,7 +78,7 @@ function errorWith(code: string): NodeJS.ErrnoException {
 /** A stderr that takes a limited number of bytes a call, or fails, as its script says call by call, and then takes all. */
 function scriptedStderr(...script: (number | string)[]): { text: () => string; take: (bytes: Uint8Array) => number } {
   let text = '';
-  const take = (bytes: Uint8Array): number => {
+  const take = (bytes: Uint8Array) => {
     const step = script.shift() ?? bytes.length;
     if (typeof step === 'string') throw errorWith(step);
     text += Buffer.from(bytes.subarray(0, step)).toString();
@@ -87,35 +87,33 @@ function scriptedStderr(...script: (number | string)[]): { text: () => string; t
   return { text: () => text, take };
 }
 
-const writing = (writer: ReturnType<typeof createStderrWriter>, line: string) => (): void => {
+const writing = (writer: ReturnType<typeof createStderrWriter>, line: string) => () => {
   writer.write(line);
 };
 
-describe('lines to stderr', () => {
-  it('that fail are lost one by one: the next is tried again, and no memory is kept of them', () => {
-    const stderr = scriptedStderr('ENOSPC', 'EPIPE', 1, 2);
-    const writer = createStderrWriter(stderr.take);
-    for (const code of ['ENOSPC', 'EPIPE']) expect(writing(writer, 'lost\n')).toThrow(code);
-    writer.write('there\n');
-    expect(stderr.text()).toBe('there\n');
-  });
+it('lines to stderr that fail are lost one by one: the next is tried again, and no memory is kept of them', () => {
+  const stderr = scriptedStderr('ENOSPC', 'EPIPE', 1, 2);
+  const writer = createStderrWriter(stderr.take);
+  for (const code of ['ENOSPC', 'EPIPE']) expect(writing(writer, 'lost\n')).toThrow(code);
+  writer.write('there\n');
+  expect(stderr.text()).toBe('there\n');
+});
 
-  it('are not glued to one that a full disk tore', () => {
-    const stderr = scriptedStderr(4, 'ENOSPC', 'ENOSPC');
-    const writer = createStderrWriter(stderr.take);
-    for (const line of ['{"msg":"one"}\n', '{"msg":"two"}\n']) expect(writing(writer, line)).toThrow('ENOSPC');
-    writer.write('{"msg":"three"}\n');
-    writer.write('{"msg":"four"}\n');
-    expect(stderr.text()).toBe('{"ms\n{"msg":"three"}\n{"msg":"four"}\n');
-  });
+it('lines to stderr are not glued to one that a full disk tore', () => {
+  const stderr = scriptedStderr(4, 'ENOSPC', 'ENOSPC');
+  const writer = createStderrWriter(stderr.take);
+  for (const line of ['{"msg":"one"}\n', '{"msg":"two"}\n']) expect(writing(writer, line)).toThrow('ENOSPC');
+  writer.write('{"msg":"three"}\n');
+  writer.write('{"msg":"four"}\n');
+  expect(stderr.text()).toBe('{"ms\n{"msg":"three"}\n{"msg":"four"}\n');
+});
 
-  it('wait a moment for a pipe that is full, but not for long', () => {
-    const busy = scriptedStderr('EAGAIN', 'EAGAIN');
-    createStderrWriter(busy.take).write('late\n');
-    expect(busy.text()).toBe('late\n');
-    const stuck = createStderrWriter(scriptedStderr(...Array<string>(100_000).fill('EAGAIN')).take);
-    expect(writing(stuck, 'lost\n')).toThrow('EAGAIN');
-    const closed = createStderrWriter(() => 0);
-    expect(writing(closed, 'lost\n')).toThrow('takes nothing');
-  });
+it('lines to stderr wait a moment for a pipe that is full, but not for long', () => {
+  const busy = scriptedStderr('EAGAIN', 'EAGAIN');
+  createStderrWriter(busy.take).write('late\n');
+  expect(busy.text()).toBe('late\n');
+  const stuck = createStderrWriter(scriptedStderr(...Array<string>(100_000).fill('EAGAIN')).take);
+  expect(writing(stuck, 'lost\n')).toThrow('EAGAIN');
+  const closed = createStderrWriter(() => 0);
+  expect(writing(closed, 'lost\n')).toThrow('takes nothing');
 });

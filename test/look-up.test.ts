@@ -82,26 +82,27 @@ it('names are looked up again once a connection failed, and by Redis almost alwa
   expect(asked).toHaveLength(3);
 });
 
-describe('look-ups at the same time', () => {
-  it('five that are slow do not hold up one that comes last, which a helper process looks up', async () => {
-    const slow = new Slow();
-    const resolver = new SpreadResolver(slow.resolve);
-    const pending = resolver.resolve('one.slow');
-    // Of these the helper finds that they do not exist, as fast as it can.
-    const others = ['two', 'three', 'four', 'five'].map(async (name) =>
-      resolver.resolve(`${name}.invalid`).catch((error: unknown) => (error as NodeJS.ErrnoException).code),
-    );
-    expect(await resolver.resolve('localhost')).toEqual(await resolveHere('localhost'));
-    expect(slow.asked).toEqual(['one.slow']);
-    for (const code of await Promise.all(others)) expect(['ENOTFOUND', 'EAI_AGAIN']).toContain(code);
-    slow.answer('one.slow', V4('10.0.0.1'));
-    expect(await pending).toEqual(V4('10.0.0.1'));
-  });
+it('look-ups at the same time five that are slow do not hold up one that comes last, which a helper process looks up', async () => {
+  const slow = new Slow();
+  const resolver = new SpreadResolver(slow.resolve);
+  const pending = resolver.resolve('one.slow');
+  // Of these the helper finds that they do not exist, as fast as it can.
+  const others = ['two', 'three', 'four', 'five'].map(async (name) =>
+    resolver.resolve(`${name}.invalid`).catch((error: unknown) => (error as NodeJS.ErrnoException).code),
+  );
+  expect(await resolver.resolve('localhost')).toEqual(await resolveHere('localhost'));
+  expect(slow.asked).toEqual(['one.slow']);
+  for (const code of await Promise.all(others)) expect(['ENOTFOUND', 'EAI_AGAIN']).toContain(code);
+  slow.answer('one.slow', V4('10.0.0.1'));
+  expect(await pending).toEqual(V4('10.0.0.1'));
+});
 
-  it.each([
-    ['ends at once', 'process.exit(1)'],
-    ['ends when it is asked', "process.on('message', () => process.exit(1))"],
-  ])('a helper that %s costs nothing: the process looks the name up itself', async (_, program) => {
+it.each([
+  ['ends at once', 'process.exit(1)'],
+  ['ends when it is asked', "process.on('message', () => process.exit(1))"],
+])(
+  'look-ups at the same time a helper that %s costs nothing: the process looks the name up itself',
+  async (_, program) => {
     const slow = new Slow();
     const resolver = new SpreadResolver(slow.resolve, program);
     const first = resolver.resolve('one.slow');
@@ -111,5 +112,5 @@ describe('look-ups at the same time', () => {
     expect(await second).toEqual(V4('10.0.0.2'));
     slow.answer('one.slow', V4('10.0.0.1'));
     expect(await first).toEqual(V4('10.0.0.1'));
-  });
-});
+  },
+);

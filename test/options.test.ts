@@ -81,7 +81,7 @@ it.each(Object.keys(MAKERS))(
       ]),
     );
     for (const options of [undefined, SECRET]) {
-      const make = async (): Promise<unknown> => MAKERS[maker]?.[1](options as never);
+      const make = async () => MAKERS[maker]?.[1](options as never);
       await expect(make()).rejects.toThrow(/^options: must be an object( \(got (undefined|a string)\))?$/);
     }
   },
@@ -96,13 +96,14 @@ class Tunnel extends AbstractConnector {
 }
 const replica = { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'm', role: 'slave' };
 const poll = { accounts: [{ ...account, pollMinMs: 20, pollMaxMs: 19 }] };
-const whole = (least: number, got: string): string => `must be a whole number from ${least} to 2147483647 (got ${got})`;
-const notAnObject = (methods: string): string => `must be an object with ${methods}`;
+const whole = (least: number, got: string) => `must be a whole number from ${least} to 2147483647 (got ${got})`;
+const notAnObject = (methods: string) => `must be an object with ${methods}`;
 const prefixed = 'must have no keyPrefix, under which no worker looks (got "shop:")';
 
 it.each<[Maker, field: string, message: string, () => Loose]>([
   ['PayoutProducer', 'singingKey', 'is not a known field, did you mean signingKey?', () => ({ singingKey: SECRET })],
   ['PayoutProducer', 'checkAddresses', 'must be true or false (got "no")', () => ({ checkAddresses: 'no' })],
+  ['PayoutProducer', 'platformId', 'is missing', () => ({ platformId: undefined })],
   ['PayoutProducer', 'redisUrl', 'is missing (or give a connection)', () => ({ redisUrl: undefined })],
   ['PayoutWorker', 'accounts', 'must name at least one account', () => ({ accounts: [] })],
   ['PayoutWorker', 'accounts[0]', 'must be an object (got undefined)', () => ({ accounts: [undefined] })],
@@ -156,7 +157,7 @@ it('a connection that could hang is refused, and a number of replicas that Senti
   ]);
   // Where nobody listens, the search for a Sentinel would outlive the test.
   const sentinel = `redis-sentinel://${new URL(redisUrl).host}/payouts`;
-  const make = (): unknown => new PayoutProducer({ platformId, redisUrl: sentinel, redisReplicas: 0 });
+  const make = () => new PayoutProducer({ platformId, redisUrl: sentinel, redisReplicas: 0 });
   expect(make).toThrow(/REDIS_REPLICAS: .*at least 1/);
 });
 
@@ -184,7 +185,7 @@ it.each<[Maker, method: string, args: readonly unknown[], message: string]>([
   const [options, make] = MAKERS[maker] ?? [];
   const part = (await make?.(options as never)) as Record<string, (...all: readonly unknown[]) => unknown>;
   opened.push(part);
-  const call = async (): Promise<unknown> => Promise.resolve(part[method]?.(...args));
+  const call = async () => Promise.resolve(part[method]?.(...args));
   await expect(call()).rejects.toThrow(InvalidInputError);
   await expect(call()).rejects.toThrow(new Error(message));
 });

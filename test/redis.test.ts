@@ -9,6 +9,7 @@ import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js'
 import { serve } from './dashboard/support/running-dashboard.js';
 import { startScriptedSentinel, type ScriptedSentinel } from './support/scripted-sentinel.js';
 import { until } from './support/until.js';
+import { afterTest, closeAfterTest } from './worker/support/close-after-test.js';
 import { startOwnRedis } from './worker/support/own-redis.js';
 
 const url = process.env['REDIS_URL'] ?? '';
@@ -71,7 +72,7 @@ describe('parseRedisUrl', () => {
     ['redis-sentinel://h/m/x', /database/],
     ...WITH_SECRETS.map((url): [string, RegExp] => [url, /./]),
   ])('refuses %j and says why, but never shows a password', (url, why) => {
-    const read = (): unknown => parseRedisUrl(url);
+    const read = () => parseRedisUrl(url);
     expect(read).toThrow(TypeError);
     expect(read).toThrow(why);
     expect(read).not.toThrow(/hunter2/);
@@ -148,7 +149,7 @@ it('toRedisError keeps the cause of connection trouble', () => {
 });
 
 describe('real trouble is Redis unavailable', () => {
-  const unavailable = async (asked: Promise<unknown>): Promise<void> => {
+  const unavailable = async (asked: Promise<unknown>) => {
     expect(await asked.then(() => 'a reply', toRedisError)).toBeInstanceOf(RedisUnavailableError);
   };
 
@@ -186,26 +187,22 @@ it('the log of a connection says once that Redis is unavailable, and once that i
   const said: string[] = [];
   const hear = (level: string) => (fields: object, message: string) =>
     void said.push(`${level} ${message} ${JSON.stringify(fields)}`);
-  const server = await startOwnRedis();
+  const server = closeAfterTest(await startOwnRedis());
   const logger = { ...silentLogger, warn: hear('warn'), info: hear('info') };
   const client = connectRedis(server.url, 'commands', logger);
-  try {
-    await client.ping();
-    const ended = new Promise((resolve) => client.once('reconnecting', resolve));
-    await server.stop();
-    await ended;
-    const ready = new Promise((resolve) => client.once('ready', resolve));
-    await new Promise((resolve) => client.once('error', resolve));
-    await server.startAgain();
-    await ready;
-    expect(said).toEqual([
-      expect.stringMatching(/^warn Redis unavailable, reconnecting .*"role":"commands"/),
-      'info Redis reconnected {"role":"commands"}',
-    ]);
-  } finally {
-    await closeRedis(client);
-    await server.close();
-  }
+  afterTest(async () => closeRedis(client));
+  await client.ping();
+  const ended = new Promise((resolve) => client.once('reconnecting', resolve));
+  await server.stop();
+  await ended;
+  const ready = new Promise((resolve) => client.once('ready', resolve));
+  await new Promise((resolve) => client.once('error', resolve));
+  await server.startAgain();
+  await ready;
+  expect(said).toEqual([
+    expect.stringMatching(/^warn Redis unavailable, reconnecting .*"role":"commands"/),
+    'info Redis reconnected {"role":"commands"}',
+  ]);
 });
 
 describe('with a Sentinel', () => {

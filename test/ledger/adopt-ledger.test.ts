@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { ConflictError } from '../../src/base/errors.js';
 import {
   readBookmark,
@@ -53,134 +53,124 @@ async function makeLedger(): Promise<SendToAdopt> {
   return aSend('p', 1, (await begun()).token);
 }
 
-describe('findForgottenSends', () => {
-  it('names the sends that the ledger does not know, in order, with their state', async () => {
-    const known = await makeLedger();
-    const sends = [aSend('gone'), known, aSend('p', 2), aSend('q'), aSend('p', 1, 'another')];
-    expect(await unchanged(async () => find(sends))).toEqual([
-      { send: sends[0], state: undefined },
-      { send: sends[2], state: 'sending' },
-      { send: sends[3], state: 'queued' },
-      { send: sends[4], state: 'sending' },
-    ]);
-  });
-
-  it('knows the sends of a payout that retention removed', async () => {
-    const send = await makeLedger();
-    await finish(send, ACCEPTED);
-    await change('p', 'in_progress', 'completed');
-    expect(await removePayouts(connection, 'completed', clock.wallNow() + 1, 10)).toHaveLength(1);
-    expect(await find([send, aSend('q')])).toMatchObject([{ state: 'queued' }]);
-    expect(await adopt([send])).toEqual([]);
-  });
+it('findForgottenSends names the sends that the ledger does not know, in order, with their state', async () => {
+  const known = await makeLedger();
+  const sends = [aSend('gone'), known, aSend('p', 2), aSend('q'), aSend('p', 1, 'another')];
+  expect(await unchanged(async () => find(sends))).toEqual([
+    { send: sends[0], state: undefined },
+    { send: sends[2], state: 'sending' },
+    { send: sends[3], state: 'queued' },
+    { send: sends[4], state: 'sending' },
+  ]);
 });
 
-describe('adoptSends', () => {
-  it('makes unknown what was forgotten, says which, and does nothing a second time', async () => {
-    const sends = [aSend('gone'), await makeLedger(), aSend('q')];
-    expect(await adopt(sends)).toEqual([
-      { payoutId: 'gone', state: 'unknown' },
-      { payoutId: 'q', state: 'unknown' },
-    ]);
-    expect(await ledger.get('gone')).toMatchObject({
-      ...{ state: 'unknown', attempt: 1, paymentId: 7, amount: '12.5', addressTo: 'wallet-1' },
-      history: [{ to: 'unknown', by: 'ann', reason: 'restored a copy' }],
-    });
-    expect([await stateOf('q'), await stateOf('p')]).toEqual(['unknown', 'sending']);
-    expect(await unchanged(async () => adopt(sends))).toEqual([]);
-  });
-
-  it('leaves a txhash to the payout that gets it, where one that was put back names it', async () => {
-    await enqueue('p', 'q');
-    await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
-    const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
-    expect(await adopt(sends)).toContainEqual({ payoutId: 'q', state: 'in_progress' });
-    expect(await ledger.findByTxhash('h')).toBe('q');
-  });
-
-  it('looks at and takes in more sends than go over the wire together', async () => {
-    const sends = names(1_001).map((name) => aSend(name));
-    expect((await find(sends)).map(({ send }) => send)).toEqual(sends);
-    expect(await adopt(sends)).toEqual(sends.map(({ payoutId }) => ({ payoutId, state: 'unknown' })));
-    expect(await find([])).toEqual([]);
-  });
+it('findForgottenSends knows the sends of a payout that retention removed', async () => {
+  const send = await makeLedger();
+  await finish(send, ACCEPTED);
+  await change('p', 'in_progress', 'completed');
+  expect(await removePayouts(connection, 'completed', clock.wallNow() + 1, 10)).toHaveLength(1);
+  expect(await find([send, aSend('q')])).toMatchObject([{ state: 'queued' }]);
+  expect(await adopt([send])).toEqual([]);
 });
 
-describe('a payout that an adoption put in', () => {
-  const give = async (given: object) => ledger.enqueue([aPayout('gone', given)]);
-  const inBatch = async () => (await listPayoutIds(connection, { batch: 'salaries', limit: 9 })).payoutIds;
-
-  it('is filled in when enqueued again, once, and only with the data that was sent', async () => {
-    await adopt([aSend('gone')]);
-    expect(await give({ amount: '1', reference: 'other' })).toMatchObject([
-      { kind: 'conflict', fields: ['amount', 'reference'] },
-    ]);
-    const given = { reference: 'invoice 7', metadata: { a: 1 } };
-    expect(await give(given)).toMatchObject([{ kind: 'exists', payout: { state: 'unknown' } }]);
-    expect(await ledger.get('gone')).toMatchObject({ ...given, attempt: 1 });
-    expect(await give({ reference: 'invoice 8' })).toMatchObject([
-      { kind: 'conflict', fields: ['reference', 'metadata'] },
-    ]);
+it('adoptSends makes unknown what was forgotten, says which, and does nothing a second time', async () => {
+  const sends = [aSend('gone'), await makeLedger(), aSend('q')];
+  expect(await adopt(sends)).toEqual([
+    { payoutId: 'gone', state: 'unknown' },
+    { payoutId: 'q', state: 'unknown' },
+  ]);
+  expect(await ledger.get('gone')).toMatchObject({
+    ...{ state: 'unknown', attempt: 1, paymentId: 7, amount: '12.5', addressTo: 'wallet-1' },
+    history: [{ to: 'unknown', by: 'ann', reason: 'restored a copy' }],
   });
-
-  it('comes into its batch with that, into none where the data is not what was sent', async () => {
-    await adopt([aSend('gone')]);
-    await give({ amount: '1', batch: 'salaries' });
-    expect(await inBatch()).toEqual([]);
-    await ledger.enqueue([aPayout('other', { batch: 'salaries' })]);
-    expect(await give({ batch: 'salaries' })).toMatchObject([{ kind: 'exists', payout: { batch: 'salaries' } }]);
-    expect(await inBatch()).toEqual(['other', 'gone']);
-  });
+  expect([await stateOf('q'), await stateOf('p')]).toEqual(['unknown', 'sending']);
+  expect(await unchanged(async () => adopt(sends))).toEqual([]);
 });
 
-describe('holdSendablePayouts', () => {
-  const hold = async () => holdSendablePayouts(connection, DOUBT);
-
-  it('makes every queued payout unknown, also more than go into one script', async () => {
-    await enqueue(...names(501));
-    expect(await countSendablePayouts(connection)).toBe(501);
-    expect(await hold()).toBe(501);
-    expect(await countSendablePayouts(connection)).toBe(0);
-    expect(await ledger.get('p500')).toMatchObject({
-      ...{ state: 'unknown', message: 'restored a copy' },
-      history: [{}, { from: 'queued', to: 'unknown', by: 'ann', reason: 'restored a copy' }],
-    });
-    expect(await hold()).toBe(0);
-  });
-
-  it('leaves none behind, and ends, where the records of many in front of it were deleted', async () => {
-    await redis.zadd(keys.state('queued'), 1, 'gone');
-    expect(await hold()).toBe(0);
-    await enqueue(...names(450));
-    await redis.del(names(400).map((payoutId) => keys.payout(payoutId)));
-    expect(await hold()).toBe(50);
-    expect(await stateOf('p449')).toBe('unknown');
-  });
+it('adoptSends leaves a txhash to the payout that gets it, where one that was put back names it', async () => {
+  await enqueue('p', 'q');
+  await sender.revertSend({ payoutId: 'p', attempt: 1, token: 'mine' }, 'its begin got no reply');
+  const sends = [aSend('p', 1, 'mine'), aSend('q')].map((send) => ({ ...send, outcome: ACCEPTED }));
+  expect(await adopt(sends)).toContainEqual({ payoutId: 'q', state: 'in_progress' });
+  expect(await ledger.findByTxhash('h')).toBe('q');
 });
 
-describe('adoptLedger', () => {
-  const raise = async (epoch: number, seen?: string[]) =>
-    adoptLedger(connection, { epoch, sendCount: 9 }, 'new line', { read: [], givenUp: [] }, ANN, seen);
+it('adoptSends looks at and takes in more sends than go over the wire together', async () => {
+  const sends = names(1_001).map((name) => aSend(name));
+  expect((await find(sends)).map(({ send }) => send)).toEqual(sends);
+  expect(await adopt(sends)).toEqual(sends.map(({ payoutId }) => ({ payoutId, state: 'unknown' })));
+  expect(await find([])).toEqual([]);
+});
 
-  it('refuses a ledger that has lost what was read of it, and changes nothing', async () => {
-    await makeLedger();
-    await sender.object(OBJECTION);
-    const seen = ['', await readBookmark(connection)];
-    await ledger.pause('bob', 'lunch');
-    const lost = await readBookmark(connection);
-    await redis.xdel(keys.events, lost);
-    const refused = await unchanged(async () => raise(1, [...seen, lost]).catch((error: unknown) => error));
-    expect(refused).toBeInstanceOf(ConflictError);
-    expect(String(refused)).toMatch(/Redis came back older while its ledger was adopted: it was not adopted\./);
-    expect(await raise(1, seen)).toMatchObject({ objections: 1 });
-  });
+const give = async (given: object) => ledger.enqueue([aPayout('gone', given)]);
+const inBatch = async () => (await listPayoutIds(connection, { batch: 'salaries', limit: 9 })).payoutIds;
 
-  it.each([
-    ['the pause that a journal made', 'send journal', undefined],
-    ['no other pause', 'bob', 'lunch'],
-  ])('ends %s', async (_, by, left) => {
-    await ledger.pause(by, 'lunch');
-    await raise(1);
-    expect((await readSenderView(connection)).pausedReason).toBe(left);
+it('a payout that an adoption put in is filled in when enqueued again, once, and only with the data that was sent', async () => {
+  await adopt([aSend('gone')]);
+  expect(await give({ amount: '1', reference: 'other' })).toMatchObject([
+    { kind: 'conflict', fields: ['amount', 'reference'] },
+  ]);
+  const given = { reference: 'invoice 7', metadata: { a: 1 } };
+  expect(await give(given)).toMatchObject([{ kind: 'exists', payout: { state: 'unknown' } }]);
+  expect(await ledger.get('gone')).toMatchObject({ ...given, attempt: 1 });
+  expect(await give({ reference: 'invoice 8' })).toMatchObject([
+    { kind: 'conflict', fields: ['reference', 'metadata'] },
+  ]);
+});
+
+it('a payout that an adoption put in comes into its batch with that, into none where the data is not what was sent', async () => {
+  await adopt([aSend('gone')]);
+  await give({ amount: '1', batch: 'salaries' });
+  expect(await inBatch()).toEqual([]);
+  await ledger.enqueue([aPayout('other', { batch: 'salaries' })]);
+  expect(await give({ batch: 'salaries' })).toMatchObject([{ kind: 'exists', payout: { batch: 'salaries' } }]);
+  expect(await inBatch()).toEqual(['other', 'gone']);
+});
+
+const hold = async () => holdSendablePayouts(connection, DOUBT);
+
+it('holdSendablePayouts makes every queued payout unknown, also more than go into one script', async () => {
+  await enqueue(...names(501));
+  expect(await countSendablePayouts(connection)).toBe(501);
+  expect(await hold()).toBe(501);
+  expect(await countSendablePayouts(connection)).toBe(0);
+  expect(await ledger.get('p500')).toMatchObject({
+    ...{ state: 'unknown', message: 'restored a copy' },
+    history: [{}, { from: 'queued', to: 'unknown', by: 'ann', reason: 'restored a copy' }],
   });
+  expect(await hold()).toBe(0);
+});
+
+it('holdSendablePayouts leaves none behind, and ends, where the records of many in front of it were deleted', async () => {
+  await redis.zadd(keys.state('queued'), 1, 'gone');
+  expect(await hold()).toBe(0);
+  await enqueue(...names(450));
+  await redis.del(names(400).map((payoutId) => keys.payout(payoutId)));
+  expect(await hold()).toBe(50);
+  expect(await stateOf('p449')).toBe('unknown');
+});
+
+const raise = async (epoch: number, seen?: string[]) =>
+  adoptLedger(connection, { epoch, sendCount: 9 }, 'new line', { read: [], givenUp: [] }, ANN, seen);
+
+it('adoptLedger refuses a ledger that has lost what was read of it, and changes nothing', async () => {
+  await makeLedger();
+  await sender.object(OBJECTION);
+  const seen = ['', await readBookmark(connection)];
+  await ledger.pause('bob', 'lunch');
+  const lost = await readBookmark(connection);
+  await redis.xdel(keys.events, lost);
+  const refused = await unchanged(async () => raise(1, [...seen, lost]).catch((error: unknown) => error));
+  expect(refused).toBeInstanceOf(ConflictError);
+  expect(String(refused)).toMatch(/Redis came back older while its ledger was adopted: it was not adopted\./);
+  expect(await raise(1, seen)).toMatchObject({ objections: 1 });
+});
+
+it.each([
+  ['the pause that a journal made', 'send journal', undefined],
+  ['no other pause', 'bob', 'lunch'],
+])('adoptLedger ends %s', async (_, by, left) => {
+  await ledger.pause(by, 'lunch');
+  await raise(1);
+  expect((await readSenderView(connection)).pausedReason).toBe(left);
 });

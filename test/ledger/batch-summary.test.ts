@@ -181,44 +181,42 @@ it.each<[string, number, (payoutIds: readonly string[]) => Promise<unknown>]>([
 const NOW = Date.parse('2030-01-01T12:00:30Z');
 const WORKING = { queued: 600, paused: false, objections: [], sender: { owner: 'one', epoch: 1, heartbeat: 1 } };
 
-describe('the expected end of the backlog', () => {
-  const PACE = Array.from({ length: 20 }, () => 1_100);
-  const estimate = (pace: number[], stats = {}, stoppedBy?: string): ReturnType<typeof estimateEnd> =>
-    estimateEnd({ minutes: [], pace }, { ...WORKING, ...stats }, NOW, stoppedBy);
+const PACE = Array.from({ length: 20 }, () => 1_100);
+const estimate = (pace: number[], stats = {}, stoppedBy?: string): ReturnType<typeof estimateEnd> =>
+  estimateEnd({ minutes: [], pace }, { ...WORKING, ...stats }, NOW, stoppedBy);
 
-  it.each([
-    ['the last gaps between writes', PACE, 1_100],
-    ['a standstill in the middle, which is left out', PACE.with(10, 3_600_000), 1_100],
-    ['slow responses where they are many', PACE.map((gapMs, at) => (at % 2 === 0 ? 5_000 : gapMs)), 3_050],
-  ])('comes from %s', (_, pace, gapMs) => {
-    expect(estimate(pace)).toMatchObject({ endsAt: NOW + 600 * gapMs, why: undefined });
-    expect(estimate(pace, { queued: 0, paused: true })).toMatchObject({ endsAt: NOW, why: undefined });
-  });
+it.each([
+  ['the last gaps between writes', PACE, 1_100],
+  ['a standstill in the middle, which is left out', PACE.with(10, 3_600_000), 1_100],
+  ['slow responses where they are many', PACE.map((gapMs, at) => (at % 2 === 0 ? 5_000 : gapMs)), 3_050],
+])('the expected end of the backlog comes from %s', (_, pace, gapMs) => {
+  expect(estimate(pace)).toMatchObject({ endsAt: NOW + 600 * gapMs, why: undefined });
+  expect(estimate(pace, { queued: 0, paused: true })).toMatchObject({ endsAt: NOW, why: undefined });
+});
 
-  it.each([
-    ['the account is paused', PACE, { paused: true }, undefined],
-    ['a send journal contradicts the ledger', PACE, { paused: true, objections: [{}] }, undefined],
-    ['no worker sends', PACE, { sender: null }, undefined],
-    ['no two payouts were sent one right after the other yet', [], {}, undefined],
-    ['Gateway down', PACE, {}, 'Gateway down'],
-  ])('is not known where it is stopped: %s', (why, pace, stats, stoppedBy) => {
-    expect(estimate(pace, stats, stoppedBy)).toMatchObject({ endsAt: undefined, why });
-  });
+it.each([
+  ['the account is paused', PACE, { paused: true }, undefined],
+  ['a send journal contradicts the ledger', PACE, { paused: true, objections: [{}] }, undefined],
+  ['no worker sends', PACE, { sender: null }, undefined],
+  ['no two payouts were sent one right after the other yet', [], {}, undefined],
+  ['Gateway down', PACE, {}, 'Gateway down'],
+])('the expected end of the backlog is not known where it is stopped: %s', (why, pace, stats, stoppedBy) => {
+  expect(estimate(pace, stats, stoppedBy)).toMatchObject({ endsAt: undefined, why });
+});
 
-  it('has the rate of the last 10 minutes, from the first of them that sent', () => {
-    /** How many minutes ago, and what was sent; 0 is the present one, of which half is over. */
-    const rate = (...given: [ago: number, sent: number][]): number => {
-      const none = { smallestGapMs: undefined, largestGapMs: undefined, completed: 0, rejected: 0, unknown: 0 };
-      const minutes = given.map(([ago, sent]): MinuteStatistics => {
-        return { at: Math.floor(NOW / MINUTE_MS - ago) * MINUTE_MS, sent, backlog: 600, ...none };
-      });
-      return estimateEnd({ minutes, pace: [] }, { ...WORKING }, NOW).ratePerMinute;
-    };
-    expect(rate([30, 60], [4, 40], [3, 50], [0, 27])).toBe(117 / 4.5);
-    expect(rate([0, 5])).toBe(5);
-    expect(rate([300, 50])).toBe(0);
-    expect(rate()).toBe(0);
-  });
+it('the expected end of the backlog has the rate of the last 10 minutes, from the first of them that sent', () => {
+  /** How many minutes ago, and what was sent; 0 is the present one, of which half is over. */
+  const rate = (...given: [ago: number, sent: number][]) => {
+    const none = { smallestGapMs: undefined, largestGapMs: undefined, completed: 0, rejected: 0, unknown: 0 };
+    const minutes = given.map(([ago, sent]): MinuteStatistics => {
+      return { at: Math.floor(NOW / MINUTE_MS - ago) * MINUTE_MS, sent, backlog: 600, ...none };
+    });
+    return estimateEnd({ minutes, pace: [] }, { ...WORKING }, NOW).ratePerMinute;
+  };
+  expect(rate([30, 60], [4, 40], [3, 50], [0, 27])).toBe(117 / 4.5);
+  expect(rate([0, 5])).toBe(5);
+  expect(rate([300, 50])).toBe(0);
+  expect(rate()).toBe(0);
 });
 
 it('stored statistics of another day say nothing of today, nor of minutes older than a day', () => {

@@ -12,6 +12,7 @@ import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { newPlatformId } from '../support/account.js';
 import { startMasterWithReplica, type MasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis, type WaitaofRedis } from '../support/waitaof-redis.js';
+import { afterTest } from '../worker/support/close-after-test.js';
 import { aPayout, names, nextBegin, takeLease } from './support/use-account.js';
 
 let redis: RedisClient;
@@ -41,7 +42,7 @@ async function toBegin(writes: WriteConfirmer, payoutId = 'p', on = connection) 
   return { ledger, asked, begin: async () => ledger.beginSend(asked) };
 }
 
-const cancel = async (): Promise<void> => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
+const cancel = async () => payouts.change({ payoutId: 'p', from: 'queued', to: 'cancelled' });
 const pause = async () => payouts.pause('ann', 'lunch');
 const resume = async () => payouts.resume('ann', 'back');
 const CHANGES: [string, () => Promise<unknown>][] = [
@@ -132,7 +133,7 @@ describe('with a server that is asked with WAITAOF', () => {
   });
 
   it('the check asks the server for its disk once, and again for as long as that is late', async () => {
-    const check = async (): Promise<number> => {
+    const check = async () => {
       if (!(redis instanceof Redis)) throw new Error('this is one server');
       return (await writes.check(redis)).problems.length;
     };
@@ -147,14 +148,11 @@ describe('with a server that is asked with WAITAOF', () => {
 
 it('a Redis that cannot say what is on its disk acknowledges changes, and begins no send', async () => {
   const volatile = await startLocalRedis({ args: ['--appendonly', 'no'] });
-  try {
-    await connect(volatile.url);
-    const { begin } = await toBegin(confirmer());
-    await expect(begin()).rejects.toThrow(/not on disk/);
-    expect(await new PayoutLedger(connection, confirmer(undefined, false)).pause('ann', 'trial')).toBe(true);
-  } finally {
-    await volatile.stop();
-  }
+  afterTest(async () => volatile.stop());
+  await connect(volatile.url);
+  const { begin } = await toBegin(confirmer());
+  await expect(begin()).rejects.toThrow(/not on disk/);
+  expect(await new PayoutLedger(connection, confirmer(undefined, false)).pause('ann', 'trial')).toBe(true);
 });
 
 describe('with a replica', () => {
@@ -197,7 +195,7 @@ describe('with a replica', () => {
   });
 
   it('a begin waits for as many replicas as the operator says', async () => {
-    const begin = async (fixed: number): Promise<unknown> => {
+    const begin = async (fixed: number) => {
       const other = connectLedger(redis, newPlatformId());
       await new PayoutLedger(other).enqueue([aPayout('p')]);
       return (await toBegin(confirmer(fixed), 'p', other)).begin();
@@ -244,7 +242,7 @@ describe('waits that are asked for at the same time', () => {
     started = [];
     wait = new SharedWait(async () => new Promise((resolve, reject) => started.push({ resolve, reject })));
   });
-  const settle = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const settle = async () => new Promise((resolve) => setImmediate(resolve));
 
   it('share the one that begins after they were asked for, never one under way', async () => {
     const first = wait.join();

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RedisUnavailableError } from '../../src/base/errors.js';
 import { SHARED_KEYS } from '../../src/ledger/keys.js';
@@ -7,6 +7,7 @@ import { MemberRegistry, versionOf, type MemberReport } from '../../src/ledger/m
 import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js';
 import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { afterTest } from '../worker/support/close-after-test.js';
 import { openTestAccount } from './support/test-account.js';
 import { account, connection, keys, ledger, redis, useAccount } from './support/use-account.js';
 
@@ -22,23 +23,21 @@ it('the ledger gets one id, which stays, and none from who only looks', async ()
   expect((await peekSenderView(connection)).ledgerId).toBe(ledgerId);
 });
 
-describe('a pipeline', () => {
-  it('gives the replies in order, and fails where one of its commands does', async () => {
-    const { ledger } = keys;
-    expect(await pipelined(connection, (line) => line.hset(ledger, 'a', '1').hget(ledger, 'a'))).toEqual([1, '1']);
-    const failing = pipelined(connection, (line) => line.hgetall(ledger).zcard(ledger));
-    await expect(failing).rejects.toThrow('WRONGTYPE');
-  });
+it('a pipeline gives the replies in order, and fails where one of its commands does', async () => {
+  const { ledger } = keys;
+  expect(await pipelined(connection, (line) => line.hset(ledger, 'a', '1').hget(ledger, 'a'))).toEqual([1, '1']);
+  const failing = pipelined(connection, (line) => line.hgetall(ledger).zcard(ledger));
+  await expect(failing).rejects.toThrow('WRONGTYPE');
+});
 
-  it('of one command is that command, and fails as it does; of none it asks nothing', async () => {
-    const { ledger } = keys;
-    const made = jest.spyOn(redis as Redis, 'pipeline');
-    await redis.hset(ledger, 'a', '1');
-    expect(await pipelined(connection, (line) => line.hgetall(ledger))).toEqual([{ a: '1' }]);
-    await expect(pipelined(connection, (line) => line.zcard(ledger))).rejects.toThrow('WRONGTYPE');
-    expect(made).not.toHaveBeenCalled();
-    expect(await pipelined(connection, () => undefined)).toEqual([]);
-  });
+it('a pipeline of one command is that command, and fails as it does; of none it asks nothing', async () => {
+  const { ledger } = keys;
+  const made = jest.spyOn(redis as Redis, 'pipeline');
+  await redis.hset(ledger, 'a', '1');
+  expect(await pipelined(connection, (line) => line.hgetall(ledger))).toEqual([{ a: '1' }]);
+  await expect(pipelined(connection, (line) => line.zcard(ledger))).rejects.toThrow('WRONGTYPE');
+  expect(made).not.toHaveBeenCalled();
+  expect(await pipelined(connection, () => undefined)).toEqual([]);
 });
 
 it('a Redis that is unavailable is told as such by a command, a pipeline and a script', async () => {
@@ -66,34 +65,33 @@ it('a script that fails by itself is told with its name and its words', async ()
 it('the registry of processes lists their heartbeats and reports, and forgets', async () => {
   const server = await startLocalRedis();
   const redis = connectRedis(server.url, 'commands');
-  try {
-    const [one, two] = [new MemberRegistry(redis, 'one'), new MemberRegistry(redis, 'two')];
-    const heartbeats = new Map([['one', '1 0']]);
-    expect(await one.exchange({ count: 1, version: 0 })).toEqual({ heartbeats, wasListed: false });
-    await two.exchange({ count: 7, version: 3 });
-    heartbeats.set('one', '2 0').set('two', '7 3');
-    expect(await one.exchange({ count: 2, version: 0 })).toEqual({ heartbeats, wasListed: true });
-    expect(['7 3', 'no heartbeat', ''].map(versionOf)).toEqual([3, undefined, undefined]);
-    await redis.hdel(SHARED_KEYS.members, 'one');
-    expect((await one.exchange({ count: 3, version: 0 })).wasListed).toBe(false);
-
-    const report: MemberReport = { version: 3, folder: 'f', accounts: [1, 2], unfit: [2], claims: [1], held: [] };
-    await one.report(report);
-    const huge = JSON.stringify({ ...report, claims: Array.from({ length: 20_001 }, (_, index) => index) });
-    await redis.hset(SHARED_KEYS.memberReports, { a: '{"version":"x"}', b: 'no JSON', huge });
-    expect(await one.readReports(['one', 'a', 'b', 'huge', 'missing'])).toEqual(new Map([['one', report]]));
-    expect(await one.readReports([])).toEqual(new Map());
-
-    await one.leave();
-    expect((await two.exchange({ count: 8, version: 3 })).heartbeats.get('one')).toBeUndefined();
-    expect(await two.readReports(['one'])).toEqual(new Map());
-    await two.remove(['one']);
-    await two.remove([]);
-    expect(await redis.hkeys(SHARED_KEYS.members)).toEqual(['two']);
-    // The rights that are documented for the Redis user.
-    for (const key of Object.values(SHARED_KEYS)) expect(key).toMatch(/^\{payouts:/);
-  } finally {
+  afterTest(async () => {
     await closeRedis(redis);
     await server.stop();
-  }
+  });
+  const [one, two] = [new MemberRegistry(redis, 'one'), new MemberRegistry(redis, 'two')];
+  const heartbeats = new Map([['one', '1 0']]);
+  expect(await one.exchange({ count: 1, version: 0 })).toEqual({ heartbeats, wasListed: false });
+  await two.exchange({ count: 7, version: 3 });
+  heartbeats.set('one', '2 0').set('two', '7 3');
+  expect(await one.exchange({ count: 2, version: 0 })).toEqual({ heartbeats, wasListed: true });
+  expect(['7 3', 'no heartbeat', ''].map(versionOf)).toEqual([3, undefined, undefined]);
+  await redis.hdel(SHARED_KEYS.members, 'one');
+  expect((await one.exchange({ count: 3, version: 0 })).wasListed).toBe(false);
+
+  const report: MemberReport = { version: 3, folder: 'f', accounts: [1, 2], unfit: [2], claims: [1], held: [] };
+  await one.report(report);
+  const huge = JSON.stringify({ ...report, claims: Array.from({ length: 20_001 }, (_, index) => index) });
+  await redis.hset(SHARED_KEYS.memberReports, { a: '{"version":"x"}', b: 'no JSON', huge });
+  expect(await one.readReports(['one', 'a', 'b', 'huge', 'missing'])).toEqual(new Map([['one', report]]));
+  expect(await one.readReports([])).toEqual(new Map());
+
+  await one.leave();
+  expect((await two.exchange({ count: 8, version: 3 })).heartbeats.get('one')).toBeUndefined();
+  expect(await two.readReports(['one'])).toEqual(new Map());
+  await two.remove(['one']);
+  await two.remove([]);
+  expect(await redis.hkeys(SHARED_KEYS.members)).toEqual(['two']);
+  // The rights that are documented for the Redis user.
+  for (const key of Object.values(SHARED_KEYS)) expect(key).toMatch(/^\{payouts:/);
 });

@@ -58,7 +58,7 @@ const REASON = 'This Redis holds an older copy of the ledger: it knows 6 sends, 
 const SENDING: SendAttempt = { payoutId: 'P-4', attempt: 1, token: 'e:2' };
 const ACCEPTED = { kind: 'accepted', txhash: 'hash-new' } as const;
 
-const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex');
+const sha1 = (text: string) => createHash('sha1').update(text).digest('hex');
 const formatOf = async () => redis.hget(keys.ledger, 'format');
 const makeCompact = async () => takeLease(sender, 'one');
 /** P-3 is unknown in the fixture. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { ConflictError } from '../../src/base/errors.js';
 import { systemClock } from '../../src/base/clock.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
@@ -145,17 +145,15 @@ it('change says what was found and what would be allowed, and changes nothing', 
   expect(wrongStateError('p', undefined, 'queued', 'cancelled')).toEqual(conflict('Payout p is not queued', 'state'));
 });
 
-describe('what is stored', () => {
-  const bucketOf = (text: string): string => createHash('sha1').update(text).digest('hex').slice(0, 3);
+const bucketOf = (text: string) => createHash('sha1').update(text).digest('hex').slice(0, 3);
 
-  it('lies in buckets that a later version finds again', async () => {
-    await enter('in_progress', 'p');
-    await enter('cancelled', 'q');
-    await removeCancelled();
-    const { prefix } = keys;
-    expect(await redis.hgetall(`${prefix}:txhash:${bucketOf('hash-p')}`)).toEqual({ 'hash-p': 'p' });
-    expect(await redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
-  });
+it('what is stored lies in buckets that a later version finds again', async () => {
+  await enter('in_progress', 'p');
+  await enter('cancelled', 'q');
+  await removeCancelled();
+  const { prefix } = keys;
+  expect(await redis.hgetall(`${prefix}:txhash:${bucketOf('hash-p')}`)).toEqual({ 'hash-p': 'p' });
+  expect(await redis.hgetall(`${prefix}:removed:${bucketOf('q')}`)).toEqual({ q: 'cancelled' });
 });
 
 it('a pause keeps the first reason until someone resumes', async () => {
@@ -209,7 +207,7 @@ it('the outbox is taken for empty only as a recent heartbeat showed it', async (
   const clock = { ...systemClock, now: () => nowMs };
   const sender = new RedisSenderLedger(connectLedger(redis, account.platformId, clock), 'reply');
   const lease = await takeLease(sender, 'one');
-  const isEmpty = async (): Promise<boolean> => {
+  const isEmpty = async () => {
     await sender.renewLease(lease);
     return sender.isOutboxEmpty;
   };
@@ -224,25 +222,23 @@ it('the outbox is taken for empty only as a recent heartbeat showed it', async (
   expect(sender.isOutboxEmpty).toBe(false);
 });
 
-describe('the attempts of a payout', () => {
-  async function enqueueWith(payoutId: string, attempt: number): Promise<void> {
-    await enqueue(payoutId);
-    await redis.hset(keys.payout(payoutId), 'attempt', attempt);
-  }
+async function enqueueWith(payoutId: string, attempt: number): Promise<void> {
+  await enqueue(payoutId);
+  await redis.hset(keys.payout(payoutId), 'attempt', attempt);
+}
 
-  it('in an impossible number begin nothing, and it can be held or cancelled', async () => {
-    await enqueueWith('held', 10 ** 15);
-    expect(await sender.holdPayout('held', 10 ** 15, HOLD)).toBe(true);
-    await enqueueWith('cancelled', 10 ** 15);
-    await expect(beginOne('cancelled')).rejects.toThrow('is beyond 100000');
-    await change('cancelled', 'queued', 'cancelled');
-    expect(await stateOf('cancelled')).toBe('cancelled');
-  });
+it('the attempts of a payout in an impossible number begin nothing, and it can be held or cancelled', async () => {
+  await enqueueWith('held', 10 ** 15);
+  expect(await sender.holdPayout('held', 10 ** 15, HOLD)).toBe(true);
+  await enqueueWith('cancelled', 10 ** 15);
+  await expect(beginOne('cancelled')).rejects.toThrow('is beyond 100000');
+  await change('cancelled', 'queued', 'cancelled');
+  expect(await stateOf('cancelled')).toBe('cancelled');
+});
 
-  it('may be ten thousand that were put back', async () => {
-    await enqueueWith('p', 10_000);
-    expect(await begin(sender, await takeLease(sender, 'a'), 'p')).toMatchObject({ attempt: 10_001 });
-  });
+it('the attempts of a payout may be ten thousand that were put back', async () => {
+  await enqueueWith('p', 10_000);
+  expect(await begin(sender, await takeLease(sender, 'a'), 'p')).toMatchObject({ attempt: 10_001 });
 });
 
 it('a ledger that is only watched shows the account as it is, and never gives the lease', async () => {

@@ -46,10 +46,10 @@ it('payoutInputSchema keeps the signature of a payout that was signed before in 
 });
 
 it.each([
-  [{ key: undefined }, /^key is missing: of a/],
-  [{ signature: undefined }, /^signature is missing: of a/],
-  [{ issuedAt: undefined }, /^issuedAt is missing: of a/],
-  [{ expiresAt: undefined }, /^expiresAt is missing: of a/],
+  ...Object.keys(SIGNED).map((name): [object, RegExp] => [
+    { [name]: undefined },
+    new RegExp(`^${name} is missing: of a`),
+  ]),
   [{ signature: SIGNED.signature.slice(1) }, /^signature .*86 characters/],
   // The same 64 bytes to a lenient decoder.
   [{ signature: `${'a'.repeat(85)}B` }, /^signature /],
@@ -140,29 +140,29 @@ describe('a stored payout', () => {
   });
 });
 
-describe('the reply of a script', () => {
-  it.each([
-    [[-1], { kind: 'lease_lost' }],
-    [[-2, 'L'], { kind: 'other_ledger', ledgerId: 'L' }],
-    [[-3, '7', 'token'], { kind: 'sends_differ', sendCount: 7, last: 'token' }],
-    [[-3, '0', ''], { kind: 'sends_differ', sendCount: 0, last: '' }],
-    [[-4, 'lunch'], { kind: 'paused', reason: 'lunch' }],
-    [[-5, 'p', 'q'], { kind: 'others_sending', payoutIds: ['p', 'q'] }],
-    [[-6, 'queued', '3'], { kind: 'wrong_state', state: 'queued', attempt: 3 }],
-    [[-6, '', ''], { kind: 'wrong_state', state: undefined, attempt: 0 }],
-    [[-7], { kind: 'not_found' }],
-    [[-8, 'p'], { kind: 'txhash_taken', payoutId: 'p' }],
-    [[-9, 'j-one', 'older'], { kind: 'objected', journalId: 'j-one', reason: 'older' }],
-    [[-13, 'h'], { kind: 'paid_late', txhash: 'h' }],
-    [[-11, 250], { kind: 'in_doubt', forMs: 250 }],
-  ])('%j is a rejection', (reply, rejection) => {
-    expect(parseRejection(reply)).toEqual(rejection);
-  });
+it.each([
+  [[-1], { kind: 'lease_lost' }],
+  [[-2, 'L'], { kind: 'other_ledger', ledgerId: 'L' }],
+  [[-3, '7', 'token'], { kind: 'sends_differ', sendCount: 7, last: 'token' }],
+  [[-3, '0', ''], { kind: 'sends_differ', sendCount: 0, last: '' }],
+  [[-4, 'lunch'], { kind: 'paused', reason: 'lunch' }],
+  [[-5, 'p', 'q'], { kind: 'others_sending', payoutIds: ['p', 'q'] }],
+  [[-6, 'queued', '3'], { kind: 'wrong_state', state: 'queued', attempt: 3 }],
+  [[-6, '', ''], { kind: 'wrong_state', state: undefined, attempt: 0 }],
+  [[-7], { kind: 'not_found' }],
+  [[-8, 'p'], { kind: 'txhash_taken', payoutId: 'p' }],
+  [[-9, 'j-one', 'older'], { kind: 'objected', journalId: 'j-one', reason: 'older' }],
+  [[-13, 'h'], { kind: 'paid_late', txhash: 'h' }],
+  [[-11, 250], { kind: 'in_doubt', forMs: 250 }],
+  [[-20, 'ann'], { kind: 'rejected_before', by: 'ann' }],
+  [[-21, 40], { kind: 'too_many_approvals', count: 40 }],
+])('the reply of a script %j is a rejection', (reply, rejection) => {
+  expect(parseRejection(reply)).toEqual(rejection);
+});
 
-  it('is none with another value, and what a number means is not guessed', () => {
-    for (const reply of [[1], [0], ['x'], [[0, 'p']], [['p', 'q']], [[]], [null]]) {
-      expect([reply, parseRejection(reply)]).toEqual([reply, undefined]);
-    }
-    expect(() => parseRejection([-99])).toThrow('returned -99, which has no meaning');
-  });
+it('the reply of a script is none with another value, and what a number means is not guessed', () => {
+  for (const reply of [[1], [0], ['x'], [[0, 'p']], [['p', 'q']], [[]], [null]]) {
+    expect([reply, parseRejection(reply)]).toEqual([reply, undefined]);
+  }
+  expect(() => parseRejection([-99])).toThrow('returned -99, which has no meaning');
 });

@@ -16,6 +16,7 @@ import {
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { startMasterWithReplica } from '../support/replicated-redis.js';
 import { startWaitaofRedis } from '../support/waitaof-redis.js';
+import { afterTest, closeAfterTest } from '../worker/support/close-after-test.js';
 
 type Told = Record<string, string>;
 const SAFE: Told = {
@@ -135,41 +136,33 @@ describe('a real server', () => {
 });
 
 it('a server that confirms by WAITAOF is fit, and says how', async () => {
-  const server = await startWaitaofRedis();
+  const server = closeAfterTest(await startWaitaofRedis());
   const redis = new Redis(server.url);
-  try {
-    expect(await checkServer(redis)).toMatchObject({ durability: 'waitaof', problems: [] });
-    expect(server.asked).toEqual([['1', '0', '1000']]);
-    expect(await checkServer(redis, true)).toMatchObject({ durability: 'waitaof', problems: [] });
-    expect(server.asked).toHaveLength(1);
-    server.reply = [0, 1];
-    expect(await checkServer(redis)).toMatchObject({ durability: 'waitaof', problems: [expect.any(String)] });
-  } finally {
-    redis.disconnect();
-    await server.close();
-  }
+  afterTest(async () => closeRedis(redis));
+  expect(await checkServer(redis)).toMatchObject({ durability: 'waitaof', problems: [] });
+  expect(server.asked).toEqual([['1', '0', '1000']]);
+  expect(await checkServer(redis, true)).toMatchObject({ durability: 'waitaof', problems: [] });
+  expect(server.asked).toHaveLength(1);
+  server.reply = [0, 1];
+  expect(await checkServer(redis)).toMatchObject({ durability: 'waitaof', problems: [expect.any(String)] });
 });
 
 it('a master with replicas should stop soon after it lost them', async () => {
-  const servers = await startMasterWithReplica();
+  const servers = closeAfterTest(await startMasterWithReplica());
   const redis = new Redis(servers.master.url);
-  try {
-    for (const [replicas, lag, expected] of [
-      ['0', '10', [/min-replicas-to-write is 0/]],
-      ['1', '60', [/min-replicas-max-lag is 60/]],
-      ['1', '0', [/min-replicas-max-lag is 0/]],
-      ['1', '10', []],
-    ] as const) {
-      await redis.config('SET', 'min-replicas-to-write', replicas);
-      await redis.config('SET', 'min-replicas-max-lag', lag);
-      expect((await checkServer(redis)).warnings).toEqual(like(...expected));
-      await redis.call('ACL', 'SETUSER', 'default', '-config');
-      expect((await checkServer(redis)).warnings).toHaveLength(replicas === '0' || lag === '0' ? 1 : 0);
-      await redis.call('ACL', 'SETUSER', 'default', '+config');
-    }
-  } finally {
-    redis.disconnect();
-    await servers.close();
+  afterTest(async () => closeRedis(redis));
+  for (const [replicas, lag, expected] of [
+    ['0', '10', [/min-replicas-to-write is 0/]],
+    ['1', '60', [/min-replicas-max-lag is 60/]],
+    ['1', '0', [/min-replicas-max-lag is 0/]],
+    ['1', '10', []],
+  ] as const) {
+    await redis.config('SET', 'min-replicas-to-write', replicas);
+    await redis.config('SET', 'min-replicas-max-lag', lag);
+    expect((await checkServer(redis)).warnings).toEqual(like(...expected));
+    await redis.call('ACL', 'SETUSER', 'default', '-config');
+    expect((await checkServer(redis)).warnings).toHaveLength(replicas === '0' || lag === '0' ? 1 : 0);
+    await redis.call('ACL', 'SETUSER', 'default', '+config');
   }
 });
 
@@ -183,48 +176,49 @@ it('the replicas of a server are read from INFO, each once', () => {
   expect(parseReplication()).toEqual({ role: undefined, replicationId: '', online: 0 });
 });
 
-describe('how many replicas are needed', () => {
-  const single = new Redis({ lazyConnect: true });
-  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
-  const watched = new Redis({ lazyConnect: true, sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'm' });
-  const seen = (online: number, replicationId = 'first') => ({ role: 'master', replicationId, online });
+const single = new Redis({ lazyConnect: true });
+const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+const watched = new Redis({ lazyConnect: true, sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'm' });
+const seen = (online: number, replicationId = 'first') => ({ role: 'master', replicationId, online });
 
-  it('is none where none was ever seen, and one at least with Sentinel', () => {
-    expect(new KnownReplicas(single).required(seen(0))).toBe(0);
-    expect(new KnownReplicas(watched).required(seen(0))).toBe(1);
-  });
+it('how many replicas are needed is none where none was ever seen, and one at least with Sentinel', () => {
+  expect(new KnownReplicas(single).required(seen(0))).toBe(0);
+  expect(new KnownReplicas(watched).required(seen(0))).toBe(1);
+});
 
-  it.each([
-    // What is behind one address now may be a master that was cut off and restarted.
-    ['one server', single, 2],
-    ['a cluster', cluster, 1],
-    ['Sentinel', watched, 1],
-  ])('is the highest number that was seen, and is counted again after a failover: %s', (_, redis, afterFailover) => {
+it.each([
+  // What is behind one address now may be a master that was cut off and restarted.
+  ['one server', single, 2],
+  ['a cluster', cluster, 1],
+  ['Sentinel', watched, 1],
+])(
+  'how many replicas are needed is the highest number that was seen, and is counted again after a failover: %s',
+  (_, redis, afterFailover) => {
     const known = new KnownReplicas(redis);
     for (const online of [1, 2, 0]) known.note(seen(online));
     expect(known.required(seen(0))).toBe(2);
     known.note(seen(1, 'second'));
     expect(known.required(seen(1, 'second'))).toBe(afterFailover);
     expect(known.required(seen(2))).toBe(2);
-  });
+  },
+);
 
-  it('is what the operator says, whatever was seen', () => {
-    for (const [redis, fixed] of [
-      [watched, 1],
-      [watched, 3],
-      [single, 0],
-    ] as const) {
-      const known = new KnownReplicas(redis, fixed);
-      known.note(seen(2));
-      expect(known.required(seen(2))).toBe(fixed);
-    }
-    const make = (redis: Redis, fixed: number) => (): unknown => new KnownReplicas(redis, fixed);
-    const words = 'REDIS_REPLICAS: must be a whole number of at least';
-    expect(make(single, 1.5)).toThrow(InvalidConfigError);
-    expect(make(single, 1.5)).toThrow(`${words} 0 (got 1.5)`);
-    const sentinel = `${words} 1, because Sentinel fails over to a replica (got 0)`;
-    expect(make(watched, 0)).toThrow(sentinel);
-  });
+it('how many replicas are needed is what the operator says, whatever was seen', () => {
+  for (const [redis, fixed] of [
+    [watched, 1],
+    [watched, 3],
+    [single, 0],
+  ] as const) {
+    const known = new KnownReplicas(redis, fixed);
+    known.note(seen(2));
+    expect(known.required(seen(2))).toBe(fixed);
+  }
+  const make = (redis: Redis, fixed: number) => () => new KnownReplicas(redis, fixed);
+  const words = 'REDIS_REPLICAS: must be a whole number of at least';
+  expect(make(single, 1.5)).toThrow(InvalidConfigError);
+  expect(make(single, 1.5)).toThrow(`${words} 0 (got 1.5)`);
+  const sentinel = `${words} 1, because Sentinel fails over to a replica (got 0)`;
+  expect(make(watched, 0)).toThrow(sentinel);
 });
 
 it.each([

@@ -21,7 +21,7 @@ import { account, change, enter, keys, redis, stateOf, unchanged, useAccount } f
 
 const WAYS = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
 const PAIRS = PAYOUT_STATES.flatMap((from) => PAYOUT_STATES.map((to) => [from, to] as const));
-const isTransition = ([from, to]: readonly [PayoutState, PayoutState]): boolean => WAYS.includes(`${from} ${to}`);
+const isTransition = ([from, to]: readonly [PayoutState, PayoutState]) => WAYS.includes(`${from} ${to}`);
 
 describe('the scripts', () => {
   useAccount();

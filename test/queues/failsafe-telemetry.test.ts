@@ -30,42 +30,40 @@ function useAll({ tracer, meter }: Telemetry): void {
   meter?.createGauge('waiting').record(1);
 }
 
-describe('telemetry', () => {
-  it('that throws everywhere has contexts, spans and instruments that do nothing, and is counted', () => {
-    const telemetry = failsafeTelemetry(throwingTelemetry);
-    const { contextManager } = telemetry;
-    expect(contextManager.active()).toBeUndefined();
-    expect(contextManager.root?.()).toBeUndefined();
-    expect(contextManager.getMetadata('context')).toBe('');
-    expect(contextManager.fromMetadata('active', 'metadata')).toBe('active');
-    useAll(telemetry);
-    const before = watcherFailures('telemetry');
-    telemetry.tracer.startSpan('add');
-    expect(watcherFailures('telemetry')).toBe(before + 1);
-  });
+it('telemetry that throws everywhere has contexts, spans and instruments that do nothing, and is counted', () => {
+  const telemetry = failsafeTelemetry(throwingTelemetry);
+  const { contextManager } = telemetry;
+  expect(contextManager.active()).toBeUndefined();
+  expect(contextManager.root?.()).toBeUndefined();
+  expect(contextManager.getMetadata('context')).toBe('');
+  expect(contextManager.fromMetadata('active', 'metadata')).toBe('active');
+  useAll(telemetry);
+  const before = watcherFailures('telemetry');
+  telemetry.tracer.startSpan('add');
+  expect(watcherFailures('telemetry')).toBe(before + 1);
+});
 
-  it('whose spans and instruments throw throws nothing', () => {
-    const span: Span = {
-      ...{ setSpanOnContext: fail, setAttribute: fail, setAttributes: fail },
-      ...{ addEvent: fail, recordException: fail, end: fail },
-    };
-    const [counter, recorder] = [() => ({ add: fail }), () => ({ record: fail })];
-    const meter = { createCounter: counter, createHistogram: recorder, createGauge: recorder };
-    useAll(failsafeTelemetry({ ...throwingTelemetry, tracer: { startSpan: () => span }, meter }));
-  });
+it('telemetry whose spans and instruments throw throws nothing', () => {
+  const span: Span = {
+    ...{ setSpanOnContext: fail, setAttribute: fail, setAttributes: fail },
+    ...{ addEvent: fail, recordException: fail, end: fail },
+  };
+  const [counter, recorder] = [() => ({ add: fail }), () => ({ record: fail })];
+  const meter = { createCounter: counter, createHistogram: recorder, createGauge: recorder };
+  useAll(failsafeTelemetry({ ...throwingTelemetry, tracer: { startSpan: () => span }, meter }));
+});
 
-  it('whose metadata is no text has none: it would have to be written into the job', () => {
-    expect(managerWith({ getMetadata: () => ({ self: 1n }) }).getMetadata('context')).toBe('');
-  });
+it('telemetry whose metadata is no text has none: it would have to be written into the job', () => {
+  expect(managerWith({ getMetadata: () => ({ self: 1n }) }).getMetadata('context')).toBe('');
+});
 
-  it('keeps to what there is: no meter, no root, and no second layer', () => {
-    const contextManager = { ...throwingTelemetry.contextManager };
-    delete contextManager.root;
-    const failsafe = failsafeTelemetry({ tracer: throwingTelemetry.tracer, contextManager });
-    expect(failsafe).not.toHaveProperty('meter');
-    expect(failsafe.contextManager).not.toHaveProperty('root');
-    expect(failsafeTelemetry(failsafe)).toBe(failsafe);
-  });
+it('telemetry keeps to what there is: no meter, no root, and no second layer', () => {
+  const contextManager = { ...throwingTelemetry.contextManager };
+  delete contextManager.root;
+  const failsafe = failsafeTelemetry({ tracer: throwingTelemetry.tracer, contextManager });
+  expect(failsafe).not.toHaveProperty('meter');
+  expect(failsafe.contextManager).not.toHaveProperty('root');
+  expect(failsafeTelemetry(failsafe)).toBe(failsafe);
 });
 
 it.each<[string, Run]>([

@@ -20,7 +20,7 @@ beforeEach(() => {
   ({ withdraw, transactionstatus: status } = queues);
 });
 
-const key = (name: string): string => withdraw.toKey(name);
+const key = (name: string) => withdraw.toKey(name);
 const check = async (state: StateWithJob = 'queued', signal = new AbortController().signal) =>
   rig.reconciler.reconcile(state, signal);
 const losePlace = async (jobId: string) => redis.lrem(key('wait'), 0, jobId);
@@ -43,87 +43,83 @@ async function expectCheck(recreated: number, ...places: string[]): Promise<void
   expect([await check(), await rig.places(withdraw)]).toEqual([recreated, places]);
 }
 
-describe('reconcile leaves alone', () => {
-  it('an account without payouts, and payouts that have their job', async () => {
-    expect([await check(), await check('in_progress')]).toEqual([0, 0]);
-    await enqueueOneOfEach();
-    await rig.enqueue(['moving']);
-    await rig.accept('moving');
-    const written = async () => redis.xlen(key('events'));
-    const before = await written();
-    await expectCheck(0, ...HEALTHY);
-    expect([await check('in_progress'), await rig.places(status)]).toEqual([0, ['delayed moving~0']]);
-    expect(await written()).toBe(before);
-  });
-
-  it('a job that a worker runs, also without its hash, or whose worker died: BullMQ runs it again', async () => {
-    await rig.enqueue(['running', 'hashless', 'stalled']);
-    await lose('wait', 'hashless~0');
-    await redis.lpush(key('active'), 'running~0', 'hashless~0', 'stalled~0');
-    for (const jobId of ['running~0', 'hashless~0']) await redis.set(key(`${jobId}:lock`), 'token');
-    await expectCheck(0, 'active hashless~0', 'active running~0', 'active stalled~0');
-  });
+it('reconcile leaves alone an account without payouts, and payouts that have their job', async () => {
+  expect([await check(), await check('in_progress')]).toEqual([0, 0]);
+  await enqueueOneOfEach();
+  await rig.enqueue(['moving']);
+  await rig.accept('moving');
+  const written = async () => redis.xlen(key('events'));
+  const before = await written();
+  await expectCheck(0, ...HEALTHY);
+  expect([await check('in_progress'), await rig.places(status)]).toEqual([0, ['delayed moving~0']]);
+  expect(await written()).toBe(before);
 });
 
-describe('reconcile re-creates', () => {
-  it.each([['wait'], ['prioritized'], ['delayed'], ['wait', 'prioritized', 'delayed']])(
-    'what stood in %s',
-    async (...structures: string[]) => {
-      await enqueueOneOfEach();
-      if (structures.length > 1) await withdraw.obliterate({ force: true });
-      else await lose(...structures);
-      const lost = HEALTHY.filter((place) => structures.some((name) => place.startsWith(`${name} `))).length;
-      await expectCheck(lost, ...HEALTHY);
-      const jobs = await Promise.all(['urgent~0', 'later~0', 'both~0'].map(async (id) => withdraw.getJob(id)));
-      expect(jobs.map((job) => [job?.opts.priority ?? 0, job?.opts.delay ?? 0])).toEqual([
-        [3, 0],
-        [0, 3_600_000],
-        [4, 3_600_000],
-      ]);
-      expect(await check()).toBe(0);
-    },
-  );
+it('reconcile leaves alone a job that a worker runs, also without its hash, or whose worker died: BullMQ runs it again', async () => {
+  await rig.enqueue(['running', 'hashless', 'stalled']);
+  await lose('wait', 'hashless~0');
+  await redis.lpush(key('active'), 'running~0', 'hashless~0', 'stalled~0');
+  for (const jobId of ['running~0', 'hashless~0']) await redis.set(key(`${jobId}:lock`), 'token');
+  await expectCheck(0, 'active hashless~0', 'active running~0', 'active stalled~0');
+});
 
-  it('jobs of whose hashes nothing, or a part, is left, in one place each', async () => {
+it.each([['wait'], ['prioritized'], ['delayed'], ['wait', 'prioritized', 'delayed']])(
+  'reconcile re-creates what stood in %s',
+  async (...structures: string[]) => {
     await enqueueOneOfEach();
-    await rig.enqueue(['p', 'q']);
-    await lose('plain~0', 'urgent~0', 'later~0', 'p~0', 'q~0');
-    await redis.hset(key('p~0'), 'stc', '1');
-    await redis.hset(key('q~0'), { processedOn: '1', ats: '1' });
-    await losePlace('q~0');
-    await expectCheck(5, ...HEALTHY.slice(0, 3), 'wait plain~0', 'wait p~0', 'wait q~0');
-    for (const payoutId of ['plain', 'q']) {
-      expect(await withdraw.getJob(`${payoutId}~0`)).toMatchObject({ data: { payoutId } });
-    }
+    if (structures.length > 1) await withdraw.obliterate({ force: true });
+    else await lose(...structures);
+    const lost = HEALTHY.filter((place) => structures.some((name) => place.startsWith(`${name} `))).length;
+    await expectCheck(lost, ...HEALTHY);
+    const jobs = await Promise.all(['urgent~0', 'later~0', 'both~0'].map(async (id) => withdraw.getJob(id)));
+    expect(jobs.map((job) => [job?.opts.priority ?? 0, job?.opts.delay ?? 0])).toEqual([
+      [3, 0],
+      [0, 3_600_000],
+      [4, 3_600_000],
+    ]);
     expect(await check()).toBe(0);
-  });
+  },
+);
 
-  it('a job that ended without its payout having moved on', async () => {
-    await rig.enqueue(['p']);
-    // As BullMQ leaves a job behind that stalled too often.
-    await redis.hset(key('p~0'), 'finishedOn', String(Date.now()));
-    await losePlace('p~0');
-    await redis.zadd(key('failed'), Date.now(), 'p~0');
-    await expectCheck(1, 'wait p~0');
-    expect(await withdraw.getFailedCount()).toBe(0);
-  });
+it('reconcile re-creates jobs of whose hashes nothing, or a part, is left, in one place each', async () => {
+  await enqueueOneOfEach();
+  await rig.enqueue(['p', 'q']);
+  await lose('plain~0', 'urgent~0', 'later~0', 'p~0', 'q~0');
+  await redis.hset(key('p~0'), 'stc', '1');
+  await redis.hset(key('q~0'), { processedOn: '1', ats: '1' });
+  await losePlace('q~0');
+  await expectCheck(5, ...HEALTHY.slice(0, 3), 'wait plain~0', 'wait p~0', 'wait q~0');
+  for (const payoutId of ['plain', 'q']) {
+    expect(await withdraw.getJob(`${payoutId}~0`)).toMatchObject({ data: { payoutId } });
+  }
+  expect(await check()).toBe(0);
+});
 
-  it('polls', async () => {
-    await rig.enqueue(['p', 'q']);
-    for (const payoutId of ['p', 'q']) await rig.accept(payoutId);
-    await redis.del(status.toKey('delayed'));
-    expect(await check('in_progress')).toBe(2);
-    expect(await rig.places(status)).toEqual(['delayed p~0', 'delayed q~0']);
-    expect((await status.getJob('p~0'))?.opts.delay).toBe(5_000);
-  });
+it('reconcile re-creates a job that ended without its payout having moved on', async () => {
+  await rig.enqueue(['p']);
+  // As BullMQ leaves a job behind that stalled too often.
+  await redis.hset(key('p~0'), 'finishedOn', String(Date.now()));
+  await losePlace('p~0');
+  await redis.zadd(key('failed'), Date.now(), 'p~0');
+  await expectCheck(1, 'wait p~0');
+  expect(await withdraw.getFailedCount()).toBe(0);
+});
 
-  it('the place of a job that a worker runs, among the active ones', async () => {
-    await rig.enqueue(['running']);
-    await lose('wait');
-    await redis.set(key('running~0:lock'), 'token', 'PX', 6_000);
-    await expectCheck(1, 'active running~0');
-    expect(await check()).toBe(0);
-  });
+it('reconcile re-creates polls', async () => {
+  await rig.enqueue(['p', 'q']);
+  for (const payoutId of ['p', 'q']) await rig.accept(payoutId);
+  await redis.del(status.toKey('delayed'));
+  expect(await check('in_progress')).toBe(2);
+  expect(await rig.places(status)).toEqual(['delayed p~0', 'delayed q~0']);
+  expect((await status.getJob('p~0'))?.opts.delay).toBe(5_000);
+});
+
+it('reconcile re-creates the place of a job that a worker runs, among the active ones', async () => {
+  await rig.enqueue(['running']);
+  await lose('wait');
+  await redis.set(key('running~0:lock'), 'token', 'PX', 6_000);
+  await expectCheck(1, 'active running~0');
+  expect(await check()).toBe(0);
 });
 
 describe('reconcile, and what happens meanwhile', () => {
@@ -220,9 +216,9 @@ it('counts what a long outbox does not show for every state, but no strange memb
 });
 
 it('counts queued payouts but for those whose notBefore is in the future', async () => {
-  const count = async (): Promise<number> => countDuePayouts(connection, queues);
+  const count = async () => countDuePayouts(connection, queues);
   expect(await count()).toBe(0);
-  const notBefore = (delayMs: number): string => new Date(clock.wallNow() + delayMs).toISOString();
+  const notBefore = (delayMs: number) => new Date(clock.wallNow() + delayMs).toISOString();
   await rig.enqueue([
     'P-1',
     aPayout('P-2', { priority: 3 }),
@@ -370,7 +366,7 @@ it.each<[string, () => Promise<never>, string, number[]]>([
 ])('tryDeliver %s: logs it, and the outbox keeps the payout', async (_, add, reason, waits) => {
   const sleeps: number[] = [];
   const warnings: object[] = [];
-  const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+  const sleep = async (ms: number, signal?: AbortSignal) => {
     if (waits.length === 0) return systemClock.sleep(60_000, signal);
     sleeps.push(ms);
     // The entries of the outbox have to be read first, from a real Redis.

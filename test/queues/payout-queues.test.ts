@@ -76,7 +76,7 @@ it('adding gives each payout one poll after the delay, also several at once', as
   expect((await queues.transactionstatus.getJob('p~0'))?.data.txhash).toBe('h');
 });
 
-const key = (name: string): string => queues.withdraw.toKey(name);
+const key = (name: string) => queues.withdraw.toKey(name);
 const waiting = async () => redis.lrange(key('wait'), 0, -1);
 const { signal } = new AbortController();
 
@@ -135,27 +135,25 @@ describe('removing the jobs of cancelled payouts', () => {
   );
 });
 
-describe('removing the job of one payout', () => {
-  it('takes that of its requeue count out, unless it stands behind too many others', async () => {
-    await queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 }), source('far')]);
-    for (const payoutId of ['p', 'nobody']) await queues.removeWithdrawJob(source(payoutId));
-    expect(await left()).toEqual(['far~0', 'p~1']);
-    await fill(LIST_REACH + 5);
-    await rig.enqueue(['new']);
-    for (const payoutId of ['far', 'new']) await queues.removeWithdrawJob({ payoutId });
-    expect(await left()).toEqual(['far~0', 'p~1']);
-  });
+it('removing the job of one payout takes that of its requeue count out, unless it stands behind too many others', async () => {
+  await queues.addWithdrawJobs([source('p'), source('p', { requeueCount: 1 }), source('far')]);
+  for (const payoutId of ['p', 'nobody']) await queues.removeWithdrawJob(source(payoutId));
+  expect(await left()).toEqual(['far~0', 'p~1']);
+  await fill(LIST_REACH + 5);
+  await rig.enqueue(['new']);
+  for (const payoutId of ['far', 'new']) await queues.removeWithdrawJob({ payoutId });
+  expect(await left()).toEqual(['far~0', 'p~1']);
+});
 
-  it.each<[string, object]>([
-    ['delayed', { notBefore: '2099-01-01T00:00:00Z' }],
-    ['prioritized', { priority: 3 }],
-  ])('takes a %s one out beside a long list', async (structure, more) => {
-    await fill(LIST_REACH + 5);
-    await queues.addWithdrawJobs([source('p', more)]);
-    expect(await redis.zcard(key(structure))).toBe(1);
-    await queues.removeWithdrawJob({ payoutId: 'p' });
-    expect(await redis.zcard(key(structure))).toBe(0);
-  });
+it.each<[string, object]>([
+  ['delayed', { notBefore: '2099-01-01T00:00:00Z' }],
+  ['prioritized', { priority: 3 }],
+])('removing the job of one payout takes a %s one out beside a long list', async (structure, more) => {
+  await fill(LIST_REACH + 5);
+  await queues.addWithdrawJobs([source('p', more)]);
+  expect(await redis.zcard(key(structure))).toBe(1);
+  await queues.removeWithdrawJob({ payoutId: 'p' });
+  expect(await redis.zcard(key(structure))).toBe(0);
 });
 
 it('readKinds distinguishes jobs that can still run, jobs that have ended, and none', async () => {
@@ -173,7 +171,7 @@ it('readKinds distinguishes jobs that can still run, jobs that have ended, and n
     },
     { connection: queueRedis, prefix: keys.prefix },
   );
-  const note = (): void => void (ended += 1);
+  const note = () => void (ended += 1);
   worker.on('completed', note).on('failed', note);
   while (ended < 3) await delay(20);
   await worker.close();
@@ -199,31 +197,29 @@ it('the scripts touch only keys that they declare, since a slot of a cluster may
   await queues.repairTimes(withdraw, { limiterMs: 1, stalledCheckMs: 1, lockMs: 1, longestDelayMs: 1 });
 });
 
-describe('the map of many jobs', () => {
-  it('holds what a Map holds, whatever the texts', () => {
-    const entries = fc.array(fc.tuple(fc.string({ maxLength: 12 }), fc.constantFrom('a', 'b', 'c')), { maxLength: 60 });
-    fc.assert(
-      fc.property(entries, fc.array(fc.string({ maxLength: 12 })), (pairs, others) => {
-        const [map, compact] = [new Map(pairs), new CompactMap<string>()];
-        for (const [text, value] of pairs) compact.set(text, value);
-        expect(compact.size).toBe(map.size);
-        for (const text of [...map.keys(), ...others]) expect(compact.get(text)).toBe(map.get(text));
-      }),
-      { numRuns: 2_000 },
-    );
-  });
+it('the map of many jobs holds what a Map holds, whatever the texts', () => {
+  const entries = fc.array(fc.tuple(fc.string({ maxLength: 12 }), fc.constantFrom('a', 'b', 'c')), { maxLength: 60 });
+  fc.assert(
+    fc.property(entries, fc.array(fc.string({ maxLength: 12 })), (pairs, others) => {
+      const [map, compact] = [new Map(pairs), new CompactMap<string>()];
+      for (const [text, value] of pairs) compact.set(text, value);
+      expect(compact.size).toBe(map.size);
+      for (const text of [...map.keys(), ...others]) expect(compact.get(text)).toBe(map.get(text));
+    }),
+    { numRuns: 2_000 },
+  );
+});
 
-  it('takes 255 values, and distinguishes texts that share half of their hash', () => {
-    const many = new CompactMap<number>();
-    for (let value = 0; value < 255; value += 1) many.set(String(value), value);
-    expect(many.get('254')).toBe(254);
-    expect(() => {
-      many.set('one more', 255);
-    }).toThrow(RangeError);
-    // The first half is FNV-1a, of which these are known to collide.
-    const compact = new CompactMap<string>();
-    compact.set('costarring', 'a');
-    compact.set('declinate', 'b');
-    expect(['liquid', 'macallums', 'costarring'].map((text) => compact.get(text))).toEqual([undefined, undefined, 'a']);
-  });
+it('the map of many jobs takes 255 values, and distinguishes texts that share half of their hash', () => {
+  const many = new CompactMap<number>();
+  for (let value = 0; value < 255; value += 1) many.set(String(value), value);
+  expect(many.get('254')).toBe(254);
+  expect(() => {
+    many.set('one more', 255);
+  }).toThrow(RangeError);
+  // The first half is FNV-1a, of which these are known to collide.
+  const compact = new CompactMap<string>();
+  compact.set('costarring', 'a');
+  compact.set('declinate', 'b');
+  expect(['liquid', 'macallums', 'costarring'].map((text) => compact.get(text))).toEqual([undefined, undefined, 'a']);
 });

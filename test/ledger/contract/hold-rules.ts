@@ -29,16 +29,16 @@ import type { SignedApproval } from '../../../src/ledger/control-record.js';
 
 const HELD = { kind: 'signature', reason: 'expired', message: 'the signature expired' };
 const hold = async (attempt?: number, payoutId = 'p') => sender.holdPayout(payoutId, attempt, HOLD);
-const held = async (): Promise<void> => {
+const held = async () => {
   await enqueue('p');
   expect(await hold(0)).toBe(true);
 };
-const holdsNothing = async (...attempts: number[]): Promise<void> => {
+const holdsNothing = async (...attempts: number[]) => {
   for (const attempt of attempts) expect(await unchanged(async () => hold(attempt))).toBe(false);
 };
 
 it('payouts signed before a time are those that wait, in order, whose signature counts', async () => {
-  const signed = async (payoutId: string, issuedAt: string, expiresAt = '2040-01-01T00:00:00.000Z'): Promise<void> =>
+  const signed = async (payoutId: string, issuedAt: string, expiresAt = '2040-01-01T00:00:00.000Z') =>
     rig.enqueue(payoutId, { signed: { key: 'shop', signature: 'x'.repeat(86), issuedAt, expiresAt } });
   await signed('q', '2029-12-31T23:59:59.999Z');
   await signed('p', '2029-12-01T00:00:00.000Z');
@@ -175,7 +175,7 @@ it('an approval that comes again refuses no send that was permitted with it', as
   expect(await sender.beginSend(asked)).toMatchObject({ kind: 'begun' });
 });
 
-const reject = async (): Promise<void> => {
+const reject = async () => {
   if ((await read()) === undefined) await enqueue('p');
   await finish(await beginOne('p'), REJECTED);
 };

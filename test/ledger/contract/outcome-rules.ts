@@ -37,7 +37,7 @@ const LATE_PAYMENT = { recorded: false, latePayment: true };
 
 const paidAs = (txhash: string) => ({ ...ACCEPTED, txhash });
 const isAwaitingAnswer = async () => (await sender.readSender()).awaitingAnswer;
-const ignores = async (attempt: SendAttempt, ...results: SentOutcome[]): Promise<void> => {
+const ignores = async (attempt: SendAttempt, ...results: SentOutcome[]) => {
   for (const result of results) expect(await unchanged(async () => finish(attempt, result))).toEqual(IGNORED);
 };
 const becameUnknown = async (payoutId = 'p'): Promise<SendAttempt> => {
@@ -277,63 +277,64 @@ async function sendOne(letter: string, given = RULE): Promise<string | undefined
 }
 const pausedReason = async () => (await sender.readSender()).pausedReason;
 
-describe('the breaker', () => {
-  it.each([
-    ['RRR', THREE],
-    ['UU', TWO],
-    ['RRUR', THREE],
-    ['RRARRR', THREE],
-    ['PPPP', FOUR],
-    ['RPPRPP', FOUR],
-    ['PUPPP', FOUR],
-    ['RPPPRR', THREE],
-    ['UPUU', TWO],
-    ['UAUU', TWO],
-    ['URUU', TWO],
-  ])('trips with the last of %s and not before', async (letters, reason) => {
-    for (const letter of letters.slice(0, -1)) expect(await sendOne(letter)).toBeUndefined();
-    expect(await pausedReason()).toBeUndefined();
-    expect(await sendOne(letters.at(-1) ?? '')).toBe(reason);
-    expect(await pausedReason()).toBe(reason);
-  });
+it.each([
+  ['RRR', THREE],
+  ['UU', TWO],
+  ['RRUR', THREE],
+  ['RRARRR', THREE],
+  ['PPPP', FOUR],
+  ['RPPRPP', FOUR],
+  ['PUPPP', FOUR],
+  ['RPPPRR', THREE],
+  ['UPUU', TWO],
+  ['UAUU', TWO],
+  ['URUU', TWO],
+])('the breaker trips with the last of %s and not before', async (letters, reason) => {
+  for (const letter of letters.slice(0, -1)) expect(await sendOne(letter)).toBeUndefined();
+  expect(await pausedReason()).toBeUndefined();
+  expect(await sendOne(letters.at(-1) ?? '')).toBe(reason);
+  expect(await pausedReason()).toBe(reason);
+});
 
-  it.each(['RRARRARR', 'UAUAURURA', 'PPPAPPPA', 'RRPPPARRPPP', 'UPUPUP'])('does not trip with %s', async (letters) => {
+it.each(['RRARRARR', 'UAUAURURA', 'PPPAPPPA', 'RRPPPARRPPP', 'UPUPUP'])(
+  'the breaker does not trip with %s',
+  async (letters) => {
     for (const letter of letters) expect(await sendOne(letter)).toBeUndefined();
     expect(await pausedReason()).toBeUndefined();
-  });
+  },
+);
 
-  it('trips at once when the response looks like a block, with that reason', async () => {
-    const rule = { ...RULE, maxRejectionsInARow: 1, blockedReason: 'the gateway says: blocked' };
-    expect(await sendOne('R', rule)).toBe(rule.blockedReason);
-    expect(await pausedReason()).toBe(rule.blockedReason);
-  });
+it('the breaker trips at once when the response looks like a block, with that reason', async () => {
+  const rule = { ...RULE, maxRejectionsInARow: 1, blockedReason: 'the gateway says: blocked' };
+  expect(await sendOne('R', rule)).toBe(rule.blockedReason);
+  expect(await pausedReason()).toBe(rule.blockedReason);
+});
 
-  it('counts from zero after an operator has resumed', async () => {
-    for (const letter of 'RRPPPU') await sendOne(letter);
-    expect(await sendOne('U')).toBe(TWO);
-    await rig.resume();
-    for (const letter of 'RRPPPU') expect(await sendOne(letter)).toBeUndefined();
-    expect(await sendOne('R')).toBe(THREE);
-  });
+it('the breaker counts from zero after an operator has resumed', async () => {
+  for (const letter of 'RRPPPU') await sendOne(letter);
+  expect(await sendOne('U')).toBe(TWO);
+  await rig.resume();
+  for (const letter of 'RRPPPU') expect(await sendOne(letter)).toBeUndefined();
+  expect(await sendOne('R')).toBe(THREE);
+});
 
-  it('leaves the first reason, and says only of what paused the account that it did', async () => {
-    const attempt = await begun();
-    expect(await rig.pause('holiday')).toBe(true);
-    expect(await rig.pause('another reason')).toBe(false);
-    expect(await finish(attempt, REJECTED, { ...RULE, blockedReason: 'blocked' })).toEqual({ recorded: true });
-    expect(await pausedReason()).toBe('holiday');
-  });
+it('the breaker leaves the first reason, and says only of what paused the account that it did', async () => {
+  const attempt = await begun();
+  expect(await rig.pause('holiday')).toBe(true);
+  expect(await rig.pause('another reason')).toBe(false);
+  expect(await finish(attempt, REJECTED, { ...RULE, blockedReason: 'blocked' })).toEqual({ recorded: true });
+  expect(await pausedReason()).toBe('holiday');
+});
 
-  it('counts a late response like one in time', async () => {
-    const attempt = await begun();
-    for (const result of [UNKNOWN, ACCEPTED]) await finish(attempt, result, RULE);
-    expect(await sendOne('U')).toBeUndefined();
-  });
+it('the breaker counts a late response like one in time', async () => {
+  const attempt = await begun();
+  for (const result of [UNKNOWN, ACCEPTED]) await finish(attempt, result, RULE);
+  expect(await sendOne('U')).toBeUndefined();
+});
 
-  it('does not count what is not recorded, nor what a recovery finds', async () => {
-    const attempt = await begun();
-    await sender.markSendsUnknown(await takeLease(sender, 'two'), [attempt], 'the sender ended', 0);
-    await finish(attempt, UNKNOWN, RULE);
-    expect(await sendOne('U')).toBeUndefined();
-  });
+it('the breaker does not count what is not recorded, nor what a recovery finds', async () => {
+  const attempt = await begun();
+  await sender.markSendsUnknown(await takeLease(sender, 'two'), [attempt], 'the sender ended', 0);
+  await finish(attempt, UNKNOWN, RULE);
+  expect(await sendOne('U')).toBeUndefined();
 });

@@ -177,44 +177,42 @@ describe('adoption of a send that the journal knows', () => {
   );
 });
 
-describe('adoption of a ledger', () => {
-  it('raises epoch and sends above the journal, ends the lease, and sets the flag', async () => {
-    const old = await takeLease(sender, 'one');
-    const raised = await rig.adoptLedger({ epoch: 5, sendCount: 9 });
-    expect(raised).toMatchObject({ epoch: 6, sendCount: 10, objections: 0 });
-    expect(await sender.readSender()).toMatchObject({
-      lease: { owner: '', epoch: 6, heartbeat: 0, released: false },
-      ...{ sendCount: 10, last: raised.token, awaitingAnswer: true },
-    });
-    expect(await sender.renewLease(old)).toBeUndefined();
-    expect(await takeLease(sender, 'two')).toEqual({ owner: 'two', epoch: 7 });
+it('adoption of a ledger raises epoch and sends above the journal, ends the lease, and sets the flag', async () => {
+  const old = await takeLease(sender, 'one');
+  const raised = await rig.adoptLedger({ epoch: 5, sendCount: 9 });
+  expect(raised).toMatchObject({ epoch: 6, sendCount: 10, objections: 0 });
+  expect(await sender.readSender()).toMatchObject({
+    lease: { owner: '', epoch: 6, heartbeat: 0, released: false },
+    ...{ sendCount: 10, last: raised.token, awaitingAnswer: true },
   });
+  expect(await sender.renewLease(old)).toBeUndefined();
+  expect(await takeLease(sender, 'two')).toEqual({ owner: 'two', epoch: 7 });
+});
 
-  it('ends only the objections of the journals that were read or given up', async () => {
-    const objections = ['j-one', 'j-two', 'j-three'].map((journalId) => ({ ...OBJECTION, journalId }));
-    for (const objection of objections) await sender.object(objection);
-    await takeLease(sender, 'one');
-    const journal = { ...JOURNAL, sends: 9, token: 'ninth' };
-    const raised = await rig.adoptLedger({ epoch: 1, sendCount: 9 }, { read: [journal], givenUp: ['j-three'] });
-    expect(raised.objections).toBe(1);
-    expect(await sender.readSender()).toMatchObject({ objections: [objections[1]], journals: [journal] });
-  });
+it('adoption of a ledger ends only the objections of the journals that were read or given up', async () => {
+  const objections = ['j-one', 'j-two', 'j-three'].map((journalId) => ({ ...OBJECTION, journalId }));
+  for (const objection of objections) await sender.object(objection);
+  await takeLease(sender, 'one');
+  const journal = { ...JOURNAL, sends: 9, token: 'ninth' };
+  const raised = await rig.adoptLedger({ epoch: 1, sendCount: 9 }, { read: [journal], givenUp: ['j-three'] });
+  expect(raised.objections).toBe(1);
+  expect(await sender.readSender()).toMatchObject({ objections: [objections[1]], journals: [journal] });
+});
 
-  it('keeps the flag though an attempt of before is put back, until the next send', async () => {
-    const attempt = await begun();
-    await rig.adoptLedger({ epoch: 5, sendCount: 9 });
-    await sender.revertSend(attempt, 'it was not sent');
-    expect(await stateOf()).toBe('queued');
-    expect((await sender.readSender()).awaitingAnswer).toBe(true);
-    await finish(await begun('q'), ACCEPTED);
-    expect(await sender.readSender()).toMatchObject({ sendCount: 11, awaitingAnswer: false });
-  });
+it('adoption of a ledger keeps the flag though an attempt of before is put back, until the next send', async () => {
+  const attempt = await begun();
+  await rig.adoptLedger({ epoch: 5, sendCount: 9 });
+  await sender.revertSend(attempt, 'it was not sent');
+  expect(await stateOf()).toBe('queued');
+  expect((await sender.readSender()).awaitingAnswer).toBe(true);
+  await finish(await begun('q'), ACCEPTED);
+  expect(await sender.readSender()).toMatchObject({ sendCount: 11, awaitingAnswer: false });
+});
 
-  it('works on an empty ledger, and never lowers what the ledger has', async () => {
-    expect(await rig.adoptLedger({ epoch: 3, sendCount: 4 })).toMatchObject({ epoch: 4, sendCount: 5 });
-    await finish(await begun(), ACCEPTED);
-    expect(await rig.adoptLedger({ epoch: 0, sendCount: 0 })).toMatchObject({ epoch: 6, sendCount: 7 });
-  });
+it('adoption of a ledger works on an empty ledger, and never lowers what the ledger has', async () => {
+  expect(await rig.adoptLedger({ epoch: 3, sendCount: 4 })).toMatchObject({ epoch: 4, sendCount: 5 });
+  await finish(await begun(), ACCEPTED);
+  expect(await rig.adoptLedger({ epoch: 0, sendCount: 0 })).toMatchObject({ epoch: 6, sendCount: 7 });
 });
 
 it('an objection stands once for each journal, with its newest reason', async () => {

@@ -11,7 +11,7 @@ it('every ledger script has a scenario here', () => {
 });
 
 // While a cluster moves a slot, Redis refuses a script beforehand only where it knows all its keys.
-it.each(scriptScenarios)('a script touches only keys that it was given ($script: $name)', async (scenario) => {
+it.each(scriptScenarios)('a script touches only keys that it was given ($name)', async (scenario) => {
   instrumentScripts(account.redis);
   await scenario.run(account, await scenario.prepare(account));
   expect(await findContradictions(account)).toEqual([]);

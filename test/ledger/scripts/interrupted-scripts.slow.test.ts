@@ -42,7 +42,7 @@ async function interrupt(scenario: ScriptScenario, after: number): Promise<boole
 // A script that fails in its middle leaves behind what it has written. Whatever it was: once the caller has asked again,
 // everything agrees, and it is as if nothing had happened.
 it.each(scriptScenarios)(
-  'a script that ends with an error after any of its commands leaves nothing undone or done twice ($script: $name)',
+  'a script that ends with an error after any of its commands leaves nothing undone or done twice ($name)',
   async (scenario) => {
     let after = 1;
     while (await interrupt(scenario, after)) {

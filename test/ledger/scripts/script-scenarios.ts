@@ -16,9 +16,11 @@ import { aPayout } from '../support/a-payout.js';
 import type { TestAccount } from '../support/test-account.js';
 import { ACCEPTED, ANN, REJECTED, UNKNOWN } from '../support/use-account.js';
 
+type Name = ScriptName | `${ScriptName}: ${string}`;
+
 /** A call that runs a script, on a ledger that was made ready for it. */
 export interface ScriptScenario {
-  readonly name: string;
+  readonly name: Name;
   readonly script: ScriptName;
   /** Brings the account into the state in which the script is run. */
   prepare(account: TestAccount): Promise<unknown>;
@@ -30,13 +32,12 @@ export interface ScriptScenario {
 type Step<Prepared> = (account: TestAccount, prepared: Prepared) => Promise<unknown>;
 
 function scene<Prepared>(
-  script: ScriptName,
-  name: string,
+  name: Name,
   prepare: (account: TestAccount) => Promise<Prepared>,
   run: Step<Prepared>,
   again?: Step<Prepared>,
 ): ScriptScenario {
-  return { name, script, prepare, run, ...(again && { again }) };
+  return { name, script: name.split(':')[0] as ScriptName, prepare, run, ...(again && { again }) };
 }
 
 const DOUBT = { ...ANN, doubtMs: 0 };
@@ -139,16 +140,15 @@ const adoptions = [undefined, ACCEPTED].flatMap((outcome) => {
   const run = async ({ connection }: TestAccount) => adoptSends(connection, [send], DOUBT);
   const told = outcome?.kind ?? 'no outcome';
   return [
-    scene('adopt-send', `a send of a payout that is gone: ${told}`, nothing, run),
-    scene('adopt-send', `a send of a payout that is queued: ${told}`, queued('p'), run),
-    scene('adopt-send', `another send of one in progress: ${told}`, finished({ ...ACCEPTED, txhash: 'i' }), run),
+    scene(`adopt-send: a send of a payout that is gone: ${told}`, nothing, run),
+    scene(`adopt-send: a send of a payout that is queued: ${told}`, queued('p'), run),
+    scene(`adopt-send: another send of one in progress: ${told}`, finished({ ...ACCEPTED, txhash: 'i' }), run),
   ];
 });
 
 const cancelMany = (['cancelled', 'queued'] as const).map((to) =>
   scene(
-    'change-payouts',
-    `many payouts are ${to} at once`,
+    `change-payouts: many payouts are ${to} at once`,
     all(finished(REJECTED, 'q'), queued('r')),
     async ({ ledger }) => {
       const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'q' }, { payoutId: 'r' }, { payoutId: 'nobody' }];
@@ -158,19 +158,17 @@ const cancelMany = (['cancelled', 'queued'] as const).map((to) =>
 );
 
 export const scriptScenarios: readonly ScriptScenario[] = [
-  scene('enqueue-payouts', 'payouts are accepted, one of them in a batch', queued('there'), async ({ ledger }) =>
+  scene('enqueue-payouts: payouts are accepted, one of them in a batch', queued('there'), async ({ ledger }) =>
     ledger.enqueue([aPayout('p'), aPayout('there'), aPayout('q', { batch: 'october', reference: 'r' })]),
   ),
   scene(
-    'enqueue-payouts',
-    'a payout that was adopted is enqueued again',
+    'enqueue-payouts: a payout that was adopted is enqueued again',
     async ({ connection }) =>
       adoptSends(connection, [{ payoutId: 'p', attempt: 1, token: 't', request: REQUEST }], DOUBT),
     async ({ ledger }) => ledger.enqueue([aPayout('p', { reference: 'r' })]),
   ),
   scene(
     'begin-send',
-    'a send begins',
     readyToBegin,
     async ({ sender }, asked) => sender.beginSend(asked),
     // What the sender does when it got no reply: put it back, and begin another attempt.
@@ -181,17 +179,16 @@ export const scriptScenarios: readonly ScriptScenario[] = [
       await sender.beginSend(await nextBegin(sender, LEASE, 'p'));
     },
   ),
-  scene('hold-payout', 'a payout is held', queued('p'), hold()),
-  scene('hold-payout', 'an altered payout is held', queued('p'), hold(true)),
-  scene('revert-send', 'an attempt is put back', begun, revert('no connection')),
-  scene('revert-send', 'the number of an attempt that never began is used up', readyToBegin, revert('no reply')),
+  scene('hold-payout: a payout is held', queued('p'), hold()),
+  scene('hold-payout: an altered payout is held', queued('p'), hold(true)),
+  scene('revert-send: an attempt is put back', begun, revert('no connection')),
+  scene('revert-send: the number of an attempt that never began is used up', readyToBegin, revert('no reply')),
   ...[ACCEPTED, REJECTED, UNKNOWN].map((result) =>
-    scene('finish-send', `an outcome, which may pause the account: ${result.kind}`, begun, finishAs(result, TRIPS)),
+    scene(`finish-send: an outcome, which may pause the account: ${result.kind}`, begun, finishAs(result, TRIPS)),
   ),
-  scene('finish-send', 'a late acceptance', finished(UNKNOWN), finishAs(ACCEPTED)),
+  scene('finish-send: a late acceptance', finished(UNKNOWN), finishAs(ACCEPTED)),
   scene(
-    'finish-send',
-    'the txhash of another payout',
+    'finish-send: the txhash of another payout',
     async (account) => {
       await finished(ACCEPTED)(account);
       return begun(account, 'other');
@@ -199,99 +196,85 @@ export const scriptScenarios: readonly ScriptScenario[] = [
     finishAs(ACCEPTED, TRIPS),
   ),
   scene(
-    'finish-send',
-    'proof of a payment that was written off',
+    'finish-send: proof of a payment that was written off',
     all(finished(UNKNOWN), change('unknown', 'cancelled')),
     finishAs(ACCEPTED),
   ),
   scene(
     'mark-sends-unknown',
-    'attempts that an ended sender left become unknown',
     all(begun, async ({ sender }) => takeLease(sender, 'two')),
     async ({ sender }, attempt) => sender.markSendsUnknown({ owner: 'two', epoch: 2 }, [attempt], 'left', 5_000),
   ),
   // Taken again as it stands by then, as the keeper does.
-  scene('acquire-lease', 'the lease is taken', begun, async ({ sender }) => {
+  scene('acquire-lease', begun, async ({ sender }) => {
     const view = await sender.readSender();
     const journal = { ...JOURNAL, journalId: 'j-two' };
     return view.lease?.owner === 'two' ? undefined : sender.acquireLease('two', view, journal, 0);
   }),
-  scene('read-sender', 'the sender is shown', nothing, async ({ sender }) => sender.readSender()),
-  scene('renew-lease', 'a heartbeat', holdsLease, async ({ sender }) => sender.renewLease(LEASE), nothing),
-  scene('release-lease', 'the lease is given back', holdsLease, async ({ sender }) => sender.releaseLease(LEASE)),
+  scene('read-sender', nothing, async ({ sender }) => sender.readSender()),
+  scene('renew-lease', holdsLease, async ({ sender }) => sender.renewLease(LEASE), nothing),
+  scene('release-lease', holdsLease, async ({ sender }) => sender.releaseLease(LEASE)),
 
-  scene('change-payouts', 'a payout is cancelled', queued('p'), change('queued', 'cancelled')),
+  scene('change-payouts: a payout is cancelled', queued('p'), change('queued', 'cancelled')),
   scene(
-    'change-payouts',
-    'an unknown payout was sent',
+    'change-payouts: an unknown payout was sent',
     finished(UNKNOWN),
     change('unknown', 'in_progress', { txhash: 'i' }),
   ),
-  scene('change-payouts', 'a rejected payout is retried', finished(REJECTED), change('rejected', 'queued')),
-  scene('change-payouts', 'a held payout is released', all(queued('p'), hold()), change('held', 'queued')),
+  scene('change-payouts: a rejected payout is retried', finished(REJECTED), change('rejected', 'queued')),
+  scene('change-payouts: a held payout is released', all(queued('p'), hold()), change('held', 'queued')),
   ...cancelMany,
-  scene('change-payouts', 'many unknown payouts were sent', finished(UNKNOWN, 'q'), async ({ ledger }) => {
+  scene('change-payouts: many unknown payouts were sent', finished(UNKNOWN, 'q'), async ({ ledger }) => {
     const payouts = ['p', 'q'].map((payoutId) => ({ payoutId, txhash: `hash-${payoutId}` }));
     return ledger.changeMany({ from: 'unknown', to: 'in_progress', payouts, isOneAct: true, ...ANN });
   }),
   scene(
-    'change-payouts',
-    'a transaction completes',
+    'change-payouts: a transaction completes',
     finished(ACCEPTED),
     change('in_progress', 'completed', { fee: '1' }),
   ),
-  scene('add-approval', 'a payout is approved', queued('p'), async ({ ledger }) => {
+  scene('add-approval', queued('p'), async ({ ledger }) => {
     const [at, expiresAt] = ['2030-01-01T09:00:00.000Z', '2030-01-02T09:00:00.000Z'];
     const said = { payoutId: 'p', intent: 'ab'.repeat(32), decision: 'approve', by: 'ann', signature: 's' } as const;
     return addApproval(ledger, { ...said, at, expiresAt }, 'looked it up');
   }),
-  scene('pause-account', 'the account is paused', nothing, pause),
-  scene('resume-account', 'the account is resumed', pause, async ({ ledger }) => ledger.resume('ann', 'over')),
-  scene('declare-new', 'an account is stated to be new', nothing, async ({ ledger }) => ledger.declareNew(ANN)),
-  scene('bind-ledger', 'the ledger is bound to another gateway', finished(ACCEPTED), async ({ ledger }) =>
-    ledger.bind('https://other.example#1', ANN),
-  ),
-  scene('publish-event', 'a drop of the balance', nothing, async ({ connection }) => reportDrop(connection, 'missing')),
-  scene('publish-event', 'the head of a journal', nothing, async ({ connection }) =>
+  scene('pause-account', nothing, pause),
+  scene('resume-account', pause, async ({ ledger }) => ledger.resume('ann', 'over')),
+  scene('declare-new', nothing, async ({ ledger }) => ledger.declareNew(ANN)),
+  scene('bind-ledger', finished(ACCEPTED), async ({ ledger }) => ledger.bind('https://other.example#1', ANN)),
+  scene('publish-event: a drop of the balance', nothing, async ({ connection }) => reportDrop(connection, 'missing')),
+  scene('publish-event: the head of a journal', nothing, async ({ connection }) =>
     publishJournalHead(connection, { journalId: 'abcdef012345', hash: 'a'.repeat(64), sends: 7 }),
   ),
-  scene('object-to-ledger', 'a journal objects', nothing, objects),
-  scene('find-forgotten-sends', 'sends are looked for', finished(ACCEPTED), async ({ sender }, attempt) =>
+  scene('object-to-ledger', nothing, objects),
+  scene('find-forgotten-sends', finished(ACCEPTED), async ({ sender }, attempt) =>
     sender.findForgottenSends([attempt, { ...attempt, token: 'other' }]),
   ),
   ...adoptions,
-  scene('adopt-ledger', 'a ledger is adopted', objects, adopt, adopt),
-  scene('doubt-payouts', 'what is queued may have been sent', queued('p', 'q'), async ({ connection }) =>
-    holdSendablePayouts(connection, DOUBT),
-  ),
-  scene('remove-payouts', 'old payouts are removed', completeOld, async ({ connection }, before) =>
+  scene('adopt-ledger', objects, adopt, adopt),
+  scene('doubt-payouts', queued('p', 'q'), async ({ connection }) => holdSendablePayouts(connection, DOUBT)),
+  scene('remove-payouts: old payouts are removed', completeOld, async ({ connection }, before) =>
     removePayouts(connection, 'completed', before, 10),
   ),
   scene(
-    'remove-payouts',
-    'old payouts are removed as they were archived',
+    'remove-payouts: old payouts are removed as they were archived',
     async (account) => {
       const before = await completeOld(account);
       return { before, old: await readOldest(account.connection, 'completed', 10) };
     },
     async ({ connection }, removal) => removeRead(connection, { ...removal, state: 'completed', onlyUnchanged: true }),
   ),
-  scene('trim-events', 'old events are dropped', queued('p', 'q', 'r'), async ({ connection }) =>
-    connection.run('trim-events', [3, 100]),
-  ),
-  scene('read-group-events', 'a group reads events', queued('p'), readGroup),
-  scene('ack-group-event', 'a group acknowledges an event', readFirst, async ({ connection }, eventId) =>
+  scene('trim-events', queued('p', 'q', 'r'), async ({ connection }) => connection.run('trim-events', [3, 100])),
+  scene('read-group-events', queued('p'), readGroup),
+  scene('ack-group-event', readFirst, async ({ connection }, eventId) =>
     connection.run('ack-group-event', ['books', 'one', eventId]),
   ),
-  scene('set-group-idle', 'a consumer shows that it lives', readFirst, async ({ connection }) =>
+  scene('set-group-idle', readFirst, async ({ connection }) =>
     connection.run('set-group-idle', ['books', 'one', 0, 10]),
   ),
-  scene('count-payouts', 'the payouts of each state are counted', finished(UNKNOWN), async ({ connection }) =>
-    countPayouts(connection),
-  ),
+  scene('count-payouts', finished(UNKNOWN), async ({ connection }) => countPayouts(connection)),
   scene(
     'write-statistics',
-    'statistics are written',
     async ({ connection }) =>
       saveStatistics(
         connection,
