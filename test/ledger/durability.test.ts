@@ -72,7 +72,6 @@ describe('with a server that is asked with WAITAOF', () => {
     return server.asked.slice(before);
   }
 
-  /** The disk is late with what `work` writes, and well again after it. */
   async function whileLate(work: () => Promise<unknown>): Promise<void> {
     await writes.prepare('any');
     server.reply = [0, 0];
@@ -210,7 +209,6 @@ describe('with a replica', () => {
     expect(await producer.cancel('q')).toMatchObject({ state: 'cancelled' });
     await silenceReplica();
     await expect(producer.cancel('p')).rejects.toThrow(SHORT);
-    // The application asks again with the same payoutId.
     const given = { payoutId: 'r', paymentId: 1, amount: '1', addressTo: 'wallet-1' };
     expect(await producer.enqueue(given)).toMatchObject({ created: true });
     await producer.close();

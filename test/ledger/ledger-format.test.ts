@@ -174,7 +174,6 @@ describe('a compact ledger', () => {
       expect(await ledger.findByTxhash(given)).toBe('P-4');
       await expect(follow(given)).rejects.toThrow('already belongs to payout P-4');
     }
-    // Retention leaves nothing of it behind.
     await complete();
     expect((await remove()).map(({ payoutId }) => payoutId)).toContain('P-4');
     expect(await redis.exists(bucket, ...keys.txhashBuckets(txhash))).toBe(0);
@@ -221,8 +220,6 @@ it('a ledger of a newer format is refused to every script and reader, and left a
     }
   });
 });
-
-/** What an account keeps in fewer bytes: its history, and the index of what has ended. */
 
 const now = () => clock.wallNow();
 const cancel = async () => change('p', 'queued', 'cancelled', ANN);

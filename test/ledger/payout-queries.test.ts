@@ -42,7 +42,6 @@ useAccount();
 
 const cancel = async (payoutId: string) => change(payoutId, 'queued', 'cancelled');
 
-/** Reads all pages; `between` runs after each. */
 async function readPages(options: ListOptions, between = async () => Promise.resolve()) {
   const pages: string[][] = [];
   let cursor: string | undefined;
@@ -77,7 +76,6 @@ it('listPayouts skips none and shows none twice while payouts leave and others c
   await enqueue(...first);
   let iteration = 0;
   const listed = await readPages({ state: 'queued', limit: 7 }, async () => {
-    // The head of the line, already listed, leaves; new ones come behind.
     for (const payoutId of first.slice(iteration * 7, iteration * 7 + 7)) await cancel(payoutId);
     if (iteration < 3) await enqueue(`new${iteration}`);
     iteration += 1;

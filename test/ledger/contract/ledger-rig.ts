@@ -23,16 +23,13 @@ export const HOLD: Hold = {
   ...{ kind: 'signature', reason: 'expired', message: 'the signature expired', isTampering: false },
 };
 
-/** What another journal says against the ledger. */
 export const OBJECTION: Objection = {
   ...{ journalId: 'j-two', kind: 'ledger', reason: 'it forgot a send', host: 'host-2', dir: '/journal', sends: 7 },
   at: Date.parse('2030-01-01T00:00:00Z'),
 };
 
-/** A breaker that never trips. */
 export const NO_BREAKER: BreakerRule = { maxRejectionsInARow: 1_000, maxUnknownsInARow: 1_000 };
 
-/** Which gateway's payments the sends of the contract are. */
 export const AUDIENCE = TEST_AUDIENCE;
 
 export async function takeLease(ledger: SenderLedger, owner: string): Promise<Lease> {

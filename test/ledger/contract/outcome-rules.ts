@@ -22,7 +22,6 @@ import {
 
 const HEX = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
 
-/** Two spellings of one transaction each. */
 const SAME_TRANSACTION = [
   [HEX, HEX.toUpperCase()],
   [HEX.toUpperCase(), HEX],

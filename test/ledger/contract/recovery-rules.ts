@@ -22,8 +22,6 @@ import {
   UNKNOWN,
 } from '../support/use-account.js';
 
-/** What a new holder finds, and what an operator does with a ledger that came back older than it was. */
-
 it('recovery turns into unknown, once, what an earlier holder left in sending', async () => {
   const attempt = await begun();
   const lease = await takeLease(sender, 'two');

@@ -7,7 +7,6 @@ import { instrumentScripts, scriptScenarios, type ScriptScenario } from './scrip
 
 const MOST_COMMANDS = 100;
 
-/** What can be seen of an account, without what differs from run to run. */
 async function readOutcome({ connection, redis }: TestAccount): Promise<unknown> {
   const prefix = connection.keys.payout('');
   const payoutIds = (await redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length)).sort();

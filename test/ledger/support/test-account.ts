@@ -6,7 +6,6 @@ import type { SenderLedger } from '../../../src/ledger/sender-ledger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
 import { createWallClock, type WallClock } from './wall-clock.js';
 
-/** An account that no other test knows, in the Redis of the tests. */
 export interface TestAccount {
   readonly platformId: number;
   readonly redis: RedisClient;

@@ -21,7 +21,6 @@ export let sender: SenderLedger;
 /** What applications and operators do to it, each with an outcome instead of an error. */
 export let rig: AccountRig;
 
-/** Gives each test of a file an account of its own. */
 export function useAccount(makeRig: () => AccountRig = makeRedisRig): void {
   beforeEach(() => {
     rig = makeRig();
@@ -83,7 +82,6 @@ export async function enter(state: PayoutState, ...payoutIds: string[]): Promise
   }
 }
 
-/** The account's sender, under a new lease, begins a payout. */
 export async function beginOne(payoutId: string): Promise<SendAttempt> {
   return begin(sender, await takeLease(sender, 'one'), payoutId);
 }

@@ -26,7 +26,6 @@ export function useRig(): void {
   });
 }
 
-/** An account with its queues and what keeps the two together. */
 export function openQueueRig(account = openTestAccount()) {
   const { connection, ledger } = account;
   const queues = new PayoutQueues(connection);
@@ -51,7 +50,6 @@ export function openQueueRig(account = openTestAccount()) {
       await makeInProgress({ account }, payoutId);
       await relay.deliver('in_progress', [payoutId]);
     },
-    /** Every place of every job in the queue: structure and job id, sorted. */
     async places(queue: Queue): Promise<string[]> {
       const places = STRUCTURES.map(async (structure) => {
         const key = queue.toKey(structure);
