@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { every, followSignals, LONGEST_TIMER_MS, systemClock, within } from '../src/base/clock.js';
 import { ManualClock } from './doubles/manual-clock.js';
 

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { createStderrWriter } from '../src/base/create-logger.js';
 import { callWatcher, failsafeLogger, failsafeMethods, type Logger, watcherFailures } from '../src/base/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from './support/throwing-watchers.js';

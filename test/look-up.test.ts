@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Names, resolveHere, SpreadResolver, type Resolve } from '../src/base/look-up.js';
 import { until } from './support/until.js';
 

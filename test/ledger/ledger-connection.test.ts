@@ -9,7 +9,7 @@ import { closeRedis, connectRedis } from '../../src/base/redis.js';
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { afterTest } from '../worker/support/close-after-test.js';
 import { openTestAccount } from './support/test-account.js';
-import { account, connection, keys, ledger, redis, useAccount } from './support/use-account.js';
+import { connection, keys, redis, useAccount } from './support/use-account.js';
 
 useAccount();
 

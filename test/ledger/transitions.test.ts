@@ -17,7 +17,7 @@ import {
   waitsFor,
   WATCHED_STATES,
 } from '../../src/ledger/states.js';
-import { account, change, enter, keys, redis, stateOf, unchanged, useAccount } from './support/use-account.js';
+import { change, enter, keys, redis, stateOf, unchanged, useAccount } from './support/use-account.js';
 
 const WAYS = TRANSITIONS.map(({ from, to }) => `${from} ${to}`);
 const PAIRS = PAYOUT_STATES.flatMap((from) => PAYOUT_STATES.map((to) => [from, to] as const));

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { ContextManager, Span, Telemetry } from 'bullmq';
 import { watcherFailures } from '../../src/base/logger.js';
 import { failsafeTelemetry } from '../../src/queues/account-queues.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { SendAttempt } from '../../../src/ledger/sender-ledger.js';
 import {
   ACCEPTED,
