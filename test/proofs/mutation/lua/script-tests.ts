@@ -18,7 +18,7 @@ export const scriptTests: Readonly<Record<string, readonly string[]>> = {
   'mark-sends-unknown': [CONTRACT, EVENTS],
   'ack-group-event': [EVENTS],
   'acquire-lease': [CONTRACT],
-  'add-approval': ['control/operator/add-approval.test.ts'],
+  'add-approval': ['control/add-approval.test.ts'],
   'adopt-ledger': [CONTRACT, ADOPTION, EVENTS],
   'adopt-send': [CONTRACT, ADOPTION, RETENTION, EVENTS],
   'declare-new': ['operator/payout-operator.test.ts'],

@@ -1,7 +1,7 @@
 import { parsePolicy, type Policy } from '../../../src/control/policy/policy.js';
 import type { SpendEvent } from '../../../src/ledger/control-record.js';
-import { PLATFORM } from '../support/signed.js';
-import { PolicyRig, TestClock } from './support.js';
+import { PLATFORM } from './signed.js';
+import { PolicyRig, TestClock } from './policy-rig.js';
 
 /** Prints what a policy costs the processor, ms: see policy-speed.slow.test.ts. */
 

@@ -1,16 +1,89 @@
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, it } from '@jest/globals';
-import { systemClock } from '../../../src/base/clock.js';
-import { PayoutProducer } from '../../../src/control/payout-producer.js';
-import { openDashboard } from '../../dashboard/support/running-dashboard.js';
-import { runCli, type CliResult } from '../../support/cli.js';
-import { until } from '../../support/until.js';
-import { expectPromisesKept, openWorld } from '../../worker/support/payout-world.js';
-import { endAllWorkers } from '../../worker/support/worker-process.js';
-import { openTestKeys } from '../support/key-files.js';
-import { TEST_AUDIENCE } from '../support/keys.js';
+import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
+import { systemClock } from '../../src/base/clock.js';
+import { PayoutProducer } from '../../src/control/payout-producer.js';
+import { openDashboard } from '../dashboard/support/running-dashboard.js';
+import { type CliResult, runCli } from '../support/cli.js';
+import { until } from '../support/until.js';
+import { expectPromisesKept, openWorld, type PayoutWorld, untilSent } from '../worker/support/payout-world.js';
+import { endAllWorkers, type WorkerProcess } from '../worker/support/worker-process.js';
+import { openTestKeys } from './support/key-files.js';
+import { TEST_AUDIENCE } from './support/keys.js';
+
+/** A real worker process with a policy, a real Redis and the sandbox's arrivals. */
+
+const WINDOW_MS = 15_000;
+const WAIT = { timeoutMs: 60_000 };
+
+let world: PayoutWorld;
+
+beforeEach(async () => {
+  world = await openWorld();
+});
+
+afterEach(async () => {
+  await endAllWorkers();
+  await world.close();
+});
+
+const policyFile = (): string => join(world.dir, 'policy.yaml');
+
+async function writePolicy(...rules: readonly string[]): Promise<void> {
+  const head = `version: 1\nplatformId: "${world.platformId}"\ndefault: send\nrules:\n`;
+  await writeFile(policyFile(), head + rules.map((rule) => `  - ${rule}\n`).join(''), { mode: 0o600 });
+}
+
+const CAP = '{ name: quarter-minute, when: { paymentId: ["1"] }, cap: { amount: "0.02", within: 15s }, over: wait }';
+
+async function startWorker(journalDir = join(world.dir, 'journal')): Promise<WorkerProcess> {
+  const worker = world.startWorker({ journalDir, environment: { PAYOUT_POLICY_FILE: policyFile() } });
+  await until('it sends', () => worker.log().includes('acquired sender lease'));
+  return worker;
+}
+
+/** That the third arrived once the window since the first had passed, and soon after that. */
+function expectThirdInTime(lateMs = Infinity): void {
+  const [first = 0, , third = Infinity] = world.sandbox.arrivals().map(({ atMs }) => atMs);
+  expect(third - first).toBeGreaterThanOrEqual(WINDOW_MS);
+  expect(third - first).toBeLessThan(WINDOW_MS + lateMs);
+}
+
+it('a payout over the cap of a window is held, and sent by itself as soon as the window lets it', async () => {
+  await writePolicy(CAP);
+  const worker = await startWorker();
+  await world.enqueue(4);
+  await untilSent(world, 2);
+  await until('the third is held', async () => (await world.producer.get('P-3'))?.state === 'held');
+  const held = (await world.producer.get('P-3'))?.held;
+  expect(held).toMatchObject({ kind: 'policy', reason: 'wait', rule: 'quarter-minute' });
+  for (const id of ['P-3', 'P-4']) expect(await world.producer.waitFor(id, WAIT)).toMatchObject({ state: 'completed' });
+  // The answer to the first, a check a second, and a slot.
+  expectThirdInTime(8_000);
+  // Released by the worker itself, in the second that the record named.
+  const { history = [] } = (await world.producer.get('P-3')) ?? {};
+  const queuedAt = Date.parse(history.findLast(({ to }) => to === 'queued')?.at ?? '');
+  expect(Math.abs(queuedAt - Date.parse(held?.until ?? ''))).toBeLessThan(8_000);
+  await expectPromisesKept(world);
+  expect(worker.log()).toContain('payout released');
+}, 90_000);
+
+// With the same journal and without what Redis knows: test/forging/policy.slow.test.ts.
+it('a worker with another journal knows from Redis what was spent', async () => {
+  await writePolicy(CAP);
+  const first = await startWorker();
+  await world.enqueue(2);
+  await untilSent(world, 2);
+  await until('both are known', async () => (await world.producer.stats()).completed === 2);
+  first.kill('SIGKILL');
+  await first.ended;
+  await startWorker(join(world.dir, 'another journal'));
+  await world.enqueue(1, 'Q');
+  expect(await world.producer.waitFor('Q-1', WAIT)).toMatchObject({ state: 'completed' });
+  expectThirdInTime();
+  await expectPromisesKept(world);
+}, 90_000);
 
 /** What an operator and two approvers do, each with the tool that they have: commands, ssh keys, the dashboard. */
 

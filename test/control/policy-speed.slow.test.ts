@@ -5,7 +5,7 @@ import { expect, it } from '@jest/globals';
 
 it('50 rules load a day of a send each second within a second, and decide within 2 ms, however many wait', async () => {
   // In a process of its own: modules of Jest run more slowly.
-  const child = fileURLToPath(new URL('./policy-speed-child.ts', import.meta.url));
+  const child = fileURLToPath(new URL('./support/policy-speed.ts', import.meta.url));
   const tries: object[] = [];
   for (let isWithin = false; !isWithin;) {
     const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', child]);

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { NotFoundError } from '../../../src/base/errors.js';
-import { addApproval, MAX_APPROVALS } from '../../../src/control/operator/store-approval.js';
-import type { SignedApproval } from '../../../src/ledger/control-record.js';
-import { readActivity } from '../../../src/ledger/reads/activity.js';
-import { readEvents } from '../../../src/producer/events/payout-events.js';
-import { HOLD } from '../../ledger/contract/ledger-rig.js';
-import { aPayout } from '../../ledger/support/a-payout.js';
-import { openTestAccount, type TestAccount } from '../../ledger/support/test-account.js';
+import { NotFoundError } from '../../src/base/errors.js';
+import { addApproval, MAX_APPROVALS } from '../../src/control/operator/store-approval.js';
+import type { SignedApproval } from '../../src/ledger/control-record.js';
+import { readActivity } from '../../src/ledger/reads/activity.js';
+import { readEvents } from '../../src/producer/events/payout-events.js';
+import { HOLD } from '../ledger/contract/ledger-rig.js';
+import { aPayout } from '../ledger/support/a-payout.js';
+import { openTestAccount, type TestAccount } from '../ledger/support/test-account.js';
 
 let account: TestAccount;
 beforeEach(async () => {

@@ -5,8 +5,8 @@ import type { PolicyInForce } from '../../../src/control/control-runtime.js';
 import { PolicyAuthority } from '../../../src/control/worker/policy-authority.js';
 import type { SendAuthority } from '../../../src/worker/sender/send-authority.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
+import { PLATFORM } from './signed.js';
 
-export const PLATFORM_ID = 4242;
 export const DOUBT_MS = 10_000;
 
 /** Time that a test lets pass. */
@@ -33,7 +33,7 @@ export class TestClock {
 
 /** A policy with these rules. */
 export function policyOf(...rules: readonly object[]): Policy {
-  return parsePolicy({ version: '1', platformId: String(PLATFORM_ID), default: 'send', rules });
+  return parsePolicy({ version: '1', platformId: String(PLATFORM), default: 'send', rules });
 }
 
 /** At most 100 of currency 6 an hour. */
@@ -86,7 +86,7 @@ export class PolicyRig {
   restart(ledger: readonly SpendEvent[] = []): void {
     const { clock, current } = this;
     this.journal = new MemoryJournal('j', this.lines);
-    const about = { platformId: PLATFORM_ID, journal: this.journal, clock, doubtMs: DOUBT_MS };
+    const about = { platformId: PLATFORM, journal: this.journal, clock, doubtMs: DOUBT_MS };
     this.authority = new PolicyAuthority({ ...about, current, ...this.#options }, this.#signatures);
     this.authority.takeOver(ledger);
   }

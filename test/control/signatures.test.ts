@@ -1,0 +1,321 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type ActContent, signAct } from '../../src/control/approvals/act-signer.js';
+import {
+  type Act,
+  formatAct,
+  hashAct,
+  parseAct,
+  serializeAct,
+  type SignedAct,
+  verifyAct,
+} from '../../src/control/approvals/act.js';
+import {
+  APPROVAL_LIFETIME_MS,
+  countApprovals,
+  formatApproval,
+  makeApproval,
+  signApproval as signWith,
+} from '../../src/control/approvals/approval.js';
+import { formatIntent, hashIntent, type Intent } from '../../src/control/intents/intent.js';
+import {
+  type PaidPayout,
+  type ReceiptResult,
+  ReceiptSigner,
+  verifyReceipt,
+} from '../../src/control/intents/receipt.js';
+import { verifyIntent } from '../../src/control/intents/verify-intent.js';
+import { signText } from '../../src/control/keys/ed25519.js';
+import type { BoundKeyring, KeyRole } from '../../src/control/keys/keyring.js';
+import { openActSigner, openApprovalSigner } from '../../src/control/keys/open-act-signer.js';
+import type { Approval, SignedApproval } from '../../src/ledger/control-record.js';
+import { openTestKeys, type TestKeys } from './support/key-files.js';
+import { keyEntry, type KeyEntry, keyringOf, TEST_AUDIENCE, testKey } from './support/keys.js';
+import { DAY_MS, entryOf, iso, MINUTE_MS, NOW, PLATFORM, signApproval, signIntent } from './support/signed.js';
+
+/** When a signature counts, to the millisecond. Test/forging has who may not sign, and what was altered. */
+
+/** What is not as it should be. */
+interface Given {
+  readonly at?: string;
+  readonly expiresAt?: string;
+  /** After it was signed. */
+  readonly altered?: Partial<Intent>;
+  readonly entry?: Partial<KeyEntry>;
+  readonly name?: string;
+  readonly now?: number;
+}
+const NOW_1 = NOW + 1;
+const keysOf = (role: KeyRole, entry: Partial<KeyEntry> = {}) => keyringOf(keyEntry(testKey(1), { role, ...entry }));
+const timesOf = ({ at = iso(NOW), expiresAt = iso(NOW + DAY_MS) }: Given) => ({ at, expiresAt });
+const stated = { audience: TEST_AUDIENCE, payoutId: 'p', intent: 'ab'.repeat(32), by: 'shop' };
+
+function intentOf(given: Given): Intent {
+  const { at: issuedAt, expiresAt } = timesOf(given);
+  const payment = { payoutId: 'p', paymentId: 6, amount: '12.5', addressTo: 'wallet' };
+  return { ...payment, audience: TEST_AUDIENCE, platformId: PLATFORM, issuedAt, expiresAt };
+}
+function verdictOf(given: Given) {
+  const { name: key = 'shop', now = NOW_1, entry, altered } = given;
+  const intent = intentOf(given);
+  const signature = signText(formatIntent(intent), testKey(1));
+  return verifyIntent({ ...intent, ...altered }, { key, signature }, keysOf('producer', entry), now);
+}
+const judgeIntent = (given: Given): string => {
+  const verdict = verdictOf(given);
+  return verdict.kind === 'verified' ? 'counts' : verdict.fault;
+};
+
+function judgeAct(given: Given): string {
+  const act: Act = { ...stated, ...timesOf(given), act: 'resend', attempt: 1, reason: 'ticket 813' };
+  const signed = { ...act, signature: signText(formatAct(PLATFORM, act), testKey(1)) };
+  const verdict = verifyAct(PLATFORM, signed, act, keysOf('operator', given.entry), given.now ?? NOW_1);
+  return verdict.kind === 'verified' ? 'counts' : verdict.message;
+}
+
+function judgeApproval(given: Given): string {
+  const approval = { ...stated, ...timesOf(given), decision: 'approve' } as const;
+  const signed = { ...approval, signature: signText(formatApproval(PLATFORM, approval), testKey(1)) };
+  const rule = { keyring: keysOf('approver', given.entry), lifetimeMs: 7 * DAY_MS, now: given.now ?? NOW_1 };
+  const payout = { ...stated, platformId: PLATFORM, signedBy: 'x', requestedBy: undefined };
+  const { refused, counted } = countApprovals(payout, [signed], rule);
+  return counted.length > 0 ? 'counts' : (refused[0]?.message ?? '');
+}
+
+const KEY_TIME = 'it was issued outside the time of the key "shop"';
+it.each<[string, Given, fault: string, message: RegExp]>([
+  ['the first ms of the key', { entry: { notBefore: iso(NOW) } }, 'counts', /^counts$/],
+  ['a ms before the key', { entry: { notBefore: iso(NOW + 1) } }, 'key_not_valid', new RegExp(`^${KEY_TIME}`)],
+  ['a key that ended since', { entry: { notAfter: iso(NOW) }, now: NOW + DAY_MS - 1 }, 'counts', /^counts$/],
+  ['a ms after the key', { entry: { notAfter: iso(NOW - 1) } }, 'key_not_valid', new RegExp(`^${KEY_TIME}`)],
+  ['5 minutes ahead', { now: NOW - 5 * MINUTE_MS }, 'counts', /^counts$/],
+  ['5 minutes and 1 ms ahead', { now: NOW - 5 * MINUTE_MS - 1 }, 'issued_in_future', /which is in the future$/],
+  ['a clock that is none', { now: NaN }, 'issued_in_future', /which is in the future$/],
+  ['the time of its end', { now: NOW + DAY_MS }, 'expired', /^it expired at /],
+  ['an end before the beginning', { expiresAt: iso(NOW - 1) }, 'expired', /^it expired at /],
+  ['a lifetime of 7 days', { expiresAt: iso(NOW + 7 * DAY_MS) }, 'counts', /^counts$/],
+  [
+    'a lifetime of 7 days and 1 ms',
+    { expiresAt: iso(NOW + 7 * DAY_MS + 1) },
+    'lifetime',
+    /^it is signed for too long$/,
+  ],
+  ['times without milliseconds', { at: '2026-11-21T20:00:00Z' }, 'counts', /^counts$/],
+])('the signature of an intent, an act and an approval with %s', (_, given, fault, message) => {
+  expect(judgeIntent(given)).toBe(fault);
+  for (const judge of [judgeAct, judgeApproval]) expect(judge(given)).toMatch(message);
+});
+
+describe('verifyIntent', () => {
+  it('names the hash and the signer of what it verified, and calls what has no signature no tampering', () => {
+    const verified = { kind: 'verified', intentHash: hashIntent(intentOf({})), signer: { name: 'shop' } };
+    expect(verdictOf({})).toMatchObject(verified);
+    const unsigned = verifyIntent(intentOf({}), undefined, keyringOf(), NOW);
+    expect(unsigned).toMatchObject({ fault: 'unsigned', isTampering: false });
+  });
+
+  it.each([
+    ...['', '2026-11-21T20:00:00', '2026-11-21T20:00:00+00:00', '2026-11-21 20:00:00Z', '2026-13-01T00:00:00Z'],
+  ])('refuses the time %j', (text) => {
+    expect([judgeIntent({ at: text }), judgeIntent({ expiresAt: text })]).toEqual(['fields', 'fields']);
+  });
+
+  it('shows no name that is no name of a key', () => {
+    for (const name of ['shop\nx', '\u001b[2J', 'x'.repeat(33), ''])
+      expect(verdictOf({ name })).toMatchObject({ fault: 'fields', message: 'A field was altered: key.' });
+  });
+
+  /** Each breaks one more rule than the next; the first that is broken is named. */
+  it('checks in the documented order: fields, key, role, revoked, validity, signature, times', () => {
+    const late: Given = { now: NOW + 8 * DAY_MS, expiresAt: iso(NOW + 7 * DAY_MS + 1) };
+    const forged: Given = { ...late, altered: { payoutId: 'q' } };
+    const invalid: Given = { ...forged, entry: { notAfter: iso(NOW - 1) } };
+    const revoked: Given = { ...forged, entry: { ...invalid.entry, revoked: true } };
+    const wrong: Given = { ...forged, entry: { ...revoked.entry, role: 'operator' } };
+    const unknown: Given = { ...wrong, name: 'nobody' };
+    const fields: Given = { ...unknown, altered: { payoutId: 'a\nb' } };
+    const ahead: Given = { now: NOW - DAY_MS, expiresAt: iso(NOW - 2 * DAY_MS) };
+    const all = [fields, unknown, wrong, revoked, invalid, forged, late, ahead];
+    expect(all.map(judgeIntent)).toEqual([
+      ...['fields', 'unknown_key', 'wrong_role', 'revoked_key', 'key_not_valid', 'bad_signature', 'expired'],
+      'issued_in_future',
+    ]);
+    // What cannot come about in good faith is tampering.
+    expect(all.map((given) => Reflect.get(verdictOf(given), 'isTampering') as unknown)).toEqual([
+      ...[true, false, true, false, false, true, false, false],
+    ]);
+  });
+});
+
+const WORKER = entryOf(2, 'worker-1', 'worker');
+const KEYRING = keyringOf(keyEntry(testKey(1)), WORKER);
+const fields = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
+const unsigned: PaidPayout = { ...fields, attempt: 1, txhash: 'h-1' };
+const signedFor = (audience: string | undefined): PaidPayout => ({
+  ...{ ...unsigned, signed: signIntent(fields, { audience }) },
+});
+const payout = signedFor(TEST_AUDIENCE);
+
+/** As a worker signs a month after the payout was signed. */
+function sign(given: PaidPayout, keyring: BoundKeyring | undefined): ReceiptResult {
+  const key = { name: 'worker-1', privateKey: testKey(2) };
+  const clock = { wallNow: () => NOW + 30 * DAY_MS };
+  const signer = new ReceiptSigner({ key, platformId: PLATFORM, audience: TEST_AUDIENCE, keyring, clock });
+  return signer.sign(given, 'completed');
+}
+
+function receiptVerdict(given: PaidPayout, result: ReceiptResult, change: object = {}, platformId = PLATFORM) {
+  if (result.kind === 'refused') throw new Error(result.message);
+  const receipt = { ...result.receipt, ...change };
+  return verifyReceipt(platformId, { ...given, state: 'completed', receipt }, KEYRING);
+}
+
+it('a worker signs for a payout whose own signature was good when it was sent, also after that ended', () => {
+  const receipt = sign(payout, KEYRING);
+  expect(receiptVerdict(payout, receipt).kind).toBe('verified');
+  // For one account and one environment.
+  expect(receiptVerdict(payout, receipt, {}, PLATFORM + 1).kind).toBe('refused');
+  for (const audience of ['staging', undefined])
+    expect(receiptVerdict(payout, receipt, { audience }).kind).toBe('refused');
+});
+
+it('a worker with a keyring signs nothing for a payout that was not signed, or whose signature does not count', () => {
+  const revoked = keyringOf(keyEntry(testKey(1), { revoked: true }), WORKER);
+  for (const [given, message, keyring = KEYRING] of [
+    [unsigned, 'it is not signed'],
+    [{ ...payout, amount: '13' }, 'is not over this payout'],
+    [{ ...payout, addressTo: 'a\nb' }, 'addressTo'],
+    [{ ...payout, txhash: 'a\nb' }, 'txhash'],
+    [signedFor('staging'), 'signed for "staging"'],
+    [signedFor(undefined), 'no audience'],
+    [payout, 'is revoked', revoked],
+  ] as const)
+    expect(sign(given, keyring)).toEqual({ kind: 'refused', message: expect.stringContaining(message) });
+});
+
+it('a worker without a keyring signs for any payout, and the receipt names no intent where there is none', () => {
+  const result = sign(unsigned, undefined);
+  expect([receiptVerdict(unsigned, result).kind, receiptVerdict(payout, result).kind]).toEqual(['verified', 'refused']);
+});
+
+const INTENT = 'ab'.repeat(32);
+const CONTENT = { payoutId: 'p', intent: INTENT, decision: 'approve' } as const;
+const WANTED = { act: 'resend', payoutId: 'p', intent: INTENT, attempt: 1 } as const;
+const ACT: ActContent = { ...WANTED, reason: 'ticket 813' };
+
+const KEYS = ['shop', 'ann', 'ann-yubi', 'bob', 'rita', 'shop-boss'];
+const ENTRIES = KEYS.map((name, index) =>
+  entryOf(index, name, name === 'shop' ? 'producer' : 'approver', { person: name.replace(/-.*/, '') }),
+);
+
+function signed(by: string, change: Partial<Approval> = {}): SignedApproval {
+  const times = { at: iso(NOW), expiresAt: iso(NOW + DAY_MS) };
+  return signApproval(KEYS.indexOf(by), { audience: TEST_AUDIENCE, ...CONTENT, by, ...times, ...change });
+}
+
+function count(approvals: readonly SignedApproval[], requestedBy = 'Rita', entries = ENTRIES) {
+  const payout = { ...CONTENT, platformId: PLATFORM, signedBy: 'shop', requestedBy };
+  return countApprovals(payout, approvals, { keyring: keyringOf(...entries), lifetimeMs: DAY_MS, now: NOW + 1 });
+}
+
+describe('approvals of a payout', () => {
+  it('count persons, not keys, and are ended by one rejection, of anyone', () => {
+    const { approvedBy, rejectedBy } = count([signed('ann'), signed('ann-yubi'), signed('bob')]);
+    expect([approvedBy, rejectedBy]).toEqual([new Set(['ann', 'bob']), undefined]);
+    expect(count([signed('ann'), signed('ann', { decision: 'reject' }), signed('bob')]).rejectedBy).toBe('ann');
+    expect(count([signed('rita', { decision: 'reject' })]).rejectedBy).toBe('rita');
+  });
+
+  it.each<[string, SignedApproval, RegExp]>([
+    ['of who signed the payout, with another key', signed('shop-boss'), /shop asked for the payout, and cannot/],
+    ['of another intent', signed('ann', { intent: 'cd'.repeat(32) }), /the payout was signed again since/],
+    ['of two lines', { ...signed('ann'), payoutId: 'p\nintent=' }, /^payoutId: must not contain control characters/],
+    ['that holds for longer than the policy lets it', signed('ann', { expiresAt: iso(NOW + DAY_MS + 1) }), /too long/],
+  ])('do not count one %s', (_, approval, message) => {
+    const refused = [{ by: approval.by, message: expect.stringMatching(message) }];
+    expect(count([approval])).toMatchObject({ approvedBy: new Set(), rejectedBy: undefined, refused });
+  });
+
+  it.each(['RITA', 'r-ita', 'Rita\u200b', '\u202erita', 'R\u00edta', '\uff32ita'])(
+    'do not count one of who asked for it, whom the intent spells %s',
+    (spelling) => {
+      expect(count([signed('rita')], spelling).approvedBy.size).toBe(0);
+    },
+  );
+});
+
+it('a signed act holds for seven days, counts for what it says, and is read from what was stored only', async () => {
+  const keyring = keyringOf(entryOf(1, 'olga', 'operator'));
+  const sign = async (text: string): Promise<string> => Promise.resolve(signText(text, testKey(1)));
+  const stored = await signAct({ name: 'olga', audience: TEST_AUDIENCE, sign }, PLATFORM, ACT, NOW);
+  const act = parseAct(stored) as SignedAct;
+  const { signature, ...content } = act;
+  const times = { at: iso(NOW), expiresAt: iso(NOW + 7 * DAY_MS) };
+  expect(content).toEqual({ ...ACT, audience: TEST_AUDIENCE, by: 'olga', ...times });
+  const verify = (given: SignedAct, wanted: object) =>
+    verifyAct(PLATFORM, given, wanted as typeof WANTED, keyring, NOW);
+  const actHash = hashAct(PLATFORM, content);
+  expect(verify({ ...content, signature }, WANTED)).toEqual({ kind: 'verified', person: 'olga', actHash });
+  for (const other of [{ act: 'resume' }, { payoutId: 'b' }, { intent: '' }, { attempt: 2 }, { attempt: undefined }]) {
+    const message = expect.stringContaining(`it names another ${Object.keys(other).join()} (`);
+    expect(verify(act, { ...WANTED, ...other })).toEqual({ kind: 'refused', message });
+  }
+  for (const change of [{ payoutId: 'a\nb' }, { attempt: undefined }])
+    expect(verify({ ...act, ...change }, WANTED).kind).toBe('refused');
+  expect(parseAct(serializeAct(act))).toEqual(act);
+  for (const text of ['{', stored.replace('resend', 'pay'), stored.replace('"attempt":1', '"attempt":0')])
+    expect(parseAct(text)).toBeUndefined();
+  const signing = signAct(
+    { name: 'olga', audience: TEST_AUDIENCE, sign },
+    PLATFORM,
+    { ...ACT, reason: 'a\u2028b' },
+    NOW,
+  );
+  await expect(signing).rejects.toThrow(/^reason: must not contain control characters/);
+});
+
+describe('signed with a key of their own', () => {
+  let keys: TestKeys;
+  let [ann, bob]: KeyEntry[] = [];
+  let [pemFile, sshFile] = ['', ''];
+
+  beforeAll(async () => {
+    keys = await openTestKeys();
+    const [pem, ssh] = [await keys.makeKey('ann'), await keys.makeSshKey('bob')];
+    [pemFile, sshFile] = [pem.file, ssh.file];
+    ann = { name: 'ann', role: 'approver', person: 'Ann', public: pem.public };
+    bob = { name: 'bob', role: 'approver', person: 'Bob', public: ssh.public };
+  });
+  afterAll(async () => keys.close());
+
+  const counted = (approval: SignedApproval): string[] => [
+    ...count(
+      [approval],
+      '',
+      [ann, bob].filter((entry) => entry !== undefined),
+    ).approvedBy,
+  ];
+
+  it.each(['ann', 'bob'])('they count for a day, and none is an act, or the reverse: %s', async (name) => {
+    const entry = (name === 'ann' ? ann : bob) as KeyEntry;
+    const options = { audience: TEST_AUDIENCE, ...(name === 'ann' ? { keyFile: pemFile } : { sshKeyFile: sshFile }) };
+    const [approvers, operators] = [keyringOf(entry), keyringOf({ ...entry, role: 'operator' })];
+    const signer = openApprovalSigner({ ...options, keyring: approvers });
+    const approval = await signWith(signer, PLATFORM, makeApproval(CONTENT, signer, NOW, APPROVAL_LIFETIME_MS));
+    expect(counted(approval)).toEqual([name]);
+    expect(Date.parse(approval.expiresAt) - Date.parse(approval.at)).toBe(DAY_MS);
+
+    const operator = openActSigner({ ...options, keyring: operators });
+    const act = parseAct(await signAct(operator, PLATFORM, ACT, NOW)) as SignedAct;
+    // The same lines as far as both have them, and the signature of the other.
+    const { by, at, expiresAt, signature } = act;
+    expect(counted({ ...CONTENT, audience: TEST_AUDIENCE, by, at, expiresAt, signature })).toEqual([]);
+    const forged = { ...act, expiresAt: approval.expiresAt, signature: approval.signature };
+    const verdicts = [act, forged].map((each) => verifyAct(PLATFORM, each, WANTED, operators, NOW).kind);
+    expect(verdicts).toEqual(['verified', 'refused']);
+    // Each role signs its own.
+    expect(() => openApprovalSigner({ ...options, keyring: operators })).toThrow(
+      /An approval is signed by .* approver/,
+    );
+    expect(() => openActSigner({ ...options, keyring: approvers })).toThrow(/An act is signed by .* operator/);
+  });
+});
