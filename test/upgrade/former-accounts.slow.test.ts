@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
 import { TEST_AUDIENCE } from '../control/support/keys.js';
-import { openFormerAccounts, PLAIN, type FormerAccounts } from './support/former-accounts.js';
+import { type FormerAccounts, openFormerAccounts, PLAIN, SIGNED } from './support/former-accounts.js';
 
 const SEGWIT = 'BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4';
 const CASH = 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
@@ -35,6 +36,7 @@ const STATES = {
 interface Shown {
   readonly addressTo: string;
   readonly amount: string;
+  readonly held?: { readonly rule?: string; readonly until?: string };
 }
 
 let former: FormerAccounts;
@@ -63,7 +65,7 @@ it('an account without keys that the former version left is shown', async () => 
 
 it('a worker on that account sends what is queued, once, and follows what is in progress', async () => {
   former = await openFormerAccounts({ spell: (address) => SPELLINGS[address] ?? address });
-  const paymentOf = ({ addressTo, amount }: Shown): Shown => ({ addressTo, amount });
+  const paymentOf = ({ addressTo, amount }: Shown) => ({ addressTo, amount });
   const before: Shown[] = [];
   for (const payoutId of QUEUED) before.push(await former.read(PLAIN, 'get', payoutId));
   former.startWorker(PLAIN);
@@ -90,4 +92,56 @@ it('a worker on that account sends what is queued, once, and follows what is in 
   for (const taken of TXHASHES) {
     await former.run(PLAIN, ['resolve', 'P-again', '--sent', '--txhash', taken, '--force', ...why], [4]);
   }
+});
+
+const signed = (ids: string): string[] => ids.split(' ').map((id) => `S-${id}`);
+const SIGNED_STATES = {
+  ...statesOf(signed('paid approved again paused cash'), 'completed'),
+  ...statesOf(signed('waiting rejected denied'), 'held'),
+  ...statesOf(signed('unknown sending'), 'unknown'),
+  ...{ 'S-followed': 'in_progress', 'S-cancelled': 'cancelled' },
+  ...statesOf(signed('queued cash-known cash-new fits much more ton-much'), 'queued'),
+};
+
+const show = async (payoutId: string): Promise<Shown> => former.read(SIGNED, 'get', payoutId);
+const said = async (...args: string[]): Promise<string> => (await former.run(SIGNED, args)).stdout;
+const keyOf = (who: string): string[] => ['--key', join(former.control, `${who}.pem`)];
+
+it('an account with keys and a policy is shown whole, and verified', async () => {
+  former = await openFormerAccounts({ atItsTime: true });
+  for (const [payoutId, state] of Object.entries({ ...SIGNED_STATES, 'S-old': 'completed' })) {
+    const verified = state === 'completed' ? { verified: true } : {};
+    expect(await show(payoutId)).toMatchObject({ payoutId, state, ...verified });
+  }
+  const stats = { queued: 7, held: 3, pausedReason: 'before the upgrade' };
+  expect(await former.read(SIGNED, 'stats')).toMatchObject(stats);
+  await said('keys', 'verify', 'S-queued');
+  expect(await said('policy', 'explain', 'S-waiting')).toContain('four-eyes');
+  expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
+});
+
+it('that account stays paused until an operator signs, then sends what fits, once', async () => {
+  former = await openFormerAccounts({ atItsTime: true });
+  const worker = former.startWorker(SIGNED);
+  await former.untilStates(SIGNED, { 'S-followed': 'completed' });
+  expect(former.sandbox.payments(SIGNED)).toEqual([]);
+  await said('resume', ...keyOf('olga'), '--reason', 'upgraded');
+  await former.untilStates(SIGNED, {
+    ...statesOf(signed('queued fits much'), 'completed'),
+    ...statesOf(signed('more ton-much cash-known cash-new denied rejected'), 'held'),
+    ...statesOf(signed('unknown sending'), 'unknown'),
+  });
+  expect((await show('S-more')).held).toMatchObject({ rule: 'day' });
+  expect((await show('S-ton-much')).held).toMatchObject({ rule: 'address-day' });
+  // The former version noted both as "bitcoincash". Since when one is known follows from its send.
+  const [known, unknown] = await Promise.all(['S-cash-known', 'S-cash-new'].map(show));
+  expect([known?.held, unknown?.held]).toMatchObject([{ rule: 'cool-down' }, { rule: 'cool-down' }]);
+  expect(Date.parse(known?.held?.until ?? '')).toBeLessThan(Date.parse(unknown?.held?.until ?? ''));
+  expect(former.sandbox.stats(SIGNED)).toMatchObject({ blocked: false, payments: 3, duplicatePayments: [] });
+  // Ann's approval of the former version counts, and Bob's of this one.
+  await said('approve', 'S-waiting', '--yes', ...keyOf('bob'));
+  await former.untilStates(SIGNED, { 'S-waiting': 'completed' });
+  worker.kill('SIGTERM');
+  await worker.result;
+  expect(await former.read(SIGNED, 'audit', 'verify')).toMatchObject({ faults: [], findings: [] });
 });
