@@ -1,18 +1,28 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
-import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { InvalidInputError, RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
+import { silentLogger } from '../../src/base/logger.js';
 import type { PayoutProducer } from '../../src/control/payout-producer.js';
+import { takeCurrenciesRequest, writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
+import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { account, names } from '../ledger/support/use-account.js';
+import { until } from '../support/until.js';
+import { afterTest, closeAfterTest } from '../worker/support/close-after-test.js';
+import { startOwnRedis } from '../worker/support/own-redis.js';
 import { payoutInput } from './support/payout-input.js';
 import { key, openProducer, useProducer, waiting } from './support/use-producer.js';
 
+let aheadMs: number;
+let producer: PayoutProducer;
+const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+const open = (checkPaymentIds?: boolean): PayoutProducer =>
+  openProducer({ connection: account.redis, clock, checkPaymentIds });
+
 useProducer();
 beforeEach(() => {
-  producer = openProducer({ connection: account.redis });
+  aheadMs = 0;
+  producer = open();
 });
-
-let producer: PayoutProducer;
 
 /** Counts the calls of the script on this connection. @param onSent - called behind each */
 function countScripts(onSent: () => void = () => undefined): () => number {
@@ -100,26 +110,131 @@ describe('an aborted call', () => {
   });
 });
 
-describe('a call that waits behind a group', () => {
-  it('fails with it within one time limit where Redis hangs, and closing ends too', async () => {
-    const server = await startLocalRedis();
-    const stuck = openProducer({ redisUrl: server.url });
-    try {
-      await stuck.enqueue(payoutInput());
-      process.kill(server.pid, 'SIGSTOP');
-      const startedAt = performance.now();
-      const first = stuck.enqueue(payoutInput({ payoutId: 'first' }));
-      await systemClock.sleep(500);
-      const second = stuck.enqueue(payoutInput({ payoutId: 'second' }));
-      await systemClock.sleep(500);
-      const behind = enqueueAll(names(3), stuck);
-      for (const call of [first, second, ...behind]) await expect(call).rejects.toBeInstanceOf(RedisUnavailableError);
-      expect(performance.now() - startedAt).toBeLessThan(7_000);
-      await stuck.close();
-      expect(performance.now() - startedAt).toBeLessThan(15_000);
-    } finally {
-      process.kill(server.pid, 'SIGCONT');
-      await server.stop();
-    }
+it('a call that waits behind a group fails with it within one time limit where Redis hangs, and closing ends too', async () => {
+  const server = closeAfterTest(await startOwnRedis());
+  const stuck = openProducer({ redisUrl: server.url });
+  await stuck.enqueue(payoutInput());
+  process.kill(server.pid, 'SIGSTOP');
+  afterTest(() => process.kill(server.pid, 'SIGCONT'));
+  const startedAt = performance.now();
+  const calls = enqueueAll(['first'], stuck);
+  for (const payoutIds of [['second'], names(3)]) {
+    await systemClock.sleep(500);
+    calls.push(...enqueueAll(payoutIds, stuck));
+  }
+  for (const call of calls) await expect(call).rejects.toBeInstanceOf(RedisUnavailableError);
+  expect(performance.now() - startedAt).toBeLessThan(7_000);
+  await stuck.close();
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+});
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+it('a Redis that is not there yet, or not any more, fails calls fast, and they work once it comes', async () => {
+  const server = closeAfterTest(await startOwnRedis());
+  const produce = (): PayoutProducer => closeAfterTest(openProducer({ redisUrl: server.url }));
+  await server.stop();
+  expect(await timed(async () => produce().close())).toBeLessThan(2_000);
+  producer = produce();
+  const isAccepted = async (payoutId: string): Promise<boolean> =>
+    producer.enqueue(payoutInput({ payoutId })).then(
+      () => true,
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(RedisUnavailableError);
+        expect(String(error)).toMatch(/check that it runs.*asking again is safe/);
+        return false;
+      },
+    );
+  for (const [payoutId, withinMs] of [
+    ['p-1', 5_000],
+    ['p-2', 7_000],
+  ] as const) {
+    expect(await timed(async () => expect(isAccepted(payoutId)).resolves.toBe(false))).toBeLessThan(withinMs);
+    await server.startAgain();
+    await until('it is accepted', async () => isAccepted(payoutId), 10_000);
+    await until('it has a job', async () => (await producer.stats()).withoutJob === 0);
+    await server.stop();
+  }
+});
+
+it('a queue that fails after the ledger has the payout: it is accepted, the log says so, and the outbox has it', async () => {
+  const warnings: string[] = [];
+  producer = openProducer({ logger: { ...silentLogger, warn: (_, message) => void warnings.push(message) } });
+  // The wait list as a wrong type makes BullMQ's script fail, as a Redis that becomes unavailable in between would.
+  await account.redis.set(key('withdraw:wait'), 'not a list');
+  expect(await producer.enqueue(payoutInput())).toMatchObject({ created: true });
+  await until('it says so', () => warnings.length > 0);
+  expect(warnings).toEqual(['job not added yet; the worker will add it']);
+  expect(await producer.stats()).toMatchObject({ queued: 1, withoutJob: 1 });
+});
+
+const HOUR_MS = 3_600_000;
+const LISTED = [
+  { paymentId: 1, name: 'BTC', usdRate: undefined },
+  { paymentId: 6, name: 'USDT (TRC-20)', usdRate: '1' },
+];
+
+async function publish(currencies = LISTED, ageMs = HOUR_MS): Promise<void> {
+  await writeGatewayFacts(account.connection, { currencies, currenciesAt: Date.now() - ageMs, isWhole: true });
+}
+
+const enqueue = async (paymentId: number, payoutId = 'p-1') => producer.enqueue(payoutInput({ payoutId, paymentId }));
+
+describe('a payment id that the gateway does not list', () => {
+  it('is refused with the list, its time and what to do, by its index among many, and nothing is enqueued', async () => {
+    await publish();
+    await expect(enqueue(7)).rejects.toThrow(
+      /must be in the gateway's list of \d{4}-.*Z: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat/,
+    );
+    await expect(enqueue(7)).rejects.toBeInstanceOf(InvalidInputError);
+    const inputs = [7, 6, 8].map((paymentId, index) => payoutInput({ payoutId: `p-${index}`, paymentId }));
+    await expect(producer.enqueueMany(inputs)).rejects.toThrow(/\[0\]\.paymentId: .*\(got 7\).*\[2\]\.paymentId: /);
+    expect((await producer.stats()).queued).toBe(0);
+  });
+
+  it('is answered as before when the payout exists, and when retention has removed it', async () => {
+    await enqueue(7, 'there');
+    await enqueue(7, 'gone');
+    await producer.cancel('gone');
+    expect(await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + HOUR_MS, 10)).toHaveLength(1);
+    await publish();
+    await producer.close();
+    producer = open();
+    expect(await enqueue(7, 'there')).toEqual({ payoutId: 'there', state: 'queued', created: false });
+    await expect(enqueue(7, 'gone')).rejects.toThrow('was cancelled and has been removed');
+    await expect(enqueue(7, 'new')).rejects.toThrow('paymentId');
+  });
+
+  const store = async (text: string): Promise<unknown> =>
+    account.redis.hset(account.connection.keys.gateway, 'currencies', text);
+
+  it.each<[string, () => Promise<unknown>, boolean?]>([
+    ['before a worker has published a list', async () => Promise.resolve()],
+    ['if the list is older than a day', async () => publish(LISTED, 25 * HOUR_MS)],
+    ['if something else is there', async () => store('{"currencies":7,"isWhole":true}')],
+    ['if that is no JSON', async () => store('{')],
+    ['if the check is switched off', async () => publish(), false],
+  ])('is accepted %s', async (_, prepare, checkPaymentIds = true) => {
+    await prepare();
+    producer = open(checkPaymentIds);
+    expect(await enqueue(7)).toMatchObject({ created: true });
+  });
+
+  it('is asked of the worker, and accepted once it is listed', async () => {
+    await publish();
+    expect(await enqueue(6)).toMatchObject({ created: true });
+    aheadMs += 11_000;
+    await expect(enqueue(7, 'p-2')).rejects.toThrow('(got 7)');
+    expect(await takeCurrenciesRequest(account.connection)).toBe(true);
+    await expect(enqueue(7, 'p-2')).rejects.toThrow('(got 7)');
+    // One request is enough for all refusals of ten seconds.
+    expect(await takeCurrenciesRequest(account.connection)).toBe(false);
+    await publish([...LISTED, { paymentId: 7, name: 'USDT (ERC-20)', usdRate: '1' }], 0);
+    aheadMs += 11_000;
+    expect(await enqueue(7, 'p-2')).toMatchObject({ created: true });
   });
 });

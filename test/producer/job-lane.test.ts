@@ -1,18 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { systemClock, type Clock } from '../../src/base/clock.js';
-import type { PayoutInput, ValidPayout } from '../../src/ledger/payout.js';
+import { context, propagation, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { BullMQOtel } from 'bullmq-otel';
+import { type Clock, systemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
-import { JobLane, PayoutIntake } from '../../src/producer/payout-intake.js';
-import { parsePayout } from '../../src/producer/parse-payouts.js';
 import { PayoutLedger } from '../../src/ledger/payout-ledger.js';
-import { openLedger, type LedgerAccess } from '../../src/queues/open-ledger.js';
-import type { PayoutQueues } from '../../src/queues/payout-queues.js';
+import type { PayoutInput, ValidPayout } from '../../src/ledger/payout.js';
+import { parsePayout } from '../../src/producer/parse-payouts.js';
+import { JobLane, PayoutIntake } from '../../src/producer/payout-intake.js';
+import { type LedgerAccess, openLedger } from '../../src/queues/open-ledger.js';
 import { OutboxRelay } from '../../src/queues/outbox-relay.js';
+import type { PayoutQueues } from '../../src/queues/payout-queues.js';
 import { account, names } from '../ledger/support/use-account.js';
 import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
 import { payoutInput } from './support/payout-input.js';
-import { inStructure, key, outbox, producer, useProducer, waiting } from './support/use-producer.js';
+import { inStructure, key, openProducer, outbox, producer, useProducer, waiting } from './support/use-producer.js';
 
 let access: LedgerAccess;
 afterEach(async () => access.close());
@@ -29,27 +34,25 @@ async function enqueueEach(payoutIds: readonly string[], changes: Partial<Payout
   for (const input of inputsOf(payoutIds, changes)) await producer.enqueue(input);
 }
 
-describe('the order of calls one after the other', () => {
-  it('is that of the queue, and among payouts for the same time, over batches, with a list of many in the middle', async () => {
-    const notBefore = new Date(Date.now() + 3_600_000);
-    for (const [name, changes] of [
-      ['now', {}],
-      ['later', { notBefore }],
-    ] as const) {
-      await enqueueEach(names(60, `${name}-before`), changes);
-      await producer.enqueueMany(inputsOf(names(1_100, `${name}-many`), changes));
-      await enqueueEach(names(60, `${name}-behind`), changes);
-    }
-    await producer.close();
-    const inOrder = (name: string): string[] => [
-      ...names(60, `${name}-before`),
-      ...names(1_100, `${name}-many`),
-      ...names(60, `${name}-behind`),
-    ];
-    expect(await waiting()).toEqual(inOrder('now'));
-    expect(await inStructure('delayed')).toEqual(inOrder('later'));
-    expect(await outbox()).toEqual([]);
-  });
+it('calls one after the other have the order of the queue, and among payouts for the same time, over batches, with a list of many in the middle', async () => {
+  const notBefore = new Date(Date.now() + 3_600_000);
+  for (const [name, changes] of [
+    ['now', {}],
+    ['later', { notBefore }],
+  ] as const) {
+    await enqueueEach(names(60, `${name}-before`), changes);
+    await producer.enqueueMany(inputsOf(names(1_100, `${name}-many`), changes));
+    await enqueueEach(names(60, `${name}-behind`), changes);
+  }
+  await producer.close();
+  const inOrder = (name: string): string[] => [
+    ...names(60, `${name}-before`),
+    ...names(1_100, `${name}-many`),
+    ...names(60, `${name}-behind`),
+  ];
+  expect(await waiting()).toEqual(inOrder('now'));
+  expect(await inStructure('delayed')).toEqual(inOrder('later'));
+  expect(await outbox()).toEqual([]);
 });
 
 it('closing adds the jobs of all that was accepted, and of calls that wait for the ledger', async () => {
@@ -207,4 +210,39 @@ describe('a queue that is slower than the calls', () => {
     expect((await outbox()).sort()).toEqual(names(600, 'queued late').sort());
     expect(warnings).toEqual([{ payoutId: 'late0', payouts: 600, reason: 'Redis is slow' }]);
   });
+});
+
+it("each job has its caller's trace, also where calls share a script call and a batch", async () => {
+  const exporter = new InMemorySpanExporter();
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
+  const tracing = openProducer({ telemetry: new BullMQOtel({ tracerName: 'payouts' }) });
+  /** Runs work in a trace of its own. @returns the trace's id */
+  const traced = async (work: () => Promise<unknown>): Promise<string> =>
+    trace.getTracer('test').startActiveSpan('checkout', async (span) => {
+      await work();
+      span.end();
+      return span.spanContext().traceId;
+    });
+  const { queues } = await access.openQueues();
+  const readTraceOfJob = async (jobId: string): Promise<string | undefined> => {
+    const metadata = (await queues.withdraw.getJob(jobId))?.opts.telemetry?.metadata ?? '{}';
+    return (JSON.parse(metadata) as { traceparent?: string }).traceparent?.split('-')[1];
+  };
+
+  const payoutIds = names(30);
+  const traces = await Promise.all(
+    inputsOf(payoutIds).map(async (input) => traced(async () => tracing.enqueue(input))),
+  );
+  const many = await traced(async () => tracing.enqueueMany(inputsOf(['many'])));
+  await tracing.close();
+  expect(await Promise.all(payoutIds.map(async (payoutId) => readTraceOfJob(`${payoutId}~0`)))).toEqual(traces);
+  expect(await readTraceOfJob('many~0')).toBe(many);
+
+  const spans = exporter.getFinishedSpans();
+  const ofTrace = (traceId: string): string[] =>
+    spans.filter((span) => span.spanContext().traceId === traceId).map(({ name }) => name);
+  // Of the batch, which has jobs of all of them, each trace has its own part only.
+  for (const traceId of [...traces, many]) expect(ofTrace(traceId).sort()).toEqual(['add withdraw', 'checkout']);
 });
