@@ -1,11 +1,15 @@
+import { readdir, rename, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { systemClock } from '../../src/base/clock.js';
+import { FileSendJournal } from '../../src/journal/file-send-journal.js';
+import { DAY_MS } from '../control/support/signed.js';
 import { until } from '../support/until.js';
-import { endRepeated, JOBS, LEDGERS, PAUSES } from './attacks/accounts.js';
-import { MIDDLE } from './attacks/middle.js';
-import { startForgingProxy, type ForgingProxy } from './support/forging-proxy.js';
-import { ForgingWorld } from './support/forging-world.js';
-import { enqueueHonest } from './support/run-attacks.js';
+import { endRepeated, JOBS, LEDGERS, MIDDLE, PAUSES, RESTARTS } from './attacks/accounts.js';
+import { isTampering } from './support/attack.js';
+import type { ForgedAccount } from './support/forged-account.js';
+import { enqueueHonest, type ForgingProxy, ForgingWorld, startForgingProxy } from './support/forging-world.js';
 
 describe('what the account itself keeps in Redis, under a running worker: each in an account of its own', () => {
   const ATTACKS = [...PAUSES, ...LEDGERS, ...JOBS];
@@ -82,4 +86,110 @@ describe('replies that a man in the middle alters: Redis is honest, what the wor
       await worker.stop();
     },
   );
+});
+
+describe('between two runs: Redis flushed and put back as it was, journals that began new files, clocks', () => {
+  const LIFETIME_MS = 20_000;
+  const used = ForgingWorld.use(RESTARTS.length);
+
+  async function rotate({ platformId }: ForgedAccount, times: number): Promise<void> {
+    const dir = used.world.journalDir;
+    const path = join(dir, `${platformId}.journal`);
+    for (let number = 1; number <= times; number += 1) {
+      await rename(path, `${path}.${number}`);
+      await (await FileSendJournal.open({ dir, platformId })).close();
+    }
+  }
+
+  beforeAll(async () => {
+    const { world } = used;
+    const { accounts } = world;
+    const all = async (state: 'completed' | 'held', of = accounts): Promise<unknown> =>
+      Promise.all(of.map(async (account) => world.untilIn(state, account, 'P')));
+    const expiring = accounts.filter((_, index) => RESTARTS[index]?.clock !== undefined);
+    const startedAt = Date.now();
+    for (const account of accounts) {
+      const payout = { payoutId: 'P', paymentId: 6, amount: '12.5', addressTo: `wallet-${account.platformId}` };
+      await account.enqueue(payout, expiring.includes(account) ? { days: [0, LIFETIME_MS / DAY_MS] } : {});
+    }
+    const copy = async () => Promise.all(accounts.map(async (account) => account.copyKeys()));
+    const old = await copy();
+    const first = await world.startWorker();
+    await all('completed');
+    await first.stop();
+    const paid = await copy();
+    await world.attacker.flushall();
+    for (const [index, row] of RESTARTS.entries()) {
+      const account = world.account(index);
+      await rotate(account, row.rotations ?? 0);
+      await row.attack(account, old[index] ?? new Map(), paid[index] ?? new Map());
+      if (row.expect === 'stopped') await account.ring('P');
+    }
+    await delay(Math.max(0, startedAt + LIFETIME_MS + 3_000 - Date.now()));
+    const second = await world.startWorker();
+    await all('held', expiring);
+    await delay(4_000);
+    await second.stop();
+    // What had expired counts again by this clock, but was sent.
+    const account = world.account(RESTARTS.findIndex(({ clock }) => clock === 'expired, then set back'));
+    expect((await account.payout('P')).held?.reason).toBe('expired');
+    await account.revive('P');
+    await world.startWorker({ clock: { ...systemClock, wallNow: () => Date.now() - 60_000 } }, {}, [account]);
+    await world.untilIn('held', account, 'P');
+  }, 120_000);
+
+  it.each(RESTARTS.map((row, index) => ({ ...row, index })))('$name: $expect', async ({ index, expect: expected }) => {
+    const { world } = used;
+    const account = world.account(index);
+    world.judge(account);
+    expect(world.paidTo(account)).toHaveLength(1);
+    const { state, held } = await account.payout('P');
+    expect([state, held?.reason]).toEqual(expected === 'stopped' ? ['queued', undefined] : ['held', expected]);
+    const isTold = (await account.tamperings()).some(({ payoutId }) => payoutId === 'P');
+    expect(isTold).toBe(isTampering(expected));
+  });
+});
+
+/** The file with the send is gone, and the wall clock is set back to when the intent still counted. */
+describe('after retention', () => {
+  const realNow = Date.now.bind(Date);
+  let offsetMs = -9 * DAY_MS;
+  beforeAll(() => {
+    jest.spyOn(Date, 'now').mockImplementation(() => realNow() + offsetMs);
+  });
+  const used = ForgingWorld.use(1);
+  afterAll(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('a paid payout whose journal file was removed, with the clock set back to when it counted: held', async () => {
+    const { world } = used;
+    const account = world.account(0);
+    const path = join(world.journalDir, `${account.platformId}.journal`);
+    const start = async () => world.startWorker({ journalDays: 1 });
+    for (const [file, payoutId] of ['old', 'newer'].entries()) {
+      await account.order(payoutId, '12.5');
+      const worker = await start();
+      await world.untilIn('completed', account, payoutId);
+      await worker.stop();
+      await rename(path, `${path}.${file + 1}`);
+      const at = new Date(Date.now());
+      await utimes(`${path}.${file + 1}`, at, at);
+    }
+    offsetMs = 0;
+    const worker = await start();
+    const isKept = async (): Promise<boolean> => (await readdir(world.journalDir)).some((name) => name.endsWith('.1'));
+    await until('the oldest file is gone', async () => !(await isKept()));
+    await worker.stop();
+
+    // The intent of `old` counts for another hour.
+    offsetMs = (-8 - 1 / 24) * DAY_MS;
+    await account.revive('old');
+    await start();
+    await world.untilIn('held', account, 'old');
+    expect((await account.payout('old')).held?.reason).toBe('forgotten');
+    expect(await account.tamperings()).toEqual([]);
+    world.judge(account);
+    expect(world.paidTo(account)).toHaveLength(2);
+  }, 120_000);
 });

@@ -1,16 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { startDoor, type RunningDoor } from '../../src/http/start-door.js';
+import { type RunningDoor, startDoor } from '../../src/http/start-door.js';
 import { createToken, RIGHTS } from '../../src/http/tokens.js';
 import { TEST_AUDIENCE } from '../control/support/keys.js';
 import { askDoor, doorOptions } from '../http/support/door-rig.js';
-import { ALTERED, NOT_SIGNED } from './attacks/altered.js';
-import { FORGED, SWAPPED } from './attacks/forged.js';
-import { REVIVED, STOPPING } from './attacks/revived.js';
-import { throughDoor } from './attacks/through-door.js';
+import { ALTERED, FORGED, NOT_SIGNED, REVIVED, STOPPING, SWAPPED, throughDoor } from './attacks/payouts.js';
 import { ForgingWorld } from './support/forging-world.js';
-import * as run from './support/run-attacks.js';
+import * as run from './support/forging-world.js';
 
 describe('what waits to be sent, before a worker starts', () => {
   const ATTACKS = [...ALTERED, ...NOT_SIGNED, ...FORGED, SWAPPED];

@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import type { PayoutInput } from '../../src/ledger/payout.js';
 import { findCurrency } from '../../src/sandbox/currency.js';
-import { DAY_MS } from '../control/support/signed.js';
 import { openDashboard } from '../dashboard/support/running-dashboard.js';
 import { until } from '../support/until.js';
 import { APPROVALS, approve, POSTED, putApproval, REJECTIONS, SECOND_KEY } from './attacks/approvals.js';
@@ -16,9 +14,8 @@ import { ForgingWorld } from './support/forging-world.js';
 
 /** Attacks on what a policy holds, by who can write to Redis. */
 
-const used = ForgingWorld.use(10);
+const used = ForgingWorld.use(7);
 
-/** Starts a worker with a policy of these rules. */
 async function startWorker(account: ForgedAccount, ...rules: readonly string[]) {
   const { platformId } = account;
   const head = `version: 1\nplatformId: "${platformId}"\ndefault: send\ngroups: { finance: [ann, bob] }\nrules:\n`;
@@ -50,7 +47,6 @@ async function enqueue(account: ForgedAccount, rows: readonly { readonly request
   return { targets, controls, ids: [...targets, ...controls].map(({ payoutId }) => payoutId) };
 }
 
-/** That these alone were paid, as they were signed. */
 function expectPaid(account: ForgedAccount, ...payoutIds: readonly string[]): void {
   expect(used.world.paidTo(account)).toEqual(payoutIds.map((payoutId) => inputOf(payoutId).addressTo));
   used.world.judge(account);
@@ -153,38 +149,24 @@ describe('rejections', () => {
 describe('what was spent', () => {
   const HOUR = '{ name: hour, when: { paymentId: ["6"] }, cap: { amount: "20", within: 1h }, over: wait }';
 
-  it.each<[string, number, (account: ForgedAccount) => Promise<unknown>]>([
-    ['removed', 1, async ({ redis, keys }) => redis.del(keys.spent)],
-    [
-      'said not to be paid',
-      2,
-      async ({ redis, keys }) => {
-        const [[, fields] = ['', []]] = await redis.xrange(keys.spent, '-', '+', 'COUNT', 1);
-        await redis.xadd(keys.spent, '*', 'token', fields[1] ?? '', 'kind', 'unpaid', 'at', Date.now(), 'spend', '');
-      },
-    ],
-  ])(
-    '%s in Redis: the journal counts it all the same',
-    async (_, index, attack) => {
-      const account = used.world.account(index);
-      const worker = await startWorker(account, HOUR);
-      await account.order('first', '15');
-      await untilIn('completed', account, 'first');
-      await account.order('second', '12.5');
-      await untilIn('held', account, 'second');
-      await worker.stop();
-      await attack(account);
-      await account.revive('second');
-      await startWorker(account, HOUR);
-      // It is paid beside: the worker has judged what was there before.
-      await account.enqueue(inputOf('small', { paymentId: 7, amount: '1' }));
-      await untilIn('completed', account, 'small');
-      await untilIn('held', account, 'second');
-      expect(await heldOf(account, 'second')).toMatchObject({ kind: 'policy', rule: 'hour' });
-      used.world.judge(account);
-    },
-    120_000,
-  );
+  it('removed in Redis: the journal counts it all the same', async () => {
+    const account = used.world.account(1);
+    const worker = await startWorker(account, HOUR);
+    await account.order('first', '15');
+    await untilIn('completed', account, 'first');
+    await account.order('second', '12.5');
+    await untilIn('held', account, 'second');
+    await worker.stop();
+    await account.redis.del(account.keys.spent);
+    await account.revive('second');
+    await startWorker(account, HOUR);
+    // It is paid beside: the worker has judged what was there before.
+    await account.enqueue(inputOf('small', { paymentId: 7, amount: '1' }));
+    await untilIn('completed', account, 'small');
+    await untilIn('held', account, 'second');
+    expect(await heldOf(account, 'second')).toMatchObject({ kind: 'policy', rule: 'hour' });
+    used.world.judge(account);
+  }, 120_000);
 
   it('invented in Redis, and rates and windows forged: what fits waits, and nothing else is paid', async () => {
     const account = used.world.account(3);
@@ -214,7 +196,7 @@ describe('a gateway that lies about rates', () => {
   });
 
   it('from the start of the worker on: its rate is held against the one that the journal has', async () => {
-    const account = used.world.account(6);
+    const account = used.world.account(2);
     const worker = await startWorker(account, DOLLARS);
     await account.enqueue(inputOf('small', { paymentId: 7, amount: '1' }));
     await untilIn('completed', account, 'small');
@@ -232,65 +214,26 @@ describe('a gateway that lies about rates', () => {
   }, 120_000);
 });
 
-it('another spelling, or another tag, of an address evades no rule', async () => {
+it("a policy's file that was exchanged for one that others can write: the former counts, and no worker starts with it", async () => {
   const { world } = used;
-  const account = world.account(7);
-  const { platformId } = account;
-  // A TON wallet, which explorers name so, and an XRP account.
-  const denied = [
-    '0:CA6E321C7CCE9ECEDF0A8CA2492EC8592494AA5FB5CE0387DFF96EF6AF982A3E',
-    'r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59',
-  ];
-  await writeFile(join(world.dir, 'deny.txt'), denied.join('\n'), { mode: 0o600 });
-  const journal = await FileSendJournal.open({ dir: world.journalDir, platformId });
-  await journal.noteSeen({ at: Date.now() - 2 * DAY_MS, addresses: ['rExchange:12345'] });
-  await journal.close();
-  const attacks = [
-    ['form', 6, 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA', 'denied'],
-    ['x-address', 6, 'X7AcgcsBL6XDcUb289X4mJ8djcdyKaGZMhc9YTE92ehJ2Fu', 'denied'],
-    ['tag', 7, 'rExchange:66666', 'cool-down'],
-  ] as const;
-  for (const [name, paymentId, addressTo] of [...attacks, ['honest', 7, 'rExchange:12345']] as const)
-    await account.enqueue(inputOf(name, { paymentId, addressTo, amount: '1' }));
-  await startWorker(
+  const account = world.account(6);
+  const words = /is not trusted: others than its owner can write/;
+  const worker = await startWorker(
     account,
-    '{ name: denied, when: { paymentId: ["6"], addressIn: deny.txt }, over: refuse }',
-    '{ name: cool-down, when: { paymentId: ["7"], address: new }, over: { wait: 24h } }',
+    '{ name: small, when: { paymentId: ["6"] }, cap: { amount: "5" }, over: refuse }',
   );
+  await account.enqueue(inputOf('large'));
+  await untilIn('held', account, 'large');
+  const policyFile = join(world.dir, `policy-${account.platformId}.yaml`);
+  await writeFile(policyFile, `version: 1\nplatformId: "${account.platformId}"\ndefault: send\nrules: []\n`);
+  await chmod(policyFile, 0o666);
+  worker.reloadPolicies();
+  expect(worker.accounts[0]?.policy?.reloadTrouble).toMatch(words);
+  await account.enqueue(inputOf('later'));
+  const addressTo = await account.order('honest', '1');
   await untilIn('completed', account, 'honest');
-  for (const [name, , , rule] of attacks) {
-    await untilIn('held', account, name);
-    expect(await heldOf(account, name)).toMatchObject({ kind: 'policy', rule });
-  }
-  expect(world.paidTo(account)).toEqual(['rExchange:12345']);
+  expect(await account.isIn('held', 'large', 'later')).toBe(true);
+  expect(world.paidTo(account)).toEqual([addressTo]);
+  await worker.stop();
+  await expect(world.startWorker({}, { policyFile }, [account])).rejects.toThrow(words);
 }, 60_000);
-
-it.each([
-  ['others can write', 8, /is not trusted: others than its owner can write/, (text: string) => text, 0o666],
-  ['is of another account', 9, /platformId/, (text: string) => text.replace(/"\d+"/, '"1"'), 0o600],
-] as const)(
-  "a policy's file that was exchanged for one that %s: the former counts, and no worker starts with it",
-  async (_, index, words, change, mode) => {
-    const { world } = used;
-    const account = world.account(index);
-    const worker = await startWorker(
-      account,
-      '{ name: small, when: { paymentId: ["6"] }, cap: { amount: "5" }, over: refuse }',
-    );
-    await account.enqueue(inputOf('large'));
-    await untilIn('held', account, 'large');
-    const policyFile = join(world.dir, `policy-${account.platformId}.yaml`);
-    await writeFile(policyFile, change(`version: 1\nplatformId: "${account.platformId}"\ndefault: send\nrules: []\n`));
-    await chmod(policyFile, mode);
-    worker.reloadPolicies();
-    expect(worker.accounts[0]?.policy?.reloadTrouble).toMatch(words);
-    await account.enqueue(inputOf('later'));
-    const addressTo = await account.order('honest', '1');
-    await untilIn('completed', account, 'honest');
-    expect(await account.isIn('held', 'large', 'later')).toBe(true);
-    expect(world.paidTo(account)).toEqual([addressTo]);
-    await worker.stop();
-    await expect(world.startWorker({}, { policyFile }, [account])).rejects.toThrow(words);
-  },
-  60_000,
-);

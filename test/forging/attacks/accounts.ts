@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until.js';
-import type { Scene } from '../support/attack.js';
-import { signAct } from '../support/signers.js';
+import type { Reason, Scene } from '../support/attack.js';
+import { type ForgedAccount, type KeyCopy, signAct } from '../support/forged-account.js';
 
 /** Attacks on a whole account: the breaker's pause, what the account itself keeps in Redis, and jobs. */
 export interface AccountAttack {
@@ -9,7 +9,6 @@ export interface AccountAttack {
   /** `continues`: what is signed is still paid, once; `stopped`: nothing more; `either`: as it comes, nothing forged. */
   readonly expect: 'continues' | 'stopped' | 'either';
   attack(scene: Scene): Promise<unknown>;
-  /** What the worker says of a signature, where it does. */
   readonly refusal?: 'sent_before' | 'resume' | undefined;
 }
 
@@ -27,7 +26,6 @@ function again(everyMs: number, what: () => Promise<unknown>): void {
   repeated.push(setInterval(() => void what().catch(() => undefined), everyMs));
 }
 
-/** Ends what attackers repeat. */
 export function endRepeated(): void {
   for (const timer of repeated.splice(0)) clearInterval(timer);
 }
@@ -38,7 +36,6 @@ const SLOW_MS = 4_000;
 const untilIn = async ({ account }: Scene, payoutId: string, state: Parameters<typeof account.isIn>[0]) =>
   until(`${payoutId} is ${state}`, async () => account.isIn(state, payoutId));
 
-/** A payout that the gateway answers as the faults say. */
 async function sendTo({ world, account }: Scene, payoutId: string, ...kinds: ('block' | 'latency-after')[]) {
   const addresses = [`wallet-${payoutId}${account.platformId}`];
   for (const kind of kinds)
@@ -127,7 +124,6 @@ export const PAUSES: readonly AccountAttack[] = [
   }),
 ];
 
-/** Alters fields of one of the account's own hashes. */
 const set = (
   key: 'sender' | 'ledger',
   fields: Readonly<Record<string, string>>,
@@ -231,4 +227,77 @@ export const JOBS: readonly AccountAttack[] = [
     },
     'sent_before',
   ),
+];
+
+/** What is done between two runs of the worker, after a payout was paid. */
+export interface RestartAttack {
+  readonly name: string;
+  readonly expect: Reason | 'stopped';
+  /** While no worker runs; Redis is empty then, `old` is from before the send, `paid` from after it. */
+  readonly attack: (account: ForgedAccount, old: KeyCopy, paid: KeyCopy) => Promise<unknown>;
+  readonly rotations?: number;
+  /** How the clock stands when the second worker runs; @defaultValue the signature still counts */
+  readonly clock?: 'expired' | 'expired, then set back';
+}
+
+type More = Pick<RestartAttack, 'rotations' | 'clock'>;
+
+/** Brings everything back as it was once paid, but for a change. */
+const revived = (
+  name: string,
+  expect: RestartAttack['expect'],
+  more: More,
+  change: Readonly<Record<string, string>> = {},
+): RestartAttack => ({
+  ...{ name: `a paid payout ${name}`, expect, ...more },
+  attack: async (account, _, paid) => {
+    await account.restore(paid);
+    await account.revive('P', change);
+  },
+});
+
+export const RESTARTS: readonly RestartAttack[] = [
+  {
+    ...{ name: 'an old copy of everything after a flush', expect: 'stopped' },
+    attack: async (account, old) => account.restore(old),
+  },
+  {
+    ...{ name: 'old records after a flush, the ledger begun again', expect: 'stopped' },
+    attack: async (account, old) => {
+      await account.restore(old, /:payout:/);
+      await account.revive('P');
+    },
+  },
+  {
+    ...{ name: 'an old record after a flush, in the newest ledger, with the attempt raised', expect: 'sent_before' },
+    attack: async (account, old, paid) => {
+      await account.restore(paid);
+      await account.redis.del(account.keys.payout('P'));
+      await account.restore(old, /:payout:/);
+      const tokens = (await account.redis.hget(account.keys.sender, 'last')) ?? '';
+      await account.revive('P', { attempt: '1', tokens });
+    },
+  },
+  revived('after the journal began four files', 'sent_before', { rotations: 4 }),
+  revived('after four files, attempt lowered', 'stopped', { rotations: 4 }, { attempt: '0' }),
+  revived('whose signature has expired', 'expired', { clock: 'expired' }),
+  revived('whose signature has expired, clock set back', 'sent_before', { clock: 'expired, then set back' }),
+];
+
+/** Replies of an honest Redis, altered on the way to the worker. */
+export interface MiddleAttack {
+  readonly name: string;
+  /** Whether the payout was paid before; else it is queued, and held for its signature. */
+  readonly isPaid: boolean;
+  readonly alter: (reply: string) => string;
+}
+
+const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+const told = (name: string, from: string, to: string) => (reply: string) =>
+  reply.replaceAll(bulk(name) + bulk(from), bulk(name) + bulk(to));
+const toldAgain = (reply: string): string => told('attempt', '1', '0')(told('state', 'completed', 'queued')(reply));
+
+export const MIDDLE: readonly MiddleAttack[] = [
+  { name: 'amount replaced', isPaid: false, alter: told('amount', '12.5', '99.5') },
+  { name: 'state completed told as queued, attempt as 0', isPaid: true, alter: toldAgain },
 ];

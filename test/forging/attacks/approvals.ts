@@ -1,9 +1,8 @@
 import type { SignedApproval } from '../../../src/ledger/control-record.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
-import { time, type Target } from '../support/attack.js';
-import { signApproval, type KeyName } from '../support/signers.js';
+import { type Target, time } from '../support/attack.js';
+import { type KeyName, signApproval } from '../support/forged-account.js';
 
-/** What should be a signed approval. */
 type ApprovalBody = SignedApproval | Readonly<Record<string, unknown>>;
 type MakeApproval = (target: Target) => Promise<ApprovalBody>;
 
@@ -13,7 +12,6 @@ export interface ApprovalAttack {
   readonly attack: (target: Target) => Promise<unknown>;
   /** The approval that he brings, where it is one; also for the dashboard (its form: test/dashboard/control). */
   readonly make?: MakeApproval;
-  /** Who asked for the payout, by its intent. */
   readonly requestedBy?: string | undefined;
   /** The keyring does not know who asked for it; @defaultValue it is held until another person has approved it */
   readonly isOfStranger?: boolean;
@@ -27,7 +25,6 @@ export async function putApproval({ account, payoutId }: Target, approval: Appro
   await account.recheck(payoutId);
 }
 
-/** As a person would approve it. */
 export async function approve({ account, payoutId }: Target, key: KeyName, change: Change = {}) {
   return signApproval(account.platformId, { payoutId, intent: await account.intentHash(payoutId), key, ...change });
 }
@@ -36,7 +33,6 @@ const bringing = (name: string, make: MakeApproval, requestedBy?: string): Appro
   ...{ name, make, requestedBy, attack: async (target) => putApproval(target, await make(target)) },
 });
 
-/** An approval that someone signed so, and what is altered in it then. */
 const signedBy = (key: KeyName, change: Change = {}, altered: object = {}): ApprovalAttack =>
   bringing(`an approval of ${[key, change, altered].map((part) => JSON.stringify(part)).join()}`, async (target) => ({
     ...{ ...(await approve(target, key, change)), ...altered },

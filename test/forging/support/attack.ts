@@ -1,9 +1,7 @@
 import type { PayoutInput } from '../../../src/ledger/payout.js';
-import type { ForgedAccount } from './forged-account.js';
+import type { ForgedAccount, SignOptions } from './forged-account.js';
 import type { ForgingWorld } from './forging-world.js';
-import type { SignOptions } from './signers.js';
 
-/** Why an attacked payout is held. */
 export type Reason =
   | ('unsigned' | 'fields' | 'wrong_audience' | 'no_audience' | 'unknown_key' | 'wrong_role' | 'revoked_key')
   | ('key_not_valid' | 'bad_signature' | 'issued_in_future' | 'expired' | 'lifetime' | 'before_birth' | 'forgotten')
@@ -36,7 +34,6 @@ export interface Attack {
   readonly expect: Reason | 'paid as signed' | 'waits' | 'stopped';
   /** @returns the payoutId that the attacker wants to be paid, where it is another than the target's */
   attack(target: Target): Promise<unknown>;
-  /** @defaultValue `queued` */
   readonly from?: Reached;
   /** What the honest producer enqueues beside the usual. */
   readonly input?: Partial<PayoutInput>;
@@ -54,5 +51,4 @@ export interface Scene {
   readonly account: ForgedAccount;
 }
 
-/** A time as statements have it, from now. */
 export const time = (offsetMs: number): string => new Date(Date.now() + offsetMs).toISOString();

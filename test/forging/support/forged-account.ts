@@ -3,15 +3,90 @@ import type { Redis } from 'ioredis';
 import { systemClock } from '../../../src/base/clock.js';
 import { silentLogger } from '../../../src/base/logger.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
-import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
+import type { Act } from '../../../src/control/approvals/act.js';
+import { formatIntent, hashIntent, intentOf, type SignedFields } from '../../../src/control/intents/intent.js';
+import { signText } from '../../../src/control/keys/ed25519.js';
+import type { Approval, IntentSignature, SignedApproval } from '../../../src/ledger/control-record.js';
 import { LedgerKeys } from '../../../src/ledger/keys.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
-import { payoutInputSchema, type NewPayout, type Payout, type PayoutInput } from '../../../src/ledger/payout.js';
+import { type NewPayout, type Payout, type PayoutInput, payoutInputSchema } from '../../../src/ledger/payout.js';
 import { PAYOUT_STATES } from '../../../src/ledger/states.js';
-import { signAct, signPayout, type KeyName, type SignOptions } from './signers.js';
+import { type KeyEntry, TEST_AUDIENCE, testKey } from '../../control/support/keys.js';
+import * as signed from '../../control/support/signed.js';
 
-/** What a producer signed. */
+const { DAY_MS, entryOf, iso } = signed;
+
+const KEYS = {
+  ...{ shop: 1, 'shop-2': 2, olga: 3, ann: 4, wanda: 5, stolen: 6 },
+  ...{ former: 7, future: 8, foreign: 9, bob: 10, 'ann-2': 11, gone: 12 },
+};
+export type KeyName = keyof typeof KEYS;
+
+/** The keyring of every worker of the suite: `foreign` is not in it. */
+export function keyringEntries(now: number): readonly KeyEntry[] {
+  const changes: Readonly<Record<string, Partial<KeyEntry>>> = {
+    ...{ stolen: { revoked: true }, former: { notAfter: iso(now - DAY_MS) }, future: { notBefore: iso(now + DAY_MS) } },
+    ...{ ann: { role: 'approver' }, 'ann-2': { role: 'approver', person: 'ann' }, bob: { role: 'approver' } },
+    ...{ gone: { role: 'approver', revoked: true }, olga: { role: 'operator' }, wanda: { role: 'worker' } },
+  };
+  const names = Object.keys(KEYS).filter((name) => name !== 'foreign') as KeyName[];
+  return names.map((name) => entryOf(KEYS[name], name, 'producer', changes[name]));
+}
+
+type Days = readonly [from: number, to: number];
+const timesOf = ([from, to]: Days) => ({
+  at: iso(Date.now() + from * DAY_MS),
+  expiresAt: iso(Date.now() + to * DAY_MS),
+});
+
+/** How a signature differs from what an honest producer makes. */
+export interface SignOptions {
+  readonly key?: KeyName;
+  /** The name that the signature carries. @defaultValue the key's own */
+  readonly as?: string;
+  readonly platformId?: number;
+  /** The environment that is signed, and stored. */
+  readonly audience?: string | undefined;
+  readonly days?: Days;
+  readonly requestedBy?: string;
+  readonly metadata?: string;
+}
+
+export function signPayout(platformId: number, fields: SignedFields, options: SignOptions = {}): IntentSignature {
+  const { key = 'shop', days = [0, 1], requestedBy, metadata } = options;
+  const { at: issuedAt, expiresAt } = timesOf(days);
+  const times = { issuedAt, expiresAt };
+  const audience = 'audience' in options ? options.audience : TEST_AUDIENCE;
+  const intent = intentOf(options.platformId ?? platformId, fields, { ...times, audience, metadata, requestedBy });
+  const signature = signText(formatIntent(intent), testKey(KEYS[key]));
+  return { key: options.as ?? key, signature, ...times, ...(requestedBy !== undefined && { requestedBy }), audience };
+}
+
+interface Stating {
+  readonly key?: KeyName;
+  /** @defaultValue an hour from now on */
+  readonly days?: Days;
+}
+
+/** An act as an operator signs it, serialized; `change` alters it before, `key` signs instead. */
+export function signAct(
+  platformId: number,
+  { key = 'olga', days = [0, 1 / 24], ...change }: Partial<Act> & Pick<Act, 'act'> & Stating,
+): string {
+  const about = { audience: TEST_AUDIENCE, payoutId: '', intent: '', attempt: undefined, reason: 'looked at it' };
+  return signed.signAct(KEYS[key], { ...about, by: key, ...timesOf(days), ...change }, platformId);
+}
+
+/** What an approver says, signed; `change` alters it before, `key` signs instead. */
+export function signApproval(
+  platformId: number,
+  { key = 'bob', days = [0, 1 / 24], ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & Stating,
+): SignedApproval {
+  const about = { audience: TEST_AUDIENCE, by: key, decision: 'approve' } as const;
+  return signed.signApproval(KEYS[key], { ...about, ...timesOf(days), ...change }, platformId);
+}
+
 export type SignedPayment = Pick<NewPayout, 'payoutId' | 'paymentId' | 'amount' | 'addressTo'>;
 type Fields = Readonly<Record<string, string>>;
 export type KeyCopy = ReadonlyMap<string, Buffer>;
@@ -20,10 +95,8 @@ export type KeyCopy = ReadonlyMap<string, Buffer>;
 export class ForgedAccount {
   readonly platformId: number;
   readonly keys: LedgerKeys;
-  /** The attacker's connection. */
   readonly redis: Redis;
   readonly ledger: PayoutLedger;
-  /** What honest producers signed for this account. */
   readonly signed: SignedPayment[] = [];
   readonly #connection: RedisClient;
   readonly #queue: Queue;
@@ -38,7 +111,6 @@ export class ForgedAccount {
     this.#queue = new Queue('withdraw', { connection: redis, prefix: this.keys.prefix });
   }
 
-  /** An honest producer's payout, signed and enqueued. */
   async enqueue(input: PayoutInput, options: SignOptions = {}): Promise<void> {
     await this.enqueueAs(input, options);
     const { payoutId, paymentId, amount, addressTo } = input;
@@ -118,7 +190,6 @@ export class ForgedAccount {
     await this.#queue.add('withdraw', { payoutId, ...data }, { jobId: `forged~${this.#jobs}` });
   }
 
-  /** A signature over the fields of a record, as the record stores it. */
   signatureFields(
     fields: SignedPayment,
     options: SignOptions & { readonly key?: KeyName } = {},
