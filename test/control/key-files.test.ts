@@ -11,8 +11,8 @@ import { audienceOf } from '../../src/base/settings.js';
 import { readTrustedFile } from '../../src/base/trusted-file.js';
 import { findSigningKey } from '../../src/control/approvals/act-signer.js';
 import { checkAudience, openAudience } from '../../src/control/keys/audience.js';
-import { parsePublicKey, readKeyringFile } from '../../src/control/keys/keyring.js';
-import { type ActSignerOptions, openActSigner } from '../../src/control/keys/open-act-signer.js';
+import { type KeyRole, parsePublicKey, readKeyringFile } from '../../src/control/keys/keyring.js';
+import { type ActSignerOptions, openActSigner, openApprovalSigner } from '../../src/control/keys/open-act-signer.js';
 import { openReceiptKey } from '../../src/control/keys/receipt-key.js';
 import { formatPublicKey, readSigningKey } from '../../src/control/keys/signing-key.js';
 import { recordingLogger } from '../gateway/support/test-client.js';
@@ -259,8 +259,8 @@ describe('the key of an operator', () => {
   afterEach(async () => keys.close());
 
   const open = (options: Omit<ActSignerOptions, 'audience'>) => openActSigner({ audience: TEST_AUDIENCE, ...options });
-  const openSsh = (path = PATH, onMessage?: (text: string) => void) =>
-    open({ sshKeyFile, environment: { PATH: path }, keyring: keyringOf(entry), onMessage });
+  const openSsh = (path = PATH, onMessage?: (text: string) => void, role: KeyRole = 'operator') =>
+    open({ sshKeyFile, environment: { PATH: path }, keyring: keyringOf({ ...entry, role }), onMessage });
 
   it('of OpenSSH signs with the private key beside the public one, and says what is missing', async () => {
     expect(openSsh()).toMatchObject({ name: 'ann-ssh', person: 'ann', isInteractive: true });
@@ -284,6 +284,9 @@ describe('the key of an operator', () => {
     const { file: keyFile } = await keys.makeKey('ann');
     const keyName = 'ann';
     expect(() => open({ keyFile })).toThrow(/^keyName: is missing/);
+    const options = { audience: TEST_AUDIENCE, sshKeyFile, keyring: keyringOf(entry) };
+    expect(() => openApprovalSigner(options)).toThrow(/An approval is signed by .* approver/);
+    expect(() => openSsh(PATH, undefined, 'approver')).toThrow(/An act is signed by .* operator/);
     expect(() => open({ keyFile, keyName: 'no spaces' })).toThrow(/^keyName: must be 1 to 32/);
     expect(open({ keyFile, keyName })).toMatchObject({ name: 'ann', isInteractive: false });
     expect(() => open({ keyName })).toThrow(/^keyFile: is missing \(or give sshKeyFile\)/);

@@ -1,18 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { openDashboard } from '../dashboard/support/running-dashboard.js';
 import { type CliResult, runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
+import { closeAfterTest } from '../worker/support/close-after-test.js';
 import { expectPromisesKept, openWorld, type PayoutWorld, untilSent } from '../worker/support/payout-world.js';
-import { endAllWorkers, type WorkerProcess } from '../worker/support/worker-process.js';
+import { endAllWorkers } from '../worker/support/worker-process.js';
 import { openTestKeys } from './support/key-files.js';
 import { TEST_AUDIENCE } from './support/keys.js';
 
-/** A real worker process with a policy, a real Redis and the sandbox's arrivals. */
 
 const WINDOW_MS = 15_000;
 const WAIT = { timeoutMs: 60_000 };
@@ -28,17 +28,15 @@ afterEach(async () => {
   await world.close();
 });
 
-const policyFile = (): string => join(world.dir, 'policy.yaml');
-
-async function writePolicy(...rules: readonly string[]): Promise<void> {
-  const head = `version: 1\nplatformId: "${world.platformId}"\ndefault: send\nrules:\n`;
-  await writeFile(policyFile(), head + rules.map((rule) => `  - ${rule}\n`).join(''), { mode: 0o600 });
-}
-
 const CAP = '{ name: quarter-minute, when: { paymentId: ["1"] }, cap: { amount: "0.02", within: 15s }, over: wait }';
 
-async function startWorker(journalDir = join(world.dir, 'journal')): Promise<WorkerProcess> {
-  const worker = world.startWorker({ journalDir, environment: { PAYOUT_POLICY_FILE: policyFile() } });
+const policyFile = (): string => join(world.dir, 'policy.yaml');
+
+async function startWorker(rule: string, journal = 'journal', more: Record<string, string> = {}) {
+  const head = `version: 1\nplatformId: "${world.platformId}"\ndefault: send\ngroups: { finance: [ann, bob] }\n`;
+  await writeFile(policyFile(), `${head}rules:\n  - ${rule}\n`, { mode: 0o600 });
+  const environment = { PAYOUT_POLICY_FILE: policyFile(), ...more };
+  const worker = world.startWorker({ journalDir: join(world.dir, journal), environment });
   await until('it sends', () => worker.log().includes('acquired sender lease'));
   return worker;
 }
@@ -51,8 +49,7 @@ function expectThirdInTime(lateMs = Infinity): void {
 }
 
 it('a payout over the cap of a window is held, and sent by itself as soon as the window lets it', async () => {
-  await writePolicy(CAP);
-  const worker = await startWorker();
+  const worker = await startWorker(CAP);
   await world.enqueue(4);
   await untilSent(world, 2);
   await until('the third is held', async () => (await world.producer.get('P-3'))?.state === 'held');
@@ -71,14 +68,13 @@ it('a payout over the cap of a window is held, and sent by itself as soon as the
 
 // With the same journal and without what Redis knows: test/forging/policy.slow.test.ts.
 it('a worker with another journal knows from Redis what was spent', async () => {
-  await writePolicy(CAP);
-  const first = await startWorker();
+  const first = await startWorker(CAP);
   await world.enqueue(2);
   await untilSent(world, 2);
   await until('both are known', async () => (await world.producer.stats()).completed === 2);
   first.kill('SIGKILL');
   await first.ended;
-  await startWorker(join(world.dir, 'another journal'));
+  await startWorker(CAP, 'another journal');
   await world.enqueue(1, 'Q');
   expect(await world.producer.waitFor('Q-1', WAIT)).toMatchObject({ state: 'completed' });
   expectThirdInTime();
@@ -91,14 +87,8 @@ const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 const RULE =
   '{ name: four-eyes, cap: { amount: "100" }, when: { paymentId: ["6"] }, over: { approve: { by: finance, quorum: 2 } } }';
 
-const closing: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const close of closing.reverse()) await close();
-});
-
 it('a payout over the threshold is held, approved by two people with ssh keys, one offline, and sent', async () => {
-  const [world, keys] = [await openWorld(), await openTestKeys()];
-  closing.push(keys.close, async () => world.close(), endAllWorkers);
+  const keys = closeAfterTest(await openTestKeys());
   const { redisUrl, platformId } = world;
   const [shop, ann, bob] = [await keys.makeKey('shop'), await keys.makeSshKey('ann'), await keys.makeSshKey('bob')];
   const keysFile = await keys.writeKeyring(
@@ -106,20 +96,12 @@ it('a payout over the threshold is held, approved by two people with ssh keys, o
     { name: 'ann', role: 'approver', person: 'ann', public: ann.public },
     { name: 'bob', role: 'approver', person: 'bob', public: bob.public },
   );
-  const policyFile = join(world.dir, 'policy.yaml');
-  const head = `version: 1\nplatformId: "${platformId}"\ndefault: send\ngroups: { finance: [ann, bob] }\nrules:\n`;
-  await writeFile(policyFile, `${head}  - ${RULE}\n`, { mode: 0o600 });
-  const worker = world.startWorker({ environment: { PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: policyFile } });
-  await until('it sends', () => worker.log().includes('acquired sender lease'));
+  await startWorker(RULE, 'journal', { PAYOUT_KEYS_FILE: keysFile });
   const signingKey = { name: 'shop', privateKey: shop.privateKey };
-  const producer = new PayoutProducer({ redisUrl, platformId, audience: TEST_AUDIENCE, signingKey });
+  const producer = closeAfterTest(new PayoutProducer({ redisUrl, platformId, audience: TEST_AUDIENCE, signingKey }));
   const clock = { ...systemClock, advance: () => undefined };
-  const options = { redisUrl, keysFile, policyFiles: new Map([[platformId, policyFile]]) };
-  const dashboard = await openDashboard({ platformId, clock }, options);
-  closing.push(
-    async () => producer.close(),
-    async () => dashboard.close(),
-  );
+  const options = { redisUrl, keysFile, policyFiles: new Map([[platformId, policyFile()]]) };
+  const dashboard = closeAfterTest(await openDashboard({ platformId, clock }, options));
   const env = { REDIS_URL: redisUrl, GATEWAY_PLATFORM_ID: String(platformId), PAYOUT_KEYS_FILE: keysFile };
   const approve = async (...args: readonly string[]): Promise<CliResult> =>
     runCli(['approve', 'large', '--reason', 'invoice checked', ...args], { env });

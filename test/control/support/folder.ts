@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from '@jest/globals';
 
-/** A folder for each test. */
 export interface TestFolder {
   /** The path of something in it, or of the folder itself. */
   at(...names: readonly string[]): string;
-  /** @returns its path */
   make(name: string): string;
   write(name: string, content: string | Buffer, mode?: number): void;
 }

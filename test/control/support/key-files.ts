@@ -10,7 +10,6 @@ import { makePrivateKey, type KeyEntry } from './keys.js';
 export interface TestKey {
   readonly file: string;
   readonly privateKey: KeyObject;
-  /** As a keyring names it. */
   readonly public: string;
 }
 
@@ -22,13 +21,11 @@ export async function writePrivateKey(file: string, privateKey: KeyObject): Prom
   return file;
 }
 
-/** Writes a keyring. @returns its path */
 export async function writeKeyring(file: string, keys: readonly KeyEntry[]): Promise<string> {
   await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
   return file;
 }
 
-/** Opens a folder of keys. */
 export async function openTestKeys() {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-keys-'));
   return {

@@ -14,12 +14,10 @@ export function testKey(number: number): KeyObject {
   return privateKeyOf(Buffer.alloc(32, number).toString('hex'));
 }
 
-/** A private key that nobody else has. */
 export function makePrivateKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey;
 }
 
-/** A keyring entry as a file has it. */
 export interface KeyEntry {
   readonly name: string;
   readonly role: KeyRole;

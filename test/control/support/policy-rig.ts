@@ -9,7 +9,6 @@ import { PLATFORM } from './signed.js';
 
 export const DOUBT_MS = 10_000;
 
-/** Time that a test lets pass. */
 export class TestClock {
   wallOffsetMs = Date.UTC(2030, 0, 1);
   #now = 5_000_000;
@@ -31,7 +30,6 @@ export class TestClock {
   }
 }
 
-/** A policy with these rules. */
 export function policyOf(...rules: readonly object[]): Policy {
   return parsePolicy({ version: '1', platformId: String(PLATFORM), default: 'send', rules });
 }
@@ -58,7 +56,6 @@ export class TestPolicy {
 export type SendOutcome = 'accepted' | 'rejected' | 'unknown' | 'not_sent';
 type AuthorityRuntime = ConstructorParameters<typeof PolicyAuthority>[0];
 
-/** A worker's policy, its journal and what it sends. */
 export class PolicyRig {
   readonly clock: TestClock;
   readonly current: TestPolicy;

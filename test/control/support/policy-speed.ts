@@ -22,7 +22,6 @@ function costOf(run: () => void): number {
   return (user + system) / 1_000;
 }
 
-/** Asks about payouts with these numbers. @returns what one costs */
 function costOfAsking(rig: PolicyRig, from: number, count: number): number {
   const ask = (number: number): unknown => rig.authority.permit(rig.payout(`q${number}`, '60', { addressTo: 'w' }));
   return costOf(() => Array.from({ length: count }, (_, index) => ask(from + index))) / count;

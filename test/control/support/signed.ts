@@ -47,7 +47,6 @@ export function signApproval(key: number, approval: Approval, platformId = PLATF
   return { ...approval, signature: signText(formatApproval(platformId, approval), testKey(key)) };
 }
 
-/** @returns the act as the ledger stores it */
 export function signAct(key: number, act: Act, platformId = PLATFORM): string {
   return serializeAct({ ...act, signature: signText(formatAct(platformId, act), testKey(key)) });
 }

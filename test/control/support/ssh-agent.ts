@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../support/until.js';
 
-/** An ssh-agent of the test's own. */
 export interface SshAgent {
   /** What SSH_AUTH_SOCK has to be. */
   readonly socket: string;
