@@ -205,8 +205,8 @@ const released = (payoutId: string): string[] => [`${payoutId} held queued`, `jo
 
 it('forms the lines of a takeover in the order of the holds, releases in that order, and skips who is gone', async () => {
   for (const [payoutId, amount] of Object.entries({ large: '80', gone: '90', small: '20' })) hold(payoutId, amount);
-  expect(await checked(() => void rig.ask(rig.payout('late', '1')))).toEqual([]);
-  expect(rig.ask(rig.payout('late', '1'))).toMatch(/190 are wanted by payouts before it/);
+  expect(await checked(() => void rig.askFor('late', '1'))).toEqual([]);
+  expect(rig.askFor('late', '1')).toMatch(/190 are wanted by payouts before it/);
   change('gone', { state: 'cancelled' });
   clock.pass(HOUR_MS + 2_000);
   await releaser.check();

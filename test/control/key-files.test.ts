@@ -205,7 +205,7 @@ describe('the key of a worker', () => {
       [{ public: formatPublicKey(testKey(2)) }, 'has another public key under it'],
     ] as const)
       expect(() => open(change)).toThrow(message);
-    // What is no key at all: test/producer/signed-payouts.test.ts.
+    // What is no key at all: test/producer/payout-producer.test.ts.
     expect(() => openFree({ name: 'w !', privateKey: PEM })).toThrow(/receiptKey\.name: must be/);
     expect(() => openFree({ name: 'w', privateKey: createPublicKey(KEY) })).toThrow(/a public key, not a private one/);
   });

@@ -35,21 +35,21 @@ describe('what a window counts', () => {
     const rig = openRig(HOURLY);
     const finish = await rig.begin(rig.payout('a', '60'));
     clock.pass(5_000);
-    expect(rig.ask(rig.payout('b', '50'))).toMatch(/^wait: .*60 of 100 are spent, and it is 50/);
+    expect(rig.askFor('b', '50')).toMatch(/^wait: .*60 of 100 are spent, and it is 50/);
     finish?.('accepted');
     clock.pass(HOUR_MS - 1);
     // In a process the monotonic clock alone counts.
     clock.wallOffsetMs += 48 * HOUR_MS;
-    expect(rig.ask(rig.payout('b', '50'))).toMatch(/^wait/);
+    expect(rig.askFor('b', '50')).toMatch(/^wait/);
     clock.pass(1);
-    expect(rig.ask(rig.payout('b', '50'))).toBe('send');
+    expect(rig.askFor('b', '50')).toBe('send');
   });
 
   it('not what was rejected, or proved not to have been sent', async () => {
     for (const outcome of ['rejected', 'not_sent'] as const) {
       const rig = openRig(HOURLY);
       await pay(rig, 'a', '100', {}, outcome);
-      expect(rig.ask(rig.payout('b', '100'))).toBe('send');
+      expect(rig.askFor('b', '100')).toBe('send');
     }
   });
 
@@ -57,9 +57,9 @@ describe('what a window counts', () => {
     const rig = openRig(HOURLY);
     await pay(rig, 'a', '100', {}, 'unknown');
     clock.pass(HOUR_MS + DOUBT_MS - 1);
-    expect(rig.ask(rig.payout('b', '100'))).toMatch(/^wait/);
+    expect(rig.askFor('b', '100')).toMatch(/^wait/);
     clock.pass(1);
-    expect(rig.ask(rig.payout('b', '100'))).toBe('send');
+    expect(rig.askFor('b', '100')).toBe('send');
   });
 
   it('what got its answer later than that as if it had got none', async () => {
@@ -71,7 +71,7 @@ describe('what a window counts', () => {
     clock.pass(HOUR_MS - 1_000);
     // Another policy begins to count again.
     rig.current.policy = policyOf({ ...HOURLY, name: 'other' });
-    expect(rig.ask(rig.payout('b', '100'))).toBe('send');
+    expect(rig.askFor('b', '100')).toBe('send');
   });
 
   it('no attempt of the payout itself that is sent once more, unless it was accepted', async () => {
@@ -81,7 +81,7 @@ describe('what a window counts', () => {
     ] as const) {
       const rig = openRig(HOURLY);
       await pay(rig, 'a', '100', {}, outcome);
-      expect(rig.ask(rig.payout('a', '100', { attempt: 1 }))).toMatch(said);
+      expect(rig.askFor('a', '100', { attempt: 1 })).toMatch(said);
     }
   });
 
@@ -91,9 +91,9 @@ describe('what a window counts', () => {
     clock.pass(HOUR_MS / 2);
     rig.restart();
     clock.pass(HOUR_MS / 2 + 1_999);
-    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+    expect(rig.askFor('b', '1')).toMatch(/^wait/);
     clock.pass(1);
-    expect(rig.ask(rig.payout('b', '1'))).toBe('send');
+    expect(rig.askFor('b', '1')).toBe('send');
   });
 
   it('what another process spent while this one stood by, of which nothing piles up meanwhile', async () => {
@@ -105,9 +105,9 @@ describe('what a window counts', () => {
     expect(rig.journal.takeSpends()).toEqual([]);
     clock.pass(HOUR_MS - 1_000);
     rig.authority.takeOver([]);
-    expect(rig.ask(rig.payout('b', '1'))).toMatch(/^wait/);
+    expect(rig.askFor('b', '1')).toMatch(/^wait/);
     clock.pass(3_000);
-    expect(rig.ask(rig.payout('b', '1'))).toBe('send');
+    expect(rig.askFor('b', '1')).toBe('send');
   });
 });
 
@@ -129,7 +129,7 @@ describe('two witnesses', () => {
     const rig = openRig(HOURLY);
     await pay(rig, 'a', '60');
     rig.restart(ledger());
-    expect(rig.ask(rig.payout('b', amount))).toMatch(said);
+    expect(rig.askFor('b', amount)).toMatch(said);
   });
 });
 
@@ -141,10 +141,10 @@ it('who waits for room is served in order: a small one overtakes no large one th
   expect(rig.ask(small)).toMatch(/^wait: .*80 are wanted by payouts before it/);
   clock.pass(HOUR_MS);
   expect(rig.authority.findFronts()).toEqual([['large', 'small']]);
-  expect(rig.ask(rig.payout('late', '1'))).toMatch(/^wait/);
+  expect(rig.askFor('late', '1')).toMatch(/^wait/);
   expect([rig.ask(small), rig.ask(large)]).toEqual(['send', 'send']);
   rig.authority.leave('large');
-  expect(rig.ask(rig.payout('late', '1'))).toBe('send');
+  expect(rig.askFor('late', '1')).toBe('send');
 });
 
 describe('dollars', () => {
@@ -158,15 +158,15 @@ describe('dollars', () => {
 
   it('are what the gateway said at the begin of the send', async () => {
     const rig = openRig(DOLLARS);
-    expect(rig.ask(rig.payout('a', '10'))).toMatch(/^wait: .*worth in dollars is not known/);
+    expect(rig.askFor('a', '10')).toMatch(/^wait: .*worth in dollars is not known/);
     nameRate(rig, 6, '5');
     await pay(rig, 'a', '10');
     clock.pass(60_000);
     nameRate(rig, 6, '5.5');
     // 50 then, and 55 now.
-    expect(rig.ask(rig.payout('b', '9.1'))).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent, and it is 50.05 USD/);
+    expect(rig.askFor('b', '9.1')).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent, and it is 50.05 USD/);
     rig.authority.leave('b');
-    expect(rig.ask(rig.payout('c', '9'))).toBe('send');
+    expect(rig.askFor('c', '9')).toBe('send');
   });
 
   it('of what was sent before there was a policy are those of now, and unknown where there is no rate', async () => {
@@ -175,10 +175,10 @@ describe('dollars', () => {
     rig.lines.push(...before.lines);
     rig.restart();
     nameRate(rig, 6, '1');
-    expect(rig.ask(rig.payout('b', '60'))).toMatch(/^wait: .*earlier sends of currency 7 have no rate/);
+    expect(rig.askFor('b', '60')).toMatch(/^wait: .*earlier sends of currency 7 have no rate/);
     expect(rig.authority.usage[0]?.unknown).toBe('earlier sends of currency 7 have no rate in dollars');
     nameRate(rig, 7, '5');
-    expect(rig.ask(rig.payout('b', '60'))).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent/);
+    expect(rig.askFor('b', '60')).toMatch(/^wait: .*50.00 USD of 100.00 USD are spent/);
   });
 });
 
@@ -205,10 +205,10 @@ it('another policy counts from the next question on, with what was spent under t
   const capOf = (amount: string, name = 'hour') => ({ ...HOURLY, name, cap: { amount, within: '1h' } });
   const rig = openRig(capOf('50'));
   await pay(rig, 'a', '50');
-  expect(rig.ask(rig.payout('b', '20'))).toMatch(/^wait/);
+  expect(rig.askFor('b', '20')).toMatch(/^wait/);
   rig.current.policy = policyOf(capOf('70', 'other'));
-  expect(rig.ask(rig.payout('b', '20'))).toBe('send');
-  expect(rig.ask(rig.payout('c', '21'))).toMatch(/^wait: Rule other/);
+  expect(rig.askFor('b', '20')).toBe('send');
+  expect(rig.askFor('c', '21')).toMatch(/^wait: Rule other/);
 });
 
 it('the usage of a window says what is spent, what waits for room, and for whom', async () => {
@@ -220,7 +220,7 @@ it('the usage of a window says what is spent, what waits for room, and for whom'
     ['c', '20', 'y'],
   ] as const)
     await pay(rig, payoutId, amount, { addressTo });
-  rig.ask(rig.payout('waits', '40', { addressTo: 'z' }));
+  rig.askFor('waits', '40', { addressTo: 'z' });
   const about = { withinMs: HOUR_MS, unknown: null };
   const [hour, wallet] = rig.authority.usage;
   expect(hour).toEqual({
@@ -269,7 +269,7 @@ describe('another spelling, or another tag, of an address', () => {
     await pay(rig, 'spent', '1', { paymentId: 8, addressTo: TON.bounceable });
   });
   const ask = (rule: keyof typeof CURRENCIES, addressTo: string): string =>
-    rig.ask(rig.payout('p', '1', { paymentId: CURRENCIES[rule], addressTo }));
+    rig.askFor('p', '1', { paymentId: CURRENCIES[rule], addressTo });
 
   it.each<[keyof typeof CURRENCIES, string[], string[]]>([
     ['denied', [TON.bounceable, `${TON.other}:7`, `bitcoincash:${CASH}`, EVM, X_WITH_1], ['TXYZopYRdj2D9XRtbG4']],

@@ -13,7 +13,6 @@ import { endAllWorkers } from '../worker/support/worker-process.js';
 import { openTestKeys } from './support/key-files.js';
 import { TEST_AUDIENCE } from './support/keys.js';
 
-
 const WINDOW_MS = 15_000;
 const WAIT = { timeoutMs: 60_000 };
 

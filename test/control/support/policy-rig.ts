@@ -102,6 +102,10 @@ export class PolicyRig {
     return permit.kind === 'granted' ? 'send' : `${permit.hold.reason}: ${permit.hold.message}`;
   }
 
+  askFor(...payout: Parameters<PolicyRig['payout']>): string {
+    return this.ask(this.payout(...payout));
+  }
+
   /** Begins a send. @returns tells what came of it; undefined where the policy does not let it pass */
   async begin(payout: Payout): Promise<((outcome: SendOutcome) => void) | undefined> {
     const permit = this.authority.permit(payout);
