@@ -68,47 +68,36 @@ type Change = Partial<Parameters<typeof signAct>[1]>;
 const resumeAct = ({ account }: Scene, change: Change = {}): string =>
   signAct(account.platformId, { act: 'resume', ...change });
 
+/** The worker says that the act does not end the breaker's pause. */
+const removed = (name: string, attack: AccountAttack['attack']): AccountAttack =>
+  row(`the breaker's ${name}`, 'stopped', attack, 'resume');
+
 /** @param make - the act to resume that the attacker has, once there is a pause */
 const resumed = (name: string, make: (scene: Scene) => string): AccountAttack =>
-  row(
-    `the breaker's pause removed, ${name}`,
-    'stopped',
-    async (scene) => {
-      await block(scene);
-      await removePause(scene, make(scene));
-    },
-    'resume',
-  );
+  removed(`pause removed, ${name}`, async (scene) => {
+    await block(scene);
+    await removePause(scene, make(scene));
+  });
 
 export const PAUSES: readonly AccountAttack[] = [
   resumed('with no act', () => ''),
-  row(
-    "the breaker's pause removed, with an act of before",
-    'stopped',
-    async (scene) => {
-      const early = resumeAct(scene);
-      await block(scene);
-      await removePause(scene, early);
-    },
-    'resume',
-  ),
+  removed('pause removed, with an act of before', async (scene) => {
+    const early = resumeAct(scene);
+    await block(scene);
+    await removePause(scene, early);
+  }),
   resumed("with an act that a producer's key signed", (scene) => resumeAct(scene, { key: 'shop' })),
   row('a pause ended by the act that an operator signed for it', 'continues', async (scene) => {
     await block(scene);
     await removePause(scene, resumeAct(scene));
   }),
-  row(
-    "the breaker's second pause removed, with the act that ended the first",
-    'stopped',
-    async (scene) => {
-      await block(scene);
-      // The operator's clock is ahead: by its time alone the act would also end the second pause.
-      await removePause(scene, resumeAct(scene, { days: [0.003, 1] }));
-      await block(scene, 'again');
-      await removePause(scene);
-    },
-    'resume',
-  ),
+  removed('second pause removed, with the act that ended the first', async (scene) => {
+    await block(scene);
+    // The operator's clock is ahead: by its time alone the act would also end the second pause.
+    await removePause(scene, resumeAct(scene, { days: [0.003, 1] }));
+    await block(scene, 'again');
+    await removePause(scene);
+  }),
   row('a pause of the attacker while the blocking response comes, then removed', 'stopped', async (scene) => {
     const { redis, keys } = scene.account;
     await sendSlowly(scene, 'block');

@@ -10,7 +10,7 @@ type MakeApproval = (target: Target) => Promise<ApprovalBody>;
 export interface ApprovalAttack {
   readonly name: string;
   readonly attack: (target: Target) => Promise<unknown>;
-  /** The approval that he brings, where it is one; also for the dashboard (its form: test/dashboard/control). */
+  /** The approval that he brings, where it is one; also for the dashboard (its form: test/dashboard/control.test.ts). */
   readonly make?: MakeApproval;
   readonly requestedBy?: string | undefined;
   /** The keyring does not know who asked for it; @defaultValue it is held until another person has approved it */

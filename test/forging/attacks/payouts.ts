@@ -1,31 +1,22 @@
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
-import { type Attack, type Reached, type Reason, row, type Target } from '../support/attack.js';
+import { type Attack, type Reached, type Reason, row, rowOf, type Target } from '../support/attack.js';
 import { type KeyName, signAct, type SignOptions, signPayout } from '../support/forged-account.js';
 
 /** Fields of a queued payout that the attacker alters or removes; test/control/statements.test.ts has all. */
 
-const FULL = {
+const ofFull = rowOf({
   input: { symbol: 'USD', reference: 'INV 77', metadata: { order: 77, list: [1, 'b'] } } satisfies Partial<PayoutInput>,
   sign: { requestedBy: 'Alice' },
-};
+});
 
 const altered = (field: string, alter: (before: string) => string, reason: Reason): Attack =>
-  row(
-    `${field} altered: ${String(alter)}`,
-    reason,
-    async ({ account, payoutId }) =>
-      account.set(payoutId, { [field]: alter((await account.record(payoutId))[field] ?? '') }),
-    FULL,
+  ofFull(`${field} altered: ${String(alter)}`, reason, async ({ account, payoutId }) =>
+    account.set(payoutId, { [field]: alter((await account.record(payoutId))[field] ?? '') }),
   );
 
 const removed = (fields: string, reason: Reason): Attack =>
-  row(
-    `without ${fields}`,
-    reason,
-    async ({ account, payoutId }) => account.unset(payoutId, ...fields.split(' ')),
-    FULL,
-  );
+  ofFull(`without ${fields}`, reason, async ({ account, payoutId }) => account.unset(payoutId, ...fields.split(' ')));
 
 export const ALTERED: readonly Attack[] = [
   altered('addressTo', () => 'wallet-thief000000000000000000000000000000', 'bad_signature'),
@@ -164,15 +155,15 @@ const revived = (
   from: Reached,
   change: Readonly<Record<string, string>> = {},
   expect: Attack['expect'] = 'sent_before',
-): Attack => row(name, expect, async ({ account, payoutId }) => account.revive(payoutId, change), { from });
+): Attack => rowOf({ from })(name, expect, async ({ account, payoutId }) => account.revive(payoutId, change));
+
+const ofSent = rowOf({ from: 'completed' });
+const ofNotSent = rowOf({ from: 'not sent' });
 
 /** An act in the record that does not count. The account's breaker is in nobody's way, and the payout was not paid. */
 const withAct = (name: string, make: (target: Target) => Promise<string> | string): Attack =>
-  row(
-    `resend with ${name}`,
-    'sent_before',
-    async (target) => target.account.revive(target.payoutId, { act: await make(target) }),
-    { from: 'not sent' },
+  ofNotSent(`resend with ${name}`, 'sent_before', async (target) =>
+    target.account.revive(target.payoutId, { act: await make(target) }),
   );
 
 type Change = Parameters<Target['account']['resendAct']>[1];
@@ -187,31 +178,20 @@ const paymentOf = ({ payoutId, input: { paymentId, amount, addressTo } }: Target
 });
 
 const HISTORY = ['tokens', 'h1', 'h2', 'h3', 'told', 'txhash', 'fee', 'place', 'queuedSince'];
-const SENT = { from: 'completed' } as const;
 
 export const REVIVED: readonly Attack[] = [
   ...(['completed', 'failed', 'rejected', 'unknown', 'not sent'] as const).map((from) =>
     revived(`${from} set back to queued`, from),
   ),
   revived('completed set back to queued, attempt raised', 'completed', { attempt: '7' }),
-  row(
-    'completed set back to queued, tokens and history removed',
-    'sent_before',
-    async ({ account, payoutId }) => {
-      await account.unset(payoutId, ...HISTORY);
-      await account.revive(payoutId, { n: '1' });
-    },
-    SENT,
-  ),
-  row(
-    'paid payout with a newer signature of the same producer',
-    'sent_before',
-    async (target) => {
-      const signature = target.account.signatureFields(paymentOf(target), { days: [0, 0.5] });
-      await target.account.revive(target.payoutId, signature);
-    },
-    SENT,
-  ),
+  ofSent('completed set back to queued, tokens and history removed', 'sent_before', async ({ account, payoutId }) => {
+    await account.unset(payoutId, ...HISTORY);
+    await account.revive(payoutId, { n: '1' });
+  }),
+  ofSent('paid payout with a newer signature of the same producer', 'sent_before', async (target) => {
+    const signature = target.account.signatureFields(paymentOf(target), { days: [0, 0.5] });
+    await target.account.revive(target.payoutId, signature);
+  }),
   actBy('olga', { attempt: 2 }),
   actBy('olga', { intent: '0'.repeat(64) }),
   actBy('olga', { days: [-2, -1] }),
@@ -229,11 +209,8 @@ export const REVIVED: readonly Attack[] = [
   ),
   // A cancellation is no signed statement: the payout is signed, unaltered, and was never sent.
   revived('cancelled set back to queued', 'cancelled', {}, 'paid as signed'),
-  row(
-    'resend with the act that an operator signed for it',
-    'paid as signed',
-    async ({ account, payoutId }) => account.revive(payoutId, { act: await account.resendAct(payoutId) }),
-    { from: 'not sent' },
+  ofNotSent('resend with the act that an operator signed for it', 'paid as signed', async ({ account, payoutId }) =>
+    account.revive(payoutId, { act: await account.resendAct(payoutId) }),
   ),
 ];
 

@@ -40,10 +40,11 @@ export interface Attack {
   readonly sign?: SignOptions;
 }
 
-type More = Pick<Attack, 'from' | 'input' | 'sign'>;
-export const row = (name: string, expect: Attack['expect'], attack: Attack['attack'], more: More = {}): Attack => ({
-  ...{ name, expect, attack, ...more },
-});
+/** What makes attacks on payouts that have something in common. */
+export const rowOf =
+  (common: Pick<Attack, 'from' | 'input' | 'sign'>) =>
+  (name: string, expect: Attack['expect'], attack: Attack['attack']): Attack => ({ name, expect, attack, ...common });
+export const row = rowOf({});
 
 /** Where an attack on a whole account takes place. Its payout `first` was paid before, `after` is enqueued behind it. */
 export interface Scene {
