@@ -22,9 +22,9 @@ import { afterTest, folderOfTest } from '../worker/support/close-after-test.js';
 /** docker-compose.yml, deploy/systemd and deploy/kubernetes, against the settings that exist. */
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const rows: readonly Setting[] = Object.values(SETTINGS);
-const isSecret = ({ secret }: Setting): boolean => secret === true;
+const isSecret = ({ secret }: Setting) => secret === true;
 const inFile = rows.map((row) => (isSecret(row) ? `${row.variable}_FILE` : row.variable));
 const { WITHDRAW_TIMEOUT_MS } = readConfig(['WITHDRAW_TIMEOUT_MS'], {});
 
@@ -46,7 +46,7 @@ interface Compose {
 
 /** docker-compose.yml as compose reads it with this environment: `${NAME:-default}` filled in, `$$` as `$`. */
 function readCompose(given: Readonly<Record<string, string>> = {}): Compose {
-  const fill = (text: string): string =>
+  const fill = (text: string) =>
     text.replace(/\$\$|\$\{(\w+):-([^}]*)\}/g, (whole, name: string | undefined, fallback: string) =>
       name === undefined ? whole.slice(1) : (given[name] ?? '') || fallback,
     );
@@ -76,7 +76,7 @@ describe('docker-compose.yml', () => {
   ];
 
   /** A value that is allowed, and not the default. */
-  function otherValue(row: Setting): string {
+  function otherValue(row: Setting) {
     const fallback = 'default' in row ? row.default : '';
     const candidates = [
       ...[true, false, Number(fallback) + 1, 7, 'debug', 'slack', 'paid,failed', 'https://other.example'],
@@ -125,7 +125,7 @@ describe('docker-compose.yml', () => {
 
   it('shares no volume and no secret of a real account with the sandbox, whose files alone are in the repository', () => {
     const { services, secrets } = readCompose();
-    const used = (inSandbox: boolean, key: 'secrets' | 'volumes'): string[] =>
+    const used = (inSandbox: boolean, key: 'secrets' | 'volumes') =>
       Object.values(services)
         .filter(({ profiles = [] }) => profiles.includes('sandbox') === inSandbox)
         .flatMap((service) => (service[key] ?? []).map((each) => (typeof each === 'string' ? each : each.source)))
@@ -160,7 +160,7 @@ describe('docker-compose.yml', () => {
     const port = await findFreePort();
     await writeFile(join(dir, 'redis_url'), redisUrl);
     const { command: [shell = '', option = '', script = ''] = [], healthcheck } = serviceOf('redis');
-    const inFolder = (text = ''): string => text.replace(/\/run\/secrets\/|\/tmp\//g, `${dir}/`);
+    const inFolder = (text = '') => text.replace(/\/run\/secrets\/|\/tmp\//g, `${dir}/`);
     const own = ` --port ${port} --dir ${dir}`;
     const server = spawn(shell, [option, inFolder(script) + own], { stdio: ['ignore', 'ignore', 'pipe'] });
     afterTest(async () => {
@@ -194,7 +194,7 @@ describe('docker-compose.yml', () => {
 });
 
 const SYSTEMD = 'deploy/systemd';
-const unitOf = (name: string): string => read(`${SYSTEMD}/payouts-${name}.service`);
+const unitOf = (name: string) => read(`${SYSTEMD}/payouts-${name}.service`);
 
 describe.each(['dashboard', 'notify', 'serve', 'worker'])('payouts-%s.service', (name) => {
   const isInstalled = spawnSync('systemd-analyze', ['--version']).status === 0;
@@ -272,7 +272,7 @@ describe('deploy/kubernetes', () => {
    * What the compiler says of objects compared with `kubernetes-types`: it finds a field that does not exist as well, which
    * most JSON schemas of Kubernetes allow.
    */
-  function findMistakes(found: readonly KubernetesObject[]): string[] {
+  function findMistakes(found: readonly KubernetesObject[]) {
     const path = join(ROOT, 'test/deploy/checked-objects.ts');
     const lines = found.map((object, index) => {
       const { apiVersion, kind } = object;
@@ -330,7 +330,7 @@ describe('deploy/kubernetes', () => {
       for (const probe of [container?.livenessProbe, container?.readinessProbe]) {
         expect(ports).toContain(probe?.httpGet?.port ?? probe?.tcpSocket?.port);
       }
-      const component = (labels: Record<string, string> = {}): unknown => labels['app.kubernetes.io/component'];
+      const component = (labels: Record<string, string> = {}) => labels['app.kubernetes.io/component'];
       for (const service of objects.filter(({ kind }) => kind === 'Service') as unknown as Service[]) {
         if (component(service.spec?.selector) !== component(spec?.selector.matchLabels)) continue;
         expect(ports).toContain(service.spec?.ports?.[0]?.targetPort);
@@ -352,7 +352,7 @@ describe('deploy/kubernetes', () => {
   });
 
   it('gives a stop of the worker 15 s more than WITHDRAW_TIMEOUT_MS, as compose and systemd do', () => {
-    const grace = (environment?: Record<string, string>): unknown => serviceOf('worker', environment).stop_grace_period;
+    const grace = (environment?: Record<string, string>) => serviceOf('worker', environment).stop_grace_period;
     expect([grace(), grace({ WITHDRAW_TIMEOUT_MS: '90000' })]).toEqual(['60000ms15s', '90000ms15s']);
     const unit = unitOf('worker');
     const [, systemd] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? [];

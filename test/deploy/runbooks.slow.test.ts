@@ -1,15 +1,155 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
+import { findFreePort } from '../../src/sandbox/local-redis.js';
+import { cents, numbered } from '../support/account.js';
+import { findBuiltProgram } from '../support/built-program.js';
 import { until } from '../support/until.js';
-import { closeAfterTest } from '../worker/support/close-after-test.js';
+import { closeAfterTest, makeFolder } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
 
-import { openRunbookHost, type RunbookHost } from './runbook-host.js';
-import { cents, numbered } from '../support/account.js';
-
 /** The runbooks on which money hangs, line by line: the commands are taken from the page itself. */
+
+/** Of both Redis: the operator has exported it as REDISCLI_AUTH. */
+const PASSWORD = 'runbook-0123456789';
+const FOLDERS = [
+  'bin',
+  'run',
+  'backup',
+  'etc/payouts/secrets',
+  'etc/redis',
+  'var/lib/payouts/journal',
+  'var/lib/redis',
+];
+
+/** Short times; the interval between sends is the real one. */
+const QUICK = `LEASE_MS=1500
+TAKEOVER_QUARANTINE_MS=1000
+IN_FLIGHT_MAX_MS=2000
+STATUS_POLL_MIN_MS=200
+STATUS_POLL_MAX_MS=1000
+HEALTH_PORT=0
+`;
+
+type RunbookHost = Awaited<ReturnType<typeof openRunbookHost>>;
+
+/**
+ * A machine as docs/runbooks has it, in a folder: /etc/payouts, /var/lib and /backup lie there, `payouts` is the built
+ * program with the settings of /etc/payouts/payouts.env, and `systemctl` starts and ends real processes.
+ */
+async function openRunbookHost(gatewayUrl: string, secretKey: string) {
+  const folder = await makeFolder('runbook');
+  const { dir: root } = folder;
+  const [redisPort, newRedisPort] = [await findFreePort(), await findFreePort()];
+  /** A file of the host, by its path there. */
+  const path = (file: string) => join(root, file);
+  const urlOf = (port: number) => `redis://:${PASSWORD}@127.0.0.1:${port}`;
+
+  /** Paths and names of the page, as they are here. */
+  function translate(script: string) {
+    return script
+      .replace(/ -o \w+ -g \w+|runuser -u redis -- |ssh redis-old.example /g, '')
+      .replaceAll('-h redis-old.example', `-p ${redisPort}`)
+      .replaceAll('-h redis-new.example', `-p ${newRedisPort}`)
+      .replaceAll('redis-old.example 6379', `127.0.0.1 ${redisPort}`)
+      .replaceAll('redis-old.example', `127.0.0.1:${redisPort}`)
+      .replaceAll('redis-new.example', `127.0.0.1:${newRedisPort}`)
+      .replace(/\/(etc\/payouts|etc\/redis|var\/lib|backup)\b/g, `${root}/$1`);
+  }
+
+  async function shell(script: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', translate(script)], {
+      cwd: root,
+      env: { PATH: `${path('bin')}:${process.env['PATH'] ?? ''}`, HOME: root, REDISCLI_AUTH: PASSWORD },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+    return { code, output };
+  }
+
+  async function writeProgram(name: string, script: string) {
+    await writeFile(path(`bin/${name}`), `#!/bin/sh\n${script}\n`);
+    await chmod(path(`bin/${name}`), 0o755);
+  }
+
+  for (const each of FOLDERS) await mkdir(path(each), { recursive: true, mode: 0o700 });
+  await writeFile(path('etc/payouts/secrets/redis-url'), urlOf(redisPort), { mode: 0o600 });
+  await writeFile(path('etc/payouts/secrets/gateway-secret-key'), secretKey, { mode: 0o600 });
+  await writeFile(
+    path('etc/payouts/payouts.env'),
+    `REDIS_URL_FILE=${path('etc/payouts/secrets/redis-url')}
+SEND_JOURNAL_DIR=${path('var/lib/payouts/journal')}
+GATEWAY_PLATFORM_ID=4242
+GATEWAY_BASE_URL=${gatewayUrl}
+GATEWAY_SECRET_KEY_FILE=${path('etc/payouts/secrets/gateway-secret-key')}
+${QUICK}`,
+  );
+  const conf = path('etc/redis/redis.conf');
+  await writeFile(conf, redisConf(path('var/lib/redis'), redisPort));
+  const payouts = `exec ${process.execPath} ${findBuiltProgram()} "$@"`;
+  await writeProgram('payouts', `set -a; . ${path('etc/payouts/payouts.env')}; set +a\n${payouts}`);
+  await writeProgram('redis-cli', `PATH=\${PATH#*:}; exec redis-cli -p ${redisPort} "$@"`);
+  await writeProgram('npm', 'exit 0');
+  await writeProgram('systemctl', systemctl(path('run'), conf));
+  await shell('systemctl start redis-server');
+  await until('Redis responds', async () => (await shell('redis-cli PING')).output.includes('PONG'));
+
+  return {
+    ...{ path, shell, redisUrl: urlOf(redisPort), newRedisUrl: urlOf(newRedisPort) },
+    /** Starts the Redis that a runbook moves to. */
+    async startNewRedis() {
+      const dir = path('var/lib/redis-new');
+      await mkdir(dir);
+      await writeFile(join(dir, 'conf'), redisConf(dir, newRedisPort));
+      await shell('redis-server /var/lib/redis-new/conf --daemonize yes --logfile /var/lib/redis-new/log');
+    },
+    async close(): Promise<void> {
+      await shell('systemctl stop payouts-worker');
+      for (const port of [redisPort, newRedisPort]) await shell(`redis-cli -p ${port} SHUTDOWN NOSAVE || true`);
+      await folder.close();
+    },
+  };
+}
+
+const systemctl = (run: string, conf: string) => `unit=$2; pidfile=${run}/$unit.pid
+runs() { [ -d /proc/$1 ] && ! grep -q '^State:.Z' /proc/$1/status; }
+stop() {
+  [ -f $pidfile ] || return 0
+  pid=$(cat $pidfile); kill $pid || true
+  while runs $pid; do sleep 0.1; done
+  rm $pidfile
+}
+start() {
+  case $unit in
+  payouts-worker) set -- payouts worker ;;
+  redis-server) set -- redis-server ${conf} ;;
+  esac
+  setsid "$@" >> ${run}/$unit.log 2>&1 < /dev/null &
+  echo $! > $pidfile
+}
+case $1 in
+stop) stop ;;
+start) start ;;
+restart) stop; start ;;
+disable) unit=$3; pidfile=${run}/$unit.pid; stop ;;
+try-restart) ;;
+esac`;
+
+/** With the settings that docs/redis.md asks for, and a password. */
+const redisConf = (folder: string, port: number) => `dir ${folder}
+port ${port}
+requirepass ${PASSWORD}
+appendonly yes
+appendfsync always
+aof-load-truncated no
+maxmemory-policy noeviction
+save ""
+`;
 
 const ACCOUNT = 4242;
 const SECRET_KEY = 'k-old-0123456789';
@@ -31,7 +171,7 @@ const openProducer = (redisUrl: string): PayoutProducer =>
   closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT }));
 
 /** Runs the blocks of a page marked `sh`. @param before - what its words say has to happen before a block */
-async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}): Promise<void> {
+async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}) {
   const text = await readFile(new URL(`../../docs/runbooks/${page}.md`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
   expect(blocks).not.toEqual([]);
@@ -42,17 +182,16 @@ async function follow(page: string, before: Readonly<Record<number, () => unknow
   }
 }
 
-const enqueue = async (count: number, prefix: string): Promise<unknown> =>
-  producer.enqueueMany(cents(numbered(count, prefix)));
+const enqueue = async (count: number, prefix: string) => producer.enqueueMany(cents(numbered(count, prefix)));
 
-async function untilCompleted(count: number, of = producer): Promise<void> {
+async function untilCompleted(count: number, of = producer) {
   await until(
     `${count} payouts are completed`,
     async () => (await of.stats().catch(() => undefined))?.completed === count,
   );
 }
 
-async function startWorker(): Promise<void> {
+async function startWorker() {
   await host.shell('systemctl start payouts-worker');
   await enqueue(1, 'first');
   await untilCompleted(1);
@@ -90,7 +229,7 @@ it('back up and restore Redis', async () => {
   await follow('backup');
   await enqueue(2, 'forgotten');
   await untilCompleted(3);
-  const cancel = async (): Promise<void> => {
+  const cancel = async () => {
     expect(await host.shell('payouts cancel wrong --reason "wrong file"')).toMatchObject({ code: 0 });
   };
   await cancel();

@@ -1,24 +1,34 @@
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
 import { expect, it } from '@jest/globals';
 import { validate } from 'dockerfile-utils';
 import { readConfig, type VariableName } from '../../src/base/config.js';
 import type { Setting } from '../../src/base/setting.js';
 import { SETTINGS } from '../../src/base/settings.js';
+import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
 import { toExitCode } from '../../src/cli/context/exit-code.js';
+import type { CommandGroup } from '../../src/cli/context/run-program.js';
 import { readPolicyFile } from '../../src/control/policy/policy-file.js';
+import { createLoginMetrics } from '../../src/dashboard/login.js';
 import * as index from '../../src/index.js';
+import { exportAccounts } from '../../src/operator/account-gauges.js';
+import { HEADLINES } from '../../src/operator/account-headline.js';
+import { createWorkerMetrics } from '../../src/worker/monitoring/worker-metrics.js';
+import { runInProcess } from '../cli/support/in-process.js';
 import { keyEntry, keyringOf, testKey } from '../control/support/keys.js';
+import { alertRules } from '../told/alerts.js';
+import { WAYS } from '../told/ways/index.js';
 import { folderOfTest } from '../worker/support/close-after-test.js';
 
 /** The documents against the repository: what they refer to exists. */
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
-const namesIn = (folder: string): string[] => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
-const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, found = '']) => found);
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const namesIn = (folder: string) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found);
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 
 const documents = [
@@ -28,7 +38,7 @@ const documents = [
 const sources = ['src', 'test', 'scripts'].flatMap((folder) => namesIn(folder).map((name) => `${folder}/${name}`));
 
 /** The anchors that a Markdown renderer gives the headings of a document. */
-function anchorsOf(path: string): string[] {
+function anchorsOf(path: string) {
   return all(read(path), /^#+ (.+)$/gm).map((heading) =>
     heading
       .toLowerCase()
@@ -37,7 +47,7 @@ function anchorsOf(path: string): string[] {
   );
 }
 
-const isThere = (path: string, anchor?: string): boolean =>
+const isThere = (path: string, anchor?: string) =>
   existsSync(join(ROOT, path)) && (anchor === undefined || anchorsOf(path).includes(anchor));
 
 it.each(documents)('%s names links, npm scripts and files that exist', (document) => {
@@ -67,8 +77,8 @@ it('the sources name pages and anchors that exist', () => {
 
 it('a block of commands for operators stops at its first error', () => {
   // Those that no test runs name no language.
-  const pages = documents.filter((path) => path.startsWith('docs/runbooks/') || path === 'docs/deploy.md');
-  const blocks = pages.flatMap((page) => all(read(page), /^ *```(?:sh)?\n(.*?)^ *```$/gms));
+  const forOperators = documents.filter((path) => path.startsWith('docs/runbooks/') || path === 'docs/deploy.md');
+  const blocks = forOperators.flatMap((page) => all(read(page), /^ *```(?:sh)?\n(.*?)^ *```$/gms));
   expect(blocks.length).toBeGreaterThan(20);
   for (const block of blocks.filter((each) => each.trim().includes('\n'))) expect(block).toMatch(/^\(set -e\n.*^\)$/ms);
   // Without `-e` redis-cli says that it was refused, and ends as if all were well.
@@ -84,8 +94,7 @@ it('docs/errors.md lists every error class that is exported, with the exit code 
     return parent === 'PayoutError' ? /super\('(\w+)'/.exec(body)?.[1] : codeOf(parent);
   };
   const rows = [...read('docs/errors.md').matchAll(/^\| `(\w+)` +\| `(\w+)` +\| (\d) /gm)];
-  const isErrorClass = (value: unknown): boolean =>
-    typeof value === 'function' && value.prototype instanceof index.PayoutError;
+  const isErrorClass = (value: unknown) => typeof value === 'function' && value.prototype instanceof index.PayoutError;
   const exported = Object.entries(index).flatMap(([name, value]) => (isErrorClass(value) ? [name] : []));
   expect(rows.map(([, name]) => name).sort()).toEqual(exported.sort());
   for (const [, name = '', code = '', exitCode] of rows) {
@@ -133,5 +142,159 @@ it('the policies of the examples load without a warning, with every person in th
     const found = readPolicyFile(join(dir, name), { platformId: 4242, keyring: name === shop ? undefined : keyring });
     expect({ name, ...found }).toMatchObject({ name, warnings: [], policy: { uncovered: 'hold' } });
     expect(read('docs/control.md')).toContain(`(../examples/${name})`);
+  }
+});
+
+/** Runbooks: an index of every page, the alerts of each, and commands that exist. */
+const readPage = (page: string) => read(`docs/runbooks/${page}.md`);
+const indexPage = readPage('README');
+const pages = readdirSync(join(ROOT, 'docs/runbooks')).flatMap((file) =>
+  file === 'README.md' ? [] : [file.replace(/\.md$/, '')],
+);
+
+/** Planned work: steps to follow, no symptom. The index lists them apart. */
+const PROCEDURES = ['accounts', 'backup', 'gateway-key', 'move-redis', 'restore-redis', 'upgrade'];
+
+/** Every series of a worker with one account, and of a dashboard; the gauges of the account are known by their name alone. */
+async function seriesOfWorker() {
+  const metrics = createWorkerMetrics({ version: '1.2.3' });
+  metrics.observe(1);
+  const { registry } = createLoginMetrics();
+  exportAccounts(registry, 'dashboard', () => [], 1);
+  return `${await metrics.registry.metrics()}${await registry.metrics()}`;
+}
+
+/** Asserts that every metric of a query exists, with the outcomes, results and buckets that it picks. */
+async function expectKnown(expr: string) {
+  const text = await seriesOfWorker();
+  const names = expr.match(/\bpayouts_[a-z_]+/g) ?? [];
+  expect(names).not.toEqual([]);
+  for (const name of names) {
+    const metric = name.replace(/_(bucket|sum|count)$/, '');
+    expect(text).toMatch(new RegExp(`^# TYPE ${metric} ${metric === name ? '(counter|gauge)' : 'histogram'}$`, 'm'));
+  }
+  const picks = expr.matchAll(/(payouts_[a-z_]+)\{(outcome|result|le)="([^"]+)"\}/g);
+  for (const [, name = '', label = '', value = ''] of picks)
+    expect(text).toMatch(new RegExp(`^${name}\\{.*${label}="${value}".*\\} 0$`, 'm'));
+}
+
+it('the dashboard for Grafana asks for metrics that exist', async () => {
+  const { panels } = JSON.parse(read('docs/grafana-dashboard.json')) as {
+    panels: { targets: { expr: string }[] }[];
+  };
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  expect(queries.length).toBeGreaterThan(5);
+  for (const expr of queries) await expectKnown(expr);
+});
+
+it.each(alertRules)(
+  '$alert asks for what exists, has a severity and a runbook, and names the account in its commands',
+  async ({ expr, labels, annotations: { runbook, summary, action } }) => {
+    await expectKnown(expr);
+    expect(labels.severity).toMatch(/^(critical|warning)$/);
+    expect(pages.map((page) => `docs/runbooks/${page}.md`)).toContain(runbook);
+    if (!summary.includes('$labels.platform_id')) return;
+    const commands = all(action, /`payouts ([^`]*)`/g);
+    // A service, or a command that is only spoken of.
+    for (const command of commands.filter((each) => !/^(worker|notify|resume)$/.test(each))) {
+      expect(command).toMatch(/ --account \{\{ \$labels\.platform_id \}\}/);
+    }
+  },
+);
+
+/** Alerts about what has happened to money, access or a process, or about other alerts, while payouts go out. */
+const OF_EVENTS = [
+  ...['PayoutsPaidLate', 'PayoutsSentTooClose', 'PayoutsFailed', 'PayoutsKeysReloadFailed'],
+  ...['PayoutsPolicyChanged', 'PayoutsPolicyNearlyUsed', 'PayoutsPolicyReloadFailed'],
+  // Payouts go out: test/told/alerts.slow.test.ts makes these two.
+  ...['PayoutsExporterMissing', 'PayoutsHeldTooLong'],
+  ...['PayoutsDashboardGuessed', 'PayoutsNotificationsLate', 'PayoutsProcessRestarts'],
+];
+
+it('each alert answers a way to stand still, or tells of an event; the ways have names of their own', () => {
+  const answers = [...new Set(WAYS.flatMap(({ told }) => told.alerts))];
+  expect([...answers, ...OF_EVENTS].sort()).toEqual(alertRules.map(({ alert }) => alert).sort());
+  expect(new Set(WAYS.map(({ name }) => name)).size).toBe(WAYS.length);
+});
+
+it.each(pages.filter((page) => !PROCEDURES.includes(page)))('the page %s names its alerts, and no other', (page) => {
+  const own = alertRules.filter(({ annotations }) => annotations.runbook === `docs/runbooks/${page}.md`);
+  const [, see = ''] = /^- \*\*See:\*\*(.*)$/m.exec(readPage(page)) ?? [];
+  const named = all(see, /`(Payouts\w+)`/g);
+  expect(named.sort()).toEqual(own.map(({ alert }) => alert).sort());
+});
+
+it('the index has every page, in the words of the headlines, and what risks money first', () => {
+  expect(pages.filter((page) => !indexPage.includes(`(${page}.md)`))).toEqual([]);
+  const rows = indexPage.split('\n');
+  for (const [words, runbook] of Object.values(HEADLINES).map((row): [string, string?] => [...row]))
+    if (runbook !== undefined)
+      expect(rows.filter((row) => row.includes(`\`${words}\``) && row.includes(`(${runbook}.md)`))).toHaveLength(1);
+  const [risky = ''] = indexPage.split('## No money');
+  for (const page of pages.filter((each) => !PROCEDURES.includes(each))) {
+    const isAtRisk = /^- \*\*At risk:\*\* (yes|sending it again)/m.test(readPage(page));
+    expect({ page, isAtRisk: risky.includes(`(${page}.md)`) }).toEqual({ page, isAtRisk });
+  }
+});
+
+/** The words of a command up to what a shell does with its output. */
+function wordsOf(command: string) {
+  const [own = ''] = /^(?:[^"'|>;)&]|"[^"]*"|'[^']*')*/.exec(command) ?? [];
+  return [...own.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, bare]) => double ?? single ?? bare ?? '',
+  );
+}
+
+/** The same commands, which do nothing once their arguments are read. */
+function parseOnly(onParsed: () => void): CommandGroup[] {
+  const silence = (command: Command) => {
+    command.action(onParsed);
+    command.commands.forEach(silence);
+  };
+  return COMMAND_GROUPS.map((group) => ({
+    ...group,
+    commands: group.commands.map((entry) => ({
+      ...entry,
+      load: async () => {
+        const define = await entry.load();
+        return (command, context) => {
+          define(command, context);
+          const under = command.commands;
+          if (under.length === 0) command.action(onParsed);
+          else under.forEach(silence);
+        };
+      },
+    })),
+  }));
+}
+
+function commandsIn(text: string) {
+  const blocks = all(text, /^```(?:sh)?\n(.*?)^```$/gms).flatMap((block) => block.split('\n'));
+  const inline = all(text.replace(/^```.*?^```$/gms, ''), /`(payouts [^`]+)`/g);
+  const lines = blocks.flatMap((line) => /(?:^ *|until |worker )(payouts .*)$/.exec(line)?.[1] ?? []);
+  return [...lines, ...inline];
+}
+
+/** The action of an alert as an operator reads it. */
+const filled = (action: string) =>
+  action
+    .replaceAll('{{ $labels.platform_id }}', '7')
+    .replaceAll('{{ $labels.role }}', 'producer')
+    .replaceAll(/\{\{.*?\}\}/g, 'notify');
+const documented = [
+  ['README.md', all(read('README.md'), /^- `(payouts resolve .*?)`/gm)] as const,
+  ...['README', ...pages].map((page) => [`runbooks/${page}.md`, commandsIn(readPage(page))] as const),
+  ...alertRules.map(({ alert, annotations }) => [alert, commandsIn(filled(annotations.action))] as const),
+].filter(([, commands]) => commands.length > 0);
+
+it.each(documented)('%s names commands that the program accepts', async (_, commands) => {
+  for (const command of commands) {
+    const [, ...args] = wordsOf(command);
+    const account = args[args.indexOf('--account') + 1] ?? '7';
+    const env = { GATEWAY_PLATFORM_ID: /^\d+$/.test(account) ? account : '7' };
+    let parsed = args.includes('--version');
+    const groups = parseOnly(() => (parsed = true));
+    const { code, stderr } = await runInProcess(args, env, groups);
+    expect({ command, code, stderr, parsed }).toEqual({ command, code: 0, stderr: '', parsed: true });
   }
 });

@@ -24,7 +24,7 @@ const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const guide = readFileSync(join(ROOT, 'docs/use-from-code.md'), 'utf8');
 
 /** The README's code blocks in one language. */
-const blocks = (language: string): string[] =>
+const blocks = (language: string) =>
   [...readme.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, name, block = '']) => (name === language ? [block] : []));
 
 /** Each block of the guide by the name in its first line. */
@@ -47,7 +47,7 @@ beforeAll(async () => {
   findBuiltProgram();
   application = await makeFolder('application');
   const { dir } = application;
-  const install = async (name: string, target: string): Promise<void> => {
+  const install = async (name: string, target: string) => {
     const path = join(dir, 'node_modules', name);
     await mkdir(dirname(path), { recursive: true });
     await symlink(target, path);
@@ -124,15 +124,14 @@ describe('README.md', () => {
   it('shows what the demo prints, apart from the figures', async () => {
     const { code, stdout, stderr } = await runCli(['demo', '--payouts', '4'], { env: { SEND_JOURNAL_DIR: world.dir } });
     expect(code).toBe(0);
-    const withoutFigures = (text: string): string[] =>
-      text.split('\n').map((line) => line.replace(/ *\d+(\.\d+)?/g, '#'));
+    const withoutFigures = (text: string) => text.split('\n').map((line) => line.replace(/ *\d+(\.\d+)?/g, '#'));
     expect(withoutFigures(stderr + stdout)).toEqual(expect.arrayContaining(withoutFigures(blocks('text')[0] ?? '')));
   });
 
   it('leads with its two blocks from an empty folder to a signed and verified payout', async () => {
     const bin = join(world.dir, 'bin');
     await mkdir(bin);
-    const writeProgram = async (name: string, text: string): Promise<void> =>
+    const writeProgram = async (name: string, text: string) =>
       writeFile(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
     await writeProgram('payouts', `exec "${process.execPath}" "${findBuiltProgram()}" "$@"`);
     // The Redis of the tests is in place of the one that the block starts.
@@ -246,7 +245,7 @@ describe('examples', () => {
   });
 
   it('gateway.ts asks, worker.ts pays, and sandbox.test.ts passes', async () => {
-    const ends = async (file: string, output: RegExp): Promise<void> => {
+    const ends = async (file: string, output: RegExp) => {
       expect(await startExample(file).end()).toEqual({ code: 0, output: expect.stringMatching(output) });
     };
     await ends('sandbox.test.ts', /pass 2\n/);
@@ -262,7 +261,7 @@ describe('examples', () => {
     ['books nothing else', false, 1, /^withdrawal-88132 is shown as completed, and not booked: no worker/],
   ])('signing/pay-signed.ts %s', async (_, isSigned, code, printed) => {
     const [shop, worker] = [testKey(1), testKey(2)];
-    const pathOf = (name: string): string => join(world.dir, name);
+    const pathOf = (name: string) => join(world.dir, name);
     const keys = [keyEntry(shop), keyEntry(worker, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
     const PAYOUT_KEYS_FILE = await writeKeyring(pathOf('keys.json'), keys);
     const PAYOUT_WORKER_KEY_FILE = await writePrivateKey(pathOf('worker.pem'), worker);

@@ -18,14 +18,14 @@ export class DrillRig extends Rig {
   #page: Page | undefined;
   readonly expected = new Set<string>();
 
-  async openPage(browser: Browser): Promise<void> {
+  async openPage(browser: Browser) {
     const port = await this.startExporter('dashboard');
     this.#page = await browser.newPage();
     this.#page.setDefaultTimeout(60_000);
     await this.#page.goto(`http://127.0.0.1:${port}/payouts`);
   }
 
-  async enqueue(count: number, prefix: string, batch?: string): Promise<void> {
+  async enqueue(count: number, prefix: string, batch?: string) {
     const payouts = cents(numbered(count, prefix));
     await this.world.producer.enqueueMany(payouts.map((payout) => ({ ...payout, ...(batch && { batch }) })));
     for (const { payoutId } of payouts) this.expected.add(payoutId);
@@ -39,13 +39,13 @@ export class DrillRig extends Rig {
     return [...this.#earlier.payments, ...this.world.sandbox.payments()];
   }
 
-  async untilSent(more: number): Promise<void> {
+  async untilSent(more: number) {
     const count = this.arrivals.length + more;
     await until(`${more} more payouts arrive`, () => this.arrivals.length >= count);
   }
 
   /** Tops the account up. The sandbox begins again for that, once nothing is on its way. */
-  async topUp(): Promise<void> {
+  async topUp() {
     const { sandbox, producer } = this.world;
     await until('nothing is in progress', async () => (await producer.stats()).in_progress === 0);
     this.#earlier.arrivals.push(...sandbox.arrivals());
@@ -58,7 +58,7 @@ export class DrillRig extends Rig {
   }
 
   /** Waits until the page, which nobody reloads, shows it. @returns the seconds since then */
-  async untilShown(tone: string, headline: string, since = performance.now()): Promise<number> {
+  async untilShown(tone: string, headline: string, since = performance.now()) {
     await untilAnswer(
       `the page shows ${tone} ${headline}`,
       async () => this.read(),
@@ -69,9 +69,9 @@ export class DrillRig extends Rig {
   }
 
   /** `payouts status`, `payouts doctor` and `/readyz` of each worker that responds say it too. */
-  async expectSameWords(headline: string): Promise<void> {
+  async expectSameWords(headline: string) {
     const first = `Account ${this.platformId}: ${headline}`;
-    const say = async (who: string, words: string, ask: () => Promise<string>): Promise<void> =>
+    const say = async (who: string, words: string, ask: () => Promise<string>) =>
       untilAnswer(`${who} says ${words}`, ask, (said) => said === words, 45_000);
     await Promise.all([
       ...['status', 'doctor'].map(async (command) =>
@@ -98,12 +98,12 @@ export class DrillRig extends Rig {
     command: string,
     values: Readonly<Record<string, string>> = {},
     codes: readonly number[] = [0],
-  ): Promise<string> {
+  ) {
     expect(await readFile(new URL(`${runbook}.md`, RUNBOOKS), 'utf8')).toContain(command);
     return this.runText(command, values, codes);
   }
 
-  async untilFollowed(...command: Parameters<DrillRig['follow']>): Promise<void> {
+  async untilFollowed(...command: Parameters<DrillRig['follow']>) {
     await until(`${command[1]} ends well`, async () =>
       this.follow(...command).then(
         () => true,
@@ -112,11 +112,7 @@ export class DrillRig extends Rig {
     );
   }
 
-  async runText(
-    command: string,
-    values: Readonly<Record<string, string>> = {},
-    codes: readonly number[] = [0],
-  ): Promise<string> {
+  async runText(command: string, values: Readonly<Record<string, string>> = {}, codes: readonly number[] = [0]) {
     let filled = command;
     for (const [word, value] of Object.entries({ WHY: 'drill', ...values })) filled = filled.replaceAll(word, value);
     const words = [...filled.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)];
@@ -132,7 +128,7 @@ export class DrillRig extends Rig {
   }
 
   /** Decides each unknown payout as unknown.md says, by the gateway's records. */
-  async resolveUnknown(): Promise<void> {
+  async resolveUnknown() {
     const { payouts } = await this.world.producer.list({ state: 'unknown' });
     for (const { payoutId, addressTo } of payouts) {
       const paid = this.payments.find((payment) => payment.addressTo === addressTo);
@@ -143,12 +139,12 @@ export class DrillRig extends Rig {
   }
 
   /** Everything that has to be is paid, once, no two sends within a second, and the page is green. */
-  async expectRecovery(): Promise<void> {
+  async expectRecovery() {
     const { producer } = this.world;
     await this.enqueue(2, 'after');
-    const isPaid = async (payoutId: string): Promise<boolean> =>
+    const isPaid = async (payoutId: string) =>
       (await producer.get(payoutId).catch(() => undefined))?.state === 'completed';
-    const allArePaid = async (): Promise<boolean> => {
+    const allArePaid = async () => {
       if ((await producer.stats().catch(() => undefined))?.unknown) await this.resolveUnknown();
       return (await Promise.all([...this.expected].map(isPaid))).every(Boolean);
     };

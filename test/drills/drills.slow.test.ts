@@ -11,7 +11,7 @@ jest.setTimeout(900_000);
 
 /** On a quiet machine; under load, that many times longer as processes wait for a processor. */
 const SHOWN_WITHIN_S = 6;
-const loadFactor = (): number => Math.min(5, Math.max(1, (loadavg()[0] ?? 0) / availableParallelism()));
+const loadFactor = () => Math.min(5, Math.max(1, (loadavg()[0] ?? 0) / availableParallelism()));
 
 const only = process.env['DRILL']?.split(',');
 let browser: Browser;
@@ -28,7 +28,7 @@ describe('an operator knows within seconds, and repairs', () => {
   afterAll(async () => browser.close());
 });
 
-async function carryOut(drill: Drill): Promise<void> {
+async function carryOut(drill: Drill) {
   const [tone, name, command] = drill.shows;
   const [headline, runbook]: readonly [string, string?] = HEADLINES[name];
   const rig = await DrillRig.open<DrillRig>(drill);

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { HEADLINES } from '../../src/operator/account-headline.js';
 import { until } from '../support/until.js';
 import type { RigOptions } from '../told/rig.js';
-import { makeDiskAil, prepareDisk } from '../told/ways/journal.js';
-import { prepareKeyring, preparePolicy } from '../told/ways/signed.js';
+import { makeDiskAil, prepareDisk, prepareKeyring, preparePolicy } from '../told/ways/journal.js';
 import type { DrillRig } from './drill-rig.js';
 
 /** One fault: what the operator sees within six seconds, and how the runbook repairs it. */
@@ -18,7 +17,7 @@ export interface Drill extends RigOptions {
   readonly repair: (rig: DrillRig) => Promise<unknown>;
 }
 
-const cap = (count: number): string => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;
+const cap = (count: number) => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;
 const PAUSED = ['bad', 'paused', 'payouts resume --account ACCOUNT --reason WHY'] as const;
 const LIST_UNKNOWN = 'payouts list --account ACCOUNT --state unknown';
 
@@ -53,7 +52,7 @@ export const DRILLS: readonly Drill[] = [
   {
     name: 'wrong signature',
     happens: async (rig) => {
-      const calls = (): number => rig.world.sandbox.stats().calls.withdraw;
+      const calls = () => rig.world.sandbox.stats().calls.withdraw;
       let before = Infinity;
       const secretKey = 'k-another-9876543210';
       await rig.replaceWorker(async () => Promise.resolve((before = calls())), { secretKey });
@@ -199,7 +198,7 @@ export const DRILLS: readonly Drill[] = [
   },
 ];
 
-async function retryRejected(rig: DrillRig, message: string): Promise<void> {
+async function retryRejected(rig: DrillRig, message: string) {
   for (const how of ['--dry-run', '--yes']) {
     const command = `payouts retry --message "Not enough funds" ${how} --reason "topped up, ticket 814"`;
     await rig.follow('rejected', command, { 'Not enough funds': message });
@@ -207,7 +206,7 @@ async function retryRejected(rig: DrillRig, message: string): Promise<void> {
 }
 
 /** As unknown.md has it for many: two files, by the gateway's records. */
-async function resolveFiles(rig: DrillRig): Promise<void> {
+async function resolveFiles(rig: DrillRig) {
   await rig.follow('unknown', 'payouts list --state unknown --all --csv');
   const { payouts } = await rig.world.producer.list({ state: 'unknown' });
   const hashOf = new Map(rig.payments.map(({ addressTo, txhash }) => [addressTo, txhash]));
@@ -227,10 +226,10 @@ async function resolveFiles(rig: DrillRig): Promise<void> {
   await rig.follow('unknown', `${notSent} --reason "${why}"`, unpaid);
 }
 
-const adoptJournal = async (rig: DrillRig): Promise<string> =>
+const adoptJournal = async (rig: DrillRig) =>
   rig.follow('journal', 'payouts audit adopt-journal --reason WHY', { drill: 'drill --yes' });
 
-async function prepareSigned(rig: DrillRig): Promise<void> {
+async function prepareSigned(rig: DrillRig) {
   await prepareKeyring(rig);
   await adoptJournal(rig);
   const producer = rig.openSigningProducer();

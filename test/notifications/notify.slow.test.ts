@@ -40,7 +40,7 @@ async function start(env: Record<string, string> = {}, url = `${receiver.url}/ho
   return started;
 }
 
-async function lag(): Promise<number | undefined> {
+async function lag() {
   return readNotificationLag(account.connection);
 }
 

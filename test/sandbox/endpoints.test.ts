@@ -1,19 +1,17 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { startSandbox, type SandboxOptions } from '../../src/sandbox/index.js';
+import { ENDPOINTS } from '../../src/gateway/endpoints.js';
+import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.js';
 import { makeSelfSignedCertificate } from '../gateway/support/self-signed-certificate.js';
-import { call, post, signForm, withdrawFields, type Merchant, type Reply } from './support/independent-client.js';
-import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
+import { call, post, sign, signForm, withdraw, withdrawFields, type Reply } from './support/running-sandbox.js';
+import { createManualClock, runSandbox, SECRET_KEY } from './support/running-sandbox.js';
 
 const BLOCKED = { result: 0, message: 'account blocked' };
-
-function withdraw(merchant: Merchant, change: Parameters<typeof withdrawFields>[1] = {}): Promise<Reply> {
-  return call(merchant, 'withdraw', withdrawFields(merchant, change));
-}
 
 const wrongly = (body: string): [body: string, message: string] => [body, 'wrong signature'];
 
@@ -256,12 +254,12 @@ describe('startSandbox', () => {
   });
 
   it('lets chosen recipients and a share of the payments end in error', async () => {
-    const outcomes = async (seed: number): Promise<unknown[]> => {
+    const outcomes = async (seed: number) => {
       const draws = { seed, failShare: 0.5, failAddresses: ['bad'], settleAfterMs: 0 };
       const { merchant, sandbox, clock } = await runSandbox({ ...draws, latencyBeforeMs: { min: 0, max: 2 } });
       for (let index = 0; index < 24; index += 1) {
         clock.advance(1000);
-        await call(merchant, 'withdraw', withdrawFields(merchant, { addressTo: index < 4 ? 'bad' : 'good' }));
+        await withdraw(merchant, { addressTo: index < 4 ? 'bad' : 'good' });
       }
       expect(sandbox.seed).toBe(seed);
       const status = { platform_id: '1001', txhash: sandbox.payments()[0]?.txhash ?? '' };
@@ -274,4 +272,72 @@ describe('startSandbox', () => {
     expect(await outcomes(42)).toEqual(first);
     expect(await outcomes(43)).not.toEqual(first);
   });
+});
+
+const page = readFileSync(new URL('../../docs/gateway-api.md', import.meta.url), 'utf8');
+
+/** As the page says. */
+const ACCOUNT = { platformId: 1001, secretKey: 'example-secret-key', balance: '1000' };
+const NO_SIGNATURE = '0'.repeat(64);
+
+/** In the page's order, in which they belong to one story. The payload is the body without the signature. */
+const examples = [
+  ...page.matchAll(/```http\n(\w+) (\S+)\nContent-Type: (\S+)\n\n(\S+)&hash=(\w+)\n```\n\n```json\n(.*?)```/gs),
+].map(([, method, path = '', contentType, payload = '', hash = '', response = '']) => ({
+  ...{ method, path, contentType, payload, hash },
+  response: JSON.parse(response) as Readonly<Record<string, unknown>>,
+}));
+
+describe('the examples of docs/gateway-api.md', () => {
+  const clock = createManualClock();
+  let sandbox: Sandbox;
+  /** What the sandbox returned in place of the page's transaction. */
+  let txhashes: readonly [documented: string, actual: string] = ['', ''];
+
+  beforeAll(async () => {
+    sandbox = await startSandbox({ accounts: [ACCOUNT], clock });
+  });
+
+  afterAll(async () => {
+    await sandbox.close();
+  });
+
+  it('are all found, with one for each endpoint', () => {
+    expect(examples).toHaveLength(page.match(/```http\n/g)?.length ?? 0);
+    expect(examples).toHaveLength(page.match(/```json\n/g)?.length ?? 0);
+    const paths = new Set(examples.map(({ path }) => path));
+    expect(paths).toEqual(new Set(Object.values(ENDPOINTS).map(({ path }) => `/${path}`)));
+  });
+
+  it.each(examples)('$path, $payload', async (example) => {
+    const { method, path, contentType, payload, hash, response } = example;
+    expect([method, contentType]).toEqual(['POST', 'application/x-www-form-urlencoded']);
+    expect([NO_SIGNATURE, sign(payload, ACCOUNT.secretKey)]).toContain(hash);
+
+    const actualPayload = payload.replace(...txhashes);
+    const actualHash = hash === NO_SIGNATURE ? hash : sign(actualPayload, ACCOUNT.secretKey);
+    const reply = await post(`${sandbox.url}${path}`, `${actualPayload}&hash=${actualHash}`);
+    const body = (await reply.json()) as Record<string, unknown>;
+
+    expect(reply.status).toBe(200);
+    if (path === '/withdraw' && body['result'] === 1) txhashes = [String(response['txhash']), String(body['txhash'])];
+    if (body['txhash'] === txhashes[1]) body['txhash'] = txhashes[0];
+    const documented = response['list'];
+    if (Array.isArray(documented)) body['list'] = (body['list'] as unknown[]).slice(0, documented.length);
+    expect(body).toEqual(response);
+  });
+
+  it('of signing gives the hash of the page', () => {
+    const [, payload = ''] = /payload = '(.*)'/.exec(page) ?? [];
+    expect(examples.map(({ hash }) => hash)).toContain(sign(payload, ACCOUNT.secretKey));
+  });
+});
+
+it('docs/gateway-api.md lists the signed fields of each endpoint in their order', () => {
+  const rows = [...page.matchAll(/^\| `\/(\w+)` +\| (.*?) *\|$/gm)].map(([, path, fields]) => [path, fields]);
+  const expected = Object.values(ENDPOINTS).map(({ path, signedFields }) => [
+    path,
+    signedFields.map((name) => `\`${name}\``).join(', '),
+  ]);
+  expect(rows).toEqual(expected);
 });

@@ -2,10 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
-import { call, post, signForm, withdrawFields, type Merchant } from './support/independent-client.js';
-import { runSandbox, SECRET_KEY } from './support/running-sandbox.js';
-
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+import { call, FORM, post, runSandbox, SECRET_KEY, signForm, withdrawFields } from './support/running-sandbox.js';
+import type { Merchant } from './support/running-sandbox.js';
 
 async function seen(response: Response) {
   return { status: response.status, text: await response.text(), location: response.headers.get('location') };

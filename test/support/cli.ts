@@ -43,7 +43,7 @@ export function startCli(
 
   let [stdout, stderr] = ['', ''];
   const watchers = new Set<() => void>();
-  const read = (stream: Readable, append: (text: string) => void): void => {
+  const read = (stream: Readable, append: (text: string) => void) => {
     stream.setEncoding('utf8').on('data', (text: string) => {
       append(text);
       for (const watch of watchers) watch();
@@ -57,9 +57,9 @@ export function startCli(
       resolve({ code, signal, stdout, stderr });
     });
   });
-  const waitForOutput = async (pattern: RegExp): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const watch = (): void => {
+  const waitForOutput = async (pattern: RegExp) =>
+    new Promise<void>((resolve, reject) => {
+      const watch = () => {
         if (!pattern.test(stdout + stderr)) return;
         watchers.delete(watch);
         resolve();

@@ -10,7 +10,7 @@ declare global {
 }
 
 /** One Redis for all tests that need no server of their own: REDIS_URL where it is set, else one that is ours. */
-export default async function globalSetup(): Promise<void> {
+export default async function globalSetup() {
   collectWarnings();
   if (process.env['REDIS_URL'] !== undefined) return;
   globalThis.testRedis = await startLocalRedis();
@@ -23,7 +23,7 @@ export default async function globalSetup(): Promise<void> {
 }
 
 /** From Jest's workers and from what the tests start. `globalTeardown` fails the run for them. */
-function collectWarnings(): void {
+function collectWarnings() {
   const file = join(mkdtempSync(join(tmpdir(), 'payout-queue-warnings-')), 'warnings');
   globalThis.warningsFile = file;
   process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --redirect-warnings=${file}`.trim();

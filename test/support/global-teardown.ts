@@ -2,13 +2,13 @@ import { readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** @throws Error if the run printed a warning of Node: among those that nobody reads would be one that matters */
-export default async function globalTeardown(): Promise<void> {
+export default async function globalTeardown() {
   await globalThis.testRedis?.stop();
   const warnings = takeWarnings(globalThis.warningsFile);
   if (warnings !== '') throw new Error(`Node printed warnings:\n${warnings}`);
 }
 
-function takeWarnings(file: string | undefined): string {
+function takeWarnings(file: string | undefined) {
   if (file === undefined) return '';
   try {
     return readFileSync(file, 'utf8');

@@ -46,11 +46,11 @@ export async function startRedisCluster() {
     /** Begins to move a slot from one master to another. */
     beginMove: async (key: string) => beginMove(nodes, key),
     killOtherReplicas: async () => Promise.resolve(),
-    async startReplicaAgain(key: string): Promise<void> {
+    async startReplicaAgain(key: string) {
       const { replica } = await findOwners(nodes, key);
       replica.server = await startLocalRedis({ dir: replica.dir, port: replica.server.port, args: replica.args });
     },
-    async close(): Promise<void> {
+    async close() {
       for (const { admin, server } of nodes) {
         admin.disconnect();
         await server.stop();
@@ -79,7 +79,7 @@ export function connectAdmin(port: number, options: { readonly password?: string
   return admin;
 }
 
-async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
+async function joinNodes(nodes: readonly ClusterNode[]) {
   const [first] = nodes as [ClusterNode];
   for (const { server, busPort } of nodes.slice(1)) {
     await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', server.port, busPort);
@@ -99,14 +99,14 @@ async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
   await untilAll(nodes, 'CLUSTER NODES', new RegExp(`^(?:.*\\bslave\\b.*\\n?|.*\\bmaster\\b.*\\n?){${nodes.length}}$`));
 }
 
-async function untilAll(nodes: readonly ClusterNode[], command: string, pattern: RegExp): Promise<void> {
+async function untilAll(nodes: readonly ClusterNode[], command: string, pattern: RegExp) {
   for (const { admin } of nodes) await untilReply(admin, command, pattern);
 }
 
-export async function untilReply(admin: Redis, command: string, pattern: RegExp): Promise<void> {
+export async function untilReply(admin: Redis, command: string, pattern: RegExp) {
   const [name = '', ...args] = command.split(' ');
   let reply = '';
-  const matches = async (): Promise<boolean> => {
+  const matches = async () => {
     reply = String(await admin.call(name, ...args).catch(String));
     return pattern.test(reply);
   };
@@ -125,7 +125,7 @@ async function findOwners(
 }
 
 /** Any server can say; the connection of one that was just killed may not have noticed it. */
-async function findSlot(nodes: readonly ClusterNode[], key: string): Promise<number> {
+async function findSlot(nodes: readonly ClusterNode[], key: string) {
   for (const { admin } of nodes) {
     if (admin.status !== 'ready') continue;
     const reply = await admin.call('CLUSTER', 'KEYSLOT', key).catch(() => undefined);
@@ -144,13 +144,13 @@ async function beginMove(nodes: readonly ClusterNode[], key: string) {
   await target.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.nodeId);
   await source.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target.nodeId);
   return {
-    async moveOne(): Promise<boolean> {
+    async moveOne() {
       const [next] = (await source.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
       if (next === undefined) return false;
       await source.admin.call('MIGRATE', '127.0.0.1', target.server.port, next, 0, 5_000);
       return true;
     },
-    async end(): Promise<void> {
+    async end() {
       for (const { admin } of [target, source, ...masters]) {
         await admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.nodeId);
       }

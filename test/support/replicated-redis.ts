@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startLocalRedis } from '../../src/sandbox/local-redis.js';
+import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
-import { connectAdmin, kill, untilReply } from './redis-cluster.js';
+import { connectAdmin, kill, untilReply, type ReplicatedRedis } from './redis-cluster.js';
 
 export type MasterWithReplica = Awaited<ReturnType<typeof startMasterWithReplica>>;
 
@@ -15,7 +16,7 @@ export async function startMasterWithReplica(args: readonly string[] = []) {
   const link = await TcpProxy.start(master.port);
   const replica = await startLocalRedis({ dir: dirs[1], args: ['--replicaof', `127.0.0.1 ${link.port}`] });
   const admin = connectAdmin(master.port);
-  const untilReplica = async (state: 'online' | 'gone'): Promise<void> =>
+  const untilReplica = async (state: 'online' | 'gone') =>
     untilReply(admin, 'INFO replication', state === 'online' ? /slave0:.*state=online/ : /connected_slaves:0/);
   await untilReplica('online');
   return {
@@ -31,4 +32,161 @@ export async function startMasterWithReplica(args: readonly string[] = []) {
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+const SENTINELS = 3;
+const REPLICAS = 2;
+const DOWN_AFTER_MS = 1_000;
+const MASTER_NAME = 'payouts';
+
+export async function startRedisSentinel(): Promise<ReplicatedRedis> {
+  const servers = await startSentinelServers();
+  const killReplica = async (index: number) => kill(servers.replicas[index] as LocalRedis);
+  return {
+    url: toUrl(servers.sentinelPorts),
+    killMaster: async () => kill(servers.master),
+    killReplica: async () => killReplica(0),
+    killOtherReplicas: async () => killReplica(1),
+    startReplicaAgain: async () => servers.startReplicaAgain(0),
+    close: async () => servers.close(),
+  };
+}
+
+const toUrl = (ports: readonly number[]) =>
+  `redis-sentinel://${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`;
+
+/**
+ * A master, replicas and Sentinels that watch them.
+ * @param announcedPortOf - under which replicas and Sentinels reach the master
+ */
+async function startSentinelServers(
+  announcedPortOf = async (port: number) => Promise.resolve(port),
+  args: readonly string[] = [],
+) {
+  const root = await mkdtemp(join(tmpdir(), 'payouts-sentinel-'));
+  const masterPort = await findFreePort();
+  const announced = await announcedPortOf(masterPort);
+  const master = await startLocalRedis({
+    dir: await mkdtemp(join(root, 'master-')),
+    port: masterPort,
+    args: [...args, '--replica-announce-port', String(announced)],
+  });
+  const replicaArgs = [...args, '--replicaof', `127.0.0.1 ${announced}`, '--repl-diskless-sync-delay', '0'];
+  const replicas: LocalRedis[] = [];
+  for (let index = 0; index < REPLICAS; index += 1) {
+    replicas.push(await startLocalRedis({ dir: await mkdtemp(join(root, 'replica-')), args: replicaArgs }));
+  }
+  const admin = connectAdmin(master.port);
+  await untilReply(admin, 'INFO replication', new RegExp(`(slave\\d:.*state=online[^]*){${REPLICAS}}`));
+  admin.disconnect();
+  const sentinels: Awaited<ReturnType<typeof startSentinel>>[] = [];
+  for (let index = 0; index < SENTINELS; index += 1) sentinels.push(await startSentinel(root, announced));
+  for (const { port } of sentinels) await untilWatching(port);
+  return {
+    master,
+    replicas,
+    sentinelPorts: sentinels.map(({ port }) => port),
+    async startReplicaAgain(index: number) {
+      const { dir, port } = replicas[index] as LocalRedis;
+      replicas[index] = await startLocalRedis({ dir, port, args: replicaArgs });
+    },
+    async close() {
+      await Promise.all(sentinels.map(async ({ child }) => endChild(child)));
+      for (const server of [...replicas, master]) await server.stop();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startSentinel(root: string, masterPort: number) {
+  const port = await findFreePort();
+  const file = join(root, `sentinel-${port}.conf`);
+  await writeFile(
+    file,
+    [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${root}`,
+      `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
+      `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,
+      `sentinel failover-timeout ${MASTER_NAME} 5000`,
+    ].join('\n'),
+  );
+  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  const endWithParent = (): void => void child.kill('SIGKILL');
+  process.once('exit', endWithParent);
+  child.once('exit', () => process.removeListener('exit', endWithParent));
+  return { child, port };
+}
+
+async function untilWatching(port: number) {
+  const admin = connectAdmin(port);
+  await untilReply(
+    admin,
+    'INFO sentinel',
+    new RegExp(`status=ok,address=[\\d.:]+,slaves=${REPLICAS},sentinels=${SENTINELS}`),
+  );
+  admin.disconnect();
+}
+
+async function endChild(child: ChildProcess) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await ended;
+}
+
+/** So soon a master forgets a silent replica, in seconds: both before and after that, nothing may be sent. */
+const FORGET_REPLICA_S = 5;
+
+/**
+ * A master that a cut of the network parts from its replicas and Sentinels, while a worker on its side still reaches it.
+ *
+ * Replicas, Sentinels and the workers of their side reach the master through one proxy, under whose port it is
+ * announced. A worker on the master's side reaches the Sentinels through proxies, which give it the master's own port.
+ */
+export async function startSplitSentinel() {
+  const links: TcpProxy[] = [];
+  const link = async (...args: Parameters<typeof TcpProxy.start>) => {
+    const proxy = await TcpProxy.start(...args);
+    links.push(proxy);
+    return proxy.port;
+  };
+  let announcedPort = 0;
+  const servers = await startSentinelServers(
+    async (port) => (announcedPort = await link(port)),
+    ['--repl-timeout', String(FORGET_REPLICA_S), '--repl-ping-replica-period', '1'],
+  );
+  const masterPort = servers.master.port;
+
+  const seenAs = new Map([[announcedPort, masterPort]]);
+  for (const port of servers.sentinelPorts) {
+    seenAs.set(port, await link(port, { replies: (bytes) => replacePorts(bytes, seenAs) }));
+  }
+  return {
+    /** As `REDIS_URL` of what is on that side. */
+    masterSideUrl: toUrl(servers.sentinelPorts.map((port) => seenAs.get(port) ?? 0)),
+    otherSideUrl: toUrl(servers.sentinelPorts),
+    /** Lets nothing through between the two sides, and says nothing about it. */
+    cut() {
+      for (const each of links) each.silence(['requests', 'replies']);
+    },
+    /** Lets through again, also what was held back. */
+    heal(): void {
+      for (const each of links) each.heal();
+    },
+    async close(): Promise<void> {
+      await servers.close();
+      await Promise.all(links.map(async (each) => each.close()));
+    },
+  };
+}
+
+/** Ports that the system hands out have five digits each, so that what is replaced stays as long. */
+function replacePorts(replies: Buffer, seenAs: ReadonlyMap<number, number>): Buffer {
+  const text = replies.toString('latin1');
+  return Buffer.from(
+    text.replace(/\d{5}/g, (digits) => String(seenAs.get(Number(digits)) ?? digits)),
+    'latin1',
+  );
 }

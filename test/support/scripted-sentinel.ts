@@ -13,7 +13,7 @@ export async function startScriptedSentinel(masterPort: number) {
   const sockets = new Set<Socket>();
   let waiting: (() => void)[] | undefined;
 
-  const reply = (socket: Socket, [name = '', part = '']: readonly string[]): void => {
+  const reply = (socket: Socket, [name = '', part = '']: readonly string[]) => {
     const master = (): void => void socket.write(array('127.0.0.1', String(masterPort)));
     if (name === 'subscribe') {
       listeners.add(socket);
@@ -47,18 +47,18 @@ export async function startScriptedSentinel(masterPort: number) {
   return {
     port: (server.address() as AddressInfo).port,
     holdReplies: (): void => void (waiting ??= []),
-    get held(): number {
+    get held() {
       return waiting?.length ?? 0;
     },
-    releaseReplies(): void {
+    releaseReplies() {
       const held = waiting ?? [];
       waiting = undefined;
       for (const reply of held) reply();
     },
-    get listening(): number {
+    get listening() {
       return listeners.size;
     },
-    announceFailover(): void {
+    announceFailover() {
       for (const socket of listeners) socket.write(array('message', '+switch-master', SWITCH));
     },
     async close(): Promise<void> {
@@ -68,8 +68,8 @@ export async function startScriptedSentinel(masterPort: number) {
   };
 }
 
-const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
-const array = (...texts: readonly string[]): string => `*${texts.length}\r\n${texts.map(bulk).join('')}`;
+const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
+const array = (...texts: readonly string[]) => `*${texts.length}\r\n${texts.map(bulk).join('')}`;
 
 /** The first whole command of what a client has sent; its words hold no line break. */
 function takeCommand(text: string): { readonly words: string[]; readonly rest: string } | undefined {

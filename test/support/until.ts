@@ -7,11 +7,7 @@ const POLL_EVERY_MS = 50;
  * @param what - what is waited for, for the error; a function where it is only known then
  * @throws Error when it does not hold within the time
  */
-export async function until(
-  what: string | (() => string),
-  holds: () => Promise<boolean> | boolean,
-  withinMs = 60_000,
-): Promise<void> {
+export async function until(what: string | (() => string), holds: () => Promise<boolean> | boolean, withinMs = 60_000) {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > deadline) {

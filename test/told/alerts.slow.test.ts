@@ -16,17 +16,17 @@ const series = (name: string, values: string, labels = '', instance = 'a'): Inpu
 });
 const of7 = (name: string, values: string, labels = '', instance = 'a'): InputSeries =>
   series(name, values, `platform_id="7"${labels}`, instance);
-const always = (value: number, minutes = HOUR): string => `${value}+0x${MINUTES_BEFORE + minutes}`;
+const always = (value: number, minutes = HOUR) => `${value}+0x${MINUTES_BEFORE + minutes}`;
 const untilGone = `1x${MINUTES_BEFORE} stale`;
-const since = (values: string): string => `_x${MINUTES_BEFORE} ${values}`;
-const changesTo = (value: number): string => `0+0x14 ${value}+0x${HALF_HOUR}`;
+const since = (values: string) => `_x${MINUTES_BEFORE} ${values}`;
+const changesTo = (value: number) => `0+0x14 ${value}+0x${HALF_HOUR}`;
 
 const UP = [of7('build_info', always(1)), of7('lease_held', always(1))];
 
 type Case = readonly [name: string, series: readonly InputSeries[], alerts: string, minutes?: number];
-const toNames = (alerts: string): string[] => alerts.split(' ').flatMap((name) => (name ? [`Payouts${name}`] : []));
+const toNames = (alerts: string) => alerts.split(' ').flatMap((name) => (name ? [`Payouts${name}`] : []));
 
-function fires(what: string, cases: readonly Case[], usually = HALF_HOUR): void {
+function fires(what: string, cases: readonly Case[], usually = HALF_HOUR) {
   describe(what, () => {
     let found: readonly (string | undefined)[];
     beforeAll(async () => {
@@ -47,7 +47,7 @@ describe('what judges alerts', () => {
   it('finds an alert that fires, one that is missing and one that is too many, and waits as long as a rule', async () => {
     const up = at(0, '# TYPE payouts_build_info gauge\npayouts_build_info{version="1"} 1\n');
     const gone = { before: up, since: up, now: { at: 1, scrapes: [] } };
-    const judge = async (minutes: number, names: string): Promise<string | undefined> =>
+    const judge = async (minutes: number, names: string) =>
       judgeAlerts({ series: extrapolate(gone, minutes), minutes, alerts: toNames(names) });
     expect(await judge(10, 'WorkerMissing')).toBeUndefined();
     expect(await judge(10, '')).toContain('PayoutsWorkerMissing');
@@ -129,7 +129,7 @@ fires(
 it('a key has a gauge where it ends, until another keyring is read', async () => {
   const registry = new Registry();
   const set = createKeyGauges(registry);
-  const read = async (changes?: Partial<KeyEntry>): Promise<string> => {
+  const read = async (changes?: Partial<KeyEntry>) => {
     const keys = changes && keyringOf(keyEntry(testKey(1), changes)).keys;
     set(keys && { keys, reloadTrouble: undefined });
     return registry.metrics();
@@ -146,7 +146,7 @@ const group = (instance: string, platformId: number, minutes: string): InputSeri
   series('build_info', minutes, 'version="1"', instance),
   series('lease_held', minutes, `platform_id="${platformId}"`, instance),
 ];
-const back = (afterMinutes: number, minutes = HOUR): string => `${untilGone} _x${afterMinutes} ${always(1, minutes)}`;
+const back = (afterMinutes: number, minutes = HOUR) => `${untilGone} _x${afterMinutes} ${always(1, minutes)}`;
 const a = group('a', 1, always(1));
 const goneB = group('b', 2, untilGone);
 /** Two that share an account: the one that rests says only that it does not send. */

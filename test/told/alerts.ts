@@ -1,8 +1,23 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ALERTS_PATH } from '../docs/support/alert-rules.js';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly action: string; readonly runbook: string };
+}
+
+const ALERTS_PATH = fileURLToPath(new URL('../../docs/alerts.yml', import.meta.url));
+
+const { groups } = parse(readFileSync(ALERTS_PATH, 'utf8')) as { groups: { rules: AlertRule[] }[] };
+
+export const alertRules: readonly AlertRule[] = groups.flatMap(({ rules }) => rules);
 
 export interface Snapshot {
   readonly at: number;
@@ -100,7 +115,7 @@ export async function judgeMany(questions: readonly AlertQuestion[]): Promise<(s
   return Promise.all(tests.map(async (test) => runPromtool([test])));
 }
 
-export async function judgeAlerts(question: AlertQuestion): Promise<string | undefined> {
+export async function judgeAlerts(question: AlertQuestion) {
   return (await judgeMany([question]))[0];
 }
 
@@ -110,11 +125,7 @@ export async function judgeSilence(series: readonly InputSeries[], everyS: numbe
 }
 
 /** Whether each of these alerts fires with the same labels in every minute, from a minute before the time. */
-export async function firesThroughout(
-  series: readonly InputSeries[],
-  minutes: number,
-  alerts: readonly string[],
-): Promise<string | undefined> {
+export async function firesThroughout(series: readonly InputSeries[], minutes: number, alerts: readonly string[]) {
   const expectations = alerts.map((alertname): Expectation => {
     const firing = `ALERTS{alertstate="firing",alertname="${alertname}"}[${minutes + 1}m]`;
     return [`count by (alertname) (count_over_time(${firing}) > ${minutes})`, [alertname]];
@@ -144,13 +155,13 @@ function toTest(
   return { interval: `${everyS}s`, input_series: series, promql_expr_test: promql };
 }
 
-async function runPromtool(tests: readonly object[], everyS = 60): Promise<string | undefined> {
+async function runPromtool(tests: readonly object[], everyS = 60) {
   const dir = await mkdtemp(join(tmpdir(), 'payouts-alerts-'));
   const path = join(dir, 'test.yml');
   // JSON is YAML.
   await writeFile(path, JSON.stringify({ rule_files: [ALERTS_PATH], evaluation_interval: `${everyS}s`, tests }));
   try {
-    return await new Promise((resolve, reject) => {
+    return await new Promise<string | undefined>((resolve, reject) => {
       execFile('promtool', ['test', 'rules', path], (error, stdout, stderr) => {
         if (error?.code === 'ENOENT') reject(new Error('no promtool: run `node scripts/setup.mjs --with-promtool`'));
         else resolve(error === null ? undefined : `${stdout}${stderr}`);

@@ -43,7 +43,7 @@ export async function untilEnded(child: ChildProcess): Promise<NodeJS.Signals | 
   return child.signalCode;
 }
 
-export async function endChild(child: ChildProcess): Promise<void> {
+export async function endChild(child: ChildProcess) {
   child.kill('SIGKILL');
   await untilEnded(child);
 }

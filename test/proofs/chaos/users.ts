@@ -228,7 +228,7 @@ export function openUsers(options: UsersOptions) {
   };
 }
 
-export async function enqueueUnsigned(redisUrl: string, platformId: number): Promise<void> {
+export async function enqueueUnsigned(redisUrl: string, platformId: number) {
   const stranger = new PayoutProducer({ redisUrl, platformId });
   await stranger.enqueue(UNSIGNED);
   await stranger.close();

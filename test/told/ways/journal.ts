@@ -4,31 +4,36 @@ import { join } from 'node:path';
 import { systemClock } from '../../../src/base/clock.js';
 import { connectLedger } from '../../../src/ledger/ledger-connection.js';
 import { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import { writeKeyring } from '../../control/support/key-files.js';
+import { keyEntry, testKey, type KeyEntry } from '../../control/support/keys.js';
+import { ForgedAccount } from '../../forging/support/forged-account.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
+import { adoptJournal } from '../../proofs/signing.js';
+import { cents } from '../../support/account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../rig.js';
-import { told, type Way } from './way.js';
+import { told, warned, type Way } from './way.js';
 
 const AILING_DISK = new URL('../ailing-disk.mjs', import.meta.url).href;
 
 /** The disks of what starts from now on are as {@link makeDiskAil} says. */
-export async function prepareDisk(rig: Rig): Promise<void> {
+export async function prepareDisk(rig: Rig) {
   const control = join(rig.world.dir, 'disk');
   Object.assign(rig.environment, { NODE_OPTIONS: `--import=${AILING_DISK}`, AILING_DISK: control });
   await makeDiskAil(rig, 'well');
 }
 
-export async function makeDiskAil({ environment }: Rig, ailment: string): Promise<void> {
+export async function makeDiskAil({ environment }: Rig, ailment: string) {
   await writeFile(environment['AILING_DISK'] ?? '', ailment);
 }
 
-async function writeJournal({ platformId }: Rig, dir: string, text: string): Promise<void> {
+async function writeJournal({ platformId }: Rig, dir: string, text: string) {
   await mkdir(dir, { recursive: true });
   await writeFile(join(dir, `${platformId}.journal`), text);
 }
 
 /** A worker on another host, whose journal has this. */
-async function startOther(rig: Rig, text: string): Promise<void> {
+async function startOther(rig: Rig, text: string) {
   const journalDir = join(rig.world.dir, 'other-journal');
   await writeJournal(rig, journalDir, text);
   await rig.startWorker({ journalDir });
@@ -184,5 +189,119 @@ export const ARCHIVE_WAYS: readonly Way[] = [
         await ledger.change({ payoutId: 'old', from: 'queued', to: 'cancelled' });
       }),
     told: told('idle', 'ArchiveFails', [200, 'Old payouts stay in Redis'], [0, 'archive folder', 'cannot be written']),
+  },
+];
+
+export async function prepareKeyring({ world, environment }: Rig, shop: Partial<KeyEntry> = {}) {
+  const keys = [keyEntry(testKey(1), shop), keyEntry(testKey(2), { name: 'ann', role: 'operator', person: 'Ann' })];
+  Object.assign(environment, { PAYOUT_KEYS_FILE: await writeKeyring(join(world.dir, 'keys.json'), keys) });
+}
+
+/** A keyring, and a journal that counts as complete. */
+async function prepareKeys(rig: Rig, shop: Partial<KeyEntry> = {}) {
+  await prepareKeyring(rig, shop);
+  await adoptJournal(rig.journalDir, rig.platformId);
+}
+
+async function enqueueSigned(rig: Rig, ...payoutIds: string[]) {
+  const producer = rig.openSigningProducer();
+  await producer.enqueueMany(cents(payoutIds));
+  await producer.close();
+}
+
+async function untilHeld({ world: { producer } }: Rig) {
+  await until('the payout is held', async () => (await producer.stats()).held === 1);
+}
+
+export async function enqueueAndWait(rig: Rig) {
+  await rig.world.enqueue(1);
+  await untilHeld(rig);
+}
+
+const HELD = '1 payout held, and not sent';
+
+export const SIGNED_WAYS: readonly Way[] = [
+  {
+    name: 'A payout is held, since nobody signed it',
+    prepare: prepareKeys,
+    happens: enqueueAndWait,
+    told: warned('holds', 'Held', HELD),
+  },
+  {
+    name: 'A payout is held, since someone altered it in Redis',
+    prepare: prepareKeys,
+    happens: async (rig) => {
+      const account = new ForgedAccount(rig.platformId, rig.redis.url, rig.client);
+      // Signed for another account.
+      for (const payout of cents(['P-1'])) await account.enqueueAs(payout, { platformId: rig.platformId + 1 });
+      await account.close();
+      await untilHeld(rig);
+    },
+    told: warned('holds', 'Tampering Held', HELD),
+  },
+  {
+    name: 'Payouts wait that were signed before the send journal began, and nobody adopted it',
+    prepare: prepareKeys,
+    happens: async (rig) =>
+      rig.replaceWorker(async () => {
+        await enqueueSigned(rig, 'P-1', 'P-2');
+        await rm(rig.journalDir, { recursive: true });
+      }),
+    told: told(
+      'refused',
+      'SendingRefused NoSender StandStill',
+      [503, 'payouts audit adopt-journal'],
+      [1, 'signed journal', 'this host sends nothing: payouts wait that were signed before'],
+    ),
+  },
+  {
+    name: 'The only key of a producer has ended',
+    prepare: async (rig) => prepareKeys(rig, { notAfter: new Date(Date.now() - 3_600_000).toISOString() }),
+    happens: async (rig) => {
+      await enqueueSigned(rig, 'P-1');
+      await untilHeld(rig);
+    },
+    told: told('holds', 'Held KeyExpires', [200, HELD], [1, 'keys', 'no key of a producer that is valid now']),
+  },
+  {
+    name: 'Someone removes a pause from Redis',
+    prepare: prepareKeys,
+    happens: async (rig) => {
+      await enqueueSigned(rig, 'P-1');
+      await until('it is paid', async () => (await rig.world.producer.stats()).completed === 1);
+      await rig.operator.pause({ by: 'ann', reason: 'to check it' });
+      await enqueueSigned(rig, 'P-2');
+      await rig.worker.said('the account is paused');
+      await rig.client.hdel(`${rig.prefix}:ledger`, 'pausedReason');
+    },
+    told: told(
+      'standsStill',
+      'Tampering StandStill',
+      [200, 'A pause is gone from Redis, and no operator signed that'],
+      [1, 'signed journal', 'although Redis shows no pause'],
+    ),
+  },
+];
+
+export async function preparePolicy(rig: Rig, rule: string) {
+  const file = join(rig.world.dir, 'policy.yaml');
+  const text = `version: 1\nplatformId: "${rig.platformId}"\ndefault: send\nrules:\n  - ${rule}\n`;
+  await writeFile(file, text, { mode: 0o600 });
+  Object.assign(rig.environment, { PAYOUT_POLICY_FILE: file });
+}
+
+export const POLICY_WAYS: readonly Way[] = [
+  {
+    name: 'The gateway tells no rates, and a rule of the policy is in dollars',
+    sandbox: { faults: [{ kind: 'json-500', endpoint: 'currencies' }] },
+    prepare: async (rig) => preparePolicy(rig, '{ name: never-more, cap: { usd: "1000" }, over: refuse }'),
+    happens: enqueueAndWait,
+    told: warned('queriesFail', 'RatesStale', 'Rates in dollars: missing'),
+  },
+  {
+    name: 'A rule of the policy holds a payout',
+    prepare: async (rig) => preparePolicy(rig, '{ name: denied, when: { paymentId: ["1"] }, over: refuse }'),
+    happens: enqueueAndWait,
+    told: warned('holds', 'Held', HELD),
   },
 ];

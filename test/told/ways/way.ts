@@ -1,5 +1,5 @@
 import type { HEADLINES } from '../../../src/operator/account-headline.js';
-import { alertRules } from '../../docs/support/alert-rules.js';
+import { alertRules } from '../alerts.js';
 import type { Rig, RigOptions } from '../rig.js';
 
 /** One way in which payouts can stand still, and the places that show it to an operator. */
