@@ -12,8 +12,7 @@ import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, readSettings, type VariableName } from '../../src/base/config.js';
 import type { Setting } from '../../src/base/setting.js';
-import { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, DASHBOARD_SETTINGS, SETTINGS } from '../../src/base/settings.js';
-import { WORKER_COMMAND_SETTINGS, WORKER_SETTINGS } from '../../src/base/settings.js';
+import * as settings from '../../src/base/settings.js';
 import { checkDurability } from '../../src/ledger/redis-durability.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { until } from '../support/until.js';
@@ -23,21 +22,24 @@ import { afterTest, folderOfTest } from '../worker/support/close-after-test.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const rows: readonly Setting[] = Object.values(SETTINGS);
+const rows: readonly Setting[] = Object.values(settings.SETTINGS);
 const isSecret = ({ secret }: Setting) => secret === true;
 const inFile = rows.map((row) => (isSecret(row) ? `${row.variable}_FILE` : row.variable));
+const variables = [...inFile, ...rows.map(({ variable }) => variable)];
 const { WITHDRAW_TIMEOUT_MS } = readConfig(['WITHDRAW_TIMEOUT_MS'], {});
 
-interface ComposeService {
-  readonly image?: string;
-  readonly profiles?: readonly string[];
-  readonly command?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly secrets?: readonly (string | { readonly source: string; readonly target: string })[];
-  readonly volumes?: readonly string[];
-  readonly stop_grace_period?: string;
-  readonly healthcheck?: { readonly test: readonly string[] };
-}
+type ComposeService = Partial<
+  Readonly<{
+    image: string;
+    profiles: readonly string[];
+    command: readonly string[];
+    environment: Readonly<Record<string, string>>;
+    secrets: readonly (string | { readonly source: string; readonly target: string })[];
+    volumes: readonly string[];
+    stop_grace_period: string;
+    healthcheck: { readonly test: readonly string[] };
+  }>
+>;
 
 interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>;
@@ -45,17 +47,14 @@ interface Compose {
 }
 
 /** docker-compose.yml as compose reads it with this environment: `${NAME:-default}` filled in, `$$` as `$`. */
-function readCompose(given: Readonly<Record<string, string>> = {}): Compose {
+function readCompose(given: Readonly<Record<string, string>> = {}) {
   const fill = (text: string) =>
     text.replace(/\$\$|\$\{(\w+):-([^}]*)\}/g, (whole, name: string | undefined, fallback: string) =>
       name === undefined ? whole.slice(1) : (given[name] ?? '') || fallback,
     );
-  const parsed: unknown = parse(read('docker-compose.yml'), { merge: true });
-  const filled = JSON.stringify(parsed, (key, value: unknown) => {
-    if (key === 'environment')
-      return Object.fromEntries(Object.entries(value as object).map(([k, v]) => [k, String(v)]));
-    return typeof value === 'string' ? fill(value) : value;
-  });
+  // As text, since an environment has only that.
+  const parsed: unknown = parse(read('docker-compose.yml'), { merge: true, schema: 'failsafe' });
+  const filled = JSON.stringify(parsed, (_, value: unknown) => (typeof value === 'string' ? fill(value) : value));
   return JSON.parse(filled) as Compose;
 }
 
@@ -115,12 +114,8 @@ describe('docker-compose.yml', () => {
       for (const [, path] of files) expect(mounted).toContain(path);
       return files.map(([variable]) => variable);
     });
-    expect([...new Set(given)].sort()).toEqual(
-      rows
-        .filter(isSecret)
-        .map(({ variable }) => `${variable}_FILE`)
-        .sort(),
-    );
+    const secretFiles = rows.filter(isSecret).map(({ variable }) => `${variable}_FILE`);
+    expect([...new Set(given)].sort()).toEqual(secretFiles.sort());
   });
 
   it('shares no volume and no secret of a real account with the sandbox, whose files alone are in the repository', () => {
@@ -142,12 +137,25 @@ describe('docker-compose.yml', () => {
   it('starts worker and dashboard of the sandbox with its settings', () => {
     const files = { REDIS_URL_FILE: '', GATEWAY_SECRET_KEY_FILE: '', DASHBOARD_PASSWORD_FILE: '' };
     const own = { ...serviceOf('sandbox-worker').environment, ...files, GATEWAY_SECRET_KEY: 'k-sandbox-only' };
-    const tables = [ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, WORKER_SETTINGS, WORKER_COMMAND_SETTINGS, DASHBOARD_SETTINGS];
-    for (const table of tables) expect(() => readSettings(table, own)).not.toThrow();
+    const { ACCOUNT_IDENTITY, ACCOUNT_SETTINGS, WORKER_SETTINGS, WORKER_COMMAND_SETTINGS, DASHBOARD_SETTINGS } =
+      settings;
+    for (const table of [
+      ACCOUNT_IDENTITY,
+      ACCOUNT_SETTINGS,
+      WORKER_SETTINGS,
+      WORKER_COMMAND_SETTINGS,
+      DASHBOARD_SETTINGS,
+    ])
+      expect(() => readSettings(table, own)).not.toThrow();
   });
 
   it('lets no service write but to volumes and memory, or have a capability, and pins each', () => {
-    const hardened = { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], tmpfs: ['/tmp'] };
+    const hardened = {
+      read_only: 'true',
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      tmpfs: ['/tmp'],
+    };
     for (const service of Object.values(readCompose().services)) {
       expect(service).toMatchObject(hardened);
       expect(service.image).toMatch(/^(payout-queue:local|redis:\d+\.\d+\.\d+-\w+(@sha256:\w+)?)$/);
@@ -216,7 +224,7 @@ describe.each(['dashboard', 'notify', 'serve', 'worker'])('payouts-%s.service', 
     expect(unit).toMatch(new RegExp(`^ExecStart=/usr/bin/env .*payouts ${name}$`, 'm'));
     const set = [...unit.matchAll(/([A-Z_]+)=%d\/([\w-]+)/g)];
     for (const [, variable, credential = ''] of set) {
-      expect([...inFile, ...rows.map((row) => row.variable)]).toContain(variable);
+      expect(variables).toContain(variable);
       expect(unit).toContain(`LoadCredential=${credential}:/etc/payouts/secrets/${credential}`);
     }
     expect([...unit.matchAll(/^LoadCredential=/gm)].length).toBe(set.length);
@@ -227,7 +235,7 @@ it('payouts.env sets variables that exist, and reads alike for systemd and a she
   for (const line of read(`${SYSTEMD}/payouts.env`).split('\n')) {
     if (line === '' || line.startsWith('#')) continue;
     expect(line).toMatch(/^[A-Z_]+=[\w./:-]+$/);
-    expect([...inFile, ...rows.map((row) => row.variable)]).toContain(line.split('=')[0]);
+    expect(variables).toContain(line.split('=')[0]);
   }
 });
 
@@ -268,39 +276,30 @@ function find(kind: string, name: string): unknown {
 describe('deploy/kubernetes', () => {
   const worker = find('StatefulSet', 'payouts-worker') as StatefulSet;
 
-  /**
-   * What the compiler says of objects compared with `kubernetes-types`: it finds a field that does not exist as well, which
-   * most JSON schemas of Kubernetes allow.
-   */
-  function findMistakes(found: readonly KubernetesObject[]) {
-    const path = join(ROOT, 'test/deploy/checked-objects.ts');
+  /** What the compiler says of objects: of a field that does not exist, too, which most JSON schemas of Kubernetes allow. */
+  async function findMistakes(found: readonly KubernetesObject[]) {
+    const path = join(await folderOfTest('kubernetes'), 'objects.ts');
     const lines = found.map((object, index) => {
       const { apiVersion, kind } = object;
       const module = `kubernetes-types/${apiVersion.includes('/') ? apiVersion : `core/${apiVersion}`}.js`;
-      const type = `Type${index}`;
-      return `import type { ${kind} as ${type} } from '${module}';\nexport const o${index}: ${type} = ${JSON.stringify(object)};`;
+      return `export const o${index}: import('${module}').${kind} = ${JSON.stringify(object)};`;
     });
-    const options: ts.CompilerOptions = {
+    await writeFile(path, lines.join('\n'));
+    const program = ts.createProgram([path], {
       ...{ strict: true, noEmit: true, skipLibCheck: true, types: [], lib: ['lib.es2022.d.ts'] },
       target: ts.ScriptTarget.ES2022,
       module: ts.ModuleKind.ESNext,
       moduleResolution: ts.ModuleResolutionKind.Bundler,
-    };
-    const host = ts.createCompilerHost(options);
-    const checked = ts.createSourceFile(path, lines.join('\n'), ts.ScriptTarget.ES2022);
-    const program = ts.createProgram([path], options, {
-      ...host,
-      fileExists: (name) => name === path || host.fileExists(name),
-      getSourceFile: (name, language) => (name === path ? checked : host.getSourceFile(name, language)),
+      paths: { 'kubernetes-types/*': [join(ROOT, 'node_modules/kubernetes-types/*')] },
     });
     return ts
       .getPreEmitDiagnostics(program)
       .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
   }
 
-  it('fits the API of Kubernetes, where a wrong field would be found', () => {
+  it('fits the API of Kubernetes, where a wrong field would be found', async () => {
     const broken = JSON.stringify(worker).replace('"readinessProbe"', '"readinesProbe"');
-    const mistakes = findMistakes([...objects, JSON.parse(broken) as KubernetesObject]);
+    const mistakes = await findMistakes([...objects, JSON.parse(broken) as KubernetesObject]);
     expect(mistakes).toEqual([expect.stringMatching(/readinesProbe/)]);
   });
 
@@ -321,9 +320,8 @@ describe('deploy/kubernetes', () => {
       const pod = spec?.template.spec;
       const [container] = pod?.containers ?? [];
       expect(pod?.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
-      expect(container?.securityContext).toEqual({
-        ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-      });
+      const restricted = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true };
+      expect(container?.securityContext).toEqual({ ...restricted, capabilities: { drop: ['ALL'] } });
 
       expect(spec?.template.metadata?.labels).toEqual(spec?.selector.matchLabels);
       const ports = container?.ports?.map(({ name }) => name);
@@ -336,12 +334,9 @@ describe('deploy/kubernetes', () => {
         expect(ports).toContain(service.spec?.ports?.[0]?.targetPort);
       }
 
-      const claims = (spec as { volumeClaimTemplates?: { metadata?: { name?: string } }[] }).volumeClaimTemplates ?? [];
-      const volumes = [
-        ...(pod?.volumes ?? []).map(({ name }) => name),
-        ...claims.map(({ metadata }) => metadata?.name),
-      ];
-      expect(container?.volumeMounts?.map(({ name }) => name).sort()).toEqual(volumes.sort());
+      const claims = (spec as StatefulSet['spec'])?.volumeClaimTemplates?.map(({ metadata }) => metadata?.name) ?? [];
+      const volumes = pod?.volumes?.map(({ name }) => name) ?? [];
+      expect(container?.volumeMounts?.map(({ name }) => name).sort()).toEqual([...volumes, ...claims].sort());
       expect(inFile).toEqual(expect.arrayContaining((container?.env ?? []).map(({ name }) => name)));
     },
   );

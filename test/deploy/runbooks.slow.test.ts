@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { PayoutProducer } from '../../src/control/payout-producer.js';
@@ -7,6 +6,7 @@ import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
 import { cents, numbered } from '../support/account.js';
 import { findBuiltProgram } from '../support/built-program.js';
+import { startProgram } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { closeAfterTest, makeFolder } from '../worker/support/close-after-test.js';
 import { expectPace } from '../worker/support/payout-world.js';
@@ -60,21 +60,16 @@ async function openRunbookHost(gatewayUrl: string, secretKey: string) {
       .replace(/\/(etc\/payouts|etc\/redis|var\/lib|backup)\b/g, `${root}/$1`);
   }
 
-  async function shell(script: string): Promise<{ readonly code: number | null; readonly output: string }> {
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', translate(script)], {
+  async function shell(script: string) {
+    const { code, stdout, stderr } = await startProgram('bash', ['-euo', 'pipefail', '-c', translate(script)], {
       cwd: root,
       env: { PATH: `${path('bin')}:${process.env['PATH'] ?? ''}`, HOME: root, REDISCLI_AUTH: PASSWORD },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
-    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-    return { code, output };
+    }).result;
+    return { code, output: stdout + stderr };
   }
 
   async function writeProgram(name: string, script: string) {
-    await writeFile(path(`bin/${name}`), `#!/bin/sh\n${script}\n`);
-    await chmod(path(`bin/${name}`), 0o755);
+    await writeFile(path(`bin/${name}`), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
 
   for (const each of FOLDERS) await mkdir(path(each), { recursive: true, mode: 0o700 });

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -12,7 +10,7 @@ import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, TEST_AUDIENCE, testKey } from '../control/support/keys.js';
 import { openSampleAccount } from '../dashboard/support/sample-account.js';
 import { findBuiltProgram } from '../support/built-program.js';
-import { runCli } from '../support/cli.js';
+import { runCli, startProgram, type CliOptions } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { afterTest, closeAfterTest, makeFolder } from '../worker/support/close-after-test.js';
 import { SECRET_KEY, worldOfTest, type PayoutWorld } from '../worker/support/payout-world.js';
@@ -66,40 +64,32 @@ beforeEach(async () => {
 
 afterAll(async () => application.close());
 
-interface Environment {
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-}
-
 /** Starts a program for the account of the test. */
-function start(program: string, args: readonly string[], { cwd = application.dir, env = {} }: Environment = {}) {
-  const { PATH = '', HOME = '' } = process.env;
+function start(program: string, args: readonly string[], { cwd = application.dir, env }: CliOptions = {}) {
   const gateway = { GATEWAY_BASE_URL: world.sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY };
-  const child = spawn(program, args, { cwd, env: { PATH, HOME, ...world.env, ...gateway, ...env }, timeout: 150_000 });
-  const ended = once(child, 'close');
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  afterTest(async () => child.kill('SIGKILL') && ended);
+  const { result, kill, waitForOutput } = startProgram(program, args, {
+    cwd,
+    env: { ...world.env, ...gateway, ...env },
+  });
+  afterTest(async () => {
+    kill('SIGKILL');
+    await result;
+  });
   return {
-    /** Sends a signal and waits for the end. @returns exit code, and everything printed */
+    waitForOutput,
     async end(signal?: NodeJS.Signals) {
-      if (signal !== undefined) child.kill(signal);
-      return { code: (await ended)[0] as unknown, output };
+      if (signal !== undefined) kill(signal);
+      const { code, stdout, stderr } = await result;
+      return { code, output: stdout + stderr };
     },
-    prints: async (text: string) =>
-      until(
-        () => `it prints "${text}": ${output}`,
-        () => output.includes(text),
-      ),
   };
 }
 
 /** Runs TypeScript, by its path in the application. */
-const startNode = (args: readonly string[], env?: Environment['env']) =>
-  start(process.execPath, ['--import', import.meta.resolve('tsx'), ...args], env && { env });
+const startNode = (args: readonly string[], env?: CliOptions['env']) =>
+  start(process.execPath, ['--import', import.meta.resolve('tsx'), ...args], { env });
 
-const startExample = (file: string, env: Environment['env'] = {}, ...args: readonly string[]) =>
+const startExample = (file: string, env?: CliOptions['env'], ...args: readonly string[]) =>
   startNode([...(file.endsWith('.test.ts') ? ['--test'] : []), join(ROOT, 'examples', file), ...args], env);
 
 const ONE = { payoutId: 'a', paymentId: 6, amount: '1', addressTo: 'wallet-1' };
@@ -226,7 +216,7 @@ describe('examples', () => {
     }
     await world.producer.cancel('a');
     const example = startExample('events.ts', { EVENTS_FILE: file });
-    await example.prints('a: cancelled\n');
+    await example.waitForOutput(/a: cancelled\n/);
     expect(await example.end('SIGTERM')).toEqual({ code: 0, output: 'a: cancelled\n' });
     const lines = (await readFile(file, 'utf8')).trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as PayoutEvent).to)).toEqual(['queued', 'cancelled']);

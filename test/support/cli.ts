@@ -3,40 +3,39 @@ import type { Readable } from 'node:stream';
 import { findBuiltProgram } from './built-program.js';
 import { TEST_AUDIENCE } from '../control/support/keys.js';
 
-export interface CliResult {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type CliResult = Readonly<{
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}>;
 
-export interface CliOptions {
-  /** Set on top of PATH, HOME and REDIS_URL; nothing else of the test's environment reaches the command. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
+export type CliOptions = Readonly<{
+  /** Set on top of PATH and HOME, for `payouts` REDIS_URL, too; nothing else of the test's environment reaches it. */
+  env?: Readonly<Record<string, string>>;
+  cwd?: string;
+  input?: string;
   /** As from a program that may write more. */
-  readonly inputStaysOpen?: true;
-}
+  inputStaysOpen?: true;
+}>;
 
-export interface RunningCli {
-  readonly result: Promise<CliResult>;
-  kill(signal: NodeJS.Signals): void;
-  /** Resolves once stdout and stderr together match; rejects when the command ends before. */
-  waitForOutput(pattern: RegExp): Promise<void>;
-}
+export type RunningCli = ReturnType<typeof startProgram>;
 
-export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  return startCli(args, options).result;
-}
+export const runCli = async (args: readonly string[], options?: CliOptions) => startCli(args, options).result;
 
-export function startCli(
-  args: readonly string[],
-  { env = {}, input = '', inputStaysOpen }: CliOptions = {},
-): RunningCli {
-  const { PATH = '', HOME = '', REDIS_URL = '' } = process.env;
-  const child = spawn(process.execPath, [findBuiltProgram(), ...args], {
-    env: { PATH, HOME, REDIS_URL, PAYOUT_AUDIENCE: TEST_AUDIENCE, ...env },
+export const startCli = (args: readonly string[], { env, ...options }: CliOptions = {}) =>
+  startProgram(process.execPath, [findBuiltProgram(), ...args], {
+    ...options,
+    env: { REDIS_URL: process.env['REDIS_URL'] ?? '', PAYOUT_AUDIENCE: TEST_AUDIENCE, ...env },
   });
+
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  { env, cwd, input = '', inputStaysOpen }: CliOptions = {},
+) {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(program, args, { cwd, env: { PATH, HOME, ...env } });
   child.stdin.on('error', () => undefined);
   if (inputStaysOpen) child.stdin.write(input);
   else child.stdin.end(input);
@@ -57,6 +56,7 @@ export function startCli(
       resolve({ code, signal, stdout, stderr });
     });
   });
+  /** Resolves once stdout and stderr together match; rejects when the program ends before. */
   const waitForOutput = async (pattern: RegExp) =>
     new Promise<void>((resolve, reject) => {
       const watch = () => {
@@ -67,8 +67,8 @@ export function startCli(
       watchers.add(watch);
       watch();
       void result.then(() => {
-        reject(new Error(`payouts ended before its output matched ${String(pattern)}:\n${stdout}${stderr}`));
+        reject(new Error(`it ended before its output matched ${String(pattern)}:\n${stdout}${stderr}`));
       }, reject);
     });
-  return { result, kill: (signal) => void child.kill(signal), waitForOutput };
+  return { result, kill: (signal: NodeJS.Signals) => void child.kill(signal), waitForOutput };
 }

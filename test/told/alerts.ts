@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
-interface AlertRule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly action: string; readonly runbook: string };
-}
+type AlertRule = Readonly<{
+  alert: string;
+  expr: string;
+  labels: Readonly<{ severity: string }>;
+  annotations: Readonly<{ summary: string; action: string; runbook: string }>;
+}>;
 
 const ALERTS_PATH = fileURLToPath(new URL('../../docs/alerts.yml', import.meta.url));
 
@@ -19,25 +19,18 @@ const { groups } = parse(readFileSync(ALERTS_PATH, 'utf8')) as { groups: { rules
 
 export const alertRules: readonly AlertRule[] = groups.flatMap(({ rules }) => rules);
 
-export interface Snapshot {
-  readonly at: number;
+export type Snapshot = Readonly<{
+  at: number;
   /** Seconds since 1970, for gauges that are times. @defaultValue 0 */
-  readonly wallAt?: number;
-  readonly scrapes: readonly { readonly instance: string; readonly text: string }[];
-}
+  wallAt?: number;
+  scrapes: readonly Readonly<{ instance: string; text: string }>[];
+}>;
 
-export interface Observation {
-  readonly before: Snapshot;
-  /** During the fault, counters continue as fast as they rose from `since` to `now`. */
-  readonly since: Snapshot;
-  readonly now: Snapshot;
-}
+/** During the fault, counters continue as fast as they rose from `since` to `now`. */
+type Observation = Readonly<Record<'before' | 'since' | 'now', Snapshot>>;
 
 /** As `promtool test rules` takes it, one value a minute. */
-export interface InputSeries {
-  readonly series: string;
-  readonly values: string;
-}
+export type InputSeries = Readonly<Record<'series' | 'values', string>>;
 
 /** For this long all was as in the first scrape. */
 export const MINUTES_BEFORE = 15;
@@ -64,15 +57,10 @@ export function extrapolate({ before, since, now }: Observation, minutes: number
   });
 }
 
-export function shift(sample: Sample | undefined, agoS: number): Sample | undefined {
-  return sample && TIME.test(sample.name) ? { ...sample, value: sample.value - agoS } : sample;
-}
+export const shift = (sample: Sample | undefined, agoS: number) =>
+  sample && TIME.test(sample.name) ? { ...sample, value: sample.value - agoS } : sample;
 
-interface Sample {
-  readonly name: string;
-  readonly type: string;
-  readonly value: number;
-}
+type Sample = Readonly<{ name: string; type: string; value: number }>;
 
 type Samples = ReadonlyMap<string, Sample>;
 
@@ -92,24 +80,22 @@ function* readText(instance: string, text: string): Generator<[string, Sample]> 
   }
 }
 
-export interface AlertQuestion {
-  readonly series: readonly InputSeries[];
+type AlertQuestion = Readonly<{
+  series: readonly InputSeries[];
   /** After {@link MINUTES_BEFORE}. */
-  readonly minutes: number;
-  readonly alerts: readonly string[];
-  readonly ignored?: readonly string[];
-  /** What fires before does not count. */
-  readonly fromMinute?: number;
-}
+  minutes: number;
+  alerts: readonly string[];
+  ignored?: readonly string[];
+}>;
 
 /**
  * Has promtool evaluate docs/alerts.yml once a minute over the series. One run for all, as it takes long to start.
  * @returns for each what promtool says against it, or undefined
  */
 export async function judgeMany(questions: readonly AlertQuestion[]): Promise<(string | undefined)[]> {
-  const tests = questions.map(({ series, minutes, alerts, ignored, fromMinute = 0 }) => {
+  const tests = questions.map(({ series, minutes, alerts, ignored }) => {
     const totalS = (MINUTES_BEFORE + minutes) * 60;
-    return toTest(series, 60, totalS, [fire(alerts, totalS + 60 - fromMinute * 60, ignored)]);
+    return toTest(series, 60, totalS, [fire(alerts, totalS + 60, ignored)]);
   });
   if ((await runPromtool(tests)) === undefined) return questions.map(() => undefined);
   return Promise.all(tests.map(async (test) => runPromtool([test])));

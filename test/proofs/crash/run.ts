@@ -1,58 +1,156 @@
 /** `npm run crash-points [-- --jobs 6] [--only worker|producer|door]`; `--signed`: the worker at the steps that this adds. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
-import { until } from '../../support/until.js';
-import { untilEnded } from '../chaos/processes.js';
-import { FLAG, TEXT, report } from '../command-line.js';
-import { UNSIGNED } from '../signing.js';
-import { CRASHED_DOOR, CRASHED_PRODUCER } from './enqueuer-points.js';
-import { WITHIN_MS, type CrashedProgram, type Run, tryPoints } from './try-points.js';
+import { PayoutOperator } from '../../../src/control/payout-operator.js';
+import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { startSandbox } from '../../../src/sandbox/index.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { findBuiltProgram } from '../../support/built-program.js';
+import { endChild, type Environment } from '../chaos/processes.js';
+import { enqueueUnsigned } from '../chaos/users.js';
+import { FLAG, print, report, TEXT } from '../command-line.js';
+import { adoptJournal, keepsPause, OPERATOR, SIGNING, writeKeyFiles } from '../signing.js';
+import { CRASHED_DOOR, CRASHED_PRODUCER, CRASHED_WORKER } from './programs.js';
 
-const PAYOUTS = ['P-0', 'P-1'];
+const PRELOAD = new URL('crash-everywhere.mjs', import.meta.url).href;
+const SECRET_KEY = 'k-crash-points';
 
-const CRASHED_WORKER: CrashedProgram = {
-  name: 'worker',
-  async record(run, environment) {
-    await enqueue(run);
-    const worker = run.startWorker(environment);
-    await until('the recorded run is settled', async () => isSettled(run), WITHIN_MS);
-    worker.kill('SIGTERM');
-    await untilEnded(worker);
-  },
-  async crash(run, environment) {
-    await enqueue(run);
-    const first = run.startWorker(environment);
-    await until('it died or was done', async () => first.signalCode !== null || isSettled(run), WITHIN_MS);
-    if (first.signalCode === null) first.kill('SIGTERM');
-    const signal = await untilEnded(first);
-    run.startWorker();
-    await until('every payout is settled', async () => isSettled(run), WITHIN_MS);
-    await insistOnStates(run);
-    return signal === 'SIGKILL';
-  },
-  // What differs where payouts are signed: more lines of the journal, and the script that holds.
-  isTried: (step, { isSigned }) => !isSigned || /^(journal|redis hold)/.test(step),
+const QUICK = {
+  ...{ LEASE_MS: '500', TAKEOVER_QUARANTINE_MS: '0', IN_FLIGHT_MAX_MS: '300', MAX_UNKNOWNS_IN_A_ROW: '99' },
+  ...{ STATUS_POLL_MIN_MS: '100', STATUS_POLL_MAX_MS: '500', STATUS_POLL_RATE: '100', HEALTH_PORT: '0' },
 };
 
-async function enqueue({ producer }: Run) {
-  const payouts = PAYOUTS.map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` }));
-  await producer.enqueueMany(payouts);
+type RunOptions = Readonly<{ redis: LocalRedis; isSigned: boolean }>;
+
+export interface CrashedProgram {
+  readonly name: string;
+  record(run: Run, environment: Environment): Promise<void>;
+  /** Ends it at a point, and all that is to come. @returns whether it came to the point, where the timing may differ */
+  crash(run: Run, environment: Environment): Promise<boolean>;
+  isTried?(step: string, options: RunOptions): boolean;
 }
 
-async function isSettled({ producer, isSigned }: Run) {
-  const { completed, unknown, held } = await producer.stats();
-  return completed + unknown === PAYOUTS.length && held === (isSigned ? 1 : 0);
+/** Ends the program before and after each of its steps. @returns at how many points the promises were kept, and broken */
+async function tryPoints(program: CrashedProgram, options: RunOptions, jobs: number) {
+  const { name } = program;
+  const recorded = await inRun(options, async (run) => {
+    const file = join(run.dir, 'steps');
+    await program.record(run, { CRASH_RECORD: file });
+    return (await readFile(file, 'utf8')).trim().split('\n');
+  });
+  const steps = [...new Set(recorded)].filter((step) => program.isTried?.(step, options) ?? true);
+  const points = steps.flatMap((step) => ['before' as const, 'after' as const].map((side) => ({ step, side })));
+  print(`${name}: ${steps.length} steps recorded, ${points.length} crash points`);
+  const waiting = points.values();
+  let [failed, unreached] = [0, 0];
+  const work = async () => {
+    for (const { step, side } of waiting) {
+      try {
+        const isReached = await inRun(options, async (run) => {
+          const reached = await program.crash(run, { CRASH_STEP: step, CRASH_SIDE: side });
+          insistOnPayments(run);
+          return reached;
+        });
+        if (!isReached) unreached += 1;
+      } catch (error) {
+        failed += 1;
+        print(`FAILED ${name} ${side} ${step}: ${(error as Error).message}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+  print(`${name}: ${points.length} points done, ${failed} failed, ${unreached} not reached (the timing differed)`);
+  return { passed: points.length - failed, failed };
 }
 
-async function insistOnStates({ sandbox, producer, isSigned }: Run) {
-  const paid = new Set(sandbox.payments().map(({ addressTo }) => addressTo));
-  for (const payoutId of PAYOUTS) {
-    const { state, addressTo = '' } = (await producer.get(payoutId)) ?? {};
-    if (state === 'completed' && !paid.has(addressTo)) throw new Error(`${payoutId} is completed but was not paid`);
+async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Result>): Promise<Result> {
+  const run = await openRun(options);
+  try {
+    return await work(run);
+  } finally {
+    await run.close();
   }
-  if (!isSigned) return;
-  const { state } = (await producer.get(UNSIGNED.payoutId)) ?? {};
-  if (state !== 'held' || paid.has(UNSIGNED.addressTo)) throw new Error(`what nobody signed is ${String(state)}`);
+}
+
+function insistOnPayments({ sandbox }: Run) {
+  const { duplicatePayments, smallestGapMs, blocked } = sandbox.stats();
+  if (duplicatePayments.length > 0) throw new Error(`paid twice: ${JSON.stringify(duplicatePayments)}`);
+  if (blocked || (smallestGapMs ?? Infinity) < 1_000) throw new Error(`too fast: ${String(smallestGapMs)} ms`);
+}
+
+export type Run = Awaited<ReturnType<typeof openRun>>;
+
+let nextPlatformId = 1;
+
+async function openRun({ redis, isSigned }: RunOptions) {
+  const platformId = (nextPlatformId += 1);
+  const account = { redisUrl: redis.url, platformId };
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-crash-'));
+  const sandbox = await startSandbox({
+    accounts: [{ platformId, secretKey: SECRET_KEY }],
+    ...{ settleAfterMs: 50, latencyAfterMs: 20 },
+  });
+  const signed = isSigned ? await openSignedAccount(redis.url, platformId, dir) : undefined;
+  const producer = new PayoutProducer({ ...account, ...(isSigned && SIGNING) });
+  const children: ChildProcess[] = [];
+  const startProgram = (args: readonly string[], environment: Environment): ChildProcess => {
+    const child = spawn(process.execPath, ['--import', PRELOAD, ...args], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: {
+        ...{ PATH: process.env['PATH'], REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(platformId) },
+        ...{ LOG_LEVEL: 'error', ...environment },
+      },
+    });
+    children.push(child);
+    return child;
+  };
+  return {
+    ...{ redisUrl: redis.url, platformId, isSigned, sandbox, producer, dir, startProgram },
+    startWorker: (environment: Environment = {}) =>
+      startProgram([findBuiltProgram(), 'worker'], {
+        ...QUICK,
+        ...{ GATEWAY_BASE_URL: sandbox.url, GATEWAY_SECRET_KEY: SECRET_KEY, SEND_JOURNAL_DIR: join(dir, 'journal') },
+        ...signed?.environment,
+        ...environment,
+      }),
+    async close() {
+      await Promise.all(children.map(endChild));
+      await signed?.close();
+      await producer.close();
+      await sandbox.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+const ACTOR = { by: 'ann', reason: 'crash points' };
+
+/**
+ * What only signed payouts come to: a worker with a keyring and a journal that was declared complete, a payout that is held,
+ * and a pause that the worker keeps until an operator's signed act.
+ */
+async function openSignedAccount(redisUrl: string, platformId: number, dir: string) {
+  const { workerEnvironment } = await writeKeyFiles(dir);
+  const journalDir = join(dir, 'journal');
+  await adoptJournal(journalDir, platformId);
+  await enqueueUnsigned(redisUrl, platformId);
+  const operator = new PayoutOperator({ redisUrl, platformId, signer: OPERATOR });
+  await operator.pause(ACTOR);
+  const resume = async () => {
+    if (await keepsPause(journalDir, platformId)) await operator.resume(ACTOR);
+  };
+  const timer = setInterval(() => void resume().catch(() => undefined), 200);
+  return {
+    // More steps of a kind are told apart: the lines of the journal are few, and each is another.
+    environment: { ...workerEnvironment, CRASH_OCCURRENCES: '10' },
+    async close() {
+      clearInterval(timer);
+      await operator.close();
+    },
+  };
 }
 
 const { values } = parseArgs({ options: { jobs: { ...TEXT, default: '6' }, signed: FLAG, only: TEXT } });
@@ -70,10 +168,10 @@ async function main() {
       passed += tried.passed;
       failed += tried.failed;
     }
-    return report(passed, failed) ? 0 : 1;
+    process.exitCode = report(passed, failed) ? 0 : 1;
   } finally {
     await redis.stop();
   }
 }
 
-process.exitCode = await main();
+await main();

@@ -12,20 +12,27 @@ import { adoptJournal } from '../../proofs/signing.js';
 import { cents } from '../../support/account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../rig.js';
-import { told, warned, type Way } from './way.js';
+import { alike, told, warned, type Way } from './way.js';
 
 const AILING_DISK = new URL('../ailing-disk.mjs', import.meta.url).href;
 
-/** The disks of what starts from now on are as {@link makeDiskAil} says. */
 export async function prepareDisk(rig: Rig) {
   const control = join(rig.world.dir, 'disk');
   Object.assign(rig.environment, { NODE_OPTIONS: `--import=${AILING_DISK}`, AILING_DISK: control });
   await makeDiskAil(rig, 'well');
 }
 
-export async function makeDiskAil({ environment }: Rig, ailment: string) {
-  await writeFile(environment['AILING_DISK'] ?? '', ailment);
-}
+export const makeDiskAil = async ({ environment }: Rig, ailment: string) =>
+  writeFile(environment['AILING_DISK'] ?? '', ailment);
+
+/** From now on it ails, and a payout waits. */
+const ail = (ailment: string, payouts = 1) => ({
+  prepare: prepareDisk,
+  happens: async (rig: Rig) => {
+    await makeDiskAil(rig, ailment);
+    await rig.world.enqueue(payouts);
+  },
+});
 
 async function writeJournal({ platformId }: Rig, dir: string, text: string) {
   await mkdir(dir, { recursive: true });
@@ -41,6 +48,7 @@ async function startOther(rig: Rig, text: string) {
 
 const OF_ANOTHER_LEDGER = '{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n';
 const UNREADABLE = [503, 'cannot be read'] as const;
+const KNOWS_JOURNAL = [1, 'journal and ledger', 'knows a journal of this host that has sends'] as const;
 const STANDS = 'SendingRefused NoSender StandStill';
 
 /** The send journal forbids a send, or cannot be written in time. */
@@ -57,12 +65,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
       await rm(join(rig.journalDir, `${rig.platformId}.journal`));
       await rig.world.enqueue(1, 'Q');
     },
-    told: told(
-      'mismatch',
-      `Objection ${STANDS}`,
-      [503, 'payouts adopt-ledger'],
-      [1, 'journal and ledger', 'knows a journal of this host that has sends'],
-    ),
+    told: told('mismatch', `Objection ${STANDS}`, [503, 'payouts adopt-ledger'], KNOWS_JOURNAL),
   },
   {
     name: 'The send journal is gone when its worker starts',
@@ -73,22 +76,12 @@ export const JOURNAL_WAYS: readonly Way[] = [
         await rig.world.enqueue(2, 'Q');
       });
     },
-    told: told(
-      'refused',
-      STANDS,
-      [503, 'payouts audit adopt-journal'],
-      [1, 'journal and ledger', 'knows a journal of this host that has sends'],
-    ),
+    told: told('refused', STANDS, [503, 'payouts audit adopt-journal'], KNOWS_JOURNAL),
   },
   {
     name: 'The send journal is of another ledger',
     happens: async (rig) => rig.replaceWorker(async () => writeJournal(rig, rig.journalDir, OF_ANOTHER_LEDGER)),
-    told: told(
-      'mismatch',
-      'Objection SendingRefused NoSender',
-      [503, 'of-another-redis'],
-      [1, 'journal and ledger', 'of-another-redis'],
-    ),
+    told: alike('mismatch', 'Objection SendingRefused NoSender', 503, [1, 'journal and ledger'], 'of-another-redis'),
   },
   {
     name: 'The ledger is of another gateway',
@@ -111,21 +104,13 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: "The journal's disk is full",
-    prepare: prepareDisk,
-    happens: async (rig) => {
-      await makeDiskAil(rig, 'full');
-      await rig.world.enqueue(1);
-    },
+    ...ail('full'),
     repeats: true,
-    told: told('disk', 'JournalDisk StandStill', [200, 'ENOSPC'], [1, 'journal folder', 'ENOSPC']),
+    told: alike('disk', 'JournalDisk StandStill', 200, [1, 'journal folder'], 'ENOSPC'),
   },
   {
     name: "The journal's disk takes too long, so that a payout is put back again and again",
-    prepare: prepareDisk,
-    happens: async (rig) => {
-      await makeDiskAil(rig, 'slow 1200');
-      await rig.world.enqueue(1);
-    },
+    ...ail('slow 1200'),
     repeats: true,
     told: told(
       'sendsFail',
@@ -136,15 +121,12 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: "The journal's disk does not answer any more",
+    ...ail('hang'),
     prepare: async (rig) => {
       await prepareDisk(rig);
       execFileSync('mkfifo', [`${rig.environment['AILING_DISK'] ?? ''}.pipe`]);
     },
-    happens: async (rig) => {
-      await makeDiskAil(rig, 'hang');
-      await rig.world.enqueue(1);
-    },
-    told: told('refused', STANDS, [503, 'has not answered'], [null, 'journal folder', 'has not answered']),
+    told: alike('refused', STANDS, 503, [null, 'journal folder'], 'has not answered'),
   },
   {
     name: 'The worker is killed in the middle of a request, and the journal of the one that stands by is damaged',
@@ -160,11 +142,7 @@ export const JOURNAL_WAYS: readonly Way[] = [
   },
   {
     name: "The journal's disk is slow",
-    prepare: prepareDisk,
-    happens: async (rig) => {
-      await makeDiskAil(rig, 'slow 150');
-      await rig.world.enqueue(60);
-    },
+    ...ail('slow 150', 60),
     told: told(
       'sending',
       'JournalSlow',
@@ -176,7 +154,6 @@ export const JOURNAL_WAYS: readonly Way[] = [
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** Payouts go out, but those of before do not go. */
 export const ARCHIVE_WAYS: readonly Way[] = [
   {
     name: 'The archive of old payouts cannot be written',
@@ -197,7 +174,6 @@ export async function prepareKeyring({ world, environment }: Rig, shop: Partial<
   Object.assign(environment, { PAYOUT_KEYS_FILE: await writeKeyring(join(world.dir, 'keys.json'), keys) });
 }
 
-/** A keyring, and a journal that counts as complete. */
 async function prepareKeys(rig: Rig, shop: Partial<KeyEntry> = {}) {
   await prepareKeyring(rig, shop);
   await adoptJournal(rig.journalDir, rig.platformId);
@@ -209,9 +185,8 @@ async function enqueueSigned(rig: Rig, ...payoutIds: string[]) {
   await producer.close();
 }
 
-async function untilHeld({ world: { producer } }: Rig) {
-  await until('the payout is held', async () => (await producer.stats()).held === 1);
-}
+const untilHeld = async ({ world: { producer } }: Rig) =>
+  until('the payout is held', async () => (await producer.stats()).held === 1);
 
 export async function enqueueAndWait(rig: Rig) {
   await rig.world.enqueue(1);

@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { findFreePort, startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { createFakeClock, type FakeClock } from '../../doubles/fake-clock.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { cents } from '../../support/account.js';
+import { numbered } from '../../support/account.js';
 import { until } from '../../support/until.js';
 import type { Rig } from '../rig.js';
-import { told, warned, type Way } from './way.js';
+import { alike, told, warned, type Way } from './way.js';
+
+const enqueueOne = async ({ world }: Rig) => world.enqueue(1);
 
 const REDIS_DOWN = told('redisDown', 'RedisDown', [503, '"redis":"unavailable"'], [1, 'Redis', 'not reachable']);
 const refuses = (why: string, full = why) =>
@@ -50,12 +52,7 @@ export const REDIS_WAYS: readonly Way[] = [
       await rig.pay(1);
       await rig.client.flushall();
     },
-    told: told(
-      'mismatch',
-      'Objection SendingRefused NoSender',
-      [503, 'another ledger'],
-      [1, 'journal and ledger', 'another ledger'],
-    ),
+    told: alike('mismatch', 'Objection SendingRefused NoSender', 503, [1, 'journal and ledger'], 'another ledger'),
   },
   {
     name: 'Redis may forget what was sent, and so a worker ends at its start',
@@ -65,12 +62,7 @@ export const REDIS_WAYS: readonly Way[] = [
   {
     name: 'Redis may forget what was sent',
     happens: async ({ client }) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'),
-    told: told(
-      'redisRefused',
-      'RedisMayForget',
-      [503, 'This Redis may forget what was sent: maxmemory-policy is allkeys-lru'],
-      [1, 'Redis keeps its data', 'maxmemory-policy is allkeys-lru'],
-    ),
+    told: alike('redisRefused', 'RedisMayForget', 503, [1, 'Redis keeps its data'], 'maxmemory-policy is allkeys-lru'),
   },
   {
     name: 'A replica of Redis is missing',
@@ -91,15 +83,15 @@ export const REDIS_WAYS: readonly Way[] = [
   },
 ];
 
-/** More payouts than are sent while an operator is told, some of them urgent, some for later. */
+/** More than are sent while an operator is told. */
 async function enqueueMany({ world }: Rig): Promise<void> {
   await world.enqueue(100);
   const notBefore = new Date(Date.now() + 3_600_000).toISOString();
-  const others = Array.from({ length: 50 }, (_, index) => [
-    { ...aPayout(`P-urgent-${index}`), priority: 1 },
-    { ...aPayout(`P-later-${index}`), notBefore },
+  const others = numbered(50, 'Q').flatMap((id) => [
+    { ...aPayout(`${id}-urgent`), priority: 1 },
+    { ...aPayout(`${id}-later`), notBefore },
   ]);
-  await world.producer.enqueueMany(others.flat());
+  await world.producer.enqueueMany(others);
 }
 
 /** The queues or the outbox in Redis are not as the worker left them, or BullMQ does not work. */
@@ -129,23 +121,16 @@ export const QUEUE_WAYS: readonly Way[] = [
       const strange = Array.from({ length: 700 }, (_, index) => [1, Buffer.of(index % 256, index >> 8, 0xff)]);
       await client.zadd(`${prefix}:outbox`, ...strange.flat());
     },
-    told: told(
-      'idle',
-      'OutboxUnreadable',
-      [200, 'The outbox holds 700 members that this version does not understand'],
-      [0, 'outbox', '700 members that this version does not understand'],
-    ),
+    told: alike('idle', 'OutboxUnreadable', 200, [0, 'outbox'], '700 members that this version does not understand'),
   },
   {
     name: 'A BullMQ worker hangs',
     environment: { NODE_OPTIONS: `--import=${new URL('../hanging-bullmq.mjs', import.meta.url).href}` },
-    happens: async ({ world }) => world.enqueue(1),
+    happens: enqueueOne,
     repeats: true,
     told: warned('idle', 'JobWorkerReplaced', '1 BullMQ worker hung and had to be replaced'),
   },
 ];
-
-const enqueueOne = async ({ world }: Rig) => world.enqueue(1);
 
 export const GATEWAY_WAYS: readonly Way[] = [
   {
@@ -197,9 +182,7 @@ export const GATEWAY_WAYS: readonly Way[] = [
     name: 'The balance is below what is queued',
     environment: { BALANCE_EVERY_MS: '1000' },
     happens: async ({ world }) =>
-      world.producer.enqueueMany(
-        cents(['too-1']).map((each) => ({ ...each, amount: '100000000', notBefore: '2099-01-01T00:00:00Z' })),
-      ),
+      world.producer.enqueue({ ...aPayout('too-1'), amount: '100000000', notBefore: '2099-01-01T00:00:00Z' }),
     told: told('idle', 'BalanceLow', [200, 'The balance is below what is queued'], [0, 'balance', 'queued']),
   },
   {
@@ -212,18 +195,13 @@ export const GATEWAY_WAYS: readonly Way[] = [
       });
       await rig.payBeside('100000');
     },
-    told: told(
-      'idle',
-      'BalanceDropped',
-      [200, 'more than the payouts explain'],
-      [0, 'reconciliation', 'more than the payouts explain'],
-    ),
+    told: alike('idle', 'BalanceDropped', 200, [0, 'reconciliation'], 'more than the payouts explain'),
   },
   {
     name: 'The gateway blocks the account',
     sandbox: { faults: [{ kind: 'block' }] },
     happens: enqueueOne,
-    told: told('paused', 'Paused Rejected', [200, 'looks like a block'], [1, 'pause', 'looks like a block']),
+    told: alike('paused', 'Paused Rejected', 200, [1, 'pause'], 'looks like a block'),
   },
 ];
 
@@ -231,12 +209,7 @@ export const ACCOUNT_WAYS: readonly Way[] = [
   {
     name: 'The account is paused',
     happens: async ({ operator }) => operator.pause({ by: 'an operator', reason: 'to check it' }),
-    told: told(
-      'paused',
-      'Paused',
-      [200, '"problem":"paused: to check it"'],
-      [1, 'pause', 'nothing is sent: paused: to check it'],
-    ),
+    told: alike('paused', 'Paused', 200, [1, 'pause'], 'paused: to check it'),
   },
   {
     name: 'The withdraw queue is paused by hand in BullMQ',
@@ -245,22 +218,12 @@ export const ACCOUNT_WAYS: readonly Way[] = [
       await world.enqueue(1);
     },
     minutes: 8 * 60,
-    told: told(
-      'standsStill',
-      'StandStill QueuedTooLong',
-      [200, 'withdraw queue: paused in BullMQ'],
-      [1, 'withdraw queue', 'paused in BullMQ'],
-    ),
+    told: alike('standsStill', 'StandStill QueuedTooLong', 200, [1, 'withdraw queue'], 'paused in BullMQ'),
   },
   {
     name: 'The ledger was written by a newer version',
     happens: async ({ client, prefix }) => client.hset(`${prefix}:ledger`, 'format', '99'),
-    told: told(
-      'otherVersion',
-      'SendingRefused NoSender',
-      [503, 'The ledger in Redis has format 99'],
-      [1, 'pause', 'The ledger in Redis has format 99'],
-    ),
+    told: alike('otherVersion', 'SendingRefused NoSender', 503, [1, 'pause'], 'The ledger in Redis has format 99'),
   },
 ];
 
@@ -295,12 +258,7 @@ export const MACHINE_WAYS: readonly Way[] = [
       Object.assign(rig.environment, clock.environment);
     },
     happens: async (rig) => clocks.get(rig)?.set(3 * 24 * 60 * 60 * 1_000),
-    told: told(
-      'idle',
-      'ClockOff',
-      [200, 'ahead of the clock of Redis'],
-      [0, 'system clock', 'ahead of the clock of Redis'],
-    ),
+    told: alike('idle', 'ClockOff', 200, [0, 'system clock'], 'ahead of the clock of Redis'),
   },
   {
     name: "The log's disk is full",

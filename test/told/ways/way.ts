@@ -41,6 +41,15 @@ export function told(
   return { headline, alerts, readyz: { status, words: body }, doctor: { exit, check, words }, runbook };
 }
 
+/** `/readyz` and doctor use the same words. */
+export const alike = (
+  headline: Told['headline'],
+  names: string,
+  status: 200 | 503,
+  [exit, check]: readonly [Told['doctor']['exit'], string],
+  words: string,
+) => told(headline, names, [status, words], [exit, check, words]);
+
 /** The worker goes on, and warns; doctor repeats its words. */
-export const warned = (headline: Told['headline'], names: string, words: string): Told =>
-  told(headline, names, [200, words], [0, 'worker', words]);
+export const warned = (headline: Told['headline'], names: string, words: string) =>
+  alike(headline, names, 200, [0, 'worker'], words);

@@ -8,7 +8,57 @@ import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { findBuiltProgram } from '../../support/built-program.js';
 import { until } from '../../support/until.js';
 import { untilEnded, type Environment } from '../chaos/processes.js';
-import { WITHIN_MS, type CrashedProgram, type Run } from './try-points.js';
+import { UNSIGNED } from '../signing.js';
+import type { CrashedProgram, Run } from './run.js';
+
+const WITHIN_MS = 60_000;
+
+const SENT = ['P-0', 'P-1'];
+
+export const CRASHED_WORKER: CrashedProgram = {
+  name: 'worker',
+  async record(run, environment) {
+    await enqueue(run);
+    const worker = run.startWorker(environment);
+    await until('the recorded run is settled', async () => isSettled(run), WITHIN_MS);
+    worker.kill('SIGTERM');
+    await untilEnded(worker);
+  },
+  async crash(run, environment) {
+    await enqueue(run);
+    const first = run.startWorker(environment);
+    await until('it died or was done', async () => first.signalCode !== null || isSettled(run), WITHIN_MS);
+    if (first.signalCode === null) first.kill('SIGTERM');
+    const signal = await untilEnded(first);
+    run.startWorker();
+    await until('every payout is settled', async () => isSettled(run), WITHIN_MS);
+    await insistOnStates(run);
+    return signal === 'SIGKILL';
+  },
+  // What differs where payouts are signed: more lines of the journal, and the script that holds.
+  isTried: (step, { isSigned }) => !isSigned || /^(journal|redis hold)/.test(step),
+};
+
+async function enqueue({ producer }: Run) {
+  const payouts = SENT.map((payoutId) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `wallet-${payoutId}` }));
+  await producer.enqueueMany(payouts);
+}
+
+async function isSettled({ producer, isSigned }: Run) {
+  const { completed, unknown, held } = await producer.stats();
+  return completed + unknown === SENT.length && held === (isSigned ? 1 : 0);
+}
+
+async function insistOnStates({ sandbox, producer, isSigned }: Run) {
+  const paid = new Set(sandbox.payments().map(({ addressTo }) => addressTo));
+  for (const payoutId of SENT) {
+    const { state, addressTo = '' } = (await producer.get(payoutId)) ?? {};
+    if (state === 'completed' && !paid.has(addressTo)) throw new Error(`${payoutId} is completed but was not paid`);
+  }
+  if (!isSigned) return;
+  const { state } = (await producer.get(UNSIGNED.payoutId)) ?? {};
+  if (state !== 'held' || paid.has(UNSIGNED.addressTo)) throw new Error(`what nobody signed is ${String(state)}`);
+}
 
 const CHILD = fileURLToPath(new URL('producer-child.mjs', import.meta.url));
 const OCCURRENCES = { CRASH_OCCURRENCES: '20' };
