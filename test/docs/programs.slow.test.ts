@@ -3,7 +3,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { findFreePort } from '../../src/sandbox/local-redis.js';
 import type { PayoutEvent } from '../../src/producer/events/payout-events.js';
 import { writeKeyring, writePrivateKey } from '../control/support/key-files.js';
@@ -86,7 +86,7 @@ function start(program: string, args: readonly string[], { cwd = application.dir
 }
 
 /** Runs TypeScript, by its path in the application. */
-const startNode = (args: readonly string[], env?: CliOptions['env']) =>
+const startNode = (args: readonly string[], env: CliOptions['env'] = {}) =>
   start(process.execPath, ['--import', import.meta.resolve('tsx'), ...args], { env });
 
 const startExample = (file: string, env?: CliOptions['env'], ...args: readonly string[]) =>
@@ -110,77 +110,77 @@ it.each([
   expect(await program.end()).toEqual({ code: 0, output });
 });
 
-describe('README.md', () => {
-  it('shows what the demo prints, apart from the figures', async () => {
-    const { code, stdout, stderr } = await runCli(['demo', '--payouts', '4'], { env: { SEND_JOURNAL_DIR: world.dir } });
-    expect(code).toBe(0);
-    const withoutFigures = (text: string) => text.split('\n').map((line) => line.replace(/ *\d+(\.\d+)?/g, '#'));
-    expect(withoutFigures(stderr + stdout)).toEqual(expect.arrayContaining(withoutFigures(blocks('text')[0] ?? '')));
-  });
-
-  it('leads with its two blocks from an empty folder to a signed and verified payout', async () => {
-    const bin = join(world.dir, 'bin');
-    await mkdir(bin);
-    const writeProgram = async (name: string, text: string) =>
-      writeFile(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
-    await writeProgram('payouts', `exec "${process.execPath}" "${findBuiltProgram()}" "$@"`);
-    // The Redis of the tests is in place of the one that the block starts.
-    await writeProgram('redis-server', '');
-    const [, prepare = '', five = ''] = blocks('sh');
-    const script = [prepare.replace(/^npm install .*$/m, ''), five, 'payouts audit verify; kill $(jobs -p); wait']
-      .join('\n')
-      .replace('PLATFORM_ID=4242', `PLATFORM_ID=${world.platformId}`)
-      .replaceAll('8080', String(await findFreePort()))
-      .replace('sleep 60;', 'until payouts get first-1 | grep -q completed; do sleep 1; done;');
-    const quick = { HEALTH_PORT: '0', LEASE_MS: '1500', TAKEOVER_QUARANTINE_MS: '1000', STATUS_POLL_MIN_MS: '200' };
-    const env = { ...quick, PATH: `${bin}:${process.env['PATH'] ?? ''}`, SEND_JOURNAL_DIR: '' };
-    const { output } = await start('bash', ['-c', script], { cwd: world.dir, env }).end();
-    expect(output).toContain('No problems found');
-    expect(output).toMatch(/^first-1 +completed: [^]*receipt +verified by worker worker-1\n[^]*signed by +shop\n/m);
-    expect(output).toMatch(/^signatures +1 signed send: 1 verified$/m);
-  }, 180_000);
-
-  it('names every command', async () => {
-    const { stdout } = await runCli(['--help']);
-    const commands = [...stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
-    const [, section = ''] = readme.split('## Commands');
-    const [table = ''] = section.split('\n## ');
-    expect(commands.length).toBeGreaterThan(15);
-    for (const name of commands.filter((each) => !['help', 'payouts'].includes(each)))
-      expect(table).toMatch(new RegExp(`[ \`]${name}\``));
-  });
+it('README.md shows what the demo prints, apart from the figures', async () => {
+  const { code, stdout, stderr } = await runCli(['demo', '--payouts', '4'], { env: { SEND_JOURNAL_DIR: world.dir } });
+  expect(code).toBe(0);
+  const withoutFigures = (text: string) => text.split('\n').map((line) => line.replace(/ *\d+(\.\d+)?/g, '#'));
+  expect(withoutFigures(stderr + stdout)).toEqual(expect.arrayContaining(withoutFigures(blocks('text')[0] ?? '')));
 });
 
-describe('docs/use-from-code.md', () => {
-  it('has the types of the package', async () => {
-    expect([...guide.matchAll(/^```(ts|js)$/gm)]).toHaveLength(files.size);
-    const tsc = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
-    expect(await startNode([tsc, '--noEmit', '-p', '.']).end()).toEqual({ code: 0, output: '' });
-  });
+it('README.md leads with its two blocks from an empty folder to a signed and verified payout', async () => {
+  const bin = join(world.dir, 'bin');
+  await mkdir(bin);
+  const writeProgram = async (name: string, text: string) =>
+    writeFile(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  await writeProgram('payouts', `exec "${process.execPath}" "${findBuiltProgram()}" "$@"`);
+  // The Redis of the tests is in place of the one that the block starts.
+  await writeProgram('redis-server', '');
+  const [, prepare = '', five = ''] = blocks('sh');
+  const script = [prepare.replace(/^npm install .*$/m, ''), five, 'payouts audit verify; kill $(jobs -p); wait']
+    .join('\n')
+    .replace('PLATFORM_ID=4242', `PLATFORM_ID=${world.platformId}`)
+    .replaceAll('8080', String(await findFreePort()))
+    .replace('sleep 60;', 'until payouts get first-1 | grep -q completed; do sleep 1; done;');
+  const quick = { HEALTH_PORT: '0', LEASE_MS: '1500', TAKEOVER_QUARANTINE_MS: '1000', STATUS_POLL_MIN_MS: '200' };
+  const env = { ...quick, PATH: `${bin}:${process.env['PATH'] ?? ''}`, SEND_JOURNAL_DIR: '' };
+  const { output } = await start('bash', ['-c', script], { cwd: world.dir, env }).end();
+  expect(output).toContain('No problems found');
+  expect(output).toMatch(/^first-1 +completed: [^]*receipt +verified by worker worker-1\n[^]*signed by +shop\n/m);
+  expect(output).toMatch(/^signatures +1 signed send: 1 verified$/m);
+}, 180_000);
 
-  it.each(Object.entries(IN_APPLICATIONS))('shows in %s what the application in test/package runs', (name, folder) => {
+it('README.md names every command', async () => {
+  const { stdout } = await runCli(['--help']);
+  const commands = [...stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name = '']) => name);
+  const [, section = ''] = readme.split('## Commands');
+  const [table = ''] = section.split('\n## ');
+  expect(commands.length).toBeGreaterThan(15);
+  for (const name of commands.filter((each) => !['help', 'payouts'].includes(each)))
+    expect(table).toMatch(new RegExp(`[ \`]${name}\``));
+});
+
+it('docs/use-from-code.md has the types of the package', async () => {
+  expect([...guide.matchAll(/^```(ts|js)$/gm)]).toHaveLength(files.size);
+  const tsc = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
+  expect(await startNode([tsc, '--noEmit', '-p', '.']).end()).toEqual({ code: 0, output: '' });
+});
+
+it.each(Object.entries(IN_APPLICATIONS))(
+  'docs/use-from-code.md shows in %s what the application in test/package runs',
+  (name, folder) => {
     const [, ...lines] = files.get(name)?.split('\n') ?? [];
     expect(readFileSync(join(ROOT, 'test/package', folder, name), 'utf8')).toBe(lines.join('\n'));
-  });
+  },
+);
 
-  it('enqueues, sends, follows, and stops the worker in good order', async () => {
-    const worker = startNode(['worker.ts']);
-    const { code, output } = await startNode(['follow.ts']).end();
-    const booked = /^completed: book it as paid by \w+$/m;
-    expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(booked) });
-    expect(output).toMatch(/^invoice-77 completed at /m);
-    expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
-    expect((await world.producer.stats()).sender).toBeNull();
-  });
+it('docs/use-from-code.md enqueues, sends, follows, and stops the worker in good order', async () => {
+  const worker = startNode(['worker.ts']);
+  const { code, output } = await startNode(['follow.ts']).end();
+  const booked = /^completed: book it as paid by \w+$/m;
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(booked) });
+  expect(output).toMatch(/^invoice-77 completed at /m);
+  expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
+  expect((await world.producer.stats()).sender).toBeNull();
+});
 
-  it('has a test of an application that passes, and CommonJS that runs', async () => {
-    const passed = { code: 0, output: expect.stringContaining('pass 1') };
-    expect(await startNode(['--test', 'payouts.test.ts']).end()).toEqual(passed);
-    expect(await startNode(['require.cjs']).end()).toEqual({ code: 0, output: 'function function\n' });
-  });
+it('docs/use-from-code.md has a test of an application that passes, and CommonJS that runs', async () => {
+  const passed = { code: 0, output: expect.stringContaining('pass 1') };
+  expect(await startNode(['--test', 'payouts.test.ts']).end()).toEqual(passed);
+  expect(await startNode(['require.cjs']).end()).toEqual({ code: 0, output: 'function function\n' });
+});
 
-  it('catches errors by their classes; its Bull Board has two queues, its own parts and its deposits work', async () => {
-    const program = `
+it('docs/use-from-code.md catches errors by their classes; its Bull Board has two queues, its own parts and its deposits work', async () => {
+  const program = `
       import { producer } from './payouts.ts';
       import { tryToPay } from './try-to-pay.ts';
       import { payoutQueues } from './board.ts';
@@ -197,71 +197,68 @@ describe('docs/use-from-code.md', () => {
       console.log(await connection.ping());
       await import('./deposits.ts');
       process.exit();`;
-    await writeFile(join(application.dir, 'parts.mts'), program);
-    const { code, output } = await startNode(['parts.mts']).end();
-    const queues = /withdraw \d+\ntransactionstatus \d+\n/.source;
-    const lines = `^accepted\ndiffers in amount\namount must be .*\n${queues}true\nPONG\n[^]*address: `;
-    expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(new RegExp(lines)) });
-  });
+  await writeFile(join(application.dir, 'parts.mts'), program);
+  const { code, output } = await startNode(['parts.mts']).end();
+  const queues = /withdraw \d+\ntransactionstatus \d+\n/.source;
+  const lines = `^accepted\ndiffers in amount\namount must be .*\n${queues}true\nPONG\n[^]*address: `;
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(new RegExp(lines)) });
 });
 
-describe('examples', () => {
-  it('events.ts books each event once, also one that comes again after a crash', async () => {
-    const file = join(world.dir, 'events.jsonl');
-    await world.producer.enqueue(ONE);
-    for await (const event of world.producer.events({ group: 'bookkeeping', consumer: hostname() })) {
-      await writeFile(file, `${JSON.stringify(event)}\n`);
-      // Ends the loop without acknowledging the event, as a crash does.
-      break;
-    }
-    await world.producer.cancel('a');
-    const example = startExample('events.ts', { EVENTS_FILE: file });
-    await example.waitForOutput(/a: cancelled\n/);
-    expect(await example.end('SIGTERM')).toEqual({ code: 0, output: 'a: cancelled\n' });
-    const lines = (await readFile(file, 'utf8')).trim().split('\n');
-    expect(lines.map((line) => (JSON.parse(line) as PayoutEvent).to)).toEqual(['queued', 'cancelled']);
-  });
+it('events.ts books each event once, also one that comes again after a crash', async () => {
+  const file = join(world.dir, 'events.jsonl');
+  await world.producer.enqueue(ONE);
+  for await (const event of world.producer.events({ group: 'bookkeeping', consumer: hostname() })) {
+    await writeFile(file, `${JSON.stringify(event)}\n`);
+    // Ends the loop without acknowledging the event, as a crash does.
+    break;
+  }
+  await world.producer.cancel('a');
+  const example = startExample('events.ts', { EVENTS_FILE: file });
+  await example.waitForOutput(/a: cancelled\n/);
+  expect(await example.end('SIGTERM')).toEqual({ code: 0, output: 'a: cancelled\n' });
+  const lines = (await readFile(file, 'utf8')).trim().split('\n');
+  expect(lines.map((line) => (JSON.parse(line) as PayoutEvent).to)).toEqual(['queued', 'cancelled']);
+});
 
-  it('operator.ts decides about what the records show, and leaves the rest', async () => {
-    const account = closeAfterTest(await openSampleAccount());
-    for (const payoutId of ['paid', 'never-received', 'not-in-the-records'])
-      await account.sendAs(payoutId, { kind: 'unknown', reason: 'no response' });
-    const records = join(world.dir, 'records.json');
-    await writeFile(records, JSON.stringify({ paid: '9f86d081884c7d659a2feaa0c55ad015', 'never-received': null }));
-    const own = { GATEWAY_PLATFORM_ID: String(account.platformId) };
-    const output = 'paid is in_progress\nnever-received is queued\n';
-    expect(await startExample('operator.ts', own, records, 'ticket 813').end()).toEqual({ code: 0, output });
-    expect(await account.ledger.get('not-in-the-records')).toMatchObject({ state: 'unknown' });
-  });
+it('operator.ts decides about what the records show, and leaves the rest', async () => {
+  const account = closeAfterTest(await openSampleAccount());
+  for (const payoutId of ['paid', 'never-received', 'not-in-the-records'])
+    await account.sendAs(payoutId, { kind: 'unknown', reason: 'no response' });
+  const records = join(world.dir, 'records.json');
+  await writeFile(records, JSON.stringify({ paid: '9f86d081884c7d659a2feaa0c55ad015', 'never-received': null }));
+  const own = { GATEWAY_PLATFORM_ID: String(account.platformId) };
+  const output = 'paid is in_progress\nnever-received is queued\n';
+  expect(await startExample('operator.ts', own, records, 'ticket 813').end()).toEqual({ code: 0, output });
+  expect(await account.ledger.get('not-in-the-records')).toMatchObject({ state: 'unknown' });
+});
 
-  it('gateway.ts asks, worker.ts pays, and sandbox.test.ts passes', async () => {
-    const ends = async (file: string, output: RegExp) => {
-      expect(await startExample(file).end()).toEqual({ code: 0, output: expect.stringMatching(output) });
-    };
-    await ends('sandbox.test.ts', /pass 2\n/);
-    await ends('gateway.ts', /balance: .*12\.5.*\ndeposit-17: \{.+\}\n$/);
-    const worker = startExample('worker.ts', { HEALTH_PORT: '0' });
-    await world.producer.enqueue(ONE);
-    expect(await world.producer.waitFor('a', { timeoutMs: 60_000 })).toMatchObject({ state: 'completed' });
-    expect(await worker.end('SIGTERM')).toEqual({ code: 0, output: expect.stringContaining('worker ended') });
-  });
+it('gateway.ts asks, worker.ts pays, and sandbox.test.ts passes', async () => {
+  const ends = async (file: string, output: RegExp) => {
+    expect(await startExample(file).end()).toEqual({ code: 0, output: expect.stringMatching(output) });
+  };
+  await ends('sandbox.test.ts', /pass 2\n/);
+  await ends('gateway.ts', /balance: .*12\.5.*\ndeposit-17: \{.+\}\n$/);
+  const worker = startExample('worker.ts', { HEALTH_PORT: '0' });
+  await world.producer.enqueue(ONE);
+  expect(await world.producer.waitFor('a', { timeoutMs: 60_000 })).toMatchObject({ state: 'completed' });
+  expect(await worker.end('SIGTERM')).toEqual({ code: 0, output: expect.stringContaining('worker ended') });
+});
 
-  it.each([
-    ['books what a worker signed as paid', true, 0, /^withdrawal-88132 is paid: \S+\n$/],
-    ['books nothing else', false, 1, /^withdrawal-88132 is shown as completed, and not booked: no worker/],
-  ])('signing/pay-signed.ts %s', async (_, isSigned, code, printed) => {
-    const [shop, worker] = [testKey(1), testKey(2)];
-    const pathOf = (name: string) => join(world.dir, name);
-    const keys = [keyEntry(shop), keyEntry(worker, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
-    const PAYOUT_KEYS_FILE = await writeKeyring(pathOf('keys.json'), keys);
-    const PAYOUT_WORKER_KEY_FILE = await writePrivateKey(pathOf('worker.pem'), worker);
-    const workerKey = isSigned && { PAYOUT_WORKER_KEY_FILE, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
-    const sending = world.startWorker({ environment: { PAYOUT_KEYS_FILE, ...workerKey } });
-    // What was signed before the worker's journal was begun is held.
-    await sending.said('acquired sender lease');
-    const PAYOUT_SIGNING_KEY_FILE = await writePrivateKey(pathOf('shop.pem'), shop);
-    const own = { PAYOUT_AUDIENCE: TEST_AUDIENCE, PAYOUT_KEYS_FILE, PAYOUT_SIGNING_KEY_FILE };
-    const output = expect.stringMatching(printed);
-    expect(await startExample('signing/pay-signed.ts', own).end()).toEqual({ output, code });
-  });
+it.each([
+  ['books what a worker signed as paid', true, 0, /^withdrawal-88132 is paid: \S+\n$/],
+  ['books nothing else', false, 1, /^withdrawal-88132 is shown as completed, and not booked: no worker/],
+])('signing/pay-signed.ts %s', async (_, isSigned, code, printed) => {
+  const [shop, worker] = [testKey(1), testKey(2)];
+  const pathOf = (name: string) => join(world.dir, name);
+  const keys = [keyEntry(shop), keyEntry(worker, { name: 'worker-1', role: 'worker', person: 'Host 1' })];
+  const PAYOUT_KEYS_FILE = await writeKeyring(pathOf('keys.json'), keys);
+  const PAYOUT_WORKER_KEY_FILE = await writePrivateKey(pathOf('worker.pem'), worker);
+  const workerKey = isSigned && { PAYOUT_WORKER_KEY_FILE, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
+  const sending = world.startWorker({ environment: { PAYOUT_KEYS_FILE, ...workerKey } });
+  // What was signed before the worker's journal was begun is held.
+  await sending.said('acquired sender lease');
+  const PAYOUT_SIGNING_KEY_FILE = await writePrivateKey(pathOf('shop.pem'), shop);
+  const own = { PAYOUT_AUDIENCE: TEST_AUDIENCE, PAYOUT_KEYS_FILE, PAYOUT_SIGNING_KEY_FILE };
+  const output = expect.stringMatching(printed);
+  expect(await startExample('signing/pay-signed.ts', own).end()).toEqual({ output, code });
 });

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import type { AccountSummary } from '../../src/operator/account-summary.js';
 import type { Arrival, Payment } from '../../src/sandbox/sandbox-account.js';
-import { runCli, type CliResult } from '../support/cli.js';
+import { runCli } from '../support/cli.js';
 import { until } from '../support/until.js';
 import { Rig, ROGUE, untilAnswer } from '../told/rig.js';
 import { cents, numbered } from '../support/account.js';
@@ -44,7 +43,7 @@ export class DrillRig extends Rig {
     await until(`${more} more payouts arrive`, () => this.arrivals.length >= count);
   }
 
-  /** Tops the account up. The sandbox begins again for that, once nothing is on its way. */
+  /** The sandbox begins again for that, once nothing is on its way. */
   async topUp() {
     const { sandbox, producer } = this.world;
     await until('nothing is in progress', async () => (await producer.stats()).in_progress === 0);
@@ -88,28 +87,19 @@ export class DrillRig extends Rig {
     ]);
   }
 
-  async run(args: readonly string[]): Promise<CliResult> {
+  async run(args: readonly string[]) {
     return runCli(args, { env: this.commandEnvironment });
   }
 
   /** Runs a command as a runbook has it. @param values - what an operator puts in place of parts of it */
-  async follow(
-    runbook: string,
-    command: string,
-    values: Readonly<Record<string, string>> = {},
-    codes: readonly number[] = [0],
-  ) {
+  async follow(runbook: string, ...[command, ...how]: Parameters<DrillRig['runText']>) {
     expect(await readFile(new URL(`${runbook}.md`, RUNBOOKS), 'utf8')).toContain(command);
-    return this.runText(command, values, codes);
+    return this.runText(command, ...how);
   }
 
   async untilFollowed(...command: Parameters<DrillRig['follow']>) {
-    await until(`${command[1]} ends well`, async () =>
-      this.follow(...command).then(
-        () => true,
-        () => false,
-      ),
-    );
+    const endsWell = async () => this.follow(...command);
+    await until(`${command[1]} ends well`, async () => (await endsWell().catch(() => undefined)) !== undefined);
   }
 
   async runText(command: string, values: Readonly<Record<string, string>> = {}, codes: readonly number[] = [0]) {
@@ -121,10 +111,6 @@ export class DrillRig extends Rig {
     const { code, stdout, stderr } = await this.run(args);
     if (codes.includes(code ?? -1)) return stdout;
     throw new Error(`${filled} ended with ${String(code)}:\n${stdout}${stderr}`);
-  }
-
-  async status(): Promise<AccountSummary> {
-    return JSON.parse((await this.run(['status', '--json'])).stdout) as AccountSummary;
   }
 
   /** Decides each unknown payout as unknown.md says, by the gateway's records. */

@@ -1,21 +1,23 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HEADLINES } from '../../src/operator/account-headline.js';
+import type { AccountSummary } from '../../src/operator/account-summary.js';
 import { until } from '../support/until.js';
 import type { RigOptions } from '../told/rig.js';
 import { makeDiskAil, prepareDisk, prepareKeyring, preparePolicy } from '../told/ways/journal.js';
 import type { DrillRig } from './drill-rig.js';
 
 /** One fault: what the operator sees within six seconds, and how the runbook repairs it. */
-export interface Drill extends RigOptions {
-  readonly name: string;
-  readonly prepare?: (rig: DrillRig) => Promise<void>;
-  /** @returns since when it can be known, on `performance.now()`, where not since it has happened */
-  readonly happens: (rig: DrillRig) => Promise<unknown>;
-  /** On the page, with the runbook of the headline. ACCOUNT stands for the account's number. */
-  readonly shows: readonly [tone: 'good' | 'warn' | 'bad', headline: keyof typeof HEADLINES, command: string];
-  readonly repair: (rig: DrillRig) => Promise<unknown>;
-}
+export type Drill = RigOptions &
+  Readonly<{
+    name: string;
+    prepare?: (rig: DrillRig) => Promise<void>;
+    /** @returns since when it can be known, on `performance.now()`, where not since it has happened */
+    happens: (rig: DrillRig) => Promise<unknown>;
+    /** On the page, with the runbook of the headline. ACCOUNT stands for the account's number. */
+    shows: readonly [tone: 'good' | 'warn' | 'bad', headline: keyof typeof HEADLINES, command: string];
+    repair: (rig: DrillRig) => Promise<unknown>;
+  }>;
 
 const cap = (count: number) => `{ name: day, cap: { count: '${count}', within: 24h }, over: wait }`;
 const PAUSED = ['bad', 'paused', 'payouts resume --account ACCOUNT --reason WHY'] as const;
@@ -98,7 +100,7 @@ export const DRILLS: readonly Drill[] = [
     name: 'rolled back',
     happens: async (rig) => {
       const { redis, world } = rig;
-      const copy = await mkdtemp(join(world.dir, 'copy-'));
+      const copy = join(world.dir, 'copy');
       await cp(redis.dir, copy, { recursive: true });
       await rig.untilSent(2);
       process.kill(redis.pid, 'SIGKILL');
@@ -109,7 +111,7 @@ export const DRILLS: readonly Drill[] = [
     },
     shows: ['bad', 'mismatch', 'payouts adopt-ledger --account ACCOUNT --journal '],
     repair: async (rig) => {
-      const { advice } = await rig.status();
+      const { advice } = JSON.parse(await rig.runText('payouts status --json')) as AccountSummary;
       await rig.runText(`${advice[0]?.command ?? ''} --yes`);
     },
   },
@@ -210,20 +212,20 @@ async function resolveFiles(rig: DrillRig) {
   await rig.follow('unknown', 'payouts list --state unknown --all --csv');
   const { payouts } = await rig.world.producer.list({ state: 'unknown' });
   const hashOf = new Map(rig.payments.map(({ addressTo, txhash }) => [addressTo, txhash]));
-  const rows = payouts.map(({ payoutId, addressTo }) => [payoutId, hashOf.get(addressTo) ?? ''] as const);
-  const write = async (name: string, isPaid: boolean): Promise<Record<string, string>> => {
-    const lines = rows.filter(([, txhash]) => (txhash !== '') === isPaid).map((row) => row.join(','));
-    await writeFile(join(rig.world.dir, name), `payout_id,txhash\n${lines.join('\n')}\n`);
-    return { [name]: join(rig.world.dir, name) };
+  const write = async (name: string, isPaid: boolean) => {
+    const chosen = payouts.filter(({ addressTo }) => hashOf.has(addressTo) === isPaid);
+    const lines = chosen.map(({ payoutId, addressTo }) => `${payoutId},${hashOf.get(addressTo) ?? ''}\n`);
+    const path = join(rig.world.dir, name);
+    await writeFile(path, `payout_id,txhash\n${lines.join('')}`);
+    return { [name]: path };
   };
   const paid = await write('paid.csv', true);
   for (const how of ['--dry-run', '--yes']) {
     await rig.follow('unknown', `payouts resolve --file paid.csv --sent ${how} --reason "ticket 812"`, paid);
   }
-  const notSent = 'payouts resolve --file unpaid.csv --not-sent --expect-count 3';
   const why = 'the gateway never received them, ticket 813';
-  const unpaid = { ...(await write('unpaid.csv', false)), '--expect-count 3': '--expect-count 2' };
-  await rig.follow('unknown', `${notSent} --reason "${why}"`, unpaid);
+  const notSent = `payouts resolve --file unpaid.csv --not-sent --expect-count 3 --reason "${why}"`;
+  await rig.follow('unknown', notSent, { ...(await write('unpaid.csv', false)), 'count 3': 'count 2' });
 }
 
 const adoptJournal = async (rig: DrillRig) =>

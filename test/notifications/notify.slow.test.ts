@@ -33,24 +33,18 @@ afterEach(async () => {
   await account.close();
 });
 
-async function start(env: Record<string, string> = {}, url = `${receiver.url}/hook/hunter2`): Promise<NotifyProcess> {
+async function start(env: Record<string, string> = {}, url = `${receiver.url}/hook/hunter2`) {
   const started = await startNotify(testRedisUrl(), account.platformId, url, env);
   processes.push(started);
   await until('the group exists', async () => (await lag()) !== undefined);
   return started;
 }
 
-async function lag() {
-  return readNotificationLag(account.connection);
-}
+const lag = async () => readNotificationLag(account.connection);
 
-function notifications(): Notification[] {
-  return receiver.received.map(({ body }) => JSON.parse(body) as Notification);
-}
+const sentTo = ({ received }: Receiver) => received.map(({ body }) => JSON.parse(body) as Notification);
 
-async function enqueue(payoutId: string): Promise<void> {
-  await account.ledger.enqueue([aPayout(payoutId)]);
-}
+const enqueue = async (payoutId: string) => account.ledger.enqueue([aPayout(payoutId)]);
 
 /** A pause and what ends it: two events. */
 async function pause(reason: string): Promise<void> {
@@ -61,10 +55,11 @@ async function pause(reason: string): Promise<void> {
 it('posts the chosen events from its first start on, in order', async () => {
   await pause('before');
   const notify = await start();
-  await operator.cancel((await enqueue('P-1'), 'P-1'), { by: 'alice', reason: 'not chosen' });
+  await enqueue('P-1');
+  await operator.cancel('P-1', { by: 'alice', reason: 'not chosen' });
   await pause('after');
   await until('both arrived', () => receiver.received.length === 2);
-  expect(notifications().map(({ type, reason }) => [type, reason])).toEqual([
+  expect(sentTo(receiver).map(({ type, reason }) => [type, reason])).toEqual([
     ['paused', 'after'],
     ['resumed', 'after'],
   ]);
@@ -91,13 +86,13 @@ it('delivers again what a killed process had in hand', async () => {
   };
   await pause('ticket 7');
   await first.result;
-  expect(notifications().map(({ type }) => type)).toEqual(['paused']);
+  expect(sentTo(receiver).map(({ type }) => type)).toEqual(['paused']);
   receiver.respond = (_received, response) => void response.writeHead(204).end();
   await start();
   // As long as the group waits for a consumer that is silent, and a little more.
   await until('all arrived', () => receiver.received.length === 3, 60_000);
-  const [id, again] = notifications().map((each) => each.id);
-  expect(notifications().map(({ type }) => type)).toEqual(['paused', 'paused', 'resumed']);
+  const [id, again] = sentTo(receiver).map((each) => each.id);
+  expect(sentTo(receiver).map(({ type }) => type)).toEqual(['paused', 'paused', 'resumed']);
   expect(again).toBe(id);
 });
 
@@ -116,7 +111,7 @@ it('retries with growing waits, keeps the order, and says so', async () => {
   await until('all arrived', () => times.length === 5);
   const gaps = times.slice(1, 4).map((time, index) => time - (times[index] ?? 0));
   for (const [index, lowest] of [800, 1_600, 3_200].entries()) expect(gaps[index]).toBeGreaterThanOrEqual(lowest);
-  const sent = late.received.map(({ body }) => JSON.parse(body) as Notification);
+  const sent = sentTo(late);
   expect(sent.map(({ type }) => type)).toEqual([...Array<string>(4).fill('paused'), 'resumed']);
   expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
   await late.close();

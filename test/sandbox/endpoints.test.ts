@@ -15,125 +15,122 @@ const BLOCKED = { result: 0, message: 'account blocked' };
 
 const wrongly = (body: string): [body: string, message: string] => [body, 'wrong signature'];
 
-describe('the endpoints, called by a client that shares no code with this project', () => {
-  it('settle a payment when its time has come, to the millisecond', async () => {
-    const { merchant, clock } = await runSandbox({ settleAfterMs: 3000 });
-    const paid = await withdraw(merchant, { amount: '12.50', symbol: 'USD' });
-    const status = { platform_id: '1001', txhash: String(paid['txhash']) };
-    clock.advance(2999);
-    expect(await call(merchant, 'transactionstatus', status)).toEqual({ ...paid, approve: 0, fee: '1' });
-    clock.advance(1);
-    expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ approve: 1 });
-    expect(await call(merchant, 'balance', { platform_id: '1001' })).toEqual({ result: 1, balance: '999999999987.5' });
-  });
-
-  it('give a stable wallet per currency and order, with a tag for XRP and TON only, gzipped where asked', async () => {
-    const { merchant } = await runSandbox();
-    const wallet = async (paymentId: number, order_id: string): Promise<Reply> =>
-      call(merchant, 'getpaymentwallet', { payment_id: String(paymentId), platform_id: '1001', order_id });
-    const first = await wallet(4, 'order-1:+/=.,');
-    expect(first).toEqual({ ...(await wallet(4, 'order-1:+/=.,')), destinationTag: expect.stringMatching(/^\d+$/) });
-    expect((await wallet(4, 'order-2'))['address']).not.toBe(first['address']);
-    expect(await wallet(1, 'order-1')).toMatchObject({ destinationTag: '' });
-    expect(await wallet(999, 'order-1')).toEqual({ result: 0, message: 'unknown payment_id 999' });
-    for (const accepted of ['br, gzip;q=0.5', 'gzip;q=0']) {
-      const headers = { 'accept-encoding': accepted };
-      const response = await fetch(`${merchant.url}/__sandbox/stats`, { headers });
-      expect(response.headers.get('content-encoding')).toBe(accepted.startsWith('br') ? 'gzip' : null);
-    }
-    const [unasked] = (await once(get(`${merchant.url}/__sandbox/stats`), 'response')) as [IncomingMessage];
-    expect(unasked.resume().headers).not.toHaveProperty('content-encoding');
-  });
-
-  it('keep the balance to the last decimal place and refuse what it cannot pay', async () => {
-    const account = { platformId: 1001, secretKey: SECRET_KEY, balance: '6425.050000000000000001' };
-    const { merchant, clock, sandbox } = await runSandbox({ accounts: [account] });
-    await withdraw(merchant, { paymentId: 1, amount: '0.1' });
-    expect(sandbox.stats().balance).toBe('0.000000000000000001');
-    clock.advance(1000);
-    const tooMuch = await withdraw(merchant, { amount: '0.000000000000000002' });
-    expect(tooMuch).toEqual({ result: 0, message: 'insufficient balance' });
-    clock.advance(1000);
-    expect(await withdraw(merchant, { amount: '0.000000000000000001' })).toMatchObject({ result: 1 });
-    expect(sandbox.stats()).toMatchObject({ balance: '0', payments: 2 });
-  });
+it('the endpoints settle a payment when its time has come, to the millisecond', async () => {
+  const { merchant, clock } = await runSandbox({ settleAfterMs: 3000 });
+  const paid = await withdraw(merchant, { amount: '12.50', symbol: 'USD' });
+  const status = { platform_id: '1001', txhash: String(paid['txhash']) };
+  clock.advance(2999);
+  expect(await call(merchant, 'transactionstatus', status)).toEqual({ ...paid, approve: 0, fee: '1' });
+  clock.advance(1);
+  expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ approve: 1 });
+  expect(await call(merchant, 'balance', { platform_id: '1001' })).toEqual({ result: 1, balance: '999999999987.5' });
 });
 
-describe('a strict gateway refuses', () => {
-  it('a body whose bytes are not those that were signed', async () => {
-    const { merchant, sandbox } = await runSandbox();
-    const body = signForm(merchant, withdrawFields(merchant));
-    for (const [changed, message] of [
-      ...[body.replace('amount=10', 'amount=11'), body.replace('amount=10', 'amount=1%30')].map(wrongly),
-      ...[body.replace(/&hash=.*/, ''), body.replace(/hash=.{6}/, 'hash=zzzzzz')].map(wrongly),
-      wrongly(`${body}&hash=${'0'.repeat(64)}`),
-      wrongly(signForm({ ...merchant, secretKey: 'other' }, withdrawFields(merchant))),
-      [body.replace('platform_id=1001', 'platform_id=7'), 'unknown platform_id'],
-      ['%zz=1', 'the body is no valid form'],
-    ] as const)
-      expect(await (await post(`${merchant.url}/withdraw`, changed)).json()).toEqual({ result: 0, message });
-    // Only the account itself can use up its limit.
-    expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, blocked: false });
-  });
+it('the endpoints give a stable wallet per currency and order, with a tag for XRP and TON only, gzipped where asked', async () => {
+  const { merchant } = await runSandbox();
+  const wallet = async (paymentId: number, order_id: string): Promise<Reply> =>
+    call(merchant, 'getpaymentwallet', { payment_id: String(paymentId), platform_id: '1001', order_id });
+  const first = await wallet(4, 'order-1:+/=.,');
+  expect(first).toEqual({ ...(await wallet(4, 'order-1:+/=.,')), destinationTag: expect.stringMatching(/^\d+$/) });
+  expect((await wallet(4, 'order-2'))['address']).not.toBe(first['address']);
+  expect(await wallet(1, 'order-1')).toMatchObject({ destinationTag: '' });
+  expect(await wallet(999, 'order-1')).toEqual({ result: 0, message: 'unknown payment_id 999' });
+  for (const accepted of ['br, gzip;q=0.5', 'gzip;q=0']) {
+    const headers = { 'accept-encoding': accepted };
+    const response = await fetch(`${merchant.url}/__sandbox/stats`, { headers });
+    expect(response.headers.get('content-encoding')).toBe(accepted.startsWith('br') ? 'gzip' : null);
+  }
+  const [unasked] = (await once(get(`${merchant.url}/__sandbox/stats`), 'response')) as [IncomingMessage];
+  expect(unasked.resume().headers).not.toHaveProperty('content-encoding');
+});
 
-  it('a bad field, showing the value that was sent', async () => {
-    const { merchant, sandbox, clock } = await runSandbox();
-    const good: Record<string, Record<string, string>> = {
-      withdraw: withdrawFields(merchant),
-      transactionstatus: { platform_id: '1001' },
-      getpaymentwallet: { payment_id: '6', platform_id: '1001' },
-    };
-    for (const [endpoint, field, ...values] of [
-      ['withdraw', 'amount', '1.0E-5', '0', '', '12,50', '-1', '0.0000000000000000001'],
-      ['withdraw', 'payment_id', '0', 'six'],
-      ['withdraw', 'address_to', '', 'with space', 'r:'],
-      ['withdraw', 'symbol', 'usd'],
-      ['transactionstatus', 'txhash', 'a b'],
-      ['getpaymentwallet', 'order_id', 'a_b'],
-    ] as const) {
-      for (const sent of values) {
-        clock.advance(1000);
-        const { message } = await call(merchant, endpoint, { ...good[endpoint], [field]: sent });
-        expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) .*\\(got "${sent}"\\)$`));
-      }
-    }
-    expect(sandbox.stats()).toMatchObject({ payments: 0 });
-  });
+it('the endpoints keep the balance to the last decimal place and refuse what it cannot pay', async () => {
+  const account = { platformId: 1001, secretKey: SECRET_KEY, balance: '6425.050000000000000001' };
+  const { merchant, clock, sandbox } = await runSandbox({ accounts: [account] });
+  await withdraw(merchant, { paymentId: 1, amount: '0.1' });
+  expect(sandbox.stats().balance).toBe('0.000000000000000001');
+  clock.advance(1000);
+  const tooMuch = await withdraw(merchant, { amount: '0.000000000000000002' });
+  expect(tooMuch).toEqual({ result: 0, message: 'insufficient balance' });
+  clock.advance(1000);
+  expect(await withdraw(merchant, { amount: '0.000000000000000001' })).toMatchObject({ result: 1 });
+  expect(sandbox.stats()).toMatchObject({ balance: '0', payments: 2 });
+});
 
-  it('fields in another order, missing or unknown, and what it does not know', async () => {
-    const { merchant, clock } = await runSandbox();
-    const { payment_id = '', ...others } = withdrawFields(merchant);
-    for (const [fields, message] of [
-      [{ ...others, payment_id }, 'wrong field order: expected payment_id, platform_id, amount, address_to'],
-      [others, 'payment_id is missing'],
-      [{ ...withdrawFields(merchant), colour: 'red' }, 'unknown field colour'],
-      [withdrawFields(merchant, { paymentId: 4, addressTo: 'rNoTag' }), 'address_to must be address:destinationTag'],
-      [withdrawFields(merchant, { paymentId: 77 }), 'unknown payment_id'],
-      [withdrawFields(merchant, { addressTo: 'x'.repeat(300) }), 'address_to: must have at most 256 characters'],
-    ] as const) {
+it('a strict gateway refuses a body whose bytes are not those that were signed', async () => {
+  const { merchant, sandbox } = await runSandbox();
+  const body = signForm(merchant, withdrawFields(merchant));
+  for (const [changed, message] of [
+    ...[body.replace('amount=10', 'amount=11'), body.replace('amount=10', 'amount=1%30')].map(wrongly),
+    ...[body.replace(/&hash=.*/, ''), body.replace(/hash=.{6}/, 'hash=zzzzzz')].map(wrongly),
+    wrongly(`${body}&hash=${'0'.repeat(64)}`),
+    wrongly(signForm({ ...merchant, secretKey: 'other' }, withdrawFields(merchant))),
+    [body.replace('platform_id=1001', 'platform_id=7'), 'unknown platform_id'],
+    ['%zz=1', 'the body is no valid form'],
+  ] as const)
+    expect(await (await post(`${merchant.url}/withdraw`, changed)).json()).toEqual({ result: 0, message });
+  // Only the account itself can use up its limit.
+  expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, blocked: false });
+});
+
+it('a strict gateway refuses a bad field, showing the value that was sent', async () => {
+  const { merchant, sandbox, clock } = await runSandbox();
+  const good: Record<string, Record<string, string>> = {
+    withdraw: withdrawFields(merchant),
+    transactionstatus: { platform_id: '1001' },
+    getpaymentwallet: { payment_id: '6', platform_id: '1001' },
+  };
+  for (const [endpoint, field, ...values] of [
+    ['withdraw', 'amount', '1.0E-5', '0', '', '12,50', '-1', '0.0000000000000000001'],
+    ['withdraw', 'payment_id', '0', 'six'],
+    ['withdraw', 'address_to', '', 'with space', 'r:'],
+    ['withdraw', 'symbol', 'usd'],
+    ['transactionstatus', 'txhash', 'a b'],
+    ['getpaymentwallet', 'order_id', 'a_b'],
+  ] as const) {
+    for (const sent of values) {
       clock.advance(1000);
-      const reply = await call(merchant, 'withdraw', fields);
-      expect(reply).toEqual({ result: 0, message: expect.stringContaining(message) as unknown });
+      const { message } = await call(merchant, endpoint, { ...good[endpoint], [field]: sent });
+      expect(message).toMatch(new RegExp(`^${field}: (must|ends|has) .*\\(got "${sent}"\\)$`));
     }
-    const unknown = { platform_id: '1001', txhash: 'abc' };
-    expect(await call(merchant, 'transactionstatus', unknown)).toEqual({ result: 0, message: 'unknown txhash' });
-  });
-
-  it('another method, content type or path, and a body beyond the limit', async () => {
-    const { merchant } = await runSandbox();
-    const get = await fetch(`${merchant.url}/balance`);
-    expect([get.status, get.headers.get('allow'), await get.json()]).toMatchObject([405, 'POST', { result: 0 }]);
-    const headers = { 'content-type': 'application/json' };
-    const json = await fetch(`${merchant.url}/balance`, { method: 'POST', body: '{}', headers });
-    expect([json.status, await json.json()]).toMatchObject([415, { result: 0 }]);
-    expect((await post(`${merchant.url}/payout`, '')).status).toBe(404);
-    const long = await post(`${merchant.url}/balance`, `platform_id=1001&x=${'a'.repeat(2_000_000)}`);
-    expect([long.status, await long.json()]).toEqual([413, { result: 0, message: 'the body is too large' }]);
-  });
+  }
+  expect(sandbox.stats()).toMatchObject({ payments: 0 });
 });
 
-describe('one withdrawal per second', () => {
-  it.each([990, 999.999])('accepts withdrawals 1000 ms apart, and blocks the account at %d ms', async (gapMs) => {
+it('a strict gateway refuses fields in another order, missing or unknown, and what it does not know', async () => {
+  const { merchant, clock } = await runSandbox();
+  const { payment_id = '', ...others } = withdrawFields(merchant);
+  for (const [fields, message] of [
+    [{ ...others, payment_id }, 'wrong field order: expected payment_id, platform_id, amount, address_to'],
+    [others, 'payment_id is missing'],
+    [{ ...withdrawFields(merchant), colour: 'red' }, 'unknown field colour'],
+    [withdrawFields(merchant, { paymentId: 4, addressTo: 'rNoTag' }), 'address_to must be address:destinationTag'],
+    [withdrawFields(merchant, { paymentId: 77 }), 'unknown payment_id'],
+    [withdrawFields(merchant, { addressTo: 'x'.repeat(300) }), 'address_to: must have at most 256 characters'],
+  ] as const) {
+    clock.advance(1000);
+    const reply = await call(merchant, 'withdraw', fields);
+    expect(reply).toEqual({ result: 0, message: expect.stringContaining(message) as unknown });
+  }
+  const unknown = { platform_id: '1001', txhash: 'abc' };
+  expect(await call(merchant, 'transactionstatus', unknown)).toEqual({ result: 0, message: 'unknown txhash' });
+});
+
+it('a strict gateway refuses another method, content type or path, and a body beyond the limit', async () => {
+  const { merchant } = await runSandbox();
+  const get = await fetch(`${merchant.url}/balance`);
+  expect([get.status, get.headers.get('allow'), await get.json()]).toMatchObject([405, 'POST', { result: 0 }]);
+  const headers = { 'content-type': 'application/json' };
+  const json = await fetch(`${merchant.url}/balance`, { method: 'POST', body: '{}', headers });
+  expect([json.status, await json.json()]).toMatchObject([415, { result: 0 }]);
+  expect((await post(`${merchant.url}/payout`, '')).status).toBe(404);
+  const long = await post(`${merchant.url}/balance`, `platform_id=1001&x=${'a'.repeat(2_000_000)}`);
+  expect([long.status, await long.json()]).toEqual([413, { result: 0, message: 'the body is too large' }]);
+});
+
+it.each([990, 999.999])(
+  'one withdrawal per second: accepts withdrawals 1000 ms apart, and blocks the account at %d ms',
+  async (gapMs) => {
     const { merchant, clock, sandbox } = await runSandbox();
     await withdraw(merchant, { addressTo: 'first' });
     clock.advance(1000);
@@ -151,37 +148,37 @@ describe('one withdrawal per second', () => {
     sandbox.unblock();
     clock.advance(1000);
     expect(await withdraw(merchant)).toMatchObject({ result: 1 });
-  });
+  },
+);
 
-  it('applies to each account and to no other call, with its own gap', async () => {
-    const accounts = [1001, 1002].map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
-    const { merchant, sandbox, clock } = await runSandbox({ accounts, minGapMs: 50 });
-    const other = { ...merchant, platformId: 1002 };
-    for (const each of [merchant, other]) expect(await withdraw(each)).toMatchObject({ result: 1 });
-    for (let index = 0; index < 3; index += 1) await call(merchant, 'balance', { platform_id: '1001' });
-    clock.advance(50);
-    expect(await withdraw(other)).toMatchObject({ result: 1 });
-    clock.advance(49);
-    await withdraw(other);
-    expect(sandbox.stats(1001)).toMatchObject({ blocked: false, arrivals: 1, calls: { withdraw: 1, balance: 3 } });
-    expect(sandbox.stats(1002)).toMatchObject({ blocked: true, arrivals: 3, smallestGapMs: 49 });
-    expect(sandbox.stats(1002).blockedReason).toBe('two withdrawals arrived 49 ms apart, the minimum is 50 ms');
-    expect(() => sandbox.stats()).toThrow('platformId: must be one of 1001, 1002');
-  });
+it('one withdrawal per second: applies to each account and to no other call, with its own gap', async () => {
+  const accounts = [1001, 1002].map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
+  const { merchant, sandbox, clock } = await runSandbox({ accounts, minGapMs: 50 });
+  const other = { ...merchant, platformId: 1002 };
+  for (const each of [merchant, other]) expect(await withdraw(each)).toMatchObject({ result: 1 });
+  for (let index = 0; index < 3; index += 1) await call(merchant, 'balance', { platform_id: '1001' });
+  clock.advance(50);
+  expect(await withdraw(other)).toMatchObject({ result: 1 });
+  clock.advance(49);
+  await withdraw(other);
+  expect(sandbox.stats(1001)).toMatchObject({ blocked: false, arrivals: 1, calls: { withdraw: 1, balance: 3 } });
+  expect(sandbox.stats(1002)).toMatchObject({ blocked: true, arrivals: 3, smallestGapMs: 49 });
+  expect(sandbox.stats(1002).blockedReason).toBe('two withdrawals arrived 49 ms apart, the minimum is 50 ms');
+  expect(() => sandbox.stats()).toThrow('platformId: must be one of 1001, 1002');
+});
 
-  it('measures in real time when the request was received completely, not when it began', async () => {
-    const { merchant, sandbox } = await runSandbox({ clock: systemClock, latencyAfterMs: 1 });
-    await withdraw(merchant, { addressTo: 'first' });
-    // Sent well after the previous one, but with less latency: network jitter does this to a sender that paces by sends.
-    await delay(1010);
-    sandbox.setFaults([{ kind: 'latency-before', delayMs: 600, addresses: ['slow'] }]);
-    const slow = withdraw(merchant, { addressTo: 'slow' });
-    await delay(1010);
-    expect(sandbox.stats().blocked).toBe(false);
-    expect(await withdraw(merchant, { addressTo: 'fast' })).toEqual(BLOCKED);
-    expect(await slow).toMatchObject({ result: 1 });
-    expect(sandbox.stats().smallestGapMs).toBeLessThan(1000);
-  });
+it('one withdrawal per second: measures in real time when the request was received completely, not when it began', async () => {
+  const { merchant, sandbox } = await runSandbox({ clock: systemClock, latencyAfterMs: 1 });
+  await withdraw(merchant, { addressTo: 'first' });
+  // Sent well after the previous one, but with less latency: network jitter does this to a sender that paces by sends.
+  await delay(1010);
+  sandbox.setFaults([{ kind: 'latency-before', delayMs: 600, addresses: ['slow'] }]);
+  const slow = withdraw(merchant, { addressTo: 'slow' });
+  await delay(1010);
+  expect(sandbox.stats().blocked).toBe(false);
+  expect(await withdraw(merchant, { addressTo: 'fast' })).toEqual(BLOCKED);
+  expect(await slow).toMatchObject({ result: 1 });
+  expect(sandbox.stats().smallestGapMs).toBeLessThan(1000);
 });
 
 it('payments made twice are reported per recipient and amount, in whatever notation', async () => {
@@ -205,73 +202,71 @@ it('payments made twice are reported per recipient and amount, in whatever notat
 
 const accounts = [{ platformId: 1001, secretKey: SECRET_KEY }];
 
-describe('startSandbox', () => {
-  it.each<[object, string]>([
-    [{ accounts, speed: 3 }, 'speed: is not a known field'],
-    [{ accounts: [...accounts, ...accounts] }, 'accounts: must not name a platformId twice'],
-    [{ accounts: [{ ...accounts[0], key: SECRET_KEY }] }, 'key: is not a known field'],
-    [accounts, 'options: must be an object'],
-    [{ accounts, failShare: 2 }, 'failShare: must be 0 to 1 (got 2)'],
-    [{ accounts, latencyBeforeMs: { min: 2, max: 1 } }, 'latencyBeforeMs: must be milliseconds'],
-    [{ accounts: [{ ...accounts[0], balance: 12 }] }, 'accounts.0.balance: must be a decimal string'],
-  ])('refuses %j, and shows no secret', async (options, message) => {
-    const failure = (await startSandbox(options as SandboxOptions).catch((error: unknown) => error)) as Error;
-    expect(failure.name).toBe('InvalidInputError');
-    expect(failure.message).toContain(message);
-    expect(failure.message).not.toContain(SECRET_KEY);
-  });
+it.each<[object, string]>([
+  [{ accounts, speed: 3 }, 'speed: is not a known field'],
+  [{ accounts: [...accounts, ...accounts] }, 'accounts: must not name a platformId twice'],
+  [{ accounts: [{ ...accounts[0], key: SECRET_KEY }] }, 'key: is not a known field'],
+  [accounts, 'options: must be an object'],
+  [{ accounts, failShare: 2 }, 'failShare: must be 0 to 1 (got 2)'],
+  [{ accounts, latencyBeforeMs: { min: 2, max: 1 } }, 'latencyBeforeMs: must be milliseconds'],
+  [{ accounts: [{ ...accounts[0], balance: 12 }] }, 'accounts.0.balance: must be a decimal string'],
+])('a sandbox refuses %j, and shows no secret', async (options, message) => {
+  const failure = (await startSandbox(options as SandboxOptions).catch((error: unknown) => error)) as Error;
+  expect(failure.name).toBe('InvalidInputError');
+  expect(failure.message).toContain(message);
+  expect(failure.message).not.toContain(SECRET_KEY);
+});
 
-  it('reports a port that is taken', async () => {
-    const { sandbox } = await runSandbox({ tls: makeSelfSignedCertificate() });
-    expect(sandbox.url).toBe(`https://127.0.0.1:${sandbox.port}`);
-    await expect(startSandbox({ accounts, port: sandbox.port })).rejects.toThrow(
-      `port ${sandbox.port} on 127.0.0.1 is taken`,
-    );
-  });
+it('a sandbox reports a port that is taken', async () => {
+  const { sandbox } = await runSandbox({ tls: makeSelfSignedCertificate() });
+  expect(sandbox.url).toBe(`https://127.0.0.1:${sandbox.port}`);
+  await expect(startSandbox({ accounts, port: sandbox.port })).rejects.toThrow(
+    `port ${sandbox.port} on 127.0.0.1 is taken`,
+  );
+});
 
-  it('closes idle and half-open connections, and may be closed twice', async () => {
-    const { sandbox } = await runSandbox();
-    const socket = connect(sandbox.port, '127.0.0.1');
-    await once(socket, 'connect');
-    socket.write('POST /balance HTTP/1.1\r\n');
-    // A reset closes it too; `once` would reject on it.
-    const ended = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
-    await Promise.all([sandbox.close(), sandbox.close()]);
-    await ended;
-  });
+it('a sandbox closes idle and half-open connections, and may be closed twice', async () => {
+  const { sandbox } = await runSandbox();
+  const socket = connect(sandbox.port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write('POST /balance HTTP/1.1\r\n');
+  // A reset closes it too; `once` would reject on it.
+  const ended = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
+  await Promise.all([sandbox.close(), sandbox.close()]);
+  await ended;
+});
 
-  it('never processes a call that was cut off, even where its body looks complete', async () => {
-    const { sandbox, merchant } = await runSandbox();
-    const body = signForm(merchant, withdrawFields(merchant));
-    const socket = connect(sandbox.port, '127.0.0.1');
-    await once(socket, 'connect');
-    const type = 'content-type: application/x-www-form-urlencoded';
-    socket.end(`POST /withdraw HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`);
-    await once(socket.resume(), 'close');
-    // A later call has its response, so the earlier one would have been processed.
-    await call(merchant, 'balance', { platform_id: '1001' });
-    expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, calls: { withdraw: 0 } });
-  });
+it('a sandbox never processes a call that was cut off, even where its body looks complete', async () => {
+  const { sandbox, merchant } = await runSandbox();
+  const body = signForm(merchant, withdrawFields(merchant));
+  const socket = connect(sandbox.port, '127.0.0.1');
+  await once(socket, 'connect');
+  const type = 'content-type: application/x-www-form-urlencoded';
+  socket.end(`POST /withdraw HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: ${body.length + 1}\r\n\r\n${body}`);
+  await once(socket.resume(), 'close');
+  // A later call has its response, so the earlier one would have been processed.
+  await call(merchant, 'balance', { platform_id: '1001' });
+  expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, calls: { withdraw: 0 } });
+});
 
-  it('lets chosen recipients and a share of the payments end in error', async () => {
-    const outcomes = async (seed: number) => {
-      const draws = { seed, failShare: 0.5, failAddresses: ['bad'], settleAfterMs: 0 };
-      const { merchant, sandbox, clock } = await runSandbox({ ...draws, latencyBeforeMs: { min: 0, max: 2 } });
-      for (let index = 0; index < 24; index += 1) {
-        clock.advance(1000);
-        await withdraw(merchant, { addressTo: index < 4 ? 'bad' : 'good' });
-      }
-      expect(sandbox.seed).toBe(seed);
-      const status = { platform_id: '1001', txhash: sandbox.payments()[0]?.txhash ?? '' };
-      expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ result: 1, approve: 2 });
-      return sandbox.payments().map(({ settlesAs }) => settlesAs);
-    };
-    const first = await outcomes(42);
-    expect(first.slice(0, 4)).toEqual([2, 2, 2, 2]);
-    expect(new Set(first.slice(4))).toEqual(new Set([1, 2]));
-    expect(await outcomes(42)).toEqual(first);
-    expect(await outcomes(43)).not.toEqual(first);
-  });
+it('a sandbox lets chosen recipients and a share of the payments end in error', async () => {
+  const outcomes = async (seed: number) => {
+    const draws = { seed, failShare: 0.5, failAddresses: ['bad'], settleAfterMs: 0 };
+    const { merchant, sandbox, clock } = await runSandbox({ ...draws, latencyBeforeMs: { min: 0, max: 2 } });
+    for (let index = 0; index < 24; index += 1) {
+      clock.advance(1000);
+      await withdraw(merchant, { addressTo: index < 4 ? 'bad' : 'good' });
+    }
+    expect(sandbox.seed).toBe(seed);
+    const status = { platform_id: '1001', txhash: sandbox.payments()[0]?.txhash ?? '' };
+    expect(await call(merchant, 'transactionstatus', status)).toMatchObject({ result: 1, approve: 2 });
+    return sandbox.payments().map(({ settlesAs }) => settlesAs);
+  };
+  const first = await outcomes(42);
+  expect(first.slice(0, 4)).toEqual([2, 2, 2, 2]);
+  expect(new Set(first.slice(4))).toEqual(new Set([1, 2]));
+  expect(await outcomes(42)).toEqual(first);
+  expect(await outcomes(43)).not.toEqual(first);
 });
 
 const page = readFileSync(new URL('../../docs/gateway-api.md', import.meta.url), 'utf8');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultKind } from '../../src/sandbox/index.js';
 import { until } from '../support/until.js';
@@ -13,56 +13,52 @@ async function withdrawOnce(merchant: Merchant, addressTo = 'wallet') {
   return seen(await post(`${merchant.url}/withdraw`, signForm(merchant, withdrawFields(merchant, { addressTo }))));
 }
 
-describe('a fault with a response', () => {
-  it.each<[FaultKind, number, RegExp, number]>([
-    ['html-502', 502, /^<html>/, 1],
-    ['json-500', 500, /^{"message":"internal error"}$/, 1],
-    ['wrong-json', 200, /^{"status":"ok","data":\[1,2,3]}$/, 1],
-    ['no-txhash', 200, /^{"result":1,"address_to":"wallet","payment_id":6,"amount":"10"}$/, 1],
-    ['string-result', 200, /^{"result":"1",.*"txhash":/, 1],
-    ['redirect-307', 307, /^$/, 0],
-    ['rate-429', 429, /^{"result":0,"message":"too many requests"}$/, 0],
-    ['reject', 200, /^{"result":0,"message":"rejected by the sandbox"}$/, 0],
-    ['block', 200, /^{"result":0,"message":"account blocked"}$/, 0],
-  ])('%s responds with %d', async (kind, status, text, payments) => {
-    const { merchant, sandbox, clock } = await runSandbox({ faults: [{ kind, times: 1 }] });
-    const seen = await withdrawOnce(merchant);
-    expect(seen).toEqual({
-      status,
-      text: expect.stringMatching(text),
-      location: kind === 'redirect-307' ? '/withdraw' : null,
-    });
-    expect(sandbox.stats()).toMatchObject({ payments, arrivals: 1, blocked: false, faultsFired: { [kind]: 1 } });
-    clock.advance(1000);
-    expect((await withdrawOnce(merchant)).text).toContain('"result":1');
+it.each<[FaultKind, number, RegExp, number]>([
+  ['html-502', 502, /^<html>/, 1],
+  ['json-500', 500, /^{"message":"internal error"}$/, 1],
+  ['wrong-json', 200, /^{"status":"ok","data":\[1,2,3]}$/, 1],
+  ['no-txhash', 200, /^{"result":1,"address_to":"wallet","payment_id":6,"amount":"10"}$/, 1],
+  ['string-result', 200, /^{"result":"1",.*"txhash":/, 1],
+  ['redirect-307', 307, /^$/, 0],
+  ['rate-429', 429, /^{"result":0,"message":"too many requests"}$/, 0],
+  ['reject', 200, /^{"result":0,"message":"rejected by the sandbox"}$/, 0],
+  ['block', 200, /^{"result":0,"message":"account blocked"}$/, 0],
+])('%s responds with %d', async (kind, status, text, payments) => {
+  const { merchant, sandbox, clock } = await runSandbox({ faults: [{ kind, times: 1 }] });
+  const seen = await withdrawOnce(merchant);
+  expect(seen).toEqual({
+    status,
+    text: expect.stringMatching(text),
+    location: kind === 'redirect-307' ? '/withdraw' : null,
   });
+  expect(sandbox.stats()).toMatchObject({ payments, arrivals: 1, blocked: false, faultsFired: { [kind]: 1 } });
+  clock.advance(1000);
+  expect((await withdrawOnce(merchant)).text).toContain('"result":1');
 });
 
-describe('faults that break the connection', () => {
-  it.each<[FaultKind, number, number]>([
-    ['drop-before', 0, 0],
-    ['drop-after', 1, 1],
-    ['truncated', 1, 1],
-  ])('%s: %d payments, %d arrivals', async (kind, payments, arrivals) => {
-    const { merchant, sandbox } = await runSandbox({ faults: [{ kind }] });
-    await expect(withdrawOnce(merchant)).rejects.toThrow();
-    expect(sandbox.stats()).toMatchObject({ payments, arrivals, calls: { withdraw: 1 } });
-  });
+it.each<[FaultKind, number, number]>([
+  ['drop-before', 0, 0],
+  ['drop-after', 1, 1],
+  ['truncated', 1, 1],
+])('%s: %d payments, %d arrivals', async (kind, payments, arrivals) => {
+  const { merchant, sandbox } = await runSandbox({ faults: [{ kind }] });
+  await expect(withdrawOnce(merchant)).rejects.toThrow();
+  expect(sandbox.stats()).toMatchObject({ payments, arrivals, calls: { withdraw: 1 } });
+});
 
-  it.each<[FaultKind, number]>([
-    ['hang', 1],
-    ['hang-before', 0],
-  ])('%s never responds: %d payments', async (kind, payments) => {
-    const { merchant, sandbox } = await runSandbox({ faults: [{ kind }] });
-    const outcome = withdrawOnce(merchant).then(
-      () => 'responded',
-      () => 'ended',
-    );
-    expect(await Promise.race([outcome, delay(200, 'waiting')])).toBe('waiting');
-    expect(sandbox.stats()).toMatchObject({ payments, arrivals: payments });
-    await sandbox.close();
-    expect(await outcome).toBe('ended');
-  });
+it.each<[FaultKind, number]>([
+  ['hang', 1],
+  ['hang-before', 0],
+])('%s never responds: %d payments', async (kind, payments) => {
+  const { merchant, sandbox } = await runSandbox({ faults: [{ kind }] });
+  const outcome = withdrawOnce(merchant).then(
+    () => 'responded',
+    () => 'ended',
+  );
+  expect(await Promise.race([outcome, delay(200, 'waiting')])).toBe('waiting');
+  expect(sandbox.stats()).toMatchObject({ payments, arrivals: payments });
+  await sandbox.close();
+  expect(await outcome).toBe('ended');
 });
 
 it.each<[FaultKind, number]>([
@@ -121,52 +117,50 @@ async function control(url: string, method: string, path: string, given?: unknow
   return seen(await fetch(`${url}/__sandbox/${path}`, { method, ...(given !== undefined && { body }) }));
 }
 
-describe('the control endpoints', () => {
-  it('return what the methods return, and never the secret', async () => {
-    const { merchant, sandbox } = await runSandbox();
-    await withdrawOnce(merchant);
-    const paths = ['stats', 'stats?platformId=1001', 'arrivals', 'payments', 'faults', 'unknown', 'stats?platformId=2'];
-    const replies = await Promise.all(paths.map((path) => control(sandbox.url, 'GET', path)));
-    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 400]);
-    const [stats, , arrivals, payments] = replies.slice(0, 5).map(({ text }) => JSON.parse(text) as object);
-    expect([stats, arrivals]).toEqual([sandbox.stats(), { arrivals: sandbox.arrivals() }]);
-    expect(payments).toEqual({ payments: sandbox.payments() });
-    for (const { text } of replies) expect(text).not.toContain(SECRET_KEY);
-    expect(JSON.stringify(sandbox)).not.toContain(SECRET_KEY);
-  });
+it('the control endpoints return what the methods return, and never the secret', async () => {
+  const { merchant, sandbox } = await runSandbox();
+  await withdrawOnce(merchant);
+  const paths = ['stats', 'stats?platformId=1001', 'arrivals', 'payments', 'faults', 'unknown', 'stats?platformId=2'];
+  const replies = await Promise.all(paths.map((path) => control(sandbox.url, 'GET', path)));
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 400]);
+  const [stats, , arrivals, payments] = replies.slice(0, 5).map(({ text }) => JSON.parse(text) as object);
+  expect([stats, arrivals]).toEqual([sandbox.stats(), { arrivals: sandbox.arrivals() }]);
+  expect(payments).toEqual({ payments: sandbox.payments() });
+  for (const { text } of replies) expect(text).not.toContain(SECRET_KEY);
+  expect(JSON.stringify(sandbox)).not.toContain(SECRET_KEY);
+});
 
-  it('change the faults, and refuse what is no change of them', async () => {
-    const { sandbox } = await runSandbox({ faults: [{ kind: 'hang' }] });
-    const change = async (body: unknown) => control(sandbox.url, 'POST', 'faults', body);
-    await change({ add: [{ kind: 'reject', times: 1 }] });
-    expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['hang', 'reject']);
-    await change({ replace: [{ kind: 'drop-after' }] });
-    expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['drop-after']);
-    expect(await change({ clear: true })).toMatchObject({ status: 200, text: '{"faults":[]}' });
-    for (const [body, message] of [
-      ['{', 'body: must be JSON'],
-      [{ clear: true, add: [] }, 'must be one of'],
-      [{ add: [{ kind: 'latency-after' }] }, 'delayMs'],
-      [{ add: [{ kind: 'fire' }] }, 'add.0.kind: must be one of latency-before'],
-      [{ add: [{ kind: 'hang', endpoint: 'balance', addresses: ['a'] }] }, 'addresses'],
-    ] as const)
-      expect(await change(body)).toMatchObject({ status: 400, text: expect.stringContaining(message) });
-    expect(sandbox.faults()).toEqual([]);
-  });
+it('the control endpoints change the faults, and refuse what is no change of them', async () => {
+  const { sandbox } = await runSandbox({ faults: [{ kind: 'hang' }] });
+  const change = async (body: unknown) => control(sandbox.url, 'POST', 'faults', body);
+  await change({ add: [{ kind: 'reject', times: 1 }] });
+  expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['hang', 'reject']);
+  await change({ replace: [{ kind: 'drop-after' }] });
+  expect(sandbox.faults().map(({ kind }) => kind)).toEqual(['drop-after']);
+  expect(await change({ clear: true })).toMatchObject({ status: 200, text: '{"faults":[]}' });
+  for (const [body, message] of [
+    ['{', 'body: must be JSON'],
+    [{ clear: true, add: [] }, 'must be one of'],
+    [{ add: [{ kind: 'latency-after' }] }, 'delayMs'],
+    [{ add: [{ kind: 'fire' }] }, 'add.0.kind: must be one of latency-before'],
+    [{ add: [{ kind: 'hang', endpoint: 'balance', addresses: ['a'] }] }, 'addresses'],
+  ] as const)
+    expect(await change(body)).toMatchObject({ status: 400, text: expect.stringContaining(message) });
+  expect(sandbox.faults()).toEqual([]);
+});
 
-  it('unblock, reset, pause and continue', async () => {
-    const { merchant, sandbox } = await runSandbox();
-    for (let index = 0; index < 2; index += 1) await withdrawOnce(merchant);
-    expect(sandbox.stats().blocked).toBe(true);
-    await control(sandbox.url, 'POST', 'unblock?platformId=1001');
-    expect(sandbox.stats()).toMatchObject({ blocked: false, arrivals: 2 });
-    await control(sandbox.url, 'POST', 'reset');
-    expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, balance: '1000000000000', smallestGapMs: null });
-    await control(sandbox.url, 'POST', 'pause');
-    const held = withdrawOnce(merchant);
-    expect(await Promise.race([held, delay(150, 'held')])).toBe('held');
-    expect(sandbox.stats().payments).toBe(1);
-    await control(sandbox.url, 'POST', 'continue');
-    expect((await held).status).toBe(200);
-  });
+it('the control endpoints unblock, reset, pause and continue', async () => {
+  const { merchant, sandbox } = await runSandbox();
+  for (let index = 0; index < 2; index += 1) await withdrawOnce(merchant);
+  expect(sandbox.stats().blocked).toBe(true);
+  await control(sandbox.url, 'POST', 'unblock?platformId=1001');
+  expect(sandbox.stats()).toMatchObject({ blocked: false, arrivals: 2 });
+  await control(sandbox.url, 'POST', 'reset');
+  expect(sandbox.stats()).toMatchObject({ arrivals: 0, payments: 0, balance: '1000000000000', smallestGapMs: null });
+  await control(sandbox.url, 'POST', 'pause');
+  const held = withdrawOnce(merchant);
+  expect(await Promise.race([held, delay(150, 'held')])).toBe('held');
+  expect(sandbox.stats().payments).toBe(1);
+  await control(sandbox.url, 'POST', 'continue');
+  expect((await held).status).toBe(200);
 });

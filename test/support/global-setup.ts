@@ -5,7 +5,6 @@ import { startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.
 
 declare global {
   var testRedis: LocalRedis | undefined;
-  /** The file with the warnings of Node that this run printed. */
   var warningsFile: string | undefined;
 }
 
@@ -22,7 +21,7 @@ export default async function globalSetup() {
   }
 }
 
-/** From Jest's workers and from what the tests start. `globalTeardown` fails the run for them. */
+/** `globalTeardown` fails the run for them. */
 function collectWarnings() {
   const file = join(mkdtempSync(join(tmpdir(), 'payout-queue-warnings-')), 'warnings');
   globalThis.warningsFile = file;

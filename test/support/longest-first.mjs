@@ -1,6 +1,6 @@
 import Sequencer from '@jest/test-sequencer';
 
-/** What takes longest: begun last, each would keep one processor busy alone. */
+/** Begun last, each would keep one processor busy alone. */
 const LONGEST = [
   'proofs/simulation/simulation',
   'worker/process',
@@ -8,7 +8,7 @@ const LONGEST = [
   'cli/doctor/doctor-findings',
 ].map((name) => `/test/${name}.test.ts`);
 
-/** Jest begins with what took longest the last time. A fresh clone has no last time, and would begin with the largest files. */
+/** Jest begins with what took longest the last time; a fresh clone would begin with the largest files. */
 export default class LongestFirst extends Sequencer {
   sort(tests) {
     const rank = ({ path, duration }) => {

@@ -5,10 +5,7 @@ import { TestEnvironment } from 'jest-environment-node';
 /** A socket takes a moment to close. Longer on a busy machine than Jest itself would wait. */
 const CLOSES_WITHIN_MS = 30_000;
 
-/**
- * Fails a test file that leaves a timer, a socket, a file or a child process open, and names what it left. Jest would
- * kill the worker process at the very end, and say so without the name of the file.
- */
+/** Fails a test file that leaves a timer, a socket, a file or a child process open. Jest would not name the file. */
 export default class QuietEnvironment extends TestEnvironment {
   #before = [];
   #files = [];

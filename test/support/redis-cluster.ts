@@ -6,14 +6,12 @@ import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbo
 import { until } from './until.js';
 
 /** Redis servers that hold each other's copies, of which tests may kill some. */
-export interface ReplicatedRedis {
-  readonly url: string;
-  killMaster(key: string): Promise<void>;
-  killReplica(key: string): Promise<void>;
-  killOtherReplicas(key: string): Promise<void>;
-  startReplicaAgain(key: string): Promise<void>;
-  close(): Promise<void>;
-}
+export type ReplicatedRedis = Readonly<
+  { url: string; close(): Promise<void> } & Record<
+    'killMaster' | 'killReplica' | 'killOtherReplicas' | 'startReplicaAgain',
+    (key: string) => Promise<void>
+  >
+>;
 
 export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>;
 
@@ -22,28 +20,18 @@ const NODE_TIMEOUT_MS = 1_500;
 const LAST_SLOT = 16_383;
 const READY_WITHIN_MS = 30_000;
 
-interface ClusterNode {
-  server: LocalRedis;
-  readonly dir: string;
-  readonly args: readonly string[];
-  readonly admin: Redis;
-  readonly nodeId: string;
-  readonly busPort: number;
-}
+type ClusterNode = Awaited<ReturnType<typeof startNode>>;
 
 export async function startRedisCluster() {
   const root = await mkdtemp(join(tmpdir(), 'payouts-cluster-'));
   const nodes: ClusterNode[] = [];
   for (let index = 0; index < 2 * MASTERS; index += 1) nodes.push(await startNode(root));
   await joinNodes(nodes);
+  const addresses = nodes.slice(0, MASTERS).map(({ server }) => `127.0.0.1:${server.port}`);
   return {
-    url: `redis-cluster://${nodes
-      .slice(0, MASTERS)
-      .map(({ server }) => `127.0.0.1:${server.port}`)
-      .join(',')}`,
+    url: `redis-cluster://${addresses.join(',')}`,
     killMaster: async (key: string) => kill((await findOwners(nodes, key)).master.server),
     killReplica: async (key: string) => kill((await findOwners(nodes, key)).replica.server),
-    /** Begins to move a slot from one master to another. */
     beginMove: async (key: string) => beginMove(nodes, key),
     killOtherReplicas: async () => Promise.resolve(),
     async startReplicaAgain(key: string) {
@@ -60,7 +48,7 @@ export async function startRedisCluster() {
   };
 }
 
-async function startNode(root: string): Promise<ClusterNode> {
+async function startNode(root: string) {
   const dir = await mkdtemp(join(root, 'node-'));
   const busPort = await findFreePort();
   const args = [
@@ -73,11 +61,8 @@ async function startNode(root: string): Promise<ClusterNode> {
   return { server, dir, args, admin, busPort, nodeId: String(await admin.call('CLUSTER', 'MYID')) };
 }
 
-export function connectAdmin(port: number, options: { readonly password?: string } = {}): Redis {
-  const admin = new Redis({ port, host: '127.0.0.1', ...options });
-  admin.on('error', () => undefined);
-  return admin;
-}
+export const connectAdmin = (port: number, options: { readonly password?: string } = {}) =>
+  new Redis({ port, host: '127.0.0.1', ...options }).on('error', () => undefined);
 
 async function joinNodes(nodes: readonly ClusterNode[]) {
   const [first] = nodes as [ClusterNode];
@@ -113,10 +98,7 @@ export async function untilReply(admin: Redis, command: string, pattern: RegExp)
   await until(() => `${command} replies ${String(pattern)}:\n${reply}`, matches, READY_WITHIN_MS);
 }
 
-async function findOwners(
-  nodes: readonly ClusterNode[],
-  key: string,
-): Promise<{ master: ClusterNode; replica: ClusterNode }> {
+async function findOwners(nodes: readonly ClusterNode[], key: string) {
   const slot = await findSlot(nodes, key);
   const index = Math.floor((slot * MASTERS) / (LAST_SLOT + 1));
   const [master, replica] = [nodes[index], nodes[index + MASTERS]];
@@ -138,8 +120,7 @@ async function findSlot(nodes: readonly ClusterNode[], key: string) {
 async function beginMove(nodes: readonly ClusterNode[], key: string) {
   const { master: source } = await findOwners(nodes, key);
   const masters = nodes.slice(0, MASTERS);
-  const target = masters.find((node) => node !== source);
-  if (target === undefined) throw new Error('there is no other master');
+  const target = masters.find((node) => node !== source) as ClusterNode;
   const slot = Number(await source.admin.call('CLUSTER', 'KEYSLOT', key));
   await target.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.nodeId);
   await source.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target.nodeId);

@@ -21,7 +21,6 @@ export async function startMasterWithReplica(args: readonly string[] = []) {
   await untilReplica('online');
   return {
     ...{ master, replica, link },
-    /** Resolves once the master lists the replica as following it, or as gone. */
     untilReplica,
     async close(): Promise<void> {
       admin.disconnect();
@@ -55,10 +54,7 @@ export async function startRedisSentinel(): Promise<ReplicatedRedis> {
 const toUrl = (ports: readonly number[]) =>
   `redis-sentinel://${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER_NAME}`;
 
-/**
- * A master, replicas and Sentinels that watch them.
- * @param announcedPortOf - under which replicas and Sentinels reach the master
- */
+/** @param announcedPortOf - under which replicas and Sentinels reach the master */
 async function startSentinelServers(
   announcedPortOf = async (port: number) => Promise.resolve(port),
   args: readonly string[] = [],
@@ -101,17 +97,13 @@ async function startSentinelServers(
 async function startSentinel(root: string, masterPort: number) {
   const port = await findFreePort();
   const file = join(root, `sentinel-${port}.conf`);
-  await writeFile(
-    file,
-    [
-      `port ${port}`,
-      'bind 127.0.0.1',
-      `dir ${root}`,
-      `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
-      `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,
-      `sentinel failover-timeout ${MASTER_NAME} 5000`,
-    ].join('\n'),
-  );
+  const settings = [
+    ...[`port ${port}`, 'bind 127.0.0.1', `dir ${root}`],
+    `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${masterPort} 2`,
+    `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${MASTER_NAME} 5000`,
+  ];
+  await writeFile(file, settings.join('\n'));
   const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
   const endWithParent = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithParent);
@@ -121,11 +113,8 @@ async function startSentinel(root: string, masterPort: number) {
 
 async function untilWatching(port: number) {
   const admin = connectAdmin(port);
-  await untilReply(
-    admin,
-    'INFO sentinel',
-    new RegExp(`status=ok,address=[\\d.:]+,slaves=${REPLICAS},sentinels=${SENTINELS}`),
-  );
+  const watches = new RegExp(`status=ok,address=[\\d.:]+,slaves=${REPLICAS},sentinels=${SENTINELS}`);
+  await untilReply(admin, 'INFO sentinel', watches);
   admin.disconnect();
 }
 
@@ -140,10 +129,9 @@ async function endChild(child: ChildProcess) {
 const FORGET_REPLICA_S = 5;
 
 /**
- * A master that a cut of the network parts from its replicas and Sentinels, while a worker on its side still reaches it.
- *
- * Replicas, Sentinels and the workers of their side reach the master through one proxy, under whose port it is
- * announced. A worker on the master's side reaches the Sentinels through proxies, which give it the master's own port.
+ * A master that a cut parts from its replicas and Sentinels, while a worker on its side still reaches it. The others reach
+ * it through a proxy, under whose port it is announced; that worker reaches the Sentinels through proxies, which give it
+ * the master's own port.
  */
 export async function startSplitSentinel() {
   const links: TcpProxy[] = [];
@@ -164,14 +152,13 @@ export async function startSplitSentinel() {
     seenAs.set(port, await link(port, { replies: (bytes) => replacePorts(bytes, seenAs) }));
   }
   return {
-    /** As `REDIS_URL` of what is on that side. */
     masterSideUrl: toUrl(servers.sentinelPorts.map((port) => seenAs.get(port) ?? 0)),
     otherSideUrl: toUrl(servers.sentinelPorts),
-    /** Lets nothing through between the two sides, and says nothing about it. */
+    /** In silence. */
     cut() {
       for (const each of links) each.silence(['requests', 'replies']);
     },
-    /** Lets through again, also what was held back. */
+    /** What was held back arrives, too. */
     heal(): void {
       for (const each of links) each.heal();
     },
@@ -184,9 +171,6 @@ export async function startSplitSentinel() {
 
 /** Ports that the system hands out have five digits each, so that what is replaced stays as long. */
 function replacePorts(replies: Buffer, seenAs: ReadonlyMap<number, number>): Buffer {
-  const text = replies.toString('latin1');
-  return Buffer.from(
-    text.replace(/\d{5}/g, (digits) => String(seenAs.get(Number(digits)) ?? digits)),
-    'latin1',
-  );
+  const text = replies.toString('latin1').replace(/\d{5}/g, (port) => String(seenAs.get(Number(port)) ?? port));
+  return Buffer.from(text, 'latin1');
 }

@@ -2,11 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_EVERY_MS = 50;
 
-/**
- * Polls a condition until it holds.
- * @param what - what is waited for, for the error; a function where it is only known then
- * @throws Error when it does not hold within the time
- */
+/** @param what - is waited for, for the error; a function where it is only known then */
 export async function until(what: string | (() => string), holds: () => Promise<boolean> | boolean, withinMs = 60_000) {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {

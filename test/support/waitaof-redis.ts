@@ -1,35 +1,27 @@
 import { startLocalRedis } from '../../src/sandbox/local-redis.js';
 import { TcpProxy } from '../proofs/chaos/tcp-proxy.js';
 
-/**
- * A Redis with `appendfsync everysec` that replies to WAITAOF as a test says, also where the installed server is too old to
- * know the command. All other commands reach the server as they are.
- */
-export interface WaitaofRedis {
-  readonly url: string;
-  readonly asked: string[][];
-  /** On how many servers it says that all is on disk. */
-  reply: readonly [here: number, replicas: number];
-  close(): Promise<void>;
-}
+export type WaitaofRedis = Awaited<ReturnType<typeof startWaitaofRedis>>;
 
-export async function startWaitaofRedis(): Promise<WaitaofRedis> {
+/** On how many servers all is on disk. */
+type Reply = readonly [here: number, replicas: number];
+
+/** With `appendfsync everysec`. It replies to WAITAOF as a test says, also where the server is too old to know the command. */
+export async function startWaitaofRedis() {
   const server = await startLocalRedis({ args: ['--appendfsync', 'everysec'] });
-  const proxy = await TcpProxy.start(server.port, { requests: (bytes) => replaceWaits(bytes, redis) });
-  const redis: WaitaofRedis = {
+  const answers = { asked: [] as string[][], reply: [1, 0] as Reply };
+  const proxy = await TcpProxy.start(server.port, { requests: (bytes) => replaceWaits(bytes, answers) });
+  return Object.assign(answers, {
     url: `redis://127.0.0.1:${proxy.port}`,
-    asked: [],
-    reply: [1, 0],
     async close() {
       await proxy.close();
       await server.stop();
     },
-  };
-  return redis;
+  });
 }
 
 /** The server itself gives the reply, so that it comes in its place among the others. */
-function replaceWaits(bytes: Buffer, { asked, reply }: WaitaofRedis): Buffer {
+function replaceWaits(bytes: Buffer, { asked, reply }: { asked: string[][]; reply: Reply }) {
   const script = `return {${reply.join(',')}}`;
   const replaced = bytes
     .toString('latin1')

@@ -41,19 +41,17 @@ function fires(what: string, cases: readonly Case[], usually = HALF_HOUR) {
   });
 }
 
-describe('what judges alerts', () => {
-  const at = (second: number, text: string): Snapshot => ({ at: second, scrapes: [{ instance: 'a', text }] });
+const at = (second: number, text: string): Snapshot => ({ at: second, scrapes: [{ instance: 'a', text }] });
 
-  it('finds an alert that fires, one that is missing and one that is too many, and waits as long as a rule', async () => {
-    const up = at(0, '# TYPE payouts_build_info gauge\npayouts_build_info{version="1"} 1\n');
-    const gone = { before: up, since: up, now: { at: 1, scrapes: [] } };
-    const judge = async (minutes: number, names: string) =>
-      judgeAlerts({ series: extrapolate(gone, minutes), minutes, alerts: toNames(names) });
-    expect(await judge(10, 'WorkerMissing')).toBeUndefined();
-    expect(await judge(10, '')).toContain('PayoutsWorkerMissing');
-    expect(await judge(10, 'WorkerMissing Paused')).toContain('PayoutsPaused');
-    expect(await judge(1, '')).toBeUndefined();
-  });
+it('what judges alerts finds an alert that fires, one that is missing and one that is too many, and waits as long as a rule', async () => {
+  const up = at(0, '# TYPE payouts_build_info gauge\npayouts_build_info{version="1"} 1\n');
+  const gone = { before: up, since: up, now: { at: 1, scrapes: [] } };
+  const judge = async (minutes: number, names: string) =>
+    judgeAlerts({ series: extrapolate(gone, minutes), minutes, alerts: toNames(names) });
+  expect(await judge(10, 'WorkerMissing')).toBeUndefined();
+  expect(await judge(10, '')).toContain('PayoutsWorkerMissing');
+  expect(await judge(10, 'WorkerMissing Paused')).toContain('PayoutsPaused');
+  expect(await judge(1, '')).toBeUndefined();
 });
 
 const tries = (name: string, epoch: string, notSent: string, alerts: string): Case => [

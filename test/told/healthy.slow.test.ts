@@ -15,7 +15,7 @@ import { extrapolate, firesThroughout, judgeAlerts, judgeSilence, readSamples, s
 import type { InputSeries, Snapshot } from './alerts.js';
 import { Rig, type RigOptions } from './rig.js';
 
-/** The controls of the suite: where all is well nobody is told anything, and nothing ends because its worker died. */
+/** Where all is well nobody is told anything, and nothing ends because its worker died. */
 
 const openRig = async (options?: RigOptions): Promise<Rig> => closeAfterTest(await Rig.open(options));
 
@@ -122,7 +122,7 @@ it(
   (MINUTES + 3) * 60_000,
 );
 
-/** Keys of a shop, a worker and three approvers, and the example's policy, in which the approvers are a group. */
+/** Keys, and the example's policy, in which the approvers are a group. */
 async function prepareControl({ world: { dir }, environment, platformId }: Rig) {
   const approvers = ['alice', 'bob', 'carol'].map((person, index) =>
     keyEntry(testKey(index + 3), { name: person, role: 'approver', person }),
@@ -144,7 +144,7 @@ async function prepareControl({ world: { dir }, environment, platformId }: Rig) 
 
 const ORDER_EVERY_MS = 10_000;
 
-/** Small payouts to known customers mostly; what the policy delays comes in between. @returns how many */
+/** Small payouts to known customers mostly. @returns how many */
 async function trade(producer: PayoutProducer, end: AbortSignal) {
   const random = new Random(20_300_131);
   let enqueued = 0;

@@ -3,7 +3,6 @@ import { startCli } from '../../support/cli.js';
 
 export const SIGNING_SECRET = 'whsec-hunter2-0123456789';
 
-/** `payouts notify` as operators run it. */
 export type NotifyProcess = Awaited<ReturnType<typeof startNotify>>;
 
 export async function startNotify(
@@ -28,7 +27,6 @@ export async function startNotify(
   await cli.waitForOutput(/notifications start/);
   return {
     ...cli,
-    /** The body of `/readyz`, `/metrics` or `/healthz`. */
     async read(path: string) {
       const response = await fetch(`http://127.0.0.1:${port}${path}`);
       return { status: response.status, body: await response.text() };

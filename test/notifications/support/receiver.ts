@@ -1,19 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One notification as it arrived. */
-export interface Received {
-  readonly path: string;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: string;
-}
+type Received = Readonly<{ path: string; headers: IncomingMessage['headers']; body: string }>;
 
-/** How the receiver responds; the default is 204. */
 export type Respond = (received: Received, response: ServerResponse) => void;
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** A real HTTP server that receives notifications. */
+/** A real HTTP server that receives notifications, and responds with 204. */
 export async function startReceiver(port = 0) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -30,7 +24,6 @@ export async function startReceiver(port = 0) {
   const receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
-    /** How it responds from then on. */
     respond,
     async close() {
       server.closeAllConnections();

@@ -8,7 +8,7 @@ import type { Users } from './users.js';
 export const PLATFORM_ID = 1_001;
 export const SECRET_KEY = 'k-chaos-0123456789';
 
-/** Each payout has an amount and an address of its own: the gateway's book shows which was paid, how often, and as it was. */
+/** With an amount and an address of its own, by which the gateway's book shows it. */
 export const paymentOf = (payoutId: string) => ({
   ...{ payoutId, paymentId: 1, amount: `0.0${payoutId.replace(/\D/g, '')}1` },
   addressTo: `wallet-${payoutId.toLowerCase()}xxxxxxxxxxxxxxxxxxxxxxxx`,
@@ -16,7 +16,7 @@ export const paymentOf = (payoutId: string) => ({
 
 type Timing = Readonly<{
   name: 'scaled' | 'real';
-  /** The workers' monotonic clocks run this many times faster than the machine's (see `under-chaos.mjs`). */
+  /** See `under-chaos.mjs`. */
   timeScale: number;
   minGapMs: number;
   leaseMs: number;
@@ -80,7 +80,7 @@ export type Fault = Readonly<{
 
 type Drawn = Pick<Fault, 'drawn' | 'strike'>;
 
-/** Mostly the worker that is the sender at that moment; where that is not known, the one of a number. */
+/** Mostly the one that is the sender at that moment, if that is known. */
 function drawWorker(random: Random): { whom: string; find: (stage: Stage) => Promise<WorkerHost> } {
   const [isSender, worker] = [random.chance(0.7), random.whole(0, WORKERS - 1)];
   return {
@@ -129,7 +129,7 @@ const forMs = (ms: number, strike: (ms: number, stage: Stage) => Promise<void>):
   strike: async (stage) => strike(ms, stage),
 });
 
-/** Each kind in turn is the first fault of a round, so that a few rounds already have met every kind. */
+/** Each kind in turn is the first fault of a round. */
 const DRAW = {
   'worker-kill': (random, timing) => drawEnd(random, timing, async (host) => host.kill()),
   'redis-older': (random, { leaseMs }) =>
@@ -205,7 +205,7 @@ const KINDS = Object.keys(DRAW) as readonly Kind[];
 const isForgetting = (kind: Kind) => kind === 'redis-older' || kind === 'redis-cut-off';
 export const HARMLESS = KINDS.filter((kind) => !isForgetting(kind));
 
-/** These keep no worker from reporting what its journal has. */
+/** They keep no worker from reporting what its journal has. */
 const HARMLESS_TO_OWN_JOURNALS: readonly Kind[] = ['link-delay', 'gateway-hold', 'gateway-stop', 'redis-kill'];
 
 const REAL_EVERY = 10;

@@ -21,7 +21,7 @@ process.on('exit', () => {
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Starts a Node process with a channel to it, which prints to the file. Only PATH reaches it of the environment here. */
+/** A Node process with a channel to it. Of the environment here only PATH reaches it. */
 function startChild(args: readonly string[], logFile: string, environment: Environment = {}): ChildProcess {
   const log = openSync(logFile, 'a');
   try {
@@ -50,7 +50,7 @@ export async function endChild(child: ChildProcess) {
 
 const PRELOAD = new URL('under-chaos.mjs', import.meta.url).href;
 
-/** After SIGTERM: a Redis that hangs is waited for, but not without an end. */
+/** A Redis that hangs is waited for, but not without an end. */
 const ENDS_WITHIN_MS = 45_000;
 const STARTS_WITHIN_MS = 5_000;
 
@@ -118,7 +118,7 @@ export function startHost(name: string, dir: string, own: Environment, onDefect:
   };
 }
 
-/** What the gateway has seen: the judge of the promises. */
+/** The judge of the promises. */
 export type GatewayBook = Readonly<{ stats: SandboxStats; arrivals: readonly Arrival[]; payments: readonly Payment[] }>;
 
 /** With keys: each way to come to a decision that an operator signs. */
@@ -165,7 +165,6 @@ export async function startGateway({ seed, timing, signed }: Plan, dir: string) 
 
 export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
 
-/** A Redis with an append-only file, which is killed, loses the end of its file, or comes back older. */
 export async function startRedis(root: string, note: (text: string) => void) {
   const dir = join(root, 'redis');
   const copyDir = join(root, 'redis-copy');
@@ -238,10 +237,7 @@ export async function startRedis(root: string, note: (text: string) => void) {
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;
 
-/**
- * A free port below those that the system gives to outgoing connections. While Redis is down, a connection to a port of
- * theirs may meet itself, and then Redis finds its port taken.
- */
+/** Below those of outgoing connections: while Redis is down, one to its port might meet itself, and keep it taken. */
 async function findSteadyPort(): Promise<number> {
   const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
   const server = createServer().listen(port, '127.0.0.1');

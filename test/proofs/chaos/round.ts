@@ -9,7 +9,7 @@ import { type GatewayBook, startGateway, startHost, startRedis, type WorkerHost 
 import { TcpProxy } from './tcp-proxy.js';
 import { openUsers } from './users.js';
 
-/** By payoutId as the ledger has them in the end; every one that the application asked for. */
+/** Each that the application asked for, as the ledger has it in the end. */
 type Payouts = ReadonlyMap<string, Payout | undefined>;
 
 function* findBroken({ stats, arrivals, payments }: GatewayBook, payouts: Payouts, minGapMs: number) {
@@ -79,7 +79,7 @@ const DECIDED_WITHIN_MS = 180_000;
 
 export type RoundResult = Awaited<ReturnType<typeof runRound>>;
 
-/** A round: payouts are sent while the plan's faults strike; then the faults end, and everything has to drain. */
+/** Payouts are sent while the plan's faults strike; then the faults end, and everything has to drain. */
 export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) => void = () => undefined) {
   const { timing, signed, sharedJournal } = plan;
   const trace: string[] = [];
@@ -168,12 +168,13 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
   try {
     const stage = await open();
     watch(stage);
-    // A round that gets stuck is judged all the same: what the gateway saw may say why.
+    // One that gets stuck is judged all the same.
     await pass(stage).catch((error: unknown) => broken.push((error as Error).message));
     const { producer, operator, payoutIds } = stage.users;
     const payouts = new Map<string, Payout | undefined>();
-    for (const payoutId of payoutIds) payouts.set(payoutId, await producer.get(payoutId));
-    for (const payout of payouts.values()) {
+    for (const payoutId of payoutIds) {
+      const payout = await producer.get(payoutId);
+      payouts.set(payoutId, payout);
       const state = payout?.state ?? 'missing';
       states[state] = (states[state] ?? 0) + 1;
     }
@@ -197,11 +198,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
 }
 
 /** A pause that a worker keeps is told each time that it would send. */
-async function countKeptPauses(hosts: readonly WorkerHost[]) {
-  const logs = await readLogs(hosts);
-  return logs.join('').split('was not ended by a signed act: ').length - 1;
-}
+const countKeptPauses = async (hosts: readonly WorkerHost[]) =>
+  (await readLogs(hosts)).join('').split('was not ended by a signed act: ').length - 1;
 
-async function readLogs(hosts: readonly WorkerHost[]) {
-  return Promise.all(hosts.map(async (host) => host.readLog()));
-}
+const readLogs = async (hosts: readonly WorkerHost[]) => Promise.all(hosts.map(async (host) => host.readLog()));

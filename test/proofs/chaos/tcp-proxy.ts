@@ -50,10 +50,7 @@ export class TcpProxy {
     }
   }
 
-  /**
-   * Makes the link as it was.
-   * @param held - whether what was held back in a silence arrives after all
-   */
+  /** @param held - whether what was held back in a silence arrives after all */
   heal(held: 'late' | 'never' = 'late') {
     this.#drawDelayMs = () => 0;
     this.#refusing = false;
@@ -79,23 +76,18 @@ export class TcpProxy {
       return;
     }
     const target = connect(targetPort, '127.0.0.1');
-    for (const [from, to] of [
-      [client, target],
-      [target, client],
-    ] as const) {
-      this.#sockets.add(from);
-      from.setNoDelay(true);
-      from.on('error', () => undefined);
-      from.once('close', () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-    }
     this.#pass('requests', client, target);
     this.#pass('replies', target, client);
   }
 
   #pass(direction: Direction, from: Socket, to: Socket) {
+    this.#sockets.add(from);
+    from.setNoDelay(true);
+    from.on('error', () => undefined);
+    from.once('close', () => {
+      this.#sockets.delete(from);
+      to.destroy();
+    });
     let last = Promise.resolve();
     from.on('data', (bytes) => {
       const delayMs = this.#drawDelayMs();

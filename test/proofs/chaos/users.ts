@@ -32,18 +32,13 @@ type Signing = 'signed' | 'unsigned' | 'forgotten';
 const COMMAND_WITHIN_MS = 30_000;
 const CERTAIN_AFTER_MS = 3_000;
 
-/**
- * An operator who runs the command that `payouts stats` shows, as it stands there. With keys, he asks the gateway
- * about each payout that nobody else can decide, and signs what he states.
- */
+/** Runs the command that `payouts stats` shows, as it stands there. With keys, signs what the gateway says of a payout. */
 function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptions) {
   const unsigned = new Set<string>([UNSIGNED.payoutId]);
   const seen = new Map<string, Readonly<{ situation: string; since: number }>>();
-  /** What an adoption lacked although every journal could be read. */
   const lacking: string[] = [];
   let { forgetsKey } = plan;
 
-  /** As a shell runs it, with `payouts` as the program that is tried here. */
   const run = async (command: string): Promise<{ code: number; text: string }> => {
     const script = `payouts() { '${process.execPath}' '${findBuiltProgram()}' "$@"; }\n${command}`;
     const env = {
@@ -81,11 +76,10 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
   };
 
   const isCertain = ({ payoutId, state: now, attempt, updatedAt }: Payout) => {
-    if (payoutId === UNSIGNED.payoutId) return false;
     const situation = `${now} ${attempt} ${updatedAt}`;
     const before = seen.get(payoutId);
-    if (before?.situation === situation) return performance.now() - before.since >= CERTAIN_AFTER_MS;
-    seen.set(payoutId, { situation, since: performance.now() });
+    if (before?.situation !== situation) seen.set(payoutId, { situation, since: performance.now() });
+    else if (payoutId !== UNSIGNED.payoutId) return performance.now() - before.since >= CERTAIN_AFTER_MS;
     return false;
   };
 
@@ -122,22 +116,18 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
     endKeptPause: async () => follow('payouts resume --reason WHY'),
     pause: async () => state('payouts pause', 'unsigned'),
 
-    /** Decides about each payout that has been the same for long enough. @throws RedisUnavailableError */
+    /** About each payout that has been the same for long enough. */
     async decide(producer: PayoutProducer) {
       const states = ['unknown', 'rejected', 'held'] as const;
       const pages = await Promise.all(states.map(async (each) => producer.list({ state: each })));
-      const certain = pages.flatMap(({ payouts }) => payouts).filter(isCertain);
-      if (certain.length === 0) return;
-      const payments = await readPayments();
-      for (const payout of certain) {
-        const paid = payments.find(({ addressTo }) => addressTo === payout.addressTo);
+      for (const payout of pages.flatMap(({ payouts }) => payouts).filter(isCertain)) {
+        const paid = (await readPayments()).find(({ addressTo }) => addressTo === payout.addressTo);
         await decideOne(payout, paid?.txhash);
-        // What was refused is tried again, and what comes back is looked at again.
         seen.delete(payout.payoutId);
       }
     },
 
-    /** @returns what is wrong with the send journals in these folders, with their signatures, or with what Redis says */
+    /** @returns what is wrong */
     async verifyJournals([own = '', ...others]: readonly string[]) {
       const journals = others.map((dir) => ` --journal '${dir}'`).join('');
       const { code, text } = await run(`export SEND_JOURNAL_DIR='${own}'\npayouts audit verify${journals}`);
@@ -149,7 +139,7 @@ function openOperator({ plan, keys, note, readPayments, ...options }: UsersOptio
 
 export type Users = ReturnType<typeof openUsers>;
 
-/** The application that enqueues, and the operator, who with keys decides about payouts, too. */
+/** The application that enqueues, and the operator. */
 export function openUsers(options: UsersOptions) {
   const { plan, redisUrl, keys, sinceChaosMs, countKeptPauses } = options;
   const operator = openOperator(options);
@@ -190,7 +180,7 @@ export function openUsers(options: UsersOptions) {
       await producer.enqueueMany(due.map(paymentOf));
       for (const payoutId of due) accepted.add(payoutId);
     } catch {
-      // Redis unavailable: whether they were accepted is unclear, so the application asks again.
+      // Whether they were accepted is unclear: it asks again.
     }
   };
 
@@ -208,7 +198,7 @@ export function openUsers(options: UsersOptions) {
   return {
     ...{ operator, producer, payoutIds, readStats },
 
-    /** Redis came back older: the application asks again for all that it asked for, under the same payoutIds. */
+    /** For what an older Redis has forgotten. */
     askAgain() {
       accepted.clear();
     },

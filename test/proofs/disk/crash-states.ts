@@ -20,10 +20,8 @@ export function recordDisk(killedAt: number) {
   const before = { ...fs.promises };
   const handles: FileHandle[] = [];
   let isRevived = false;
-  let noteKilled = (): void => undefined;
-  const killed = new Promise<void>((resolve) => {
-    noteKilled = resolve;
-  });
+  let noteKilled: () => void;
+  const killed = new Promise<void>((resolve) => (noteKilled = resolve));
 
   const live = async () => {
     if (isRevived || calls.length < killedAt) return;
@@ -97,30 +95,18 @@ export function recordDisk(killedAt: number) {
   };
 }
 
-export interface DiskState {
-  readonly files: ReadonlyMap<string, Buffer>;
-  /** A file has zeros where a write was lost and a later one was not. */
-  readonly hasHole: boolean;
-}
-
-interface Content {
-  readonly bytes: Buffer;
-  readonly hasHole: boolean;
-}
-
+/** With a hole, a file has zeros where a write was lost and a later one was not. */
+export type DiskState = Readonly<{ files: ReadonlyMap<string, Buffer>; hasHole: boolean }>;
+type Content = Readonly<{ bytes: Buffer; hasHole: boolean }>;
+type File = { synced: Buffer; pending: Buffer[] };
 export type EarlierFile = Readonly<{ path: string; inode: number; bytes: Buffer }>;
-
-interface File {
-  synced: Buffer;
-  pending: Buffer[];
-}
 
 type NameChange = Extract<DiskCall, { kind: 'create' | 'link' | 'rename' | 'remove' }>;
 
 /**
- * Every state in which a crash after the given calls may leave the disk: what was synced is there; of what was written
- * since, any number of writes from the first on, the last of them perhaps torn or the only one; of the names that changed since the folder was
- * synced, any selection (a file system may write them in another order than they were made).
+ * Every state in which a crash after the given calls may leave the disk: what was synced is there; of what was written since,
+ * what {@link contentsOf} says; of the names that changed since the folder was synced, any selection, as a file system may
+ * write them in another order than they were made.
  */
 export function* crashStates(before: readonly EarlierFile[], calls: readonly DiskCall[]): Generator<DiskState> {
   const { files, names, pending } = replay(before, calls);
@@ -135,14 +121,11 @@ export function* crashStates(before: readonly EarlierFile[], calls: readonly Dis
   }
 }
 
-function replay(
-  before: readonly EarlierFile[],
-  calls: readonly DiskCall[],
-): { files: Map<number, File>; names: Map<string, number>; pending: NameChange[] } {
-  const files = new Map(before.map(({ inode, bytes }) => [inode, { synced: bytes, pending: [] }]));
+function replay(before: readonly EarlierFile[], calls: readonly DiskCall[]) {
+  const files = new Map<number, File>(before.map(({ inode, bytes }) => [inode, { synced: bytes, pending: [] }]));
   let names = new Map(before.map(({ path, inode }) => [path, inode]));
   let pending: NameChange[] = [];
-  const fileOf = (inode: number): File => {
+  const fileOf = (inode: number) => {
     const file = files.get(inode);
     if (file === undefined) throw new Error(`a call on inode ${inode}, which was not created`);
     return file;
@@ -173,7 +156,7 @@ function replay(
   return { files, names, pending };
 }
 
-function applyNames(before: ReadonlyMap<string, number>, changes: readonly NameChange[]): Map<string, number> {
+function applyNames(before: ReadonlyMap<string, number>, changes: readonly NameChange[]) {
   const names = new Map(before);
   for (const change of changes) {
     if (change.kind === 'remove') names.delete(change.path);

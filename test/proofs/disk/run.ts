@@ -1,32 +1,14 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
-import type { HeaderLine, JournalLine, SendLine, SignedSend } from '../../../src/journal/journal-line.js';
+import type { JournalLine, SignedSend } from '../../../src/journal/journal-line.js';
 import { hashLine, toChainedLines } from '../../../src/journal/line-chain.js';
-import {
-  print,
-  runCommand,
-  program,
-  runInCopy,
-  type SourceChange,
-  FLAG,
-  TEXT,
-  report,
-  plantEach,
-} from '../command-line.js';
-import { crashStates, type DiskState, type EarlierFile, recordDisk, type DiskCall } from './crash-states.js';
+import { FLAG, plantEach, print, program, report, runCommand, runInCopy, TEXT } from '../command-line.js';
+import type { SourceChange } from '../command-line.js';
+import { crashStates, recordDisk, type DiskCall, type DiskState, type EarlierFile } from './crash-states.js';
 
 type Scenario = Readonly<{
   name: string;
@@ -37,10 +19,7 @@ type Scenario = Readonly<{
   fullDaysAgo?: number;
 }>;
 
-interface SignedBefore {
-  readonly payoutId: string;
-  readonly expiresAt: number;
-}
+type SignedBefore = Readonly<{ payoutId: string; expiresAt: number }>;
 
 const LEDGER = { ledgerId: 'ledger', epoch: 1, sends: 0, token: '' };
 
@@ -57,9 +36,9 @@ function almostFullFile() {
   return HEADER + line.repeat(Math.floor(size / line.length));
 }
 
-function signedUntil(expiresAt: number): SignedSend {
-  return { intent: 'e'.repeat(64), key: 'shop', issuedAt: expiresAt - 7 * DAY_MS, expiresAt };
-}
+const signedUntil = (expiresAt: number): SignedSend => ({
+  ...{ intent: 'e'.repeat(64), key: 'shop', issuedAt: expiresAt - 7 * DAY_MS, expiresAt },
+});
 
 const NEXT_WEEK = NOW + 6 * DAY_MS;
 
@@ -71,32 +50,30 @@ const SIGNED: readonly SignedBefore[] = [
   { payoutId: 'valid2', expiresAt: NEXT_WEEK },
 ];
 
-function rotatedFiles(): Record<string, () => string> {
+function rotatedFiles() {
   let prev: readonly string[] = [];
-  const texts = SIGNED.map((send, index) => {
+  const files = SIGNED.map((send, index) => {
     const text = toChainedLines(linesOf(send, index), prev);
     prev = [hashLine(text.trimEnd().split('\n').at(-1) ?? '')];
-    return text;
+    return [index === SIGNED.length - 1 ? '1.journal' : `1.journal.${index + 1}`, () => text] as const;
   });
-  return Object.fromEntries(
-    texts.map((text, index) => [index === texts.length - 1 ? '1.journal' : `1.journal.${index + 1}`, () => text]),
-  );
+  return Object.fromEntries(files);
 }
 
 function linesOf({ payoutId, expiresAt }: SignedBefore, sends: number): JournalLine[] {
-  const token = sends === 0 ? '' : tokenOf(sends);
-  const header: HeaderLine = { v: 3, journalId: JOURNAL_ID, bornAt: 1 };
-  const send: SendLine = {
-    ...{ payoutId, attempt: 1, token: tokenOf(sends + 1), epoch: 1, sends: sends + 1 },
-    ...{ after: { sends, token }, request: REQUEST, at: 0, signed: signedUntil(expiresAt) },
-  };
-  return [header, { ...LEDGER, sends, token }, send];
+  const tokenOf = (number: number) => (number === 0 ? '' : `token${number}`);
+  const before = { sends, token: tokenOf(sends) };
+  return [
+    { v: 3, journalId: JOURNAL_ID, bornAt: 1 },
+    { ...LEDGER, ...before },
+    {
+      ...{ payoutId, attempt: 1, token: tokenOf(sends + 1), epoch: 1, sends: sends + 1 },
+      ...{ after: before, request: REQUEST, at: 0, signed: signedUntil(expiresAt) },
+    },
+  ];
 }
 
-const tokenOf = (number: number) => `token${number}`;
-
 const NEW_JOURNAL = 'a new journal';
-
 const SIGNED_FILES = 'signed sends in files that are removed';
 
 const SCENARIOS: readonly Scenario[] = [
@@ -117,11 +94,11 @@ const PLATFORM_ID = 1;
 
 /** One process is killed after some calls, the next one opens the journal; both send what they can. */
 async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string, killedAfter: number) {
-  mkdirSync(dir);
+  fs.mkdirSync(dir);
   const writtenAt = (Date.now() - fullDaysAgo * DAY_MS) / 1_000;
   for (const [name, text] of Object.entries(files)) {
-    writeFileSync(join(dir, name), text());
-    utimesSync(join(dir, name), writtenAt, writtenAt);
+    fs.writeFileSync(join(dir, name), text());
+    fs.utimesSync(join(dir, name), writtenAt, writtenAt);
   }
   const before = readFolder(dir);
   /** Sends whose first byte may have left once so many calls were made. */
@@ -133,21 +110,15 @@ async function record({ files, fullDaysAgo = 0, signed }: Scenario, dir: string,
     for (const payoutId of [`${prefix}1`, `${prefix}2`]) {
       const { sends, token } = journal.ledger ?? LEDGER;
       const attempt = { payoutId, attempt: 1, token: payoutId };
-      const place = { epoch: 1, sends: sends + 1, after: { sends, token } };
-      await journal.append({
-        ...attempt,
-        ...place,
-        request: REQUEST,
-        at: 0,
-        ...(signed && { signed: signedUntil(NEXT_WEEK) }),
-      });
+      const send = { epoch: 1, sends: sends + 1, after: { sends, token }, request: REQUEST, at: 0 };
+      await journal.append({ ...attempt, ...send, ...(signed && { signed: signedUntil(NEXT_WEEK) }) });
       sent.push({ payoutId, after: disk.calls.length });
       journal.noteOutcome(attempt, { kind: 'accepted', txhash: payoutId }, 0);
     }
     await journal.close();
   };
   try {
-    // A killed process never ends: its turn is over when nothing of it happens any more. One that is only slow is not killed.
+    // A killed process never ends: its turn is over when nothing of it happens any more.
     await Promise.race([work('p'), disk.killed.then(async () => untilStill(disk.calls))]);
     disk.revive();
     await work('q');
@@ -165,9 +136,9 @@ async function untilStill(calls: readonly DiskCall[]) {
 }
 
 function readFolder(dir: string): EarlierFile[] {
-  return readdirSync(dir).map((name) => {
+  return fs.readdirSync(dir).map((name) => {
     const path = join(dir, name);
-    return { path, inode: statSync(path).ino, bytes: readFileSync(path) };
+    return { path, inode: fs.statSync(path).ino, bytes: fs.readFileSync(path) };
   });
 }
 
@@ -177,9 +148,9 @@ async function findForgotten(
   dir: string,
   { sent, signed }: Readonly<{ sent: readonly string[]; signed: readonly SignedBefore[] }>,
 ) {
-  mkdirSync(dir);
+  fs.mkdirSync(dir);
   try {
-    for (const [path, bytes] of files) writeFileSync(join(dir, basename(path)), bytes);
+    for (const [path, bytes] of files) fs.writeFileSync(join(dir, basename(path)), bytes);
     const journal = await FileSendJournal.open({ dir, platformId: PLATFORM_ID });
     await journal.close();
     const forgotten = sent.filter((payoutId) => !journal.knows(payoutId, 1));
@@ -191,7 +162,7 @@ async function findForgotten(
     if (hasHole) return undefined;
     return `the journal cannot be opened: ${(error as Error).message}`;
   } finally {
-    rmSync(dir, { recursive: true });
+    fs.rmSync(dir, { recursive: true });
   }
 }
 
@@ -202,9 +173,7 @@ function mayBeSentAgain(journal: FileSendJournal, { payoutId, expiresAt }: Signe
 }
 
 async function check(scenario: Scenario, root: string) {
-  let states = 0;
-  let failed = 0;
-  let cuts = 0;
+  let [states, failed, cuts] = [0, 0, 0];
   for (let killedAfter = 0, isWhole = false; !isWhole; killedAfter += 1) {
     const dir = join(root, `run${killedAfter}`);
     const { before, calls, sent } = await record(scenario, dir, killedAfter);
@@ -218,19 +187,18 @@ async function check(scenario: Scenario, root: string) {
         const problem = await findForgotten(state, join(root, 'after'), { sent: known, signed: scenario.signed ?? [] });
         if (problem === undefined) continue;
         failed += 1;
-        if (failed <= 3) print(`  killed after ${killedAfter} calls, power cut after ${cut}: ${problem}`);
-        if (failed <= 3) print(`    ${calls.slice(0, cut).map(describe).join(', ')}`);
+        if (failed > 3) continue;
+        print(`  killed after ${killedAfter} calls, power cut after ${cut}: ${problem}`);
+        print(`    ${calls.slice(0, cut).map(describe).join(', ')}`);
       }
     }
-    rmSync(dir, { recursive: true });
+    fs.rmSync(dir, { recursive: true });
   }
   print(`${scenario.name}: ${states} disks after ${cuts} cuts, ${failed} lost a send`);
   return failed === 0;
 }
 
-function describe(call: DiskCall) {
-  return 'path' in call ? `${call.kind} ${basename(call.path)}` : call.kind;
-}
+const describe = (call: DiskCall) => ('path' in call ? `${call.kind} ${basename(call.path)}` : call.kind);
 
 type Planted = readonly [name: string, scenario: string, file: string, ...edits: SourceChange['edits']];
 
@@ -273,12 +241,12 @@ async function main() {
   if (values.planted) return plantEach(PLANTED, ([name]) => name, findPlanted);
   const scenarios = SCENARIOS.filter(({ name }) => values.scenario === undefined || values.scenario === name);
   if (scenarios.length === 0) throw new Error(`There are: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
-  const root = mkdtempSync(join(tmpdir(), 'payout-queue-disk-'));
+  const root = fs.mkdtempSync(join(tmpdir(), 'payout-queue-disk-'));
   let failed = 0;
   try {
     for (const scenario of scenarios) if (!(await check(scenario, root))) failed += 1;
   } finally {
-    rmSync(root, { recursive: true });
+    fs.rmSync(root, { recursive: true });
   }
   return report(scenarios.length - failed, failed);
 }

@@ -35,16 +35,9 @@ it.each([
   ['if a\n  ~= b\nthen\n  c = d\nend', 'a ~= b → true; a ~= b → false; ~= → =='],
   ['if a then return -1 end', 'a → true; a → false; return -1 → (left out); -1 → 0'],
   ["move(p, f(x),\n  'a)')", "move(p, f(x), 'a)') → (left out)"],
-  [
-    'if true then tell(b) else create(c) end',
-    'true → true; true → false; tell(b) → (left out); create(c) → (left out)',
-  ],
-  ["local a = redis.call('GET', b)", ''],
-  ["-- a == 1 and not b\nlocal a = 'x or 1 < 2'", ''],
+  ['if a then tell(b) else create(c) end', 'a → true; a → false; tell(b) → (left out); create(c) → (left out)'],
+  ["-- a == 1 and not b\nlocal a = redis.call('x or 1 < 2', b)", ''],
 ])('%j has these mistakes', (source, mistakes) => {
-  expect(
-    makeLuaMutants(source)
-      .map(({ mistake }) => mistake)
-      .join('; '),
-  ).toBe(mistakes);
+  const found = makeLuaMutants(source).map(({ mistake }) => mistake);
+  expect(found.join('; ')).toBe(mistakes);
 });

@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
-import { print } from '../command-line.js';
+import { print, secondsSince } from '../command-line.js';
 import { groups } from './groups.mjs';
 import { scriptTests } from './lua/script-tests.js';
 
@@ -19,11 +19,9 @@ type StrykerMutant = Readonly<{
   mutatorName: string;
   replacement?: string;
   status: string;
-  location: { readonly start: { readonly line: number } };
+  location: { start: { line: number } };
 }>;
-interface StrykerReport {
-  readonly files: Record<string, { readonly mutants: readonly StrykerMutant[] }>;
-}
+type StrykerReport = Readonly<{ files: Record<string, { mutants: readonly StrykerMutant[] }> }>;
 const VERDICTS: Readonly<Record<string, boolean>> = { Killed: true, Timeout: true, Survived: false, NoCoverage: false };
 
 async function main(names: readonly string[]) {
@@ -44,15 +42,15 @@ async function main(names: readonly string[]) {
   const lines = survivors.map(({ file, line, mistake }) => `${file}:${line} ${mistake}`).join('\n');
   print(`\nnot noticed:\n${lines}`);
   await writeFile(join(REPORTS, 'survivors.txt'), `${lines}\n`);
-  const folders = new Map<string, Mutant[]>();
-  for (const mutant of mutants) {
-    const folder = dirname(mutant.file);
-    folders.set(folder, [...(folders.get(folder) ?? []), mutant]);
-  }
-  const failed = [...folders.values()].filter((found) => scoreOf(found) < SCORE_MIN).length;
   print('');
-  for (const [folder, found] of folders) print(`${folder}: ${describe(found)}`);
-  print(`in total: ${describe(mutants)}, in ${((performance.now() - startedAt) / 60_000).toFixed(1)} min`);
+  let failed = 0;
+  const folders = new Set(mutants.map(({ file }) => dirname(file)));
+  for (const folder of folders) {
+    const found = mutants.filter(({ file }) => dirname(file) === folder);
+    print(`${folder}: ${describe(found)}`);
+    if (scoreOf(found) < SCORE_MIN) failed += 1;
+  }
+  print(`in total: ${describe(mutants)}, in ${(secondsSince(startedAt) / 60).toFixed(1)} min`);
   print(`folders with at least ${SCORE_MIN} %: ${folders.size - failed} passed, ${failed} failed`);
   return failed === 0;
 }
@@ -97,9 +95,8 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
   return output;
 }
 
-function scoreOf(mutants: readonly Mutant[]) {
-  return (100 * mutants.filter(({ killed }) => killed).length) / Math.max(1, mutants.length);
-}
+const scoreOf = (mutants: readonly Mutant[]) =>
+  (100 * mutants.filter(({ killed }) => killed).length) / Math.max(1, mutants.length);
 
 function describe(mutants: readonly Mutant[]) {
   const killed = mutants.filter((mutant) => mutant.killed).length;

@@ -3,30 +3,31 @@ import { alertRules } from '../alerts.js';
 import type { Rig, RigOptions } from '../rig.js';
 
 /** One way in which payouts can stand still, and the places that show it to an operator. */
-export interface Way extends RigOptions {
-  readonly name: string;
-  readonly prepare?: (rig: Rig) => Promise<void>;
-  /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
-  readonly happens: (rig: Rig) => Promise<unknown>;
-  readonly told: Told;
-  /** What it counts goes on at the rate since it began, not at that of the last seconds: for what has long waits between. */
-  readonly repeats?: true;
-  /** For how long it lasts in the simulated time of the alert rules. @defaultValue 60 */
-  readonly minutes?: number;
-}
+export type Way = RigOptions &
+  Readonly<{
+    name: string;
+    prepare?: (rig: Rig) => Promise<void>;
+    /** Brings it about, beside a healthy worker that holds the lease and was scraped. */
+    happens: (rig: Rig) => Promise<unknown>;
+    told: Told;
+    /** What it counts goes on at the rate since it began, not at that of the last seconds. */
+    repeats?: true;
+    /** In the simulated time of the alert rules. @defaultValue 60 */
+    minutes?: number;
+  }>;
 
-export interface Told {
+export type Told = Readonly<{
   /** `sending` and `idle`: only the other places show it. */
-  readonly headline: keyof typeof HEADLINES;
+  headline: keyof typeof HEADLINES;
   /** Exactly these rules of docs/alerts.yml fire, the one that answers first. */
-  readonly alerts: readonly string[];
+  alerts: readonly string[];
   /** Of the worker, with a part of the body; `none` where no process listens. */
-  readonly readyz: { readonly status: 200 | 503 | 'none'; readonly words: string };
+  readyz: Readonly<{ status: 200 | 503 | 'none'; words: string }>;
   /** A warning where doctor exits with 0, else a problem. Null: a thread of it hangs, and only a signal ends it. */
-  readonly doctor: { readonly exit: 0 | 1 | null; readonly check: string; readonly words: string };
+  doctor: Readonly<{ exit: 0 | 1 | null; check: string; words: string }>;
   /** That of the first alert. */
-  readonly runbook: string;
-}
+  runbook: string;
+}>;
 
 /** @param names - of the alerts, without `Payouts` */
 export function told(

@@ -24,9 +24,7 @@ function blankOut(source: string) {
   );
 }
 
-function oneLine(text: string) {
-  return text.trim().replace(/\s+/g, ' ');
-}
+const oneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
 
 function swap(pattern: RegExp, alternatives: Readonly<Record<string, readonly string[]>>): Operator {
   return (code) =>
@@ -64,12 +62,12 @@ const conditions: Operator = (code) =>
   });
 
 /** Calls that are statements of their own: what they return is not looked at, so they are there for what they change. */
+const WRITES =
+  /(?<=^ *|\bthen |\belse )(redis\.p?call|move|create|complete|fill_in|follow|append_event|tell|tell_untold|claim_txhash|clear_unanswered|note_late_payment|error)\(/gm;
 const writes: Operator = (code) =>
-  [
-    ...code.matchAll(
-      /(?<=^ *|\bthen |\belse )(redis\.p?call|move|create|complete|fill_in|follow|append_event|tell|tell_untold|claim_txhash|clear_unanswered|note_late_payment|error)\(/gm,
-    ),
-  ].map(({ 0: found, index }) => ({ start: index, end: endOfCall(code, index + found.length), replacement: '' }));
+  [...code.matchAll(WRITES)].map(({ 0: found, index }) => ({
+    ...{ start: index, end: endOfCall(code, index + found.length), replacement: '' },
+  }));
 
 const OPERATORS = [comparisons, connectives, signs, negations, numbers, conditions, writes, returns];
 

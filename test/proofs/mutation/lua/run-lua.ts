@@ -43,19 +43,18 @@ async function makeSandbox(root: string, sandbox: string) {
   await symlink(join(root, 'node_modules'), join(sandbox, 'node_modules'));
 }
 
-async function startRedis(): Promise<LocalRedis> {
+async function startRedis() {
   const redis = await startLocalRedis({ args: ['--appendonly', 'no'] });
   process.env['REDIS_URL'] = redis.url;
   return redis;
 }
 
-async function runTests(sandbox: string, script: string, redis: LocalRedis): Promise<'passed' | 'failed' | 'hung'> {
+async function runTests(sandbox: string, script: string, redis: LocalRedis) {
   const ended = runJest(sandbox, script);
   const hung = (await within(DEADLINE_MS, ended)) === undefined;
   if (hung) await redis.stop();
   const passed = await ended;
-  if (hung) return 'hung';
-  return passed ? 'passed' : 'failed';
+  return hung ? 'hung' : passed ? 'passed' : 'failed';
 }
 
 /** One file after the other, up to the first that fails: Jest's own `bail` would end this process as well. */
