@@ -58,7 +58,7 @@ function readCompose(given: Readonly<Record<string, string>> = {}) {
   return JSON.parse(filled) as Compose;
 }
 
-function serviceOf(name: string, environment?: Record<string, string>): ComposeService {
+function serviceOf(name: string, environment?: Record<string, string>) {
   const service = readCompose(environment).services[name];
   if (service === undefined) throw new Error(`there is no service ${name}`);
   return service;
@@ -269,7 +269,7 @@ const workloads = objects.filter(({ kind }) => /^(StatefulSet|Deployment)$/.test
   StatefulSet | Deployment
 )[];
 
-function find(kind: string, name: string): unknown {
+function find(kind: string, name: string) {
   return objects.find((each) => each.kind === kind && each.metadata.name === name);
 }
 

@@ -103,7 +103,7 @@ ${QUICK}`,
       await writeFile(join(dir, 'conf'), redisConf(dir, newRedisPort));
       await shell('redis-server /var/lib/redis-new/conf --daemonize yes --logfile /var/lib/redis-new/log');
     },
-    async close(): Promise<void> {
+    async close() {
       await shell('systemctl stop payouts-worker');
       for (const port of [redisPort, newRedisPort]) await shell(`redis-cli -p ${port} SHUTDOWN NOSAVE || true`);
       await folder.close();
@@ -162,7 +162,7 @@ beforeEach(async () => {
 });
 afterEach(async () => sandbox.close());
 
-const openProducer = (redisUrl: string): PayoutProducer =>
+const openProducer = (redisUrl: string) =>
   closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT }));
 
 /** Runs the blocks of a page marked `sh`. @param before - what its words say has to happen before a block */

@@ -164,7 +164,7 @@ async function seriesOfWorker() {
   return `${await metrics.registry.metrics()}${await registry.metrics()}`;
 }
 
-/** Asserts that every metric of a query exists, with the outcomes, results and buckets that it picks. */
+/** Every metric of a query exists, with the outcomes, results and buckets that it picks. */
 async function expectKnown(expr: string) {
   const text = await seriesOfWorker();
   const names = expr.match(/\bpayouts_[a-z_]+/g) ?? [];
@@ -179,9 +179,8 @@ async function expectKnown(expr: string) {
 }
 
 it('the dashboard for Grafana asks for metrics that exist', async () => {
-  const { panels } = JSON.parse(read('docs/grafana-dashboard.json')) as {
-    panels: { targets: { expr: string }[] }[];
-  };
+  type Dashboard = { panels: { targets: { expr: string }[] }[] };
+  const { panels } = JSON.parse(read('docs/grafana-dashboard.json')) as Dashboard;
   const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
   expect(queries.length).toBeGreaterThan(5);
   for (const expr of queries) await expectKnown(expr);
@@ -196,9 +195,8 @@ it.each(alertRules)(
     if (!summary.includes('$labels.platform_id')) return;
     const commands = all(action, /`payouts ([^`]*)`/g);
     // A service, or a command that is only spoken of.
-    for (const command of commands.filter((each) => !/^(worker|notify|resume)$/.test(each))) {
+    for (const command of commands.filter((each) => !/^(worker|notify|resume)$/.test(each)))
       expect(command).toMatch(/ --account \{\{ \$labels\.platform_id \}\}/);
-    }
   },
 );
 

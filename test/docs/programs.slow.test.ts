@@ -21,11 +21,10 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const guide = readFileSync(join(ROOT, 'docs/use-from-code.md'), 'utf8');
 
-/** The README's code blocks in one language. */
 const blocks = (language: string) =>
   [...readme.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, name, block = '']) => (name === language ? [block] : []));
 
-/** Each block of the guide by the name in its first line. */
+/** By the name in the first line. */
 const files = new Map(
   [...guide.matchAll(/```(?:ts|js)\n(\/\/ (\S+)\n.*?)```/gs)].map(([, text = '', name = '']) => [name, text]),
 );
@@ -102,7 +101,7 @@ it.each([
   const own = printed.replace('redis://127.0.0.1:6379', world.redisUrl).replace('4242', String(world.platformId));
   await writeFile(join(application.dir, 'readme.ts'), own);
   const program = name === 'README.md' ? startNode(['readme.ts']) : startExample(name);
-  const cancel = async (): Promise<boolean> => {
+  const cancel = async () => {
     const payout = await world.producer.get(payoutId);
     return payout !== undefined && (await world.producer.cancel(payoutId)).state === 'cancelled';
   };

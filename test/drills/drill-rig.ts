@@ -30,11 +30,11 @@ export class DrillRig extends Rig {
     for (const { payoutId } of payouts) this.expected.add(payoutId);
   }
 
-  get arrivals(): readonly Arrival[] {
+  get arrivals() {
     return [...this.#earlier.arrivals, ...this.world.sandbox.arrivals()];
   }
 
-  get payments(): readonly Payment[] {
+  get payments() {
     return [...this.#earlier.payments, ...this.world.sandbox.payments()];
   }
 
@@ -52,7 +52,7 @@ export class DrillRig extends Rig {
     sandbox.reset();
   }
 
-  async read(): Promise<typeof NOTHING> {
+  async read() {
     return (await this.#page?.evaluate(readPulse)) ?? NOTHING;
   }
 

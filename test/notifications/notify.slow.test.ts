@@ -47,7 +47,7 @@ const sentTo = ({ received }: Receiver) => received.map(({ body }) => JSON.parse
 const enqueue = async (payoutId: string) => account.ledger.enqueue([aPayout(payoutId)]);
 
 /** A pause and what ends it: two events. */
-async function pause(reason: string): Promise<void> {
+async function pause(reason: string) {
   await operator.pause({ by: 'alice', reason });
   await operator.resume({ by: 'alice', reason });
 }

@@ -51,10 +51,7 @@ it.each<[FaultKind, number]>([
   ['hang-before', 0],
 ])('%s never responds: %d payments', async (kind, payments) => {
   const { merchant, sandbox } = await runSandbox({ faults: [{ kind }] });
-  const outcome = withdrawOnce(merchant).then(
-    () => 'responded',
-    () => 'ended',
-  );
+  const outcome = withdrawOnce(merchant).catch(() => 'ended');
   expect(await Promise.race([outcome, delay(200, 'waiting')])).toBe('waiting');
   expect(sandbox.stats()).toMatchObject({ payments, arrivals: payments });
   await sandbox.close();

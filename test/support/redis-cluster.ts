@@ -139,7 +139,7 @@ async function beginMove(nodes: readonly ClusterNode[], key: string) {
   };
 }
 
-export async function kill(server: LocalRedis): Promise<void> {
+export async function kill(server: LocalRedis) {
   process.kill(server.pid, 'SIGKILL');
   await server.stop();
 }

@@ -22,7 +22,7 @@ export async function startMasterWithReplica(args: readonly string[] = []) {
   return {
     ...{ master, replica, link },
     untilReplica,
-    async close(): Promise<void> {
+    async close() {
       admin.disconnect();
       // One that has just got its copy refuses to end until it has written that to its file.
       await kill(replica);
@@ -159,10 +159,10 @@ export async function startSplitSentinel() {
       for (const each of links) each.silence(['requests', 'replies']);
     },
     /** What was held back arrives, too. */
-    heal(): void {
+    heal() {
       for (const each of links) each.heal();
     },
-    async close(): Promise<void> {
+    async close() {
       await servers.close();
       await Promise.all(links.map(async (each) => each.close()));
     },
@@ -170,7 +170,7 @@ export async function startSplitSentinel() {
 }
 
 /** Ports that the system hands out have five digits each, so that what is replaced stays as long. */
-function replacePorts(replies: Buffer, seenAs: ReadonlyMap<number, number>): Buffer {
+function replacePorts(replies: Buffer, seenAs: ReadonlyMap<number, number>) {
   const text = replies.toString('latin1').replace(/\d{5}/g, (port) => String(seenAs.get(Number(port)) ?? port));
   return Buffer.from(text, 'latin1');
 }

@@ -61,7 +61,7 @@ export async function startScriptedSentinel(masterPort: number) {
     announceFailover() {
       for (const socket of listeners) socket.write(array('message', '+switch-master', SWITCH));
     },
-    async close(): Promise<void> {
+    async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { createKeyGauges } from '../../src/worker/monitoring/account-gauges.js';
 import { keyEntry, keyringOf, testKey, type KeyEntry } from '../control/support/keys.js';
@@ -9,12 +9,12 @@ import { extrapolate, judgeAlerts, judgeMany, MINUTES_BEFORE, type InputSeries, 
 const HOUR = 60;
 const HALF_HOUR = 30;
 
-/** A series of a process. @param values - one a minute, from {@link MINUTES_BEFORE} on as they are then */
-const series = (name: string, values: string, labels = '', instance = 'a'): InputSeries => ({
+/** @param values - one a minute, from {@link MINUTES_BEFORE} on as they are then */
+const series = (name: string, values: string, labels = '', instance = 'a') => ({
   series: `payouts_${name}{${labels === '' ? '' : `${labels},`}instance="${instance}",job="payouts"}`,
   values,
 });
-const of7 = (name: string, values: string, labels = '', instance = 'a'): InputSeries =>
+const of7 = (name: string, values: string, labels = '', instance = 'a') =>
   series(name, values, `platform_id="7"${labels}`, instance);
 const always = (value: number, minutes = HOUR) => `${value}+0x${MINUTES_BEFORE + minutes}`;
 const untilGone = `1x${MINUTES_BEFORE} stale`;
@@ -27,23 +27,18 @@ type Case = readonly [name: string, series: readonly InputSeries[], alerts: stri
 const toNames = (alerts: string) => alerts.split(' ').flatMap((name) => (name ? [`Payouts${name}`] : []));
 
 function fires(what: string, cases: readonly Case[], usually = HALF_HOUR) {
-  describe(what, () => {
-    let found: readonly (string | undefined)[];
-    beforeAll(async () => {
-      const questions = cases.map(([, given, names, minutes = usually]) => ({
-        ...{ series: given, alerts: toNames(names), minutes },
-      }));
-      found = await judgeMany(questions);
-    });
-    it.each(cases.map(([name, , alerts], index) => [name, alerts, index] as const))('%s: %j', (_, _alerts, index) => {
-      expect(found[index]).toBeUndefined();
-    });
+  it(`${what} fire what they should`, async () => {
+    const questions = cases.map(([, given, names, minutes = usually]) => ({
+      ...{ series: given, alerts: toNames(names), minutes },
+    }));
+    const wrong = (await judgeMany(questions)).map((problem, index) => problem && [cases[index]?.[0], problem]);
+    expect(wrong.filter(Boolean)).toEqual([]);
   });
 }
 
-const at = (second: number, text: string): Snapshot => ({ at: second, scrapes: [{ instance: 'a', text }] });
+const at = (second: number, text: string) => ({ at: second, scrapes: [{ instance: 'a', text }] });
 
-it('what judges alerts finds an alert that fires, one that is missing and one that is too many, and waits as long as a rule', async () => {
+it('the judge finds an alert that fires, one that is missing and one that is too many, and waits as a rule does', async () => {
   const up = at(0, '# TYPE payouts_build_info gauge\npayouts_build_info{version="1"} 1\n');
   const gone = { before: up, since: up, now: { at: 1, scrapes: [] } };
   const judge = async (minutes: number, names: string) =>
@@ -78,7 +73,7 @@ fires('payouts', [
   held('wait', 3, 'HeldTooLong'),
 ]);
 
-const answers = (slow: number): InputSeries[] =>
+const answers = (slow: number) =>
   [
     ['2.5', 60 - slow],
     ['10', 60],
@@ -88,7 +83,7 @@ const answers = (slow: number): InputSeries[] =>
     return of7('gateway_request_seconds_bucket', values, `,endpoint="withdraw",le="${le}"`);
   });
 const exporter = of7('exporter_info', untilGone, ',exporter="notify"');
-const policy = (hash: string, values: string): InputSeries => of7('policy_info', values, `,hash="${hash}"`);
+const policy = (hash: string, values: string) => of7('policy_info', values, `,hash="${hash}"`);
 const others: readonly Case[] = [
   ['one slow answer of the gateway in ten', answers(6), ''],
   ['a gateway that answers in 10 s', answers(60), 'GatewaySlow'],
@@ -120,7 +115,7 @@ const others: readonly Case[] = [
   }),
 ];
 fires(
-  'a working process with',
+  'signs of a working process',
   others.map(([name, found, alerts]) => [name, [...UP, ...found], alerts]),
 );
 
@@ -139,8 +134,8 @@ it('a key has a gauge where it ends, until another keyring is read', async () =>
   expect(await read()).not.toContain('shop');
 });
 
-/** What the one process of a group reports in these minutes: it has one account. */
-const group = (instance: string, platformId: number, minutes: string): InputSeries[] => [
+/** What a process with one account reports in these minutes. */
+const group = (instance: string, platformId: number, minutes: string) => [
   series('build_info', minutes, 'version="1"', instance),
   series('lease_held', minutes, `platform_id="${platformId}"`, instance),
 ];
@@ -148,13 +143,12 @@ const back = (afterMinutes: number, minutes = HOUR) => `${untilGone} _x${afterMi
 const a = group('a', 1, always(1));
 const goneB = group('b', 2, untilGone);
 /** Two that share an account: the one that rests says only that it does not send. */
-const shared = (...leases: readonly [number, number]): InputSeries[] =>
+const shared = (...leases: readonly [number, number]) =>
   leases.flatMap((lease, index) => {
     const says = { build_info: 1, redis_up: 1, sending_refused: 0, lease_held: lease };
     return Object.entries(says).map(([name, value]) => of7(name, always(value), '', `host-${index}`));
   });
-/** What the ledger says of an account with a backlog. */
-const backlog = (sends: string): InputSeries[] => [
+const backlog = (sends: string) => [
   of7('due', always(100), '', 'host-0'),
   of7('paused', always(0), '', 'host-0'),
   of7('in_state', always(0), ',state="unknown"', 'host-0'),
@@ -180,13 +174,13 @@ fires(
 );
 
 const OTHER = group('other', 1, always(1, 2 * HOUR));
-const startedAt = (...starts: number[]): InputSeries[] => {
+const startedAt = (...starts: number[]) => {
   const minutes = Array.from({ length: 2 * HOUR + 1 }, (_, minute) => minute);
   const values = minutes.map((minute) => starts.filter((start) => start <= minute).length);
   return [...OTHER, series('process_start_time_seconds', values.join(' '))];
 };
 fires(
-  'a process that is started again',
+  'starts of a process',
   [
     ['four times', startedAt(20, 25, 30, 35), 'ProcessRestarts'],
     ['three times', startedAt(20, 21, 22), ''],

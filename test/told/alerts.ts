@@ -41,8 +41,8 @@ const TIME = /_timestamp_seconds$/;
 const AGE = /^payouts_(oldest_age|rate_age|held_overdue|sender_heartbeat_age)_seconds$/;
 
 /** What is scraped when a fault lasts: counters continue as fast as they rose, ages grow, other gauges stay. */
-export function extrapolate({ before, since, now }: Observation, minutes: number): InputSeries[] {
-  const [old, first, last] = [before, since, now].map(readSamples) as [Samples, Samples, Samples];
+export function extrapolate({ before, since, now }: Observation, minutes: number) {
+  const [old, first, last] = [readSamples(before), readSamples(since), readSamples(now)];
   const betweenMinutes = (now.at - since.at) / 60;
   const agoS = (now.wallAt ?? 0) - MINUTES_BEFORE * 60;
   return [...new Set([...old.keys(), ...last.keys()])].map((series) => {
@@ -62,9 +62,7 @@ export const shift = (sample: Sample | undefined, agoS: number) =>
 
 type Sample = Readonly<{ name: string; type: string; value: number }>;
 
-type Samples = ReadonlyMap<string, Sample>;
-
-export function readSamples({ scrapes }: Snapshot): Samples {
+export function readSamples({ scrapes }: Snapshot) {
   return new Map(scrapes.flatMap(({ instance, text }) => [...readText(instance, text)]));
 }
 
@@ -92,7 +90,7 @@ type AlertQuestion = Readonly<{
  * Has promtool evaluate docs/alerts.yml once a minute over the series. One run for all, as it takes long to start.
  * @returns for each what promtool says against it, or undefined
  */
-export async function judgeMany(questions: readonly AlertQuestion[]): Promise<(string | undefined)[]> {
+export async function judgeMany(questions: readonly AlertQuestion[]) {
   const tests = questions.map(({ series, minutes, alerts, ignored }) => {
     const totalS = (MINUTES_BEFORE + minutes) * 60;
     return toTest(series, 60, totalS, [fire(alerts, totalS + 60, ignored)]);

@@ -17,7 +17,7 @@ import { Rig, type RigOptions } from './rig.js';
 
 /** Where all is well nobody is told anything, and nothing ends because its worker died. */
 
-const openRig = async (options?: RigOptions): Promise<Rig> => closeAfterTest(await Rig.open(options));
+const openRig = async (options?: RigOptions) => closeAfterTest(await Rig.open(options));
 
 const DAY_MINUTES = 24 * 60;
 
@@ -172,7 +172,7 @@ async function trade(producer: PayoutProducer, end: AbortSignal) {
 
 const pass = async (ms: number, end: AbortSignal) => delay(ms, true, { signal: end }).catch(() => false);
 
-async function keepScraping(rig: Rig, end: AbortSignal): Promise<Snapshot[]> {
+async function keepScraping(rig: Rig, end: AbortSignal) {
   const scrapes: Snapshot[] = [];
   for (const startedAt = performance.now(); !end.aborted;) {
     scrapes.push(await rig.scrape());
@@ -182,7 +182,7 @@ async function keepScraping(rig: Rig, end: AbortSignal): Promise<Snapshot[]> {
 }
 
 /** A series that one scrape lacks is stale, as Prometheus marks it. */
-function toSeries(scrapes: readonly Snapshot[]): InputSeries[] {
+function toSeries(scrapes: readonly Snapshot[]) {
   const all = new Map<string, string[]>();
   const sinceS = scrapes[0]?.wallAt ?? 0;
   scrapes.forEach((scrape, turn) => {

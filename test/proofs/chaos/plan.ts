@@ -106,19 +106,17 @@ function drawEnd(random: Random, { leaseMs }: Timing, end: (host: WorkerHost) =>
   };
 }
 
-function drawLinks(
-  random: Random,
-  forMs: number,
-  { what, held = 'late', trouble }: { what: string; held?: 'late' | 'never'; trouble: (link: TcpProxy) => void },
-): Drawn {
+type Trouble = (link: TcpProxy) => unknown;
+
+function drawLinks(random: Random, ms: number, what: string, trouble: Trouble, held: 'late' | 'never' = 'late'): Drawn {
   const all = Array.from({ length: WORKERS }, (_, index) => index);
   const hit = random.chance(0.4) ? all : [random.pick(all)];
   return {
-    drawn: `${what} of ${hit.join()} for ${forMs} ms, then ${held}`,
+    drawn: `${what} of ${hit.join()} for ${ms} ms, then ${held}`,
     async strike(stage) {
       const links = stage.links.filter((_, worker) => hit.includes(worker));
-      links.forEach(trouble);
-      await delay(forMs);
+      for (const link of links) trouble(link);
+      await delay(ms);
       for (const link of links) link.heal(held);
     },
   };
@@ -153,10 +151,8 @@ const DRAW = {
   'link-blackhole': (random, { leaseMs }) => {
     const directions = random.pick<Direction[]>([['requests'], ['replies'], ['requests', 'replies']]);
     const held = random.pick(['late', 'never'] as const);
-    const trouble = (link: TcpProxy) => {
-      link.silence(directions);
-    };
-    return drawLinks(random, random.whole(leaseMs / 5, leaseMs * 4), { what: directions.join(), held, trouble });
+    const trouble = (link: TcpProxy) => void link.silence(directions);
+    return drawLinks(random, random.whole(leaseMs / 5, leaseMs * 4), directions.join(), trouble, held);
   },
   'redis-kill': (random, { leaseMs }) =>
     forMs(random.whole(0, leaseMs * 3), async (ms, { redis }) => redis.killFor(ms)),
@@ -167,12 +163,7 @@ const DRAW = {
       gateway.continue();
     }),
   'link-cut': (random, { leaseMs }) =>
-    drawLinks(random, random.whole(0, leaseMs * 2), {
-      what: 'all',
-      trouble: (link) => {
-        link.cut();
-      },
-    }),
+    drawLinks(random, random.whole(0, leaseMs * 2), 'all', (link) => void link.cut()),
   'redis-cut-off': (random, { leaseMs }) => {
     const [ms, bytes] = [random.whole(0, leaseMs), random.whole(1, random.pick([40, 1_000, 8_000]))];
     return {
@@ -184,11 +175,8 @@ const DRAW = {
     };
   },
   'link-delay': (random, { leaseMs }) =>
-    drawLinks(random, random.whole(leaseMs / 2, leaseMs * 4), {
-      what: 'delays',
-      trouble: (link) => {
-        link.slowDown(() => (Math.random() * leaseMs) / 5);
-      },
+    drawLinks(random, random.whole(leaseMs / 2, leaseMs * 4), 'delays', (link) => {
+      link.slowDown(() => (Math.random() * leaseMs) / 5);
     }),
   'gateway-hold': (random, { leaseMs }) =>
     forMs(random.whole(leaseMs / 2, leaseMs * 3), async (ms, { gateway }) => {
@@ -233,16 +221,15 @@ export function drawPlan(seed: number, signed: boolean) {
     const kind = random.pick(sharedJournal ? KINDS : ofOwnJournals);
     if (kind !== 'redis-older' || !kinds.includes(kind)) kinds.push(kind);
   }
-  const faults = kinds.map((kind) => drawFault(kind, random.whole(0, timing.chaosMs), timing, random));
+  const atMs = () => random.whole(0, timing.chaosMs);
+  const faults = kinds.map((kind) => drawFault(kind, atMs(), timing, random));
   const payouts = random.whole(timing.payouts.min, timing.payouts.max);
   return {
     ...{ seed, timing, signed, sharedJournal, faults },
     forgets: kinds.some(isForgetting),
-    enqueueAtMs: Array.from({ length: payouts }, (_, index) =>
-      index < payouts / 2 ? -1 : random.whole(0, timing.chaosMs),
-    ),
+    enqueueAtMs: Array.from({ length: payouts }, (_, index) => (index < payouts / 2 ? -1 : atMs())),
     maxUnknownsInARow: random.pick([2, 99]),
-    pauseAtMs: random.chance(0.6) ? random.whole(0, timing.chaosMs) : Infinity,
+    pauseAtMs: random.chance(0.6) ? atMs() : Infinity,
     forgetsKey: random.chance(0.4),
   };
 }

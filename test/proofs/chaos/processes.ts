@@ -22,7 +22,7 @@ process.on('exit', () => {
 export type Environment = Readonly<Record<string, string>>;
 
 /** A Node process with a channel to it. Of the environment here only PATH reaches it. */
-function startChild(args: readonly string[], logFile: string, environment: Environment = {}): ChildProcess {
+function startChild(args: readonly string[], logFile: string, environment: Environment = {}) {
   const log = openSync(logFile, 'a');
   try {
     const child = spawn(process.execPath, args, {
@@ -38,7 +38,7 @@ function startChild(args: readonly string[], logFile: string, environment: Envir
   }
 }
 
-export async function untilEnded(child: ChildProcess): Promise<NodeJS.Signals | null> {
+export async function untilEnded(child: ChildProcess) {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.signalCode;
 }
@@ -156,7 +156,7 @@ export async function startGateway({ seed, timing, signed }: Plan, dir: string) 
     hold: async (action: 'pause' | 'continue') => control(action, 'POST'),
     end: async () => endChild(child),
 
-    async readBook(): Promise<GatewayBook> {
+    async readBook() {
       const { arrivals } = (await control('arrivals')) as GatewayBook;
       return { stats: await readStats(), arrivals, payments: await readPayments() };
     },

@@ -99,7 +99,7 @@ export async function runRound(plan: Plan, dir: string, watch: (stage: Stage) =>
     appendFileSync(join(dir, 'trace.log'), `${new Date().toISOString()} ${line}\n`);
   };
 
-  const open = async (): Promise<Stage> => {
+  const open = async () => {
     const redis = await startRedis(dir, note);
     opened.push(async () => redis.stop());
     const gateway = await startGateway(plan, dir);

@@ -44,11 +44,9 @@ async function main() {
   );
   const seconds = secondsSince(startedAt);
   const sum = (count: (result: RoundResult) => number) => found.reduce((all, [, each]) => all + count(each), 0);
-  const gaps = (['scaled', 'real'] as const).flatMap((name) => {
-    const ofIt = found.filter(([{ timing }]) => timing.name === name);
-    return ofIt.length === 0
-      ? []
-      : `${name} ${Math.min(...ofIt.map(([, { smallestGapMs }]) => smallestGapMs ?? Infinity)).toFixed(2)} ms`;
+  const gaps = ['scaled', 'real'].map((name) => {
+    const own = found.flatMap(([{ timing }, result]) => (timing.name === name ? (result.smallestGapMs ?? []) : []));
+    return `${name} ${Math.min(...own).toFixed(2)} ms`;
   });
   const unknown = sum(({ states }) => states['unknown'] ?? 0);
   print(

@@ -20,7 +20,7 @@ export class TcpProxy {
     });
   }
 
-  static async start(targetPort: number, rewrites: Rewrites = {}): Promise<TcpProxy> {
+  static async start(targetPort: number, rewrites: Rewrites = {}) {
     const proxy = new TcpProxy(targetPort, rewrites);
     await new Promise<void>((resolve, reject) => {
       proxy.#server.once('error', reject).listen(0, '127.0.0.1', resolve);

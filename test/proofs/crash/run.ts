@@ -66,7 +66,7 @@ async function tryPoints(program: CrashedProgram, options: RunOptions, jobs: num
   return { passed: points.length - failed, failed };
 }
 
-async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Result>): Promise<Result> {
+async function inRun<Result>(options: RunOptions, work: (run: Run) => Promise<Result>) {
   const run = await openRun(options);
   try {
     return await work(run);
@@ -96,7 +96,7 @@ async function openRun({ redis, isSigned }: RunOptions) {
   const signed = isSigned ? await openSignedAccount(redis.url, platformId, dir) : undefined;
   const producer = new PayoutProducer({ ...account, ...(isSigned && SIGNING) });
   const children: ChildProcess[] = [];
-  const startProgram = (args: readonly string[], environment: Environment): ChildProcess => {
+  const startProgram = (args: readonly string[], environment: Environment) => {
     const child = spawn(process.execPath, ['--import', PRELOAD, ...args], {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {

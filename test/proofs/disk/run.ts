@@ -36,7 +36,7 @@ function almostFullFile() {
   return HEADER + line.repeat(Math.floor(size / line.length));
 }
 
-const signedUntil = (expiresAt: number): SignedSend => ({
+const signedUntil = (expiresAt: number) => ({
   ...{ intent: 'e'.repeat(64), key: 'shop', issuedAt: expiresAt - 7 * DAY_MS, expiresAt },
 });
 
@@ -135,7 +135,7 @@ async function untilStill(calls: readonly DiskCall[]) {
   }
 }
 
-function readFolder(dir: string): EarlierFile[] {
+function readFolder(dir: string) {
   return fs.readdirSync(dir).map((name) => {
     const path = join(dir, name);
     return { path, inode: fs.statSync(path).ino, bytes: fs.readFileSync(path) };

@@ -55,7 +55,7 @@ async function main(names: readonly string[]) {
   return failed === 0;
 }
 
-async function runGroup(group: string): Promise<Mutant[]> {
+async function runGroup(group: string) {
   // On disk as well, since some of these tests are about that, but without waiting for the disk at every write.
   const redis = await startLocalRedis({ args: ['--appendfsync', 'no'] });
   try {
@@ -74,7 +74,7 @@ async function runGroup(group: string): Promise<Mutant[]> {
   );
 }
 
-async function runScript(script: string): Promise<Mutant[]> {
+async function runScript(script: string) {
   const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--import', 'tsx'];
   const output = await run([...node, 'test/proofs/mutation/lua/run-lua.ts', script], {});
   const file = `src/ledger/lua/${script}.lua`;

@@ -47,17 +47,12 @@ export const withdrawFields = (
 export const withdraw = async (merchant: Merchant, change?: Change) =>
   call(merchant, 'withdraw', withdrawFields(merchant, change));
 
-/** It moves only when a test advances it, so a limit can be met exactly. */
-export function createManualClock() {
-  let nowMs = 5_000;
-  return { ...systemClock, now: () => nowMs, advance: (ms: number) => void (nowMs += ms) };
-}
-
 export const SECRET_KEY = 'a-secret-that-must-not-leak';
 
-/** A sandbox with account 1001 on a clock that the test moves; it ends with the test. */
+/** A sandbox with account 1001; it ends with the test. Its clock moves only when a test advances it. */
 export async function runSandbox(options: Partial<SandboxOptions> = {}) {
-  const clock = createManualClock();
+  let nowMs = 5_000;
+  const clock = { ...systemClock, now: () => nowMs, advance: (ms: number) => void (nowMs += ms) };
   const accounts = [{ platformId: 1001, secretKey: SECRET_KEY }];
   const sandbox = closeAfterTest(await startSandbox({ accounts, clock, ...options }));
   return { sandbox, clock, merchant: { url: sandbox.url, platformId: 1001, secretKey: SECRET_KEY } };

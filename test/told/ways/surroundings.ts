@@ -84,7 +84,7 @@ export const REDIS_WAYS: readonly Way[] = [
 ];
 
 /** More than are sent while an operator is told. */
-async function enqueueMany({ world }: Rig): Promise<void> {
+async function enqueueMany({ world }: Rig) {
   await world.enqueue(100);
   const notBefore = new Date(Date.now() + 3_600_000).toISOString();
   const others = numbered(50, 'Q').flatMap((id) => [
