@@ -111,7 +111,7 @@ export const DRILLS: readonly Drill[] = [
     },
     shows: ['bad', 'mismatch', 'payouts adopt-ledger --account ACCOUNT --journal '],
     repair: async (rig) => {
-      const { advice } = JSON.parse(await rig.runText('payouts status --json')) as AccountSummary;
+      const { advice } = JSON.parse(await rig.runText('payouts status --json', {}, [1])) as AccountSummary;
       await rig.runText(`${advice[0]?.command ?? ''} --yes`);
     },
   },

@@ -1,4 +1,4 @@
-/** The same for every application: a payout from the queue to the gateway, by all entry points. The runner copies it into each. */
+/** A payout from the queue to the gateway, by all entry points. The runner copies it into each application. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,16 +7,16 @@ import { startDashboard } from 'payout-queue/dashboard';
 import { startLocalRedis } from 'payout-queue/local-redis';
 import { startSandbox } from 'payout-queue/sandbox';
 
-export interface Paid {
-  readonly state: PayoutState;
-  readonly payments: number;
-  /** The code of the error for an amount of 0, caught by its class. */
-  readonly code: string;
+export type Paid = Readonly<{
+  state: PayoutState;
+  payments: number;
+  /** Of the error for an amount of 0, caught by its class. */
+  code: string;
   /** The HTTP status of the payout's page. */
-  readonly dashboard: number;
-}
+  dashboard: number;
+}>;
 
-/** What {@link payOne} returns if all is well. */
+/** If all is well. */
 export const PAID: Paid = { state: 'completed', payments: 1, code: 'INVALID_INPUT', dashboard: 200 };
 
 export async function payOne(): Promise<Paid> {
@@ -25,13 +25,9 @@ export async function payOne(): Promise<Paid> {
   const redis = await startLocalRedis();
   const sandbox = await startSandbox({ accounts: [account], settleAfterMs: 50 });
   const journalDir = await mkdtemp(join(tmpdir(), 'journal-'));
-  const dashboard = await startDashboard({
-    platformId: account.platformId,
-    redisUrl: redis.url,
-    host: '127.0.0.1',
-    port: 0,
-  });
-  const producer = new PayoutProducer({ redisUrl: redis.url, platformId: account.platformId });
+  const own = { platformId: account.platformId, redisUrl: redis.url };
+  const dashboard = await startDashboard({ ...own, host: '127.0.0.1', port: 0 });
+  const producer = new PayoutProducer(own);
   const timing = { leaseMs: 500, quarantineMs: 0, pollMinMs: 50, withdrawTimeoutMs: 500 };
   const accounts = [{ ...account, ...timing, baseUrl: sandbox.url }];
   const worker = await createPayoutWorker({ redisUrl: redis.url, accounts, journalDir });

@@ -1,6 +1,5 @@
-// Preloaded into a process by `node --import`: its disk ails as the file AILING_DISK says. `slow MS`: each datasync takes
-// that long. `full`: nothing can be written. `hang`: a thread is in a system call that does not return, until someone opens the
-// pipe AILING_DISK.pipe for writing. Sockets and pipes are no matter of the disk.
+// Preloaded by `node --import`: the disk ails as the file AILING_DISK says. `slow MS`: each datasync takes that long.
+// `full`: nothing can be written. `hang`: a system call does not return until someone opens the pipe AILING_DISK.pipe.
 import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';

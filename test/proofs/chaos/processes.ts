@@ -121,7 +121,7 @@ export function startHost(name: string, dir: string, own: Environment, onDefect:
 /** The judge of the promises. */
 export type GatewayBook = Readonly<{ stats: SandboxStats; arrivals: readonly Arrival[]; payments: readonly Payment[] }>;
 
-/** With keys: each way to come to a decision that an operator signs. */
+/** Each way to come to a decision that an operator signs. */
 const SIGNED_FAULTS = [
   { kind: 'reject', every: 5, times: 2 },
   { kind: 'drop-before', every: 7, times: 1 },
@@ -149,10 +149,10 @@ export async function startGateway({ seed, timing, signed }: Plan, dir: string) 
   return {
     ...{ url, readStats, readPayments },
 
-    /** SIGSTOP: what is sent to it meanwhile arrives when it is continued. */
+    /** What is sent to it meanwhile arrives when it is continued. */
     stop: () => child.kill('SIGSTOP'),
     continue: () => child.kill('SIGCONT'),
-    /** From `pause` to `continue`, calls arrive and are carried out, but responses wait. */
+    /** Meanwhile calls are carried out, but responses wait. */
     hold: async (action: 'pause' | 'continue') => control(action, 'POST'),
     end: async () => endChild(child),
 

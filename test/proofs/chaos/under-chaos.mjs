@@ -1,10 +1,8 @@
 // Preloaded into a worker process by `node --import`, so that the code under test needs no hooks.
-//
 // TIME_SCALE=8: the process lives eight times as fast. Its monotonic clock, its sleeps, BullMQ's limiter and BullMQ's
-// locks are scaled alike, so that the worker keeps its rules at an eighth of the interval. The wall clock stays as it is.
-//
-// The message `stop` over the channel to the parent stops the process (SIGSTOP) between two turns of its event loop.
-// From outside the signal could strike in the middle of the step that checks and writes, which assumption A4 excludes.
+// locks are scaled alike, so that it keeps its rules at an eighth of the interval. The wall clock stays as it is.
+// The message `stop` of the parent stops the process (SIGSTOP) between two turns of its event loop: a signal could strike
+// in the middle of the step that checks and writes, which assumption A4 excludes.
 import { Worker } from 'bullmq';
 import { systemClock } from '../../../dist/base/clock.js';
 import { STALLED_JOBS } from '../../../dist/worker/job-worker.js';

@@ -1,6 +1,5 @@
-// Preloaded into a worker process by `node --import`: names every step that the process takes outside itself (each Redis
-// command, journal write and sync, connection and write to the gateway), and ends it with SIGKILL before or after one.
-//
+// Preloaded by `node --import`: names every step that the process takes outside itself (each Redis command, journal write
+// and sync, connection and write to the gateway), and ends it with SIGKILL before or after one.
 // CRASH_RECORD=<file>: append the name of every step to the file and let the process live.
 // CRASH_STEP=<name>, CRASH_SIDE=before|after: die there. After means: it has taken effect, the process never learns it.
 import { createHash } from 'node:crypto';
@@ -24,9 +23,7 @@ function nameStep(kind) {
   return name;
 }
 
-function die() {
-  process.kill(process.pid, 'SIGKILL');
-}
+const die = () => process.kill(process.pid, 'SIGKILL');
 
 /** Runs a step that settles later; dying after it means that nobody sees that it settled. */
 function around(kind, run) {
@@ -59,7 +56,7 @@ function describeCommand({ name = 'pipeline', args }) {
 
 const { sendCommand } = Redis.prototype;
 Redis.prototype.sendCommand = function (command, ...rest) {
-  // sendCommand is called again for commands that waited for the connection.
+  // It is called again for commands that waited for the connection.
   if (command.crashNamed) return sendCommand.call(this, command, ...rest);
   command.crashNamed = true;
   return around(`redis ${describeCommand(command)}`, () => sendCommand.call(this, command, ...rest));

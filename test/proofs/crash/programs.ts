@@ -185,7 +185,7 @@ const listens = async (port: number) =>
     () => false,
   );
 
-/** At every moment a queued payout has its job, or the outbox says that it has none: else only a count of all jobs finds it. */
+/** At every moment a queued payout has its job, or the outbox says that it has none. */
 async function insistOnJobs({ producer, redisUrl, platformId }: Run, payoutIds: readonly string[]) {
   const redis = new Redis(redisUrl);
   const readState = async (payoutId: string) => (await producer.get(payoutId))?.state;

@@ -28,7 +28,7 @@ type RunOptions = Readonly<{ redis: LocalRedis; isSigned: boolean }>;
 export interface CrashedProgram {
   readonly name: string;
   record(run: Run, environment: Environment): Promise<void>;
-  /** Ends it at a point, and all that is to come. @returns whether it came to the point, where the timing may differ */
+  /** Ends it at a point. @returns whether it came to the point: the timing may differ */
   crash(run: Run, environment: Environment): Promise<boolean>;
   isTried?(step: string, options: RunOptions): boolean;
 }
@@ -128,10 +128,7 @@ async function openRun({ redis, isSigned }: RunOptions) {
 
 const ACTOR = { by: 'ann', reason: 'crash points' };
 
-/**
- * What only signed payouts come to: a worker with a keyring and a journal that was declared complete, a payout that is held,
- * and a pause that the worker keeps until an operator's signed act.
- */
+/** What only signed payouts come to: a payout that is held, and a pause that lasts until an operator's signed act. */
 async function openSignedAccount(redisUrl: string, platformId: number, dir: string) {
   const { workerEnvironment } = await writeKeyFiles(dir);
   const journalDir = join(dir, 'journal');

@@ -3,7 +3,7 @@ import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 const LOGS = new Set(['logger', 'log']);
 const EXPLAINS = new Set(['unclear', 'olderCopy']);
 
-/** Leaves what is said to operators as it is: the text of an error, a reason, and all that goes to the log. No rule is in there. */
+/** Leaves what is said to operators as it is: no rule is in there. */
 export const strykerPlugins = [
   declareValuePlugin(PluginKind.Ignore, 'messages', {
     shouldIgnore({ node, parent }) {

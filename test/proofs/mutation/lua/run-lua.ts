@@ -10,7 +10,7 @@ import { scriptTests } from './script-tests.js';
 /** A mutant that loops endlessly keeps Redis from replying. */
 const DEADLINE_MS = 60_000;
 
-/** `run-lua.ts SCRIPT` prints a line of JSON for each mutant. Jest leaves behind what it loads: a process of its own. */
+/** Prints a line of JSON for each mutant. A process of its own, since Jest leaves behind what it loads. */
 async function main(script: string) {
   const root = fileURLToPath(new URL('../../../..', import.meta.url));
   const sandbox = join(root, '.stryker-tmp', 'lua');
