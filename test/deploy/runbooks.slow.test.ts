@@ -162,8 +162,7 @@ beforeEach(async () => {
 });
 afterEach(async () => sandbox.close());
 
-const openProducer = (redisUrl: string) =>
-  closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT }));
+const openProducer = (redisUrl: string) => closeAfterTest(new PayoutProducer({ redisUrl, platformId: ACCOUNT }));
 
 /** Runs the blocks of a page marked `sh`. @param before - what its words say has to happen before a block */
 async function follow(page: string, before: Readonly<Record<number, () => unknown>> = {}) {
