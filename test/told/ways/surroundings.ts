@@ -182,7 +182,12 @@ export const GATEWAY_WAYS: readonly Way[] = [
     name: 'The balance is below what is queued',
     environment: { BALANCE_EVERY_MS: '1000' },
     happens: async ({ world }) =>
-      world.producer.enqueue({ ...aPayout('too-1'), amount: '100000000', notBefore: '2099-01-01T00:00:00Z' }),
+      world.producer.enqueue({
+        ...aPayout('too-1'),
+        paymentId: 1,
+        amount: '100000000',
+        notBefore: '2099-01-01T00:00:00Z',
+      }),
     told: told('idle', 'BalanceLow', [200, 'The balance is below what is queued'], [0, 'balance', 'queued']),
   },
   {
