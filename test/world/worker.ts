@@ -1,4 +1,4 @@
-import { isAborted, untilAborted, type Clock } from '../../src/base/clock.js';
+import { type Clock, isAborted, untilAborted } from '../../src/base/clock.js';
 import type { Logger } from '../../src/base/logger.js';
 import { AccountPolicy } from '../../src/control/worker/account-policy.js';
 import { SignedAuthority, type SignedRuntime } from '../../src/control/worker/signed-authority.js';
@@ -7,14 +7,14 @@ import type { SendJournal } from '../../src/journal/send-journal.js';
 import type { StateChange } from '../../src/ledger/payout-ledger.js';
 import type { ValidPayout } from '../../src/ledger/payout.js';
 import { KeptPause } from '../../src/worker/sender/kept-pause.js';
-import { Pacer, type Pace } from '../../src/worker/sender/pacer.js';
+import { type Pace, Pacer } from '../../src/worker/sender/pacer.js';
 import type { ResumeAuthority, SendAuthority } from '../../src/worker/sender/send-authority.js';
-import { sendUntilDecided, type ActiveSender } from '../../src/worker/sender/send-until-decided.js';
+import { type ActiveSender, sendUntilDecided } from '../../src/worker/sender/send-until-decided.js';
 import { SenderLoop } from '../../src/worker/sender/sender-loop.js';
 import type { SenderRuntime } from '../../src/worker/sender/sender-runtime.js';
 import { noObserver } from '../../src/worker/sender/worker-observer.js';
 import type { Settings } from '../proofs/simulation/plan.js';
-import type { WorkerLedger } from './ledger-link.js';
+import type { WorkerLedger } from './links.js';
 import { WorldLedger, type WorldLedgerOptions } from './world-ledger.js';
 import type { WorldProcess } from './world.js';
 

@@ -1,11 +1,10 @@
 import { serialize } from 'node:v8';
-import { makeRig, type AccountRig } from '../ledger/support/redis-rig.js';
+import type { LeaseView } from '../../src/ledger/sender-ledger.js';
+import { type AccountRig, makeRig } from '../ledger/support/redis-rig.js';
 import type { TestAccount } from '../ledger/support/test-account.js';
 import { createWallClock } from '../ledger/support/wall-clock.js';
-import type { LeaseView } from '../../src/ledger/sender-ledger.js';
 import type { RedisSnapshot } from './memory-redis.js';
-import { setFields } from './tamper.js';
-import { WorldLedger } from './world-ledger.js';
+import { setFields, WorldLedger } from './world-ledger.js';
 
 export function makeWorldRig(
   nextLedgerId = countLedgers(),

@@ -1,14 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
-import type { WorkerLedger } from '../../world/ledger-link.js';
+import type { WorkerLedger } from '../../world/links.js';
 import type { Pieces } from '../../world/worker.js';
 import { makeWorldRig } from '../../world/world-rig.js';
 import { plant } from '../simulation/planted/mistakes.js';
-import { explore, listBranches, type Bounds } from './explorer.js';
+import { type Bounds, explore, listBranches, runScenario } from './explorer.js';
 import { orderings, type OrderingsOptions } from './orderings.js';
-import { runScenario } from './run-scenario.js';
-import { SCENARIOS, scenarioOf, type DeviationKind, type Schedule } from './scenario.js';
+import { type DeviationKind, scenarioOf, SCENARIOS, type Schedule } from './scenario.js';
 
 const SLOW = scenarioOf('slow');
 const QUICK = { ...scenarioOf('single'), faultsUntil: 1_100 };

@@ -5,17 +5,25 @@ import type { PaymentStatus } from '../../../src/gateway/gateway.js';
 import type { StateChange } from '../../../src/ledger/payout-ledger.js';
 import type { Payout } from '../../../src/ledger/payout.js';
 import type { BeginResult, FinishResult, SenderLedger } from '../../../src/ledger/sender-ledger.js';
-import { TRANSITIONS, type PayoutState } from '../../../src/ledger/states.js';
+import { type PayoutState, TRANSITIONS } from '../../../src/ledger/states.js';
 import { pollPayout } from '../../../src/worker/poll-payout.js';
 import { Random } from '../../doubles/random.js';
 import { takeLease } from '../../ledger/contract/ledger-rig.js';
 import type { AccountRig, ChangeOutcome } from '../../ledger/support/redis-rig.js';
-import { linkGateway, openGateway, type Fate, type GatewayBook } from '../../world/gateway-link.js';
-import { ALWAYS_UP, connectLedger, linkLedger, type LedgerCall } from '../../world/ledger-link.js';
-import { truthfulResolution, soundPieces, makeWorker, type WorldWorker, type Pieces } from '../../world/worker.js';
+import {
+  ALWAYS_UP,
+  connectLedger,
+  type Fate,
+  type GatewayBook,
+  type LedgerCall,
+  linkGateway,
+  linkLedger,
+  openGateway,
+} from '../../world/links.js';
+import { makeWorker, type Pieces, soundPieces, truthfulResolution, type WorldWorker } from '../../world/worker.js';
 import { WorldLedger } from '../../world/world-ledger.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import { describeStep, TIMES, World, type PendingStep, type Progress, WorldProcess } from '../../world/world.js';
+import { describeStep, type PendingStep, type Progress, TIMES, World, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from '../simulation/journal-file.js';
 import { NO_FAULTS } from '../simulation/plan.js';
 

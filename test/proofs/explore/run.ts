@@ -1,25 +1,32 @@
 import { parseArgs } from 'node:util';
 import type { Pieces } from '../../world/worker.js';
 import {
-  print,
-  runCommand,
-  wholeNumber,
-  type SourceChange,
+  FLAG,
   jest,
+  plantEach,
+  print,
   program,
+  report,
+  runCommand,
   runInCopy,
   runTasks,
-  serveTasks,
-  FLAG,
-  TEXT,
-  report,
   secondsSince,
-  plantEach,
+  serveTasks,
+  type SourceChange,
+  TEXT,
+  wholeNumber,
 } from '../command-line.js';
 import { mistakes, plant } from '../simulation/planted/mistakes.js';
-import { type Bounds, explore, listBranches, type Branch, type Exploration, type Finding } from './explorer.js';
-import { runScenario } from './run-scenario.js';
-import { DEVIATION_KINDS, SCENARIOS, scenarioOf, type DeviationKind, type Schedule } from './scenario.js';
+import {
+  type Bounds,
+  type Branch,
+  type Exploration,
+  explore,
+  type Finding,
+  listBranches,
+  runScenario,
+} from './explorer.js';
+import { DEVIATION_KINDS, type DeviationKind, scenarioOf, SCENARIOS, type Schedule } from './scenario.js';
 
 type Planted = { readonly name: string } & (
   | Readonly<{ plant: Partial<Pieces> | SourceChange; scenario: string; bounds: Bounds }>

@@ -1,5 +1,5 @@
 import { wasSent } from '../../../src/journal/journal-view.js';
-import { isQuiet } from '../../world/ledger-link.js';
+import { isQuiet } from '../../world/links.js';
 import type { RedisSnapshot } from '../../world/memory-redis.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
 import type { WorldProcess } from '../../world/world.js';

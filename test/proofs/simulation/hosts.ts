@@ -1,11 +1,10 @@
 import type { HeldPage, HeldPayouts } from '../../../src/control/worker/hold-releaser.js';
 import { type PayoutLedger, toChangeError } from '../../../src/ledger/payout-ledger.js';
 import type { PayoutState } from '../../../src/ledger/states.js';
-import { linkGateway } from '../../world/gateway-link.js';
-import { connectLedger, linkLedger, type LedgerCall, type WorkerLedger } from '../../world/ledger-link.js';
+import { connectLedger, type LedgerCall, linkGateway, linkLedger, type WorkerLedger } from '../../world/links.js';
 import { makeWorker, type WorldWorker } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
-import { WorldProcess, type World } from '../../world/world.js';
+import { type World, WorldProcess } from '../../world/world.js';
 import { JournalFile, JournalLink } from './journal-file.js';
 import { FIRST_BIRTH, KEYRING, PLATFORM_ID } from './signed/control.js';
 import type { Simulation } from './simulation.js';

@@ -1,21 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import {
-  print,
-  runCommand,
-  wholeNumber,
-  runTasks,
-  serveTasks,
   FLAG,
-  TEXT,
+  print,
   report,
+  runCommand,
+  runTasks,
   secondsSince,
+  serveTasks,
+  TEXT,
+  wholeNumber,
 } from '../command-line.js';
+import { policyMistakes, signedMistakes } from './planted/control-mistakes.js';
 import { mistakes, plant } from './planted/mistakes.js';
-import { policyMistakes } from './planted/policy-mistakes.js';
-import { signedMistakes } from './planted/signed-mistakes.js';
-import { runSeed, type RunOptions } from './simulation.js';
-import { POLICED_SITUATIONS, SIGNED_SITUATIONS, SITUATIONS, type Situation } from './situations.js';
+import { type RunOptions, runSeed } from './simulation.js';
+import { POLICED_SITUATIONS, SIGNED_SITUATIONS, type Situation, SITUATIONS } from './situations.js';
 
 const USAGE = `npm run simulate -- [--seeds N] [--from S]             runs N seeds (20000) from S (1) on; each has to keep every promise
 npm run simulate -- --planted [NAME] [--seeds N] [--from S]  plants mistakes; each has to be caught within N seeds (10000)

@@ -3,16 +3,15 @@ import { SignedAuthority } from '../../../src/control/worker/signed-authority.js
 import type { Payout } from '../../../src/ledger/payout.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
 import { Random } from '../../doubles/random.js';
-import { openGateway } from '../../world/gateway-link.js';
-import { alterPayout } from '../../world/tamper.js';
-import { soundPieces, type Pieces } from '../../world/worker.js';
-import { WorldLedger } from '../../world/world-ledger.js';
+import { openGateway } from '../../world/links.js';
+import { type Pieces, soundPieces } from '../../world/worker.js';
+import { alterPayout, WorldLedger } from '../../world/world-ledger.js';
 import { WorldProcess } from '../../world/world.js';
 import { makePlan } from './plan.js';
+import { signedMistakes } from './planted/control-mistakes.js';
 import { plant } from './planted/mistakes.js';
-import { signedMistakes } from './planted/signed-mistakes.js';
-import { FIRST_BIRTH, openControl, type SimControl, KEYRING, PLATFORM_ID } from './signed/control.js';
-import { runSeed, ChanceWorld } from './simulation.js';
+import { FIRST_BIRTH, KEYRING, openControl, PLATFORM_ID, type SimControl } from './signed/control.js';
+import { ChanceWorld, runSeed } from './simulation.js';
 import { POLICED_SITUATIONS } from './situations.js';
 import { openSignedUsers, type SignedRun } from './users.js';
 

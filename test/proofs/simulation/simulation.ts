@@ -1,8 +1,8 @@
 import { Random } from '../../doubles/random.js';
-import { openGateway, type GatewayBook } from '../../world/gateway-link.js';
-import { soundPieces, walletOf, type Pieces } from '../../world/worker.js';
+import { type GatewayBook, openGateway } from '../../world/links.js';
+import { type Pieces, soundPieces, walletOf } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
-import { World, type Progress, WALL_START } from '../../world/world.js';
+import { type Progress, WALL_START, World } from '../../world/world.js';
 import { type FaultInjector, makeInjector, openRedis, scheduleFaults, type SimRedis } from './faults.js';
 import { openHosts, type SimHosts } from './hosts.js';
 import { makePlan, type Plan } from './plan.js';

@@ -5,6 +5,7 @@ import type { WithdrawOutcome } from '../../../src/gateway/gateway.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
 import { UnreadableRecordError } from '../../../src/ledger/payout.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
+import { alterPayout } from '../../world/world-ledger.js';
 import {
   HOLD_OFF_MS,
   IN_FLIGHT_MAX_MS,
@@ -13,10 +14,9 @@ import {
   makeSendRig,
   PLACE,
   refused,
-  throwing,
   type SendRig,
+  throwing,
 } from '../support/send-rig.js';
-import { alterPayout } from '../../world/tamper.js';
 
 let rig: SendRig;
 beforeEach(async () => {

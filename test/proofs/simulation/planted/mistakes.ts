@@ -3,11 +3,10 @@ import { RedisUnavailableError } from '../../../../src/base/errors.js';
 import type { WithdrawConnection, WithdrawGateway } from '../../../../src/gateway/gateway.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { BeginSend, SendAttempt, SenderView } from '../../../../src/ledger/sender-ledger.js';
-import { Pacer, type Pace } from '../../../../src/worker/sender/pacer.js';
-import type { WorkerLedger } from '../../../world/ledger-link.js';
-import { putPayout, setFields } from '../../../world/tamper.js';
-import { soundPieces, type PieceContext, type Pieces } from '../../../world/worker.js';
-import { WorldLedger } from '../../../world/world-ledger.js';
+import { type Pace, Pacer } from '../../../../src/worker/sender/pacer.js';
+import type { WorkerLedger } from '../../../world/links.js';
+import { type PieceContext, type Pieces, soundPieces } from '../../../world/worker.js';
+import { putPayout, setFields, WorldLedger } from '../../../world/world-ledger.js';
 
 export type Mistake = Partial<Pieces>;
 export type Mistakes = Readonly<Record<string, Mistake>>;

@@ -2,11 +2,17 @@ import { formatIntent, intentOf } from '../../../../src/control/intents/intent.j
 import { signText } from '../../../../src/control/keys/ed25519.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { Random } from '../../../doubles/random.js';
-import { alterPayout, freeTxhash, putPayout, removePayout, setFields } from '../../../world/tamper.js';
 import { newPayout, walletOf } from '../../../world/worker.js';
-import type { WorldLedger } from '../../../world/world-ledger.js';
+import {
+  alterPayout,
+  freeTxhash,
+  putPayout,
+  removePayout,
+  setFields,
+  type WorldLedger,
+} from '../../../world/world-ledger.js';
 import type { Simulation } from '../simulation.js';
-import { type SimControl, KEYS, PLATFORM_ID, signAct, storeAct } from './control.js';
+import { KEYS, PLATFORM_ID, signAct, type SimControl, storeAct } from './control.js';
 
 interface Loot {
   readonly random: Random;
