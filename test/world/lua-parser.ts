@@ -1,45 +1,32 @@
 /**
  * Compiles the Lua 5.1 that the ledger's scripts are written in to JavaScript, so that the simulation runs the scripts
- * themselves. What the scripts do not use (metatables, coroutines, `goto`, long strings) is refused when it is compiled.
+ * themselves. What no script uses (metatables, `goto`, `break`, functions without a name, …) is refused when it is compiled.
  *
  * A value of Lua is one of JavaScript: nil is undefined. A function returns one value as it is, and several as an array.
  */
 
-type Library = Readonly<Record<string, unknown>>;
-
 export type CompiledScript = (keys: LuaTable, argv: LuaTable) => unknown;
 
-export function compileLua(source: string, chunk: string, library: Library): CompiledScript {
-  const { body, head } = new Compiler(source, chunk).compile();
-  const script = `"use strict";let T;${head}return (KEYS, ARGV) => {${body}}`;
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the compiler's own output
-  return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
-}
-
-type Token = Readonly<{ kind: string; text: string; line: number }>;
-
-const KEYWORDS = new Set(
-  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
-    ' ',
-  ),
-);
+/** Strings are written as in JavaScript. */
 const TOKEN =
-  /(?<space>\s+|--(?!\[\[)[^\n]*)|(?<name>[A-Za-z_]\w*)|(?<number>0[xX][\da-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|(?<symbol>\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.])/y;
+  /\s+|--(?!\[\[)[^\n]*|[A-Za-z_]\w*|\d+(?:\.\d+)?|'(?:[^'\\\n]|\\[nrt\\'])*'|\.\.|[=~<>]=|[-+*/%#<>=(){}[\],.]/y;
+const NAME = /^[A-Za-z_]/;
+const KEYWORDS = new Set(
+  'and do else elseif end false for function if in local nil not or repeat return then true until while'.split(' '),
+);
+const REFUSED = ['break', 'goto'];
 
-function tokenize(source: string, chunk: string): Token[] {
-  const tokens: Token[] = [];
-  let line = 1;
+function tokenize(source: string, chunk: string): string[] {
+  const tokens: string[] = [];
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < source.length) {
     const at = TOKEN.lastIndex;
-    const groups = TOKEN.exec(source)?.groups;
-    const [kind, text] = Object.entries(groups ?? {}).find(([, found]) => Boolean(found)) ?? [];
-    if (kind === undefined || text === undefined)
-      throw new SyntaxError(`${chunk}:${line}: unexpected ${source.slice(at, at + 20)}`);
-    if (kind === 'space') line += text.split('\n').length - 1;
-    else tokens.push({ kind: KEYWORDS.has(text) ? 'keyword' : kind, text, line });
+    const [text] = TOKEN.exec(source) ?? [];
+    if (text === undefined || REFUSED.includes(text))
+      throw new SyntaxError(`${chunk}: unexpected ${source.slice(at, at + 20)}`);
+    if (!/^\s|^--/.test(text)) tokens.push(text);
   }
-  return [...tokens, { kind: 'end', text: '<end>', line }];
+  return tokens;
 }
 
 type Code = Readonly<{
@@ -47,7 +34,7 @@ type Code = Readonly<{
   /** It may be any number of values: a call, save of a command of Redis. */
   isMany?: boolean;
   isCall?: boolean;
-  isBoolean?: boolean;
+  set?: (value: string) => string;
 }>;
 
 type Operator = readonly [left: number, right: number, js: (one: string, other: string) => string];
@@ -55,37 +42,37 @@ const arithmetic = (power: number, sign: string): Operator => [
   ...([power, power] as const),
   (one, other) => `(R.number(${one}) ${sign} R.number(${other}))`,
 ];
-const COMPARES = 3;
+const isTrue = (js: string) => `((T = ${js}) !== undefined && T !== false)`;
 
 const OPERATORS: Readonly<Record<string, Operator>> = {
-  or: [1, 1, (one, other) => `(${isTrue({ js: one })} ? T : ${other})`],
-  and: [2, 2, (one, other) => `(${isTrue({ js: one })} ? ${other} : T)`],
-  '==': [COMPARES, COMPARES, (one, other) => `(${one} === ${other})`],
-  '~=': [COMPARES, COMPARES, (one, other) => `(${one} !== ${other})`],
-  '<': [COMPARES, COMPARES, (one, other) => `R.less(${one}, ${other})`],
-  '>': [COMPARES, COMPARES, (one, other) => `R.less(${other}, ${one})`],
-  '<=': [COMPARES, COMPARES, (one, other) => `!R.less(${other}, ${one})`],
-  '>=': [COMPARES, COMPARES, (one, other) => `!R.less(${one}, ${other})`],
+  or: [1, 1, (one, other) => `(${isTrue(one)} ? T : ${other})`],
+  and: [2, 2, (one, other) => `(${isTrue(one)} ? ${other} : T)`],
+  '==': [3, 3, (one, other) => `(${one} === ${other})`],
+  '~=': [3, 3, (one, other) => `(${one} !== ${other})`],
+  '<': [3, 3, (one, other) => `R.less(${one}, ${other})`],
+  '>': [3, 3, (one, other) => `R.less(${other}, ${one})`],
+  '<=': [3, 3, (one, other) => `!R.less(${other}, ${one})`],
+  '>=': [3, 3, (one, other) => `!R.less(${one}, ${other})`],
   '..': [5, 4, (one, other) => `R.concat(${one}, ${other})`],
   ...{ '+': arithmetic(6, '+'), '-': arithmetic(6, '-'), '*': arithmetic(7, '*'), '/': arithmetic(7, '/') },
   '%': [7, 7, (one, other) => `R.modulo(R.number(${one}), R.number(${other}))`],
 };
-const UNARY: Readonly<Record<string, (code: Code) => Code>> = {
-  not: (code) => ({ js: `!${isTrue(code)}`, isBoolean: true }),
-  '#': (code) => ({ js: `R.length(${toOne(code)})` }),
-  '-': (code) => ({ js: `(-R.number(${toOne(code)}))` }),
+const UNARY: Readonly<Record<string, (js: string) => string>> = {
+  not: (js) => `!${isTrue(js)}`,
+  '#': (js) => `${js}.length`,
+  '-': (js) => `(-R.number(${js}))`,
 };
 const UNARY_POWER = 8;
-const ENDS = ['end', 'else', 'elseif', 'until', '<end>'];
+const ENDS = ['end', 'else', 'elseif', 'until', ''];
 const LIBRARIES = ['string', 'table', 'math', 'cjson', 'redis'];
 
 class Compiler {
-  readonly #tokens: readonly Token[];
+  readonly #tokens: readonly string[];
   readonly #chunk: string;
-  #at = 0;
-  #names = 0;
   readonly #library = new Map<string, string>();
   readonly #scopes = [new Map(['KEYS', 'ARGV'].map((name) => [name, name]))];
+  #at = 0;
+  #names = 0;
 
   constructor(source: string, chunk: string) {
     this.#tokens = tokenize(source, chunk);
@@ -94,23 +81,22 @@ class Compiler {
 
   compile() {
     const body = this.#block();
-    this.#expect('<end>');
-    const names = [...this.#library].map(([name, js]) => `const ${js} = L[${JSON.stringify(name)}];`);
-    return { body, head: names.join('') };
+    if (this.#token !== '') this.#refuse('expected the end');
+    const names = [...this.#library].map(([name, js]) => `const ${js} = L['${name}'];`);
+    return `"use strict";let T;${names.join('')}return (KEYS, ARGV) => {${body}}`;
   }
 
   get #token() {
-    return this.#tokens[this.#at] as Token;
+    return this.#tokens[this.#at] ?? '';
   }
 
-  #is(...texts: readonly string[]) {
-    return texts.includes(this.#token.text) && this.#token.kind !== 'string';
+  #take() {
+    this.#at += 1;
+    return this.#tokens[this.#at - 1] ?? '';
   }
 
   #accept(text: string) {
-    const isNext = this.#is(text);
-    if (isNext) this.#at += 1;
-    return isNext;
+    return this.#token === text && this.#take() === text;
   }
 
   #expect(text: string) {
@@ -118,14 +104,13 @@ class Compiler {
   }
 
   #refuse(why: string): never {
-    throw new SyntaxError(`${this.#chunk}:${this.#token.line}: ${why}, at ${this.#token.text}`);
+    const place = this.#tokens.slice(Math.max(0, this.#at - 5), this.#at + 1).join(' ');
+    throw new SyntaxError(`${this.#chunk}: ${why} at the end of: ${place}`);
   }
 
   #name() {
-    const { kind, text } = this.#token;
-    if (kind !== 'name') this.#refuse('expected a name');
-    this.#at += 1;
-    return text;
+    if (!NAME.test(this.#token) || KEYWORDS.has(this.#token)) this.#refuse('expected a name');
+    return this.#take();
   }
 
   #list<Item>(parse: () => Item) {
@@ -155,12 +140,7 @@ class Compiler {
 
   #statements() {
     const js: string[] = [];
-    while (!this.#is(...ENDS)) {
-      const isLast = this.#is('return', 'break');
-      js.push(this.#statement());
-      this.#accept(';');
-      if (isLast) break;
-    }
+    while (!ENDS.includes(this.#token)) js.push(this.#accept('return') ? this.#return() : this.#statement());
     return js.join('\n');
   }
 
@@ -172,10 +152,7 @@ class Compiler {
     if (this.#accept('local')) return this.#local();
     if (this.#accept('if')) return this.#if();
     if (this.#accept('for')) return this.#for();
-    if (this.#accept('return')) return this.#return();
-    if (this.#accept('break')) return 'break;';
-    if (this.#accept('while')) return `while (${isTrue(this.#expression())}) ${this.#do()}`;
-    if (this.#is('do')) return this.#do();
+    if (this.#accept('while')) return `while (${isTrue(this.#one())}) ${this.#do()}`;
     if (this.#accept('repeat')) return this.#repeat();
     return this.#assignmentOrCall();
   }
@@ -196,32 +173,31 @@ class Compiler {
     return this.#scoped(() => {
       const body = this.#statements();
       this.#expect('until');
-      return `for (;;) {${body}\nif (${isTrue(this.#expression())}) break;}`;
+      return `for (;;) {${body}\nif (${isTrue(this.#one())}) break;}`;
     });
   }
 
   #function() {
+    const js = this.#declare(this.#name());
     this.#expect('(');
     return this.#scoped(() => {
-      const parameters = this.#is(')') ? [] : this.#list(() => this.#declare(this.#name()));
+      const parameters = this.#token === ')' ? [] : this.#list(() => this.#declare(this.#name()));
       this.#expect(')');
-      return `(${parameters.join(',')}) => {${this.#end()}}`;
+      return `const ${js} = (${parameters.join(',')}) => {${this.#end()}};`;
     });
   }
 
   #local() {
-    if (this.#accept('function')) return `const ${this.#declare(this.#name())} = ${this.#function()};`;
+    if (this.#accept('function')) return this.#function();
     const names = this.#list(() => this.#name());
     if (!this.#accept('=')) return `let ${names.map((name) => this.#declare(name)).join(',')};`;
     const values = this.#expressions();
-    return this.#assignAll(
-      values,
-      names.map((name) => (value) => `let ${this.#declare(name)} = ${value};`),
-    );
+    const sets = names.map((name) => (value: string) => `let ${this.#declare(name)} = ${value};`);
+    return this.#assignAll(values, sets);
   }
 
   #if(): string {
-    const condition = isTrue(this.#expression());
+    const condition = isTrue(this.#one());
     this.#expect('then');
     const then = `if (${condition}) {${this.#block()}}`;
     if (this.#accept('elseif')) return `${then} else ${this.#if()}`;
@@ -246,9 +222,9 @@ class Compiler {
   }
 
   #return() {
-    if (this.#is(...ENDS, ';')) return 'return;';
-    const values = this.#expressions();
-    return `return ${values.length === 1 ? values.map(({ js }) => js).join('') : toList(values)};`;
+    const values = ENDS.includes(this.#token) ? [] : this.#expressions();
+    if (!ENDS.includes(this.#token)) this.#refuse('expected the end of a block');
+    return `return ${values.length > 1 ? toList(values) : (values[0]?.js ?? '')};`;
   }
 
   #assignmentOrCall() {
@@ -256,55 +232,41 @@ class Compiler {
     const [call] = targets;
     if (call?.isCall === true && targets.length === 1) return `${call.js};`;
     this.#expect('=');
-    const values = this.#expressions();
-    return this.#assignAll(
-      values,
-      targets.map((target) => (value) => this.#assign(target, value)),
-    );
+    const sets = targets.map(({ set }) => set ?? this.#refuse('not to be assigned to'));
+    return this.#assignAll(this.#expressions(), sets);
   }
 
-  #assignAll(values: readonly Code[], assigns: readonly ((value: string) => string)[]) {
-    const isOne = values.length === 1 && assigns.length === 1;
+  #assignAll(values: readonly Code[], sets: readonly ((value: string) => string)[]) {
+    if (values.length === 1 && sets.length === 1) return sets.map((set) => set(values.map(toOne).join(''))).join('');
     const list = this.#fresh('list');
-    const js = assigns.map((assign, index) => assign(isOne ? values.map(toOne).join('') : `${list}[${index}]`));
-    return `${isOne ? '' : `const ${list} = ${toList(values)};`}${js.join('')}`;
+    return `const ${list} = ${toList(values)};${sets.map((set, index) => set(`${list}[${index}]`)).join('')}`;
   }
 
-  #assign({ js, isCall }: Code, value: string) {
-    if (isCall === true) this.#refuse('a call cannot be assigned to');
-    const index = /^R\.index\((.*)\)$/s.exec(js)?.[1];
-    return index === undefined ? `${js} = ${value};` : `R.set(${index},${value});`;
+  #one(power?: number) {
+    return toOne(this.#expression(power));
   }
 
   #expression(power = 0): Code {
     let left = this.#unary();
     for (;;) {
-      const { text, kind } = this.#token;
-      const [leftPower, rightPower, make] = (kind === 'string' ? undefined : OPERATORS[text]) ?? [0, 0];
+      const [leftPower, rightPower, make] = OPERATORS[this.#token] ?? [0, 0];
       if (leftPower <= power || make === undefined) return left;
       this.#at += 1;
-      left = { js: make(toOne(left), toOne(this.#expression(rightPower))), isBoolean: leftPower === COMPARES };
+      left = { js: make(toOne(left), this.#one(rightPower)) };
     }
   }
 
   #unary(): Code {
-    const { kind, text } = this.#token;
-    const make = kind === 'string' ? undefined : UNARY[text];
+    const make = UNARY[this.#token];
     if (make === undefined) return this.#simple();
     this.#at += 1;
-    return make(this.#expression(UNARY_POWER));
+    return { js: make(this.#one(UNARY_POWER)) };
   }
 
   #simple(): Code {
-    const { kind, text } = this.#token;
-    if (kind === 'number' || kind === 'string') {
-      this.#at += 1;
-      return { js: kind === 'number' ? String(Number(text)) : JSON.stringify(unquote(text)) };
-    }
+    if (/^[\d']/.test(this.#token)) return { js: this.#take() };
     if (this.#accept('nil')) return { js: 'undefined' };
-    if (this.#accept('true')) return { js: 'true', isBoolean: true };
-    if (this.#accept('false')) return { js: 'false', isBoolean: true };
-    if (this.#accept('function')) return { js: this.#function() };
+    if (['true', 'false'].includes(this.#token)) return { js: this.#take() };
     return this.#accept('{') ? this.#table() : this.#suffixed();
   }
 
@@ -312,32 +274,25 @@ class Compiler {
     const items: Code[] = [];
     const fields: string[] = [];
     while (!this.#accept('}')) {
-      const next = this.#tokens[this.#at + 1];
-      const isNamed = this.#token.kind === 'name' && next?.text === '=' && next.kind === 'symbol';
-      if (isNamed || this.#is('[')) {
-        const key = isNamed ? JSON.stringify(this.#name()) : this.#inBrackets();
+      if (this.#tokens[this.#at + 1] === '=') {
+        const name = this.#name();
         this.#expect('=');
-        fields.push(`[${key},${toOne(this.#expression())}]`);
+        fields.push(`['${name}',${this.#one()}]`);
       } else items.push(this.#expression());
-      if (!this.#accept(',')) this.#accept(';');
+      if (!this.#accept(',') && this.#token !== '}') this.#refuse('expected }');
     }
-    return { js: `R.table(${toList(items)}${fields.length === 0 ? '' : `,[${fields.join(',')}]`})` };
-  }
-
-  #inBrackets() {
-    this.#expect('[');
-    const key = toOne(this.#expression());
-    this.#expect(']');
-    return key;
+    return { js: `R.table(${toList(items)},[${fields.join(',')}])` };
   }
 
   #suffixed(): Code {
     let code = this.#primary();
     for (;;) {
-      if (this.#accept('.')) code = { js: `R.index(${toOne(code)},${JSON.stringify(this.#name())})` };
-      else if (this.#is('[')) code = { js: `R.index(${toOne(code)},${this.#inBrackets()})` };
-      else if (this.#accept('(')) {
-        const given = this.#is(')') ? '' : toItems(this.#expressions());
+      if (this.#accept('.')) code = indexed(code, `'${this.#name()}'`);
+      else if (this.#accept('[')) {
+        code = indexed(code, this.#one());
+        this.#expect(']');
+      } else if (this.#accept('(')) {
+        const given = this.#token === ')' ? '' : toItems(this.#expressions());
         this.#expect(')');
         // Redis takes a list, and replies with one value.
         const isCommand = /^L\$redis\$p?call$/.test(code.js);
@@ -348,30 +303,31 @@ class Compiler {
 
   #primary(): Code {
     if (this.#accept('(')) {
-      const code = this.#expression();
+      const js = `(${this.#one()})`;
       this.#expect(')');
-      return { js: `(${toOne(code)})` };
+      return { js };
     }
     const name = this.#name();
     const local = this.#scopes.findLast((scope) => scope.has(name))?.get(name);
-    if (local !== undefined) return { js: local };
-    if (!LIBRARIES.includes(name)) return { js: this.#fromLibrary(name) };
+    if (local !== undefined) return { js: local, set: (value) => `${local} = ${value};` };
+    if (!LIBRARIES.includes(name)) return this.#fromLibrary(name);
     this.#expect('.');
-    return { js: this.#fromLibrary(`${name}.${this.#name()}`) };
+    return this.#fromLibrary(`${name}.${this.#name()}`);
   }
 
-  #fromLibrary(name: string) {
+  #fromLibrary(name: string): Code {
     const js = `L$${name.replace('.', '$')}`;
     this.#library.set(name, js);
-    return js;
+    return { js };
   }
+}
+
+function indexed(code: Code, key: string): Code {
+  const table = toOne(code);
+  return { js: `${table}.get(${key})`, set: (value) => `${table}.set(${key},${value});` };
 }
 
 const toOne = ({ js, isMany }: Code) => (isMany === true ? `R.one(${js})` : js);
-
-function isTrue(code: Code) {
-  return code.isBoolean === true ? code.js : `((T = ${toOne(code)}) !== undefined && T !== false)`;
-}
 
 function toItems(values: readonly Code[]) {
   const isLast = (index: number) => index === values.length - 1;
@@ -382,57 +338,41 @@ function toItems(values: readonly Code[]) {
 
 const toList = (values: readonly Code[]) => `[${toItems(values)}]`;
 
-const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' };
-
-function unquote(text: string) {
-  return text.slice(1, -1).replaceAll(/\\(\d{1,3}|.)/g, (_, escape: string) => {
-    return ESCAPES[escape] ?? String.fromCharCode(Number(escape));
-  });
+export function compileLua(source: string, chunk: string, library: Readonly<Record<string, unknown>>): CompiledScript {
+  const script = new Compiler(source, chunk).compile();
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the compiler's own output
+  return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
 }
 
 function toNumber(value: unknown) {
-  if (typeof value === 'number') return value;
   const number = parseNumber(value);
   if (number === undefined) throw new Error(`attempt to perform arithmetic on a ${typeName(value)} value`);
   return number;
 }
 
 export function parseNumber(value: unknown, base = 10): number | undefined {
-  if (typeof value === 'number') return value;
-  if (typeof value !== 'string') return undefined;
+  if (typeof value !== 'string') return typeof value === 'number' ? value : undefined;
   const text = value.trim().toLowerCase();
-  if (base !== 10) {
-    const digits = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
-    return text !== '' && text.split('').every((digit) => digits.includes(digit))
-      ? Number.parseInt(text, base)
-      : undefined;
-  }
-  const infinite = /^([-+]?)inf(?:inity)?$/.exec(text);
-  if (infinite !== null) return infinite[1] === '-' ? -Infinity : Infinity;
-  return /^[-+]?(?:0x[\da-f]+|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)$/.test(text) ? Number(text) : undefined;
+  if (text === '-infinity') return -Infinity;
+  if (base === 36) return /^[\da-z]+$/.test(text) ? Number.parseInt(text, base) : undefined;
+  return /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
 export function typeName(value: unknown): string {
   if (value === undefined) return 'nil';
-  if (value instanceof LuaTable) return 'table';
-  return typeof value;
+  return value instanceof LuaTable ? 'table' : typeof value;
 }
 
+/** Lua keeps fourteen digits, which is less than JavaScript has. */
 export function numberToText(number: number): string {
-  if (Number.isInteger(number) && Math.abs(number) < 1e14) return Object.is(number, -0) ? '-0' : String(number);
-  const [digits = '', exponent] = number.toPrecision(14).split('e');
-  const short = digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits;
-  return exponent === undefined ? short : `${short}e${exponent.replace(/^([+-])(\d)$/, '$10$2')}`;
+  if (!Number.isInteger(number) || Math.abs(number) >= 1e14) throw new Error(`no script writes ${number}`);
+  return String(number);
 }
 
 function toText(value: unknown) {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return numberToText(value);
   throw new Error(`attempt to concatenate a ${typeName(value)} value`);
-}
-
-function isTable(value: unknown, doing: string): asserts value is LuaTable {
-  if (!(value instanceof LuaTable)) throw new Error(`attempt to ${doing} a ${typeName(value)} value`);
 }
 
 const RUNTIME = {
@@ -447,20 +387,7 @@ const RUNTIME = {
     if (typeof left === 'string' && typeof right === 'string') return left < right;
     throw new Error(`attempt to compare ${typeName(left)} with ${typeName(right)}`);
   },
-  length: (value: unknown) => {
-    if (typeof value === 'string') return value.length;
-    isTable(value, 'get length of');
-    return value.items.length;
-  },
-  index: (table: unknown, key: unknown) => {
-    isTable(table, 'index');
-    return table.get(key);
-  },
-  set: (table: unknown, key: unknown, value: unknown) => {
-    isTable(table, 'index');
-    table.set(key, value);
-  },
-  table: (items: unknown[], fields: readonly (readonly [unknown, unknown])[] = []) => {
+  table: (items: unknown[], fields: readonly (readonly [string, unknown])[]) => {
     const table = new LuaTable(items);
     for (const [key, value] of fields) table.set(key, value);
     return table;
@@ -474,6 +401,10 @@ export class LuaTable {
   constructor(items: unknown[] = []) {
     this.items = items;
     this.#trim();
+  }
+
+  get length() {
+    return this.items.length;
   }
 
   get(key: unknown): unknown {
@@ -492,11 +423,6 @@ export class LuaTable {
       if (key === undefined) throw new Error('table index is nil');
       (this.fields ??= new Map()).set(key, value);
     }
-  }
-
-  *entries(): Generator<[unknown, unknown]> {
-    for (const [index, value] of this.items.entries()) if (value !== undefined) yield [index + 1, value];
-    if (this.fields !== undefined) yield* [...this.fields];
   }
 
   #takeNext() {

@@ -239,7 +239,6 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   }),
 
   XADD: addToStream,
-  XLEN: reading('stream', ({ entries }) => entries.length),
   XRANGE: reading('stream', (stream, [from = '', to = '', , count = 'Infinity']) =>
     range(stream, from, to).slice(0, Number(count)).map(toEntry),
   ),
@@ -255,9 +254,8 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
     entries.splice(0, Infinity, ...kept);
     return before - kept.length;
   },
-  XINFO: (redis, [what = '', key = '']) => {
+  XINFO: (redis, [, key = '']) => {
     const stream = redis.read(key, 'stream');
-    if (what.toUpperCase() !== 'STREAM') throw new ReplyError(`ERR XINFO ${what} is not supported here`);
     if (stream === undefined) throw new ReplyError('ERR no such key');
     return ['length', stream.entries.length, 'last-generated-id', formatId(stream.last)];
   },
@@ -299,13 +297,8 @@ function isWithin(score: number, bound: string, sign: 1 | -1) {
 }
 
 function addToStream(redis: MemoryRedis, [key = '', ...rest]: readonly string[]): Reply {
-  let at = 0;
-  let trim: Readonly<{ by: string; to: string }> | undefined;
-  if (rest[0] === 'MAXLEN' || rest[0] === 'MINID') {
-    // Redis drops whole blocks of a stream, and only those that are full.
-    at = rest[1] === '~' ? 3 : 2;
-    if (at === 2) trim = { by: rest[0], to: rest[1] ?? '' };
-  }
+  // Redis drops whole blocks of a stream, and only those that are full. An exact MAXLEN is refused, as no id.
+  const at = rest[1] === '~' ? 3 : 0;
   const fields = rest.slice(at + 1);
   if (fields.length === 0 || fields.length % 2 === 1) throw wrongArguments('xadd');
   const given = rest[at] === '*' ? undefined : parseId(rest[at] ?? '');
@@ -316,7 +309,6 @@ function addToStream(redis: MemoryRedis, [key = '', ...rest]: readonly string[])
   const id = given ?? redis.nextId(stream);
   stream.entries.push({ id, fields });
   stream.last = id;
-  if (trim !== undefined) throw new ReplyError(`ERR an exact ${trim.by} is not supported here`);
   return formatId(id);
 }
 
@@ -372,20 +364,16 @@ export function fromLua(value: unknown): Reply {
   return reply;
 }
 
-const CALLS = [
-  ...['exists', 'del', 'hget', 'hmget', 'hgetall', 'hset', 'hdel', 'hlen', 'smembers', 'srem', 'zcard', 'zrange'],
-  ...['zscore', 'zadd', 'zrem', 'xadd', 'xlen', 'xrange', 'xrevrange'],
-];
-
 type Method = (...args: (string | number)[]) => unknown;
-const withCalls = (make: (name: string) => Method) => Object.fromEntries(CALLS.map((name) => [name, make(name)]));
+const withCalls = (make: (name: string) => Method) =>
+  Object.fromEntries(Object.keys(COMMANDS).map((name) => [name.toLowerCase(), make(name)]));
 
 export function makeMemoryClient(redis: MemoryRedis): RedisClient {
   const callOf =
     (name: string) =>
     async (...args: (string | number)[]): Promise<unknown> => {
-      const reply = redis.call(name.toUpperCase(), args.flat().map(String));
-      return Promise.resolve(name === 'hgetall' ? Object.fromEntries(inPairs(reply as Args)) : reply);
+      const reply = redis.call(name, args.flat().map(String));
+      return Promise.resolve(name === 'HGETALL' ? Object.fromEntries(inPairs(reply as Args)) : reply);
     };
   const pipeline = () => {
     const replies: Promise<readonly [error: unknown, reply: unknown]>[] = [];

@@ -8,7 +8,7 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   tonumber: parseNumber,
   type: typeName,
   error: (message: unknown): never => {
-    throw new Error(String(message));
+    throw new Error(message as string);
   },
   pcall: (run: (...args: unknown[]) => unknown, ...args: unknown[]): unknown => {
     try {
@@ -20,11 +20,6 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   },
   unpack: ({ items }: LuaTable, from = 1, to = items.length) =>
     to <= items.length ? items.slice(from - 1, to) : [...items.slice(from - 1), ...Array<undefined>(to - items.length)],
-  next: (table: LuaTable): unknown => {
-    const next = table.entries().next();
-    return next.done === true ? undefined : next.value;
-  },
-  pairs: (table: LuaTable) => table.entries(),
   ipairs: function* ({ items }: LuaTable): Generator<[number, unknown]> {
     for (const [index, item] of items.entries()) {
       if (item === undefined) return;
@@ -41,10 +36,6 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
     const found = toRegExp(pattern).exec(asText(text));
     return found === null ? undefined : captures(found);
   },
-  'string.find': (text: string, pattern: string): unknown => {
-    const found = toRegExp(pattern).exec(text);
-    return found === null ? undefined : [found.index + 1, found.index + found[0].length];
-  },
   'string.gmatch': function* (text: string, pattern: string): Generator<unknown[]> {
     for (const found of text.matchAll(new RegExp(toRegExp(pattern).source, 'gs'))) yield captures(found);
   },
@@ -56,7 +47,6 @@ export const LUA_LIBRARY: Readonly<Record<string, unknown>> = {
   'math.max': (...numbers: number[]) => Math.max(...numbers),
   'math.min': (...numbers: number[]) => Math.min(...numbers),
   'cjson.decode': (text: string): unknown => fromJson(JSON.parse(text)),
-  'cjson.encode': (value: unknown) => JSON.stringify(toJson(value)),
   'redis.sha1hex': (text: string) => {
     if (hashed.text !== text) hashed = { text, hash: createHash('sha1').update(text).digest('hex') };
     return hashed.hash;
@@ -73,23 +63,16 @@ function captures(found: RegExpExecArray) {
   return found.length > 1 ? found.slice(1) : [found[0]];
 }
 
-const CLASSES: Readonly<Record<string, string>> = {
-  d: '\\d',
-  s: '\\s',
-  S: '\\S',
-  w: 'a-zA-Z0-9',
-  x: 'a-fA-F0-9',
-  l: 'a-z',
-};
+const CLASSES = new Map(Object.entries({ d: '\\d', S: '\\S', w: '[a-zA-Z0-9]', x: '[a-fA-F0-9]', l: '[a-z]' }));
 const patterns = new Map<string, RegExp>();
 
 function toRegExp(pattern: string): RegExp {
   let known = patterns.get(pattern);
   if (known === undefined) {
     const source = pattern.replaceAll(/(\[[^\]]*)?%(.)/g, (_, open: string | undefined, name: string) => {
-      const found = CLASSES[name];
+      const found = CLASSES.get(name);
       if (found === undefined || open !== undefined) throw new Error(`unsupported pattern ${pattern}`);
-      return found.startsWith('\\') ? found : `[${found}]`;
+      return found;
     });
     known = new RegExp(source, 's');
     patterns.set(pattern, known);
@@ -107,12 +90,6 @@ function fromJson(value: unknown): unknown {
 
 /** What `cjson` makes of null: true as a condition, and equal to itself only. */
 const NULL = Object.freeze({});
-
-function toJson(value: unknown): unknown {
-  if (!(value instanceof LuaTable)) return value === NULL ? null : value;
-  if (value.fields === undefined && value.items.length > 0) return value.items.map(toJson);
-  return Object.fromEntries([...value.entries()].map(([key, field]) => [String(key), toJson(field)]));
-}
 
 /** Every simulated ledger is of this account, so that what the scripts make of its keys is made once. */
 export const WORLD_KEYS = new LedgerKeys(1);
@@ -178,13 +155,8 @@ export function runScript(
   }
 }
 
-/** Redis keeps more digits of a number than Lua does. @throws ReplyError for what is neither text nor number */
+/** @throws ReplyError for what is neither text nor number */
 function toArgument(value: unknown) {
-  if (typeof value === 'number') return Number.isInteger(value) ? String(value) : formatDouble(value);
+  if (typeof value === 'number') return numberToText(value);
   throw new ReplyError('ERR Lua redis lib command arguments must be strings or integers');
-}
-
-function formatDouble(number: number) {
-  const digits = number.toPrecision(17);
-  return digits.includes('.') && !digits.includes('e') ? digits.replace(/\.?0+$/, '') : digits;
 }
