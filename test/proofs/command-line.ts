@@ -29,8 +29,15 @@ export function exitOnSignals(): void {
   process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
 }
 
-export async function runCommand(main: () => Promise<boolean>, usage: string, isHelp: boolean): Promise<void> {
-  if (isHelp) print(usage);
+/** @param runTask - a child process of {@link runTasks} runs its tasks instead of the command */
+export async function runCommand(
+  main: () => Promise<boolean>,
+  usage: string,
+  isHelp: boolean,
+  runTask?: (task: never) => Promise<unknown>,
+): Promise<void> {
+  if (runTask !== undefined && process.send !== undefined) serveTasks(runTask);
+  else if (isHelp) print(usage);
   else process.exitCode = (await main()) ? 0 : 1;
 }
 

@@ -12,9 +12,10 @@ const TOKEN =
   /\s+|--(?!\[\[)[^\n]*|[A-Za-z_]\w*|\d+(?:\.\d+)?|'(?:[^'\\\n]|\\[nrt\\'])*'|\.\.|[=~<>]=|[-+*/%#<>=(){}[\],.]/y;
 const NAME = /^[A-Za-z_]/;
 const KEYWORDS = new Set(
-  'and do else elseif end false for function if in local nil not or repeat return then true until while'.split(' '),
+  'and break do else elseif end false for function goto if in local nil not or repeat return then true until while'.split(
+    ' ',
+  ),
 );
-const REFUSED = ['break', 'goto'];
 
 function tokenize(source: string, chunk: string): string[] {
   const tokens: string[] = [];
@@ -22,8 +23,7 @@ function tokenize(source: string, chunk: string): string[] {
   while (TOKEN.lastIndex < source.length) {
     const at = TOKEN.lastIndex;
     const [text] = TOKEN.exec(source) ?? [];
-    if (text === undefined || REFUSED.includes(text))
-      throw new SyntaxError(`${chunk}: unexpected ${source.slice(at, at + 20)}`);
+    if (text === undefined) throw new SyntaxError(`${chunk}: unexpected ${source.slice(at, at + 20)}`);
     if (!/^\s|^--/.test(text)) tokens.push(text);
   }
   return tokens;
@@ -66,234 +66,212 @@ const UNARY_POWER = 8;
 const ENDS = ['end', 'else', 'elseif', 'until', ''];
 const LIBRARIES = ['string', 'table', 'math', 'cjson', 'redis'];
 
-class Compiler {
-  readonly #tokens: readonly string[];
-  readonly #chunk: string;
-  readonly #library = new Map<string, string>();
-  readonly #scopes = [new Map(['KEYS', 'ARGV'].map((name) => [name, name]))];
-  #at = 0;
-  #names = 0;
+/** @returns JavaScript in which `R` is the runtime and `L` the library */
+function translate(source: string, chunk: string): string {
+  const tokens = tokenize(source, chunk);
+  const used = new Map<string, string>();
+  const scopes = [new Map(['KEYS', 'ARGV'].map((name) => [name, name]))];
+  let at = 0;
+  let names = 0;
 
-  constructor(source: string, chunk: string) {
-    this.#tokens = tokenize(source, chunk);
-    this.#chunk = chunk;
+  const token = () => tokens[at] ?? '';
+  const take = () => tokens[at++] ?? '';
+
+  function accept(text: string) {
+    return token() === text && take() === text;
   }
 
-  compile() {
-    const body = this.#block();
-    if (this.#token !== '') this.#refuse('expected the end');
-    const names = [...this.#library].map(([name, js]) => `const ${js} = L['${name}'];`);
-    return `"use strict";let T;${names.join('')}return (KEYS, ARGV) => {${body}}`;
+  function expect(text: string) {
+    if (!accept(text)) refuse(`expected ${text}`);
   }
 
-  get #token() {
-    return this.#tokens[this.#at] ?? '';
+  function refuse(why: string): never {
+    const place = tokens.slice(Math.max(0, at - 5), at + 1).join(' ');
+    throw new SyntaxError(`${chunk}: ${why} at the end of: ${place}`);
   }
 
-  #take() {
-    this.#at += 1;
-    return this.#tokens[this.#at - 1] ?? '';
+  function takeName() {
+    if (!NAME.test(token()) || KEYWORDS.has(token())) refuse('expected a name');
+    return take();
   }
 
-  #accept(text: string) {
-    return this.#token === text && this.#take() === text;
-  }
-
-  #expect(text: string) {
-    if (!this.#accept(text)) this.#refuse(`expected ${text}`);
-  }
-
-  #refuse(why: string): never {
-    const place = this.#tokens.slice(Math.max(0, this.#at - 5), this.#at + 1).join(' ');
-    throw new SyntaxError(`${this.#chunk}: ${why} at the end of: ${place}`);
-  }
-
-  #name() {
-    if (!NAME.test(this.#token) || KEYWORDS.has(this.#token)) this.#refuse('expected a name');
-    return this.#take();
-  }
-
-  #list<Item>(parse: () => Item) {
+  function list<Item>(parse: () => Item) {
     const items = [parse()];
-    while (this.#accept(',')) items.push(parse());
+    while (accept(',')) items.push(parse());
     return items;
   }
 
-  readonly #expressions = () => this.#list(() => this.#expression());
+  const expressions = () => list(() => expression());
 
-  #fresh(name: string) {
-    return `${name}$${(this.#names += 1)}`;
+  function fresh(name: string) {
+    return `${name}$${(names += 1)}`;
   }
 
-  #declare(name: string) {
-    const js = this.#fresh(name);
-    this.#scopes.at(-1)?.set(name, js);
+  function declare(name: string) {
+    const js = fresh(name);
+    scopes.at(-1)?.set(name, js);
     return js;
   }
 
-  #scoped(parse: () => string) {
-    this.#scopes.push(new Map());
+  function scoped(parse: () => string) {
+    scopes.push(new Map());
     const js = parse();
-    this.#scopes.pop();
+    scopes.pop();
     return js;
   }
 
-  #statements() {
+  function statements() {
     const js: string[] = [];
-    while (!ENDS.includes(this.#token)) js.push(this.#accept('return') ? this.#return() : this.#statement());
+    while (!ENDS.includes(token())) js.push(accept('return') ? returned() : statement());
     return js.join('\n');
   }
 
-  #block() {
-    return this.#scoped(() => this.#statements());
+  const block = () => scoped(statements);
+
+  function statement() {
+    if (accept('local')) return localNames();
+    if (accept('if')) return branch();
+    if (accept('for')) return loop();
+    if (accept('while')) return `while (${isTrue(one())}) ${doBlock()}`;
+    if (accept('repeat')) return repetition();
+    return assignmentOrCall();
   }
 
-  #statement() {
-    if (this.#accept('local')) return this.#local();
-    if (this.#accept('if')) return this.#if();
-    if (this.#accept('for')) return this.#for();
-    if (this.#accept('while')) return `while (${isTrue(this.#one())}) ${this.#do()}`;
-    if (this.#accept('repeat')) return this.#repeat();
-    return this.#assignmentOrCall();
+  function doBlock() {
+    expect('do');
+    return `{${blockToEnd()}}`;
   }
 
-  #do() {
-    this.#expect('do');
-    return `{${this.#end()}}`;
-  }
-
-  #end() {
-    const body = this.#block();
-    this.#expect('end');
+  function blockToEnd() {
+    const body = block();
+    expect('end');
     return body;
   }
 
   /** Its condition sees the locals of its body. */
-  #repeat() {
-    return this.#scoped(() => {
-      const body = this.#statements();
-      this.#expect('until');
-      return `for (;;) {${body}\nif (${isTrue(this.#one())}) break;}`;
+  function repetition() {
+    return scoped(() => {
+      const body = statements();
+      expect('until');
+      return `for (;;) {${body}\nif (${isTrue(one())}) break;}`;
     });
   }
 
-  #function() {
-    const js = this.#declare(this.#name());
-    this.#expect('(');
-    return this.#scoped(() => {
-      const parameters = this.#token === ')' ? [] : this.#list(() => this.#declare(this.#name()));
-      this.#expect(')');
-      return `const ${js} = (${parameters.join(',')}) => {${this.#end()}};`;
+  function localFunction() {
+    const js = declare(takeName());
+    expect('(');
+    return scoped(() => {
+      const parameters = token() === ')' ? [] : list(() => declare(takeName()));
+      expect(')');
+      return `const ${js} = (${parameters.join(',')}) => {${blockToEnd()}};`;
     });
   }
 
-  #local() {
-    if (this.#accept('function')) return this.#function();
-    const names = this.#list(() => this.#name());
-    if (!this.#accept('=')) return `let ${names.map((name) => this.#declare(name)).join(',')};`;
-    const values = this.#expressions();
-    const sets = names.map((name) => (value: string) => `let ${this.#declare(name)} = ${value};`);
-    return this.#assignAll(values, sets);
+  function localNames() {
+    if (accept('function')) return localFunction();
+    const names = list(takeName);
+    if (!accept('=')) return `let ${names.map(declare).join(',')};`;
+    const values = expressions();
+    const sets = names.map((name) => (value: string) => `let ${declare(name)} = ${value};`);
+    return assignAll(values, sets);
   }
 
-  #if(): string {
-    const condition = isTrue(this.#one());
-    this.#expect('then');
-    const then = `if (${condition}) {${this.#block()}}`;
-    if (this.#accept('elseif')) return `${then} else ${this.#if()}`;
-    if (this.#accept('else')) return `${then} else {${this.#end()}}`;
-    this.#expect('end');
+  function branch(): string {
+    const condition = isTrue(one());
+    expect('then');
+    const then = `if (${condition}) {${block()}}`;
+    if (accept('elseif')) return `${then} else ${branch()}`;
+    if (accept('else')) return `${then} else {${blockToEnd()}}`;
+    expect('end');
     return then;
   }
 
-  #for() {
-    const names = this.#list(() => this.#name());
-    const isCounting = this.#accept('=');
-    if (!isCounting) this.#expect('in');
-    const [from = '', to, step = '1'] = this.#expressions().map(toOne);
-    if (!/^\d+$/.test(step)) this.#refuse('a step has to be a positive number');
-    return this.#scoped(() => {
-      const [name = '', ...more] = names.map((each) => this.#declare(each));
-      if (!isCounting) return `for (const [${[name, ...more].join(',')}] of ${from}) ${this.#do()}`;
-      const limit = this.#fresh('limit');
+  function loop() {
+    const names = list(takeName);
+    const isCounting = accept('=');
+    if (!isCounting) expect('in');
+    const [from = '', to, step = '1'] = expressions().map(toOne);
+    if (!/^\d+$/.test(step)) refuse('a step has to be a positive number');
+    return scoped(() => {
+      const [name = '', ...more] = names.map(declare);
+      if (!isCounting) return `for (const [${[name, ...more].join(',')}] of ${from}) ${doBlock()}`;
+      const limit = fresh('limit');
       const head = `let ${name} = R.number(${from}), ${limit} = R.number(${to}); ${name} <= ${limit}; ${name} += ${step}`;
-      return `for (${head}) ${this.#do()}`;
+      return `for (${head}) ${doBlock()}`;
     });
   }
 
-  #return() {
-    const values = ENDS.includes(this.#token) ? [] : this.#expressions();
-    if (!ENDS.includes(this.#token)) this.#refuse('expected the end of a block');
+  function returned() {
+    const values = ENDS.includes(token()) ? [] : expressions();
+    if (!ENDS.includes(token())) refuse('expected the end of a block');
     return `return ${values.length > 1 ? toList(values) : (values[0]?.js ?? '')};`;
   }
 
-  #assignmentOrCall() {
-    const targets = this.#list(() => this.#suffixed());
+  function assignmentOrCall() {
+    const targets = list(suffixed);
     const [call] = targets;
     if (call?.isCall === true && targets.length === 1) return `${call.js};`;
-    this.#expect('=');
-    const sets = targets.map(({ set }) => set ?? this.#refuse('not to be assigned to'));
-    return this.#assignAll(this.#expressions(), sets);
+    expect('=');
+    const sets = targets.map(({ set }) => set ?? refuse('not to be assigned to'));
+    return assignAll(expressions(), sets);
   }
 
-  #assignAll(values: readonly Code[], sets: readonly ((value: string) => string)[]) {
+  function assignAll(values: readonly Code[], sets: readonly ((value: string) => string)[]) {
     if (values.length === 1 && sets.length === 1) return sets.map((set) => set(values.map(toOne).join(''))).join('');
-    const list = this.#fresh('list');
-    return `const ${list} = ${toList(values)};${sets.map((set, index) => set(`${list}[${index}]`)).join('')}`;
+    const all = fresh('list');
+    return `const ${all} = ${toList(values)};${sets.map((set, index) => set(`${all}[${index}]`)).join('')}`;
   }
 
-  #one(power?: number) {
-    return toOne(this.#expression(power));
-  }
+  const one = (power?: number) => toOne(expression(power));
 
-  #expression(power = 0): Code {
-    let left = this.#unary();
+  function expression(power = 0): Code {
+    let left = unary();
     for (;;) {
-      const [leftPower, rightPower, make] = OPERATORS[this.#token] ?? [0, 0];
+      const [leftPower, rightPower, make] = OPERATORS[token()] ?? [0, 0];
       if (leftPower <= power || make === undefined) return left;
-      this.#at += 1;
-      left = { js: make(toOne(left), this.#one(rightPower)) };
+      at += 1;
+      left = { js: make(toOne(left), one(rightPower)) };
     }
   }
 
-  #unary(): Code {
-    const make = UNARY[this.#token];
-    if (make === undefined) return this.#simple();
-    this.#at += 1;
-    return { js: make(this.#one(UNARY_POWER)) };
+  function unary(): Code {
+    const make = UNARY[token()];
+    if (make === undefined) return simple();
+    at += 1;
+    return { js: make(one(UNARY_POWER)) };
   }
 
-  #simple(): Code {
-    if (/^[\d']/.test(this.#token)) return { js: this.#take() };
-    if (this.#accept('nil')) return { js: 'undefined' };
-    if (['true', 'false'].includes(this.#token)) return { js: this.#take() };
-    return this.#accept('{') ? this.#table() : this.#suffixed();
+  function simple(): Code {
+    if (/^[\d']/.test(token())) return { js: take() };
+    if (accept('nil')) return { js: 'undefined' };
+    if (['true', 'false'].includes(token())) return { js: take() };
+    return accept('{') ? table() : suffixed();
   }
 
-  #table(): Code {
+  function table(): Code {
     const items: Code[] = [];
     const fields: string[] = [];
-    while (!this.#accept('}')) {
-      if (this.#tokens[this.#at + 1] === '=') {
-        const name = this.#name();
-        this.#expect('=');
-        fields.push(`['${name}',${this.#one()}]`);
-      } else items.push(this.#expression());
-      if (!this.#accept(',') && this.#token !== '}') this.#refuse('expected }');
+    while (!accept('}')) {
+      if (tokens[at + 1] === '=') {
+        const name = takeName();
+        expect('=');
+        fields.push(`['${name}',${one()}]`);
+      } else items.push(expression());
+      if (!accept(',') && token() !== '}') refuse('expected }');
     }
     return { js: `R.table(${toList(items)},[${fields.join(',')}])` };
   }
 
-  #suffixed(): Code {
-    let code = this.#primary();
+  function suffixed(): Code {
+    let code = primary();
     for (;;) {
-      if (this.#accept('.')) code = indexed(code, `'${this.#name()}'`);
-      else if (this.#accept('[')) {
-        code = indexed(code, this.#one());
-        this.#expect(']');
-      } else if (this.#accept('(')) {
-        const given = this.#token === ')' ? '' : toItems(this.#expressions());
-        this.#expect(')');
+      if (accept('.')) code = indexed(code, `'${takeName()}'`);
+      else if (accept('[')) {
+        code = indexed(code, one());
+        expect(']');
+      } else if (accept('(')) {
+        const given = token() === ')' ? '' : toItems(expressions());
+        expect(')');
         // Redis takes a list, and replies with one value.
         const isCommand = /^L\$redis\$p?call$/.test(code.js);
         code = { js: `${code.js}(${isCommand ? `[${given}]` : given})`, isMany: !isCommand, isCall: true };
@@ -301,25 +279,30 @@ class Compiler {
     }
   }
 
-  #primary(): Code {
-    if (this.#accept('(')) {
-      const js = `(${this.#one()})`;
-      this.#expect(')');
+  function primary(): Code {
+    if (accept('(')) {
+      const js = `(${one()})`;
+      expect(')');
       return { js };
     }
-    const name = this.#name();
-    const local = this.#scopes.findLast((scope) => scope.has(name))?.get(name);
+    const name = takeName();
+    const local = scopes.findLast((scope) => scope.has(name))?.get(name);
     if (local !== undefined) return { js: local, set: (value) => `${local} = ${value};` };
-    if (!LIBRARIES.includes(name)) return this.#fromLibrary(name);
-    this.#expect('.');
-    return this.#fromLibrary(`${name}.${this.#name()}`);
+    if (!LIBRARIES.includes(name)) return fromLibrary(name);
+    expect('.');
+    return fromLibrary(`${name}.${takeName()}`);
   }
 
-  #fromLibrary(name: string): Code {
+  function fromLibrary(name: string): Code {
     const js = `L$${name.replace('.', '$')}`;
-    this.#library.set(name, js);
+    used.set(name, js);
     return { js };
   }
+
+  const script = block();
+  if (token() !== '') refuse('expected the end');
+  const constants = [...used].map(([name, js]) => `const ${js} = L['${name}'];`);
+  return `"use strict";let T;${constants.join('')}return (KEYS, ARGV) => {${script}}`;
 }
 
 function indexed(code: Code, key: string): Code {
@@ -339,7 +322,7 @@ function toItems(values: readonly Code[]) {
 const toList = (values: readonly Code[]) => `[${toItems(values)}]`;
 
 export function compileLua(source: string, chunk: string, library: Readonly<Record<string, unknown>>): CompiledScript {
-  const script = new Compiler(source, chunk).compile();
+  const script = translate(source, chunk);
   // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the compiler's own output
   return new Function('R', 'L', script)(RUNTIME, library) as CompiledScript;
 }

@@ -217,6 +217,8 @@ const COMMANDS: Readonly<Record<string, Command | undefined>> = {
   }),
   SREM: removing('set'),
   SMEMBERS: reading('set', (set) => [...set]),
+  /** The first ones: what chance would pick is as good. */
+  SRANDMEMBER: reading('set', (set, [count]) => [...set].slice(0, Number(count))),
 
   ZADD: addScores,
   ZREM: removing('zset'),

@@ -26,6 +26,8 @@ export function newPayout(payoutId: string): ValidPayout {
   return { payoutId, paymentId: 7, amount: '12.5', addressTo: walletOf(payoutId) };
 }
 
+export type Authority = SendAuthority & ResumeAuthority;
+
 type PolicyArguments = ConstructorParameters<typeof AccountPolicy>;
 
 export type PolicyPieces = PolicyArguments[0] &
@@ -45,7 +47,7 @@ export type Pieces = Readonly<{
   wrapLedger: (ledger: WorkerLedger, context: PieceContext) => WorkerLedger;
   wrapGateway: (gateway: WithdrawGateway, context: PieceContext) => WithdrawGateway;
   wrapJournal: (journal: SendJournal, context: PieceContext) => SendJournal;
-  makeAuthority: (options: SignedRuntime, context: PieceContext) => SendAuthority & ResumeAuthority;
+  makeAuthority: (options: SignedRuntime, context: PieceContext) => Authority;
   makePolicy: (options: PolicyPieces) => AccountPolicy;
   adoptsWithoutProof: boolean;
   signsInDoubt: boolean;
@@ -80,7 +82,7 @@ type WorkerParts = Readonly<{
     ledger: WorkerLedger,
     context: PieceContext,
     logger: Logger,
-  ) => Readonly<{ authority: (SendAuthority & ResumeAuthority) | undefined; policy: AccountPolicy | undefined }>;
+  ) => Readonly<{ authority: Authority | undefined; policy: AccountPolicy | undefined }>;
 }>;
 
 const IDLE_MS = 500;

@@ -30,7 +30,7 @@ export interface WorldLedgerOptions {
   readonly nextLedgerId: () => string;
 }
 
-const { ledger: LEDGER, sender: SENDER, journals: JOURNALS, objections: OBJECTIONS, recheck: RECHECK } = WORLD_KEYS;
+const { ledger: LEDGER, sender: SENDER, journals: JOURNALS, objections: OBJECTIONS } = WORLD_KEYS;
 const LEASE_FIELDS = ['owner', 'epoch', 'beat', 'released'];
 const ACTOR = { by: 'ann', reason: 'looked it up' };
 
@@ -66,14 +66,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
 
   #view: Readonly<{ looks: readonly number[]; view: SenderView }> | undefined;
   #ids: Readonly<{ version: number; ids: readonly string[] }> = { version: -1, ids: [] };
-  readonly #payoutKeys = new Map<string, string>();
-
-  #keyOf(payoutId: string) {
-    let key = this.#payoutKeys.get(payoutId);
-    if (key === undefined) this.#payoutKeys.set(payoutId, (key = this.connection.keys.payout(payoutId)));
-    return key;
-  }
-
   #run(name: ScriptName, own: readonly string[], args: readonly (string | number)[]): Reply {
     const given = name === 'read-sender' && this.ledgerId === undefined ? [this.#nextLedgerId()] : args;
     return (this.#lastReply = runScript(this.redis, this.scriptNamed(name), own, given));
@@ -127,14 +119,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
       if (error instanceof ConflictError) return 'objected';
       throw error;
     }
-  }
-
-  marked(limit: number): readonly string[] {
-    return [...(this.redis.read(RECHECK, 'set') ?? [])].slice(0, limit);
-  }
-
-  async unmark(payoutIds: readonly string[]) {
-    await this.connection.redis.srem(RECHECK, ...payoutIds);
   }
 
   #hash(key: string) {
@@ -193,7 +177,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   ofPayout(payoutId: string, field: string) {
-    return this.#hash(this.#keyOf(payoutId))?.get(field);
+    return this.#hash(this.connection.keys.payout(payoutId))?.get(field);
   }
 
   stateOf(payoutId: string): PayoutState | undefined {
@@ -226,7 +210,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   payout(payoutId: string): Payout | undefined {
-    const key = this.#keyOf(payoutId);
+    const key = this.connection.keys.payout(payoutId);
     const version = this.redis.versionOf(key);
     if (version === 0) return undefined;
     const known = this.#parsed.get(payoutId);
@@ -235,15 +219,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
     const payout = known !== undefined && isDeepStrictEqual(known.payout, read) ? known.payout : read;
     this.#parsed.set(payoutId, { version, payout });
     return payout;
-  }
-
-  inOrderOf(state: PayoutState): readonly (readonly [place: number, payout: Payout])[] {
-    const { keys } = this.connection;
-    const places = [...(this.redis.read(keys.state(state), 'zset') ?? [])].sort(([, one], [, other]) => one - other);
-    return places.flatMap(([payoutId, place]) => {
-      const payout = this.payout(payoutId);
-      return payout === undefined ? [] : [[place, payout] as const];
-    });
   }
 
   snapshot(): RedisSnapshot {

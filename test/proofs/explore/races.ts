@@ -3,18 +3,8 @@ import fc from 'fast-check';
 import { startLocalRedis } from '../../../src/sandbox/local-redis.js';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
 import { makeWorldRig } from '../../world/world-rig.js';
-import {
-  print,
-  runCommand,
-  wholeNumber,
-  runTasks,
-  serveTasks,
-  FLAG,
-  TEXT,
-  report,
-  secondsSince,
-} from '../command-line.js';
-import { orderings, type OrderingsCounts } from './orderings.js';
+import { print, runCommand, wholeNumber, runTasks, FLAG, TEXT, report, secondsSince } from '../command-line.js';
+import { orderings, type OrderingsOptions } from './orderings.js';
 
 const USAGE = `npm run races                                       runs all proofs, each with the number of runs that is named below
 npm run races -- --only PROOF [--runs N]            runs one: orderings (10000), orderings-in-redis (1000)
@@ -23,19 +13,22 @@ npm run races -- --only PROOF --seed S --path P     repeats a failure
 
 type Task = Readonly<{
   name: string;
-  runs?: number | undefined;
+  runs: number | undefined;
   repeated: Readonly<{ seed?: number; path?: string }>;
 }>;
 
-interface Proof {
-  readonly runs: number;
-  readonly property: (counts: OrderingsCounts) => fc.IAsyncProperty<[unknown, unknown]>;
-}
+type Proof = readonly [runs: number, makeRig: OrderingsOptions['makeRig']];
 
-const PROOFS: Readonly<Record<string, Proof>> = {
-  orderings: { runs: 10_000, property: (counts) => orderings(counts, { makeRig: () => makeWorldRig() }) },
-  'orderings-in-redis': { runs: 1_000, property: (counts) => orderings(counts, { makeRig: makeRedisRig }) },
-};
+const PROOFS = new Map<string, Proof>([
+  ['orderings', [10_000, () => makeWorldRig()]],
+  ['orderings-in-redis', [1_000, makeRedisRig]],
+]);
+
+function proofOf(name: string): Proof {
+  const proof = PROOFS.get(name);
+  if (proof === undefined) throw new Error(`There is no proof named ${name}\n${USAGE}`);
+  return proof;
+}
 
 async function main() {
   const { only, runs, seed, path } = values;
@@ -43,11 +36,10 @@ async function main() {
   const redis =
     process.env['REDIS_URL'] === undefined ? await startLocalRedis({ args: ['--appendonly', 'no'] }) : undefined;
   if (redis !== undefined) process.env['REDIS_URL'] = redis.url;
-  const names = only === undefined ? Object.keys(PROOFS) : [only];
-  if (names.some((name) => PROOFS[name] === undefined)) throw new Error(`There is no proof named ${only}\n${USAGE}`);
+  const names = only === undefined ? [...PROOFS.keys()] : [only];
+  names.forEach(proofOf);
   const repeated = { ...(seed && { seed: Number(seed) }), ...(path && { path, endOnFailure: true }) };
-  const count = runs === undefined ? runs : wholeNumber(runs, USAGE);
-  const tasks = names.map((name) => ({ name, runs: count, repeated }));
+  const tasks = names.map((name) => ({ name, runs: runs === undefined ? runs : wholeNumber(runs, USAGE), repeated }));
   let [passed, failed] = [0, 0];
   try {
     await runTasks({ url: import.meta.url, run: prove }, tasks, (result) => {
@@ -61,11 +53,10 @@ async function main() {
 }
 
 async function prove(task: Task): Promise<Readonly<{ passed: number; failed: number }>> {
-  const proof = PROOFS[task.name];
-  if (proof === undefined) throw new Error(`There is no proof named ${task.name}`);
+  const [runs, makeRig] = proofOf(task.name);
   const startedAt = performance.now();
   const counts = { begun: 0, paid: 0 };
-  const details = await fc.check(proof.property(counts), { numRuns: task.runs ?? proof.runs, ...task.repeated });
+  const details = await fc.check(orderings(counts, { makeRig }), { numRuns: task.runs ?? runs, ...task.repeated });
   const seconds = secondsSince(startedAt).toFixed(1);
   if (details.failed) explain(task.name, details);
   const failed = details.failed ? 1 : 0;
@@ -85,5 +76,4 @@ function explain(name: string, details: fc.RunDetails<[unknown, unknown]>) {
 const { values } = parseArgs({
   options: { only: TEXT, runs: TEXT, seed: TEXT, path: TEXT, help: FLAG },
 });
-if (process.send !== undefined) serveTasks(prove);
-else await runCommand(main, USAGE, values.help);
+await runCommand(main, USAGE, values.help, prove);

@@ -11,7 +11,6 @@ import {
   runInCopy,
   runTasks,
   secondsSince,
-  serveTasks,
   type SourceChange,
   TEXT,
   wholeNumber,
@@ -302,5 +301,4 @@ async function trace(scenario: string, schedule: Schedule) {
   return outcome.broken === undefined;
 }
 
-if (process.send !== undefined) serveTasks(exploreBranch);
-else await runCommand(main, USAGE, values.help);
+await runCommand(main, USAGE, values.help, exploreBranch);

@@ -1,6 +1,5 @@
-import type { HeldPage, HeldPayouts } from '../../../src/control/worker/hold-releaser.js';
+import { type HeldPayouts, HoldSource } from '../../../src/control/worker/hold-releaser.js';
 import { type PayoutLedger, toChangeError } from '../../../src/ledger/payout-ledger.js';
-import type { PayoutState } from '../../../src/ledger/states.js';
 import { connectLedger, type LedgerCall, linkGateway, linkLedger, type WorkerLedger } from '../../world/links.js';
 import { makeWorker, type WorldWorker } from '../../world/worker.js';
 import type { WorldLedger } from '../../world/world-ledger.js';
@@ -44,7 +43,7 @@ export function openHosts({ world, plan, pieces, injector, redis, book, control,
       ...linkLedger(ledger, call),
       queued: async () => call('queued', '', async () => Promise.resolve(ledger.idsIn('queued'))),
     };
-    const watchers = [control?.book, policy].filter((watcher) => watcher !== undefined);
+    const watchers = [control?.book, policy?.judge].filter((watcher) => watcher !== undefined);
     const doubtMs = settings.guardMs + settings.inFlightMaxMs;
     return makeWorker({
       ...{ process, pieces, settings, dir, ledgerOfRun: ledger, ringsTwice: faults.ringsTwice },
@@ -143,24 +142,17 @@ function linkHolds(
   call: LedgerCall,
   { readPayout }: Pick<WorkerLedger, 'readPayout'>,
 ): HeldPayouts & Pick<PayoutLedger, 'change'> {
-  const pageOf = (state: PayoutState, after?: string, limit = Infinity): HeldPage => {
-    const found = ledger.inOrderOf(state).filter(([place]) => place > Number(after ?? -1));
-    const page = found.slice(0, limit);
-    const last = page.at(-1)?.[0];
-    return { payouts: page.map(([, payout]) => payout), next: last === undefined ? after : String(last) };
-  };
-  const ask = async <Reply>(name: string, about: string, run: () => Reply | Promise<Reply>) =>
-    call(name, about, async () => run());
+  const source = new HoldSource(ledger.connection);
   return {
     read: readPayout,
-    held: async () => ask('held', '', () => ({ ...pageOf('held'), next: undefined })),
-    queued: async (after, limit) => ask('queued', '', () => pageOf('queued', after, limit)),
-    marked: async (limit) => ask('marked', '', () => [...ledger.marked(limit)]),
+    held: async (...page) => call('held', '', async () => source.held(...page)),
+    queued: async (...page) => call('queued', '', async () => source.queued(...page)),
+    marked: async (limit) => call('marked', '', async () => source.marked(limit)),
     unmark: async (payoutIds) => {
-      if (payoutIds.length > 0) await ask('unmark', payoutIds.join(' '), async () => ledger.unmark(payoutIds));
+      if (payoutIds.length > 0) await call('unmark', payoutIds.join(' '), async () => source.unmark(payoutIds));
     },
     change: async (change) => {
-      const rejection = await ask('change', change.payoutId, async () => ledger.change(change));
+      const rejection = await call('change', change.payoutId, async () => ledger.change(change));
       if (rejection !== undefined) throw toChangeError(rejection, change);
       situations?.meet('a payout is released by the policy');
     },

@@ -14,7 +14,7 @@ import { openUsers } from './users.js';
 
 const MAX_STEPS = 400_000;
 
-/** Steps in the order of their times, which are drawn by chance, as faults are: one seed decides everything. */
+/** Steps in the order of their times: one seed decides everything. */
 export class ChanceWorld extends World {
   override readonly random: Random;
   override readonly isByChance = true;
@@ -145,11 +145,6 @@ export class Simulation {
   readonly #mayBreak = (promise: 'pace' | 'once') =>
     this.isAttacked && (promise === 'pace' ? this.attacker?.breaksPace === true : this.plan.hosts > 1);
 
-  get result() {
-    const { steps, now, trace = [], situations } = this.world;
-    return { steps, arrivals: this.book.arrivals, endedAt: now, trace: [...trace], situations: situations.met };
-  }
-
   async #endFaults() {
     this.world.note(() => 'no more faults');
     this.world.faultsOn = false;
@@ -176,7 +171,9 @@ export function findFalseState(ledger: WorldLedger, book: GatewayBook): string |
 export async function runSeed(seed: number, options: RunOptions = {}) {
   const simulation = new Simulation(seed, options);
   const broken = await simulation.run();
-  const { result } = simulation;
-  simulation.hosts.close();
-  return { seed, broken, ...result };
+  const { book, hosts, world } = simulation;
+  const { steps, trace = [], situations } = world;
+  const result = { seed, broken, steps, arrivals: book.arrivals, trace: [...trace], situations: situations.met };
+  hosts.close();
+  return result;
 }

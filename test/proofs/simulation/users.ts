@@ -39,7 +39,7 @@ export function openUsers(run: Simulation) {
     for (const payoutId of wanted) {
       if (signed !== undefined) signed.enqueue(payoutId);
       else if (!ledger.isComplete(payoutId)) ledger.enqueue(policy?.payout(payoutId) ?? newPayout(payoutId));
-      policy?.enqueued(payoutId);
+      policy?.judge.seen(walletOf(payoutId));
     }
   };
 

@@ -22,7 +22,9 @@ export const signedMistakes: Mistakes = {
   'one object verified, another sent': { makeAuthority: permitting(verifyAnother) },
   'expiry not checked': { makeAuthority: permitting(ignoreTime) },
   'verified only before the connection is opened': { makeAuthority: permitting(verifyOnce) },
-  'earlier attempts of the journal not looked at': { makeAuthority: withAuthorityJournal({ unclearedAttempts: () => [] }) },
+  'earlier attempts of the journal not looked at': {
+    makeAuthority: withAuthorityJournal({ unclearedAttempts: () => [] }),
+  },
   'attempts forgotten before their intents expire': { wrapJournal: forgetSoon },
   'what a journal forgot not noted': { makeAuthority: withAuthorityJournal({ prunedUpTo: 0 }) },
   'the birth of a journal not asked': { makeAuthority: withAuthorityJournal({ bornAt: 0 }) },
@@ -333,7 +335,7 @@ function flawsOf(payout: Payout, approval: SignedApproval, counted: ReadonlySet<
     requester: person === payout.signed?.requestedBy,
     expired: Date.parse(approval.expiresAt) <= now,
     'another intent': approval.intent !== intentHashOf(payout),
-    'not of the group': !isOfGroup(person),
+    'not of the group': !APPROVERS.includes(person),
   };
   return (Object.keys(flaws) as Flaw[]).filter((flaw) => flaws[flaw]);
 }
@@ -342,13 +344,9 @@ function personOf({ by }: SignedApproval) {
   return APPROVER_KEYS.find(({ name }) => name === by)?.person ?? '';
 }
 
-function isOfGroup(person: string) {
-  return (APPROVERS as readonly string[]).includes(person);
-}
-
 function sparePersons({ signed }: Payout, counted: ReadonlySet<string>): ApproverKey[] {
   const isSpare = ({ person }: ApproverKey, index: number) =>
-    isOfGroup(person) &&
+    APPROVERS.includes(person) &&
     person !== 'Shop' &&
     person !== signed?.requestedBy &&
     !counted.has(person) &&

@@ -1,4 +1,5 @@
 import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
+import { walletOf } from '../../../world/worker.js';
 import type { WorldProcess } from '../../../world/world.js';
 import type { SimPolicy } from './policy.js';
 import { minuteOf, lowestOf, timesFixed, toFixed, type KnownRate, LISTED, type SimRule } from './rules.js';
@@ -39,12 +40,15 @@ export class PolicyJudge {
     if (!this.#firstSeen.has(addressTo)) this.#firstSeen.set(addressTo, this.#policy.world.now);
   }
 
-  written(process: WorldProcess, payoutId: string, payment: Payment) {
-    const { world, rules, rates, spoken } = this.#policy;
+  written(process: WorldProcess, payment: Payment) {
+    const { world, rules, rates, approvers } = this.#policy;
+    const payoutId = payment.addressTo.slice(walletOf('').length);
     const backMs = this.#backMs;
     const worths = rates.around(process, payment.paymentId, backMs).map((rate) => worthOf(payment, rate));
     const quorums = rules.rules.flatMap(({ name, over }) =>
-      isQuorum(over) && spoken.hasQuorum(process.name, payoutId, over.quorum, backMs + CLOCKS_WITHIN_MS) ? [name] : [],
+      isQuorum(over) && approvers.hasQuorum(process.name, payoutId, over.quorum, backMs + CLOCKS_WITHIN_MS)
+        ? [name]
+        : [],
     );
     const written = { payment, at: world.now, worths, approvedFor: new Set(quorums) };
     this.#written.set(payment.addressTo, written);
@@ -81,13 +85,13 @@ export class PolicyJudge {
   }
 
   isHopeless(payoutId: string, payment: Payment) {
-    const { rules, rates, spoken, world } = this.#policy;
+    const { rules, rates, approvers, world } = this.#policy;
     const { paymentId } = payment;
     const worth = worthOf(payment, world.faultsOn ? rates.lowest(paymentId) : rates.current(paymentId));
     return rules.rules.some((rule) => {
       const { cap, over, open } = rule;
       if (!this.#isAbout(rule, { payment, worths: [worth] })) return false;
-      if (isQuorum(over)) return spoken.isRejected(payoutId);
+      if (isQuorum(over)) return approvers.isRejected(payoutId);
       if (cap === undefined) return over === 'refuse' && open === undefined;
       return valueOf(cap, payment, worth) > limitOf(cap);
     });

@@ -25,13 +25,12 @@ export class SimPolicy {
   readonly random: Random;
   readonly plan: Plan;
   readonly rules: SimRules;
-  readonly spoken = new SpokenApprovals(this);
+  readonly approvers = new SimApprovers(this);
   readonly judge = new PolicyJudge(this);
   /** Every worker has the journal of the one that saw a rejection. */
   readonly isJournalKept: boolean;
   /** Spends of which the journal that has them cannot be read, and which Redis has forgotten, cannot be counted. */
   readonly isPromised: boolean;
-  readonly #approvers = new SimApprovers(this);
   readonly #payouts = new Map<string, ValidPayout>();
 
   constructor(seed: number, world: ChanceWorld, plan: Plan) {
@@ -94,19 +93,10 @@ export class SimPolicy {
       ...ledger,
       readPayout: async (payoutId) => {
         const payout = await ledger.readPayout(payoutId);
-        if (payout !== undefined) this.spoken.noteRead(process.name, payout);
+        if (payout !== undefined) this.approvers.noteRead(process.name, payout);
         return payout;
       },
     };
-  }
-
-  enqueued(payoutId: string) {
-    this.judge.seen(walletOf(payoutId));
-  }
-
-  written(process: WorldProcess, request: WithdrawRequest) {
-    const payoutId = request.addressTo.slice(walletOf('').length);
-    this.judge.written(process, payoutId, request);
   }
 
   async decide(ledger: WorldLedger, payout: Payout) {
@@ -115,7 +105,7 @@ export class SimPolicy {
     // Not at once: meanwhile others approve what someone rejected.
     if (isHeld && this.random.chance(0.3) && this.judge.isHopeless(payoutId, payout)) {
       await ledger.change({ payoutId, from: 'held', to: 'cancelled', by: 'ann', reason: 'no rule will let it pass' });
-    } else if (this.isSigned) await this.#approvers.look(ledger, payout);
+    } else if (this.isSigned) await this.approvers.look(ledger, payout);
   }
 
   get wallNow() {
@@ -127,44 +117,57 @@ export class SimPolicy {
   }
 }
 
-const GROUP: readonly string[] = APPROVERS;
 const HOUR_MS = 3_600_000;
 const MOST_IN_VAIN = 6;
 
 type Flaw = Readonly<{ about?: Payout; lifetimeMs?: number; decision?: ApprovalDecision }>;
 
-/** The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another payout. */
+type Spoken = Readonly<{
+  person: string;
+  decision: ApprovalDecision;
+  payoutId: string;
+  about: string;
+  expiresAt: number;
+}>;
+
+/**
+ * The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another
+ * payout. It knows everything that was really said, and what of it each process had read when it sent.
+ */
 export class SimApprovers {
   readonly #policy: SimPolicy;
   readonly #seen: Payout[] = [];
   readonly #inVain = new Map<string, number>();
+  readonly #spoken = new Map<string, Spoken>();
+  readonly #read = new Map<string, Payout>();
+  readonly #removed: string[] = [];
 
   constructor(policy: SimPolicy) {
     this.#policy = policy;
   }
 
   async look(ledger: WorldLedger, payout: Payout) {
-    const { world, spoken, random } = this.#policy;
+    const { world, random } = this.#policy;
     const { payoutId, signed, held } = payout;
     if (signed === undefined) return;
     if (!this.#seen.some((seen) => seen.signed?.signature === signed.signature)) this.#seen.push(payout);
-    const isAsked = held?.kind === 'policy' && (held.reason === 'approve' || spoken.isRejected(payoutId));
+    const isAsked = held?.kind === 'policy' && (held.reason === 'approve' || this.isRejected(payoutId));
     this.#removeRejections(ledger, payout);
     if (world.faultsOn ? !random.chance(isAsked ? 0.7 : 0.2) : !isAsked) return;
     const [key, flaw] = this.#speaksInVain(payoutId) ? this.#drawFlawed(payout) : [this.#drawSound(payout)];
     if (key !== undefined) await this.#say(ledger, payout, key, flaw);
-    if (spoken.approversOf(payout, 0).size > 0) world.situations.meet('a payout is approved');
+    if (this.approversOf(payout, 0).size > 0) world.situations.meet('a payout is approved');
   }
 
   /** Someone who can write to Redis: the worker has journaled the rejection before it held the payout. */
   #removeRejections(ledger: WorldLedger, { payoutId, held, approvals = [] }: Payout) {
-    const { world, random, spoken, isJournalKept } = this.#policy;
+    const { world, random, isJournalKept } = this.#policy;
     const isRejected = held?.kind === 'policy' && held.message.includes(' rejected it.');
     const rejections = approvals.filter(({ decision }) => decision === 'reject');
     if (!isRejected || rejections.length === 0 || !isJournalKept || !world.faultsOn || !random.chance(0.8)) return;
     alterPayout(ledger, payoutId, { approvals: approvals.filter(({ decision }) => decision === 'approve') });
     ledger.redis.call('SADD', [ledger.connection.keys.recheck, payoutId]);
-    for (const { signature } of rejections) spoken.noteRemoved(signature);
+    for (const { signature } of rejections) this.#removed.push(signature);
     world.situations.meet('a rejection is removed from Redis');
     world.note(() => `the rejections of ${payoutId} are removed`);
   }
@@ -182,14 +185,14 @@ export class SimApprovers {
   }
 
   #drawSound(payout: Payout) {
-    const done = this.#policy.spoken.approversOf(payout, 60_000);
+    const done = this.approversOf(payout, 60_000);
     const own = this.#policy.askedFor(payout.payoutId);
     return this.#anyOf((person) => person !== 'Eve' && !done.has(person) && !own.includes(person));
   }
 
   #drawFlawed(payout: Payout): [ApproverKey | undefined, Flaw?] {
-    const { random, spoken, world } = this.#policy;
-    const done = spoken.approversOf(payout, 0);
+    const { random, world } = this.#policy;
+    const done = this.approversOf(payout, 0);
     const any = random.pick(APPROVER_KEYS);
     return random.pick<() => [ApproverKey | undefined, Flaw?]>([
       () => [this.#anyOf((person) => done.has(person))],
@@ -205,12 +208,12 @@ export class SimApprovers {
   }
 
   async #say(ledger: WorldLedger, payout: Payout, key: ApproverKey, flaw: Flaw = {}) {
-    const { world, spoken, wallNow: at } = this.#policy;
+    const { world, wallNow: at } = this.#policy;
     const { about = payout, lifetimeMs = HOUR_MS, decision = 'approve' } = flaw;
     if (about.signed === undefined) return;
     const approval = signApproval(key, payout, about, decision, [at, at + lifetimeMs]);
     const { payoutId } = payout;
-    spoken.note(approval.signature, {
+    this.#spoken.set(approval.signature, {
       ...{ person: key.person, decision, payoutId, about: about.signed.signature },
       expiresAt: Date.parse(approval.expiresAt),
     });
@@ -218,34 +221,6 @@ export class SimApprovers {
     if (refusal === undefined && decision === 'reject') world.situations.meet('a payout is rejected by a person');
     const what = `${payoutId}${about === payout ? '' : ' (of another)'}`;
     world.note(() => `${key.name}: ${decision} ${what} ${refusal?.kind ?? ''}`);
-  }
-}
-
-type Spoken = Readonly<{
-  person: string;
-  decision: ApprovalDecision;
-  payoutId: string;
-  about: string;
-  expiresAt: number;
-}>;
-
-/** Everything that people really said, and what of it each process had read when it sent. It verifies no signature. */
-export class SpokenApprovals {
-  readonly #policy: SimPolicy;
-  readonly #spoken = new Map<string, Spoken>();
-  readonly #read = new Map<string, Payout>();
-  readonly #removed: string[] = [];
-
-  constructor(policy: SimPolicy) {
-    this.#policy = policy;
-  }
-
-  note(signature: string, spoken: Spoken) {
-    this.#spoken.set(signature, spoken);
-  }
-
-  noteRemoved(signature: string) {
-    this.#removed.push(signature);
   }
 
   noteRead(process: string, payout: Payout) {
@@ -264,7 +239,7 @@ export class SpokenApprovals {
   approversOf(payout: Payout, forMs: number): Set<string> {
     const own = this.#policy.askedFor(payout.payoutId);
     const persons = this.#of(payout, 'approve', this.#policy.wallNow + forMs).map(({ person }) => person);
-    return new Set(persons.filter((person) => GROUP.includes(person) && !own.includes(person)));
+    return new Set(persons.filter((person) => APPROVERS.includes(person) && !own.includes(person)));
   }
 
   isRejected(payoutId: string) {

@@ -32,7 +32,7 @@ export type SimRules = Readonly<{
 export const LIST = 'list.txt';
 export const LISTED = walletOf('c');
 
-export const APPROVERS = ['Ann', 'Bob', 'Cy', 'Dee', 'Shop'] as const;
+export const APPROVERS: readonly string[] = ['Ann', 'Bob', 'Cy', 'Dee', 'Shop'];
 
 export function drawWindow(random: Random): SimRules {
   const limit = String(random.pick([20, 40, 100]));

@@ -18,20 +18,40 @@ interface Loot {
   readonly random: Random;
   readonly payouts: readonly Payout[];
   readonly acts: readonly string[];
-  readonly resumeActs: readonly string[];
 }
 
-interface Attack {
-  readonly name: string;
-  readonly breaksPace?: true;
-  readonly strike: (all: WorldLedger, loot: Loot) => boolean;
-}
+type Strike = (all: WorldLedger, loot: Loot) => boolean;
 
 const THIEF = { addressTo: 'wallet-thief', amount: '99' };
 
-const haveOperatorsDecide: Attack = {
-  name: 'has operators decide',
-  strike: (all, { random }) => {
+const DECIDE = 'has operators decide';
+
+const ATTACKS: Readonly<Record<string, Strike>> = {
+  'requeues a payout': altering(({ attempt }, { random }) => {
+    const moved = [attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)];
+    return { state: 'queued', attempt: Math.max(0, random.pick(moved)) };
+  }),
+  'requeues a payout as never sent': onPayout(({ txhash, act, ...rest }, all, { random }) => {
+    removePayout(all, rest.payoutId);
+    const kept = random.chance(0.5) && act !== undefined ? { act } : {};
+    putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
+    if (txhash !== undefined) freeTxhash(all, txhash);
+  }),
+  'alters a payout': altering((payout, { random }) => alter(payout, random)),
+  'puts an old record back': putOldRecordBack,
+  'deletes a record': onPayout(({ payoutId }, all) => {
+    removePayout(all, payoutId);
+  }),
+  // The same payment again, under an id of its own.
+  'copies a payout': onPayout((payout, all, { random }) => {
+    const attempt = random.pick([0, payout.attempt]);
+    putPayout(all, { ...payout, payoutId: newId(all), state: 'queued', attempt });
+  }),
+  'invents a payout': inventPayout,
+  'ends a pause': (all, { random, acts }) =>
+    endPause(all, () => (acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined)),
+  'attaches an act': altering(attachAct),
+  [DECIDE]: (all, { random }) => {
     const [sending] = all.idsIn('sending');
     const payouts = all.payouts();
     if (payouts.length === 0) return false;
@@ -40,60 +60,14 @@ const haveOperatorsDecide: Attack = {
     setFields(all, all.connection.keys.payout(payoutId), { doubtUntil: 0 });
     return true;
   },
+  'ends objections': (all) => all.redis.remove(all.connection.keys.objections),
+  'moves the sends': moveSends,
+  'moves the lease': moveLease,
 };
+const DRAWN = Object.keys(ATTACKS);
+const BREAK_THE_PACE = ['moves the sends', 'moves the lease'];
 
-const endPauseAgain: Attack = {
-  name: 'ends a pause with an act that was used',
-  strike: (all, { random, resumeActs }) => resumeActs.length > 0 && endPause(all, () => random.pick(resumeActs)),
-};
-
-const ATTACKS: readonly Attack[] = [
-  {
-    name: 'requeues a payout',
-    strike: altering(({ attempt }, { random }) => {
-      const moved = [attempt, attempt, attempt - 1, attempt - 2, attempt + 1, attempt + random.whole(2, 200)];
-      return { state: 'queued', attempt: Math.max(0, random.pick(moved)) };
-    }),
-  },
-  {
-    name: 'requeues a payout as never sent',
-    strike: onPayout(({ txhash, act, ...rest }, all, { random }) => {
-      removePayout(all, rest.payoutId);
-      const kept = random.chance(0.5) && act !== undefined ? { act } : {};
-      putPayout(all, { ...rest, ...kept, state: 'queued', attempt: 0 });
-      if (txhash !== undefined) freeTxhash(all, txhash);
-    }),
-  },
-  { name: 'alters a payout', strike: altering((payout, { random }) => alter(payout, random)) },
-  { name: 'puts an old record back', strike: putOldRecordBack },
-  {
-    name: 'deletes a record',
-    strike: onPayout(({ payoutId }, all) => {
-      removePayout(all, payoutId);
-    }),
-  },
-  {
-    // The same payment again, under an id of its own.
-    name: 'copies a payout',
-    strike: onPayout((payout, all, { random }) => {
-      const attempt = random.pick([0, payout.attempt]);
-      putPayout(all, { ...payout, payoutId: newId(all), state: 'queued', attempt });
-    }),
-  },
-  { name: 'invents a payout', strike: inventPayout },
-  {
-    name: 'ends a pause',
-    strike: (all, { random, acts }) =>
-      endPause(all, () => (acts.length > 0 && random.chance(0.7) ? random.pick(acts) : undefined)),
-  },
-  { name: 'attaches an act', strike: altering(attachAct) },
-  haveOperatorsDecide,
-  { name: 'ends objections', strike: (all) => all.redis.remove(all.connection.keys.objections) },
-  { name: 'moves the sends', strike: moveSends, breaksPace: true },
-  { name: 'moves the lease', strike: moveLease, breaksPace: true },
-];
-
-function onPayout(strike: (payout: Payout, all: WorldLedger, loot: Loot) => void): Attack['strike'] {
+function onPayout(strike: (payout: Payout, all: WorldLedger, loot: Loot) => void): Strike {
   return (all, loot) => {
     const payouts = all.payouts();
     if (payouts.length === 0) return false;
@@ -102,7 +76,7 @@ function onPayout(strike: (payout: Payout, all: WorldLedger, loot: Loot) => void
   };
 }
 
-function altering(change: (payout: Payout, loot: Loot) => Partial<Payout>): Attack['strike'] {
+function altering(change: (payout: Payout, loot: Loot) => Partial<Payout>): Strike {
   return onPayout((payout, all, loot) => {
     alterPayout(all, payout.payoutId, change(payout, loot));
   });
@@ -210,11 +184,11 @@ export function openAttacker({ plan, world, redis }: Simulation, { random }: Sim
     world.note(() => `ATTACKER ${what}`);
   };
 
-  const strike = (attack: Attack) => {
+  const strike = (name = random.pick(DRAWN), attack = ATTACKS[name]) => {
     if (!world.faultsOn || strikesLeft === 0) return;
-    if (!attack.strike(ledger, { random, payouts, acts: [...acts], resumeActs: [...resumeActs] })) return;
-    attacker.breaksPace ||= attack.breaksPace === true;
-    note(attack.name);
+    if (attack?.(ledger, { random, payouts, acts: [...acts] }) !== true) return;
+    attacker.breaksPace ||= BREAK_THE_PACE.includes(name);
+    note(name);
   };
 
   const look = () => {
@@ -240,15 +214,16 @@ export function openAttacker({ plan, world, redis }: Simulation, { random }: Sim
 
   for (let number = random.whole(0, 4); number > 0; number -= 1) {
     world.after(random.between(0, plan.faultsForMs), () => {
-      strike(random.pick(ATTACKS));
+      strike();
     });
   }
   redis.onExecuted = (name) => {
     if (!world.faultsOn) return;
     look();
-    if (resumeActs.size > 0 && ledger.pausedReason !== undefined && random.chance(0.3)) strike(endPauseAgain);
-    else if (name === 'beginSend' && random.chance(0.1)) strike(haveOperatorsDecide);
-    else if (random.chance(RARE.includes(name) ? 0.002 : 0.06)) strike(random.pick(ATTACKS));
+    if (resumeActs.size > 0 && ledger.pausedReason !== undefined && random.chance(0.3))
+      strike('ends a pause with an act that was used', (all) => endPause(all, () => random.pick([...resumeActs])));
+    else if (name === 'beginSend' && random.chance(0.1)) strike(DECIDE);
+    else if (random.chance(RARE.includes(name) ? 0.002 : 0.06)) strike();
   };
   return attacker;
 }

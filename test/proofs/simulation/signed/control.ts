@@ -15,10 +15,9 @@ import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import type { JournalLine, SendLine } from '../../../../src/journal/journal-line.js';
 import type { ApprovalDecision, SignedApproval } from '../../../../src/ledger/control-record.js';
 import type { Payout, NewPayout } from '../../../../src/ledger/payout.js';
-import type { ResumeAuthority, SendAuthority } from '../../../../src/worker/sender/send-authority.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../../../control/support/keys.js';
 import { Random } from '../../../doubles/random.js';
-import { newPayout } from '../../../world/worker.js';
+import { type Authority, newPayout } from '../../../world/worker.js';
 import { type World, type WorldProcess, WALL_START } from '../../../world/world.js';
 import type { JournalFile } from '../journal-file.js';
 import type { Plan, Settings } from '../plan.js';
@@ -250,7 +249,7 @@ export function openControl(
       return Math.max(0, ...expired);
     },
 
-    watch: (authority: SendAuthority & ResumeAuthority): SendAuthority & ResumeAuthority => ({
+    watch: (authority: Authority): Authority => ({
       permit: (payout) => authority.permit(payout),
       judgeResume: (act, pausedAt) => {
         const verdict = authority.judgeResume(act, pausedAt);
