@@ -18,7 +18,7 @@ type Verdict = Readonly<{ kind: 'accepted'; txhash: string } | { kind: 'rejected
 
 export type GatewayBook = ReturnType<typeof openGateway>;
 
-/** The gateway: stamps arrivals on true time and keeps the book of what it really paid. */
+/** What the gateway really paid, and when. */
 export function openGateway(
   world: World,
   mayBreak: (promise: 'pace' | 'once') => boolean = () => false,
@@ -63,7 +63,6 @@ type LinkOptions = Readonly<{
   drawFate?: (() => Fate) | undefined;
 }>;
 
-/** A process's way to the gateway: requests arrive late but within `inFlightMaxMs`, or never; responses are lost or unclear. */
 export function linkGateway({
   process,
   book,

@@ -53,7 +53,6 @@ export class MemoryRedis {
   readonly #wallNow: () => number;
   #keys = new Map<string, Kept>();
   #era = {};
-  keysVersion = 0;
   /** No stream gives an id again after the keys came back older: a restart takes longer than a millisecond. */
   #highest: StreamId = [0, 0];
 
@@ -69,7 +68,6 @@ export class MemoryRedis {
   restore({ keys }: RedisSnapshot) {
     this.#era = {};
     this.#keys = new Map(keys);
-    this.keysVersion += 1;
   }
 
   dump(): unknown {
@@ -78,7 +76,6 @@ export class MemoryRedis {
 
   flush() {
     this.#keys = new Map();
-    this.keysVersion += 1;
   }
 
   call(name: string, args: readonly string[]): Reply {
@@ -105,7 +102,6 @@ export class MemoryRedis {
       kept.version = versions += 1;
       return known;
     }
-    if (kept === undefined) this.keysVersion += 1;
     const content = (known === undefined ? EMPTY[kind]() : copy(known)) as Contents[Kind];
     this.#keys.set(key, { kind, content, era: this.#era, version: (versions += 1) });
     return content;
@@ -116,9 +112,7 @@ export class MemoryRedis {
   }
 
   keysOf(prefix: string): string[] {
-    const found: string[] = [];
-    for (const key of this.#keys.keys()) if (key.startsWith(prefix)) found.push(key.slice(prefix.length));
-    return found;
+    return [...this.#keys.keys()].flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []));
   }
 
   has(key: string) {
@@ -126,7 +120,6 @@ export class MemoryRedis {
   }
 
   remove(key: string) {
-    this.keysVersion += 1;
     return this.#keys.delete(key);
   }
 
@@ -147,13 +140,12 @@ function copy(content: Content): Content {
 type Args = readonly string[];
 type Command = (redis: MemoryRedis, args: Args) => Reply;
 
-/** A command that reads one key. */
 const reading =
   <Kind extends keyof Contents>(kind: Kind, run: (content: Contents[Kind], args: Args) => Reply): Command =>
   (redis, [key = '', ...args]) =>
     run(redis.read(key, kind) ?? EMPTY[kind](), args);
 
-/** A command that adds to a map or a set. @returns how many it has more than before */
+/** @returns how many it has more than before */
 const adding =
   <Kind extends 'hash' | 'set'>(kind: Kind, add: (content: Contents[Kind], args: Args) => void): Command =>
   (redis, [key = '', ...args]) => {

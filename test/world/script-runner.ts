@@ -133,10 +133,7 @@ export function compiledScript(name: ScriptName): CompiledScript {
   return script;
 }
 
-/**
- * Runs a script in one step.
- * @param own - the script's keys after the account's. @throws ReplyError
- */
+/** @param own - the script's keys after the account's. @throws ReplyError */
 export function runScript(
   on: MemoryRedis,
   script: CompiledScript,
@@ -155,7 +152,6 @@ export function runScript(
   }
 }
 
-/** @throws ReplyError for what is neither text nor number */
 function toArgument(value: unknown) {
   if (typeof value === 'number') return numberToText(value);
   throw new ReplyError('ERR Lua redis lib command arguments must be strings or integers');

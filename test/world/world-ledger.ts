@@ -34,10 +34,7 @@ const { ledger: LEDGER, sender: SENDER, journals: JOURNALS, objections: OBJECTIO
 const LEASE_FIELDS = ['owner', 'epoch', 'beat', 'released'];
 const ACTOR = { by: 'ann', reason: 'looked it up' };
 
-/**
- * The ledger of a simulated world: the product's own calls and scripts, on a Redis in memory. A script is one indivisible
- * step.
- */
+/** The product's own calls and scripts, on a Redis in memory. A script is one indivisible step. */
 export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   readonly redis: MemoryRedis;
   readonly connection: LedgerConnection;
@@ -65,7 +62,6 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   #view: Readonly<{ looks: readonly number[]; view: SenderView }> | undefined;
-  #ids: Readonly<{ version: number; ids: readonly string[] }> = { version: -1, ids: [] };
   #run(name: ScriptName, own: readonly string[], args: readonly (string | number)[]): Reply {
     const given = name === 'read-sender' && this.ledgerId === undefined ? [this.#nextLedgerId()] : args;
     return (this.#lastReply = runScript(this.redis, this.scriptNamed(name), own, given));
@@ -194,11 +190,7 @@ export class WorldLedger extends RedisSenderLedger implements AdoptionLedger {
   }
 
   payoutIds(): readonly string[] {
-    const { redis, connection } = this;
-    if (this.#ids.version !== redis.keysVersion) {
-      this.#ids = { version: redis.keysVersion, ids: redis.keysOf(connection.keys.payout('')) };
-    }
-    return this.#ids.ids;
+    return this.redis.keysOf(this.connection.keys.payout(''));
   }
 
   idsIn(state: PayoutState): string[] {

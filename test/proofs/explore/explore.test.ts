@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { makeRedisRig } from '../../ledger/support/redis-rig.js';
-import type { WorkerLedger } from '../../world/links.js';
-import type { Pieces } from '../../world/worker.js';
 import { makeWorldRig } from '../../world/world-rig.js';
 import { plant } from '../simulation/planted/mistakes.js';
 import { type Bounds, explore, listBranches, runScenario } from './explorer.js';
@@ -96,7 +94,7 @@ describe('whatever the order of sender, polls, recovery, operators and the gatew
   it.each<[string, RegExp, OrderingsOptions]>([
     ['a begin that ignores the pause', /not stopped:/, { makeRig: makeRigThatIgnoresPauses }],
     // What comes before or instead of the second payment shows it too: paid, and yet queued or rejected.
-    ['a payout without a response that is sent again', /twice:|, but was paid/, { makeRig, pieces: makeHasty() }],
+    ['resend on timeout', /twice:|, but was paid/, { makeRig, pieces: plant('resend on timeout') }],
   ])('notices a planted mistake: %s', async (_, broken, options) => {
     const property = orderings({ begun: 0, paid: 0 }, options);
     const { failed, errorInstance } = await fc.check(property, { numRuns: ORDERINGS_AT_MOST, endOnFailure: true });
@@ -116,17 +114,4 @@ function makeRigThatIgnoresPauses(): ReturnType<typeof makeWorldRig> {
     return reply;
   };
   return rig;
-}
-
-function makeHasty(): Partial<Pieces> {
-  return {
-    wrapLedger: (ledger: WorkerLedger) => ({
-      ...ledger,
-      finishSend: async (attempt, result, ...rest) => {
-        if (result.kind !== 'unknown') return ledger.finishSend(attempt, result, ...rest);
-        await ledger.revertSend(attempt, 'no response');
-        return { recorded: true };
-      },
-    }),
-  };
 }

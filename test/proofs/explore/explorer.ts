@@ -25,7 +25,7 @@ interface RunOptions extends StateOptions {
   readonly pieces?: Pieces;
 }
 
-export type Outcome = Readonly<{ broken: string | undefined; steps: readonly Step[]; trace: readonly string[] }>;
+type Outcome = Readonly<{ broken: string | undefined; steps: readonly Step[]; trace: readonly string[] }>;
 
 const START_APART_MS = 100;
 const ADOPTIONS_MAX = 4;
@@ -244,7 +244,7 @@ type ExploreOptions = Readonly<{
 }>;
 
 const MOST_OF_A_KIND: Readonly<Record<DeviationKind, number>> = { hold: 2, stop: 2, crash: 1, lose: 1, rollback: 2 };
-/** Between runs the event loop gets a turn, without which nothing that was collected is ever given free. */
+/** Without a turn of the event loop, nothing that was collected is ever given free. */
 const TURN_EVERY_RUNS = 64;
 
 export interface Branch {

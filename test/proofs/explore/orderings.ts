@@ -126,8 +126,8 @@ export interface OrderingsOptions {
   readonly pieces?: Partial<Pieces>;
 }
 
-/** What all orderings came to: orderings in which next to nothing is sent would prove nothing. */
-export interface OrderingsCounts {
+/** Orderings in which next to nothing is sent would prove nothing. */
+interface OrderingsCounts {
   begun: number;
   paid: number;
 }

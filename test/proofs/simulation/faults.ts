@@ -39,7 +39,7 @@ export function makeInjector({ world, plan }: Pick<Simulation, 'world' | 'plan'>
 }
 
 export function scheduleFaults(run: Simulation) {
-  const { world, plan, redis, hosts, injector, control, policy } = run;
+  const { world, plan, redis, hosts, injector, control } = run;
   const { times, faults, faultsForMs, settings } = plan;
   const { random } = world;
   const lostFiles: JournalFile[] = [];
@@ -50,8 +50,8 @@ export function scheduleFaults(run: Simulation) {
     if (running.size === 0) return;
     const { process, worker } = random.pick([...running.values()]);
     if (random.chance(faults.wallJump)) {
-      const offsetMs = process.wallOffsetMs + random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
-      process.wallOffsetMs = (policy ?? control)?.withinTolerance(offsetMs) ?? offsetMs;
+      const jumpMs = random.pick([-3_600_000, -1_000, 1_000, 3_600_000]);
+      process.wallOffsetMs = run.tolerated(process.wallOffsetMs + jumpMs);
       world.situations.wallClockJumped(process.name);
     } else if (random.chance(faults.stopCleanly)) {
       world.note(() => `${process.name} is asked to end`);
@@ -167,7 +167,6 @@ const KEPT_SNAPSHOTS = 4;
 
 export type SimRedis = ReturnType<typeof openRedis>;
 
-/** The simulated Redis: one ledger, that goes down, hangs, comes back older, or comes back empty. */
 export function openRedis(
   { world, plan, injector }: Pick<Simulation, 'world' | 'plan' | 'injector'>,
   ledger: WorldLedger,
@@ -247,7 +246,6 @@ export function openRedis(
       for (const run of waiting.splice(0)) await run();
     },
 
-    /** What was committed since the snapshot is lost. */
     rollBack: (snapshot = pickSnapshot()): void => {
       if (rollbacksLeft === 0 || !redis.mayForget(snapshot)) return;
       rollbacksLeft -= 1;

@@ -20,7 +20,8 @@ export interface Host extends JournalFolder {
 
 export type SimHosts = ReturnType<typeof openHosts>;
 
-export function openHosts({ world, plan, pieces, injector, redis, book, control, attacker, policy }: Simulation) {
+export function openHosts(run: Simulation) {
+  const { world, plan, pieces, injector, redis, book, control, attacker, policy } = run;
   const { random } = world;
   const { settings, faults } = plan;
   const { ledger } = redis;
@@ -32,7 +33,6 @@ export function openHosts({ world, plan, pieces, injector, redis, book, control,
     running: new Map(),
   }));
   const findStarted = () => all.flatMap(({ running }) => [...running.values()]);
-  const tolerated = (offsetMs: number) => (policy ?? control)?.withinTolerance(offsetMs) ?? offsetMs;
 
   const makeHostWorker = (process: WorldProcess, { file, dir }: Host) => {
     const onBegin = () => {
@@ -78,9 +78,8 @@ export function openHosts({ world, plan, pieces, injector, redis, book, control,
     const process = new WorldProcess({
       ...{ world, name: `${slot}#${workers.length + 1}`, earlyTimers: plan.earlyTimers },
       rate: 1 + plan.drift * random.pick([-1, 1, random.between(-1, 1)]),
-      wallOffsetMs: random.pick([0, 0, 0, -1_000, 1_000, -3_600_000, 3_600_000]),
+      wallOffsetMs: run.tolerated(random.pick([0, 0, 0, -1_000, 1_000, -3_600_000, 3_600_000])),
     });
-    process.wallOffsetMs = tolerated(process.wallOffsetMs);
     const worker = makeHostWorker(process, host);
     workers.push(worker);
     host.running.set(slot, { process, worker });

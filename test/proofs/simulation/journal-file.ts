@@ -102,7 +102,7 @@ type JournalLinkOptions = Readonly<{
   control?: SimControl | undefined;
 }>;
 
-/** The send journal as a process sees it: writes and reads take time, fail, and are not on disk at once. */
+/** As a process sees it: writes and reads take time, fail, and are not on disk at once. */
 export class JournalLink extends MemoryJournal {
   readonly #options: JournalLinkOptions;
   #isBroken = false;

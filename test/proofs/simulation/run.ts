@@ -48,7 +48,7 @@ async function runSeeds({ from, seeds, planted, ...mode }: SeedRange): Promise<R
   const result = { broken: [] as { seed: number; broken: string }[], arrivals: 0 };
   const situations: Situation[] = [];
   for (let seed = from; seed < from + seeds && (planted === undefined || result.broken.length === 0); seed += 1) {
-    // Between two runs the event loop gets a turn, without which nothing that was collected is ever given free.
+    // Without it, nothing that was collected is ever given free.
     await nextTurn();
     const run = await runSeed(seed, options);
     result.arrivals += run.arrivals;

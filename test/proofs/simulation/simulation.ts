@@ -41,10 +41,6 @@ export class ChanceWorld extends World {
     return this.faultsOn && this.now >= this.calmUntil;
   }
 
-  override note(line: () => string): void {
-    this.trace?.push(`${this.now.toFixed(3).padStart(12)} ${line()}`);
-  }
-
   async runUntil(untilMs: number, isDone: () => boolean = () => false) {
     this.#isDone = isDone;
     this.#untilMs = untilMs;
@@ -136,6 +132,11 @@ export class Simulation {
     } catch (error) {
       return (error as Error).message;
     }
+  }
+
+  /** How far the wall clock of a host may be off. */
+  tolerated(offsetMs: number) {
+    return (this.policy ?? this.control)?.withinTolerance(offsetMs) ?? offsetMs;
   }
 
   get isAttacked() {

@@ -44,11 +44,9 @@ export function openUsers(run: Simulation) {
   };
 
   const change = async (payout: Payout, { to, ...rest }: Pick<StateChange, 'to' | 'txhash'>) => {
-    const { payoutId, state: from } = payout;
     if (to === 'queued' && signed?.mayStateUnsent(payout) === false) return;
     const act = to === 'queued' ? control?.resendAct(payout) : undefined;
-    const rejection = await ledger.change({ payoutId, from, to, ...rest, ...(act && { act }), ...BY });
-    world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
+    await move(run, payout, { to, ...rest, ...(act && { act }) });
   };
 
   const retry = async (payout: Payout) => {
@@ -108,6 +106,15 @@ export function openUsers(run: Simulation) {
   };
 }
 
+async function move(
+  { world, redis }: Pick<Simulation, 'world' | 'redis'>,
+  { payoutId, state: from }: Payout,
+  change: Pick<StateChange, 'to' | 'txhash' | 'act'>,
+) {
+  const rejection = await redis.ledger.change({ payoutId, from, ...change, ...BY });
+  world.note(() => `operator: ${payoutId} ${from} → ${change.to} ${rejection?.kind ?? ''}`);
+}
+
 export type SignedRun = Pick<Simulation, 'world' | 'pieces' | 'redis' | 'book' | 'hosts'>;
 
 /** What signatures add: who signs, and who deals with what is held as its message says. */
@@ -125,15 +132,10 @@ export function openSignedUsers(run: SignedRun, control: SimControl) {
     else releases.set(payoutId, RELEASES);
   };
 
-  const move = async ({ payoutId, state: from }: Payout, to: 'queued' | 'cancelled') => {
-    const rejection = await ledger.change({ payoutId, from, to, ...BY });
-    world.note(() => `operator: ${payoutId} ${from} → ${to} ${rejection?.kind ?? ''}`);
-  };
-
   const release = async (payout: Payout) => {
     releases.set(payout.payoutId, (releases.get(payout.payoutId) ?? 0) + 1);
     world.situations.meet('a payout is released');
-    await move(payout, 'queued');
+    await move(run, payout, { to: 'queued' });
   };
 
   const declareComplete = () => {
@@ -169,7 +171,7 @@ export function openSignedUsers(run: SignedRun, control: SimControl) {
         const waits = state === 'queued' || (state === 'held' && held?.kind === 'policy');
         if (!waits || control.book.mayArrive(payoutId)) continue;
         if (!isPaid(payoutId) && attempt === 0) renew(payoutId);
-        else await move(payout, 'cancelled');
+        else await move(run, payout, { to: 'cancelled' });
       }
     },
 
@@ -182,7 +184,7 @@ export function openSignedUsers(run: SignedRun, control: SimControl) {
       if (held?.reason === 'before_birth' && declareComplete()) await release(payout);
       else if (!paid && attempt === 0 && held?.reason !== 'sent_before') renew(payoutId);
       else if (!paid && (releases.get(payoutId) ?? 0) < RELEASES) await release(payout);
-      else await move(payout, 'cancelled');
+      else await move(run, payout, { to: 'cancelled' });
     },
   };
 }

@@ -1,15 +1,15 @@
 import { parseAct, verifyAct } from '../../../../src/control/approvals/act.js';
-import { hashIntent, intentOf } from '../../../../src/control/intents/intent.js';
 import { parseOfficeHours } from '../../../../src/control/policy/office-hours.js';
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { PolicyRule } from '../../../../src/control/policy/rule.js';
 import { SignedAuthority, type SignedRuntime } from '../../../../src/control/worker/signed-authority.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
+import type { Clock } from '../../../../src/base/clock.js';
 import type { SendJournal } from '../../../../src/journal/send-journal.js';
 import type { SignedApproval, Spend, SpendEvent } from '../../../../src/ledger/control-record.js';
 import type { Payout } from '../../../../src/ledger/payout.js';
 import type { SendAuthority, SendPermit } from '../../../../src/worker/sender/send-authority.js';
-import { openPolicy, type PieceContext, type Pieces, type PolicyPieces } from '../../../world/worker.js';
+import { openPolicy, type Pieces, type PolicyPieces } from '../../../world/worker.js';
 import type { WorldLedger } from '../../../world/world-ledger.js';
 import { APPROVERS } from '../policed/rules.js';
 import { APPROVER_KEYS, type ApproverKey, intentHashOf, signApproval } from '../signed/control.js';
@@ -72,12 +72,12 @@ function permitting(
   };
 }
 
-function believeRedis(sound: SignedAuthority, { platformId }: SignedRuntime): Permit {
+function believeRedis(sound: SignedAuthority): Permit {
   return (payout) => {
     const permit = sound.permit(payout);
     const { signed } = payout;
     if (permit.kind === 'granted' || permit.hold.kind !== 'signature' || signed === undefined) return permit;
-    const intent = hashIntent(intentOf(platformId, payout, signed));
+    const intent = intentHashOf(payout);
     const [issuedAt, expiresAt] = [Date.parse(signed.issuedAt), Date.parse(signed.expiresAt)];
     return { kind: 'granted', signed: { intent, key: signed.key, issuedAt, expiresAt } };
   };
@@ -288,13 +288,9 @@ function seenWallets(journal: SendJournal): Partial<SendJournal> {
 }
 
 type Flaw = 'second key' | 'signer' | 'requester' | 'expired' | 'another intent' | 'not of the group';
-type ChangeApprovals = (
-  payout: Payout,
-  approvals: readonly SignedApproval[],
-  clock: PieceContext['clock'],
-) => readonly SignedApproval[];
-
-function withApprovals(alter: ChangeApprovals): Mistake {
+function withApprovals(
+  alter: (payout: Payout, approvals: readonly SignedApproval[], clock: Clock) => readonly SignedApproval[],
+): Mistake {
   return {
     wrapLedger: (ledger, { clock }) => ({
       ...ledger,

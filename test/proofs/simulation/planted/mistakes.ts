@@ -11,7 +11,6 @@ import { putPayout, setFields, WorldLedger } from '../../../world/world-ledger.j
 export type Mistake = Partial<Pieces>;
 export type Mistakes = Readonly<Record<string, Mistake>>;
 
-/** Sound pieces, but for the ones that a mistake exchanges. */
 export function plant(name: string | undefined, all = mistakes): Pieces {
   if (name !== undefined && all[name] === undefined) throw new Error(`There is no mistake named ${name}`);
   return { ...soundPieces, ...all[name ?? ''] };

@@ -1,12 +1,11 @@
 import type { Policy } from '../../../../src/control/policy/policy.js';
 import type { IsListed } from '../../../../src/control/policy/rule.js';
-import type { WithdrawRequest } from '../../../../src/gateway/gateway.js';
 import { walletKey } from '../../../../src/gateway/wallet.js';
 import type { ApprovalDecision } from '../../../../src/ledger/control-record.js';
 import type { Payout, ValidPayout } from '../../../../src/ledger/payout.js';
 import { Random } from '../../../doubles/random.js';
 import type { WorkerLedger } from '../../../world/links.js';
-import { newPayout, walletOf } from '../../../world/worker.js';
+import { newPayout } from '../../../world/worker.js';
 import { alterPayout, type WorldLedger } from '../../../world/world-ledger.js';
 import { WALL_START, type WorldProcess } from '../../../world/world.js';
 import type { Plan } from '../plan.js';

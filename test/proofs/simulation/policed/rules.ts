@@ -116,7 +116,6 @@ function coversAll({ currency, usdAbove, isListed, cap }: Template) {
   return cap !== undefined && currency === undefined && usdAbove === undefined && isListed === undefined;
 }
 
-/** The policy, read by the code that is tested, from what stands in its file. */
 export function toPolicy({ rules, rates, uncovered }: SimRules): Policy {
   return parsePolicy({
     ...{ version: '1', platformId: String(PLATFORM_ID), default: uncovered },
@@ -161,7 +160,6 @@ export type KnownRate = bigint | undefined;
 /** The gateway's rates in dollars, which move, jump and are missing for a while, and what each process was told of them. */
 export function openRates(world: World, random: Random, rules: RateRules | undefined, faultsForMs: number) {
   const toldTo = new Map<string, Told[]>();
-  /** Every rate that a currency ever had, the last one at the end. */
   const ever = new Map([
     [7, ['1']],
     [8, ['20']],

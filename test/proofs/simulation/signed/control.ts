@@ -240,7 +240,7 @@ export function openControl(
       world.note(() => `${process.name}: its wall clock is set back`);
     },
 
-    /** Until when the intents expired that the journal forgets now and then, ms; 0 where it forgets none. */
+    /** @returns until when the intents expired that the journal forgets; 0 where it forgets none */
     drawPruned(lines: readonly JournalLine[], now: number) {
       if (policed !== undefined || !random.chance(0.5)) return 0;
       const expiries = lines.flatMap((line) => ('request' in line ? (line.signed?.expiresAt ?? []) : []));
@@ -265,7 +265,7 @@ export function openControl(
     resendAct(payout: Payout) {
       const { payoutId, attempt, signed } = payout;
       if (signed === undefined || attempt < 1) return undefined;
-      const intent = hashIntent(intentOf(PLATFORM_ID, payout, signed));
+      const intent = intentHashOf(payout);
       return book.knowsIntent(intent) ? signAs('resend', { payoutId, intent, attempt }) : undefined;
     },
   };
