@@ -1,7 +1,6 @@
 /**
  * Compiles the Lua 5.1 that the ledger's scripts are written in to JavaScript, so that the simulation runs the scripts
  * themselves. What no script uses (metatables, `goto`, `break`, functions without a name, …) is refused when it is compiled.
- *
  * A value of Lua is one of JavaScript: nil is undefined. A function returns one value as it is, and several as an array.
  */
 
@@ -66,7 +65,7 @@ const UNARY_POWER = 8;
 const ENDS = ['end', 'else', 'elseif', 'until', ''];
 const LIBRARIES = ['string', 'table', 'math', 'cjson', 'redis'];
 
-/** @returns JavaScript in which `R` is the runtime and `L` the library */
+/** In what it returns, `R` is the runtime and `L` the library. */
 function translate(source: string, chunk: string): string {
   const tokens = tokenize(source, chunk);
   const used = new Map<string, string>();
@@ -171,9 +170,8 @@ function translate(source: string, chunk: string): string {
     if (accept('function')) return localFunction();
     const names = list(takeName);
     if (!accept('=')) return `let ${names.map(declare).join(',')};`;
-    const values = expressions();
     const sets = names.map((name) => (value: string) => `let ${declare(name)} = ${value};`);
-    return assignAll(values, sets);
+    return assignAll(expressions(), sets);
   }
 
   function branch(): string {
@@ -313,10 +311,9 @@ function indexed(code: Code, key: string): Code {
 const toOne = ({ js, isMany }: Code) => (isMany === true ? `R.one(${js})` : js);
 
 function toItems(values: readonly Code[]) {
-  const isLast = (index: number) => index === values.length - 1;
-  return values
-    .map((value, index) => (isLast(index) && value.isMany === true ? `...R.many(${value.js})` : toOne(value)))
-    .join(',');
+  const toItem = (value: Code, index: number) =>
+    index === values.length - 1 && value.isMany === true ? `...R.many(${value.js})` : toOne(value);
+  return values.map(toItem).join(',');
 }
 
 const toList = (values: readonly Code[]) => `[${toItems(values)}]`;
