@@ -209,7 +209,7 @@ function tracingLogger(process: WorldProcess): Logger {
   return { debug: () => undefined, info: note, warn: note, error: note, child: () => tracingLogger(process) };
 }
 
-/** What an operator may truthfully state of a payout that is `unknown`. @param txhash - the gateway's payment of it */
+/** What an operator may truthfully state of an `unknown` payout that has this payment. */
 export function truthfulResolution(txhash: string | undefined): Pick<StateChange, 'to' | 'txhash'> {
   return txhash === undefined ? { to: 'queued' } : { to: 'in_progress', txhash };
 }

@@ -133,7 +133,7 @@ type Spoken = Readonly<{
  * The people of the group, who also say what does not count: twice, of what they asked for themselves, too late, of another
  * payout. It knows everything that was really said, and what of it each process had read when it sent.
  */
-export class SimApprovers {
+class SimApprovers {
   readonly #policy: SimPolicy;
   readonly #seen: Payout[] = [];
   readonly #inVain = new Map<string, number>();
