@@ -1,11 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse } from 'csv-parse/sync';
 import express from 'express';
-import { createBoard } from '../../src/dashboard/board.js';
+import { closeRedis, connectRedis, type RedisClient } from '../../src/base/redis.js';
+import { sendCsv } from '../../src/dashboard/payouts/find-pages.js';
+import { readListQuery } from '../../src/dashboard/payouts/list-query.js';
+import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
-import { writePolicyReport } from '../../src/ledger/reads/policy-report.js';
 import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
+import { until } from '../support/until.js';
 import {
   idsOf,
   injectedIn,
@@ -14,18 +19,18 @@ import {
   serve,
   type RunningDashboard,
 } from './support/running-dashboard.js';
-import { fillAccount, openSampleAccount, type SampleAccount } from './support/sample-account.js';
+import { openSampleAccount, type SampleAccount } from './support/sample-account.js';
 
-/** Lists, payouts, batches, activity and policy: what is found, and what each page must have. */
+/** Lists, payouts, batches, activity and files: what is found, and what each page must have. */
 
 const ADDRESS = 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe';
 
 let account: SampleAccount;
 let dashboard: RunningDashboard;
 
-async function open(): Promise<void> {
+async function open(options?: Parameters<typeof openDashboard>[1]): Promise<void> {
   account = await openSampleAccount();
-  dashboard = await openDashboard(account);
+  dashboard = await openDashboard(account, options);
 }
 
 async function close(): Promise<void> {
@@ -38,9 +43,7 @@ const search = async (text: string): Promise<Response> => dashboard.ask(`/payout
 
 describe('payouts that are looked for', () => {
   beforeAll(async () => {
-    account = await openSampleAccount();
-    const explorers = new Map([[7, 'https://explorer.example/#/tx/{txhash}?x=1']]);
-    dashboard = await openDashboard(account, { explorers });
+    await open({ explorers: new Map([[7, 'https://explorer.example/#/tx/{txhash}?x=1']]) });
     const currencies = [{ paymentId: 7, name: 'USDT (TRC-20)', usdRate: '1' }];
     await writeGatewayFacts(account.connection, { currencies, currenciesAt: 1 });
     const june = { amount: '77', batch: 'june' };
@@ -75,7 +78,7 @@ describe('payouts that are looked for', () => {
     ['state=&amount=77&reference=rent', ['paid']],
     ['batch=june', ['paid', 'refused', 'lost', 'september']],
     ['state=&since=2030-01-02&until=', []],
-    ['state=&since=2029-12-31&until=2030-01-01&address=rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', ['tagged']],
+    [`state=&since=2029-12-31&until=2030-01-01&address=${ADDRESS}`, ['tagged']],
   ])('meet the fields ?%s', async (query, payoutIds) => {
     expect(await dashboard.readIds(`/payouts?${query}`)).toEqual([payoutIds]);
   });
@@ -92,6 +95,13 @@ describe('payouts that are looked for', () => {
     const wrong = await dashboard.ask('/payouts?state=&amount=12x&since=2030-02-31&batch=a+b');
     expect(wrong.status).toBe(400);
     expect((await wrong.text()).match(/aria-invalid="true"/g)).toHaveLength(3);
+    for (const path of [
+      ...['/payouts?state=paid', '/payouts?state=queued&after=x', '/payouts?state=queued&after=1&after=2', '/none'],
+      ...['/batch', '/batch?name=none', '/batch?name=a&name=b', '/batch?name=%00', '/activity?before=x'],
+      ...['/payouts.csv?state=paid', '/payouts.csv?state=&amount=x', '/payouts.csv?after=x'],
+    ])
+      expect([path, await statusOf(path)]).toEqual([path, 404]);
+    expect(await statusOf('/payouts/%ff')).toBe(400);
   });
 
   it.each([
@@ -110,15 +120,6 @@ describe('payouts that are looked for', () => {
     for (const each of words) expect(text).toMatch(each);
   });
 
-  it('are not where the query means nothing', async () => {
-    for (const path of [
-      ...['/payouts?state=paid', '/payouts?state=queued&after=x', '/payouts?state=queued&after=1&after=2', '/none'],
-      ...['/batch', '/batch?name=none', '/batch?name=a&name=b', '/batch?name=%00', '/activity?before=x'],
-    ])
-      expect([path, await statusOf(path)]).toEqual([path, 404]);
-    expect(await statusOf('/payouts/%ff')).toBe(400);
-  });
-
   it.each(['a+b=c', '../x', '-x'])('may have the id %s', async (payoutId) => {
     await account.enqueue(payoutId, { reference: `the one called ${payoutId}`, batch: './+' });
     const location = (await search(payoutId)).headers.get('location') ?? '';
@@ -130,54 +131,38 @@ describe('payouts that are looked for', () => {
   it('are gone once retention removed them: the page says where to look', async () => {
     await account.enqueue('removed-1');
     await account.ledger.change({ payoutId: 'removed-1', from: 'queued', to: 'cancelled' });
-    const { connection } = account.ledger;
-    await removePayouts(connection, 'cancelled', connection.clock.wallNow() + 1, 100);
+    await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 100);
     const response = await dashboard.ask('/payouts/removed-1');
     expect(response.status).toBe(404);
     expect(await response.text()).toMatch(/PAYOUT_RETENTION_DAYS.*payouts get .*--account \d+/);
   });
 });
 
-describe('pages', () => {
-  const IDS = Array.from({ length: 230 }, (_, index) => `h-${index}`);
-  const isRare = (payoutId: string): boolean => Number(payoutId.slice(2)) % 100 === 99;
-
-  beforeAll(async () => {
-    await open();
-    await account.ledger.enqueue(IDS.map((payoutId) => aPayout(payoutId, { reference: 'many of them' })));
-  });
-  afterAll(close);
-
-  it('list queued payouts oldest first, others newest first', async () => {
-    const pages = await dashboard.readIds('/payouts?state=queued');
-    expect(pages.map(({ length }) => length)).toEqual([50, 50, 50, 50, 30]);
-    expect(pages.flat()).toEqual(IDS);
-    expect((await dashboard.readIds('/payouts?state=&reference=many+of+them')).flat()).toEqual(IDS.toReversed());
-    for (const payoutId of ['f-1', 'f-2']) {
-      await account.sendAs(payoutId, { kind: 'accepted', txhash: payoutId });
-      await account.ledger.change({ payoutId, from: 'in_progress', to: 'failed' });
-    }
-    expect(await dashboard.readIds('/payouts?state=failed')).toEqual([['f-2', 'f-1']]);
-  });
-
-  it('of held payouts lead from one to the next, and end when their time is over', async () => {
-    for (const payoutId of IDS) {
-      const rule = isRare(payoutId) ? 'rare' : 'day';
-      await account.sender.holdPayout(payoutId, 0, { ...HOLD, kind: 'policy', rule });
-    }
-    expect(await dashboard.readIds('/held?rule=rare')).toEqual([IDS.filter(isRare)]);
-    expect((await dashboard.readIds('/held')).flat()).toEqual(IDS);
-  });
-});
-
-it('a page of activities leads to the earlier ones', async () => {
+it('pages list queued payouts oldest first, others newest first, and held ones to the last, of one rule too', async () => {
   await open();
+  const ids = Array.from({ length: 230 }, (_, index) => `h-${index}`);
+  const isRare = (payoutId: string): boolean => Number(payoutId.slice(2)) % 100 === 99;
+  await account.ledger.enqueue(ids.map((payoutId) => aPayout(payoutId, { reference: 'many of them' })));
+  const pages = await dashboard.readIds('/payouts?state=queued');
+  expect(pages.map(({ length }) => length)).toEqual([50, 50, 50, 50, 30]);
+  expect(pages.flat()).toEqual(ids);
+  expect((await dashboard.readIds('/payouts?state=&reference=many+of+them')).flat()).toEqual(ids.toReversed());
+  for (const payoutId of ids) {
+    const rule = isRare(payoutId) ? 'rare' : 'day';
+    await account.sender.holdPayout(payoutId, 0, { ...HOLD, kind: 'policy', rule });
+  }
+  expect(await dashboard.readIds('/held?rule=rare')).toEqual([ids.filter(isRare)]);
+  expect((await dashboard.readIds('/held')).flat()).toEqual(ids);
+  for (const payoutId of ['f-1', 'f-2']) {
+    await account.sendAs(payoutId, { kind: 'accepted', txhash: payoutId });
+    await account.ledger.change({ payoutId, from: 'in_progress', to: 'failed' });
+  }
+  expect(await dashboard.readIds('/payouts?state=failed')).toEqual([['f-2', 'f-1']]);
   for (let index = 0; index < 60; index += 1) {
-    if (index % 2 === 0) await account.ledger.pause('carl', `act ${index}`);
-    else await account.ledger.resume('carl', `act ${index}`);
+    await account.ledger[index % 2 === 0 ? 'pause' : 'resume']('carl', `act ${index}`);
   }
   const next = nextPage(await dashboard.read('/activity')) ?? '';
-  expect((await dashboard.read(next)).match(/<bdi>act \d+<\/bdi>/g)?.at(-1)).toBe('<bdi>act 0</bdi>');
+  expect((await dashboard.read(next)).match(/<bdi>act \d+<\/bdi>/g)).toContain('<bdi>act 0</bdi>');
   await close();
 });
 
@@ -215,145 +200,109 @@ describe('every text of others', () => {
   });
 });
 
-describe('the policy', () => {
-  beforeAll(open);
+describe('a CSV file', () => {
+  const IDS = Array.from({ length: 2_600 }, (_, index) => `many-${index}`);
+  const rowsOf = (text: string): Record<string, string>[] => parse(text, { columns: true });
+  const download = async (query: string) => rowsOf(await dashboard.read(`/payouts.csv?${query}`));
+  const idsIn = (rows: readonly Record<string, string>[]): unknown[] => rows.map((row) => row['payout_id']);
+
+  beforeAll(async () => open());
   afterAll(close);
 
-  async function publish(at: number): Promise<void> {
-    const rule = { rule: 'day', unit: 'usd', limit: '1000.00', withinMs: 86_400_000, unknown: null } as const;
-    const buckets = [{ bucket: '<b>', spent: '905.50', wanted: '200.00', ratio: 0.9055 }];
-    await writePolicyReport(account.connection, {
-      ...{ hash: 'f'.repeat(64), at, ratesAt: at - 30_000, ratesMissingSince: null },
-      rules: [{ ...rule, per: 'address', buckets }],
-      held: [{ rule: 'day', reason: 'wait', count: 2 }],
-    });
-  }
-
-  it('shows the use of each window, what is held, and a stopped worker', async () => {
-    expect(await dashboard.read('/policy')).toContain('PAYOUT_POLICY_FILE');
-    // As where someone put something else in its place.
-    await account.redis.set(account.connection.keys.policy, '{"rules":"<script>"}');
-    expect(await dashboard.read('/policy')).toContain('PAYOUT_POLICY_FILE');
-    await publish(Date.now());
-    const page = await dashboard.read('/policy');
-    for (const part of ['91 % used', '905.50 of 1,000.00 USD in 24 h', '200.00 USD', '&lt;b&gt;'])
-      expect(page).toContain(part);
-    expect(page).not.toContain('<b>');
-    expect(page).toMatch(/href="\/held\?kind=policy&amp;rule=day&amp;reason=wait"\s*>2 payouts<\/a\s*>\s*by day/);
-    const stopped = 'no worker with a policy sends now';
-    expect(page).not.toContain(stopped);
-    await publish(Date.now() - 120_000);
-    expect(await dashboard.read('/policy')).toContain(stopped);
-  });
-});
-
-describe('several accounts', () => {
-  let second: SampleAccount;
-
-  beforeAll(async () => {
-    account = await openSampleAccount();
-    second = await openSampleAccount();
-    await account.enqueue('of-the-first');
-    await second.enqueue('of-the-second');
-    dashboard = await openDashboard({ ...account, platformId: [account.platformId, second.platformId] });
-  });
-  afterAll(async () => {
-    await close();
-    await second.close();
-  });
-
-  it('have their own payouts only, an overview and a switch', async () => {
-    const [first = '', other = ''] = [account, second].map(({ platformId }) => `/accounts/${platformId}/payouts`);
-    for (const path of ['/', '/payouts']) expect((await dashboard.ask(path)).headers.get('location')).toBe('/accounts');
-    const overview = await dashboard.read('/accounts');
-    for (const path of [first, other]) expect(overview).toContain(`href="${path}"`);
-    const page = await dashboard.read(`${first}?state=queued`);
-    expect(page).toContain(`href="${first}/of-the-first"`);
-    expect(page).not.toContain('of-the-second');
-    expect(page).toContain(`href="${other}"`);
-    const found = await dashboard.ask(`${other}?q=of-the-second`);
-    expect(found.headers.get('location')).toBe(`${other}/of-the-second`);
-    expect(await statusOf(`${other}/of-the-first`)).toBe(404);
-    expect(await statusOf('/accounts/1/payouts')).toBe(404);
-  });
-
-  it('have a board each, with its files', async () => {
-    const board = `/accounts/${second.platformId}/board`;
-    expect(await dashboard.read(`${board}/`)).toContain(`<base href="${board}/"`);
-    const logo = await dashboard.ask(`${board}/static/images/logo.svg`);
-    expect([logo.status, logo.headers.get('cache-control')]).toEqual([200, expect.not.stringContaining('no-store')]);
-    expect((await dashboard.ask(`${board}/api/queues/pause`, { method: 'PUT' })).status).toBe(405);
-  });
-});
-
-describe('the board', () => {
-  const API = '/board/api/queues';
-  const JOB = `${API}/withdraw/${encodeURIComponent(encodeURIComponent('order:2045~0'))}`;
-
-  const READS = [
-    ...['waiting', 'active', 'completed', 'failed', 'delayed', 'prioritized', 'paused', 'latest'].map(
-      (status) => `${API}?activeQueue=withdraw&page=1&jobsPerPage=50&status=${status}`,
-    ),
-    ...[JOB, `${JOB}/logs`, '/board/api/redis/stats', '/board/queue/withdraw'],
-  ];
-  /** Bull Board's own. */
-  const WRITES = [
-    ...['retry', 'promote', 'clean', 'update-data'].map((what) => `PUT ${JOB}/${what}`),
-    ...['retry/failed', 'clean/failed', 'promote', 'pause', 'resume', 'empty', 'obliterate'].map(
-      (what) => `PUT ${API}/withdraw/${what}`,
-    ),
-    ...[`PUT ${API}/pause`, `PUT ${API}/resume`, `POST ${API}/withdraw/add`, `PATCH ${JOB}/update-data`],
-    ...[`DELETE ${API}`, `OPTIONS ${API}`],
-  ];
-
-  /** A body that is right for whichever write it is sent with. */
-  const BODY = JSON.stringify({
-    ...{ name: 'withdraw', queue: 'withdraw', options: {}, force: true },
-    ...{ data: { payoutId: 'order:2047' }, jobData: { payoutId: 'order:2047' } },
-  });
-
-  beforeAll(async () => {
-    await open();
-    await fillAccount(account);
-  });
-  afterAll(close);
-
-  async function write(base: string, request: string): Promise<Response> {
-    const [method = '', path = ''] = request.split(' ');
-    return fetch(base + path, { method, body: BODY, headers: { 'content-type': 'application/json' } });
-  }
-
-  it('refuses every write, also without the guard in front of it', async () => {
-    const boardOnly = await serve(express().use('/board', createBoard(account.ledger, account.queues)));
-    const before = await account.dump();
-    const unguarded = new Set<number>();
-    for (const request of WRITES) {
-      const { status, headers } = await write(dashboard.url.slice(0, -1), request);
-      expect([request, status, headers.get('allow')]).toEqual([request, 405, 'GET, HEAD']);
-      unguarded.add((await write(boardOnly.url, request)).status);
+  it('is saved under a name of its own, and no text in it is a formula', async () => {
+    const reference = '=cmd/"x"';
+    await account.enqueue('-2+3', { reference });
+    await account.sendAs('+1', { kind: 'rejected', message: '@SUM(A1)' }, { reference });
+    const path = `/payouts.csv?state=queued&reference=${encodeURIComponent(reference)}`;
+    for (const method of ['GET', 'HEAD']) {
+      expect(Object.fromEntries((await dashboard.ask(path, { method })).headers)).toMatchObject({
+        ...{ 'content-type': 'text/csv; charset=utf-8', 'cache-control': 'no-store' },
+        'content-disposition': `attachment; filename=payouts-${account.platformId}-queued-_cmd_x_-2030-01-01.csv`,
+      });
     }
-    for (const path of READS) expect([200, 404]).toContain((await dashboard.ask(path)).status);
-    expect(await account.dump()).toEqual(before);
-    // Pausing all queues responds 200 and skips those that are read-only; others have no route here.
-    expect([...unguarded].sort()).toEqual([200, 404, 405]);
-    await boardOnly.close();
+    const given = { reference: `'${reference}` };
+    expect(await download('state=')).toMatchObject([
+      { payout_id: "'+1", ...given },
+      { payout_id: "'-2+3", ...given },
+    ]);
+    await account.ledger.change({ payoutId: '-2+3', from: 'queued', to: 'cancelled' });
   });
 
-  it("shows of a job its payout's present state, and no secret", async () => {
-    const { job } = (await (await dashboard.ask(JOB)).json()) as { job: object };
-    expect(job).toMatchObject({
-      name: 'order:2045 · 9000 of 7/USD · rejected',
-      externalUrl: { href: '../payouts/order%3A2045' },
+  it('has all rows of the list, in its order; a large batch is counted beside its page, which says so', async () => {
+    const given = (index: number) => ({ batch: 'large', reference: index % 2 === 0 ? 'even, "quoted"' : 'odd' });
+    await account.ledger.enqueue(IDS.map((payoutId, index) => aPayout(payoutId, given(index))));
+    expect(idsIn(await download('batch=large'))).toEqual(IDS);
+    const even = await download('state=&reference=EVEN');
+    expect(idsIn(even)).toEqual(IDS.filter((_, index) => index % 2 === 0).toReversed());
+    expect(even[0]).toMatchObject({ reference: 'even, "quoted"', state: 'queued' });
+    expect(await dashboard.read('/batch?name=large')).toContain('Being counted');
+    await until('counted', async () => (await dashboard.read('/batch?name=large')).includes('0 of 2,600, 2,600 left'));
+  });
+
+  type Write = (chunk: string) => boolean;
+
+  /**
+   * Downloads the queued payouts from a server that tells of each write.
+   * @returns the text, or why there is none
+   */
+  async function downloadWatched(
+    onWrite: (chunk: string, response: express.Response, write: Write, redis: RedisClient) => boolean,
+  ): Promise<string> {
+    const redis = connectRedis(process.env['REDIS_URL'] ?? '', 'commands');
+    const connection = connectLedger(redis, account.platformId);
+    const query = readListQuery({ state: 'queued' });
+    // Else Express prints errors.
+    const app = express().set('env', 'test');
+    let sent: Promise<void> = Promise.resolve();
+    app.get('/list.csv', async (_, response) => {
+      const write = response.write.bind(response) as Write;
+      response.write = (chunk: string) => onWrite(chunk, response, write, redis);
+      if (query !== undefined) await (sent = sendCsv(response, connection, query, false));
     });
-    expect((job as { data: unknown }).data).toEqual({
-      ...{ payoutId: 'order:2045', state: 'rejected', amount: '9000', currency: '7/USD' },
-      ...{ addressTo: 'TXYZop…VkAeBf', error: 'Insufficient balance' },
+    const server = await serve(app);
+    try {
+      const response = await fetch(`${server.url}/list.csv`);
+      const text = await response.text().catch((error: unknown) => (error as Error).message);
+      const ended = sent.catch(() => undefined);
+      expect(await Promise.race([ended, delay(3_000, 'has not ended', { ref: false })])).toBeUndefined();
+      return text;
+    } finally {
+      await server.close();
+      await closeRedis(redis);
+    }
+  }
+
+  it('waits for a slow reader, and stops reading when the reader has gone', async () => {
+    const state = { isFull: false, early: 0, chunks: 0 };
+    const text = await downloadWatched((chunk, response, write) => {
+      if (state.isFull) state.early += 1;
+      state.isFull = true;
+      setTimeout(() => {
+        state.isFull = false;
+        write(chunk);
+        response.emit('drain');
+      }, 50);
+      return false;
     });
-    const data = { payoutId: 'stray', paymentId: 1, amount: '1', addressTo: 'w', secretKey: 'sesame' };
-    await account.queues.transactionstatus.add('transactionstatus', data, { jobId: 'stray~0' });
-    const list = '/board/api/queues?activeQueue=transactionstatus&status=latest&page=1&jobsPerPage=20';
-    const shown = await dashboard.read(list);
-    expect(shown).toContain('stray · 1 of 1 · not in the ledger');
-    expect(shown).not.toContain('sesame');
+    expect(state.early).toBe(0);
+    expect(idsIn(rowsOf(text))).toEqual(IDS);
+    await downloadWatched((chunk, response, write) => {
+      state.chunks += 1;
+      if (state.chunks === 3) response.destroy();
+      return write(chunk);
+    });
+    expect(state.chunks).toBe(3);
+  });
+
+  it('breaks off when the reader goes while rows are read, or Redis becomes unavailable half-way', async () => {
+    const left = await downloadWatched((chunk, response, write) => {
+      if (chunk.includes('many-0')) setImmediate(() => response.destroy());
+      return write(chunk);
+    });
+    const cut = await downloadWatched((chunk, _, write, redis) => {
+      if (chunk.includes('many-600')) redis.disconnect();
+      return write(chunk);
+    });
+    expect([left, cut]).toEqual(['terminated', 'terminated']);
   });
 });
