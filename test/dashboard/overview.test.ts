@@ -67,7 +67,8 @@ it('every worker is shown with its role and why, and no next try while paused', 
   const text = await dashboard.readText('/diagnostics');
   expect(text).toMatch(/worker-b:5 refused its journal is damaged.*worker-c:6 silent no sign of life for 10 min/);
   const beating = setInterval(() => void redis.hincrby(connection.keys.sender, 'beat', 1), 300);
-  await untilText(/Gateway down The last 3 attempts .*: No connection.*, alive/).finally(() => clearInterval(beating));
+  await untilText(/Gateway down The last 3 attempts .*: No connection.*, alive/);
+  clearInterval(beating);
   await ledger.pause('ann', 'maintenance');
   await untilText(/Paused .*Last attempt failed: No connection/);
   expect(await dashboard.readText('/payouts')).not.toContain('next try');

@@ -1,5 +1,5 @@
 import { request, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import express from 'express';
 import { Registry } from 'prom-client';
 import { silentLogger } from '../../src/base/logger.js';

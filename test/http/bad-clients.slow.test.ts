@@ -7,9 +7,11 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { createToken } from '../../src/http/tokens.js';
 import { findFreePort, startLocalRedis, type LocalRedis } from '../../src/sandbox/local-redis.js';
+import { testRedisUrl } from '../support/account.js';
 import { startCli, type RunningCli } from '../support/cli.js';
+import { until } from '../support/until.js';
 import { expectPromisesKept, openWorld, type PayoutWorld, untilSettled } from '../worker/support/payout-world.js';
-import { askDoor, payout } from './support/door-rig.js';
+import { askDoor, EventStream, openDoor, payout } from './support/door-rig.js';
 
 /** Clients that are slow, broken or many, at a real door beside a real worker. */
 
@@ -55,8 +57,8 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-async function open(): Promise<Socket> {
-  const { hostname, port } = new URL(url);
+async function open(to = url): Promise<Socket> {
+  const { hostname, port } = new URL(to);
   const socket = connect({ host: hostname, port: Number(port) });
   sockets.push(socket);
   socket.on('error', () => undefined);
@@ -166,3 +168,35 @@ it('bad requests reach neither Redis nor the worker, however many come', async (
   expect(await world.producer.stats()).toMatchObject({ completed: ids.length, unknown: 0 });
   await client.quit();
 }, 240_000);
+
+it('says to a reader of events that it is alive, and disconnects one that takes nothing after 30 s', async () => {
+  const rig = await openDoor();
+  const stream = await EventStream.open(rig);
+  await until('a comment came', () => stream.text.includes('\n: keep-alive\n\n'), 30_000);
+  expect(stream.events).toEqual([]);
+  stream.close();
+  const client = new Redis(testRedisUrl());
+  const pipeline = client.pipeline();
+  const key = `{payouts:${rig.platformId}}:events`;
+  // More than the buffers of both sockets hold.
+  for (let index = 0; index < 8_000; index += 1) {
+    pipeline.xadd(key, '*', 'type', 'paused', 'at', '1', 'by', 'x', 'reason', 'r'.repeat(4_000));
+  }
+  await pipeline.exec();
+  const socket = await open(rig.door.url);
+  socket.pause();
+  socket.write(`GET /v1/events?after=0-0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${rig.tokens.read}\r\n\r\n`);
+  const untilStreams = async (count: number): Promise<void> =>
+    until(`${count} open`, async () => (await rig.metrics()).includes(`payouts_http_streams ${count}\n`), 90_000);
+  const before = process.memoryUsage();
+  await untilStreams(1);
+  // Others are served meanwhile.
+  expect((await rig.ask('GET', '/v1/stats')).status).toBe(200);
+  await untilStreams(0);
+  const after = process.memoryUsage();
+  // It held a page or two.
+  expect(after.arrayBuffers + after.heapUsed - before.arrayBuffers - before.heapUsed).toBeLessThan(64_000_000);
+  await client.del(key);
+  await client.quit();
+  await rig.close();
+});

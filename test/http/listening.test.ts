@@ -5,7 +5,7 @@ import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { InvalidConfigError } from '../../src/base/errors.js';
 import { type DoorOptions, type RunningDoor, startDoor } from '../../src/http/start-door.js';
 import { createToken } from '../../src/http/tokens.js';
@@ -34,9 +34,7 @@ beforeAll(async () => {
   await makeCertificate();
 });
 
-afterAll(async () => {
-  await rm(dir, { recursive: true });
-});
+afterAll(async () => rm(dir, { recursive: true }));
 
 async function withDoor(changes: Partial<DoorOptions>, use: (door: RunningDoor) => Promise<void>): Promise<void> {
   const door = await startDoor(doorOptions(tokensFile, { platformIds: [platformId], ...changes }));
@@ -53,80 +51,76 @@ async function refusal(changes: Partial<DoorOptions>): Promise<string> {
   return error.message;
 }
 
-describe('without TLS', () => {
-  it('does not start where other machines can reach it, and says why', async () => {
-    for (const serveHost of ['0.0.0.0', '::', '192.0.2.1', 'localhost.example']) {
-      expect(await refusal({ serveHost })).toMatch(
-        /^SERVE_HOST: is .+ which other machines can reach.+SERVE_TLS_CERT_FILE.+SERVE_TRUSTED_PROXIES.+127\.0\.0\.1$/,
-      );
-    }
-  });
-
-  it('serves a named proxy that had TLS itself, and nobody else', async () => {
-    const forbidden = (detail: string): object => ({
-      ...{ status: 403, body: { code: 'FORBIDDEN', detail: expect.stringContaining(detail) } },
-    });
-    for (const [last, isNamed] of [
-      ['loopback', true],
-      ['linklocal', false],
-    ] as const)
-      await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', last] }, async ({ url }) => {
-        const ask = async (path: string, headers: Record<string, string> = {}) =>
-          askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token, headers });
-        const good = isNamed ? { status: 200 } : forbidden('SERVE_TRUSTED_PROXIES');
-        for (const path of ['/v1/stats', '/openapi.json']) expect(await ask(path)).toMatchObject(good);
-        expect(await ask('/v1/stats', { 'x-forwarded-proto': 'https' })).toMatchObject(good);
-        const plain = forbidden(isNamed ? 'came to the proxy without TLS' : 'SERVE_TRUSTED_PROXIES');
-        expect(await ask('/v1/stats', { 'x-forwarded-proto': 'http' })).toMatchObject(plain);
-      });
-  });
+it('without TLS it does not start where other machines can reach it, and says why', async () => {
+  for (const serveHost of ['0.0.0.0', '::', '192.0.2.1', 'localhost.example']) {
+    expect(await refusal({ serveHost })).toMatch(
+      /^SERVE_HOST: is .+ which other machines can reach.+SERVE_TLS_CERT_FILE.+SERVE_TRUSTED_PROXIES.+127\.0\.0\.1$/,
+    );
+  }
 });
 
-describe('with TLS', () => {
-  const tls = (): Partial<DoorOptions> => ({ serveHost: '0.0.0.0', serveTlsCertFile: cert, serveTlsKeyFile: key });
-
-  /** The status of a request, and the serial number of the certificate. */
-  async function ask(url: string): Promise<readonly [number | undefined, string]> {
-    const headers = { authorization: `Bearer ${token}` };
-    const asked = get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, {
-      ...{ rejectUnauthorized: false, agent: false, headers },
+it('without TLS it serves a named proxy that had TLS itself, and nobody else', async () => {
+  const forbidden = (detail: string): object => ({
+    ...{ status: 403, body: { code: 'FORBIDDEN', detail: expect.stringContaining(detail) } },
+  });
+  for (const [last, isNamed] of [
+    ['loopback', true],
+    ['linklocal', false],
+  ] as const)
+    await withDoor({ serveHost: '0.0.0.0', serveTrustedProxies: ['10.0.0.0/8', last] }, async ({ url }) => {
+      const ask = async (path: string, headers: Record<string, string> = {}) =>
+        askDoor(url.replace('0.0.0.0', '127.0.0.1'), 'GET', path, { token, headers });
+      const good = isNamed ? { status: 200 } : forbidden('SERVE_TRUSTED_PROXIES');
+      for (const path of ['/v1/stats', '/openapi.json']) expect(await ask(path)).toMatchObject(good);
+      expect(await ask('/v1/stats', { 'x-forwarded-proto': 'https' })).toMatchObject(good);
+      const plain = forbidden(isNamed ? 'came to the proxy without TLS' : 'SERVE_TRUSTED_PROXIES');
+      expect(await ask('/v1/stats', { 'x-forwarded-proto': 'http' })).toMatchObject(plain);
     });
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
-    const socket = response.socket as unknown as Pick<TLSSocket, 'getPeerCertificate'>;
-    const { serialNumber } = socket.getPeerCertificate();
-    await once(response.resume(), 'end');
-    return [response.statusCode, serialNumber];
-  }
+});
 
-  it('serves on any address, and a renewed certificate after SIGHUP', async () => {
-    await withDoor(tls(), async (door) => {
-      expect(door.url).toMatch(/^https:/);
-      const before = await ask(door.url);
-      expect(before[0]).toBe(200);
-      await expect(fetch(door.url.replace('https://0.0.0.0', 'http://127.0.0.1'))).rejects.toThrow();
-      await makeCertificate();
-      door.reload();
-      const after = await ask(door.url);
-      expect(after).toEqual([200, expect.not.stringMatching(before[1])]);
-      await writeFile(cert, 'broken');
-      door.reload();
-      expect(await ask(door.url)).toEqual(after);
-    });
+const tls = (): Partial<DoorOptions> => ({ serveHost: '0.0.0.0', serveTlsCertFile: cert, serveTlsKeyFile: key });
+
+/** The status of a request, and the serial number of the certificate. */
+async function ask(url: string): Promise<readonly [number | undefined, string]> {
+  const headers = { authorization: `Bearer ${token}` };
+  const asked = get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, {
+    ...{ rejectUnauthorized: false, agent: false, headers },
+  });
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const socket = response.socket as unknown as Pick<TLSSocket, 'getPeerCertificate'>;
+  const { serialNumber } = socket.getPeerCertificate();
+  await once(response.resume(), 'end');
+  return [response.statusCode, serialNumber];
+}
+
+it('with TLS it serves on any address, and a renewed certificate after SIGHUP', async () => {
+  await withDoor(tls(), async (door) => {
+    expect(door.url).toMatch(/^https:/);
+    const before = await ask(door.url);
+    expect(before[0]).toBe(200);
+    await expect(fetch(door.url.replace('https://0.0.0.0', 'http://127.0.0.1'))).rejects.toThrow();
     await makeCertificate();
+    door.reload();
+    const after = await ask(door.url);
+    expect(after).toEqual([200, expect.not.stringMatching(before[1])]);
+    await writeFile(cert, 'broken');
+    door.reload();
+    expect(await ask(door.url)).toEqual(after);
   });
+  await makeCertificate();
+});
 
-  it('does not start without both files, or with a key that is open or another', async () => {
-    const refusalOf = async (changes: Partial<DoorOptions> = {}) => refusal({ ...tls(), ...changes });
-    const without = /^SERVE_TLS_KEY_FILE: is required, because SERVE_TLS_CERT_FILE is set/;
-    expect(await refusalOf({ serveTlsKeyFile: undefined })).toMatch(without);
-    expect(await refusalOf({ serveTlsCertFile: undefined })).toMatch(/^SERVE_(TLS_CERT_FILE: is required|HOST)/);
-    await chmod(key, 0o644);
-    expect(await refusalOf()).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
-    await chmod(key, 0o600);
-    const serveTlsCertFile = join(dir, 'other-cert.pem');
-    await makeCertificate(serveTlsCertFile, join(dir, 'other-key.pem'));
-    expect(await refusalOf({ serveTlsCertFile })).toMatch(/^SERVE_TLS_CERT_FILE: cannot be used with its key/);
-  });
+it('with TLS it does not start without both files, or with a key that is open or another', async () => {
+  const refusalOf = async (changes: Partial<DoorOptions> = {}) => refusal({ ...tls(), ...changes });
+  const without = /^SERVE_TLS_KEY_FILE: is required, because SERVE_TLS_CERT_FILE is set/;
+  expect(await refusalOf({ serveTlsKeyFile: undefined })).toMatch(without);
+  expect(await refusalOf({ serveTlsCertFile: undefined })).toMatch(/^SERVE_(TLS_CERT_FILE: is required|HOST)/);
+  await chmod(key, 0o644);
+  expect(await refusalOf()).toMatch(/^SERVE_TLS_KEY_FILE: .+ is open to every user/);
+  await chmod(key, 0o600);
+  const serveTlsCertFile = join(dir, 'other-cert.pem');
+  await makeCertificate(serveTlsCertFile, join(dir, 'other-key.pem'));
+  expect(await refusalOf({ serveTlsCertFile })).toMatch(/^SERVE_TLS_CERT_FILE: cannot be used with its key/);
 });
 
 it('names the setting if a port is taken, and closes what it opened', async () => {
@@ -137,31 +131,29 @@ it('names the setting if a port is taken, and closes what it opened', async () =
   });
 });
 
-describe('payouts serve', () => {
-  const serve = (changes: Record<string, string> = {}): RunningCli =>
-    startCli(['serve'], {
-      env: {
-        ...{ GATEWAY_PLATFORM_ID: String(platformId), SERVE_TOKENS_FILE: tokensFile },
-        ...{ SERVE_PORT: '0', SERVE_HEALTH_PORT: '0', ...changes },
-      },
-    });
-
-  it('does not start with the gateway’s secret, nor without tokens', async () => {
-    const refused = (stderr: string): object => ({ code: 2, stderr: expect.stringContaining(stderr) });
-    const secretive = await serve({ GATEWAY_SECRET_KEY: 'k-secret-0123' }).result;
-    expect(secretive).toMatchObject(refused('GATEWAY_SECRET_KEY: must not be set'));
-    expect(secretive.stderr).not.toContain('k-secret-0123');
-    expect(await serve({ SERVE_TOKENS_FILE: '' }).result).toMatchObject(refused('SERVE_TOKENS_FILE: is required'));
+const serve = (changes: Record<string, string> = {}): RunningCli =>
+  startCli(['serve'], {
+    env: {
+      ...{ GATEWAY_PLATFORM_ID: String(platformId), SERVE_TOKENS_FILE: tokensFile },
+      ...{ SERVE_PORT: '0', SERVE_HEALTH_PORT: '0', ...changes },
+    },
   });
 
-  it('serves until SIGTERM, and reads the tokens again on SIGHUP', async () => {
-    const running = serve({ GATEWAY_SECRET_KEY_FILE: '/nowhere/key' });
-    await running.waitForOutput(/the HTTP door serves/);
-    running.kill('SIGHUP');
-    await running.waitForOutput(/the tokens were read again/);
-    running.kill('SIGTERM');
-    expect((await running.result).code).toBe(0);
-  });
+it('payouts serve does not start with the gateway’s secret, nor without tokens', async () => {
+  const refused = (stderr: string): object => ({ code: 2, stderr: expect.stringContaining(stderr) });
+  const secretive = await serve({ GATEWAY_SECRET_KEY: 'k-secret-0123' }).result;
+  expect(secretive).toMatchObject(refused('GATEWAY_SECRET_KEY: must not be set'));
+  expect(secretive.stderr).not.toContain('k-secret-0123');
+  expect(await serve({ SERVE_TOKENS_FILE: '' }).result).toMatchObject(refused('SERVE_TOKENS_FILE: is required'));
+});
+
+it('payouts serve serves until SIGTERM, and reads the tokens again on SIGHUP', async () => {
+  const running = serve({ GATEWAY_SECRET_KEY_FILE: '/nowhere/key' });
+  await running.waitForOutput(/the HTTP door serves/);
+  running.kill('SIGHUP');
+  await running.waitForOutput(/the tokens were read again/);
+  running.kill('SIGTERM');
+  expect((await running.result).code).toBe(0);
 });
 
 it('answers what it has begun before it stops', async () => {

@@ -1,10 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from '@jest/globals';
 import { type Logger, silentLogger } from '../../../src/base/logger.js';
 import { type DoorOptions, startDoor } from '../../../src/http/start-door.js';
 import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
+import { until } from '../../support/until.js';
 
 /** What the door answered. */
 export interface Answer {
@@ -75,6 +77,7 @@ export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: n
     ...{ door, platformId, tokens, tokensFile, logged },
     ask: async (method: string, path: string, options: AskOptions = {}) =>
       askDoor(door.url, method, path, { token: tokens.all, ...options }),
+    metrics: async () => (await fetch(`${door.healthUrl}/metrics`)).text(),
     async close() {
       await door.close();
       await rm(dir, { recursive: true });
@@ -110,4 +113,56 @@ export async function askDoor(
 /** A payout that the door accepts. */
 export function payout(payoutId: string, changes: object = {}): object {
   return { payoutId, paymentId: 6, amount: '12.5', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', ...changes };
+}
+
+/** A reader of server-sent events, as the standard has it. */
+export class EventStream {
+  readonly events: { readonly id: string; readonly data: { readonly payoutId: string } }[] = [];
+  lastId = '';
+  text = '';
+  isEnded = false;
+  readonly #abort = new AbortController();
+
+  static async open(
+    { door, tokens }: Pick<DoorRig, 'door' | 'tokens'>,
+    query = '',
+    headers: Record<string, string> = {},
+  ): Promise<EventStream> {
+    const stream = new EventStream();
+    const response = await fetch(`${door.url}/v1/events${query}`, {
+      headers: { authorization: `Bearer ${tokens.read}`, ...headers },
+      signal: stream.#abort.signal,
+    });
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    void stream.#read(response.body as ReadableStream<Uint8Array>);
+    await until('it has a place', () => stream.lastId !== '');
+    return stream;
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+
+  get payoutIds(): string[] {
+    return this.events.map(({ data }) => data.payoutId);
+  }
+
+  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+    let rest = '';
+    try {
+      for await (const text of body.pipeThrough(new TextDecoderStream())) {
+        this.text += text;
+        const blocks = `${rest}${text}`.split('\n\n');
+        rest = blocks.pop() ?? '';
+        for (const block of blocks) {
+          this.lastId = /^id: (.*)$/m.exec(block)?.[1] ?? this.lastId;
+          const data = /^data: (.*)$/m.exec(block)?.[1];
+          if (data !== undefined) this.events.push({ id: this.lastId, data: JSON.parse(data) as { payoutId: string } });
+        }
+      }
+    } catch {
+      // Closed by the test, or by the door.
+    }
+    this.isEnded = true;
+  }
 }
