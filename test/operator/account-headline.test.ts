@@ -1,9 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { systemClock } from '../../src/base/clock.js';
+import { silentLogger } from '../../src/base/logger.js';
+import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
+import { type PolicyReport, writePolicyReport } from '../../src/ledger/reads/policy-report.js';
+import { exportAccounts } from '../../src/operator/account-gauges.js';
 import { AccountPoller, type LedgerObservation, SenderLifeTracker } from '../../src/operator/account-poller.js';
 import { accountHeadline, type Headline } from '../../src/operator/account-headline.js';
+import { type AccountAccess, openAccount } from '../../src/queues/open-account.js';
 import { openSampleAccount, type SampleAccount, writeSampleWorker } from '../dashboard/support/sample-account.js';
+import { testRedisUrl } from '../support/account.js';
 import { until } from '../support/until.js';
+import { readMetric } from '../worker/support/watched-worker.js';
+
+/** What is said first of an account, and what a process beside the workers reports of it at each scrape. */
 
 const NOW = 1_000_000;
 const HOLDER = { owner: 'host:1:abc', epoch: 2, heartbeat: 9 };
@@ -113,24 +123,32 @@ it('knows the life of a sender only from a heartbeat that rose while it was watc
   expect(watch.life(60_900).kind).toBe('none');
 });
 
+const SENDER = 'payouts-1:4711';
+let account: SampleAccount;
+
+/** Gives each test of a group an account. */
+function useAccount(): void {
+  beforeEach(async () => {
+    account = await openSampleAccount();
+  });
+  afterEach(async () => account.close());
+}
+
 describe('how long a sender could have sent', () => {
-  const SENDER = 'payouts-1:4711';
-  let account: SampleAccount;
+  useAccount();
   let watch: AccountPoller;
   let beating: NodeJS.Timeout;
 
   beforeEach(async () => {
-    account = await openSampleAccount();
     await account.redis.hset(account.connection.keys.sender, 'owner', `${SENDER}:9f3a1c22`);
     await writeSampleWorker(account, SENDER, { role: 'sender' });
     beating = setInterval(() => void account.redis.hincrby(account.connection.keys.sender, 'beat', 1), 300);
     watch = new AccountPoller(account, systemClock);
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     watch.close();
     clearInterval(beating);
-    await account.close();
   });
 
   async function observe(what: string, holds: (ledger: LedgerObservation) => boolean): Promise<LedgerObservation> {
@@ -160,5 +178,92 @@ describe('how long a sender could have sent', () => {
     const holdOffUntil = Number((await account.redis.time())[0]) * 1_000 + 60_000;
     await writeSampleWorker(account, SENDER, { role: 'sender', holdOffUntil });
     await observe('it is held off', ({ readyMs }) => readyMs === 0);
+  });
+});
+
+describe('what is reported of an account', () => {
+  useAccount();
+  let access: AccountAccess;
+  let registry: Registry;
+
+  beforeEach(() => {
+    const { platformId } = account;
+    access = openAccount({ platformId, redisUrl: testRedisUrl(), logger: silentLogger, readOnly: true });
+    registry = new Registry();
+    exportAccounts(registry, 'notify', () => [access], 1_000);
+  });
+  afterEach(async () => access.close());
+
+  const scrape = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number | undefined> =>
+    readMetric(await registry.metrics(), name, { platform_id: String(account.platformId), ...labels });
+
+  async function publish(at = Date.now()): Promise<void> {
+    const rule = { unit: 'amount', limit: '10', withinMs: 1_000, per: null, unknown: null } as const;
+    const policy: PolicyReport = {
+      ...{ hash: 'a'.repeat(64), at, ratesAt: at - 20_000, ratesMissingSince: null },
+      rules: [
+        { ...rule, rule: 'day', buckets: [{ bucket: '', spent: '9', wanted: '2', ratio: 0.9 }] },
+        { ...rule, rule: 'wallet', per: 'address', buckets: [] },
+      ],
+      held: [
+        { rule: 'cool-down', reason: 'wait', count: 3, since: at + 60_000 },
+        { rule: 'four-eyes', reason: 'approve', count: 1, since: at - 60_000 },
+      ],
+      heldWithoutRule: [{ rule: '', reason: 'signature', count: 2, since: at - 5_000 }],
+    };
+    await writePolicyReport(account.connection, policy);
+  }
+
+  async function reportWorker(at: number): Promise<void> {
+    const { redis, keys } = account.connection;
+    await redis.hset(keys.sender, { owner: `${SENDER}:abc`, epoch: '1', beat: '5', token: 'x' });
+    await writeSampleWorker(account, SENDER, { role: 'sender', at });
+  }
+
+  it('is the state of its payouts', async () => {
+    await account.enqueue('P-1');
+    expect(await scrape('payouts_in_state', { state: 'queued' })).toBe(1);
+    for (const name of ['payouts_paused', 'payouts_objections']) expect([name, await scrape(name)]).toEqual([name, 0]);
+    expect(await registry.metrics()).toContain('payouts_redis_up 1\n');
+    expect(await registry.metrics()).toContain('payouts_exporter_info{exporter="notify"} 1\n');
+  });
+
+  it('is what the policy holds, by rule and for how long too long, and nothing of one that the sender has no more', async () => {
+    await publish();
+    const held = async (rule: string, kind: string) => scrape('payouts_held', { rule, kind });
+    const overdue = async (rule: string, kind: string) => scrape('payouts_held_overdue_seconds', { rule, kind });
+    expect(await scrape('payouts_policy_usage_ratio', { rule: 'day' })).toBe(0.9);
+    expect(await scrape('payouts_policy_usage_ratio', { rule: 'wallet' })).toBe(0);
+    expect([await held('cool-down', 'wait'), await overdue('cool-down', 'wait')]).toEqual([3, 0]);
+    expect(await overdue('four-eyes', 'approve')).toBeGreaterThan(59);
+    expect(await held('', 'signature')).toBe(2);
+    expect(await scrape('payouts_rate_age_seconds')).toBeGreaterThan(19);
+    await publish(Date.now() - 600_000);
+    expect(await held('cool-down', 'wait')).toBe(3);
+    await reportWorker(Date.now());
+    expect(await held('cool-down', 'wait')).toBeUndefined();
+  });
+
+  it('is the last balance, unless a living sender cannot read it', async () => {
+    const balance = [{ paymentId: undefined, symbol: 'BTC', amount: '5' }];
+    const balanceAt = Date.now() - 3_600_000;
+    await writeGatewayFacts(account.connection, { balance, balanceAt });
+    await reportWorker(balanceAt + 60_000);
+    expect(await scrape('payouts_balance', { currency: 'BTC' })).toBe(5);
+    await reportWorker(Date.now());
+    expect(await scrape('payouts_balance', { currency: 'BTC' })).toBeUndefined();
+  });
+
+  it('is the silence of the sender since its heartbeat rose', async () => {
+    const { redis, keys } = account.connection;
+    const age = async (): Promise<number> => (await scrape('payouts_sender_heartbeat_age_seconds')) ?? NaN;
+    await age();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await age()).toBeGreaterThan(0.04);
+    await redis.hset(keys.sender, { owner: 'host:7:abc', epoch: '1', beat: '6', token: 'x' });
+    expect(await age()).toBe(0);
+    await redis.del(keys.sender);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await age()).toBeGreaterThan(0.01);
   });
 });

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findMismatch } from '../../src/journal/find-mismatch.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
-import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
 import { aJournal, openAdoptionWorld, sendOf, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
 
@@ -16,17 +14,9 @@ const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
 const UNKNOWN = { kind: 'unknown', reason: 'no response' } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'the connection ended' } as const;
 
-async function expectAgreement(...hosts: SendingHost[]): Promise<void> {
-  const view = await world.sender.readSender();
-  expect(view.objections).toEqual([]);
-  const dirs = hosts.map(({ dir }) => dir);
-  for (const journal of await readJournals(dirs, world.account.platformId)) {
-    expect(await findMismatch(journal, view, world.sender)).toBeUndefined();
-  }
-}
-
-describe('an adoption', () => {
-  it.each(['an older copy', 'nothing'])('brings back what was sent, where Redis came back with %s', async (found) => {
+it.each(['an older copy', 'nothing'])(
+  'an adoption brings back what was sent, where Redis came back with %s',
+  async (found) => {
     const host = await world.addHost('a');
     await world.enqueue('P-1', 'P-2', 'P-3', 'P-4', 'P-5');
     await host.send('P-1', accepted('h-1'));
@@ -62,30 +52,30 @@ describe('an adoption', () => {
     expect(await world.account.ledger.get('P-3')).toMatchObject({ message: 'no funds' });
     const message = expect.stringMatching(/forgot it: ticket/);
     expect(await world.account.ledger.get('P-4')).toMatchObject({ message });
-    await expectAgreement(host);
+    await world.expectAgreement(host);
     await world.enqueue('P-5');
     expect(await host.send('P-5', accepted('h-5'))).toMatchObject({ payoutId: 'P-5' });
-  });
+  },
+);
 
-  it('finds nothing to adopt where they agree, also where other journals are known', async () => {
-    const [host, other] = [await world.addHost('a'), await world.addHost('b')];
-    await world.enqueue('P-1', 'P-2');
-    await other.send('P-1');
-    await host.send('P-2');
-    expect(await world.plan([host])).toMatchObject({ reasons: [], isOlder: false, forgotten: 0, unread: [] });
-  });
+it('an adoption finds nothing to adopt where they agree, also where other journals are known', async () => {
+  const [host, other] = [await world.addHost('a'), await world.addHost('b')];
+  await world.enqueue('P-1', 'P-2');
+  await other.send('P-1');
+  await host.send('P-2');
+  expect(await world.plan([host])).toMatchObject({ reasons: [], isOlder: false, forgotten: 0, unread: [] });
+});
 
-  it('leaves the objection of a journal that it did not read', async () => {
-    const host = await world.addHost('a');
-    await world.enqueue('P-1');
-    await world.sender.object(OBJECTION);
-    const plan = await world.plan([host]);
-    expect(plan).toMatchObject({ reasons: ['it forgot a send'], unread: [{ journalId: 'j-two', host: 'host-2' }] });
-    expect(isComplete(plan)).toBe(false);
-    const givenUp = await world.plan([host], ['j-two']);
-    expect(givenUp).toMatchObject({ unread: [], holdsSendable: true, sendable: 1 });
-    expect(await world.adopt([host], { plan: givenUp })).toMatchObject({ held: 1, objections: 0 });
-  });
+it('an adoption leaves the objection of a journal that it did not read', async () => {
+  const host = await world.addHost('a');
+  await world.enqueue('P-1');
+  await world.sender.object(OBJECTION);
+  const plan = await world.plan([host]);
+  expect(plan).toMatchObject({ reasons: ['it forgot a send'], unread: [{ journalId: 'j-two', host: 'host-2' }] });
+  expect(isComplete(plan)).toBe(false);
+  const givenUp = await world.plan([host], ['j-two']);
+  expect(givenUp).toMatchObject({ unread: [], holdsSendable: true, sendable: 1 });
+  expect(await world.adopt([host], { plan: givenUp })).toMatchObject({ held: 1, objections: 0 });
 });
 
 describe('sends that no journal has', () => {
@@ -118,7 +108,7 @@ describe('sends that no journal has', () => {
     await world.adopt([a], { plan: givenUp });
     expect(await world.statesOf('P-1', 'P-3', 'P-6')).toEqual(Array(3).fill('in_progress'));
     expect(await world.statesOf('P-2', 'P-4', 'P-5', 'P-7')).toEqual(Array(4).fill('unknown'));
-    await expectAgreement(a);
+    await world.expectAgreement(a);
   });
 
   it('are none where the other journal is read, in either order', async () => {
@@ -131,12 +121,13 @@ describe('sends that no journal has', () => {
     expect(await world.adopt([a, b])).toMatchObject({ held: 0, objections: 0 });
     const states = await world.statesOf('P-2', 'P-5', 'P-6', 'P-7');
     expect(states).toEqual(['in_progress', 'in_progress', 'in_progress', 'queued']);
-    await expectAgreement(a, b);
+    await world.expectAgreement(a, b);
   });
 });
 
-describe('a known journal that was not read', () => {
-  it.each(['the ledger', 'another journal'])('is named where %s knows it, else given up by its id', async (who) => {
+it.each(['the ledger', 'another journal'])(
+  'a known journal that was not read is named where %s knows it, else given up by its id',
+  async (who) => {
     const [a, b] = [await world.addHost('a'), await world.addHost('b')];
     await world.enqueue('P-1', 'P-2', 'P-3');
     await b.send('P-1');
@@ -149,23 +140,21 @@ describe('a known journal that was not read', () => {
     expect(isComplete(plan)).toBe(false);
     expect(isComplete(await world.plan([a, b]))).toBe(true);
     expect(await world.plan([a], [b.journalId])).toMatchObject({ unread: [], holdsSendable: true });
-  });
-});
+  },
+);
 
-describe('an adoption that gave up sends, and was forgotten by Redis', () => {
-  it('has to give them up again: the doubt that it left is gone as well', async () => {
-    await world.enqueue('p1', 'p2');
-    const ledgerId = await world.rollBackTo(0);
-    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p3', 3));
-    await world.adoptOf([journal], [UNWITNESSED]);
-    expect(await world.statesOf('p2')).toEqual(['unknown']);
-    expect((await world.planOf([journal])).unwitnessed).toEqual([]);
+it('an adoption that gave up sends, and was forgotten by Redis, has to give them up again: the doubt that it left is gone as well', async () => {
+  await world.enqueue('p1', 'p2');
+  const ledgerId = await world.rollBackTo(0);
+  const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p3', 3));
+  await world.adoptOf([journal], [UNWITNESSED]);
+  expect(await world.statesOf('p2')).toEqual(['unknown']);
+  expect((await world.planOf([journal])).unwitnessed).toEqual([]);
 
-    await world.rollBackTo(0, 'older');
-    const plan = await world.planOf([journal]);
-    expect([plan.isOlder, isComplete(plan), plan.unwitnessed]).toEqual([true, false, [{ first: 1, last: 4 }]]);
-    expect((await world.planOf([journal], [UNWITNESSED])).holdsSendable).toBe(true);
-  });
+  await world.rollBackTo(0, 'older');
+  const plan = await world.planOf([journal]);
+  expect([plan.isOlder, isComplete(plan), plan.unwitnessed]).toEqual([true, false, [{ first: 1, last: 4 }]]);
+  expect((await world.planOf([journal], [UNWITNESSED])).holdsSendable).toBe(true);
 });
 
 describe('sends that are missing before one that names the send before it', () => {
@@ -222,40 +211,41 @@ describe('a ledger that format 1 stopped for a send journal', () => {
   });
 });
 
-describe('a journal that objected', () => {
-  it('is not taken as read where an older copy of it is read', async () => {
-    await world.enqueue('p2');
-    const ledgerId = await world.rollBackTo(0);
-    await world.sender.object({ ...OBJECTION, journalId: 'j-one', sends: 2 });
-    const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1)];
-    expect(await world.adoptOf([aJournal('j-one', ...lines)])).toMatchObject({ unread: [{ journalId: 'j-one' }] });
-    expect((await world.sender.readSender()).objections).toHaveLength(1);
-    const whole = aJournal('j-one', ...lines, sendOf('p2', 2));
-    expect(await world.adoptOf([whole])).toMatchObject({ unread: [] });
-    expect((await world.sender.readSender()).objections).toEqual([]);
-    expect(await world.statesOf('p2')).toEqual(['unknown']);
-  });
+it('a journal that objected is not taken as read where an older copy of it is read', async () => {
+  await world.enqueue('p2');
+  const ledgerId = await world.rollBackTo(0);
+  await world.sender.object({ ...OBJECTION, journalId: 'j-one', sends: 2 });
+  const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1)];
+  expect(await world.adoptOf([aJournal('j-one', ...lines)])).toMatchObject({ unread: [{ journalId: 'j-one' }] });
+  expect((await world.sender.readSender()).objections).toHaveLength(1);
+  const whole = aJournal('j-one', ...lines, sendOf('p2', 2));
+  expect(await world.adoptOf([whole])).toMatchObject({ unread: [] });
+  expect((await world.sender.readSender()).objections).toEqual([]);
+  expect(await world.statesOf('p2')).toEqual(['unknown']);
+});
 
-  it('is not taken as read where the ledger knows a newer copy', async () => {
-    const ledgerId = await world.rollBackTo(0);
-    await world.sender.object(OBJECTION);
-    const { redis, keys } = world.account.connection;
-    const known = { host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 };
-    await redis.hset(keys.journals, 'j-one', JSON.stringify(known));
-    const copy = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1));
-    const plan = await world.planOf([copy], [OBJECTION.journalId]);
-    expect(plan.unread).toMatchObject([{ journalId: 'j-one' }]);
-  });
+it('a journal that objected is not taken as read where the ledger knows a newer copy', async () => {
+  const ledgerId = await world.rollBackTo(0);
+  await world.sender.object(OBJECTION);
+  const { redis, keys } = world.account.connection;
+  const known = { host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 };
+  await redis.hset(keys.journals, 'j-one', JSON.stringify(known));
+  const copy = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1));
+  const plan = await world.planOf([copy], [OBJECTION.journalId]);
+  expect(plan.unread).toMatchObject([{ journalId: 'j-one' }]);
+});
 
-  it.each([
-    [1, 'unknown'],
-    [2, 'queued'],
-  ])('of 2 sends, given up as damaged where the ledger knows %i, leaves a payout %s', async (known, state) => {
+it.each([
+  [1, 'unknown'],
+  [2, 'queued'],
+])(
+  'a journal that objected of 2 sends, given up as damaged where the ledger knows %i, leaves a payout %s',
+  async (known, state) => {
     await world.enqueue('p');
     await world.rollBackTo(known, `t-${known}`);
     await world.sender.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
     await world.adoptOf([], ['j-one']);
     expect((await world.sender.readSender()).objections).toEqual([]);
     expect(await world.statesOf('p')).toEqual([state]);
-  });
-});
+  },
+);

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { findMismatch } from '../../src/journal/find-mismatch.js';
 import { readAccountStats } from '../../src/ledger/reads/account-stats.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
-import { readJournals } from '../../src/operator/adopt-ledger.js';
 import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
 
 let world: AdoptionWorld | undefined;
@@ -77,13 +75,7 @@ async function makeScenario(isGap: boolean): Promise<[AdoptionWorld, Scenario]> 
 
 async function expectEnded(made: AdoptionWorld, { read, states }: Scenario): Promise<void> {
   expect(await made.statesOf(...Object.keys(states))).toEqual(Object.values(states));
-  const view = await made.sender.readSender();
-  expect(view.objections).toEqual([]);
-  const dirs = read.map(({ dir }) => dir);
-  for (const journal of await readJournals(dirs, made.account.platformId)) {
-    expect(await findMismatch(journal, view, made.sender)).toBeUndefined();
-    expect(await made.sender.findForgottenSends(journal.lastSends(99))).toEqual([]);
-  }
+  await made.expectAgreement(...read);
 }
 
 /** @returns false when the adoption makes fewer calls */

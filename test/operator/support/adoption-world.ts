@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from '@jest/globals';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
+import { findMismatch } from '../../../src/journal/find-mismatch.js';
 import type { JournaledOutcome, JournalLine, SendLine } from '../../../src/journal/journal-line.js';
 import { describeJournal } from '../../../src/journal/send-journal.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
@@ -139,6 +141,15 @@ export async function openAdoptionWorld() {
     },
     statesOf: async (...payoutIds: string[]) =>
       Promise.all(payoutIds.map(async (payoutId) => (await account.ledger.get(payoutId))?.state)),
+    /** Nothing that these hosts sent is forgotten, and nothing stops the account. */
+    async expectAgreement(...hosts: readonly SendingHost[]): Promise<void> {
+      const view = await sender.readSender();
+      expect(view.objections).toEqual([]);
+      for (const journal of await readJournals(foldersOf(hosts), platformId)) {
+        expect(await findMismatch(journal, view, sender)).toBeUndefined();
+        expect(await sender.findForgottenSends(journal.lastSends(99))).toEqual([]);
+      }
+    },
     copy: async () => account.dump(),
     /** Without a copy, the account is flushed. */
     async putBack(copy: Readonly<Record<string, string>> = {}) {
