@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import type { z } from 'zod';
 import { comparePayment, describeDifferences } from '../../src/gateway/compare-payment.js';
 import { ENDPOINTS, toPackageName, type EndpointName } from '../../src/gateway/endpoints.js';
 import { addressToField, orderIdField, paymentIdField, symbolField } from '../../src/gateway/payment-fields.js';
@@ -78,31 +77,12 @@ it.each(Object.entries(ENDPOINTS))('the row of %s signs every field of its reque
   expect(vectors.map(({ endpoint }) => endpoint)).toContain(`/${name}`);
 });
 
-const WITHDRAW = { paymentId: 7, amount: '12.5', addressTo: 'wallet-1' };
-
-it.each<[string, z.ZodType, object]>([
-  ['withdraw', ENDPOINTS.withdraw.request, WITHDRAW],
-  ['transactionstatus', ENDPOINTS.transactionstatus.request, { txhash: 'abc' }],
-  ['getpaymentwallet', ENDPOINTS.getpaymentwallet.request, { paymentId: 7, orderId: 'o-1' }],
-])('a request %s takes exactly its fields', (_name, schema, given) => {
-  expect(schema.parse(given)).toEqual(given);
-  expect(schema.safeParse({ ...given, another: 1 }).success).toBe(false);
-  for (const name of Object.keys(given).filter((field) => field !== 'symbol')) {
-    expect(schema.safeParse({ ...given, [name]: undefined }).success).toBe(false);
-  }
-});
-
-it.each([
-  '1BoatSLRHtKNngkdXEeobR76b53LETtpyT',
-  'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456',
-  'UQ-address:a comment with spaces',
-  'x'.repeat(256),
-])('a request takes the address %s as it is', (text) => {
-  expect(addressToField.parse(text)).toBe(text);
-});
-
 const FORM = 'must be an address without spaces, or address:destinationTag';
-it.each([
+const XRP = 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123456';
+it.each<[string, string | undefined]>([
+  ...['1BoatSLRHtKNngkdXEeobR76b53LETtpyT', XRP, 'UQ-address:a comment with spaces', 'x'.repeat(256)].map(
+    (text): [string, undefined] => [text, undefined],
+  ),
   ['', 'must not be empty'],
   [' addr', 'must not begin or end with a space'],
   ['ad dr', FORM],
@@ -111,8 +91,10 @@ it.each([
   ['addr:a\nb', 'must not contain control characters'],
   ['addr:\ud800', 'must not contain control characters'],
   ['x'.repeat(257), 'must have at most 256 characters'],
-])('a request refuses the address %j: %s', (text, rule) => {
-  expect(addressToField.safeParse(text).error?.issues.map(({ message }) => message)).toContain(rule);
+])('a request with the address %j: %s', (text, rule) => {
+  const { data, error } = addressToField.safeParse(text);
+  if (rule === undefined) expect(data).toBe(text);
+  else expect(error?.issues.map(({ message }) => message)).toContain(rule);
 });
 
 it.each([
@@ -151,13 +133,9 @@ describe('a payment that the gateway repeats', () => {
     expect(describeDifferences(differences.slice(0, 1))).toBe('paymentId is missing at the gateway, 10 in the payout');
   });
 
-  it.each([
-    ['BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
-    ['bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a', 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'],
-    ['EQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPrHF', 'UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA'],
-    ['rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:00123', 'rEb8TK3gBgk5auZkwc6sHnwrGVJH8DuaLh:123'],
-  ])('may have the address %s as %s', (addressTo, actual) => {
-    expect(comparePayment({ ...PAYMENT, addressTo: actual }, { ...PAYMENT, addressTo })).toEqual([]);
+  it('may have the address in another spelling', () => {
+    const actual = { ...PAYMENT, addressTo: PAYMENT.addressTo.replace(':', ':00') };
+    expect(comparePayment(actual, PAYMENT)).toEqual([]);
   });
 
   it.each([

@@ -49,6 +49,10 @@ it.each<[WalletFamily, key: string, spellings: readonly string[]]>([
     'qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2',
     ['bitcoincash:zr6m7j9njldwwzlg9v7v53unlr4jkmx6eycnjehshe'],
   ],
+  ...vectors.cashaddr.map((key): [WalletFamily, string, string[]] => [
+    ...(['cashaddr', key] as const),
+    [`bitcoincash:${key}`, `bitcoincash:${key}`.toUpperCase()],
+  ]),
   ...vectors.bech32.map((key): [WalletFamily, string, string[]] => ['bech32', key, [key.toUpperCase()]]),
   ['evm', EVM.toLowerCase(), [EVM, `0X${EVM.slice(2).toUpperCase()}`]],
   // Networks with 32 bytes, with and without leading zeros.
@@ -73,30 +77,20 @@ it.each(vectors.xrp)('one wallet in its spellings xrp %s with tag %s', (classic 
   }
 });
 
-it.each(vectors.cashaddr)('one wallet in its spellings cashaddr %s with its prefix', (key) => {
-  for (const text of [`bitcoincash:${key}`, `bitcoincash:${key}`.toUpperCase()]) {
-    expect(parseWallet(text)).toEqual({ family: 'cashaddr', key, tag: undefined, problem: undefined });
-  }
-});
-
 it.each([...vectors.evm, ...vectors.others])('one wallet in its spellings of any network: %s', (address) => {
   const key = address.startsWith('0x') ? address.toLowerCase() : address;
   expect(parseWallet(address)).toMatchObject({ key, tag: undefined, problem: undefined });
 });
 
-it.each(['osmo', 'ltcmweb', 'account_rdx'])(
-  'one wallet in its spellings bech32 and bech32m of the prefix %s',
-  (prefix) => {
-    for (const codec of [bech32, bech32m]) {
-      const text = codec.encode(prefix, codec.toWords(Buffer.alloc(66, prefix)), false);
-      for (const spelling of [text, text.toUpperCase()]) {
-        expect(parseWallet(spelling)).toEqual({ family: 'bech32', key: text, tag: undefined });
-      }
-      const wrong = `${text.slice(0, -1)}${text.endsWith('q') ? 'p' : 'q'}`;
-      expect(parseWallet(wrong).problem).toBe(BECH32_WRONG);
-    }
-  },
-);
+it.each(['osmo', 'ltcmweb', 'account_rdx'])('one wallet in its spellings bech32, and bech32m, of %s', (prefix) => {
+  for (const codec of [bech32, bech32m]) {
+    const text = codec.encode(prefix, codec.toWords(Buffer.alloc(66, prefix)), false);
+    for (const spelling of [text, text.toUpperCase()])
+      expect(parseWallet(spelling)).toEqual({ family: 'bech32', key: text, tag: undefined });
+    const wrong = `${text.slice(0, -1)}${text.endsWith('q') ? 'p' : 'q'}`;
+    expect(parseWallet(wrong).problem).toBe(BECH32_WRONG);
+  }
+});
 
 it.each([
   [`${XRP}:00123`, 'xrp', XRP, '123'],
@@ -150,11 +144,9 @@ it('a wrong checksum is found wherever one letter of an address is another', () 
     }).filter((text) => parseWallet(text).problem === undefined),
   );
   expect(addresses.length).toBeGreaterThan(60);
+  for (const address of vectors.wrong)
+    expect([address, parseWallet(address).problem]).toEqual([address, expect.any(String)]);
   expect(taken).toEqual([]);
-});
-
-it.each(vectors.wrong)('a wrong checksum is found in %s', (address) => {
-  expect(parseWallet(address).problem).toBeDefined();
 });
 
 it.each([

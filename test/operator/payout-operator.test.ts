@@ -3,18 +3,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import * as errors from '../../src/base/errors.js';
-import type { PayoutOperator } from '../../src/control/payout-operator.js';
+import { verifyAct, type WantedAct } from '../../src/control/approvals/act.js';
+import { openActSigner } from '../../src/control/keys/open-act-signer.js';
+import { SignedDecisions } from '../../src/control/operator/sign-decision.js';
+import { PayoutOperator } from '../../src/control/payout-operator.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { readActivity } from '../../src/ledger/reads/activity.js';
 import { peekSenderView, readSenderView } from '../../src/ledger/sender-view.js';
 import type { AdoptionPlan } from '../../src/operator/adoption.js';
 import { changeManyPayouts } from '../../src/operator/change-payouts.js';
 import { openLedger } from '../../src/queues/open-ledger.js';
+import { openTestKeys, type TestKeys } from '../control/support/key-files.js';
+import { keyringOf, type KeyEntry, TEST_AUDIENCE } from '../control/support/keys.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
 import { sendOf } from './support/adoption-world.js';
 import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
+import { intentHashOf, requireAct, sendOnce, sendSigned } from './support/signing-rig.js';
 
 const { ConflictError, NotFoundError } = errors;
 
@@ -27,6 +33,15 @@ afterEach(async () => rig.close());
 async function hold(payoutId = 'p'): Promise<void> {
   await rig.bring(payoutId, 'queued');
   expect(await rig.account.sender.holdPayout(payoutId, 0, HOLD)).toBe(true);
+}
+
+/** A journal of another ledger, with sends of these numbers. */
+async function journalOf(dir: string, ...numbers: readonly number[]): Promise<void> {
+  const journal = await FileSendJournal.open({ dir, platformId: rig.account.platformId });
+  const before = (numbers[0] ?? 1) - 1;
+  await journal.bind({ ledgerId: 'former', epoch: 1, sends: before, token: before === 0 ? '' : `t-${before}` });
+  for (const number of numbers) await journal.append(sendOf(`p-${number}`, number));
+  await journal.close();
 }
 
 const stateOf = async (payoutId: string): Promise<unknown> => (await rig.account.ledger.get(payoutId))?.state;
@@ -216,18 +231,8 @@ describe('adoptLedger', () => {
   });
   afterEach(async () => rm(dir, { recursive: true }));
 
-  /** A journal of another ledger, with sends of these numbers. */
-  async function journalOf(...numbers: readonly number[]): Promise<void> {
-    const { platformId } = rig.account.connection;
-    const journal = await FileSendJournal.open({ dir, platformId });
-    const before = (numbers[0] ?? 1) - 1;
-    await journal.bind({ ledgerId: 'former', epoch: 1, sends: before, token: before === 0 ? '' : `t-${before}` });
-    for (const number of numbers) await journal.append(sendOf(`p-${number}`, number));
-    await journal.close();
-  }
-
   it('shows its plan, brings back what the journals have, and is done', async () => {
-    await journalOf(1, 2);
+    await journalOf(dir, 1, 2);
     const plans: AdoptionPlan[] = [];
     const review = (plan: AdoptionPlan): void => void plans.push(plan);
     const { plan, adoption } = await rig.operator.adoptLedger({ journalDirs: [dir], review }, ANN);
@@ -241,7 +246,7 @@ describe('adoptLedger', () => {
   });
 
   it('refuses where Redis came back older once more after the plan was shown', async () => {
-    await journalOf(1);
+    await journalOf(dir, 1);
     const { redis, keys } = rig.account.connection;
     await rig.account.ledger.enqueue([aPayout('open')]);
     const review = async (plan: AdoptionPlan): Promise<void> => {
@@ -259,12 +264,144 @@ describe('adoptLedger', () => {
     await expect(adopt(dir)).rejects.toThrow(NotFoundError);
     await writeFile(join(dir, 'a-file'), '');
     await expect(adopt(join(dir, 'a-file'))).rejects.toMatchObject({ problems: [{ field: 'journalDirs' }] });
-    await journalOf(3);
+    await journalOf(dir, 3);
     await expect(adopt(dir, 'j-nobody')).rejects.toThrow(/^giveUp: must be the id of a journal .* \(got "j-nobody"\)$/);
     const message = /no journal has the sends number 1 to 2\. Name the journals .* journalDirs/;
     await expect(adopt(dir)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(message) });
     expect(await rig.account.ledger.get('p-3')).toBeUndefined();
     const { adoption } = await adopt(dir, 'unwitnessed');
     expect(adoption).toMatchObject({ adopted: [{ payoutId: 'p-3', state: 'unknown' }] });
+  });
+});
+
+describe('an operator with a key', () => {
+  const ACCOUNT = { payoutId: '', intent: '', attempt: undefined } as const;
+  let account: OperatorRig['account'];
+  let keys: TestKeys;
+  let entry: KeyEntry;
+  let signer: ReturnType<typeof openActSigner>;
+  let operator: PayoutOperator;
+
+  beforeEach(async () => {
+    ({ account } = rig);
+    keys = await openTestKeys();
+    const key = await keys.makeKey('ann');
+    entry = { name: 'ann-laptop', role: 'operator', person: 'Ann', public: key.public };
+    signer = openActSigner({ audience: TEST_AUDIENCE, keyFile: key.file, keyring: keyringOf(entry) });
+    operator = operatorWith(signer);
+  });
+  afterEach(async () => {
+    await operator.close();
+    await keys.close();
+  });
+
+  const operatorWith = (of: ReturnType<typeof openActSigner>): PayoutOperator =>
+    new PayoutOperator({ platformId: account.platformId, redisUrl: testRedisUrl(), signer: of });
+
+  const verify = (text: string | undefined, wanted: WantedAct) =>
+    verifyAct(account.platformId, requireAct(text), wanted, keyringOf(entry), Date.now());
+
+  /** What a worker wants to see before it sends the payout once more. */
+  async function wantedOf(payoutId: string, attempt: number): Promise<WantedAct> {
+    const payout = await account.ledger.require(payoutId);
+    return { act: 'resend', payoutId, intent: intentHashOf(account.platformId, payout), attempt };
+  }
+
+  it.each([
+    ['retry', 'rejected', async () => operator.retry('p', ANN)],
+    ['resolve as not sent', 'unknown', async () => operator.resolve('p', { kind: 'not_sent' }, ANN)],
+  ] as const)('signs a %s: it names the intent and the attempt that paid nothing', async (_, state, decide) => {
+    await sendSigned(account.ledger, state, 'p');
+    const payout = await decide();
+    expect(payout).toMatchObject({ state: 'queued' });
+    const wanted = await wantedOf('p', 1);
+    expect(verify(payout.act, wanted)).toMatchObject({ kind: 'verified', person: 'ann' });
+    expect(verify(payout.act, { ...wanted, attempt: 2 })).toMatchObject({ kind: 'refused' });
+    expect(requireAct(payout.act)).toMatchObject({ by: 'ann-laptop', reason: 'ticket 812' });
+    // Each attempt by itself.
+    await sendOnce(account.ledger, state, 'p');
+    expect(verify((await decide()).act, await wantedOf('p', 2))).toMatchObject({ kind: 'verified' });
+  });
+
+  it('signs of a held payout the attempt that it is told', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    const { redis, keys: ledgerKeys } = account.connection;
+    await redis.hset(ledgerKeys.payout('p'), { state: 'held', attempt: '0' });
+    for (const unpaidAttempt of [0, 1.5, NaN])
+      await expect(operator.release('p', ANN, { unpaidAttempt })).rejects.toThrow(
+        `unpaidAttempt: must be a whole number from 1 on, not ${unpaidAttempt}`,
+      );
+    const unsigned = rig.operator.release('p', ANN, { unpaidAttempt: 1 });
+    await expect(unsigned).rejects.toThrow(/unpaidAttempt: .* a signer/);
+    const payout = await operator.release('p', ANN, { unpaidAttempt: 1 });
+    expect(verify(payout.act, await wantedOf('p', 1))).toMatchObject({ kind: 'verified' });
+  });
+
+  it('signs nothing about a payout that is unsigned, elsewhere, or sent again', async () => {
+    await account.ledger.enqueue([aPayout('bare'), aPayout('fresh')]);
+    await sendOnce(account.ledger, 'rejected', 'bare');
+    const refused = operator.retry('bare', ANN);
+    await expect(refused).rejects.toThrow(ConflictError);
+    await expect(refused).rejects.toThrow(/^Payout bare carries no signature of a producer.*cancel it and enqueue/);
+    await expect(operator.retry('fresh', ANN)).rejects.toThrow(/^Cannot move payout fresh from queued to queued/);
+    await sendSigned(account.ledger, 'unknown', 'p');
+    const decided = { payoutId: 'p', attempt: 2 };
+    await expect(operator.resolve(decided, { kind: 'not_sent' }, ANN)).rejects.toThrow(/was sent again meanwhile/);
+    for (const payoutId of ['bare', 'fresh', 'p']) {
+      expect((await account.ledger.require(payoutId)).act).toBeUndefined();
+    }
+  });
+
+  it('changes nothing where the signature is not given', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p');
+    await account.ledger.pause('ann', 'look');
+    const other = operatorWith({ ...signer, sign: async () => Promise.reject(new errors.StoppedError('not touched')) });
+    await expect(other.retry('p', ANN)).rejects.toThrow('not touched');
+    await expect(other.resume(ANN)).rejects.toThrow('not touched');
+    await other.close();
+    expect(await account.ledger.require('p')).toMatchObject({ state: 'rejected' });
+    expect((await readSenderView(account.connection)).pausedReason).toBe('look');
+  });
+
+  it('signs a resume, also where the ledger knows of no pause', async () => {
+    await operator.pause(ANN);
+    expect(await operator.resume(ANN)).toMatchObject({ changed: true });
+    const first = (await readSenderView(account.connection)).resumeAct;
+    expect(verify(first, { act: 'resume', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'ann' });
+    expect(await operator.resume({ ...ANN, reason: 'again' })).toMatchObject({ changed: false });
+    const second = (await readSenderView(account.connection)).resumeAct;
+    expect(requireAct(second).reason).toBe('again');
+    expect(verify(second, { act: 'adopt', ...ACCOUNT })).toMatchObject({ kind: 'refused' });
+  });
+
+  it('signs an adoption, after its review', async () => {
+    const { dir } = keys;
+    await journalOf(dir, 1);
+    const review = async () => Promise.reject(new errors.StoppedError('no'));
+    await expect(operator.adoptLedger({ journalDirs: [dir], review }, ANN)).rejects.toThrow(errors.StoppedError);
+    expect((await readSenderView(account.connection)).adoptAct).toBeUndefined();
+    await operator.adoptLedger({ journalDirs: [dir] }, ANN);
+    const { adoptAct } = await readSenderView(account.connection);
+    expect(verify(adoptAct, { act: 'adopt', ...ACCOUNT })).toMatchObject({ kind: 'verified', person: 'ann' });
+  });
+
+  it('signs of a decision about many payouts an act for each', async () => {
+    await sendSigned(account.ledger, 'rejected', 'p', 'q');
+    await account.ledger.enqueue([aPayout('bare')]);
+    await sendOnce(account.ledger, 'rejected', 'bare');
+    const access = openLedger({ platformId: account.platformId, redisUrl: testRedisUrl() });
+    const payouts = [{ payoutId: 'p', attempt: 1 }, { payoutId: 'bare' }, { payoutId: 'nobody' }, { payoutId: 'q' }];
+    const retry = { from: 'rejected', to: 'queued', payouts } as const;
+    const found = await changeManyPayouts(access, retry, ANN, new SignedDecisions(signer));
+    await access.close();
+    expect(found.map((error) => error?.message.split(':')[0])).toEqual([
+      ...[undefined, expect.stringMatching(/^Payout bare carries no signature/), 'Payout nobody not found', undefined],
+    ]);
+    for (const payoutId of ['p', 'q']) {
+      const { act, state } = await account.ledger.require(payoutId);
+      expect(state).toBe('queued');
+      expect(verify(act, await wantedOf(payoutId, 1))).toMatchObject({ kind: 'verified' });
+    }
+    expect((await account.ledger.require('bare')).state).toBe('rejected');
   });
 });

@@ -7,7 +7,7 @@ import { startSshAgent } from '../../control/support/ssh-agent.js';
 import { requireAct, sendSigned } from '../../operator/support/signing-rig.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
-/** What an operator's key signs, and which commands need one; the rules are in test/operator/signed-decisions.test.ts. */
+/** What an operator's key signs, and which commands need one; the rules are in test/operator/payout-operator.test.ts. */
 
 const cli = useCli();
 const WHY = ['--reason', 'ticket 812', '--by', 'ann'];

@@ -29,11 +29,11 @@ export interface OpenApi {
 
 interface FuzzedRequest {
   readonly method: string;
-  /** As the document names it; undefined for one that it does not have. */
-  readonly route: string | undefined;
+  /** As the document names it. */
+  readonly route?: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
+  readonly body?: string | undefined;
 }
 
 const BATCH = 500;
@@ -154,8 +154,8 @@ function requestsOf({ paths }: OpenApi, tokens: readonly string[]): fc.Arbitrary
   const methods = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD');
   const anyPath = fc.oneof(fc.webPath({ size: 'small' }), fc.constantFrom(...Object.keys(paths)));
   const elsewhere = fc.tuple(methods, anyPath, token).map(([method, path, authorization]): FuzzedRequest => ({
-    ...{ method, route: Object.hasOwn(paths, path) ? path : undefined, path: path === '' ? '/' : path },
-    ...{ headers: { authorization }, body: undefined },
+    ...{ method, path: path === '' ? '/' : path, headers: { authorization } },
+    ...(Object.hasOwn(paths, path) && { route: path }),
   }));
   return weighted([12, fc.oneof(...operations)], [1, elsewhere]);
 }
@@ -197,15 +197,11 @@ export async function fuzzDoor(
   return { statuses, wrong, accepted };
 }
 
-interface FuzzedResponse {
-  readonly status: number;
-  readonly type: string;
-  readonly text: string;
-}
+type FuzzedResponse = Awaited<ReturnType<typeof exchange>>;
 
-async function exchange(url: string, { body, ...request }: FuzzedRequest, agent: Agent): Promise<FuzzedResponse> {
+async function exchange(url: string, { body, ...request }: FuzzedRequest, agent: Agent) {
   const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
+  return new Promise<{ status: number; type: string; text: string }>((resolve, reject) => {
     const sent = send({ hostname, port, ...request, agent, timeout: 30_000 }, (response) => {
       const { statusCode: status = 0, headers } = response;
       const type = headers['content-type'] ?? '';
