@@ -139,42 +139,40 @@ it('of any JSON nothing is accepted without a txhash or rejected without a messa
   expect(Object.keys(seen).sort()).toEqual(['accepted', 'rejected', 'unknown']);
 });
 
-describe('any response', () => {
-  const parse = (body: string | Buffer, status = 200, contentEncoding = '') =>
-    parseResponse({ status, contentEncoding, body: Buffer.from(body) });
+const parse = (body: string | Buffer, status = 200, contentEncoding = '') =>
+  parseResponse({ status, contentEncoding, body: Buffer.from(body) });
 
-  it.each([
-    ['{"result":1}', 307, '', 'HTTP 307 is not a response of the gateway'],
-    ['{"result":1}', 408, '', 'HTTP 408: something before the gateway did not get the whole request'],
-    [Buffer.from([0xff]), 200, '', 'HTTP 200: the body is not whole UTF-8 text'],
-    ['{"result":1}', 200, 'gzip', 'HTTP 200: the body is not whole UTF-8 text'],
-    ['{"result":1}', 200, 'br', 'HTTP 200: the body is not whole UTF-8 text'],
-    ['<html>', 502, '', 'HTTP 502: the body is not JSON'],
-    ['[]', 200, '', 'HTTP 200: the body is not a JSON object'],
-    ['{"result":true,"message":"m"}', 200, '', 'HTTP 200: result is neither a number nor a text'],
-    ['{"message":"m"}', 500, '', 'HTTP 500 without a result'],
-    ['{}', 499, '', 'HTTP 499: the JSON object has neither result 1 nor a message'],
-  ])('says why %s with HTTP %d %s is unclear', (body, status, contentEncoding, reason) => {
-    expect(parse(body, status, contentEncoding)).toEqual({ kind: 'unclear', reason });
-  });
+it.each([
+  ['{"result":1}', 307, '', 'HTTP 307 is not a response of the gateway'],
+  ['{"result":1}', 408, '', 'HTTP 408: something before the gateway did not get the whole request'],
+  [Buffer.from([0xff]), 200, '', 'HTTP 200: the body is not whole UTF-8 text'],
+  ['{"result":1}', 200, 'gzip', 'HTTP 200: the body is not whole UTF-8 text'],
+  ['{"result":1}', 200, 'br', 'HTTP 200: the body is not whole UTF-8 text'],
+  ['<html>', 502, '', 'HTTP 502: the body is not JSON'],
+  ['[]', 200, '', 'HTTP 200: the body is not a JSON object'],
+  ['{"result":true,"message":"m"}', 200, '', 'HTTP 200: result is neither a number nor a text'],
+  ['{"message":"m"}', 500, '', 'HTTP 500 without a result'],
+  ['{}', 499, '', 'HTTP 499: the JSON object has neither result 1 nor a message'],
+])('any response says why %s with HTTP %d %s is unclear', (body, status, contentEncoding, reason) => {
+  expect(parse(body, status, contentEncoding)).toEqual({ kind: 'unclear', reason });
+});
 
-  it('is unpacked by the encoding that it names', () => {
-    for (const encoding of ['', 'identity', ' Identity '])
-      expect(parse('{"result":1}', 200, encoding)).toMatchObject({ kind: 'succeeded' });
-    for (const encoding of ['gzip', 'x-gzip', ' GZIP '])
-      expect(parse(gzipSync('{"result":1}'), 200, encoding)).toMatchObject({ kind: 'succeeded' });
-  });
+it('any response is unpacked by the encoding that it names', () => {
+  for (const encoding of ['', 'identity', ' Identity '])
+    expect(parse('{"result":1}', 200, encoding)).toMatchObject({ kind: 'succeeded' });
+  for (const encoding of ['gzip', 'x-gzip', ' GZIP '])
+    expect(parse(gzipSync('{"result":1}'), 200, encoding)).toMatchObject({ kind: 'succeeded' });
+});
 
-  it.each([
-    ['true', 'true'],
-    ['7.50', '7.50'],
-    ['"a\\tb"', 'a b'],
-    ...['null', '[]', '{}', '" "'].map((message) => [message, undefined] as const),
-  ])('has for %s the message %s', (given, message) => {
-    const body = `{"result":0,"message":${given},"txhash":"h"}`;
-    const failed = { kind: 'failed', message, fields: { txhash: 'h' } };
-    expect(parse(body)).toMatchObject(message === undefined ? { kind: 'unclear' } : failed);
-  });
+it.each([
+  ['true', 'true'],
+  ['7.50', '7.50'],
+  ['"a\\tb"', 'a b'],
+  ...['null', '[]', '{}', '" "'].map((message) => [message, undefined] as const),
+])('any response has for %s the message %s', (given, message) => {
+  const body = `{"result":0,"message":${given},"txhash":"h"}`;
+  const failed = { kind: 'failed', message, fields: { txhash: 'h' } };
+  expect(parse(body)).toMatchObject(message === undefined ? { kind: 'unclear' } : failed);
 });
 
 it.each([

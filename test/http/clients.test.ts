@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
 import { startSandbox, type Sandbox } from '../../src/sandbox/index.js';
@@ -17,20 +17,18 @@ import { openDoor, payout, type DoorRig } from './support/door-rig.js';
 
 const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
 
-function blockOf(language: string, index = 0): string {
-  const block = [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, name]) => name === language)[index]?.[2];
-  if (block === undefined) throw new Error(`docs/http.md has no block ${index} of ${language}`);
-  return block;
-}
+const blockOf = (language: string, index = 0): string =>
+  [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, name]) => name === language)[index]?.[2] ?? '';
 
 const SECRET_KEY = 'k-clients-0123456789';
 const ADDRESS = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 const privateKey = testKey(1);
 const ids = { plain: newPlatformId(), signed: newPlatformId() };
+type Kind = keyof typeof ids;
 
 let dir: string;
 let sandbox: Sandbox;
-const doors = {} as Record<keyof typeof ids, DoorRig>;
+const doors = {} as Record<Kind, DoorRig>;
 const workers: PayoutWorker[] = [];
 
 beforeAll(async () => {
@@ -42,16 +40,13 @@ beforeAll(async () => {
     settleAfterMs: 100,
   });
   const quick = { leaseMs: 1_000, quarantineMs: 0, inFlightMaxMs: 0, pollMinMs: 200, balanceEveryMs: 0 };
-  for (const [kind, platformId] of Object.entries(ids) as [keyof typeof ids, number][]) {
+  for (const [kind, platformId] of Object.entries(ids) as [Kind, number][]) {
     const journalDir = join(dir, kind);
     await (await FileSendJournal.open({ dir: journalDir, platformId })).close();
     const keys = kind === 'signed' ? { keysFile } : {};
-    const other = newPlatformId();
-    doors[kind] = await openDoor({
-      ...keys,
-      platformIds: [platformId, other],
-      audiences: new Map([platformId, other].map((each) => [each, TEST_AUDIENCE])),
-    });
+    const platformIds = [platformId, newPlatformId()];
+    const audiences = new Map(platformIds.map((each) => [each, TEST_AUDIENCE]));
+    doors[kind] = await openDoor({ ...keys, platformIds, audiences });
     workers.push(
       await createPayoutWorker({
         redisUrl: testRedisUrl(),
@@ -70,13 +65,11 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-async function run(program: string, args: readonly string[], kind: keyof typeof ids): Promise<string> {
+async function run(program: string, args: readonly string[], kind: Kind): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
   const { door, tokens } = doors[kind];
-  const child = spawn(program, args, {
-    cwd: dir,
-    env: { PATH, HOME, PAYOUTS_URL: door.url, PAYOUTS_TOKEN: tokens.all },
-  });
+  const env = { PATH, HOME, PAYOUTS_URL: door.url, PAYOUTS_TOKEN: tokens.all };
+  const child = spawn(program, args, { cwd: dir, env });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
@@ -152,35 +145,23 @@ except RuntimeError as error:
     print(error)
 `;
 
-function has(program: string, ...args: readonly string[]): boolean {
-  return spawnSync(program, args).status === 0;
+const has = (program: string, ...args: readonly string[]): boolean => spawnSync(program, args).status === 0;
+
+const CLIENTS: readonly (readonly [program: string, kind: Kind, language: string, script: string, has: boolean])[] = [
+  ['php', 'plain', 'php', PHP, has('php', '-v')],
+  ['php', 'signed', 'php', PHP, has('php', '-r', 'exit(extension_loaded("sodium") ? 0 : 1);')],
+  ['python3', 'plain', 'python', PYTHON, has('python3', '-V')],
+  ['python3', 'signed', 'python', PYTHON, has('python3', '-c', 'import cryptography')],
+];
+
+for (const [program, kind, language, script, isThere] of CLIENTS) {
+  (isThere ? it : it.skip)(`${program} enqueues once, cancels and follows, ${kind}`, async () => {
+    await writeFile(join(dir, program), blockOf(language) + script);
+    const output = await run(program, [program, kind, `${program}-${kind}`, String(ids[kind])], kind);
+    const [first, again, later, state, conflict = ''] = output.split('\n');
+    expect([first, again, later, state]).toEqual(['created', 'once', 'cancelled', 'completed']);
+    expect(conflict).toMatch(/^CONFLICT: Payout \S+-paid already exists \(completed\) with a different amount/);
+    const amounts = sandbox.payments(ids[kind]).map(({ amount }) => amount);
+    expect(new Set(amounts)).toEqual(new Set(['12.5']));
+  });
 }
-
-const CLIENTS = [
-  {
-    program: 'php',
-    file: 'client.php',
-    source: () => blockOf('php') + PHP,
-    has: { plain: has('php', '-v'), signed: has('php', '-r', 'exit(extension_loaded("sodium") ? 0 : 1);') },
-  },
-  {
-    program: 'python3',
-    file: 'client.py',
-    source: () => blockOf('python') + PYTHON,
-    has: { plain: has('python3', '-V'), signed: has('python3', '-c', 'import cryptography') },
-  },
-] as const;
-
-describe.each(CLIENTS)('$program', ({ program, file, source, has: installed }) => {
-  for (const kind of ['plain', 'signed'] as const) {
-    (installed[kind] ? it : it.skip)(`enqueues once, cancels and follows, ${kind}`, async () => {
-      await writeFile(join(dir, file), source());
-      const output = await run(program, [file, kind, `${program}-${kind}`, String(ids[kind])], kind);
-      const [first, again, later, state, conflict = ''] = output.split('\n');
-      expect([first, again, later, state]).toEqual(['created', 'once', 'cancelled', 'completed']);
-      expect(conflict).toMatch(/^CONFLICT: Payout \S+-paid already exists \(completed\) with a different amount/);
-      const amounts = sandbox.payments(ids[kind]).map(({ amount }) => amount);
-      expect(new Set(amounts)).toEqual(new Set(['12.5']));
-    });
-  }
-});

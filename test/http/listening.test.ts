@@ -82,10 +82,8 @@ const tls = (): Partial<DoorOptions> => ({ serveHost: '0.0.0.0', serveTlsCertFil
 
 /** The status of a request, and the serial number of the certificate. */
 async function ask(url: string): Promise<readonly [number | undefined, string]> {
-  const headers = { authorization: `Bearer ${token}` };
-  const asked = get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, {
-    ...{ rejectUnauthorized: false, agent: false, headers },
-  });
+  const options = { rejectUnauthorized: false, agent: false, headers: { authorization: `Bearer ${token}` } };
+  const asked = get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, options);
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   const socket = response.socket as unknown as Pick<TLSSocket, 'getPeerCertificate'>;
   const { serialNumber } = socket.getPeerCertificate();

@@ -64,77 +64,75 @@ describe('a journal that two processes write', () => {
   });
 });
 
-describe('a journal', () => {
-  it('has but its id while it is new, and is bound before its first send', async () => {
-    const journal = await folder.open();
-    expect(journal.journalId).toMatch(/^[0-9a-f]{12}$/);
-    expect([journal.ledger, journal.lastSends(9), journal.peers]).toEqual([undefined, [], []]);
-    await expect(journal.append(aSend('p', 1))).rejects.toThrow('The journal is bound to no ledger');
-    await journal.bind(LEDGER);
-    await journal.append(aSend('p', 1));
-    expect(journal.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 1, token: 't-1' });
-  });
+it('a journal has but its id while it is new, and is bound before its first send', async () => {
+  const journal = await folder.open();
+  expect(journal.journalId).toMatch(/^[0-9a-f]{12}$/);
+  expect([journal.ledger, journal.lastSends(9), journal.peers]).toEqual([undefined, [], []]);
+  await expect(journal.append(aSend('p', 1))).rejects.toThrow('The journal is bound to no ledger');
+  await journal.bind(LEDGER);
+  await journal.append(aSend('p', 1));
+  expect(journal.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 1, token: 't-1' });
+});
 
-  it('keeps id, peers and sends with their outcomes, and changes no byte when it is opened again', async () => {
-    const journal = await bound();
-    await journal.notePeers([{ ...PEER, sends: 7 } as typeof PEER]);
-    await journal.append(aSend('p', 1));
-    journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
-    await journal.close();
-    await journal.close();
-    const before = await folder.text();
-    const again = await folder.open();
-    expect([again.journalId, again.peers]).toEqual([journal.journalId, [PEER]]);
-    expect(again.lastSends(9)).toEqual([{ ...aSend('p', 1), outcome: ACCEPTED }]);
-    expect(await folder.text()).toBe(before);
-  });
+it('a journal keeps id, peers and sends with their outcomes, and changes no byte when it is opened again', async () => {
+  const journal = await bound();
+  await journal.notePeers([{ ...PEER, sends: 7 } as typeof PEER]);
+  await journal.append(aSend('p', 1));
+  journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
+  await journal.close();
+  await journal.close();
+  const before = await folder.text();
+  const again = await folder.open();
+  expect([again.journalId, again.peers]).toEqual([journal.journalId, [PEER]]);
+  expect(again.lastSends(9)).toEqual([{ ...aSend('p', 1), outcome: ACCEPTED }]);
+  expect(await folder.text()).toBe(before);
+});
 
-  it('has an outcome in the file before the next send, and tells how long a sync took', async () => {
-    const took: number[] = [];
-    const journal = await bound({ onSynced: (ms: number) => took.push(ms) });
-    await journal.append(aSend('p', 1));
-    journal.noteOutcome(aSend('p', 1), NOT_SENT, 5);
-    await journal.append(aSend('q', 2));
-    await journal.append(aSend('r', 3));
-    expect([journal.knows('p', 1), await journal.changedByOthers()]).toEqual([false, false]);
-    expect((await folder.lines()).slice(1)).toEqual([
-      LEDGER,
-      aSend('p', 1),
-      { payoutId: 'p', attempt: 1, token: 't-1', outcome: NOT_SENT, at: 5 },
-      aSend('q', 2),
-      aSend('r', 3),
-    ]);
-    expect(journal.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
-    expect(took).toHaveLength(3);
-    expect(took.every((ms) => ms >= 0 && ms < 10_000)).toBe(true);
-  });
+it('a journal has an outcome in the file before the next send, and tells how long a sync took', async () => {
+  const took: number[] = [];
+  const journal = await bound({ onSynced: (ms: number) => took.push(ms) });
+  await journal.append(aSend('p', 1));
+  journal.noteOutcome(aSend('p', 1), NOT_SENT, 5);
+  await journal.append(aSend('q', 2));
+  await journal.append(aSend('r', 3));
+  expect([journal.knows('p', 1), await journal.changedByOthers()]).toEqual([false, false]);
+  expect((await folder.lines()).slice(1)).toEqual([
+    LEDGER,
+    aSend('p', 1),
+    { payoutId: 'p', attempt: 1, token: 't-1', outcome: NOT_SENT, at: 5 },
+    aSend('q', 2),
+    aSend('r', 3),
+  ]);
+  expect(journal.lastSends(2).map(({ payoutId }) => payoutId)).toEqual(['q', 'r']);
+  expect(took).toHaveLength(3);
+  expect(took.every((ms) => ms >= 0 && ms < 10_000)).toBe(true);
+});
 
-  it('refuses a line in the middle that makes no sense, also while it is in use', async () => {
-    const journal = await bound();
-    await folder.add('nonsense\n');
-    expect(await journal.changedByOthers()).toBe(true);
-    await expect(journal.reload()).rejects.toThrow(/cannot be read at .*1\.journal, byte \d+/);
-    await expect(journal.append(aSend('p', 1))).rejects.toThrow(/cannot be read at/);
-    for (const look of [async () => folder.open(), read])
-      await expect(look()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
-  });
+it('a journal refuses a line in the middle that makes no sense, also while it is in use', async () => {
+  const journal = await bound();
+  await folder.add('nonsense\n');
+  expect(await journal.changedByOthers()).toBe(true);
+  await expect(journal.reload()).rejects.toThrow(/cannot be read at .*1\.journal, byte \d+/);
+  await expect(journal.append(aSend('p', 1))).rejects.toThrow(/cannot be read at/);
+  for (const look of [async () => folder.open(), read])
+    await expect(look()).rejects.toThrow(/cannot be read at .*1\.journal:3/);
+});
 
-  it('never writes a line that nobody could read again, and writes what follows', async () => {
-    const troubles: string[] = [];
-    const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
-    const before = await folder.texts();
-    const refused = 'A line of payout p was not written to the send journal: nobody could read it again.';
-    for (const attempt of [NaN, 1.5]) {
-      await expect(journal.append(aSend('p', 1, { attempt }))).rejects.toThrow(refused);
-    }
-    const nameless = { ledgerId: 'ledger', epoch: NaN, sends: 0, token: '' };
-    await expect(journal.bind(nameless)).rejects.toThrow('A line of ledgerId, epoch, sends, token was not written');
-    journal.noteOutcome(aSend('p', 1, { attempt: NaN }), ACCEPTED, 5);
-    await journal.append(aSend('q', 1));
-    expect(troubles).toEqual([refused]);
-    expect(await folder.texts()).toHaveLength(before.length + 1);
-    expect((await folder.open()).knows('q', 1)).toBe(true);
-  });
+it('a journal never writes a line that nobody could read again, and writes what follows', async () => {
+  const troubles: string[] = [];
+  const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
+  const before = await folder.texts();
+  const refused = 'A line of payout p was not written to the send journal: nobody could read it again.';
+  for (const attempt of [NaN, 1.5]) {
+    await expect(journal.append(aSend('p', 1, { attempt }))).rejects.toThrow(refused);
+  }
+  const nameless = { ledgerId: 'ledger', epoch: NaN, sends: 0, token: '' };
+  await expect(journal.bind(nameless)).rejects.toThrow('A line of ledgerId, epoch, sends, token was not written');
+  journal.noteOutcome(aSend('p', 1, { attempt: NaN }), ACCEPTED, 5);
+  await journal.append(aSend('q', 1));
+  expect(troubles).toEqual([refused]);
+  expect(await folder.texts()).toHaveLength(before.length + 1);
+  expect((await folder.open()).knows('q', 1)).toBe(true);
 });
 
 describe('a last line that a crash tore', () => {

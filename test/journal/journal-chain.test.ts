@@ -68,64 +68,62 @@ it('each line names the one before it by its SHA-256; the first one names none',
 const MISSING = 'a line that it follows is not there: lines before it were changed, removed or moved';
 const FORGED = outcomeOf(aSend('p', 1), 'not_sent');
 
-describe('a line that was altered', () => {
-  it.each<[string, (texts: string[]) => string[], number]>([
-    ['changed', (texts) => texts.with(2, (texts[2] ?? '').replace('wallet-1', 'wallet-2')), 4],
-    ['removed', (texts) => texts.toSpliced(3, 1), 4],
-    ['moved', (texts) => [...texts.slice(0, 3), texts[4] ?? '', texts[3] ?? '', ...texts.slice(5)], 4],
-    ['put in, naming none', (texts) => texts.toSpliced(3, 0, JSON.stringify(FORGED)), 4],
-    ['put in, naming a missing one', (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, ['0'.repeat(64)])), 4],
-    ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
-    ['removed, which was the header', (texts) => texts.slice(1), 1],
-  ])('because it was %s: is found, and nothing is sent', async (_, alter, line) => {
-    await put(alter(await writeSome()));
-    expect((await faultsIn())[0]).toMatch(new RegExp(`^1\\.journal:${line} `));
-    await expect(folder.open()).rejects.toThrow(JournalDamagedError);
-    await expect(folder.open()).rejects.toThrow(`1.journal:${line}: `);
-    await expect(readJournal(folder.dir, 1)).rejects.toThrow(/was altered at .*Put the files back as they were/);
-  });
+it.each<[string, (texts: string[]) => string[], number]>([
+  ['changed', (texts) => texts.with(2, (texts[2] ?? '').replace('wallet-1', 'wallet-2')), 4],
+  ['removed', (texts) => texts.toSpliced(3, 1), 4],
+  ['moved', (texts) => [...texts.slice(0, 3), texts[4] ?? '', texts[3] ?? '', ...texts.slice(5)], 4],
+  ['put in, naming none', (texts) => texts.toSpliced(3, 0, JSON.stringify(FORGED)), 4],
+  ['put in, naming a missing one', (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, ['0'.repeat(64)])), 4],
+  ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
+  ['removed, which was the header', (texts) => texts.slice(1), 1],
+])('an altered line because it was %s: is found, and nothing is sent', async (_, alter, line) => {
+  await put(alter(await writeSome()));
+  expect((await faultsIn())[0]).toMatch(new RegExp(`^1\\.journal:${line} `));
+  await expect(folder.open()).rejects.toThrow(JournalDamagedError);
+  await expect(folder.open()).rejects.toThrow(`1.journal:${line}: `);
+  await expect(readJournal(folder.dir, 1)).rejects.toThrow(/was altered at .*Put the files back as they were/);
+});
 
-  it('is found by a process that has the journal open', async () => {
-    const journal = await folder.open();
-    await journal.bind(LEDGER);
-    await folder.add(toText([aSend('p', 1)]));
-    await expect(journal.reload()).rejects.toThrow(/1\.journal:3: it does not name the line before it/);
-    await expect(journal.append(aSend('q', 2))).rejects.toThrow(JournalDamagedError);
-  });
+it('an altered line is found by a process that has the journal open', async () => {
+  const journal = await folder.open();
+  await journal.bind(LEDGER);
+  await folder.add(toText([aSend('p', 1)]));
+  await expect(journal.reload()).rejects.toThrow(/1\.journal:3: it does not name the line before it/);
+  await expect(journal.append(aSend('q', 2))).rejects.toThrow(JournalDamagedError);
+});
 
-  it('because it is a copy, or one that nobody read: is shown by the audit', async () => {
-    const texts = await writeSome();
-    await put([...texts, texts[2] ?? '']);
-    expect(await faultsIn()).toEqual(['1.journal:8 it is a copy of an earlier line']);
-    await put(texts);
-    await folder.addLines(Array.from({ length: 107 }, (_, index) => aSend(`s-${index}`, index + 4)));
-    const all = await folder.texts();
-    await put(all.toSpliced(3, 0, toChainedText(FORGED, [hashLine(all[2] ?? '')])));
-    expect(await faultsIn()).toEqual(['1.journal:4 no later line follows it: it was put in between']);
-  });
+it('an altered line because it is a copy, or one that nobody read: is shown by the audit', async () => {
+  const texts = await writeSome();
+  await put([...texts, texts[2] ?? '']);
+  expect(await faultsIn()).toEqual(['1.journal:8 it is a copy of an earlier line']);
+  await put(texts);
+  await folder.addLines(Array.from({ length: 107 }, (_, index) => aSend(`s-${index}`, index + 4)));
+  const all = await folder.texts();
+  await put(all.toSpliced(3, 0, toChainedText(FORGED, [hashLine(all[2] ?? '')])));
+  expect(await faultsIn()).toEqual(['1.journal:4 no later line follows it: it was put in between']);
+});
 
-  it('because the end was cut off: shows by the head alone; in any byte: is found, or changes nothing', async () => {
-    const texts = await writeSome();
-    const { head = '' } = await verify();
-    expect((await verify(head)).found).toEqual({ file: folder.path(), line: 7 });
-    await put(texts.slice(0, -1));
-    expect(await verify(head)).toMatchObject({ found: undefined, faults: [] });
-    await put(texts);
-    const before = Buffer.from(await folder.text());
-    const read = await readEverything();
-    const property = async (index: number, change: number): Promise<void> => {
-      const bytes = Buffer.from(before);
-      bytes.writeUInt8((bytes[index] ?? 0) ^ change, index);
-      await writeFile(folder.path(), bytes);
-      const isFound = await verify(head).then(
-        ({ faults, found }) => faults.length > 0 || found === undefined,
-        () => true,
-      );
-      if (!isFound) expect(await readEverything()).toEqual(read);
-    };
-    const byte = fc.integer({ min: 1, max: 255 });
-    await fc.assert(fc.asyncProperty(fc.nat(before.length - 1), byte, property), { numRuns: 400 });
-  });
+it('an altered line because the end was cut off: shows by the head alone; in any byte: is found, or changes nothing', async () => {
+  const texts = await writeSome();
+  const { head = '' } = await verify();
+  expect((await verify(head)).found).toEqual({ file: folder.path(), line: 7 });
+  await put(texts.slice(0, -1));
+  expect(await verify(head)).toMatchObject({ found: undefined, faults: [] });
+  await put(texts);
+  const before = Buffer.from(await folder.text());
+  const read = await readEverything();
+  const property = async (index: number, change: number): Promise<void> => {
+    const bytes = Buffer.from(before);
+    bytes.writeUInt8((bytes[index] ?? 0) ^ change, index);
+    await writeFile(folder.path(), bytes);
+    const isFound = await verify(head).then(
+      ({ faults, found }) => faults.length > 0 || found === undefined,
+      () => true,
+    );
+    if (!isFound) expect(await readEverything()).toEqual(read);
+  };
+  const byte = fc.integer({ min: 1, max: 255 });
+  await fc.assert(fc.asyncProperty(fc.nat(before.length - 1), byte, property), { numRuns: 400 });
 });
 
 describe('processes that write at the same time', () => {

@@ -204,49 +204,47 @@ describe('files', () => {
     path = folder.path();
   });
 
-  describe('the folder and its files', () => {
-    it('are for the worker alone, whatever its umask lets others do', async () => {
-      const umask = process.umask(0);
-      try {
-        const made = join(dir, 'a', 'b');
-        const journal = await FileSendJournal.open({ dir: made, platformId: 1 });
-        await journal.close();
-        expect(await modeOf(made)).toBe('700');
-        expect(await modeOf(journalPath(made, 1))).toBe('600');
-      } finally {
-        process.umask(umask);
-      }
-    });
+  it('and their folder are for the worker alone, whatever its umask lets others do', async () => {
+    const umask = process.umask(0);
+    try {
+      const made = join(dir, 'a', 'b');
+      const journal = await FileSendJournal.open({ dir: made, platformId: 1 });
+      await journal.close();
+      expect(await modeOf(made)).toBe('700');
+      expect(await modeOf(journalPath(made, 1))).toBe('600');
+    } finally {
+      process.umask(umask);
+    }
+  });
 
-    it.each(['link', 'link/a/journal'])(
-      'are in no folder that is, or is behind, a link to nothing: %s',
-      async (name) => {
-        await symlink(join(dir, 'nowhere'), join(dir, 'link'));
-        await expect(makeFolder(join(dir, name))).rejects.toThrow(`${join(dir, 'link')} is a symbolic link to nothing`);
-        expect(await readdir(dir)).toEqual(['link']);
-      },
-    );
+  it.each(['link', 'link/a/journal'])(
+    'and their folder are in no folder that is, or is behind, a link to nothing: %s',
+    async (name) => {
+      await symlink(join(dir, 'nowhere'), join(dir, 'link'));
+      await expect(makeFolder(join(dir, name))).rejects.toThrow(`${join(dir, 'link')} is a symbolic link to nothing`);
+      expect(await readdir(dir)).toEqual(['link']);
+    },
+  );
 
-    it('may not be a link to a file: it would be replaced, and the file forgotten', async () => {
-      const target = join(dir, 'elsewhere');
-      await writeFile(target, '');
-      await symlink(target, path);
-      const message = `The send journal ${path} is a symbolic link. Link its folder instead`;
-      await expect(refuseLink(path)).rejects.toThrow(message);
-      await expect(openForAppending(path)).rejects.toThrow(message);
-      await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
-      await rm(target);
-      await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
-      expect(await readdir(dir)).toEqual(['1.journal']);
-    });
+  it('and their folder may not be a link to a file: it would be replaced, and the file forgotten', async () => {
+    const target = join(dir, 'elsewhere');
+    await writeFile(target, '');
+    await symlink(target, path);
+    const message = `The send journal ${path} is a symbolic link. Link its folder instead`;
+    await expect(refuseLink(path)).rejects.toThrow(message);
+    await expect(openForAppending(path)).rejects.toThrow(message);
+    await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
+    await rm(target);
+    await expect(FileSendJournal.open({ dir, platformId: 1 })).rejects.toThrow(message);
+    expect(await readdir(dir)).toEqual(['1.journal']);
+  });
 
-    it('may be in a folder that is a link', async () => {
-      const linked = join(dir, 'linked');
-      await mkdir(join(dir, 'real'));
-      await symlink(join(dir, 'real'), linked);
-      await (await FileSendJournal.open({ dir: linked, platformId: 1 })).close();
-      expect(await readdir(join(dir, 'real'))).toEqual(['1.journal']);
-    });
+  it('and their folder may be in a folder that is a link', async () => {
+    const linked = join(dir, 'linked');
+    await mkdir(join(dir, 'real'));
+    await symlink(join(dir, 'real'), linked);
+    await (await FileSendJournal.open({ dir: linked, platformId: 1 })).close();
+    expect(await readdir(join(dir, 'real'))).toEqual(['1.journal']);
   });
 
   it('listFiles gives the former files by their numbers and the present one last, and no other', async () => {
@@ -263,34 +261,32 @@ describe('files', () => {
     expect(await readdir(dir)).toEqual(['1.journal']);
   });
 
-  describe('readLines', () => {
-    it('reads the file that was listed, also set aside, and no other of its name', async () => {
-      await writeFile(path, 'listed\n');
-      const [listed] = await listFiles(path);
-      if (listed === undefined) throw new Error('not listed');
-      const textsOf = async () => (await linesOf(0, listed)).map(({ text }) => text);
-      await setAside(path);
-      expect(await textsOf()).toEqual(['listed']);
-      await createFile(path, 'next\n');
-      expect(await textsOf()).toEqual(['listed']);
-      await rm(`${path}.1`);
-      await expect(textsOf()).rejects.toMatchObject({ code: 'ENOENT' });
-    });
+  it('readLines reads the file that was listed, also set aside, and no other of its name', async () => {
+    await writeFile(path, 'listed\n');
+    const [listed] = await listFiles(path);
+    if (listed === undefined) throw new Error('not listed');
+    const textsOf = async () => (await linesOf(0, listed)).map(({ text }) => text);
+    await setAside(path);
+    expect(await textsOf()).toEqual(['listed']);
+    await createFile(path, 'next\n');
+    expect(await textsOf()).toEqual(['listed']);
+    await rm(`${path}.1`);
+    await expect(textsOf()).rejects.toMatchObject({ code: 'ENOENT' });
+  });
 
-    it('gives whole lines with the place behind each, from an offset on', async () => {
-      await writeFile(path, 'one\n\nzwei ü\ntorn');
-      const rest = [
-        { text: '', end: 5 },
-        { text: 'zwei ü', end: 13 },
-      ];
-      expect(await linesOf()).toEqual([{ text: 'one', end: 4 }, ...rest]);
-      expect([await linesOf(4), await linesOf(13), await linesOf(99)]).toEqual([rest, [], []]);
-    });
+  it('readLines gives whole lines with the place behind each, from an offset on', async () => {
+    await writeFile(path, 'one\n\nzwei ü\ntorn');
+    const rest = [
+      { text: '', end: 5 },
+      { text: 'zwei ü', end: 13 },
+    ];
+    expect(await linesOf()).toEqual([{ text: 'one', end: 4 }, ...rest]);
+    expect([await linesOf(4), await linesOf(13), await linesOf(99)]).toEqual([rest, [], []]);
+  });
 
-    it('gives lines whole that are longer than what is read at a time, or end right there', async () => {
-      const lines = [65_535, 65_536, 1, 200_000, 65_534].map((length, index) => String(index).repeat(length));
-      await writeFile(path, lines.map((line) => `${line}\n`).join(''));
-      expect((await linesOf()).map(({ text }) => text)).toEqual(lines);
-    });
+  it('readLines gives lines whole that are longer than what is read at a time, or end right there', async () => {
+    const lines = [65_535, 65_536, 1, 200_000, 65_534].map((length, index) => String(index).repeat(length));
+    await writeFile(path, lines.map((line) => `${line}\n`).join(''));
+    expect((await linesOf()).map(({ text }) => text)).toEqual(lines);
   });
 });

@@ -78,51 +78,49 @@ it('an adoption leaves the objection of a journal that it did not read', async (
   expect(await world.adopt([host], { plan: givenUp })).toMatchObject({ held: 1, objections: 0 });
 });
 
-describe('sends that no journal has', () => {
-  /** `a` sent numbers 1, 3 and 6, `b` the others. Redis knows none of them, and neither journal. */
-  async function makeGap(): Promise<[a: SendingHost, b: SendingHost]> {
-    const [a, b] = [await world.addHost('a'), await world.addHost('b')];
-    await world.enqueue('P-1', 'P-2', 'P-3', 'P-4', 'P-5', 'P-6', 'P-7');
-    const copy = await world.copy();
-    for (const [index, host] of [a, b, a, b, b, a].entries()) {
-      await host.send(`P-${index + 1}`, accepted(`h-${index + 1}`));
-    }
-    await world.putBack(copy);
-    return [a, b];
+/** `a` sent numbers 1, 3 and 6, `b` the others. Redis knows none of them, and neither journal. */
+async function makeGap(): Promise<[a: SendingHost, b: SendingHost]> {
+  const [a, b] = [await world.addHost('a'), await world.addHost('b')];
+  await world.enqueue('P-1', 'P-2', 'P-3', 'P-4', 'P-5', 'P-6', 'P-7');
+  const copy = await world.copy();
+  for (const [index, host] of [a, b, a, b, b, a].entries()) {
+    await host.send(`P-${index + 1}`, accepted(`h-${index + 1}`));
   }
+  await world.putBack(copy);
+  return [a, b];
+}
 
-  it('are named by their numbers; given up, they make every queued payout unknown', async () => {
-    const [a] = await makeGap();
-    await world.sender.readSender();
-    const before = await world.copy();
-    const plan = await world.plan([a]);
-    const gaps = [
-      { first: 2, last: 2 },
-      { first: 4, last: 5 },
-    ];
-    expect(plan).toMatchObject({ unwitnessed: gaps, forgotten: 3, unread: [], holdsSendable: false });
-    const givenUp = await world.plan([a], [UNWITNESSED]);
-    expect(givenUp).toMatchObject({ unwitnessed: [], holdsSendable: true, sendable: 7 });
-    expect([isComplete(plan), isComplete(givenUp)]).toEqual([false, true]);
-    expect(await world.copy()).toEqual(before);
-    await world.adopt([a], { plan: givenUp });
-    expect(await world.statesOf('P-1', 'P-3', 'P-6')).toEqual(Array(3).fill('in_progress'));
-    expect(await world.statesOf('P-2', 'P-4', 'P-5', 'P-7')).toEqual(Array(4).fill('unknown'));
-    await world.expectAgreement(a);
-  });
+it('sends that no journal has are named by their numbers; given up, they make every queued payout unknown', async () => {
+  const [a] = await makeGap();
+  await world.sender.readSender();
+  const before = await world.copy();
+  const plan = await world.plan([a]);
+  const gaps = [
+    { first: 2, last: 2 },
+    { first: 4, last: 5 },
+  ];
+  expect(plan).toMatchObject({ unwitnessed: gaps, forgotten: 3, unread: [], holdsSendable: false });
+  const givenUp = await world.plan([a], [UNWITNESSED]);
+  expect(givenUp).toMatchObject({ unwitnessed: [], holdsSendable: true, sendable: 7 });
+  expect([isComplete(plan), isComplete(givenUp)]).toEqual([false, true]);
+  expect(await world.copy()).toEqual(before);
+  await world.adopt([a], { plan: givenUp });
+  expect(await world.statesOf('P-1', 'P-3', 'P-6')).toEqual(Array(3).fill('in_progress'));
+  expect(await world.statesOf('P-2', 'P-4', 'P-5', 'P-7')).toEqual(Array(4).fill('unknown'));
+  await world.expectAgreement(a);
+});
 
-  it('are none where the other journal is read, in either order', async () => {
-    const [a, b] = await makeGap();
-    for (const hosts of [
-      [a, b],
-      [b, a],
-    ])
-      expect(await world.plan(hosts)).toMatchObject({ unwitnessed: [], forgotten: 6 });
-    expect(await world.adopt([a, b])).toMatchObject({ held: 0, objections: 0 });
-    const states = await world.statesOf('P-2', 'P-5', 'P-6', 'P-7');
-    expect(states).toEqual(['in_progress', 'in_progress', 'in_progress', 'queued']);
-    await world.expectAgreement(a, b);
-  });
+it('sends that no journal has are none where the other journal is read, in either order', async () => {
+  const [a, b] = await makeGap();
+  for (const hosts of [
+    [a, b],
+    [b, a],
+  ])
+    expect(await world.plan(hosts)).toMatchObject({ unwitnessed: [], forgotten: 6 });
+  expect(await world.adopt([a, b])).toMatchObject({ held: 0, objections: 0 });
+  const states = await world.statesOf('P-2', 'P-5', 'P-6', 'P-7');
+  expect(states).toEqual(['in_progress', 'in_progress', 'in_progress', 'queued']);
+  await world.expectAgreement(a, b);
 });
 
 it.each(['the ledger', 'another journal'])(

@@ -24,50 +24,46 @@ function objection(journalId: string, host: string, given: Partial<Objection> = 
 const QUIET: Stats = { platformId: 42, objections: [], journals: [], paused: false, pausedReason: null };
 const advise = (given: Partial<Stats>, options = {}) => adviseAccount({ ...QUIET, ...given }, options);
 
-describe('adviseAccount', () => {
-  const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
-  const PAUSE = { paused: true, pausedReason: 'blocked' };
+const [A, B] = [objection('j-a', 'a'), objection('j-b', 'b')];
+const PAUSE = { paused: true, pausedReason: 'blocked' };
 
-  it('says how a pause is ended, but of objections only', () => {
-    expect(advise({ journals: [journal('j-a', 'a')] })).toEqual([]);
-    const command = 'payouts resume --account 42';
-    const advice = { kind: 'pause', problem: 'paused: blocked', first: 'Remove the cause first.' };
-    expect(advise(PAUSE)).toEqual([{ ...advice, command: `${command} --reason WHY` }]);
-    expect(advise(PAUSE, SIGNED)[0]?.command).toBe(`${command} --key FILE --reason WHY`);
-    const stops = advise({ objections: [A, objection('unnamed', '', { dir: '', reason: 'none' })], ...PAUSE });
-    const problem = 'send journal j-a on a: older. send journal unnamed: none';
-    expect(stops).toMatchObject([{ kind: 'objection', problem }]);
-    expect(JSON.stringify(stops)).not.toContain('resume');
-  });
+it('adviseAccount says how a pause is ended, but of objections only', () => {
+  expect(advise({ journals: [journal('j-a', 'a')] })).toEqual([]);
+  const command = 'payouts resume --account 42';
+  const advice = { kind: 'pause', problem: 'paused: blocked', first: 'Remove the cause first.' };
+  expect(advise(PAUSE)).toEqual([{ ...advice, command: `${command} --reason WHY` }]);
+  expect(advise(PAUSE, SIGNED)[0]?.command).toBe(`${command} --key FILE --reason WHY`);
+  const stops = advise({ objections: [A, objection('unnamed', '', { dir: '', reason: 'none' })], ...PAUSE });
+  const problem = 'send journal j-a on a: older. send journal unnamed: none';
+  expect(stops).toMatchObject([{ kind: 'objection', problem }]);
+  expect(JSON.stringify(stops)).not.toContain('resume');
+});
 
-  it.each<[string, Objection[], KnownJournal[], string]>([
-    ['all that are known', [B], [journal('j-a', 'a'), journal('j-b', 'b')], '--journal /mnt/a --journal /mnt/b'],
-    ['one folder once that a host has for two', [A], [journal('j-old', 'a')], '--journal /mnt/a'],
-    [
-      'copies of a folder that two hosts have',
-      [objection('j-a', 'a', { dir: DIR })],
-      [journal('j-b', 'b', DIR), journal('j-c', 'c')],
-      `--journal COPY-FROM-b:${DIR} --journal /mnt/c --journal COPY-FROM-a:${DIR}`,
-    ],
-    ['one whose place is not known, given up', [A], [journal('j-b', '', '')], '--journal /mnt/a --give-up j-b'],
-    ['a damaged one, given up', [A, { ...B, kind: 'journal' }], [], '--journal /mnt/a --give-up j-b'],
-    ['none of format 1, which names none', [objection('unnamed', '', { dir: '' })], [], ''],
-  ])('names the folders where the ledger forgot sends: %s', (_, objections, journals, words) => {
-    const [advice] = advise({ objections, journals });
-    expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${words === '' ? '' : `${words} `}--reason WHY`);
-    expect(advice?.first).toMatch(
-      /^Restore the newest copy of the Redis data.*replace its --journal DIR with --give-up/,
-    );
-  });
+it.each<[string, Objection[], KnownJournal[], string]>([
+  ['all that are known', [B], [journal('j-a', 'a'), journal('j-b', 'b')], '--journal /mnt/a --journal /mnt/b'],
+  ['one folder once that a host has for two', [A], [journal('j-old', 'a')], '--journal /mnt/a'],
+  [
+    'copies of a folder that two hosts have',
+    [objection('j-a', 'a', { dir: DIR })],
+    [journal('j-b', 'b', DIR), journal('j-c', 'c')],
+    `--journal COPY-FROM-b:${DIR} --journal /mnt/c --journal COPY-FROM-a:${DIR}`,
+  ],
+  ['one whose place is not known, given up', [A], [journal('j-b', '', '')], '--journal /mnt/a --give-up j-b'],
+  ['a damaged one, given up', [A, { ...B, kind: 'journal' }], [], '--journal /mnt/a --give-up j-b'],
+  ['none of format 1, which names none', [objection('unnamed', '', { dir: '' })], [], ''],
+])('adviseAccount names the folders where the ledger forgot sends: %s', (_, objections, journals, words) => {
+  const [advice] = advise({ objections, journals });
+  expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${words === '' ? '' : `${words} `}--reason WHY`);
+  expect(advice?.first).toMatch(/^Restore the newest copy of the Redis data.*replace its --journal DIR with --give-up/);
+});
 
-  it.each<[string, Objection, string, string]>([
-    ['put back, else given up', { ...A, kind: 'journal' }, '--journal /mnt/a ', '--give-up j-a'],
-    ['given up where its place is not known', { ...A, kind: 'journal', dir: '' }, '', '--give-up j-a'],
-  ])('has a damaged journal %s', (_, damaged, putBack, giveUp) => {
-    const [advice] = advise({ objections: [damaged], journals: [journal('j-b', 'b')] });
-    expect(advice?.first).toContain(`\`payouts adopt-ledger --account 42 ${putBack}--reason WHY\``);
-    expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${giveUp} --reason WHY`);
-  });
+it.each<[string, Objection, string, string]>([
+  ['put back, else given up', { ...A, kind: 'journal' }, '--journal /mnt/a ', '--give-up j-a'],
+  ['given up where its place is not known', { ...A, kind: 'journal', dir: '' }, '', '--give-up j-a'],
+])('adviseAccount has a damaged journal %s', (_, damaged, putBack, giveUp) => {
+  const [advice] = advise({ objections: [damaged], journals: [journal('j-b', 'b')] });
+  expect(advice?.first).toContain(`\`payouts adopt-ledger --account 42 ${putBack}--reason WHY\``);
+  expect(advice?.command).toBe(`payouts adopt-ledger --account 42 ${giveUp} --reason WHY`);
 });
 
 /** What a real shell makes of command lines. */
@@ -77,67 +73,65 @@ function toWords(...commands: readonly string[]): string[][] {
   return words.map((each) => each.split('\0'));
 }
 
-describe('nextSteps', () => {
-  const PAYMENT = { payoutId: 'order:7', paymentId: 7, amount: '12.5', addressTo: 'rPT1:4711', symbol: 'USD' };
-  const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7'): string[] =>
-    nextSteps({ payoutId, state }, 42, options).map(({ command = '' }) => command);
+const PAYMENT = { payoutId: 'order:7', paymentId: 7, amount: '12.5', addressTo: 'rPT1:4711', symbol: 'USD' };
+const commandsOf = (state: PayoutState, options = {}, payoutId = 'order:7'): string[] =>
+  nextSteps({ payoutId, state }, 42, options).map(({ command = '' }) => command);
 
-  it('names the commands for each state, and who has to approve', () => {
-    for (const [state, commands] of Object.entries({
-      unknown: ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent', 'resolve # --write-off'],
-      rejected: ['retry #', 'cancel #'],
-      held: ['release #', 'cancel #'],
-      queued: ['cancel #'],
-    })) {
-      const full = (command: string): string => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
-      expect(commandsOf(state as PayoutState)).toEqual(commands.map(full));
-    }
-    const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;
-    const [first, second] = nextSteps({ payoutId: 'p', state: 'held', held }, 42);
-    expect(first?.when).toMatch(/^2 people of the group finance /);
-    expect([first?.command, second?.command]).toEqual([
-      'payouts approve --account 42 p --key FILE',
-      'payouts reject --account 42 p --key FILE --reason WHY',
+it('nextSteps names the commands for each state, and who has to approve', () => {
+  for (const [state, commands] of Object.entries({
+    unknown: ['resolve # --sent --txhash TXHASH', 'resolve # --not-sent', 'resolve # --write-off'],
+    rejected: ['retry #', 'cancel #'],
+    held: ['release #', 'cancel #'],
+    queued: ['cancel #'],
+  })) {
+    const full = (command: string): string => `payouts ${command.replace(/#/, '--account 42 order:7')} --reason WHY`;
+    expect(commandsOf(state as PayoutState)).toEqual(commands.map(full));
+  }
+  const held = { kind: 'policy', reason: 'approve', message: 'm', needs: { by: 'finance', persons: 2 } } as const;
+  const [first, second] = nextSteps({ payoutId: 'p', state: 'held', held }, 42);
+  expect(first?.when).toMatch(/^2 people of the group finance /);
+  expect([first?.command, second?.command]).toEqual([
+    'payouts approve --account 42 p --key FILE',
+    'payouts reject --account 42 p --key FILE --reason WHY',
+  ]);
+});
+
+it('nextSteps never pays again what was paid late, and pays what failed under a new payoutId', () => {
+  for (const state of PAYOUT_STATES) {
+    expect(nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42)).not.toEqual([]);
+    const late = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42).map(({ command }) => command);
+    expect(late.length).toBeGreaterThan(0);
+    expect(late.join()).not.toMatch(/enqueue|retry|release|--not-sent/);
+  }
+  for (const state of ['failed', 'cancelled'] as const) {
+    const command = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42).at(-1)?.command ?? '';
+    expect(toWords(command)[0]?.slice(4)).toEqual([
+      ...['--payout-id', 'NEW-ID', '--payment-id', '7', '--amount', '12.5', '--address-to', 'rPT1:4711'],
+      ...['--symbol', 'USD', '--reference', 'in place of order:7'],
     ]);
-  });
+  }
+});
 
-  it('never pays again what was paid late, and pays what failed under a new payoutId', () => {
-    for (const state of PAYOUT_STATES) {
-      expect(nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42)).not.toEqual([]);
-      const late = nextSteps({ ...PAYMENT, state, lateTxhash: 'a7c1' }, 42).map(({ command }) => command);
-      expect(late.length).toBeGreaterThan(0);
-      expect(late.join()).not.toMatch(/enqueue|retry|release|--not-sent/);
-    }
-    for (const state of ['failed', 'cancelled'] as const) {
-      const command = nextSteps({ ...PAYMENT, state, txhash: 'a7c1' }, 42).at(-1)?.command ?? '';
-      expect(toWords(command)[0]?.slice(4)).toEqual([
-        ...['--payout-id', 'NEW-ID', '--payment-id', '7', '--amount', '12.5', '--address-to', 'rPT1:4711'],
-        ...['--symbol', 'USD', '--reference', 'in place of order:7'],
-      ]);
-    }
-  });
+it.each(['=ls', 'a+b=c', '--sent', "it's"])('nextSteps gives a shell the payoutId %s as it is', (payoutId) => {
+  for (const words of toWords(...commandsOf('unknown', {}, payoutId), ...commandsOf('unknown', SIGNED, payoutId))) {
+    expect(words.slice(0, 2)).toEqual(['payouts', 'resolve']);
+    expect(words).toContain(payoutId);
+    if (payoutId.startsWith('-')) expect(words.slice(-2)).toEqual(['--', payoutId]);
+  }
+});
 
-  it.each(['=ls', 'a+b=c', '--sent', "it's"])('gives a shell the payoutId %s as it is', (payoutId) => {
-    for (const words of toWords(...commandsOf('unknown', {}, payoutId), ...commandsOf('unknown', SIGNED, payoutId))) {
-      expect(words.slice(0, 2)).toEqual(['payouts', 'resolve']);
-      expect(words).toContain(payoutId);
-      if (payoutId.startsWith('-')) expect(words.slice(-2)).toEqual(['--', payoutId]);
-    }
-  });
-
-  it('has the key where operators sign for what is sent again, and nowhere else', () => {
-    const all = PAYOUT_STATES.flatMap((state) => commandsOf(state, SIGNED));
-    expect(all.filter((command) => command.includes('--key')).sort()).toEqual([
-      'payouts resolve --account 42 order:7 --not-sent --key FILE --reason WHY',
-      'payouts retry --account 42 order:7 --key FILE --reason WHY',
-    ]);
-    expect(PAYOUT_STATES.flatMap((state) => commandsOf(state)).join()).not.toContain('--key');
-    const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, 1])) as Record<PayoutState, number>;
-    const keyed = batchSteps('a --reason b', counts, 7, SIGNED).filter(({ command }) => command?.includes('--key'));
-    const retry = `payouts retry --account 7 --batch 'a --reason b'`;
-    const [dryRun, really] = ['--dry-run --key FILE --reason WHY', '--key FILE --reason WHY'];
-    expect(keyed).toMatchObject([{ command: `(set -e\n  ${retry} ${dryRun}\n  ${retry} ${really}\n)` }]);
-  });
+it('nextSteps has the key where operators sign for what is sent again, and nowhere else', () => {
+  const all = PAYOUT_STATES.flatMap((state) => commandsOf(state, SIGNED));
+  expect(all.filter((command) => command.includes('--key')).sort()).toEqual([
+    'payouts resolve --account 42 order:7 --not-sent --key FILE --reason WHY',
+    'payouts retry --account 42 order:7 --key FILE --reason WHY',
+  ]);
+  expect(PAYOUT_STATES.flatMap((state) => commandsOf(state)).join()).not.toContain('--key');
+  const counts = Object.fromEntries(PAYOUT_STATES.map((state) => [state, 1])) as Record<PayoutState, number>;
+  const keyed = batchSteps('a --reason b', counts, 7, SIGNED).filter(({ command }) => command?.includes('--key'));
+  const retry = `payouts retry --account 7 --batch 'a --reason b'`;
+  const [dryRun, really] = ['--dry-run --key FILE --reason WHY', '--key FILE --reason WHY'];
+  expect(keyed).toMatchObject([{ command: `(set -e\n  ${retry} ${dryRun}\n  ${retry} ${really}\n)` }]);
 });
 
 it('shellQuote quotes whatever a shell would take for something else', () => {

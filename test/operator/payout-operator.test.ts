@@ -46,12 +46,13 @@ async function journalOf(dir: string, ...numbers: readonly number[]): Promise<vo
 
 const stateOf = async (payoutId: string): Promise<unknown> => (await rig.account.ledger.get(payoutId))?.state;
 
-describe('what is queued again', () => {
-  it.each<[string, 'rejected' | 'held' | 'unknown', () => Promise<unknown>]>([
-    ['retry', 'rejected', async () => rig.operator.retry('p', ANN)],
-    ['release', 'held', async () => rig.operator.release('p', ANN)],
-    ['resolve as not sent', 'unknown', async () => rig.operator.resolve('p', { kind: 'not_sent' }, ANN)],
-  ])('by %s has a job of its own at the end of the queue, and records who and why', async (_, from, decide) => {
+it.each<[string, 'rejected' | 'held' | 'unknown', () => Promise<unknown>]>([
+  ['retry', 'rejected', async () => rig.operator.retry('p', ANN)],
+  ['release', 'held', async () => rig.operator.release('p', ANN)],
+  ['resolve as not sent', 'unknown', async () => rig.operator.resolve('p', { kind: 'not_sent' }, ANN)],
+])(
+  'what is queued again by %s has a job of its own at the end of the queue, and records who and why',
+  async (_, from, decide) => {
     await (from === 'held' ? hold() : rig.bring('p', from));
     await rig.bring('q', 'queued');
     const payout = await decide();
@@ -64,34 +65,34 @@ describe('what is queued again', () => {
     expect(await redis.zrange(keys.state('queued'), '0', '-1')).toEqual(['q', 'p']);
     expect(await rig.withdrawJobs()).toContain('p~1');
     expect(await rig.outbox()).toEqual([]);
-  });
+  },
+);
 
-  it('is none that was paid, may be on its way, or was sent again meanwhile', async () => {
-    const { operator, account } = rig;
-    const refusals = async (call: Promise<unknown>, message: RegExp): Promise<void> => {
-      await expect(call).rejects.toThrow(ConflictError);
-      await expect(call).rejects.toThrow(message);
-    };
-    await rig.bring('r', 'rejected');
-    await rig.bring('p', 'unknown');
-    const needs = /from unknown to queued: that needs rejected\. Allowed from unknown: in_progress, rejected,/;
-    await refusals(operator.retry('p', ANN), needs);
-    await refusals(operator.release('r', ANN), /that needs held\. .* `payouts retry` queues it again$/);
-    await refusals(operator.release('p', ANN), /\. `payouts resolve` decides what became of it$/);
-    await expect(operator.retry('nobody', ANN)).rejects.toThrow(new NotFoundError('Payout nobody not found'));
-    await hold('h');
-    const named = /that needs (rejected|unknown)\. .*It was not sent: `payouts release` queues/;
-    await refusals(operator.retry('h', ANN), named);
-    for (const kind of ['not_sent', 'write_off'] as const) await refusals(operator.resolve('h', { kind }, ANN), named);
-    const { redis, keys } = account.connection;
-    const resolve = async (attempt: number): Promise<unknown> =>
-      operator.resolve({ payoutId: 'p', attempt }, { kind: 'not_sent' }, ANN);
-    await redis.hset(keys.payout('p'), { doubtUntil: Date.now() + 60_000, attempt: 2 });
-    await refusals(resolve(2), /may still be on its way to the gateway for \d+ s/);
-    await redis.hset(keys.payout('p'), { doubtUntil: 0 });
-    await refusals(resolve(1), /sent again meanwhile/);
-    expect(await resolve(2)).toMatchObject({ state: 'queued' });
-  });
+it('what is queued again is none that was paid, may be on its way, or was sent again meanwhile', async () => {
+  const { operator, account } = rig;
+  const refusals = async (call: Promise<unknown>, message: RegExp): Promise<void> => {
+    await expect(call).rejects.toThrow(ConflictError);
+    await expect(call).rejects.toThrow(message);
+  };
+  await rig.bring('r', 'rejected');
+  await rig.bring('p', 'unknown');
+  const needs = /from unknown to queued: that needs rejected\. Allowed from unknown: in_progress, rejected,/;
+  await refusals(operator.retry('p', ANN), needs);
+  await refusals(operator.release('r', ANN), /that needs held\. .* `payouts retry` queues it again$/);
+  await refusals(operator.release('p', ANN), /\. `payouts resolve` decides what became of it$/);
+  await expect(operator.retry('nobody', ANN)).rejects.toThrow(new NotFoundError('Payout nobody not found'));
+  await hold('h');
+  const named = /that needs (rejected|unknown)\. .*It was not sent: `payouts release` queues/;
+  await refusals(operator.retry('h', ANN), named);
+  for (const kind of ['not_sent', 'write_off'] as const) await refusals(operator.resolve('h', { kind }, ANN), named);
+  const { redis, keys } = account.connection;
+  const resolve = async (attempt: number): Promise<unknown> =>
+    operator.resolve({ payoutId: 'p', attempt }, { kind: 'not_sent' }, ANN);
+  await redis.hset(keys.payout('p'), { doubtUntil: Date.now() + 60_000, attempt: 2 });
+  await refusals(resolve(2), /may still be on its way to the gateway for \d+ s/);
+  await redis.hset(keys.payout('p'), { doubtUntil: 0 });
+  await refusals(resolve(1), /sent again meanwhile/);
+  expect(await resolve(2)).toMatchObject({ state: 'queued' });
 });
 
 it('cancel and a write-off cancel what was not paid, and its job, and nothing else', async () => {
@@ -124,40 +125,38 @@ it('pause and resume say whether they changed anything; an objection stays', asy
   await expect(rig.operator.resume(ANN)).rejects.toThrow(/^Send journal j-two contradicts this ledger/);
 });
 
-describe('a decision about many payouts', () => {
-  type Change = Parameters<typeof changeManyPayouts>[1];
+type Change = Parameters<typeof changeManyPayouts>[1];
 
-  async function change(of: Change): Promise<unknown> {
-    const access = openLedger({ platformId: rig.account.platformId, redisUrl: testRedisUrl() });
-    return changeManyPayouts(access, of, ANN).finally(async () => access.close());
-  }
-  const RETRY = { from: 'rejected', to: 'queued' } as const;
-  const named = (...payoutIds: string[]) => payoutIds.map((payoutId) => ({ payoutId }));
-  const activities = async (): Promise<unknown> =>
-    (await readActivity(rig.account.connection, 9)).activities.map(({ payoutId, count }) => [payoutId, count]);
+async function change(of: Change): Promise<unknown> {
+  const access = openLedger({ platformId: rig.account.platformId, redisUrl: testRedisUrl() });
+  return changeManyPayouts(access, of, ANN).finally(async () => access.close());
+}
+const RETRY = { from: 'rejected', to: 'queued' } as const;
+const named = (...payoutIds: string[]) => payoutIds.map((payoutId) => ({ payoutId }));
+const activities = async (): Promise<unknown> =>
+  (await readActivity(rig.account.connection, 9)).activities.map(({ payoutId, count }) => [payoutId, count]);
 
-  it('is one act, and gives each that it moves its job', async () => {
-    for (const payoutId of ['p', 'q', 's']) await rig.bring(payoutId, 'rejected');
-    await rig.bring('r', 'unknown');
-    const changed = await change({ ...RETRY, payouts: named('p', 'r', 'nobody', 'q') });
-    expect(changed).toEqual([undefined, expect.any(ConflictError), expect.any(NotFoundError), undefined]);
-    expect((await rig.withdrawJobs()).sort()).toEqual(['p~1', 'q~1']);
-    expect(await rig.outbox()).toEqual([]);
-    await rig.operator.retry('s', ANN);
-    expect(await activities()).toEqual([
-      ['s', 1],
-      [undefined, 2],
-    ]);
-  });
+it('a decision about many payouts is one act, and gives each that it moves its job', async () => {
+  for (const payoutId of ['p', 'q', 's']) await rig.bring(payoutId, 'rejected');
+  await rig.bring('r', 'unknown');
+  const changed = await change({ ...RETRY, payouts: named('p', 'r', 'nobody', 'q') });
+  expect(changed).toEqual([undefined, expect.any(ConflictError), expect.any(NotFoundError), undefined]);
+  expect((await rig.withdrawJobs()).sort()).toEqual(['p~1', 'q~1']);
+  expect(await rig.outbox()).toEqual([]);
+  await rig.operator.retry('s', ANN);
+  expect(await activities()).toEqual([
+    ['s', 1],
+    [undefined, 2],
+  ]);
+});
 
-  it('follows a transaction where it says that they were sent', async () => {
-    await rig.bring('p', 'unknown');
-    expect(await change({ from: 'unknown', to: 'in_progress', payouts: [{ payoutId: 'p', txhash: 'h' }] })).toEqual([
-      undefined,
-    ]);
-    expect(await rig.account.ledger.findByTxhash('h')).toBe('p');
-    expect(await rig.statusJobs()).toHaveLength(1);
-  });
+it('a decision about many payouts follows a transaction where it says that they were sent', async () => {
+  await rig.bring('p', 'unknown');
+  expect(await change({ from: 'unknown', to: 'in_progress', payouts: [{ payoutId: 'p', txhash: 'h' }] })).toEqual([
+    undefined,
+  ]);
+  expect(await rig.account.ledger.findByTxhash('h')).toBe('p');
+  expect(await rig.statusJobs()).toHaveLength(1);
 });
 
 it('resolve as sent needs a gateway to ask', async () => {
@@ -188,40 +187,38 @@ it.each<[string, (operator: PayoutOperator, actor: typeof ANN) => Promise<unknow
   await expect(call(rig.operator, ANN)).rejects.toThrow(errors.ClosedError);
 });
 
-describe('declareNew', () => {
-  const put = async (key: 'sender' | 'journals' | 'objections', field: string, value: string): Promise<unknown> =>
-    rig.account.redis.hset(rig.account.connection.keys[key], field, value);
+const put = async (key: 'sender' | 'journals' | 'objections', field: string, value: string): Promise<unknown> =>
+  rig.account.redis.hset(rig.account.connection.keys[key], field, value);
 
-  it('leaves the lease as one that was given back, once, and records who and why', async () => {
-    const { connection } = rig.account;
-    expect(await rig.operator.declareNew(ANN)).toBe(true);
-    expect((await peekSenderView(connection)).lease).toEqual({ owner: '', epoch: 0, heartbeat: 0, released: true });
-    expect(await rig.operator.declareNew(ANN)).toBe(false);
-    const { activities } = await readActivity(connection, 5);
-    expect(activities).toMatchObject([{ what: 'declared_new', ...ANN }]);
-  });
+it('declareNew leaves the lease as one that was given back, once, and records who and why', async () => {
+  const { connection } = rig.account;
+  expect(await rig.operator.declareNew(ANN)).toBe(true);
+  expect((await peekSenderView(connection)).lease).toEqual({ owner: '', epoch: 0, heartbeat: 0, released: true });
+  expect(await rig.operator.declareNew(ANN)).toBe(false);
+  const { activities } = await readActivity(connection, 5);
+  expect(activities).toMatchObject([{ what: 'declared_new', ...ANN }]);
+});
 
-  it('is answered beforehand by the same rule, which records nothing', async () => {
-    const { ledger, connection } = rig.account;
-    await rig.bring('waits', 'queued');
-    expect(await ledger.findSenderTrace()).toBeUndefined();
-    expect((await peekSenderView(connection)).lease).toBeUndefined();
-    expect((await readActivity(connection, 5)).activities).toEqual([]);
-    expect(await rig.operator.declareNew(ANN)).toBe(true);
-    await rig.bring('sent', 'in_progress');
-    expect(await ledger.findSenderTrace()).toMatch(/right to send|is in_progress/);
-    await expect(rig.operator.declareNew(ANN)).rejects.toThrow(ConflictError);
-  });
+it('declareNew is answered beforehand by the same rule, which records nothing', async () => {
+  const { ledger, connection } = rig.account;
+  await rig.bring('waits', 'queued');
+  expect(await ledger.findSenderTrace()).toBeUndefined();
+  expect((await peekSenderView(connection)).lease).toBeUndefined();
+  expect((await readActivity(connection, 5)).activities).toEqual([]);
+  expect(await rig.operator.declareNew(ANN)).toBe(true);
+  await rig.bring('sent', 'in_progress');
+  expect(await ledger.findSenderTrace()).toMatch(/right to send|is in_progress/);
+  await expect(rig.operator.declareNew(ANN)).rejects.toThrow(ConflictError);
+});
 
-  it.each<[string, () => Promise<unknown>, RegExp]>([
-    ['a lease', async () => put('sender', 'epoch', '1'), /right to send/],
-    ['a journal', async () => put('journals', 'j', '{}'), /journal/],
-    ['an objection', async () => put('objections', 'j', '{}'), /journal/],
-    ['a rejected payout', async () => rig.bring('p', 'rejected'), /a payout is rejected/],
-  ])('refuses an account with %s', async (_, prepare, words) => {
-    await prepare();
-    await expect(rig.operator.declareNew(ANN)).rejects.toThrow(words);
-  });
+it.each<[string, () => Promise<unknown>, RegExp]>([
+  ['a lease', async () => put('sender', 'epoch', '1'), /right to send/],
+  ['a journal', async () => put('journals', 'j', '{}'), /journal/],
+  ['an objection', async () => put('objections', 'j', '{}'), /journal/],
+  ['a rejected payout', async () => rig.bring('p', 'rejected'), /a payout is rejected/],
+])('declareNew refuses an account with %s', async (_, prepare, words) => {
+  await prepare();
+  await expect(rig.operator.declareNew(ANN)).rejects.toThrow(words);
 });
 
 describe('adoptLedger', () => {
