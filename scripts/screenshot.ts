@@ -8,8 +8,7 @@ import type { Browser } from 'playwright-core';
 import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js';
 import { launchChromium } from '../test/dashboard/support/launch-chromium.js';
 import { openDashboard, type RunningDashboard } from '../test/dashboard/support/running-dashboard.js';
-import { openSampleAccount, type SampleAccount } from '../test/dashboard/support/sample-account.js';
-import { signSample } from '../test/dashboard/support/sign-sample.js';
+import { openSampleAccount, type SampleAccount, signSample } from '../test/dashboard/support/sample-account.js';
 import { SCENES, type Scene } from './pictures/scenes.js';
 
 const FOLDER = new URL('../pictures/', import.meta.url);

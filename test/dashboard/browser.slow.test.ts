@@ -10,8 +10,13 @@ import { aPayout } from '../ledger/support/a-payout.js';
 import { until } from '../support/until.js';
 import { launchChromium } from './support/launch-chromium.js';
 import { openDashboard, type RunningDashboard } from './support/running-dashboard.js';
-import { fillAccount, openSampleAccount, type SampleAccount, writeSampleBatches } from './support/sample-account.js';
-import { signSample } from './support/sign-sample.js';
+import {
+  fillAccount,
+  openSampleAccount,
+  type SampleAccount,
+  signSample,
+  writeSampleBatches,
+} from './support/sample-account.js';
 
 // A browser on a busy machine takes its time.
 jest.setTimeout(120_000);

@@ -105,12 +105,10 @@ async function hold(payoutId: string, of: Partial<Hold>): Promise<void> {
   await sender.holdPayout(payoutId, 0, { ...RULE, message: 'because', ...of });
 }
 
-/** Ann approves it. */
 async function approve(payoutId: string, ...args: string[]): Promise<void> {
   await rig.run('approve', payoutId, '--key', rig.files.ann, '--yes', ...args);
 }
 
-/** What a worker with a policy publishes. */
 async function report(given: Partial<PolicyReport> = {}): Promise<void> {
   const empty = { rules: [], held: [], ratesAt: null, ratesMissingSince: null };
   const { connection } = rig.account.ledger;
@@ -316,7 +314,6 @@ describe('an upload is refused', () => {
     const { keys } = JSON.parse(await readFile(keysFile, 'utf8')) as { keys: readonly KeyEntry[] };
     const changed = keys.map((entry) => (entry.name === 'bob' ? { ...entry, revoked: true } : entry));
     await writeFile(keysFile, JSON.stringify({ version: 1, keys: changed }));
-    // It does within a second.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const revoked = { error: expect.stringContaining('the key "bob" is revoked') };
     expect(await post(byBob)).toMatchObject({ status: 403, body: revoked });

@@ -213,7 +213,6 @@ it('the board refuses every write, also without the guard in front of it', async
     ...states.map((status) => `${API}?activeQueue=withdraw&page=1&jobsPerPage=50&status=${status}`),
     ...[JOB, `${JOB}/logs`, '/board/api/redis/stats', '/board/queue/withdraw'],
   ];
-  /** Bull Board's own. */
   const writes = [
     ...['retry', 'promote', 'clean', 'update-data'].map((what) => `PUT ${JOB}/${what}`),
     ...['retry/failed', 'clean/failed', 'promote', 'pause', 'resume', 'empty', 'obliterate'].map(

@@ -80,7 +80,6 @@ it('without TLS it serves a named proxy that had TLS itself, and nobody else', a
 
 const tls = (): Partial<DoorOptions> => ({ serveHost: '0.0.0.0', serveTlsCertFile: cert, serveTlsKeyFile: key });
 
-/** The status of a request, and the serial number of the certificate. */
 async function ask(url: string): Promise<readonly [number | undefined, string]> {
   const options = { rejectUnauthorized: false, agent: false, headers: { authorization: `Bearer ${token}` } };
   const asked = get(`${url.replace('0.0.0.0', '127.0.0.1')}/v1/stats`, options);

@@ -111,7 +111,6 @@ it('the file of tokens is read when it changes; an unusable one leaves those bef
 
 const { token, line } = createToken({ name: 'e10', account: 7, rights: ['read'], perMinute: 60 });
 
-/** The tokens of a file with this text. */
 async function read(text: string, mode = 0o600): Promise<Tokens> {
   const file = `${rig.tokensFile}-7`;
   await writeFile(file, text);

@@ -25,16 +25,9 @@ const PEER = { journalId: 'j-two', host: 'host-2', dir: '/journal' };
 const ACCEPTED = { kind: 'accepted', txhash: 'h' } as const;
 const NOT_SENT = { kind: 'not_sent', reason: 'refused' } as const;
 
-/** An open journal that is bound to a ledger. */
-async function bound(options = {}): Promise<FileSendJournal> {
-  const journal = await folder.open(options);
-  await journal.bind(LEDGER);
-  return journal;
-}
-
 describe('a journal that two processes write', () => {
   it('reports when another process has added to it, until that was read', async () => {
-    const one = await bound();
+    const one = await folder.bound();
     await one.append(aSend('p', 1));
     expect(await one.changedByOthers()).toBe(false);
     const other = await folder.open();
@@ -48,7 +41,7 @@ describe('a journal that two processes write', () => {
   });
 
   it('reports it also for a line just before its own', async () => {
-    const one = await bound();
+    const one = await folder.bound();
     await (await folder.open()).append(aSend('p', 1, { token: 'theirs' }));
     await one.append(aSend('p', 1));
     expect([await one.changedByOthers(), one.knowsFromAnother(aSend('p', 1))]).toEqual([true, false]);
@@ -75,7 +68,7 @@ it('a journal has but its id while it is new, and is bound before its first send
 });
 
 it('a journal keeps id, peers and sends with their outcomes, and changes no byte when it is opened again', async () => {
-  const journal = await bound();
+  const journal = await folder.bound();
   await journal.notePeers([{ ...PEER, sends: 7 } as typeof PEER]);
   await journal.append(aSend('p', 1));
   journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
@@ -90,7 +83,7 @@ it('a journal keeps id, peers and sends with their outcomes, and changes no byte
 
 it('a journal has an outcome in the file before the next send, and tells how long a sync took', async () => {
   const took: number[] = [];
-  const journal = await bound({ onSynced: (ms: number) => took.push(ms) });
+  const journal = await folder.bound({ onSynced: (ms: number) => took.push(ms) });
   await journal.append(aSend('p', 1));
   journal.noteOutcome(aSend('p', 1), NOT_SENT, 5);
   await journal.append(aSend('q', 2));
@@ -109,7 +102,7 @@ it('a journal has an outcome in the file before the next send, and tells how lon
 });
 
 it('a journal refuses a line in the middle that makes no sense, also while it is in use', async () => {
-  const journal = await bound();
+  const journal = await folder.bound();
   await folder.add('nonsense\n');
   expect(await journal.changedByOthers()).toBe(true);
   await expect(journal.reload()).rejects.toThrow(/cannot be read at .*1\.journal, byte \d+/);
@@ -120,7 +113,7 @@ it('a journal refuses a line in the middle that makes no sense, also while it is
 
 it('a journal never writes a line that nobody could read again, and writes what follows', async () => {
   const troubles: string[] = [];
-  const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
+  const journal = await folder.bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
   const before = await folder.texts();
   const refused = 'A line of payout p was not written to the send journal: nobody could read it again.';
   for (const attempt of [NaN, 1.5]) {
@@ -150,7 +143,7 @@ describe('a last line that a crash tore', () => {
   });
 
   it('of another process is left to it while it may still be written', async () => {
-    const journal = await bound();
+    const journal = await folder.bound();
     const line = toChainedLines([aSend('p', 1)], lastHash(await folder.text()));
     await folder.add(line.slice(0, 20));
     await journal.reload();
@@ -170,7 +163,7 @@ async function aHandle(): Promise<FileHandle> {
 }
 
 it('a write that fails is told, and what came on disk all the same is known afterwards', async () => {
-  const journal = await bound();
+  const journal = await folder.bound();
   jest.spyOn(await aHandle(), 'datasync').mockRejectedValueOnce(new Error('EIO: i/o error'));
   await expect(journal.append(aSend('p', 1))).rejects.toThrow(/1\.journal cannot be written: EIO/);
   expect(journal.knows('p', 1)).toBe(false);
@@ -179,7 +172,7 @@ it('a write that fails is told, and what came on disk all the same is known afte
 });
 
 it('a write that fails in part is a failure, and the torn line announces nothing', async () => {
-  const journal = await bound();
+  const journal = await folder.bound();
   jest.spyOn(await aHandle(), 'write').mockImplementationOnce(async () => {
     await appendFile(folder.path(), '{"payo');
     return { bytesWritten: 6, buffer: '' };
@@ -195,7 +188,7 @@ it('a write that fails in part is a failure, and the torn line announces nothing
 
 it('a write that fails of an outcome is told and throws nothing', async () => {
   const troubles: string[] = [];
-  const journal = await bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
+  const journal = await folder.bound({ onTrouble: ({ message }: Error) => troubles.push(message) });
   await journal.append(aSend('p', 1));
   jest.spyOn(await aHandle(), 'write').mockRejectedValueOnce(new Error('ENOSPC: no space left on device'));
   journal.noteOutcome(aSend('p', 1), ACCEPTED, 5);
@@ -211,11 +204,10 @@ describe('a disk that does not answer', () => {
   let journal: FileSendJournal;
   let answers: (() => void) | undefined;
   beforeEach(async () => {
-    journal = await bound();
+    journal = await folder.bound();
   });
   afterEach(() => answers?.());
 
-  /** From now on it does not answer to this call. */
   async function hang(call: 'write' | 'datasync'): Promise<void> {
     const prototype = await aHandle();
     const original = Reflect.get(prototype, call) as () => Promise<never>;

@@ -41,8 +41,7 @@ async function readEverything(): Promise<unknown> {
 
 /** A journal of seven lines: header, ledger, three sends and two outcomes. */
 async function writeSome(): Promise<string[]> {
-  const journal = await folder.open();
-  await journal.bind(LEDGER);
+  const journal = await folder.bound();
   for (const [index, payoutId] of ['p', 'q', 'r'].entries()) {
     await journal.append(aSend(payoutId, index + 1));
     if (payoutId !== 'r') journal.noteOutcome(aSend(payoutId, index + 1), { kind: 'accepted', txhash: payoutId }, 5);
@@ -85,8 +84,7 @@ it.each<[string, (texts: string[]) => string[], number]>([
 });
 
 it('an altered line is found by a process that has the journal open', async () => {
-  const journal = await folder.open();
-  await journal.bind(LEDGER);
+  const journal = await folder.bound();
   await folder.add(toText([aSend('p', 1)]));
   await expect(journal.reload()).rejects.toThrow(/1\.journal:3: it does not name the line before it/);
   await expect(journal.append(aSend('q', 2))).rejects.toThrow(JournalDamagedError);
@@ -128,8 +126,7 @@ it('an altered line because the end was cut off: shows by the head alone; in any
 
 describe('processes that write at the same time', () => {
   it('fork the chain, and the next who read both names both', async () => {
-    const one = await folder.open();
-    await one.bind(LEDGER);
+    const one = await folder.bound();
     const other = await folder.open();
     await one.append(aSend('p', 1));
     await other.append(aSend('q', 2));
@@ -147,8 +144,7 @@ describe('processes that write at the same time', () => {
   });
 
   it('are followed also where one was stopped for thousands of lines', async () => {
-    const one = await folder.open();
-    await one.bind(LEDGER);
+    const one = await folder.bound();
     await one.append(aSend('late', 1));
     const stopped = await folder.open();
     await folder.addLines(Array.from({ length: 2_499 }, (_, index) => aSend(`p-${index + 2}`, index + 2)));
@@ -210,8 +206,7 @@ describe('a journal that was damaged while a process had it open', () => {
   let journal: FileSendJournal;
   let saved: string;
   beforeEach(async () => {
-    journal = await folder.open();
-    await journal.bind(LEDGER);
+    journal = await folder.bound();
     await journal.append(aSend('p', 1));
     await journal.append(aSend('q', 2));
     saved = `${folder.dir}-saved`;
@@ -224,7 +219,6 @@ describe('a journal that was damaged while a process had it open', () => {
     await rename(`${folder.path()}.copy`, folder.path());
   }
 
-  /** As an operator does it. */
   async function putBack(): Promise<void> {
     await rm(folder.dir, { recursive: true, force: true });
     await cp(saved, folder.dir, { recursive: true });

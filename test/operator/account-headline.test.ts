@@ -25,7 +25,6 @@ const LEDGER: LedgerObservation = {
 };
 type Change = Partial<LedgerObservation>;
 
-/** The one worker is like this. */
 const worker = (change: object, more: Change = {}): Change => ({ workers: [{ ...WORKER, ...change }], ...more });
 const failed = (failedAttempts: number): Change =>
   worker({ lastError: 'No connection', lastErrorCode: 'GATEWAY_UNAVAILABLE', failedAttempts });
@@ -126,7 +125,6 @@ it('knows the life of a sender only from a heartbeat that rose while it was watc
 const SENDER = 'payouts-1:4711';
 let account: SampleAccount;
 
-/** Gives each test of a group an account. */
 function useAccount(): void {
   beforeEach(async () => {
     account = await openSampleAccount();

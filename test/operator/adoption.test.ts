@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { JournalLine } from '../../src/journal/journal-line.js';
 import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
 import { OBJECTION } from '../ledger/contract/ledger-rig.js';
 import { aJournal, openAdoptionWorld, sendOf, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
@@ -8,6 +9,10 @@ beforeEach(async () => {
   world = await openAdoptionWorld();
 });
 afterEach(async () => world.close());
+
+/** The journal `j-one`, which was bound to a ledger at this number of sends. */
+const journalOne = (ledgerId: string, sends: number, ...lines: readonly JournalLine[]) =>
+  aJournal('j-one', { ledgerId, epoch: 1, sends, token: '' }, ...lines);
 
 const accepted = (txhash: string) => ({ kind: 'accepted', txhash }) as const;
 const REJECTED = { kind: 'rejected', message: 'no funds' } as const;
@@ -112,11 +117,8 @@ it('sends that no journal has are named by their numbers; given up, they make ev
 
 it('sends that no journal has are none where the other journal is read, in either order', async () => {
   const [a, b] = await makeGap();
-  for (const hosts of [
-    [a, b],
-    [b, a],
-  ])
-    expect(await world.plan(hosts)).toMatchObject({ unwitnessed: [], forgotten: 6 });
+  for (const plan of [await world.plan([a, b]), await world.plan([b, a])])
+    expect(plan).toMatchObject({ unwitnessed: [], forgotten: 6 });
   expect(await world.adopt([a, b])).toMatchObject({ held: 0, objections: 0 });
   const states = await world.statesOf('P-2', 'P-5', 'P-6', 'P-7');
   expect(states).toEqual(['in_progress', 'in_progress', 'in_progress', 'queued']);
@@ -144,7 +146,7 @@ it.each(['the ledger', 'another journal'])(
 it('an adoption that gave up sends, and was forgotten by Redis, has to give them up again: the doubt that it left is gone as well', async () => {
   await world.enqueue('p1', 'p2');
   const ledgerId = await world.rollBackTo(0);
-  const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p3', 3));
+  const journal = journalOne(ledgerId, 0, sendOf('p3', 3));
   await world.adoptOf([journal], [UNWITNESSED]);
   expect(await world.statesOf('p2')).toEqual(['unknown']);
   expect((await world.planOf([journal])).unwitnessed).toEqual([]);
@@ -155,68 +157,49 @@ it('an adoption that gave up sends, and was forgotten by Redis, has to give them
   expect((await world.planOf([journal], [UNWITNESSED])).holdsSendable).toBe(true);
 });
 
-describe('sends that are missing before one that names the send before it', () => {
-  const A = sendOf('a', 45, { token: 'e:3', after: { sends: 44 } });
-  /** By its number alone: with format 1 there were no tokens. */
-  const B = sendOf('b', 46, { after: { sends: 45, token: '' } });
+const A = sendOf('a', 45, { token: 'e:3', after: { sends: 44 } });
+/** By its number alone: with format 1 there were no tokens. */
+const B = sendOf('b', 46, { after: { sends: 45, token: '' } });
 
-  it.each([
-    ['named by a token', 40, [sendOf('b', 46)], [{ first: 41, last: 45 }]],
-    ['named by its number', 40, [B], [{ first: 41, last: 45 }]],
-    ['named by its number, which the same journal has', 44, [A, B], []],
-  ])('are found: %s', async (_, known, sends, unwitnessed) => {
-    const ledgerId = await world.rollBackTo(known);
-    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 37, token: '' }, ...sends);
-    expect((await world.planOf([journal])).unwitnessed).toEqual(unwitnessed);
-  });
-
-  it('are found in a Redis that was flushed', async () => {
-    await world.rollBackTo(0);
-    const journal = aJournal('j-one', { ledgerId: 'former', epoch: 1, sends: 40, token: '' }, B);
-    expect((await world.planOf([journal])).unwitnessed).toEqual([{ first: 1, last: 45 }]);
-  });
+it.each([
+  ['named by a token', 40, [sendOf('b', 46)], [{ first: 41, last: 45 }]],
+  ['named by its number', 40, [B], [{ first: 41, last: 45 }]],
+  ['named by its number, which the same journal has', 44, [A, B], []],
+  ['in a Redis that was flushed', 0, [B], [{ first: 1, last: 45 }]],
+])('sends that are missing before one that names the send before it are found: %s', async (_, known, sends, found) => {
+  const ledgerId = await world.rollBackTo(known);
+  const journal = journalOne(known === 0 ? 'former' : ledgerId, 37, ...sends);
+  expect((await world.planOf([journal])).unwitnessed).toEqual(found);
 });
 
-describe('a ledger that format 1 stopped for a send journal', () => {
+it('a ledger that format 1 stopped is adopted by a journal that knows more, not by one that agrees with it', async () => {
   const STOPPED = { pausedReason: 'it knows 40 sends, the journal 43', pausedBy: 'send journal', pausedAt: 1 };
-  let ledgerId: string;
-  beforeEach(async () => {
-    await world.enqueue('p');
-    await world.rollBackTo(40);
-    const { redis, keys } = world.account.connection;
-    await redis.hdel(keys.ledger, 'format');
-    await redis.hset(keys.ledger, STOPPED);
-    ({ ledgerId } = await world.sender.readSender());
-  });
-
-  it('is not adopted by a journal that agrees with it', async () => {
-    const plan = await world.adoptOf([aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' })]);
-    expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
-    expect((await world.sender.readSender()).objections).toMatchObject([{ journalId: 'unnamed' }]);
-    const { redis, keys } = world.account.connection;
-    expect(await redis.hget(keys.ledger, 'pausedReason')).toBe(STOPPED.pausedReason);
-    expect(await world.statesOf('p')).toEqual(['queued']);
-  });
-
-  it('is adopted by a journal that knows more', async () => {
-    const send = sendOf('p', 41, { token: 'e:1', after: { sends: 40 } });
-    const journal = aJournal('j-one', { ledgerId, epoch: 1, sends: 40, token: '' }, send);
-    expect(await world.adoptOf([journal])).toMatchObject({ unread: [], unwitnessed: [] });
-    expect((await world.sender.readSender()).objections).toEqual([]);
-    const { redis, keys } = world.account.connection;
-    expect(await redis.hget(keys.ledger, 'pausedReason')).toBeNull();
-    expect(await world.statesOf('p')).toEqual(['unknown']);
-  });
+  await world.enqueue('p');
+  await world.rollBackTo(40);
+  const { redis, keys } = world.account.connection;
+  await redis.hdel(keys.ledger, 'format');
+  await redis.hset(keys.ledger, STOPPED);
+  const { ledgerId } = await world.sender.readSender();
+  const plan = await world.adoptOf([journalOne(ledgerId, 40)]);
+  expect(plan).toMatchObject({ reasons: [STOPPED.pausedReason], unread: [{ journalId: 'unnamed' }] });
+  expect((await world.sender.readSender()).objections).toMatchObject([{ journalId: 'unnamed' }]);
+  expect(await redis.hget(keys.ledger, 'pausedReason')).toBe(STOPPED.pausedReason);
+  expect(await world.statesOf('p')).toEqual(['queued']);
+  const send = sendOf('p', 41, { token: 'e:1', after: { sends: 40 } });
+  expect(await world.adoptOf([journalOne(ledgerId, 40, send)])).toMatchObject({ unread: [], unwitnessed: [] });
+  expect((await world.sender.readSender()).objections).toEqual([]);
+  expect(await redis.hget(keys.ledger, 'pausedReason')).toBeNull();
+  expect(await world.statesOf('p')).toEqual(['unknown']);
 });
 
 it('a journal that objected is not taken as read where an older copy of it is read', async () => {
   await world.enqueue('p2');
   const ledgerId = await world.rollBackTo(0);
   await world.sender.object({ ...OBJECTION, journalId: 'j-one', sends: 2 });
-  const lines = [{ ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1)];
-  expect(await world.adoptOf([aJournal('j-one', ...lines)])).toMatchObject({ unread: [{ journalId: 'j-one' }] });
+  const copy = journalOne(ledgerId, 0, sendOf('p1', 1));
+  expect(await world.adoptOf([copy])).toMatchObject({ unread: [{ journalId: 'j-one' }] });
   expect((await world.sender.readSender()).objections).toHaveLength(1);
-  const whole = aJournal('j-one', ...lines, sendOf('p2', 2));
+  const whole = journalOne(ledgerId, 0, sendOf('p1', 1), sendOf('p2', 2));
   expect(await world.adoptOf([whole])).toMatchObject({ unread: [] });
   expect((await world.sender.readSender()).objections).toEqual([]);
   expect(await world.statesOf('p2')).toEqual(['unknown']);
@@ -228,9 +211,8 @@ it('a journal that objected is not taken as read where the ledger knows a newer 
   const { redis, keys } = world.account.connection;
   const known = { host: 'h', dir: '/j-one', sends: 2, token: 't-2', at: 0 };
   await redis.hset(keys.journals, 'j-one', JSON.stringify(known));
-  const copy = aJournal('j-one', { ledgerId, epoch: 1, sends: 0, token: '' }, sendOf('p1', 1));
-  const plan = await world.planOf([copy], [OBJECTION.journalId]);
-  expect(plan.unread).toMatchObject([{ journalId: 'j-one' }]);
+  const copy = journalOne(ledgerId, 0, sendOf('p1', 1));
+  expect((await world.planOf([copy], [OBJECTION.journalId])).unread).toMatchObject([{ journalId: 'j-one' }]);
 });
 
 it.each([

@@ -10,7 +10,6 @@ import { batchSteps, nextSteps, shellQuote } from '../../src/operator/next-steps
 type Stats = Parameters<typeof adviseAccount>[0];
 
 const DIR = '/var/lib/payouts';
-/** Where operators sign. */
 const SIGNED = { isSigned: true };
 
 function journal(journalId: string, host: string, dir = `/mnt/${host}`): KnownJournal {

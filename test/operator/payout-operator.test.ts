@@ -19,8 +19,15 @@ import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { testRedisUrl } from '../support/account.js';
 import { sendOf } from './support/adoption-world.js';
-import { ANN, openOperatorRig, type OperatorRig } from './support/operator-rig.js';
-import { intentHashOf, requireAct, sendOnce, sendSigned } from './support/signing-rig.js';
+import {
+  ANN,
+  intentHashOf,
+  openOperatorRig,
+  type OperatorRig,
+  requireAct,
+  sendOnce,
+  sendSigned,
+} from './support/operator-rig.js';
 
 const { ConflictError, NotFoundError } = errors;
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readSenderView } from '../../../src/ledger/sender-view.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
 import { startSshAgent } from '../../control/support/ssh-agent.js';
-import { requireAct, sendSigned } from '../../operator/support/signing-rig.js';
+import { requireAct, sendSigned } from '../../operator/support/operator-rig.js';
 import { textWith, useCli } from '../support/cli-rig.js';
 
 /** What an operator's key signs, and which commands need one; the rules are in test/operator/payout-operator.test.ts. */

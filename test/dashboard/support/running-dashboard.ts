@@ -4,7 +4,6 @@ import { startDashboard, type DashboardServerOptions } from '../../../src/dashbo
 import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import type { TestAccount } from '../../ledger/support/test-account.js';
 
-/** A dashboard on a free port, with a client. */
 export type RunningDashboard = Awaited<ReturnType<typeof openDashboard>>;
 
 export async function openDashboard(
@@ -45,7 +44,6 @@ export function basicAuth(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** The payoutIds in a page's table. */
 export function idsOf(page: string): string[] {
   return [...page.matchAll(/<th scope="row" class="id">\s*<a href="[^"]*\/payouts\/([^"]+)"/g)].map(
     ([, id = '']) => id,
@@ -67,7 +65,6 @@ export function injectedIn(page: string): RegExpExecArray | null {
   return /<script|<img/.exec(page.replace(/<script src="[\w/]*\/(page|live)\.js" defer><\/script>/g, ''));
 }
 
-/** A server of Node on a free port. */
 export async function serve(listener: RequestListener): Promise<{ readonly url: string; close(): Promise<void> }> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,22 +4,17 @@ import { TLSSocket } from 'node:tls';
 import { afterEach } from '@jest/globals';
 import { makeSelfSignedCertificate, type Certificate } from './self-signed-certificate.js';
 
-/** One connection as the server sees it. */
 export interface Peer {
   /** Where to write a response, byte by byte; TLS where the server speaks it. */
   readonly stream: Socket;
-  /** A TCP reset instead of an orderly end. */
   readonly reset: () => void;
 }
 
 export type RawGateway = Awaited<ReturnType<typeof startRawGateway>>;
 
 export interface RawGatewayBehaviour {
-  /** On a new connection, before TLS. */
   onConnect?(raw: Socket): void;
-  /** When a connection is ready for a request. */
   onReady?(peer: Peer): void;
-  /** When a request was received completely. */
   onRequest?(peer: Peer, request: string): void;
 }
 
@@ -67,7 +62,6 @@ export async function startRawGateway(
 
   return {
     baseUrl: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`,
-    /** The authority to trust. */
     ca: scheme === 'https' ? certificate.cert : undefined,
     /** Of requests, decrypted. */
     get receivedBytes() {
@@ -87,7 +81,6 @@ export async function startRawGateway(
 
 const started: RawGateway[] = [];
 
-/** One that ends with the test that started it. */
 export async function startForTest(
   scheme: Scheme,
   behaviour: RawGatewayBehaviour = {},

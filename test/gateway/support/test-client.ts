@@ -24,7 +24,6 @@ export function clientOf(
   });
 }
 
-/** Keeps every line for a test to check. */
 export function recordingLogger(): Logger & { readonly lines: { message: string; fields: object }[] } {
   const lines: { message: string; fields: object }[] = [];
   const loggerWith = (bound: object): Logger => {

@@ -8,7 +8,6 @@ import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
 
-/** What the door answered. */
 export interface Answer {
   readonly status: number;
   readonly type: string | null;
@@ -29,7 +28,6 @@ export interface Answer {
 export interface AskOptions {
   /** @defaultValue a token with every right */
   readonly token?: string | undefined;
-  /** Sent as JSON. */
   readonly body?: unknown;
   /** Sent as it is. */
   readonly text?: string | Uint8Array<ArrayBuffer>;
@@ -110,7 +108,6 @@ export async function askDoor(
   };
 }
 
-/** A payout that the door accepts. */
 export function payout(payoutId: string, changes: object = {}): object {
   return { payoutId, paymentId: 6, amount: '12.5', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', ...changes };
 }

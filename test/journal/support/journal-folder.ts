@@ -37,15 +37,19 @@ export async function makeJournalFolder() {
   /** Makes a file so long that the next send in it is its last; torn lines cost the least to read. */
   const fillUp = async (number?: number): Promise<void> =>
     appendFile(path(number), `${'x'.repeat(MIB)} torn\n`.repeat(FULL_MIB));
+  const open = async (options: Partial<FileSendJournalOptions> = {}): Promise<FileSendJournal> => {
+    const journal = await FileSendJournal.open({ dir, platformId: 1, ...options });
+    opened.push(journal);
+    return journal;
+  };
   return {
-    dir,
-    path,
-    async open(options: Partial<FileSendJournalOptions> = {}): Promise<FileSendJournal> {
-      const journal = await FileSendJournal.open({ dir, platformId: 1, ...options });
-      opened.push(journal);
+    ...{ dir, path, open, write },
+    /** Opens it, and binds it to a ledger. */
+    async bound(options?: Partial<FileSendJournalOptions>): Promise<FileSendJournal> {
+      const journal = await open(options);
+      await journal.bind(LEDGER);
       return journal;
     },
-    write,
     /** Writes a file of 16 short sends, `a-1` … `a-16`, at which a journal begins a new one with its next send. */
     async writeFull(name: string, number?: number): Promise<void> {
       const sends = Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, index + 1));
@@ -104,12 +108,10 @@ export function aSend(payoutId: string, sends: number, given: Partial<SendLine> 
   return { payoutId, attempt: 1, token: `t-${sends}`, ...times, request, ...given };
 }
 
-/** The header that a process writes for this journal. */
 export function headerOf(journalId: string | undefined): object {
   return { v: 3, journalId, bornAt: expect.any(Number) as unknown };
 }
 
-/** An outcome of a send, as it is written. */
 export function outcomeOf({ payoutId, attempt, token }: SendLine, kind: 'accepted' | 'not_sent'): JournalLine {
   const outcome = kind === 'accepted' ? { kind, txhash: `h-${payoutId}` } : { kind, reason: 'the connection ended' };
   return { payoutId, attempt, token, outcome, at: 1_900_000_000_500 };
@@ -124,10 +126,8 @@ export function longSends(name: string, first: number): SendLine[] {
   return Array.from({ length: FULL_MIB }, (_, index) => aSend(`${name}-${index + 1}`, first + index, { request }));
 }
 
-/** The files of the folder, by name. */
 export const files = async (): Promise<string[]> => (await readdir(folder.dir)).sort();
 
-/** Makes a former file as old as that. */
 export async function age(number: number, days: number): Promise<void> {
   const at = new Date(Date.now() - days * 24 * 60 * 60_000);
   await utimes(folder.path(number), at, at);
@@ -139,7 +139,6 @@ export async function itemsOf(journal: Pick<StoredJournal, 'items'> | undefined)
   return items;
 }
 
-/** The payouts of all sends that a journal has. */
 export async function sendsIn(journal: Pick<StoredJournal, 'items'> | undefined): Promise<string[]> {
   return (await itemsOf(journal)).flatMap((item) => ('payoutId' in item ? [item.payoutId] : []));
 }

@@ -37,7 +37,6 @@ export type AdoptionWorld = Awaited<ReturnType<typeof openAdoptionWorld>>;
 
 interface AdoptOptions {
   readonly giveUp?: readonly string[];
-  /** Instead of a new one. */
   readonly plan?: Awaited<ReturnType<typeof planAdoption>>;
   /** Stands between the adoption and Redis, or the journals. */
   readonly between?: <Target extends object>(target: Target) => Target;
@@ -57,7 +56,6 @@ export async function openAdoptionWorld() {
   const plan = async (hosts: Folders, giveUp?: readonly string[]) =>
     planOf(await readJournals(foldersOf(hosts), platformId), giveUp);
 
-  /** Plans and carries out, as the command does. */
   async function adopt(hosts: Folders, given: AdoptOptions = {}): Promise<Adoption> {
     const { giveUp = [], between = <Target>(target: Target): Target => target } = given;
     const port = between(ledger);
@@ -110,9 +108,7 @@ export async function openAdoptionWorld() {
         await journal.changedByOthers();
         return attempt;
       },
-      /** Whether the ledger would let it begin this payout. */
       tryBegin: async (payoutId: string) => (await begin(payoutId)).begun.kind,
-      /** As a worker does that learns of the other journals in the ledger. */
       notePeers: async () => {
         const { journals } = await sender.readSender();
         await journal.notePeers(journals.filter(({ journalId }) => journalId !== journal.journalId));

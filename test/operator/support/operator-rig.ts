@@ -1,14 +1,21 @@
-import type { PayoutState } from '../../../src/ledger/states.js';
+import { systemClock } from '../../../src/base/clock.js';
+import { parseAct, type SignedAct } from '../../../src/control/approvals/act.js';
+import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
+import { hashIntent, intentOf } from '../../../src/control/intents/intent.js';
 import { PayoutOperator } from '../../../src/control/payout-operator.js';
-import { PayoutQueues } from '../../../src/queues/payout-queues.js';
+import type { PayoutLedger } from '../../../src/ledger/payout-ledger.js';
+import type { Payout } from '../../../src/ledger/payout.js';
 import { RedisSenderLedger } from '../../../src/ledger/redis-sender-ledger.js';
+import type { PayoutState } from '../../../src/ledger/states.js';
+import { PayoutQueues } from '../../../src/queues/payout-queues.js';
+import { makePrivateKey, TEST_AUDIENCE } from '../../control/support/keys.js';
+import { begin, NO_BREAKER, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { openTestAccount } from '../../ledger/support/test-account.js';
 import { testRedisUrl } from '../../support/account.js';
 
 export const ANN = { by: 'ann', reason: 'ticket 812' };
 
-/** How a payout comes into a state. */
 const WAYS = {
   queued: [],
   rejected: ['sending', 'rejected'],
@@ -38,7 +45,6 @@ export async function openOperatorRig() {
       }
       await redis.del(keys.outbox);
     },
-    /** Has a journal object to the ledger. */
     object: async () =>
       new RedisSenderLedger(connection, 'reply').object({
         ...{ journalId: 'j-two', kind: 'ledger', reason: 'It forgot a send.', host: 'h', dir: '/j', sends: 7, at: 1 },
@@ -52,4 +58,46 @@ export async function openOperatorRig() {
       await account.close();
     },
   });
+}
+
+const OUTCOMES = {
+  rejected: { kind: 'rejected', message: 'no funds' },
+  unknown: { kind: 'unknown', reason: 'no response' },
+} as const;
+
+/** Enqueues payouts that a producer signed, and has the gateway end the one attempt of each. */
+export async function sendSigned(
+  ledger: PayoutLedger,
+  state: keyof typeof OUTCOMES,
+  ...payoutIds: readonly string[]
+): Promise<void> {
+  const { platformId } = ledger.connection;
+  const key = { name: 'shop', privateKey: makePrivateKey() };
+  const signer = new IntentSigner({ key, platformId, audience: TEST_AUDIENCE, clock: systemClock });
+  const payouts = payoutIds.map((payoutId) => aPayout(payoutId));
+  await ledger.enqueue(payouts.map((payout) => ({ ...payout, signed: signer.sign(payout) })));
+  await sendOnce(ledger, state, ...payoutIds);
+}
+
+/** Begins one attempt of each, and ends it. */
+export async function sendOnce(
+  { connection }: PayoutLedger,
+  state: keyof typeof OUTCOMES,
+  ...payoutIds: readonly string[]
+): Promise<void> {
+  const sender = new RedisSenderLedger(connection, 'reply');
+  const lease = await takeLease(sender, 'one');
+  for (const payoutId of payoutIds)
+    await sender.finishSend(await begin(sender, lease, payoutId), OUTCOMES[state], NO_BREAKER, 0);
+}
+
+export function intentHashOf(platformId: number, payout: Payout): string {
+  if (payout.signed === undefined) throw new Error(`${payout.payoutId} is not signed`);
+  return hashIntent(intentOf(platformId, payout, payout.signed));
+}
+
+export function requireAct(text: string | undefined): SignedAct {
+  const act = text === undefined ? undefined : parseAct(text);
+  if (act === undefined) throw new Error(`this is no act: ${text ?? 'nothing'}`);
+  return act;
 }

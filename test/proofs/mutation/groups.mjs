@@ -33,7 +33,7 @@ export const groups = {
   },
   gateway: {
     mutate: gateway.src('signing endpoints responses compare-payment'),
-    tests: gateway.tests('requests responses gateway-client.read'),
+    tests: gateway.tests('messages gateway-client.read'),
   },
   sender: {
     mutate: [
