@@ -138,7 +138,7 @@ describe('payouts that are looked for', () => {
   });
 });
 
-it('pages list queued payouts oldest first, others newest first, and held ones to the last, of one rule too', async () => {
+it('pages list queued payouts oldest first, others newest first, and lead to the last', async () => {
   await open();
   const ids = Array.from({ length: 230 }, (_, index) => `h-${index}`);
   const isRare = (payoutId: string): boolean => Number(payoutId.slice(2)) % 100 === 99;
@@ -228,7 +228,7 @@ describe('a CSV file', () => {
     await account.ledger.change({ payoutId: '-2+3', from: 'queued', to: 'cancelled' });
   });
 
-  it('has all rows of the list, in its order; a large batch is counted beside its page, which says so', async () => {
+  it('has all rows in the order of the list; a large batch is counted beside its page', async () => {
     const given = (index: number) => ({ batch: 'large', reference: index % 2 === 0 ? 'even, "quoted"' : 'odd' });
     await account.ledger.enqueue(IDS.map((payoutId, index) => aPayout(payoutId, given(index))));
     expect(idsIn(await download('batch=large'))).toEqual(IDS);
@@ -294,7 +294,7 @@ describe('a CSV file', () => {
     expect(state.chunks).toBe(3);
   });
 
-  it('breaks off when the reader goes while rows are read, or Redis becomes unavailable half-way', async () => {
+  it('breaks off when the reader goes while rows are read, or Redis half-way', async () => {
     const left = await downloadWatched((chunk, response, write) => {
       if (chunk.includes('many-0')) setImmediate(() => response.destroy());
       return write(chunk);

@@ -157,7 +157,7 @@ async function ask(authorization: string | undefined, address = '192.0.2.1'): Pr
   return fetch(url, { headers });
 }
 
-it('a client that guesses the password waits after ten wrong ones, and a warning names it', async () => {
+it('a guesser waits after ten wrong passwords, and a warning names it', async () => {
   await guard(SHORT_S);
   const guesses: number[] = [];
   while (guesses.length <= FREE) guesses.push((await ask(WRONG)).status);
@@ -171,21 +171,21 @@ it('a client that guesses the password waits after ten wrong ones, and a warning
   expect((await ask(RIGHT)).status).toBe(200);
 });
 
-it('a client that guesses the password gets no more tries by asking for many at once', async () => {
+it('a guesser gets no more tries by asking for many at once', async () => {
   await guard();
   const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await ask(WRONG)).status));
   expect(statuses.filter((status) => status === 401)).toHaveLength(FREE);
   expect((await metrics.failures.get()).values[0]?.value).toBe(100);
 });
 
-it('a client that guesses the password is none that has not signed in yet, or that knows the password', async () => {
+it('no guesser is who has not signed in yet, or knows the password', async () => {
   await guard();
   for (let index = 0; index < FREE + 2; index += 1)
     expect([(await ask(undefined)).status, (await ask(RIGHT)).status]).toEqual([401, 200]);
   expect((await metrics.failures.get()).values[0]?.value).toBe(0);
 });
 
-it('a client that guesses the password is one of the ten thousand newest that are remembered', async () => {
+it('a guesser is one of the ten thousand newest that are remembered', async () => {
   const attempts = new FailedAttempts({ points: 1, duration: 60 });
   for (const client of ['attacker', ...Array(9_999).keys()]) await attempts.count(String(client));
   expect(await attempts.waitMs('attacker')).toBeGreaterThan(0);
@@ -199,7 +199,7 @@ it.each([
   ['2001:db8:0:42:1:2:3:4', '2001:db8:0:42::/64'],
   ['2001:db8::42:1:2:3:4', '2001:db8:0:42::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-])('a client that guesses the password is at %s the whole network %s', (address, network) => {
+])('a guesser at %s is the whole network %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
 

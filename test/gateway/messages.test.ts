@@ -39,7 +39,7 @@ it.each(vectors)(
   },
 );
 
-it('a signature is of a text that escapes every byte except letters, digits and - _ . as PHP does', () => {
+it('a signed text escapes every byte except letters, digits and - _ . as PHP does', () => {
   const kept = /^[A-Za-z0-9\-_.]$/;
   for (let code = 0x21; code < 0x7f; code += 1) {
     const character = String.fromCharCode(code);

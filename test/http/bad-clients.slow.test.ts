@@ -169,7 +169,7 @@ it('bad requests reach neither Redis nor the worker, however many come', async (
   await client.quit();
 }, 240_000);
 
-it('says to a reader of events that it is alive, and disconnects one that takes nothing after 30 s', async () => {
+it('tells a reader of events that it is alive, and disconnects one that takes nothing', async () => {
   const rig = await openDoor();
   const stream = await EventStream.open(rig);
   await until('a comment came', () => stream.text.includes('\n: keep-alive\n\n'), 30_000);

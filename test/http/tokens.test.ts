@@ -118,7 +118,7 @@ async function read(text: string, mode = 0o600): Promise<Tokens> {
   return new Tokens(file, [7], false);
 }
 
-it('a token in the file is the hash of 256 bits, and who it is; nobody else may read or write it', async () => {
+it('a token in the file is the hash of 256 bits, and who it is; not all may read it', async () => {
   expect(token).toMatch(/^pq_[\w-]{43}$/);
   expect(line).not.toContain(token.slice(3));
   const tokens = await read(`# the shop\n${line}\n`, 0o640);
@@ -182,7 +182,7 @@ it('events begin now, or after an id, and continue where a reader was', async ()
   expect(await firstOf(4, await follow('?after=0-0'))).toEqual(['before', 'a', 'b', 'c']);
 });
 
-it('events have a place before the first, are of the own account only, and all come, in order', async () => {
+it('events have a place before the first, and all of the own account come, in order', async () => {
   const first = await follow();
   first.close();
   await rig.ask('POST', '/v1/payouts', { body: payout('theirs'), token: rig.tokens.other });

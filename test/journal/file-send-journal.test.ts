@@ -67,7 +67,7 @@ it('a journal has but its id while it is new, and is bound before its first send
   expect(journal.ledger).toEqual({ ledgerId: 'ledger', epoch: 3, sends: 1, token: 't-1' });
 });
 
-it('a journal keeps id, peers and sends with their outcomes, and changes no byte when it is opened again', async () => {
+it('a journal keeps id, peers, sends and outcomes, and changes no byte when opened again', async () => {
   const journal = await folder.bound();
   await journal.notePeers([{ ...PEER, sends: 7 } as typeof PEER]);
   await journal.append(aSend('p', 1));
@@ -81,7 +81,7 @@ it('a journal keeps id, peers and sends with their outcomes, and changes no byte
   expect(await folder.text()).toBe(before);
 });
 
-it('a journal has an outcome in the file before the next send, and tells how long a sync took', async () => {
+it('an outcome is in the file before the next send; how long a sync took is told', async () => {
   const took: number[] = [];
   const journal = await folder.bound({ onSynced: (ms: number) => took.push(ms) });
   await journal.append(aSend('p', 1));
@@ -226,7 +226,7 @@ describe('a disk that does not answer', () => {
   }
 
   it.each(['write', 'datasync'] as const)(
-    'to a %s is given up; what came of it follows what comes late, and what waits behind is never begun',
+    'to a %s is given up: what waits behind is never begun, what comes late counts',
     async (call) => {
       await hang(call);
       const behind = [journal.append(aSend('p', 1)), journal.append(aSend('behind', 2))];
@@ -266,7 +266,7 @@ describe('a disk that does not answer', () => {
   });
 });
 
-it('reading only makes nothing where there is no journal, and leaves a torn last line as it is', async () => {
+it('reading makes no journal where there is none, and leaves a torn last line as it is', async () => {
   expect([await read(), await readJournal(`${folder.dir}/missing`, 1)]).toEqual([undefined, undefined]);
   expect(await readdir(folder.dir)).toEqual([]);
   await folder.write([HEADER, LEDGER, aSend('p', 1)]);

@@ -75,7 +75,7 @@ it.each<[string, (texts: string[]) => string[], number]>([
   ['put in, naming a missing one', (texts) => texts.toSpliced(3, 0, toChainedText(FORGED, ['0'.repeat(64)])), 4],
   ['turned into a torn one', (texts) => texts.with(3, `${texts[3] ?? ''} torn`), 5],
   ['removed, which was the header', (texts) => texts.slice(1), 1],
-])('an altered line because it was %s: is found, and nothing is sent', async (_, alter, line) => {
+])('a line that was %s is found, and nothing is sent', async (_, alter, line) => {
   await put(alter(await writeSome()));
   expect((await faultsIn())[0]).toMatch(new RegExp(`^1\\.journal:${line} `));
   await expect(folder.open()).rejects.toThrow(JournalDamagedError);
@@ -90,7 +90,7 @@ it('an altered line is found by a process that has the journal open', async () =
   await expect(journal.append(aSend('q', 2))).rejects.toThrow(JournalDamagedError);
 });
 
-it('an altered line because it is a copy, or one that nobody read: is shown by the audit', async () => {
+it('a line that is a copy, or that nobody read, is shown by the audit', async () => {
   const texts = await writeSome();
   await put([...texts, texts[2] ?? '']);
   expect(await faultsIn()).toEqual(['1.journal:8 it is a copy of an earlier line']);
@@ -101,7 +101,7 @@ it('an altered line because it is a copy, or one that nobody read: is shown by t
   expect(await faultsIn()).toEqual(['1.journal:4 no later line follows it: it was put in between']);
 });
 
-it('an altered line because the end was cut off: shows by the head alone; in any byte: is found, or changes nothing', async () => {
+it('an end that was cut off shows by the head alone; any altered byte is found, or changes nothing', async () => {
   const texts = await writeSome();
   const { head = '' } = await verify();
   expect((await verify(head)).found).toEqual({ file: folder.path(), line: 7 });
@@ -157,7 +157,7 @@ describe('processes that write at the same time', () => {
     expect(await prevOf(-1)).toHaveLength(2);
   });
 
-  it('go on in the next file: its header names the end of the one before, and a late line harms nobody', async () => {
+  it('go on in the next file, whose header names the end of the one before; a late line harms nobody', async () => {
     await folder.writeFull('a');
     const [one, late, third] = [await folder.open(), await folder.open(), await folder.open()];
     await one.append(aSend('p', 17));
@@ -179,7 +179,7 @@ describe('the chain over several files', () => {
     await folder.write([HEADER, LEDGER, aSend('c', 5)]);
   });
 
-  it('is whole, also where the oldest was removed, and checked also in files that nobody needs any more', async () => {
+  it('is whole, also without the oldest, and checked in files that nobody needs any more', async () => {
     expect(await faultsIn()).toEqual([]);
     const texts = await folder.texts(1);
     await rm(folder.path(1));

@@ -250,7 +250,7 @@ describe('sends of processes without keys', () => {
     await folder.write([HEADER, LEDGER, { complete: STATEMENT }]);
   });
 
-  it('are known where payouts have to be signed while their intents may be valid, in each format', async () => {
+  it('are known where payouts have to be signed, in each format', async () => {
     for (const number of [1, 2, 3]) await age(number, 8);
     const journal = await folder.open({ holdsUnsigned: true, keepDays: 1 });
     expect(known(journal)).toEqual(['format-1', 'format-2', 'paid']);

@@ -79,7 +79,7 @@ it.each([
   );
 });
 
-it('a line that is torn or empty is none; of format 1 it has a send known by its epoch, and a nameless ledger', () => {
+it('a torn or empty line is none; format 1 has sends known by their epochs, and a nameless ledger', () => {
   for (const line of ['', 'anything torn', `{"payoutId":"p"${TORN_MARK}`]) expect(parse(line)).toBeUndefined();
   const line = { payoutId: 'p', attempt: 2, epoch: 3, sends: 9, at: 5, request: REQUEST };
   expect(parse(line)).toEqual({ ...line, token: 'e:3', after: { sends: 8 } });
@@ -177,7 +177,7 @@ describe('a journal', () => {
     }
   });
 
-  it('of a former format gets no other lines without a hash, and none at all once it has a new file', async () => {
+  it('of a former format gets no other lines without a hash, none once it has a new file', async () => {
     await put(2);
     const journal = await folder.open();
     const upgraded = await folder.text();
@@ -233,7 +233,7 @@ it('what a journal comes to knows its id and others, each as it was noted last',
   expect(view.peers).toEqual([{ ...a, dir: '/moved' }, b]);
 });
 
-it('where its ledger stands follows the sends, not one that was written late, and any adoption', () => {
+it('where its ledger stands follows sends, but late ones, and any adoption', () => {
   noteSend(MINE);
   expect(view.ledger).toBeUndefined();
   view.note(BOUND);
@@ -278,7 +278,7 @@ it.each(['not_sent', 'accepted', 'rejected', 'unknown'] as const)(
   },
 );
 
-it('a send that was not sent, as the next file may say, stays known where another may have sent the same number', () => {
+it('what was not sent stays known where another may have sent the same number', () => {
   noteSend(MINE);
   noteSend(THEIRS);
   noteOutcome(MINE, NOT_SENT);

@@ -37,7 +37,7 @@ const TWO_FILES = [...ONE_FILE, '1.journal.2'];
 const knownIn = (journal: FileSendJournal, payoutIds: readonly string[]): string[] =>
   payoutIds.filter((payoutId) => journal.knows(payoutId, 1));
 
-it('a journal works on where a process ended between setting a full file aside and making the next', async () => {
+it('a journal works on where a full file was set aside and no next one made', async () => {
   await folder.writeFull('a', 1);
   const journal = await folder.open();
   expect(await folder.lines()).toEqual([HEADER, { ledgerId: 'ledger', epoch: 3, sends: 16, token: 't-16' }]);
@@ -204,7 +204,7 @@ describe('files', () => {
     path = folder.path();
   });
 
-  it('and their folder are for the worker alone, whatever its umask lets others do', async () => {
+  it('and folders are for the worker alone, whatever its umask lets others do', async () => {
     const umask = process.umask(0);
     try {
       const made = join(dir, 'a', 'b');
@@ -217,16 +217,13 @@ describe('files', () => {
     }
   });
 
-  it.each(['link', 'link/a/journal'])(
-    'and their folder are in no folder that is, or is behind, a link to nothing: %s',
-    async (name) => {
-      await symlink(join(dir, 'nowhere'), join(dir, 'link'));
-      await expect(makeFolder(join(dir, name))).rejects.toThrow(`${join(dir, 'link')} is a symbolic link to nothing`);
-      expect(await readdir(dir)).toEqual(['link']);
-    },
-  );
+  it.each(['link', 'link/a/journal'])('are in no folder that is, or is behind, a link to nothing: %s', async (name) => {
+    await symlink(join(dir, 'nowhere'), join(dir, 'link'));
+    await expect(makeFolder(join(dir, name))).rejects.toThrow(`${join(dir, 'link')} is a symbolic link to nothing`);
+    expect(await readdir(dir)).toEqual(['link']);
+  });
 
-  it('and their folder may not be a link to a file: it would be replaced, and the file forgotten', async () => {
+  it('may be no link to a file: it would be replaced, and the file forgotten', async () => {
     const target = join(dir, 'elsewhere');
     await writeFile(target, '');
     await symlink(target, path);
@@ -239,7 +236,7 @@ describe('files', () => {
     expect(await readdir(dir)).toEqual(['1.journal']);
   });
 
-  it('and their folder may be in a folder that is a link', async () => {
+  it('may be in a folder that is a link', async () => {
     const linked = join(dir, 'linked');
     await mkdir(join(dir, 'real'));
     await symlink(join(dir, 'real'), linked);
@@ -247,14 +244,14 @@ describe('files', () => {
     expect(await readdir(join(dir, 'real'))).toEqual(['1.journal']);
   });
 
-  it('listFiles gives the former files by their numbers and the present one last, and no other', async () => {
+  it('listFiles gives the former ones by number, the present one last, and no other', async () => {
     for (const suffix of ['', '.2', '.10', '.1', '.1.gz', '.bak', '.abc.new', '.']) await writeFile(path + suffix, '');
     await writeFile(journalPath(dir, 11), '');
     const listed = (await listFiles(path)).map((file) => file.path.slice(dir.length + 1));
     expect(listed).toEqual(['1.journal.1', '1.journal.2', '1.journal.10', '1.journal']);
   });
 
-  it('createFile makes the file once, whole, however many try at the same time, and leaves nothing else', async () => {
+  it('createFile makes one once, whole, however many try, and leaves nothing else', async () => {
     const made = await Promise.all(Array.from({ length: 20 }, async (_, index) => createFile(path, `by ${index}\n`)));
     expect(made.filter(Boolean)).toHaveLength(1);
     expect(await folder.text()).toBe(`by ${made.indexOf(true)}\n`);
@@ -284,7 +281,7 @@ describe('files', () => {
     expect([await linesOf(4), await linesOf(13), await linesOf(99)]).toEqual([rest, [], []]);
   });
 
-  it('readLines gives lines whole that are longer than what is read at a time, or end right there', async () => {
+  it('readLines gives whole lines longer than what is read at a time, or that end there', async () => {
     const lines = [65_535, 65_536, 1, 200_000, 65_534].map((length, index) => String(index).repeat(length));
     await writeFile(path, lines.map((line) => `${line}\n`).join(''));
     expect((await linesOf()).map(({ text }) => text)).toEqual(lines);

@@ -226,7 +226,7 @@ describe('what is reported of an account', () => {
     expect(await registry.metrics()).toContain('payouts_exporter_info{exporter="notify"} 1\n');
   });
 
-  it('is what the policy holds, by rule and for how long too long, and nothing of one that the sender has no more', async () => {
+  it('is what a policy holds, for how long too long, and nothing of one that is no more', async () => {
     await publish();
     const held = async (rule: string, kind: string) => scrape('payouts_held', { rule, kind });
     const overdue = async (rule: string, kind: string) => scrape('payouts_held_overdue_seconds', { rule, kind });

@@ -63,7 +63,7 @@ it.each(['an older copy', 'nothing'])(
   },
 );
 
-it('an adoption finds nothing to adopt where they agree, also where other journals are known', async () => {
+it('an adoption finds nothing where they agree, also where other journals are known', async () => {
   const [host, other] = [await world.addHost('a'), await world.addHost('b')];
   await world.enqueue('P-1', 'P-2');
   await other.send('P-1');
@@ -95,7 +95,7 @@ async function makeGap(): Promise<[a: SendingHost, b: SendingHost]> {
   return [a, b];
 }
 
-it('sends that no journal has are named by their numbers; given up, they make every queued payout unknown', async () => {
+it('sends that no journal has are named by number; given up, they make what is queued unknown', async () => {
   const [a] = await makeGap();
   await world.sender.readSender();
   const before = await world.copy();
@@ -143,7 +143,7 @@ it.each(['the ledger', 'another journal'])(
   },
 );
 
-it('an adoption that gave up sends, and was forgotten by Redis, has to give them up again: the doubt that it left is gone as well', async () => {
+it('an adoption that Redis forgot has to give up sends again: the doubt that it left is gone', async () => {
   await world.enqueue('p1', 'p2');
   const ledgerId = await world.rollBackTo(0);
   const journal = journalOne(ledgerId, 0, sendOf('p3', 3));
@@ -172,7 +172,7 @@ it.each([
   expect((await world.planOf([journal])).unwitnessed).toEqual(found);
 });
 
-it('a ledger that format 1 stopped is adopted by a journal that knows more, not by one that agrees with it', async () => {
+it('a ledger that format 1 stopped is adopted by a journal that knows more only', async () => {
   const STOPPED = { pausedReason: 'it knows 40 sends, the journal 43', pausedBy: 'send journal', pausedAt: 1 };
   await world.enqueue('p');
   await world.rollBackTo(40);
@@ -218,14 +218,11 @@ it('a journal that objected is not taken as read where the ledger knows a newer 
 it.each([
   [1, 'unknown'],
   [2, 'queued'],
-])(
-  'a journal that objected of 2 sends, given up as damaged where the ledger knows %i, leaves a payout %s',
-  async (known, state) => {
-    await world.enqueue('p');
-    await world.rollBackTo(known, `t-${known}`);
-    await world.sender.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
-    await world.adoptOf([], ['j-one']);
-    expect((await world.sender.readSender()).objections).toEqual([]);
-    expect(await world.statesOf('p')).toEqual([state]);
-  },
-);
+])('a journal of 2 sends, given up as damaged where the ledger knows %i, leaves a payout %s', async (known, state) => {
+  await world.enqueue('p');
+  await world.rollBackTo(known, `t-${known}`);
+  await world.sender.object({ ...OBJECTION, journalId: 'j-one', kind: 'journal', sends: 2 });
+  await world.adoptOf([], ['j-one']);
+  expect((await world.sender.readSender()).objections).toEqual([]);
+  expect(await world.statesOf('p')).toEqual([state]);
+});

@@ -119,7 +119,7 @@ it.each(['=ls', 'a+b=c', '--sent', "it's"])('nextSteps gives a shell the payoutI
   }
 });
 
-it('nextSteps has the key where operators sign for what is sent again, and nowhere else', () => {
+it('nextSteps has the key where operators sign what is sent again, only', () => {
   const all = PAYOUT_STATES.flatMap((state) => commandsOf(state, SIGNED));
   expect(all.filter((command) => command.includes('--key')).sort()).toEqual([
     'payouts resolve --account 42 order:7 --not-sent --key FILE --reason WHY',

@@ -57,23 +57,20 @@ it.each<[string, 'rejected' | 'held' | 'unknown', () => Promise<unknown>]>([
   ['retry', 'rejected', async () => rig.operator.retry('p', ANN)],
   ['release', 'held', async () => rig.operator.release('p', ANN)],
   ['resolve as not sent', 'unknown', async () => rig.operator.resolve('p', { kind: 'not_sent' }, ANN)],
-])(
-  'what is queued again by %s has a job of its own at the end of the queue, and records who and why',
-  async (_, from, decide) => {
-    await (from === 'held' ? hold() : rig.bring('p', from));
-    await rig.bring('q', 'queued');
-    const payout = await decide();
-    expect(payout).toMatchObject({ state: 'queued', requeueCount: 1 });
-    expect(payout).not.toHaveProperty('held');
-    const last = (await rig.account.ledger.get('p'))?.history.at(-1);
-    expect(last).toMatchObject({ from, to: 'queued', ...ANN });
-    const { redis, keys } = rig.account.connection;
-    expect(await redis.hexists(keys.payout('p'), 'held')).toBe(0);
-    expect(await redis.zrange(keys.state('queued'), '0', '-1')).toEqual(['q', 'p']);
-    expect(await rig.withdrawJobs()).toContain('p~1');
-    expect(await rig.outbox()).toEqual([]);
-  },
-);
+])('what %s queues again has a job of its own at the end, and records who and why', async (_, from, decide) => {
+  await (from === 'held' ? hold() : rig.bring('p', from));
+  await rig.bring('q', 'queued');
+  const payout = await decide();
+  expect(payout).toMatchObject({ state: 'queued', requeueCount: 1 });
+  expect(payout).not.toHaveProperty('held');
+  const last = (await rig.account.ledger.get('p'))?.history.at(-1);
+  expect(last).toMatchObject({ from, to: 'queued', ...ANN });
+  const { redis, keys } = rig.account.connection;
+  expect(await redis.hexists(keys.payout('p'), 'held')).toBe(0);
+  expect(await redis.zrange(keys.state('queued'), '0', '-1')).toEqual(['q', 'p']);
+  expect(await rig.withdrawJobs()).toContain('p~1');
+  expect(await rig.outbox()).toEqual([]);
+});
 
 it('what is queued again is none that was paid, may be on its way, or was sent again meanwhile', async () => {
   const { operator, account } = rig;
@@ -262,7 +259,7 @@ describe('adoptLedger', () => {
     expect((await readSenderView(rig.account.connection)).objections.length).toBeGreaterThan(0);
   });
 
-  it('refuses a folder without a journal, one that is unknown, and missing sends until they are given up', async () => {
+  it('refuses a folder without a journal, an unknown one, and missing sends until given up', async () => {
     const adopt = async (folder: string, ...giveUp: string[]) =>
       rig.operator.adoptLedger({ journalDirs: [folder], giveUp }, ANN);
     await expect(adopt(dir)).rejects.toThrow(NotFoundError);
