@@ -3,7 +3,10 @@ import { isComplete, UNWITNESSED } from '../../src/operator/adoption.js';
 import { openAdoptionWorld, type AdoptionWorld, type SendingHost } from './support/adoption-world.js';
 
 let world: AdoptionWorld | undefined;
-afterEach(async () => world?.close());
+afterEach(async () => {
+  await world?.close();
+  world = undefined;
+});
 
 const INTERRUPTED = 'interrupted';
 /** The calls that make a difference, of the ledger and of journals. */

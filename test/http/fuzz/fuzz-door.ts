@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { Agent, request as send } from 'node:http';
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { ROUTES } from '../../../src/http/routes.js';
 import { REPLY_SCHEMAS } from '../../../src/http/schemas.js';
 
@@ -202,27 +203,19 @@ type FuzzedResponse = Awaited<ReturnType<typeof exchange>>;
 
 async function exchange(url: string, { body, ...request }: FuzzedRequest, agent: Agent) {
   const { hostname, port } = new URL(url);
-  return new Promise<{ status: number; type: string; text: string }>((resolve, reject) => {
-    const sent = send({ hostname, port, ...request, agent, timeout: 30_000 }, (response) => {
-      const { statusCode: status = 0, headers } = response;
-      const type = headers['content-type'] ?? '';
-      let text = '';
-      const end = (): void => {
-        resolve({ status, type, text });
-      };
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-        if (type !== 'text/event-stream') return;
-        // An open stream has no end.
-        end();
-        sent.destroy();
-      });
-      response.once('end', end).once('error', reject);
-    });
-    sent.once('error', reject);
-    sent.once('timeout', () => sent.destroy(new Error('no response within 30 s')));
-    sent.end(body);
-  });
+  const sent = send({ hostname, port, ...request, agent, timeout: 30_000 });
+  sent.once('timeout', () => sent.destroy(new Error('no response within 30 s')));
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const { statusCode: status = 0, headers } = response;
+  const type = headers['content-type'] ?? '';
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) {
+    text += String(chunk);
+    // An open stream has no end.
+    if (type === 'text/event-stream') break;
+  }
+  return { status, type, text };
 }
 
 function findProblem({ paths }: OpenApi, { method, route = '' }: FuzzedRequest, response: FuzzedResponse) {

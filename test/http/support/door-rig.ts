@@ -93,11 +93,11 @@ export async function askDoor(
   const response = await fetch(`${url}${path}`, {
     method,
     headers: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(sent !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(sent === undefined ? {} : { body: sent }),
+    ...(sent !== undefined && { body: sent }),
   });
   const answered = await response.text();
   return {
