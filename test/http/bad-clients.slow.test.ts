@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
@@ -17,7 +16,6 @@ import { askDoor, EventStream, openDoor, payout } from './support/door-rig.js';
 
 let redis: LocalRedis;
 let world: PayoutWorld;
-let dir: string;
 let door: RunningCli;
 let url: string;
 let token: string;
@@ -26,19 +24,15 @@ const sockets: Socket[] = [];
 beforeAll(async () => {
   redis = await startLocalRedis();
   world = await openWorld({ redis });
-  dir = await mkdtemp(join(tmpdir(), 'payouts-bad-'));
   const made = createToken({ name: 'shop', account: world.platformId, rights: ['enqueue', 'read'] });
   ({ token } = made);
-  await writeFile(join(dir, 'tokens.yaml'), made.line, { mode: 0o600 });
+  const tokensFile = join(world.dir, 'tokens.yaml');
+  await writeFile(tokensFile, made.line, { mode: 0o600 });
   const port = await findFreePort();
   door = startCli(['serve'], {
     env: {
-      REDIS_URL: redis.url,
-      GATEWAY_PLATFORM_ID: String(world.platformId),
-      SERVE_TOKENS_FILE: join(dir, 'tokens.yaml'),
-      SERVE_PORT: String(port),
-      SERVE_HEALTH_PORT: '0',
-      LOG_LEVEL: 'info',
+      ...{ REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: String(world.platformId), SERVE_TOKENS_FILE: tokensFile },
+      ...{ SERVE_PORT: String(port), SERVE_HEALTH_PORT: '0', LOG_LEVEL: 'info' },
     },
   });
   url = `http://127.0.0.1:${port}`;
@@ -54,7 +48,6 @@ afterAll(async () => {
   await door.result;
   await world.close();
   await redis.stop();
-  await rm(dir, { recursive: true });
 });
 
 async function open(to = url): Promise<Socket> {

@@ -1,9 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createPayoutWorker, type PayoutWorker } from '../../src/control/payout-worker.js';
 import { FileSendJournal } from '../../src/journal/file-send-journal.js';
@@ -35,10 +35,8 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'payouts-clients-'));
   const keysFile = await writeKeyring(join(dir, 'keys.json'), [keyEntry(privateKey)]);
   await writePrivateKey(join(dir, 'shop.pem'), privateKey);
-  sandbox = await startSandbox({
-    accounts: Object.values(ids).map((platformId) => ({ platformId, secretKey: SECRET_KEY })),
-    settleAfterMs: 100,
-  });
+  const accounts = Object.values(ids).map((platformId) => ({ platformId, secretKey: SECRET_KEY }));
+  sandbox = await startSandbox({ accounts, settleAfterMs: 100 });
   const quick = { leaseMs: 1_000, quarantineMs: 0, inFlightMaxMs: 0, pollMinMs: 200, balanceEveryMs: 0 };
   for (const [kind, platformId] of Object.entries(ids) as [Kind, number][]) {
     const journalDir = join(dir, kind);
@@ -69,20 +67,12 @@ async function run(program: string, args: readonly string[], kind: Kind): Promis
   const { PATH = '', HOME = '' } = process.env;
   const { door, tokens } = doors[kind];
   const env = { PATH, HOME, PAYOUTS_URL: door.url, PAYOUTS_TOKEN: tokens.all };
-  const child = spawn(program, args, { cwd: dir, env });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
-  expect({ code, output }).toEqual({ code: 0, output });
-  return output;
+  return (await promisify(execFile)(program, args, { cwd: dir, env })).stdout;
 }
 
 it('curl: the lines enqueue, read, list and count', async () => {
-  const lines = (await run('sh', ['-ec', blockOf('sh', 1).replaceAll(/^curl -sS/gm, `curl -sS -w '\\n'`)], 'plain'))
-    .trim()
-    .split('\n');
+  const script = blockOf('sh', 1).replaceAll(/^curl -sS/gm, `curl -sS -w '\\n'`);
+  const lines = (await run('sh', ['-ec', script], 'plain')).trim().split('\n');
   expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
     { payoutId: 'invoice-77', created: true },
     { payoutId: 'invoice-77', amount: '12.5' },

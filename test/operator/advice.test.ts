@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { KnownJournal, Objection } from '../../src/ledger/sender-ledger.js';
 import { PAYOUT_STATES, type PayoutState } from '../../src/ledger/states.js';
 import { adviseAccount } from '../../src/operator/account-advice.js';
