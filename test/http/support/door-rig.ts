@@ -2,9 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { type Logger, silentLogger } from '../../../src/base/logger.js';
+import { silentLogger } from '../../../src/base/logger.js';
 import { type DoorOptions, startDoor } from '../../../src/http/start-door.js';
 import { createToken, type Right, RIGHTS } from '../../../src/http/tokens.js';
+import { recordingLogger } from '../../gateway/support/test-client.js';
 import { newPlatformId, testRedisUrl } from '../../support/account.js';
 import { until } from '../../support/until.js';
 
@@ -67,12 +68,10 @@ export async function openDoor(changes: Partial<DoorOptions> = {}, perMinute?: n
     cancel: make('only-cancel', platformId, 'cancel'),
   };
   await writeFile(tokensFile, lines.join(''), { mode: 0o600 });
-  const logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[] = [];
-  const log = (fields: object, message: string): void => void logged.push({ fields: { ...fields }, message });
-  const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+  const logger = recordingLogger();
   const door = await startDoor(doorOptions(tokensFile, { logger, ...changes, platformIds: [platformId, otherId] }));
   return {
-    ...{ door, platformId, tokens, tokensFile, logged },
+    ...{ door, platformId, tokens, tokensFile, logged: logger.lines },
     ask: async (method: string, path: string, options: AskOptions = {}) =>
       askDoor(door.url, method, path, { token: tokens.all, ...options }),
     metrics: async () => (await fetch(`${door.healthUrl}/metrics`)).text(),
