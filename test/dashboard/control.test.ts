@@ -269,6 +269,7 @@ describe('an upload is refused', () => {
     ['that is no JSON', () => '{', 400, /no JSON/],
     ['with a field that is none', (body) => ({ ...body, amount: '1' }), 400, /amount: is not a known field/],
     ['that is too long', (body) => ({ ...body, payout: 'x'.repeat(17_000) }), 413, /./],
+    ['of another intent', (body) => ({ ...body, intent: '0'.repeat(64) }), 403, /about another payout/],
     ['turned into a rejection', (body) => ({ ...body, decision: 'reject' }), 403, /is not over it/],
     ['of no payout', (body) => ({ ...body, payoutId: 'none' }), 404, /none not found/],
     ...['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', ''].map(
