@@ -13,7 +13,7 @@ const shared = {
 };
 
 /** What measures speed or memory, counts the keys of the whole Redis, or brings clusters down. */
-const ALONE = ['cli/commands/import-large', 'cluster/parted', 'worker/alone'].map(
+const ALONE = ['cli/commands/large-batches', 'cluster/parted', 'worker/alone'].map(
   (name) => `/test/${name}\\.slow\\.test\\.ts$`,
 );
 

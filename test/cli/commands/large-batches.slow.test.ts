@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { runCli, startCli } from '../../support/cli.js';
+import { until } from '../../support/until.js';
+import { openWorld, untilSent } from '../../worker/support/payout-world.js';
+
+let redis: LocalRedis;
+let client: Redis;
+
+beforeAll(async () => {
+  redis = await startLocalRedis();
+  client = new Redis(redis.url);
+});
+
+afterAll(async () => {
+  await client.quit();
+  await redis.stop();
+});
+
+/** Writes the most memory that the process ever had, in kB, to stderr at its end. */
+const REPORT_MEMORY = `import { readFileSync } from 'node:fs';
+process.on('exit', () => process.stderr.write(/VmHWM:.*/.exec(readFileSync('/proc/self/status', 'utf8'))[0]));`;
+
+it('payouts import of 100,000 rows, killed twice and run again, makes each payout exactly once', async () => {
+  const [ROWS, PREFIX] = [100_000, '{payouts:7}'];
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REPORT_MEMORY)}`;
+  const dir = await mkdtemp(join(tmpdir(), 'payouts-large-'));
+  const file = join(dir, 'large.csv');
+  const row = (n: number): string => `invoice-${n},6,${n + 1}.25,TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf,Invoice ${n}`;
+  const rows = Array.from({ length: ROWS }, (_, n) => row(n));
+  await writeFile(file, ['payout_id,payment_id,amount,address_to,reference', ...rows].join('\n'));
+  const env = { REDIS_URL: redis.url, GATEWAY_PLATFORM_ID: '7', NODE_OPTIONS };
+  const command = ['import', file, '--yes', '--batch', 'large'];
+  const countQueued = async (): Promise<number> => client.zcard(`${PREFIX}:state:queued`);
+  for (const killAt of [10_000, 55_000]) {
+    const killed = startCli(command, { env });
+    while ((await countQueued()) < killAt) await delay(20);
+    killed.kill('SIGKILL');
+    expect(await killed.result).toMatchObject({ signal: 'SIGKILL' });
+  }
+  const there = await countQueued();
+  expect(there).toBeLessThan(ROWS);
+  const { code, stdout, stderr } = await runCli([...command, '--json'], { env });
+  await rm(dir, { recursive: true });
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ payouts: ROWS, created: ROWS - there, existing: there, conflicts: 0 });
+  if (process.platform === 'linux') {
+    expect(Number(/VmHWM:\s*(\d+) kB/.exec(stderr)?.[1]) / 1024).toBeLessThan(450);
+  }
+  const counts = {
+    queued: await countQueued(),
+    batch: await client.zcard(`${PREFIX}:batch:large`),
+    transitions: Number(await client.hget(`${PREFIX}:ledger`, 'seq')),
+    jobs: await client.llen(`${PREFIX}:withdraw:wait`),
+  };
+  expect(counts).toEqual({ queued: ROWS, batch: ROWS, transitions: ROWS, jobs: ROWS });
+}, 180_000);
+
+it('payouts cancel --batch of 20,000 payouts among others cancels all that were not sent, within 30 s', async () => {
+  const WRONG = 20_000;
+  const world = await openWorld({ redis });
+  async function enqueue(batch: string, count: number): Promise<void> {
+    const all = Array.from({ length: count }, (_, index) => {
+      const addressTo = `wallet-${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
+      return { payoutId: `${batch}-${index}`, paymentId: 1, amount: '0.01', addressTo, batch };
+    });
+    for (let at = 0; at < count; at += 2_000) await world.producer.enqueueMany(all.slice(at, at + 2_000));
+  }
+  await enqueue('before', 80);
+  await enqueue('wrong', WRONG);
+  await enqueue('behind', 20_000);
+  world.startWorker();
+  await untilSent(world, 2);
+  const countSent = (): number => world.sandbox.stats().arrivals;
+  const [startedAt, startedWith] = [performance.now(), countSent()];
+  await delay(8_000);
+  const usualRate = (countSent() - startedWith) / (performance.now() - startedAt);
+
+  const [began, sentBefore] = [performance.now(), countSent()];
+  const command = 'cancel --batch wrong --json --yes --by ann --reason wrong'.split(' ');
+  const summary = JSON.parse((await runCli(command, { env: world.env })).stdout) as Record<string, number>;
+  const tookMs = performance.now() - began;
+  const sent = countSent() - sentBefore;
+  const { changed = 0, refused = 0, payouts } = summary;
+  expect(changed + refused).toBe(payouts);
+  expect(changed).toBeGreaterThan(WRONG - 30);
+  expect(tookMs).toBeLessThan(30_000);
+  // It is the pace of a machine that does all this at once.
+  expect(sent / tookMs).toBeGreaterThan(0.6 * usualRate);
+
+  const { cancelled, queued } = await world.producer.stats();
+  expect(cancelled).toBe(changed);
+  expect(await client.llen(`{payouts:${world.platformId}}:withdraw:wait`)).toBeLessThanOrEqual(queued);
+  // The next to be sent are those behind: nobody waits for jobs that have nothing to do.
+  const arrivals = countSent();
+  await until('others are sent', () => countSent() >= arrivals + 3);
+  await world.close();
+}, 240_000);
