@@ -293,13 +293,3 @@ it('a payment id that the gateway does not list is one too', async () => {
   cli.env['PAYOUT_CHECK_PAYMENT_IDS'] = 'false';
   for (const args of [['import', file, '--yes'], enqueueTo('7', TRON)]) await cli.ok(...args);
 });
-
-it('a destination tag that is none is one too', async () => {
-  const tags = ['1.23457E+12', '#N/A', '"123,456"', 'undefined', '12\u200b3', '\uff11\uff12'];
-  const rows = tags.map((tag, index) => `p-${index},4,1,r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59,${tag}`);
-  const raw = 'q,5,1,0:ca6e321c7cce9ecedf0a8ca2492ec8592494aa5fb5ce0387dff96ef6af982a3e,77';
-  const errors = await errorsOf(await cli.file('tags.csv', `${HEADER},destination_tag`, ...rows, raw));
-  const wrong = errors.match(/^line \d+: address_to: (?=has a destination tag|contains an invisible)/gm);
-  expect(wrong).toEqual(tags.map((_, index) => `line ${index + 2}: address_to: `));
-  expect(errors).toMatch(/line 8: .*write "UQDKbjIcfM6ezt8KjKJJLshZJJSqX7XOA4ff-W72r5gqPuwA:77"/);
-});
