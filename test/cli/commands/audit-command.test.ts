@@ -37,7 +37,7 @@ const audit = async (args: string, id = '1', more: readonly string[] = []): Prom
   const env = { REDIS_URL: 'redis://127.0.0.1:1', GATEWAY_PLATFORM_ID: id, SEND_JOURNAL_DIR: folder.dir };
   return runInProcess(['audit', ...args.split(' '), ...more], env);
 };
-const verify = async (args = ''): Promise<{ code: number | null; report: Record<string, unknown> }> => {
+const verify = async (args = '') => {
   const { code, stdout } = await audit(`verify --offline --json${args}`);
   return { code, report: JSON.parse(stdout) as Record<string, unknown> };
 };
@@ -127,13 +127,10 @@ const REJECTED: JournaledOutcome = { kind: 'rejected', message: 'no' };
 const UNKNOWN: JournaledOutcome = { kind: 'unknown', reason: 'silence' };
 const NOT_SENT: JournaledOutcome = { kind: 'not_sent', reason: 'the connection ended' };
 
-function payout(state: PayoutState, given: Partial<Payout> = {}): Payout {
+function found(state: PayoutState, given: Partial<Payout> = {}, tokens = 't-1'): AuditedRecord {
   const about = { payoutId: 'p', paymentId: 7, amount: '12.5', addressTo: 'wallet-1', attempt: 1, requeueCount: 0 };
-  return { ...about, state, createdAt: '', updatedAt: '', history: [], ...given };
-}
-
-function found(of: Payout, tokens = 't-1'): AuditedRecord {
-  return { kind: 'payout', payout: of, attempts: new KnownAttempts({ attempt: String(of.attempt), tokens }) };
+  const payout: Payout = { ...about, state, createdAt: '', updatedAt: '', history: [], ...given };
+  return { kind: 'payout', payout, attempts: new KnownAttempts({ attempt: String(payout.attempt), tokens }) };
 }
 
 const removed = (state: string): AuditedRecord => ({ kind: 'removed', state });
@@ -164,7 +161,7 @@ it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemove
   (_, outcome, ofRecord, ofRemoved) => {
     const txhash = outcome?.kind === 'accepted' ? { txhash: 'h' } : {};
     for (const state of PAYOUT_STATES) {
-      const inRecord = compare(outcome, found(payout(state, txhash)));
+      const inRecord = compare(outcome, found(state, txhash));
       expect([state, inRecord]).toEqual([state, ofRecord.includes(state) ? 'right' : 'state']);
       const wasRemoved = compare(outcome, removed(state));
       expect([state, wasRemoved]).toEqual([state, ofRemoved.includes(state) ? 'right' : 'state']);
@@ -172,65 +169,52 @@ it.each<[string, JournaledOutcome | undefined, ofRecord: PayoutState[], ofRemove
   },
 );
 
-it('another transaction than the accepted one is found', () => {
-  expect(compare(ACCEPTED, found(payout('completed', { txhash: 'other' })))).toBe('txhash');
-  expect(compare(ACCEPTED, found(payout('completed')))).toBe('txhash');
-  const accepted: JournaledOutcome = { kind: 'accepted', txhash: 'ab'.repeat(32) };
-  const again = { attempt: 2, txhash: `0x${'AB'.repeat(32)}` };
-  expect(compare(accepted, found(payout('completed', { txhash: again.txhash })))).toBe('right');
-  expect(compare(accepted, found(payout('completed', again), 't-1 t-2'))).toBe('right');
-});
+const LONG: JournaledOutcome = { kind: 'accepted', txhash: 'ab'.repeat(32) };
+const AGAIN = { attempt: 2, txhash: `0x${'AB'.repeat(32)}` };
+const VOUCHED = { txhash: 'given', vouchedTxhash: 'given' };
+const WORD = found('completed', VOUCHED);
+const SECOND = found('completed', { attempt: 2, txhash: 'second' }, 't-1 t-2');
+/** Two attempts of one number, from before and after Redis came back older: the newest has the state. */
+const BOTH = found('completed', { txhash: 'second' }, 't-1/t-2');
+const NO_DAYS = { retentionDays: undefined };
 
-it('what an operator stated rests on his word', () => {
-  const vouched = { txhash: 'given', vouchedTxhash: 'given' };
-  for (const outcome of [ACCEPTED, REJECTED, UNKNOWN, undefined]) {
-    expect(compare(outcome, found(payout('completed', vouched)))).toBe('on word');
-  }
-  expect(compare(UNKNOWN, found(payout('completed', { ...vouched, txhash: 'another' })))).toBe('state');
-  expect(compare(UNKNOWN, found(payout('queued', { requeueCount: 1 })))).toBe('on word');
+type Compared = [expected: string, JournaledOutcome | undefined, AuditedRecord, Partial<Removal>?];
+it.each<Compared>([
+  ['txhash', ACCEPTED, found('completed', { txhash: 'other' })],
+  ['txhash', ACCEPTED, found('completed')],
+  ['right', LONG, found('completed', { txhash: AGAIN.txhash })],
+  ['right', LONG, found('completed', AGAIN, 't-1 t-2')],
+  ...[ACCEPTED, REJECTED, UNKNOWN, undefined].map((outcome): Compared => ['on word', outcome, WORD]),
+  ['state', UNKNOWN, found('completed', { ...VOUCHED, txhash: 'another' })],
+  ['on word', UNKNOWN, found('queued', { requeueCount: 1 })],
   // Of what was accepted, nobody can state that it was not sent.
-  expect(compare(ACCEPTED, found(payout('queued', { requeueCount: 1 })))).toBe('state');
-});
-
-it('a payout, or an attempt, that the ledger does not know is found', () => {
-  expect(compare(ACCEPTED, { kind: 'missing' })).toBe('not_in_ledger');
-  expect(compare(undefined, { kind: 'missing' })).toBe('not_in_ledger');
-  expect(compare(NOT_SENT, { kind: 'missing' })).toBe('right');
-  expect(compare(ACCEPTED, found(payout('queued', { attempt: 0 }), ''))).toBe('not_in_ledger');
-  expect(compare(ACCEPTED, found(payout('completed', { txhash: 'h' }), 'other'))).toBe('not_in_ledger');
-  expect(compare(NOT_SENT, found(payout('queued', { attempt: 0 }), ''))).toBe('right');
-});
-
-it('a payout that retention removed is found where it cannot have come into its state', () => {
-  for (const [outcome, state, removal, expected] of [
-    [REJECTED, 'completed', { hasLater: true }, 'right'],
-    [ACCEPTED, 'rejected', { hasLater: true }, 'state'],
-    [ACCEPTED, 'completed', { retentionDays: undefined }, 'removed'],
-    [ACCEPTED, 'completed', { now: REMOVAL.now - 1 }, 'removed'],
-    [ACCEPTED, 'completed', { retentionDays: 31 }, 'removed'],
-    [ACCEPTED, 'completed', { retentionDays: undefined, isArchived: true }, 'right'],
-    [ACCEPTED, 'rejected', { retentionDays: undefined, isArchived: true }, 'state'],
-  ] as const)
-    expect(compare(outcome, removed(state), removal)).toBe(expected);
-});
-
-it('a later attempt after an accepted one is found, not after another', () => {
-  const again = found(payout('completed', { attempt: 2, txhash: 'second' }), 't-1 t-2');
-  expect(compare(ACCEPTED, again)).toBe('sent_again');
-  for (const outcome of [REJECTED, UNKNOWN, NOT_SENT, undefined]) expect(compare(outcome, again)).toBe('right');
-  expect(compare(ACCEPTED, found(payout('completed', { attempt: 2, txhash: 'h' }), 't-1 t-2'))).toBe('right');
-});
-
-it('of two attempts of one number, from before and after Redis came back older, the newest has the state', () => {
-  const both = found(payout('completed', { txhash: 'second' }), 't-1/t-2');
-  expect(compare(REJECTED, both)).toBe('right');
-  expect(compare(ACCEPTED, both)).toBe('sent_again');
+  ['state', ACCEPTED, found('queued', { requeueCount: 1 })],
+  ['not_in_ledger', ACCEPTED, { kind: 'missing' }],
+  ['not_in_ledger', undefined, { kind: 'missing' }],
+  ['right', NOT_SENT, { kind: 'missing' }],
+  ['not_in_ledger', ACCEPTED, found('queued', { attempt: 0 }, '')],
+  ['not_in_ledger', ACCEPTED, found('completed', { txhash: 'h' }, 'other')],
+  ['right', NOT_SENT, found('queued', { attempt: 0 }, '')],
+  ['right', REJECTED, removed('completed'), { hasLater: true }],
+  ['state', ACCEPTED, removed('rejected'), { hasLater: true }],
+  ['removed', ACCEPTED, removed('completed'), NO_DAYS],
+  ['removed', ACCEPTED, removed('completed'), { now: REMOVAL.now - 1 }],
+  ['removed', ACCEPTED, removed('completed'), { retentionDays: 31 }],
+  ['right', ACCEPTED, removed('completed'), { ...NO_DAYS, isArchived: true }],
+  ['state', ACCEPTED, removed('rejected'), { ...NO_DAYS, isArchived: true }],
+  ['sent_again', ACCEPTED, SECOND],
+  ...[REJECTED, UNKNOWN, NOT_SENT, undefined].map((outcome): Compared => ['right', outcome, SECOND]),
+  ['right', ACCEPTED, found('completed', { attempt: 2, txhash: 'h' }, 't-1 t-2')],
+  ['right', REJECTED, BOTH],
+  ['sent_again', ACCEPTED, BOTH],
+])('is %s: the journal says %j, the ledger %j', (...[expected, ...compared]: Compared) => {
+  expect(compare(...compared)).toBe(expected);
 });
 
 it('another payment than the one that was sent is found', () => {
   const others = { paymentId: 8, amount: '12.50', addressTo: 'wallet-2', symbol: 'USD' };
   for (const [field, value] of Object.entries(others)) {
-    const { findings } = compareSend(aSend('p', 1), found(payout('unknown', { [field]: value })), REMOVAL);
+    const { findings } = compareSend(aSend('p', 1), found('unknown', { [field]: value }), REMOVAL);
     const message = expect.stringContaining(`and is ${value} in the ledger`);
     expect(findings).toMatchObject([{ payoutId: 'p', attempt: 1, kind: 'altered', message }]);
   }

@@ -3,15 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { NOTIFY_GROUP } from '../../../src/ledger/reads/state-events.js';
-import { openAccount } from '../../../src/queues/open-account.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
-import { keyEntry, type KeyEntry, TEST_AUDIENCE, testKey } from '../../control/support/keys.js';
+import { keyEntry, type KeyEntry, testKey } from '../../control/support/keys.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
-import { untilReply } from '../../support/redis-cluster.js';
 import { until } from '../../support/until.js';
 import { NO_SENDER, problemOf, useDoctor, warningOf } from '../support/doctor-rig.js';
-import { signAct } from '../../../src/control/approvals/act-signer.js';
-import { signText } from '../../../src/control/keys/ed25519.js';
 import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 
 const doctor = useDoctor();
@@ -52,39 +48,27 @@ describe('payouts doctor', () => {
   });
 
   it('warns of a variable that is probably misspelt, without its value', async () => {
-    const { code, found } = await doctor.findings({ WITHDRAW_INTERVALL_MS: '98765', WITHDRAWALS_URL: 'x' });
-    const misspelt = 'WITHDRAW_INTERVALL_MS is not known and has no effect';
-    expect([code, found[0]]).toEqual([0, warningOf('environment', misspelt, 'Did you mean WITHDRAW_INTERVAL_MS?')]);
-    expect(JSON.stringify(found)).not.toMatch(/98765|WITHDRAWALS_URL/);
+    const said = [
+      'WITHDRAW_INTERVALL_MS is not known and has no effect',
+      'Did you mean WITHDRAW_INTERVAL_MS?',
+    ] as const;
+    const misspelt = [warningOf('environment', ...said), NO_SENDER];
+    const found = await doctor.expectFindings(0, misspelt, { WITHDRAW_INTERVALL_MS: '98765' });
+    expect(JSON.stringify(found)).not.toContain('98765');
     doctor.environment = { REDIS_URL: doctor.redis.url };
     expect(await doctor.run()).toEqual({ code: 2, out: '', err: expect.stringContaining('GATEWAY_SECRET_KEY') });
   });
 });
 
 describe('payouts doctor finds, in Redis:', () => {
-  const KEEPS = 'Redis keeps its data';
-  it.each([
-    [1, 'appendonly', 'no', 'yes', problemOf(KEEPS, 'appendonly is off')],
-    [1, 'no-appendfsync-on-rewrite', 'yes', 'no', problemOf(KEEPS, 'no-appendfsync-on-rewrite is on')],
-    [1, 'maxmemory-policy', 'allkeys-lru', 'noeviction', problemOf(KEEPS, 'allkeys-lru')],
-    [0, 'hash-max-ziplist-value', '127', '128', warningOf('Redis memory', '')],
-  ] as const)('exit %s for %s %s', async (code, setting, bad, good, finding) => {
-    await doctor.client.config('SET', setting, bad);
-    const found = await doctor.findings();
-    const accepted = await doctor.findings({ ALLOW_VOLATILE_REDIS: 'true' });
-    await doctor.client.config('SET', setting, good);
-    // Until its first file is complete, a restart would forget what is in it, and doctor says so.
-    await untilReply(doctor.client, 'INFO persistence', /aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0/);
-    expect(found).toEqual({ code, found: [finding, NO_SENDER] });
-    expect(accepted.code).toBe(0);
-  });
-
-  it('missing replicas, and an invalid number of them', async () => {
-    const missing = problemOf('Redis replicas', 'only 0 of 2 acknowledge writes, so nothing is sent');
-    await doctor.expectFindings(1, [missing, NO_SENDER], { REDIS_REPLICAS: '2' });
-    await doctor.expectFindings(0, [warningOf('Redis replicas', ''), NO_SENDER], { ALLOW_VOLATILE_REDIS: 'true' });
-    doctor.environment['REDIS_REPLICAS'] = 'two';
-    expect(await doctor.run('--json')).toMatchObject({ code: 2, err: expect.stringContaining('REDIS_REPLICAS') });
+  it('settings that may lose what was sent, which can be allowed, or that cost memory', async () => {
+    await doctor.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await doctor.expectFindings(1, [problemOf('Redis keeps its data', 'allkeys-lru'), NO_SENDER]);
+    await doctor.client.config('SET', 'hash-max-ziplist-value', '127');
+    const { code, found } = await doctor.findings({ ALLOW_VOLATILE_REDIS: 'true' });
+    await doctor.client.config('SET', 'maxmemory-policy', 'noeviction', 'hash-max-ziplist-value', '128');
+    const allowed = [warningOf('Redis keeps its data', 'allkeys-lru'), warningOf('Redis memory', ''), NO_SENDER];
+    expect([code, found]).toEqual([0, allowed]);
   });
 
   it('one that is unavailable, without TLS, or asks for a password', async () => {
@@ -168,8 +152,7 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting', asy
   const keyed = await doctor.findings({ PAYOUT_KEYS_FILE: await write('keys.json', keyring) });
   expect(keyed.found).toContainEqual(warningOf('policy', 'bob'));
   await write('keys.json', 'version: 2');
-  const names = (await doctor.findings()).found.map(({ name }) => name);
-  expect([names.includes('keys'), names.includes('policy')]).toEqual([true, false]);
+  await doctor.expectFindings(1, [problemOf('keys', ''), NO_SENDER]);
 });
 
 describe('payouts doctor finds, in the account:', () => {
@@ -188,9 +171,7 @@ describe('payouts doctor finds, in the account:', () => {
     await producer.close();
     const waits = problemOf('sender', 'and 1 payout queued');
     await doctor.expectFindings(1, [waits, unknown]);
-    const account = openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
-    await account.ledger.pause('anna', 'gateway maintenance');
-    await account.close();
+    await doctor.client.hset(key('ledger'), { pausedReason: 'gateway maintenance', pausedBy: 'anna' });
     await doctor.expectFindings(1, [waits, problemOf('pause', 'gateway maintenance (by anna)'), unknown]);
   });
 
@@ -283,10 +264,8 @@ it('payouts doctor judges the keyring', async () => {
   const { out } = await doctor.run();
   expect(out).toMatch(/✓ keys +only signed payouts are sent; 2 keys in .*keys\.yaml\n/);
   expect(out).toMatch(/✓ signed journal +stated to be complete by ann \(new account\)\n/);
-  for (const changes of [{ notAfter: inDays(-1) }, { notBefore: inDays(1) }, { revoked: true }, undefined]) {
-    const { code, found } = await findWith([...(changes ? [shop(changes)] : []), ann()]);
-    expect([code, found[0]]).toEqual([1, problemOf('keys', 'no key of a producer that is valid now')]);
-  }
+  const { code, found } = await findWith([shop({ revoked: true }), ann()]);
+  expect([code, found[0]]).toEqual([1, problemOf('keys', 'no key of a producer that is valid now')]);
   const former = keyEntry(WORKER, { name: 'former', person: 'Payroll', notAfter: inDays(-1) });
   for (const [keys, ...findings] of [
     [[shop(), ann({ revoked: true })], warningOf('keys', 'no key of an operator', '--role operator')],
@@ -299,8 +278,6 @@ it('payouts doctor judges the keyring', async () => {
   await chmod(join(doctor.dir, 'keys.yaml'), 0o666);
   const open = problemOf('keys', 'is not trusted: others than its owner can write');
   expect((await doctor.findings()).found).toContainEqual(open);
-  const missing = await doctor.findings({ PAYOUT_KEYS_FILE: inDir('none.yaml') });
-  expect(missing.found).toContainEqual(problemOf('keys', 'cannot be read: ENOENT'));
 });
 
 it('payouts doctor names a key for final states that nobody would believe', async () => {
@@ -332,13 +309,6 @@ it('payouts doctor reads in the journal a pause that someone removed from Redis'
   const removed = problemOf('signed journal', '(looks like a block), although Redis shows no pause');
   expect([code, found]).toEqual([1, [removed]]);
   expect(found[0]?.fix).toContain(`payouts resume --account ${doctor.platformId} --key FILE --reason WHY`);
-  const account = openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
-  const sign = async (text: string) => Promise.resolve(signText(text, ANN));
-  const signer = { name: 'ann', audience: TEST_AUDIENCE, sign };
-  const content = { act: 'resume', payoutId: '', intent: '', attempt: undefined, reason: 'settled' } as const;
-  await account.ledger.pause('ann', 'looks like a block');
+  await doctor.client.hset(`${doctor.prefix}:ledger`, 'pausedReason', 'looks like a block');
   expect((await findWith([shop(), ann()])).found).toEqual([problemOf('pause', 'looks like a block')]);
-  await account.ledger.resume('ann', 'settled', await signAct(signer, doctor.platformId, content, Date.now()));
-  await account.close();
-  expect(await findWith([shop(), ann()])).toEqual(FINE);
 });
