@@ -1,80 +1,57 @@
+import { once } from 'node:events';
 import { chmod } from 'node:fs/promises';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
 import { keyEntry, testKey } from '../../control/support/keys.js';
-import { openWorld, SECRET_KEY, untilSent } from '../../worker/support/payout-world.js';
-import { textWith, useCli } from '../support/cli-rig.js';
+import { startCli } from '../../support/cli.js';
+import { openWorld, untilSent } from '../../worker/support/payout-world.js';
+import { SECRET_KEY, textWith, useCli } from '../support/cli-rig.js';
 import { runInProcess } from '../support/in-process.js';
 
-/** Commands that run until they are stopped. A closed terminal sends SIGHUP to what runs in it. */
+/** Commands that run until they are stopped, and those that ask the gateway. A closed terminal sends SIGHUP. */
 
-const cli = useCli();
+const cli = useCli(true);
 
 describe('payouts dashboard', () => {
-  beforeEach(() => {
-    cli.env['DASHBOARD_PORT'] = '0';
+  it.each(['SIGINT', 'SIGTERM'] as const)('serves, outlives SIGHUP, and exits cleanly on %s', async (signal) => {
+    Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_PASSWORD: 'sesame' });
+    const dashboard = cli.start(['dashboard']);
+    const line = /Dashboard on (http:\/\/127\.0\.0\.1:\d+\/)\n/;
+    await dashboard.waitForOutput(line);
+    dashboard.kill('SIGHUP');
+    dashboard.kill(signal);
+    const result = await dashboard.result;
+    expect(result).toMatchObject({ code: 0, stdout: '', stderr: textWith(line) });
+    expect(result.stderr).not.toContain('sesame');
   });
 
-  async function prepareFiles(): Promise<string> {
-    const rule = '{ name: most, when: { paymentId: ["7"] }, cap: { amount: "5" }, over: refuse }';
-    const policy = `{ version: 1, platformId: "${cli.platformId}", default: send, rules: [${rule}] }`;
-    const keysFile = await cli.file('keys.json', JSON.stringify({ version: 1, keys: [keyEntry(testKey(1))] }));
-    const files = { PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: await cli.file('policy.yaml', policy) };
-    Object.assign(cli.env, files);
-    return keysFile;
-  }
-
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    'prints its URL, serves, outlives SIGHUP, and exits cleanly on %s',
-    async (signal) => {
-      cli.env['DASHBOARD_PASSWORD'] = 'sesame';
-      const dashboard = cli.start(['dashboard']);
-      const line = /Dashboard on (http:\/\/127\.0\.0\.1:\d+\/)\n/;
-      await dashboard.waitForOutput(line);
-      dashboard.kill('SIGHUP');
-      dashboard.kill(signal);
-      const result = await dashboard.result;
-      expect(result).toMatchObject({ code: 0, stdout: '', stderr: textWith(line) });
-      expect(result.stderr).not.toContain('sesame');
-    },
-  );
-
   it('names the variable for which it does not start: no password beyond loopback', async () => {
-    cli.env['DASHBOARD_HOST'] = '0.0.0.0';
+    Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_HOST: '0.0.0.0' });
     const loopback = /^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/;
     await cli.refused(2, loopback, 'dashboard');
-    delete cli.env['DASHBOARD_HOST'];
-    const keysFile = await prepareFiles();
-    await cli.file('policy.yaml', 'version: 2');
+    cli.unset('DASHBOARD_HOST');
+    const keysFile = await cli.file('keys.json', JSON.stringify({ version: 1, keys: [keyEntry(testKey(1))] }));
+    const files = { PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: await cli.file('policy.yaml', 'version: 2') };
+    Object.assign(cli.env, files);
     await cli.refused(2, /^payouts: PAYOUT_POLICY_FILE: /, 'dashboard');
     await chmod(keysFile, 0o666);
     await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: /, 'dashboard');
   });
 });
 
-describe('payouts notify', () => {
-  const env = {
-    ...{ GATEWAY_PLATFORM_ID: '7', NOTIFY_URL: 'https://hooks.example/T0/hunter2' },
-    ...{ NOTIFY_SECRET: 'hunter2-0123456789', NOTIFY_HEALTH_PORT: '0' },
-  };
-
-  it('refuses a wrong setting without showing a secret', async () => {
-    for (const [changes, message] of [
-      [{ NOTIFY_URL: '' }, 'NOTIFY_URL: is required (or NOTIFY_URL_FILE, a file that holds it)'],
-      [{ NOTIFY_SECRET: 'hunter2' }, 'NOTIFY_SECRET: must have at least 16 characters'],
-      [{ NOTIFY_EVENTS: 'paid' }, 'NOTIFY_EVENTS: must name events'],
-      [{ NOTIFY_FORMAT: 'telegram' }, 'NOTIFY_URL: must end with ?chat_id='],
-    ] as [Record<string, string>, string][]) {
-      const { code, stderr } = await runInProcess(['notify'], { ...env, ...changes });
-      expect({ code, stderr }).toEqual({ code: 2, stderr: textWith(message) });
-      expect(stderr).not.toContain('hunter2');
-    }
-  });
+it.each<[Record<string, string>, string]>([
+  [{ NOTIFY_URL: '' }, 'NOTIFY_URL: is required (or NOTIFY_URL_FILE, a file that holds it)'],
+  [{ NOTIFY_SECRET: 'hunter2' }, 'NOTIFY_SECRET: must have at least 16 characters'],
+  [{ NOTIFY_EVENTS: 'paid' }, 'NOTIFY_EVENTS: must name events'],
+  [{ NOTIFY_FORMAT: 'telegram' }, 'NOTIFY_URL: must end with ?chat_id='],
+])('payouts notify refuses %j without showing a secret', async (changes, message) => {
+  const url = { NOTIFY_URL: 'https://hooks.example/T0/hunter2', NOTIFY_HEALTH_PORT: '0' };
+  Object.assign(cli.env, { ...url, NOTIFY_SECRET: 'hunter2-0123456789', ...changes });
+  expect(await cli.refused(2, message, 'notify')).not.toContain('hunter2');
 });
 
 describe('payouts worker', () => {
-  const accounts = (baseUrl: string, ...platformIds: number[]): string =>
-    JSON.stringify(platformIds.map((platformId) => ({ platformId, baseUrl, secretKeyFile: 'key' })));
-
   it.each([
     ['0', 2, {}, 'must be a whole number from 1 to 64'],
     ['65', 2, {}, 'must be a whole number from 1 to 64'],
@@ -83,9 +60,11 @@ describe('payouts worker', () => {
     ['2', 2, { HEALTH_PORT: '65535' }, 'HEALTH_PORT: must leave a port for each of 2 processes'],
   ] as const)('--processes %s with %i accounts is refused', async (number, count, environment, words) => {
     await cli.file('key', 'k-processes');
-    const file = await cli.file('accounts.json', accounts('http://127.0.0.1:1', ...[1, 2].slice(0, count)));
+    const about = { baseUrl: 'http://127.0.0.1:1', secretKeyFile: 'key' };
+    const accounts = [1, 2].slice(0, count).map((platformId) => ({ platformId, ...about }));
+    const file = await cli.file('accounts.json', JSON.stringify(accounts));
     Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: file, ...environment });
-    cli.unset('GATEWAY_PLATFORM_ID');
+    cli.unset('GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY');
     await cli.refused(2, words, 'worker', '--processes', number);
   });
 
@@ -93,12 +72,11 @@ describe('payouts worker', () => {
     'without keys loses nothing by a SIGHUP during a request: %j',
     async (args: string[]) => {
       const world = await openWorld();
-      await cli.file('key', SECRET_KEY);
-      const others = accounts(world.sandbox.url, world.platformId, world.platformId + 1_000_000_000);
-      const file = await cli.file('accounts.json', others);
+      const platformIds = [world.platformId, world.platformId + 1_000_000_000];
+      const accounts = await world.writeAccounts(platformIds.map((platformId) => ({ platformId })));
       world.sandbox.addFaults([{ kind: 'latency-after', delayMs: 3_000, times: 1 }]);
       await world.enqueue(1);
-      const worker = world.startWorker({ args, environment: args.length > 0 ? { PAYOUT_ACCOUNTS_FILE: file } : {} });
+      const worker = world.startWorker({ args, environment: args.length > 0 ? accounts : {} });
       await untilSent(world, 1);
       worker.kill('SIGHUP');
       expect((await world.producer.waitFor('P-1', { timeoutMs: 20_000 })).state).toBe('completed');
@@ -108,4 +86,96 @@ describe('payouts worker', () => {
     },
     60_000,
   );
+});
+
+describe('payouts gateway', () => {
+  it('shows balance, currencies and the address for deposits, in both forms', async () => {
+    expect(await cli.ok('gateway', 'balance')).toBe('1000.5\n');
+    expect(await cli.json('gateway', 'balance')).toEqual({ balance: '1000.5' });
+    expect(await cli.ok('gateway', 'currencies')).toMatch(
+      /^PAYMENT_ID +CURRENCY +NAME +NETWORK +RATE_USD\n1 +BTC +Bitcoin +Bitcoin +64250\.5\n/,
+    );
+    const currencies = await cli.lines('gateway', 'currencies');
+    expect(currencies[5]).toMatchObject({ payment_id: 6, currency: 'USDT' });
+    const wallet = ['gateway', 'wallet', '--payment-id', '4', '--order-id', 'deposit-17'];
+    const { address = '', destinationTag = '', ...rest } = await cli.json(...wallet);
+    expect([rest, destinationTag]).toEqual([{ paymentId: 4, orderId: 'deposit-17' }, textWith(/^\d+$/)]);
+    expect(await cli.ok(...wallet)).toMatch(
+      new RegExp(`^address +${String(address)}\ndestination tag +${String(destinationTag)}\n$`),
+    );
+  });
+
+  it('shows any structure that the gateway returns', async () => {
+    // Another structure than the sandbox's: docs/gateway-api.md#open-points.
+    const responses: Readonly<Record<string, string>> = {
+      '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
+      '/currencies': '{"result":1,"list":[{"id":1,"x":{"y":2}},{"id":2,"more":null}]}',
+    };
+    const server = createServer((request, response) => response.end(responses[request.url ?? ''] ?? '{}'));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    cli.env['GATEWAY_BASE_URL'] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect(await cli.ok('gateway', 'balance')).toBe('USD   12345678901234567890.5\nnote  a [31mb\n');
+    expect(await cli.ok('gateway', 'currencies')).toBe('ID  X        MORE\n1   {"y":2}\n2\n');
+    server.close();
+  });
+
+  it('exits 2 for invalid input and 1 for a refusal or no gateway', async () => {
+    const wallet = ['gateway', 'wallet', '--payment-id'];
+    const both = /--payment-id: must be a whole number.*got "x".*\n.*--order-id: must be 1 to 64/;
+    await cli.refused(2, both, ...wallet, 'x', '--order-id', 'a b');
+    await cli.refused(2, /txhash: must be 1 to 256/, 'gateway', 'status', 'a b');
+    await cli.refused(1, /refused \/transactionstatus: unknown txhash\n/, 'gateway', 'status', 'abc');
+    cli.env['GATEWAY_SECRET_KEY'] = '';
+    await cli.refused(2, /GATEWAY_SECRET_KEY: is required/, 'gateway', 'balance');
+    cli.env['GATEWAY_SECRET_KEY'] = `${SECRET_KEY}x`;
+    const wrongKey = await cli.refused(1, /refused \/balance: wrong signature/, 'gateway', 'balance');
+    cli.env['GATEWAY_BASE_URL'] = 'http://127.0.0.1:1';
+    const unavailable = await cli.refused(1, '', 'gateway', 'balance');
+    expect(wrongKey + unavailable).not.toContain(SECRET_KEY);
+  });
+});
+
+describe('payouts sandbox', () => {
+  const env = { GATEWAY_PLATFORM_ID: '7', GATEWAY_SECRET_KEY: 'hidden-in-the-environment' };
+
+  it('takes accounts and faults, warns beyond loopback, shows no secret', async () => {
+    const sandbox = startCli(
+      [
+        ...['sandbox', '--port', '0', '--host', '0.0.0.0', '--account', '2:hidden', '--balance', '50'],
+        ...['--latency-before', '0-3', '--settle-after', '5'],
+        ...['--fault', 'reject:address=a:1,address=b,message=no = no'],
+      ],
+      { env },
+    );
+    // The last line: by then the signal handlers are set and everything has been printed.
+    const last = /Statistics: (\S+)\/__sandbox\/stats\n/;
+    let url = '';
+    const test = (text: string): boolean => (url = last.exec(text)?.[1] ?? '') !== '';
+    await sandbox.waitForOutput({ test } as RegExp);
+    const stats: unknown = await (await fetch(`${url}/__sandbox/stats?platformId=2`)).json();
+    const faults: unknown = await (await fetch(`${url}/__sandbox/faults`)).json();
+    sandbox.kill('SIGTERM');
+    const { code, stdout, stderr } = await sandbox.result;
+    expect([code, stats]).toEqual([0, expect.objectContaining({ balance: '50' })]);
+    const fault = { kind: 'reject', endpoint: 'withdraw', addresses: ['a:1', 'b'], message: 'no = no', fired: 0 };
+    expect(faults).toEqual({ faults: [fault] });
+    expect(stdout + stderr).toMatch(/WARNING: listening on 0\.0\.0\.0/);
+    expect(stdout + stderr).not.toContain('hidden');
+  });
+
+  it('refuses options that make no sense, without showing a secret', async () => {
+    for (const [option, message] of [
+      ['--port abc', '--port: must be a whole number (got "abc")'],
+      ['--account hidden', '--account: must be ID:SECRET'],
+      ['--account x:hidden', '--account: must be a whole number (got "x")'],
+      ['--balance -1', '--balance: must be a decimal such as 1000.5 (got "-1")'],
+      ['--latency-before 9-3', '--latency-before: must be milliseconds'],
+      ['--fault fire', '--fault: kind must be one of'],
+      ['--fault hang:twice', '--fault: "twice" is not a known condition'],
+    ] as const) {
+      const { code, stdout, stderr } = await runInProcess(['sandbox', ...option.split(' ')], env);
+      expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: textWith(message) });
+      expect(stderr).not.toContain('hidden');
+    }
+  });
 });
