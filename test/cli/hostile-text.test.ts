@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
 import { createOutput } from '../../src/cli/context/cli-context.js';
 import { testRedisUrl } from '../support/account.js';
@@ -30,11 +30,12 @@ beforeAll(async () => {
   const { redis, keys } = ledger.connection;
   const now = Date.now();
   for (const payoutId of ['p', 'q']) {
-    const texts = { reference: FAKED, message: FAKED, requestedBy: FAKED, txhash: FAKED, symbol: FAKED, key: FAKED };
-    await redis.hset(keys.payout(payoutId), { ...texts, metadata: JSON.stringify(FAKED), amount: FAKED });
-    const more = { addressTo: FAKED, batch: FAKED, notBefore: FAKED, lateTxhash: FAKED };
-    await redis.hset(keys.payout(payoutId), more);
-    await redis.hset(keys.payout(payoutId), 'h0', `${now}\tqueued\t${FAKED}\t${FAKED}`);
+    const fields = 'reference message requestedBy txhash symbol key amount addressTo batch notBefore lateTxhash'.split(
+      ' ',
+    );
+    const texts = Object.fromEntries(fields.map((field) => [field, FAKED]));
+    const others = { metadata: JSON.stringify(FAKED), h0: `${now}\tqueued\t${FAKED}\t${FAKED}` };
+    await redis.hset(keys.payout(payoutId), { ...texts, ...others });
   }
   const held = { kind: 'policy', rule: FAKED, reason: FAKED, message: FAKED, needs: { by: FAKED, persons: 1 } };
   await redis.hset(keys.payout('p'), 'held', JSON.stringify(held));
@@ -131,63 +132,43 @@ it('asks every command', () => {
   expect([...Object.keys(CALLS), ...SERVERS].sort()).toEqual(names.sort());
 });
 
-describe('what reaches a terminal', () => {
-  const rows = Object.entries(CALLS).flatMap(([command, calls]) => calls.map((args) => ({ command, args })));
-  const nameOf = (text: string): string => (text.startsWith('x\u001b') ? 'HOSTILE' : text);
-  it.each(rows.map((row) => ({ ...row, name: [row.command, ...row.args.map(nameOf)].join(' ') })))(
-    'is plain text: $name',
-    async ({ command, args }) => {
-      const resolved = args.map((arg) =>
-        arg === 'FILE' ? rig.files.ann : /\.(csv|jsonl|txt|yaml|pem)$/.test(arg) ? join(dir, arg) : arg,
-      );
-      const { stdout, stderr } = await rig.run(command, ...resolved);
-      if (`${stdout}${stderr}`.includes('\\u{1b}')) shownBy.add(command);
-      expect(`${stdout}${stderr}`).not.toBe('');
-      expect(UNSHOWN.exec(`${stdout}${stderr}`)?.[0]).toBeUndefined();
-      expect(`${stdout}${stderr}`).not.toMatch(/^FAKED/m);
-      if (!args.includes('--json')) return;
-      for (const line of stdout.split('\n').filter((text) => text !== '')) JSON.parse(line);
-    },
-    30_000,
-  );
+const rows = Object.entries(CALLS).flatMap(([command, calls]) => calls.map((args) => ({ command, args })));
+const nameOf = (text: string): string => (text.startsWith('x\u001b') ? 'HOSTILE' : text);
+it.each(rows.map((row) => ({ ...row, name: [row.command, ...row.args.map(nameOf)].join(' ') })))(
+  'what reaches a terminal is plain text: $name',
+  async ({ command, args }) => {
+    const resolved = args.map((arg) =>
+      arg === 'FILE' ? rig.files.ann : /\.(csv|jsonl|txt|yaml|pem)$/.test(arg) ? join(dir, arg) : arg,
+    );
+    const { stdout, stderr } = await rig.run(command, ...resolved);
+    const shown = `${stdout}${stderr}`;
+    if (shown.includes('\\u{1b}')) shownBy.add(command);
+    expect(shown).not.toBe('');
+    expect(UNSHOWN.exec(shown)?.[0]).toBeUndefined();
+    expect(shown).not.toMatch(/^FAKED/m);
+    if (args.includes('--json')) for (const line of stdout.split('\n').filter(Boolean)) JSON.parse(line);
+  },
+  30_000,
+);
 
-  it('was shown in plain by what shows it', () => {
-    const shows = 'get list status stats events activity doctor policy import keys approvals'.split(' ');
-    expect(shows.filter((command) => !shownBy.has(command))).toEqual([]);
-  });
-
-  it('is the data itself in CSV that goes to a file or a pipe', async () => {
-    expect((await rig.run('list', '--state', 'held', '--csv')).stdout).toContain(HOSTILE);
-  });
+it('hostile text was shown in plain by what shows it, and is the data itself in CSV for a file or a pipe', async () => {
+  const shows = 'get list status stats events activity doctor policy import keys approvals'.split(' ');
+  expect(shows.filter((command) => !shownBy.has(command))).toEqual([]);
+  expect((await rig.run('list', '--state', 'held', '--csv')).stdout).toContain(HOSTILE);
 });
 
 it('output keeps the colours that the program made, and no others', () => {
-  const write = (print: (output: ReturnType<typeof createOutput>) => unknown): string => {
-    let text = '';
-    const writeOut = (part: string): void => void (text += part);
-    print(createOutput({ writeOut, writeErr: writeOut, isTerminal: true, isColoured: true }));
-    return text;
-  };
-  expect(
-    write(({ write: out, colours }) => {
-      out(colours.green(`a\u001b[31mb`));
-    }),
-  ).toBe(`\u001b[32ma\\u{1b}[31mb\u001b[39m`);
-  expect(
-    write((output) => {
-      output.writeError('a\u001b[32m');
-    }),
-  ).toBe('a\\u{1b}[32m');
-  expect(
-    write((output) => {
-      output.writeCsv('a,\u202e\n');
-    }),
-  ).toBe('a,\\u{202e}\n');
-  const json = write((output) => {
-    output.writeJson({ [HOSTILE]: FAKED });
-  });
-  expect(UNSHOWN.test(json)).toBe(false);
-  expect(JSON.parse(json)).toEqual({ [HOSTILE]: FAKED });
+  let text = '';
+  const append = (part: string): void => void (text += part);
+  const output = createOutput({ writeOut: append, writeErr: append, isTerminal: true, isColoured: true });
+  output.write(output.colours.green(`a\u001b[31mb`));
+  output.writeError('a\u001b[32m');
+  output.writeCsv('a,\u202e\n');
+  expect(text).toBe('\u001b[32ma\\u{1b}[31mb\u001b[39ma\\u{1b}[32ma,\\u{202e}\n');
+  text = '';
+  output.writeJson({ [HOSTILE]: FAKED });
+  expect(UNSHOWN.test(text)).toBe(false);
+  expect(JSON.parse(text)).toEqual({ [HOSTILE]: FAKED });
 });
 
 const ID = '7f1c2a7e-3f0e-4d8e-9b54-0a1b2c3d4e5f';
@@ -222,23 +203,19 @@ async function show(columns: number, command: string): Promise<string> {
   }
 }
 
-describe.each([60, 120])('on a terminal of %d columns', (columns) => {
-  it.each([
+it.each([60, 120])('on a terminal of %d columns no line is longer, and what is copied is whole', async (columns) => {
+  for (const command of [
     ...['list --batch b', 'list --state rejected', 'list --since 2020-01-01', 'get paid', `get ${ID}`, 'stats'],
     ...['stats --batch b', 'activity'],
-  ])('`payouts %s` has no longer line', async (command) => {
+  ]) {
     const lines = (await show(columns, command)).split('\n');
     expect(lines.length).toBeGreaterThan(2);
-    // A command must be copied whole.
-    expect(lines.filter((line) => line.length > columns && !line.startsWith('  payouts '))).toEqual([]);
-  });
-
-  it('leaves ids, addresses and transactions whole', async () => {
-    expect(await show(columns, 'list --state rejected')).toMatch(new RegExp(`^${ID}( |$)`, 'm'));
-    const shown = await show(columns, 'get paid');
-    expect(shown).toContain(ADDRESS);
-    if (columns >= 80) expect(shown).toContain(TXHASH);
-  });
+    const long = lines.filter((line) => line.length > columns && !line.startsWith('  payouts '));
+    expect([command, long]).toEqual([command, []]);
+  }
+  expect(await show(columns, 'list --state rejected')).toMatch(new RegExp(`^${ID}( |$)`, 'm'));
+  const shown = await show(columns, 'get paid');
+  for (const whole of columns >= 80 ? [ADDRESS, TXHASH] : [ADDRESS]) expect(shown).toContain(whole);
 });
 
 it('cuts nothing without a terminal', async () => {

@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 
 import { promisify } from 'node:util';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Command, Help } from 'commander';
 import { COMMAND_GROUPS } from '../../src/cli/command-groups.js';
 import { createProcessContext } from '../../src/cli/context/cli-context.js';
@@ -28,65 +28,63 @@ function listedIn(text: string): string[] {
   return names.filter((name) => name !== 'help' && name !== 'payouts').sort();
 }
 
-describe('payouts', () => {
-  it('lists every command in its help', async () => {
-    const { code, stdout } = await runCli(['--help']);
-    expect(code).toBe(0);
-    expect(listedIn(stdout)).toEqual(COMMANDS.toSorted());
-    expect(listedIn((await help('gateway')).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
-  });
+it('lists every command in its help', async () => {
+  const { code, stdout } = await runCli(['--help']);
+  expect(code).toBe(0);
+  expect(listedIn(stdout)).toEqual(COMMANDS.toSorted());
+  expect(listedIn((await help('gateway')).stdout)).toEqual(GATEWAY_COMMANDS.toSorted());
+});
 
-  it('says in its help of every command what it takes', async () => {
-    for (const command of [...COMMANDS, ...UNDER, 'serve token']) {
-      const { code, stdout, stderr } = await help(command);
-      expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
-      const lines = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
-      for (const line of lines) expect(line).toMatch(/^ {2}\S/);
-      expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
-    }
-    for (const { usage, load } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
-      const command = new Command(usage.split(' ')[0]);
-      (await load())(command, context);
-      expect(new Help().subcommandTerm(command)).toBe(usage);
-    }
-  });
+it('says in its help of every command what it takes', async () => {
+  for (const command of [...COMMANDS, ...UNDER, 'serve token']) {
+    const { code, stdout, stderr } = await help(command);
+    expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
+    const lines = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
+    for (const line of lines) expect(line).toMatch(/^ {2}\S/);
+    expect(lines.filter((line) => line.includes(`payouts ${command}`))).not.toEqual([]);
+  }
+  for (const { usage, load } of COMMAND_GROUPS.flatMap(({ commands }) => commands)) {
+    const command = new Command(usage.split(' ')[0]);
+    (await load())(command, context);
+    expect(new Help().subcommandTerm(command)).toBe(usage);
+  }
+});
 
-  it.each([
-    ['keygen', 'keys generate'],
-    ['journal', 'audit'],
-    ['journal adopt', 'audit adopt-journal'],
-  ])('takes %s as %s, and says so on stderr', async (former, present) => {
-    const notice = `payouts: "${former}" is now "${present}"; the old name works until the next release\n`;
-    expect(await help(former)).toEqual({ ...(await help(present)), stderr: notice });
-    const helped = async (name: string) => (await runInProcess(['help', ...name.split(' ')], {})).stdout;
-    expect(await helped(former)).toBe(await helped(present));
-  });
+it.each([
+  ['keygen', 'keys generate'],
+  ['journal', 'audit'],
+  ['journal adopt', 'audit adopt-journal'],
+])('takes %s as %s, and says so on stderr', async (former, present) => {
+  const notice = `payouts: "${former}" is now "${present}"; the old name works until the next release\n`;
+  expect(await help(former)).toEqual({ ...(await help(present)), stderr: notice });
+  const helped = async (name: string) => (await runInProcess(['help', ...name.split(' ')], {})).stdout;
+  expect(await helped(former)).toBe(await helped(present));
+});
 
-  it('prints its version, and exits 2 for wrong usage, with a suggestion', async () => {
-    expect((await runInProcess(['--version'], {})).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-    const usage = expect.stringContaining('Usage: payouts');
-    expect(await runInProcess([], {})).toMatchObject({ code: 2, stdout: '', stderr: usage });
-    const unknown = await runCli(['cancle', 'p-1']);
-    expect(unknown).toMatchObject({ code: 2, stdout: '' });
-    expect(unknown.stderr).toMatch(/^payouts: unknown command 'cancle'\n\(Did you mean cancel\?\)/);
-    expect(await runInProcess(['get', '--frob'], {})).toMatchObject({ code: 2 });
-  });
+it('prints its version, and exits 2 for wrong usage, with a suggestion', async () => {
+  expect((await runInProcess(['--version'], {})).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  const usage = expect.stringContaining('Usage: payouts');
+  expect(await runInProcess([], {})).toMatchObject({ code: 2, stdout: '', stderr: usage });
+  const unknown = await runCli(['cancle', 'p-1']);
+  expect(unknown).toMatchObject({ code: 2, stdout: '' });
+  expect(unknown.stderr).toMatch(/^payouts: unknown command 'cancle'\n\(Did you mean cancel\?\)/);
+  expect(await runInProcess(['get', '--frob'], {})).toMatchObject({ code: 2 });
+});
 
-  it('exits 13 if it ends before the command is finished', () => {
-    const program = findBuiltProgram();
-    const neverFinish = `
-      import { createRequire } from 'node:module';
-      createRequire(${JSON.stringify(program)})('./context/run-program.js').runProgram = () => new Promise(() => {});`;
-    const args = ['--import', toDataUrl(neverFinish), program, 'stats'];
-    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-    expect({ status, stderr }).toEqual({ status: 13, stderr: 'payouts: ended before the command was finished\n' });
-  });
+it('exits 13 if it ends before the command is finished', () => {
+  const program = findBuiltProgram();
+  const neverFinish = `
+    import { createRequire } from 'node:module';
+    createRequire(${JSON.stringify(program)})('./context/run-program.js').runProgram = () => new Promise(() => {});`;
+  const args = ['--import', toDataUrl(neverFinish), program, 'stats'];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 13, stderr: 'payouts: ended before the command was finished\n' });
+});
 
-  it('exits 2 for an invalid environment, naming every problem', async () => {
-    const { code, stderr } = await runInProcess(['stats'], { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' });
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^payouts: REDIS_URL: must begin with .*\npayouts: GATEWAY_PLATFORM_ID: is required\n$/);
-  });
+it('exits 2 for an invalid environment, naming every problem', async () => {
+  const { code, stderr } = await runInProcess(['stats'], { REDIS_URL: 'http://x', GATEWAY_PLATFORM_ID: '' });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^payouts: REDIS_URL: must begin with .*\npayouts: GATEWAY_PLATFORM_ID: is required\n$/);
 });
 
 /** Prints the path of every module that was loaded. */
@@ -115,47 +113,40 @@ async function importsOf(...args: string[]): Promise<{ packages: string[]; modul
   };
 }
 
-describe('a start', () => {
-  const HEAVY = ['bullmq', 'axios', 'express', 'prom-client', 'pino'];
+const HEAVY = ['bullmq', 'axios', 'express', 'prom-client', 'pino'];
 
-  it.each([
-    { args: ['--help'], most: 10 },
-    { args: ['cancel', 'nobody', '--reason', 'none'], most: 60 },
-    { args: ['stats', '--json'], most: 60 },
-  ])(
-    'of `payouts $args` imports at most $most modules, and nothing that only services need',
-    async ({ args, most }) => {
-      const { modules, packages } = await importsOf(...args);
-      expect(modules).toContain('cli/main.js');
-      expect(modules.length).toBeLessThanOrEqual(most);
-      if (args[0] === '--help') expect(packages).toEqual(['commander', 'picocolors']);
-      if (args[0] === 'stats') expect(packages.filter((name) => HEAVY.includes(name))).toEqual([]);
-    },
-  );
+it.each([
+  { args: ['--help'], most: 10 },
+  { args: ['cancel', 'nobody', '--reason', 'none'], most: 60 },
+  { args: ['stats', '--json'], most: 60 },
+])('of `payouts $args` imports at most $most modules, and nothing that only services need', async ({ args, most }) => {
+  const { modules, packages } = await importsOf(...args);
+  expect(modules).toContain('cli/main.js');
+  expect(modules.length).toBeLessThanOrEqual(most);
+  if (args[0] === '--help') expect(packages).toEqual(['commander', 'picocolors']);
+  if (args[0] === 'stats') expect(packages.filter((name) => HEAVY.includes(name))).toEqual([]);
 });
 
-describe('payouts completion', () => {
-  it('completes commands, options and values in bash', async () => {
-    const script = (await runInProcess(['completion', 'bash'], {})).stdout;
-    for (const [line, expected] of [
-      ['payouts c', ['cancel', 'completion']],
-      ['payouts cancel --b', ['--batch', '--by']],
-      ['payouts cancel --state ', ['queued', 'held', 'rejected']],
-      ['payouts gateway balance --a', ['--account']],
-      ['payouts cancel --file ', []],
-    ] as const) {
-      const complete = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _payouts; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      const { stdout } = await promisify(execFile)('bash', ['-c', complete, 'bash', ...line.split(' ')]);
-      expect(stdout.split('\n').filter(Boolean)).toEqual(expected);
-    }
-  });
+it('payouts completion completes commands, options and values in bash', async () => {
+  const script = (await runInProcess(['completion', 'bash'], {})).stdout;
+  for (const [line, expected] of [
+    ['payouts c', ['cancel', 'completion']],
+    ['payouts cancel --b', ['--batch', '--by']],
+    ['payouts cancel --state ', ['queued', 'held', 'rejected']],
+    ['payouts gateway balance --a', ['--account']],
+    ['payouts cancel --file ', []],
+  ] as const) {
+    const complete = `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _payouts; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', complete, 'bash', ...line.split(' ')]);
+    expect(stdout.split('\n').filter(Boolean)).toEqual(expected);
+  }
+});
 
-  it('has a script for zsh and fish that names every command and option', async () => {
-    for (const shell of ['zsh', 'fish']) {
-      const { stdout } = await runInProcess(['completion', shell], {});
-      for (const word of ['adopt-ledger', 'balance', 'quote-formulas', 'in_progress']) expect(stdout).toContain(word);
-      expect(stdout.split("'").length % 2).toBe(1);
-    }
-    expect(await runInProcess(['completion', 'tcsh'], {})).toMatchObject({ code: 2, stdout: '' });
-  });
+it('payouts completion has a script for zsh and fish that names every command and option', async () => {
+  for (const shell of ['zsh', 'fish']) {
+    const { stdout } = await runInProcess(['completion', shell], {});
+    for (const word of ['adopt-ledger', 'balance', 'quote-formulas', 'in_progress']) expect(stdout).toContain(word);
+    expect(stdout.split("'").length % 2).toBe(1);
+  }
+  expect(await runInProcess(['completion', 'tcsh'], {})).toMatchObject({ code: 2, stdout: '' });
 });

@@ -1,8 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Finding } from '../../../src/cli/audit/finding.js';
 import { verifySend } from '../../../src/cli/audit/verify-send.js';
+import { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import type { JournalLine, SendLine } from '../../../src/journal/journal-line.js';
 import { toChainedLines } from '../../../src/journal/line-chain.js';
 import { readItems } from '../../../src/journal/journal-reader.js';
@@ -16,7 +17,7 @@ import { type KeyEntry, keyringOf, TEST_AUDIENCE } from '../../control/support/k
 import { lastHash } from '../../journal/support/journal-folder.js';
 import { until } from '../../support/until.js';
 import type { CliResult } from '../../support/cli.js';
-import { openWorld, untilSent, untilSettled, type PayoutWorld } from '../../worker/support/payout-world.js';
+import { openWorld, type PayoutWorld } from '../../worker/support/payout-world.js';
 import { endAllWorkers } from '../../worker/support/worker-process.js';
 import { runInProcess } from '../support/in-process.js';
 
@@ -228,84 +229,77 @@ async function lineOf(payoutId: string): Promise<SendLine> {
   throw new Error(`no send of ${payoutId}`);
 }
 
-describe('a payout that Redis says was removed', () => {
-  /** As someone who writes to Redis does it. */
-  async function remove(payoutId: string, state: string): Promise<void> {
-    await keepRecord(payoutId);
-    const bucket = ledger.keys.removedBucket(payoutId);
-    await ledger.redis.multi().del(record(payoutId)).hset(bucket, payoutId, state).exec();
-    undo.push(async () => ledger.redis.hdel(bucket, payoutId));
-  }
+/** As someone who writes to Redis does it. */
+async function remove(payoutId: string, state: string): Promise<void> {
+  await keepRecord(payoutId);
+  const bucket = ledger.keys.removedBucket(payoutId);
+  await ledger.redis.multi().del(record(payoutId)).hset(bucket, payoutId, state).exec();
+  undo.push(async () => ledger.redis.hdel(bucket, payoutId));
+}
 
-  it('is found where it was paid, or where retention cannot have come to it', async () => {
-    await remove('small', 'completed');
-    expect(await found()).toEqual(['exit 5', 'small removed']);
-    setEnv('PAYOUT_RETENTION_DAYS', '1');
-    expect(await textOf()).toMatch(
-      /removed as completed; PAYOUT_RETENTION_DAYS is 1, and the journal has its send of /,
-    );
-    await remove('small', 'rejected');
-    const { findings, report } = await verify();
-    const message = expect.stringMatching(/^the journal says accepted, .* it was removed as rejected$/);
-    expect(findings).toMatchObject([{ payoutId: 'small', kind: 'state', message }]);
-    expect(report).toMatchObject({ verified: 1, notVerifiable: 0, ledger: { sends: 1, removed: 1 } });
-  });
-
-  it('is shown by `payouts get` as the journal has it', async () => {
-    const txhash = (await ledger.redis.hget(record('small'), 'txhash')) ?? '';
-    await remove('small', 'rejected');
-    const journal =
-      /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash /;
-    const expectShown = async (said: string, ...args: string[]): Promise<void> => {
-      const { code, stderr } = await run('get', ...args);
-      expect([code, stderr, stderr]).toEqual([3, expect.stringContaining(said), expect.stringMatching(journal)]);
-    };
-    await expectShown('Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis', 'small');
-    await expectShown('No payout has txhash', '--txhash', txhash.toUpperCase());
-    await ledger.redis.hdel(ledger.keys.removedBucket('small'), 'small');
-    await expectShown('Redis has lost its record', 'small');
-  });
-
-  it('is found where the journal has two transactions of it', async () => {
-    const before = await keepJournal();
-    const { at, token, request, epoch, sends, signed } = await lineOf('small');
-    const again = { payoutId: 'small', attempt: 2, token: 'again' };
-    const lines: JournalLine[] = [
-      { ...again, epoch, sends: sends + 2, after: { sends, token }, request, at: at + 5, signed },
-      { ...again, outcome: { kind: 'accepted', txhash: 'second' }, at: at + 6 },
-    ];
-    await writeFile(journalFile, before + toChainedLines(lines, lastHash(before)));
-    await remove('small', 'completed');
-    setEnv('PAYOUT_RETENTION_DAYS', '1');
-    for (const args of [[], ['--offline']]) expect(await found(...args)).toContain('small sent_again');
-  });
+it('a payout that Redis says was removed is found where it was paid, or where retention cannot have come to it', async () => {
+  await remove('small', 'completed');
+  expect(await found()).toEqual(['exit 5', 'small removed']);
+  setEnv('PAYOUT_RETENTION_DAYS', '1');
+  expect(await textOf()).toMatch(/removed as completed; PAYOUT_RETENTION_DAYS is 1, and the journal has its send of /);
+  await remove('small', 'rejected');
+  const { findings, report } = await verify();
+  const message = expect.stringMatching(/^the journal says accepted, .* it was removed as rejected$/);
+  expect(findings).toMatchObject([{ payoutId: 'small', kind: 'state', message }]);
+  expect(report).toMatchObject({ verified: 1, notVerifiable: 0, ledger: { sends: 1, removed: 1 } });
 });
 
-describe('the signature in the journal', () => {
-  it('is verified without the record, also without Redis', async () => {
-    expect(await verify('--offline')).toMatchObject({ code: 0, report: { verified: 1, notVerifiable: 1 } });
-    expect(await textOf('--offline')).toMatch(
-      /\nsignatures +2 signed sends: 1 verified; 1 not verifiable, because the record is gone/,
-    );
-  });
+it('a payout that Redis says was removed is shown by `payouts get` as the journal has it', async () => {
+  const txhash = (await ledger.redis.hget(record('small'), 'txhash')) ?? '';
+  await remove('small', 'rejected');
+  const journal = /The send journal has attempt 1 of small: 12\.5 of payment_id 6 to \S+ at .* UTC, accepted, txhash /;
+  const expectShown = async (said: string, ...args: string[]): Promise<void> => {
+    const { code, stderr } = await run('get', ...args);
+    expect([code, stderr, stderr]).toEqual([3, expect.stringContaining(said), expect.stringMatching(journal)]);
+  };
+  await expectShown('Payout small was rejected, and PAYOUT_RETENTION_DAYS removed it from Redis', 'small');
+  await expectShown('No payout has txhash', '--txhash', txhash.toUpperCase());
+  await ledger.redis.hdel(ledger.keys.removedBucket('small'), 'small');
+  await expectShown('Redis has lost its record', 'small');
+});
 
-  it('is judged', async () => {
-    const { signed, ...send } = await lineOf('small');
-    if (signed?.proof === undefined) throw new Error('it is not signed');
-    const { proof } = signed;
-    const context = { platformId: world.platformId, keyring: keyringOf(...keyring) };
-    for (const [change, message] of [
-      [{ signature: 'A'.repeat(86) }, /its signature in the journal does not hold/],
-      [{ requestedBy: 'ann' }, /stands for another intent than the one that it names/],
-    ] as const) {
-      const changed = { ...send, signed: { ...signed, proof: { ...proof, ...change } } };
-      const findings = [{ message: expect.stringMatching(message) }];
-      expect(verifySend(changed, undefined, context)).toMatchObject({ findings, isVerified: false });
-    }
-    // A former version journaled none.
-    const verification = verifySend({ ...send, signed: { ...signed, proof: undefined } }, undefined, context);
-    expect(verification).toEqual({ findings: [], isVerified: false });
-  });
+it('a payout that Redis says was removed is found where the journal has two transactions of it', async () => {
+  const before = await keepJournal();
+  const { at, token, request, epoch, sends, signed } = await lineOf('small');
+  const again = { payoutId: 'small', attempt: 2, token: 'again' };
+  const lines: JournalLine[] = [
+    { ...again, epoch, sends: sends + 2, after: { sends, token }, request, at: at + 5, signed },
+    { ...again, outcome: { kind: 'accepted', txhash: 'second' }, at: at + 6 },
+  ];
+  await writeFile(journalFile, before + toChainedLines(lines, lastHash(before)));
+  await remove('small', 'completed');
+  setEnv('PAYOUT_RETENTION_DAYS', '1');
+  for (const args of [[], ['--offline']]) expect(await found(...args)).toContain('small sent_again');
+});
+
+it('the signature in the journal is verified without the record, also without Redis', async () => {
+  expect(await verify('--offline')).toMatchObject({ code: 0, report: { verified: 1, notVerifiable: 1 } });
+  expect(await textOf('--offline')).toMatch(
+    /\nsignatures +2 signed sends: 1 verified; 1 not verifiable, because the record is gone/,
+  );
+});
+
+it('the signature in the journal is judged', async () => {
+  const { signed, ...send } = await lineOf('small');
+  if (signed?.proof === undefined) throw new Error('it is not signed');
+  const { proof } = signed;
+  const context = { platformId: world.platformId, keyring: keyringOf(...keyring) };
+  for (const [change, message] of [
+    [{ signature: 'A'.repeat(86) }, /its signature in the journal does not hold/],
+    [{ requestedBy: 'ann' }, /stands for another intent than the one that it names/],
+  ] as const) {
+    const changed = { ...send, signed: { ...signed, proof: { ...proof, ...change } } };
+    const findings = [{ message: expect.stringMatching(message) }];
+    expect(verifySend(changed, undefined, context)).toMatchObject({ findings, isVerified: false });
+  }
+  // A former version journaled none.
+  const verification = verifySend({ ...send, signed: { ...signed, proof: undefined } }, undefined, context);
+  expect(verification).toEqual({ findings: [], isVerified: false });
 });
 
 it('finds approvals that were altered or removed', async () => {
@@ -316,48 +310,46 @@ it('finds approvals that were altered or removed', async () => {
   expect(await found()).toEqual(['exit 5', 'large approval', 'large approval']);
 });
 
-describe('with another keyring', () => {
-  async function withKeys(changes: Record<string, Partial<KeyEntry>>): Promise<void> {
-    const entries = keyring.map((key) => ({ ...key, ...changes[key.name] }));
-    setEnv('PAYOUT_KEYS_FILE', await writeKeyring(join(keys.dir, 'others.json'), entries));
+async function withKeys(changes: Record<string, Partial<KeyEntry>>): Promise<void> {
+  const entries = keyring.map((key) => ({ ...key, ...changes[key.name] }));
+  setEnv('PAYOUT_KEYS_FILE', await writeKeyring(join(keys.dir, 'others.json'), entries));
+}
+const withShop = async (change: Partial<KeyEntry>): Promise<void> => withKeys({ shop: change });
+
+it('with another keyring finds a key that is not in it, is no producer, was not valid then', async () => {
+  for (const [kind, change] of [
+    ['key', { name: 'stall' }],
+    ['key', { role: 'operator' }],
+    ['key', { notAfter: '2020-01-01T00:00:00Z' }],
+    ['signature', { public: (await keys.makeKey('other')).public }],
+  ] as [string, Partial<KeyEntry>][]) {
+    await withShop(change);
+    expect(await found('--offline')).toEqual(['exit 5', `large ${kind}`, `small ${kind}`]);
   }
-  const withShop = async (change: Partial<KeyEntry>): Promise<void> => withKeys({ shop: change });
+});
 
-  it('finds a key that is not in it, is no producer, was not valid then', async () => {
-    for (const [kind, change] of [
-      ['key', { name: 'stall' }],
-      ['key', { role: 'operator' }],
-      ['key', { notAfter: '2020-01-01T00:00:00Z' }],
-      ['signature', { public: (await keys.makeKey('other')).public }],
-    ] as [string, Partial<KeyEntry>][]) {
-      await withShop(change);
-      expect(await found('--offline')).toEqual(['exit 5', `large ${kind}`, `small ${kind}`]);
-    }
-  });
+it('with another keyring finds an approval of the person who signed or requested it; counts sends of a revoked key', async () => {
+  for (const person of ['Sam', 'Pat']) {
+    await withKeys({ ann: { person } });
+    expect(await found()).toEqual(['exit 5', 'large approval']);
+  }
+  await withShop({ revoked: true });
+  expect(await verify()).toMatchObject({ code: 0, report: { revokedKeys: { shop: 2 } } });
+});
 
-  it('finds an approval of the person who signed or requested it; counts sends of a revoked key', async () => {
-    for (const person of ['Sam', 'Pat']) {
-      await withKeys({ ann: { person } });
-      expect(await found()).toEqual(['exit 5', 'large approval']);
-    }
-    await withShop({ revoked: true });
-    expect(await verify()).toMatchObject({ code: 0, report: { revokedKeys: { shop: 2 } } });
-  });
+it('with another keyring finds too few approvals for the policy, where that is the same', async () => {
+  // Ann has another key, or the policy would not load.
+  await withKeys({ ann: { person: 'Bob' }, worker: { role: 'approver', person: 'Ann' } });
+  setEnv('PAYOUT_POLICY_FILE', policyFile);
+  const message = expect.stringContaining('1 more of the group finance than approved it (bob)');
+  expect((await verify()).findings).toContainEqual(expect.objectContaining({ kind: 'approval', message }));
+});
 
-  it('finds too few approvals for the policy, where that is the same', async () => {
-    // Ann has another key, or the policy would not load.
-    await withKeys({ ann: { person: 'Bob' }, worker: { role: 'approver', person: 'Ann' } });
-    setEnv('PAYOUT_POLICY_FILE', policyFile);
-    const message = expect.stringContaining('1 more of the group finance than approved it (bob)');
-    expect((await verify()).findings).toContainEqual(expect.objectContaining({ kind: 'approval', message }));
-  });
-
-  it('compares the hashes without one', async () => {
-    setEnv('PAYOUT_KEYS_FILE', '');
-    expect(await found()).toEqual(['exit 0']);
-    await alter('small', { metadata: '{"order":6}' });
-    expect(await found()).toEqual(['exit 5', 'small signature']);
-  });
+it('with another keyring compares the hashes without one', async () => {
+  setEnv('PAYOUT_KEYS_FILE', '');
+  expect(await found()).toEqual(['exit 0']);
+  await alter('small', { metadata: '{"order":6}' });
+  expect(await found()).toEqual(['exit 5', 'small signature']);
 });
 
 it('payouts audit export has the fee, who signed, who approved, and when', async () => {
@@ -385,30 +377,19 @@ it('payouts audit export has the fee, who signed, who approved, and when', async
 });
 
 it('of another host finds what only that has sent, until its journal is named', async () => {
-  const own = await openWorld();
-  const folder = (name: string): string => join(own.dir, name);
-  const sendFrom = async (journal: string, prefix: string, sent: number): Promise<void> => {
-    const worker = own.startWorker({ journalDir: folder(journal) });
-    await until('it sends', () => worker.log().includes('acquired sender lease'));
-    await own.enqueue(1, prefix);
-    await untilSent(own, sent);
-    await untilSettled(own, sent);
-    worker.kill('SIGTERM');
-    await worker.ended;
-  };
-  await sendFrom('a', 'A', 1);
-  await sendFrom('b', 'B', 2);
-  undo.push(async () => own.close());
-  setEnv('REDIS_URL', own.redisUrl);
-  setEnv('GATEWAY_PLATFORM_ID', String(own.platformId));
-  setEnv('PAYOUT_KEYS_FILE', '');
-  setEnv('SEND_JOURNAL_DIR', folder('a'));
-  const finding = { payoutId: 'B-1', kind: 'not_in_journal', action: expect.stringContaining('--journal') };
-  const otherJournals = [expect.stringMatching(/^[0-9a-f]{12}$/)];
-  expect(await verify()).toMatchObject({ code: 5, findings: [finding], report: { ledger: { otherJournals } } });
-  const both = { ledger: { sends: 2, otherJournals: [] }, others: [{ sends: 1, faults: [] }] };
-  expect(await verify('--journal', folder('b'))).toMatchObject({ code: 0, findings: [], report: both });
+  const dir = join(world.dir, 'other');
+  const journal = await FileSendJournal.open({ dir, platformId: world.platformId });
+  setEnv('SEND_JOURNAL_DIR', dir);
   // What was sent before this journal began is not expected in it.
-  setEnv('SEND_JOURNAL_DIR', folder('b'));
-  expect(await verify()).toMatchObject({ code: 0, findings: [], report: { ledger: { sends: 1, before: 1 } } });
-}, 60_000);
+  const began = { ledger: { sends: 0, before: 2 } };
+  expect(await verify()).toMatchObject({ code: 0, findings: [], report: began });
+  await journal.noteComplete({ at: Date.now(), by: 'ann', reason: 'new account' });
+  await journal.close();
+  const missing = { kind: 'not_in_journal', action: expect.stringContaining('--journal') };
+  const otherJournals = [expect.stringMatching(/^[0-9a-f]{12}$/)];
+  const alone = { code: 5, findings: [missing, missing], report: { ledger: { otherJournals } } };
+  expect(await verify()).toMatchObject(alone);
+  const both = { ledger: { sends: 2, otherJournals: [] }, others: [{ sends: 2, faults: [] }] };
+  const named = await verify('--journal', dirname(journalFile));
+  expect(named).toMatchObject({ code: 0, findings: [], report: both });
+});

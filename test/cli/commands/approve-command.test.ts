@@ -28,82 +28,80 @@ const approve = (payoutId: string, key: keyof ApprovalRig['files'], ...args: str
   ...['approve', payoutId, key === 'bob' ? '--ssh-key' : '--key', rig.files[key], '--yes', ...args],
 ];
 
-describe('payouts approve', () => {
-  it('signs what two people verified, one through ssh-keygen', async () => {
-    await rig.hold('p', { requestedBy: 'Rita', reference: 'INV-9' });
-    const ann = await cli.run(...approve('p', 'ann', '--reason', 'ticket 9'));
-    expect(ann).toMatchObject({
-      ...{ code: 0, stdout: textWith(/^Payout p is approved by key ann \(ann\) until \d{4}-.* UTC\.\n$/) },
-    });
-    const { code, stderr } = await cli.run(...approve('p', 'bob'));
-    expect(code).toBe(0);
-    for (const line of [
-      ...[/^p\n/, /amount +12\.5\n/, /currency +payment id 7\n/, /reference +INV-9\n/, /requested by +Rita\n/],
-      ...[/address +TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf\n/, /signed by +key shop \(sam\), until /],
-      ...[/why, says Redis +four-eyes: it is 12\.5, more than 5\n/, /needs, says Redis +2 more people of finance\n/],
-      /said before +approved by key ann \(ann\) at /,
-    ]) {
-      expect(stderr).toMatch(line);
-    }
-    expect(await counted('p')).toEqual(['approve ann', 'approve bob']);
-    expect(await cli.ok('activity')).toMatch(/ann.*p approved with a signature.*ticket 9/);
-    expect(await cli.ok('events')).toMatch(/ p {2}approval: approve {2}by ann: ticket 9\n/);
+it('signs what two people verified, one through ssh-keygen', async () => {
+  await rig.hold('p', { requestedBy: 'Rita', reference: 'INV-9' });
+  const ann = await cli.run(...approve('p', 'ann', '--reason', 'ticket 9'));
+  expect(ann).toMatchObject({
+    ...{ code: 0, stdout: textWith(/^Payout p is approved by key ann \(ann\) until \d{4}-.* UTC\.\n$/) },
   });
+  const { code, stderr } = await cli.run(...approve('p', 'bob'));
+  expect(code).toBe(0);
+  for (const line of [
+    ...[/^p\n/, /amount +12\.5\n/, /currency +payment id 7\n/, /reference +INV-9\n/, /requested by +Rita\n/],
+    ...[/address +TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf\n/, /signed by +key shop \(sam\), until /],
+    ...[/why, says Redis +four-eyes: it is 12\.5, more than 5\n/, /needs, says Redis +2 more people of finance\n/],
+    /said before +approved by key ann \(ann\) at /,
+  ]) {
+    expect(stderr).toMatch(line);
+  }
+  expect(await counted('p')).toEqual(['approve ann', 'approve bob']);
+  expect(await cli.ok('activity')).toMatch(/ann.*p approved with a signature.*ticket 9/);
+  expect(await cli.ok('events')).toMatch(/ p {2}approval: approve {2}by ann: ticket 9\n/);
+});
 
-  it('refuses who signed it, an operator, what someone altered', async () => {
-    await rig.hold('p');
-    for (const [code, message, args] of [
-      [5, /^payouts: Payout p was signed by sam, who cannot approve it/m, approve('p', 'sam')],
-      [5, /"olga" has the role operator\. An approval is signed by a key with the role approver/, approve('p', 'olga')],
-      [5, /give --key FILE/, ['approve', 'p', '--yes']],
-      [3, /nobody/, approve('nobody', 'ann')],
-      [2, /--expires-in/, approve('p', 'ann', '--expires-in', '8d')],
-      [2, /--reason/, approve('p', 'ann', '--reason', 'WHY')],
-      [2, /./, ['approve', '--key', rig.files.ann, '--yes']],
-    ] as [number, RegExp, string[]][])
-      await cli.refused(code, message, ...args);
-    expect(await cli.run('approve', 'p', '--key', rig.files.ann)).toMatchObject({
-      ...{ code: 2, stderr: textWith(/^payouts: --yes: is required/) },
-    });
-    for (const [fields, message] of [
-      [{ addressTo: 'TEvil' }, /Payout p is not verified\. The signature of key "shop" is not over/],
-      [{ key: 'evil' }, /The key "evil" is not in the worker's keyring/],
-      [{ n: '9' }, /The record of payout p in Redis cannot be read/],
-    ] as [Record<string, string>, RegExp][]) {
-      await cli.alter('p', fields);
-      await cli.refused(5, message, ...approve('p', 'ann'));
-      await cli.refused(5, message, 'approve', 'p', '--offline', '--key-name', 'ann');
-    }
-    expect((await cli.redis.hkeys(cli.keys.payout('p'))).filter((name) => name.startsWith('approval:'))).toEqual([]);
-    delete rig.env['PAYOUT_KEYS_FILE'];
-    await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: is required/, ...approve('p', 'ann'));
+it('refuses who signed it, an operator, what someone altered', async () => {
+  await rig.hold('p');
+  for (const [code, message, args] of [
+    [5, /^payouts: Payout p was signed by sam, who cannot approve it/m, approve('p', 'sam')],
+    [5, /"olga" has the role operator\. An approval is signed by a key with the role approver/, approve('p', 'olga')],
+    [5, /give --key FILE/, ['approve', 'p', '--yes']],
+    [3, /nobody/, approve('nobody', 'ann')],
+    [2, /--expires-in/, approve('p', 'ann', '--expires-in', '8d')],
+    [2, /--reason/, approve('p', 'ann', '--reason', 'WHY')],
+    [2, /./, ['approve', '--key', rig.files.ann, '--yes']],
+  ] as [number, RegExp, string[]][])
+    await cli.refused(code, message, ...args);
+  expect(await cli.run('approve', 'p', '--key', rig.files.ann)).toMatchObject({
+    ...{ code: 2, stderr: textWith(/^payouts: --yes: is required/) },
   });
+  for (const [fields, message] of [
+    [{ addressTo: 'TEvil' }, /Payout p is not verified\. The signature of key "shop" is not over/],
+    [{ key: 'evil' }, /The key "evil" is not in the worker's keyring/],
+    [{ n: '9' }, /The record of payout p in Redis cannot be read/],
+  ] as [Record<string, string>, RegExp][]) {
+    await cli.alter('p', fields);
+    await cli.refused(5, message, ...approve('p', 'ann'));
+    await cli.refused(5, message, 'approve', 'p', '--offline', '--key-name', 'ann');
+  }
+  expect((await cli.redis.hkeys(cli.keys.payout('p'))).filter((name) => name.startsWith('approval:'))).toEqual([]);
+  delete rig.env['PAYOUT_KEYS_FILE'];
+  await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: is required/, ...approve('p', 'ann'));
+});
 
-  it('takes those of a batch that wait, adds them up', async () => {
-    await rig.hold('p', { batch: 'May', amount: '0.1' });
-    await rig.hold('q', { batch: 'May', amount: '0.2', requestedBy: 'Ann' });
-    await rig.hold('r', { batch: 'May', amount: '0.2' });
-    await rig.hold('evil', { batch: 'May' });
-    await cli.alter('evil', { amount: '999' });
-    await rig.enqueue('s', { batch: 'May' });
-    await rig.hold('t');
-    const approveBatch = (batch: string): string[] => ['approve', '--batch', batch, '--key', rig.files.ann, '--yes'];
-    const first = await cli.run(...approveBatch('May'));
-    expect(first.code).toBe(5);
-    for (const line of [
-      ...[/Payout q was requested by ann, who cannot approve it/, /Payout evil is not verified/],
-      ...[/2 payouts, verified with the keyring\n.*7 +2 +0\.3\n/s, /2 payouts left as they are, for the reasons above/],
-    ]) {
-      expect(first.stderr).toMatch(line);
-    }
-    const all = await Promise.all(['p', 'q', 'r', 's', 't'].map(counted));
-    expect(all).toEqual([['approve ann'], [], ['approve ann'], [], []]);
-    await cli.alter('evil', { amount: '12.5' });
-    const second = await cli.run(...approveBatch('May'));
-    expect(second.stderr).toMatch(/2 payouts left as they are: approved by ann before/);
-    expect(second.stdout).toMatch(/^Payout evil is approved/);
-    await cli.refused(3, 'June', ...approveBatch('June'));
-  });
+it('takes those of a batch that wait, adds them up', async () => {
+  await rig.hold('p', { batch: 'May', amount: '0.1' });
+  await rig.hold('q', { batch: 'May', amount: '0.2', requestedBy: 'Ann' });
+  await rig.hold('r', { batch: 'May', amount: '0.2' });
+  await rig.hold('evil', { batch: 'May' });
+  await cli.alter('evil', { amount: '999' });
+  await rig.enqueue('s', { batch: 'May' });
+  await rig.hold('t');
+  const approveBatch = (batch: string): string[] => ['approve', '--batch', batch, '--key', rig.files.ann, '--yes'];
+  const first = await cli.run(...approveBatch('May'));
+  expect(first.code).toBe(5);
+  for (const line of [
+    ...[/Payout q was requested by ann, who cannot approve it/, /Payout evil is not verified/],
+    ...[/2 payouts, verified with the keyring\n.*7 +2 +0\.3\n/s, /2 payouts left as they are, for the reasons above/],
+  ]) {
+    expect(first.stderr).toMatch(line);
+  }
+  const all = await Promise.all(['p', 'q', 'r', 's', 't'].map(counted));
+  expect(all).toEqual([['approve ann'], [], ['approve ann'], [], []]);
+  await cli.alter('evil', { amount: '12.5' });
+  const second = await cli.run(...approveBatch('May'));
+  expect(second.stderr).toMatch(/2 payouts left as they are: approved by ann before/);
+  expect(second.stdout).toMatch(/^Payout evil is approved/);
+  await cli.refused(3, 'June', ...approveBatch('June'));
 });
 
 describe('payouts approve at a terminal', () => {
@@ -149,42 +147,40 @@ it('payouts reject is open to who requested the payout', async () => {
   await cli.refused(4, 'Payout p is cancelled: only', ...approve('p', 'bob'));
 });
 
-describe('approvals that are signed elsewhere', () => {
-  const store = async (text: string): Promise<string[]> => [
-    ...['approve', '--file', await cli.file('signed.jsonl', text.trimEnd())],
-  ];
+const store = async (text: string): Promise<string[]> => [
+  ...['approve', '--file', await cli.file('signed.jsonl', text.trimEnd())],
+];
 
-  it('are printed, signed by OpenSSH, and stored', async () => {
-    await rig.hold('p');
-    const printed = await cli.run('approve', 'p', '--offline', '--key-name', 'bob', '--reason', 'ticket 9');
-    expect(printed.code).toBe(0);
-    const line = JSON.parse(printed.stdout) as { readonly text: string };
-    expect(line).toMatchObject({ by: 'bob', payout: { addressTo: ADDRESS, amount: '12.5' } });
-    const args = ['-q', '-Y', 'sign', '-f', rig.files.bob, '-n', 'approval.payout-queue'];
-    const signature = String(spawnSync('ssh-keygen', args, { input: line.text }).stdout);
-    expect(await counted('p')).toEqual([]);
-    const stored = await cli.ok(...(await store(JSON.stringify({ ...line, signature }))));
-    expect(stored).toBe('1 approval of 1 stored.\n');
-    expect(await counted('p')).toEqual(['approve bob']);
-    expect(await cli.ok('events')).toMatch(/by bob: ticket 9/);
-  });
+it('approvals that are signed elsewhere are printed, signed by OpenSSH, and stored', async () => {
+  await rig.hold('p');
+  const printed = await cli.run('approve', 'p', '--offline', '--key-name', 'bob', '--reason', 'ticket 9');
+  expect(printed.code).toBe(0);
+  const line = JSON.parse(printed.stdout) as { readonly text: string };
+  expect(line).toMatchObject({ by: 'bob', payout: { addressTo: ADDRESS, amount: '12.5' } });
+  const args = ['-q', '-Y', 'sign', '-f', rig.files.bob, '-n', 'approval.payout-queue'];
+  const signature = String(spawnSync('ssh-keygen', args, { input: line.text }).stdout);
+  expect(await counted('p')).toEqual([]);
+  const stored = await cli.ok(...(await store(JSON.stringify({ ...line, signature }))));
+  expect(stored).toBe('1 approval of 1 stored.\n');
+  expect(await counted('p')).toEqual(['approve bob']);
+  expect(await cli.ok('events')).toMatch(/by bob: ticket 9/);
+});
 
-  it('are signed with a key without a write to Redis', async () => {
-    for (const payoutId of ['p', 'q']) await rig.hold(payoutId);
-    const { stdout: signed } = await cli.run('approve', 'p', 'q', '--offline', '--key', rig.files.ann, '--yes');
-    const wrong = await store(`${signed}{"payoutId":"p"}`);
-    await cli.refused(2, /^line 3: intent: is missing\n/, ...wrong);
-    for (const args of [
-      [...wrong, '--key', rig.files.ann],
-      ['approve', 'p', '--offline'],
-    ])
-      await cli.refused(2, '', ...args);
-    expect([await counted('p'), await counted('q')]).toEqual([[], []]);
-    const stored = await cli.run(...(await store(signed.replace(/"at":"[^"]*"/, '"at":"2030-01-01T00:00:00.000Z"'))));
-    expect(stored).toMatchObject({ code: 5, stdout: '1 approval of 2 stored.\n' });
-    expect(stored.stderr).toMatch(/The approval of payout p by key ann does not count: the signature of key "ann"/);
-    expect([await counted('p'), await counted('q')]).toEqual([[], ['approve ann']]);
-  });
+it('approvals that are signed elsewhere are signed with a key without a write to Redis', async () => {
+  for (const payoutId of ['p', 'q']) await rig.hold(payoutId);
+  const { stdout: signed } = await cli.run('approve', 'p', 'q', '--offline', '--key', rig.files.ann, '--yes');
+  const wrong = await store(`${signed}{"payoutId":"p"}`);
+  await cli.refused(2, /^line 3: intent: is missing\n/, ...wrong);
+  for (const args of [
+    [...wrong, '--key', rig.files.ann],
+    ['approve', 'p', '--offline'],
+  ])
+    await cli.refused(2, '', ...args);
+  expect([await counted('p'), await counted('q')]).toEqual([[], []]);
+  const stored = await cli.run(...(await store(signed.replace(/"at":"[^"]*"/, '"at":"2030-01-01T00:00:00.000Z"'))));
+  expect(stored).toMatchObject({ code: 5, stdout: '1 approval of 2 stored.\n' });
+  expect(stored.stderr).toMatch(/The approval of payout p by key ann does not count: the signature of key "ann"/);
+  expect([await counted('p'), await counted('q')]).toEqual([[], ['approve ann']]);
 });
 
 it('payouts approvals lists what waits, with who is missing', async () => {

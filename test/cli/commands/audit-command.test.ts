@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { FileSendJournal } from '../../../src/journal/file-send-journal.js';
 import { aSend, type JournalFolder, LEDGER, makeJournalFolder } from '../../journal/support/journal-folder.js';
 import type { CliResult } from '../../support/cli.js';
@@ -41,35 +41,33 @@ const verify = async (args = '') => {
   const { code, stdout } = await audit(`verify --offline --json${args}`);
   return { code, report: JSON.parse(stdout) as Record<string, unknown> };
 };
-describe('payouts audit verify', () => {
-  it('shows what the journal comes to, and its head, which must still be there', async () => {
-    const head = String((await verify()).report['head']);
-    expect((await audit('verify --offline')).stdout).toMatch(
-      /^journal +[0-9a-f]{12}\nfiles +1\nlines +7\nsends +3\nbegins +\d.*\nhead +[0-9a-f]{64}\nchain +whole\nsignatures +1 signed send: not verified: PAYOUT_KEYS_FILE names no keyring; 2 unsigned\nledger +NOT COMPARED: left out \(--offline\)\nfindings +none\n$/,
-    );
-    expect(await verify(` --head ${head}`)).toMatchObject({ code: 0, report: { found: { line: 7 } } });
-    await writeFile(folder.path(), `${(await folder.texts()).slice(0, -1).join('\n')}\n`);
-    const cut = textWith(/\nhead given +not in this journal\nchain +whole\n/);
-    expect(await audit(`verify --offline --head ${head}`)).toMatchObject({ code: 5, stdout: cut });
-  });
+it('payouts audit verify shows what the journal comes to, and its head, which must still be there', async () => {
+  const head = String((await verify()).report['head']);
+  expect((await audit('verify --offline')).stdout).toMatch(
+    /^journal +[0-9a-f]{12}\nfiles +1\nlines +7\nsends +3\nbegins +\d.*\nhead +[0-9a-f]{64}\nchain +whole\nsignatures +1 signed send: not verified: PAYOUT_KEYS_FILE names no keyring; 2 unsigned\nledger +NOT COMPARED: left out \(--offline\)\nfindings +none\n$/,
+  );
+  expect(await verify(` --head ${head}`)).toMatchObject({ code: 0, report: { found: { line: 7 } } });
+  await writeFile(folder.path(), `${(await folder.texts()).slice(0, -1).join('\n')}\n`);
+  const cut = textWith(/\nhead given +not in this journal\nchain +whole\n/);
+  expect(await audit(`verify --offline --head ${head}`)).toMatchObject({ code: 5, stdout: cut });
+});
 
-  it('exits 5 and shows a line that was altered; 1 where Redis was not compared', async () => {
-    const uncompared = { code: 1, stdout: textWith(/\nledger +NOT COMPARED: .*Redis/) };
-    expect(await audit('verify')).toMatchObject(uncompared);
-    expect(await audit('export')).toMatchObject({ code: 1, stdout: '', stderr: textWith(/Redis/) });
-    await writeFile(folder.path(), (await folder.text()).replace('wallet-1', 'wallet-2'));
-    const shown = textWith(/\nchain +1 fault\n.*1\.journal:4: a line that it follows/);
-    expect(await audit('verify')).toMatchObject({ code: 5, stdout: shown });
-  });
+it('payouts audit verify exits 5 and shows a line that was altered; 1 where Redis was not compared', async () => {
+  const uncompared = { code: 1, stdout: textWith(/\nledger +NOT COMPARED: .*Redis/) };
+  expect(await audit('verify')).toMatchObject(uncompared);
+  expect(await audit('export')).toMatchObject({ code: 1, stdout: '', stderr: textWith(/Redis/) });
+  await writeFile(folder.path(), (await folder.text()).replace('wallet-1', 'wallet-2'));
+  const shown = textWith(/\nchain +1 fault\n.*1\.journal:4: a line that it follows/);
+  expect(await audit('verify')).toMatchObject({ code: 5, stdout: shown });
+});
 
-  it('exits 2 for a head that is none, 3 where there is no journal', async () => {
-    const wrong = textWith(/--head: must be 64 hexadecimal digits.*got "ABC"/);
-    expect(await audit('verify --head ABC')).toMatchObject({ code: 2, stdout: '', stderr: wrong });
-    const missing = textWith(/No send journal of account 2 in .*\. Run the command on the worker's host/);
-    for (const args of ['verify --offline', 'export --offline', 'upgrade-journal']) {
-      expect(await audit(args, '2')).toMatchObject({ code: 3, stdout: '', stderr: missing });
-    }
-  });
+it('payouts audit verify exits 2 for a head that is none, 3 where there is no journal', async () => {
+  const wrong = textWith(/--head: must be 64 hexadecimal digits.*got "ABC"/);
+  expect(await audit('verify --head ABC')).toMatchObject({ code: 2, stdout: '', stderr: wrong });
+  const missing = textWith(/No send journal of account 2 in .*\. Run the command on the worker's host/);
+  for (const args of ['verify --offline', 'export --offline', 'upgrade-journal']) {
+    expect(await audit(args, '2')).toMatchObject({ code: 3, stdout: '', stderr: missing });
+  }
 });
 
 it('payouts audit export prints every send with its outcome and who signed it', async () => {

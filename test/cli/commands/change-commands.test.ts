@@ -30,75 +30,71 @@ async function importMay(count: number): Promise<void> {
   await cli.ok('import', await cli.file('may.jsonl', ...rows), '--batch', 'May', '--yes');
 }
 
-describe('payouts cancel of many', () => {
-  it('--batch counts, cancels what is not sent with every job, leaves the rest', async () => {
-    await importMay(6);
-    await cli.enqueue('other');
-    await cli.force('p-4', 'rejected');
-    await cli.force('p-5', 'in_progress');
-    const counted = /^5 payouts queued, held or rejected, 1 in_progress left as they are\n[^]*\n +6 +5 +62\.5\n/;
-    expect(await cli.ok(...cancel('--batch', 'May', '--dry-run'))).toMatch(
-      new RegExp(`${counted.source}Dry run: nothing was changed\\.\n$`),
-    );
-    expect(await cli.jobs()).toHaveLength(7);
-    expect(await cli.ok(...cancel('--batch', 'May', '--yes'))).toMatch(/5 payouts cancelled\.\n$/);
-    expect(await cli.states('p-1', 'p-4', 'p-5', 'other')).toEqual(['cancelled', 'cancelled', 'in_progress', 'queued']);
-    expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
-    expect(await cli.lastChange('p-1')).toMatchObject({ by: 'ann', reason: 'wrong file' });
-    // An interrupted command may leave a job.
-    await cli.redis.lpush(`${cli.keys.prefix}:withdraw:wait`, 'p-1~0');
-    const again = await cli.json(...cancel('--batch', 'May', '--yes'));
-    expect(again).toMatchObject({ payouts: 0, changed: 0, refused: 0 });
-    expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
-  });
+it('payouts cancel of many --batch counts, cancels what is not sent with every job, leaves the rest', async () => {
+  await importMay(6);
+  await cli.enqueue('other');
+  await cli.force('p-4', 'rejected');
+  await cli.force('p-5', 'in_progress');
+  expect(await cli.ok(...cancel('--batch', 'May', '--dry-run'))).toMatch(
+    /^5 payouts queued, held or rejected, 1 in_progress left as they are\n[^]*\n +6 +5 +62\.5\nDry run: nothing was changed\.\n$/,
+  );
+  expect(await cli.jobs()).toHaveLength(7);
+  expect(await cli.ok(...cancel('--batch', 'May', '--yes'))).toMatch(/5 payouts cancelled\.\n$/);
+  expect(await cli.states('p-1', 'p-4', 'p-5', 'other')).toEqual(['cancelled', 'cancelled', 'in_progress', 'queued']);
+  expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
+  expect(await cli.lastChange('p-1')).toMatchObject({ by: 'ann', reason: 'wrong file' });
+  // An interrupted command may leave a job.
+  await cli.redis.lpush(`${cli.keys.prefix}:withdraw:wait`, 'p-1~0');
+  expect(await cli.json(...cancel('--batch', 'May', '--yes'))).toMatchObject({ payouts: 0, changed: 0, refused: 0 });
+  expect((await cli.jobs()).sort()).toEqual(['other~0', 'p-5~0']);
+});
 
-  it('is one act in the activity, and leaves a payout that begins to be sent meanwhile', async () => {
-    await importMay(130);
-    // It is sent after it was counted: its index has it still.
-    await cli.alter('p-78', { state: 'sending' });
-    expect(await cli.json(...cancel('--state', 'queued', '--yes'))).toMatchObject({ changed: 129 });
-    expect(await cli.states('p-78')).toEqual(['sending']);
-    const { activities } = await readActivity(cli.ledger.connection, 9);
-    expect(activities).toMatchObject([{ what: 'cancelled', count: 129, by: 'ann', reason: 'wrong file' }]);
-    expect(await cli.ok('activity')).toMatch(/ann +129 payouts cancelled +wrong file\n$/);
-  });
+it('payouts cancel of many is one act in the activity, and leaves a payout that begins to be sent meanwhile', async () => {
+  await importMay(130);
+  // It is sent after it was counted: its index has it still.
+  await cli.alter('p-78', { state: 'sending' });
+  expect(await cli.json(...cancel('--state', 'queued', '--yes'))).toMatchObject({ changed: 129 });
+  expect(await cli.states('p-78')).toEqual(['sending']);
+  const { activities } = await readActivity(cli.ledger.connection, 9);
+  expect(activities).toMatchObject([{ what: 'cancelled', count: 129, by: 'ann', reason: 'wrong file' }]);
+  expect(await cli.ok('activity')).toMatch(/ann +129 payouts cancelled +wrong file\n$/);
+});
 
-  it('--file takes what the file names, and nothing where one is not there', async () => {
-    await importMay(3);
-    const missing = await cli.file('missing.csv', 'payout_id', 'p-1', 'p-9');
-    const { code, stderr } = await cli.run(...cancel('--file', missing, '--yes'));
-    expect([code, stderr]).toEqual([2, textWith(/line 3: payout p-9 not found/)]);
-    expect(await cli.states('p-1')).toEqual(['queued']);
-    const file = await cli.file('some.csv', 'payoutId,reference', 'p-1,x', 'p-3,y');
-    expect(await cli.run(...cancel('--file', file, '--yes'))).toMatchObject({ code: 0 });
-    expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['cancelled', 'queued', 'cancelled']);
-  });
+it('payouts cancel of many --file takes what the file names, and nothing where one is not there', async () => {
+  await importMay(3);
+  const missing = await cli.file('missing.csv', 'payout_id', 'p-1', 'p-9');
+  const { code, stderr } = await cli.run(...cancel('--file', missing, '--yes'));
+  expect([code, stderr]).toEqual([2, textWith(/line 3: payout p-9 not found/)]);
+  expect(await cli.states('p-1')).toEqual(['queued']);
+  const file = await cli.file('some.csv', 'payoutId,reference', 'p-1,x', 'p-3,y');
+  expect(await cli.run(...cancel('--file', file, '--yes'))).toMatchObject({ code: 0 });
+  expect(await cli.states('p-1', 'p-2', 'p-3')).toEqual(['cancelled', 'queued', 'cancelled']);
+});
 
-  it('asks at a terminal, naming how many and of which account', async () => {
-    await importMay(2);
-    const stopped = await cli.answered('', ...cancel('--state', 'queued'));
-    expect(stopped).toMatchObject({ code: 1, stderr: textWith(/Nothing was changed/) });
-    expect(stopped.asked).toContain(`Cancel 2 payouts of account ${cli.platformId}, never to be sent again? [y/N]`);
-    expect(await cli.states('p-1', 'p-2')).toEqual(['queued', 'queued']);
-    expect(await cli.answered('y', ...cancel('--state', 'queued'))).toMatchObject({ code: 0 });
-    expect(await cli.states('p-1', 'p-2')).toEqual(['cancelled', 'cancelled']);
-  });
+it('payouts cancel of many asks at a terminal, naming how many and of which account', async () => {
+  await importMay(2);
+  const stopped = await cli.answered('', ...cancel('--state', 'queued'));
+  expect(stopped).toMatchObject({ code: 1, stderr: textWith(/Nothing was changed/) });
+  expect(stopped.asked).toContain(`Cancel 2 payouts of account ${cli.platformId}, never to be sent again? [y/N]`);
+  expect(await cli.states('p-1', 'p-2')).toEqual(['queued', 'queued']);
+  expect(await cli.answered('y', ...cancel('--state', 'queued'))).toMatchObject({ code: 0 });
+  expect(await cli.states('p-1', 'p-2')).toEqual(['cancelled', 'cancelled']);
+});
 
-  it('wants --yes where nobody can be asked, a choice, and a reason', async () => {
-    await importMay(1);
-    for (const [args, message] of [
-      [cancel('--batch', 'May'), /--yes: is required/],
-      [cancel('--yes'), /give a payoutId, --batch, --state, --message or --file/],
-      [cancel('p-1', '--batch', 'May'), /are for many payouts: leave the payoutId out/],
-      [cancel('--batch', 'May', '--file', 'x', '--yes'), /--file or --batch, not both/],
-      [['cancel', '--batch', 'May', '--yes'], /many payouts need a --reason/],
-      [cancel('--message', ' ', '--yes'), /--message: must not be empty/],
-    ] as [string[], RegExp][]) {
-      await cli.refused(2, message, ...args);
-    }
-    await cli.refused(3, /^payouts: Batch June not found\n$/, ...cancel('--batch', 'June', '--yes'));
-    expect(await cli.states('p-1')).toEqual(['queued']);
-  });
+it('payouts cancel of many wants --yes where nobody can be asked, a choice, and a reason', async () => {
+  await importMay(1);
+  for (const [args, message] of [
+    [cancel('--batch', 'May'), /--yes: is required/],
+    [cancel('--yes'), /give a payoutId, --batch, --state, --message or --file/],
+    [cancel('p-1', '--batch', 'May'), /are for many payouts: leave the payoutId out/],
+    [cancel('--batch', 'May', '--file', 'x', '--yes'), /--file or --batch, not both/],
+    [['cancel', '--batch', 'May', '--yes'], /many payouts need a --reason/],
+    [cancel('--message', ' ', '--yes'), /--message: must not be empty/],
+  ] as [string[], RegExp][]) {
+    await cli.refused(2, message, ...args);
+  }
+  await cli.refused(3, /^payouts: Batch June not found\n$/, ...cancel('--batch', 'June', '--yes'));
+  expect(await cli.states('p-1')).toEqual(['queued']);
 });
 
 it('payouts retry takes one, or those whose message has a text', async () => {
@@ -119,8 +115,7 @@ it('payouts retry takes one, or those whose message has a text', async () => {
   expect((await cli.run(...retry('--batch', 'May'))).stdout).toMatch(
     /^0 payouts rejected, 2 queued left as they are\n1 payout left as they are: decided so/,
   );
-  const currencies = JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }] });
-  await cli.redis.hset(cli.keys.gateway, { currencies });
+  await cli.listCurrency();
   const other = await cli.run('retry', '--state', 'rejected', '--yes', '--reason', 'topped up more');
   expect(other.stdout).toMatch(/^1 payout rejected\n.* +6 +1 +12\.5 USDT \(TRC-20\)\n1 payout queued again\.\n$/s);
 });

@@ -35,41 +35,39 @@ async function writeKeys(): Promise<void> {
   cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.json', JSON.stringify({ version: 1, keys }));
 }
 
-describe('payouts policy check', () => {
-  it('says what each rule means, and the hash, as text or as JSON', async () => {
-    const stdout = await cli.ok('policy', 'check');
-    expect(stdout).toContain(`${file}  policy of account ${cli.platformId}\n`);
-    for (const line of [
-      /hash +[0-9a-f]{64}\n/,
-      /default +hold: a payout that no cap covers is held\n/,
-      /dollars +a rate counts for 15 min; .* 1 of currency 6 is 1 USD\n/,
-      /group finance +alice, bob\n/,
-      / {2}day +every payout: at most 5000\.00 USD in any 24 h, else it waits until there is room\n/,
-    ]) {
-      expect(stdout).toMatch(line);
-    }
-    expect(await cli.json('policy', 'check')).toMatchObject({
-      ...{ file, hash: HASH, platformId: cli.platformId, default: 'hold', groups: { finance: ['alice', 'bob'] } },
-      rules: [{ name: 'huge', over: 'refuse', meaning: textWith('50.00 USD') }, {}, { name: 'btc' }],
-      warnings: [],
-    });
+it('payouts policy check says what each rule means, and the hash, as text or as JSON', async () => {
+  const stdout = await cli.ok('policy', 'check');
+  expect(stdout).toContain(`${file}  policy of account ${cli.platformId}\n`);
+  for (const line of [
+    /hash +[0-9a-f]{64}\n/,
+    /default +hold: a payout that no cap covers is held\n/,
+    /dollars +a rate counts for 15 min; .* 1 of currency 6 is 1 USD\n/,
+    /group finance +alice, bob\n/,
+    / {2}day +every payout: at most 5000\.00 USD in any 24 h, else it waits until there is room\n/,
+  ]) {
+    expect(stdout).toMatch(line);
+  }
+  expect(await cli.json('policy', 'check')).toMatchObject({
+    ...{ file, hash: HASH, platformId: cli.platformId, default: 'hold', groups: { finance: ['alice', 'bob'] } },
+    rules: [{ name: 'huge', over: 'refuse', meaning: textWith('50.00 USD') }, {}, { name: 'btc' }],
+    warnings: [],
   });
+});
 
-  it('exits with 2 and names every problem, also of the account and the keyring', async () => {
-    await write(RULES.replace('"50"', '50k').replace('"5000"', '5e3'));
-    const problems =
-      /^payouts: (PAYOUT_POLICY_FILE|file): .*rules\.0\.cap\.usd must be .*\(got "50k"\)\n.*rules\.1\.cap\.usd must be .*\(got "5e3"\)\n$/;
-    for (const args of [[], [file, '--json']]) await cli.refused(2, problems, 'policy', 'check', ...args);
-    await write(RULES + APPROVALS);
-    await cli.refused(2, /rules\.3\.over\.approve needs the keyring/, 'policy', 'check');
-    await writeKeys();
-    expect(await cli.run('policy', 'check')).toMatchObject({
-      ...{ code: 0, stderr: 'Warning: of the group finance these have no valid key of an approver: bob.\n' },
-    });
-    delete cli.env['PAYOUT_POLICY_FILE'];
-    const required = /^payouts: PAYOUT_POLICY_FILE: is required: the policy of the account\n$/;
-    await cli.refused(2, required, 'policy', 'check');
+it('payouts policy check exits with 2 and names every problem, also of the account and the keyring', async () => {
+  await write(RULES.replace('"50"', '50k').replace('"5000"', '5e3'));
+  const problems =
+    /^payouts: (PAYOUT_POLICY_FILE|file): .*rules\.0\.cap\.usd must be .*\(got "50k"\)\n.*rules\.1\.cap\.usd must be .*\(got "5e3"\)\n$/;
+  for (const args of [[], [file, '--json']]) await cli.refused(2, problems, 'policy', 'check', ...args);
+  await write(RULES + APPROVALS);
+  await cli.refused(2, /rules\.3\.over\.approve needs the keyring/, 'policy', 'check');
+  await writeKeys();
+  expect(await cli.run('policy', 'check')).toMatchObject({
+    ...{ code: 0, stderr: 'Warning: of the group finance these have no valid key of an approver: bob.\n' },
   });
+  delete cli.env['PAYOUT_POLICY_FILE'];
+  const required = /^payouts: PAYOUT_POLICY_FILE: is required: the policy of the account\n$/;
+  await cli.refused(2, required, 'policy', 'check');
 });
 
 describe('payouts policy explain', () => {
@@ -113,30 +111,28 @@ describe('payouts policy explain', () => {
   });
 });
 
-describe('payouts policy usage', () => {
-  const day = { rule: 'day', unit: 'usd', limit: '5000.00', withinMs: 86_400_000, per: null, unknown: null } as const;
-  async function tell(at: number): Promise<void> {
-    const buckets = [{ bucket: '', spent: '2500.00', wanted: '120.00', ratio: 0.5 }];
-    const report: PolicyReport = {
-      ...{ hash: 'e'.repeat(64), at, ratesAt: at - 60_000, ratesMissingSince: null },
-      ...{ held: [{ rule: 'day', reason: 'wait', count: 2 }], rules: [{ ...day, buckets }] },
-    };
-    await cli.redis.set(`${cli.keys.prefix}:policy`, JSON.stringify(report));
-  }
+const day = { rule: 'day', unit: 'usd', limit: '5000.00', withinMs: 86_400_000, per: null, unknown: null } as const;
+async function tell(at: number): Promise<void> {
+  const buckets = [{ bucket: '', spent: '2500.00', wanted: '120.00', ratio: 0.5 }];
+  const report: PolicyReport = {
+    ...{ hash: 'e'.repeat(64), at, ratesAt: at - 60_000, ratesMissingSince: null },
+    ...{ held: [{ rule: 'day', reason: 'wait', count: 2 }], rules: [{ ...day, buckets }] },
+  };
+  await cli.redis.set(`${cli.keys.prefix}:policy`, JSON.stringify(report));
+}
 
-  it('shows each window and what is held', async () => {
-    await cli.refused(3, 'No worker with a policy has published anything', 'policy', 'usage');
-    await tell(Date.now());
-    const stdout = await cli.ok('policy', 'usage');
-    expect(stdout).toMatch(/day +█{10}░{10} +50 % +2500.00 of 5000.00 USD in 24 h +120.00 wanted/);
-    expect(stdout).toContain('2 payouts by day (wait)');
-    expect(stdout).not.toContain('sends now');
-    const at = Date.now() - 600_000;
-    await tell(at);
-    expect(await cli.ok('policy', 'usage')).toContain('no worker with a policy sends now');
-    const published = { at: new Date(at).toISOString(), rules: [{ rule: 'day' }] };
-    expect(await cli.json('policy', 'usage')).toMatchObject(published);
-  });
+it('payouts policy usage shows each window and what is held', async () => {
+  await cli.refused(3, 'No worker with a policy has published anything', 'policy', 'usage');
+  await tell(Date.now());
+  const stdout = await cli.ok('policy', 'usage');
+  expect(stdout).toMatch(/day +█{10}░{10} +50 % +2500.00 of 5000.00 USD in 24 h +120.00 wanted/);
+  expect(stdout).toContain('2 payouts by day (wait)');
+  expect(stdout).not.toContain('sends now');
+  const at = Date.now() - 600_000;
+  await tell(at);
+  expect(await cli.ok('policy', 'usage')).toContain('no worker with a policy sends now');
+  const published = { at: new Date(at).toISOString(), rules: [{ rule: 'day' }] };
+  expect(await cli.json('policy', 'usage')).toMatchObject(published);
 });
 
 const AT = Date.parse('2030-01-31T09:00:00Z');

@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { textWith, useCli } from '../support/cli-rig.js';
 import { type ArchiveFolder, filePath } from '../../../src/archive/archive-files.js';
 import { PayoutArchive } from '../../../src/archive/payout-archive.js';
@@ -16,135 +16,126 @@ import { createWallClock } from '../../ledger/support/wall-clock.js';
 const cli = useCli();
 const pause = async (): Promise<unknown> => cli.ok('pause', '--reason', 'maintenance', '--by', 'ann');
 
-describe('payouts get', () => {
-  it('shows a payout in full with its history, in both forms', async () => {
-    await cli.enqueue('p-1', '--reference', 'invoice 77');
-    await cli.force('p-1', 'unknown');
-    await cli.ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', txhash: '0xabc', by: 'ann' });
-    const stdout = await cli.ok('get', 'p-1');
-    expect(stdout).toMatch(/^p-1 {2}in_progress: [^]* amount +12\.5 \(payment_id 6\)\n[^]* reference +invoice 77\n/);
-    expect(stdout).toMatch(/History \(UTC\)\n.* unknown\n.* in_progress {2}by ann\n$/);
-    const shown = await cli.json('get', 'p-1');
-    expect(shown).toMatchObject({
-      ...{ payoutId: 'p-1', state: 'in_progress', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', txhash: '0xabc' },
-      ...{ attempt: 0, createdAt: textWith(/^\d{4}-/), updatedAt: textWith(/Z$/) },
-      history: [{ to: 'unknown' }, { from: 'unknown', to: 'in_progress', by: 'ann' }],
-    });
-    expect(await cli.json('get', '--txhash', '0xabc')).toEqual(shown);
+it('payouts get shows a payout in full with its history, in both forms', async () => {
+  await cli.enqueue('p-1', '--reference', 'invoice 77');
+  await cli.force('p-1', 'unknown');
+  await cli.ledger.change({ payoutId: 'p-1', from: 'unknown', to: 'in_progress', txhash: '0xabc', by: 'ann' });
+  expect(await cli.ok('get', 'p-1')).toMatch(
+    /^p-1 {2}in_progress: [^]* amount +12\.5 \(payment_id 6\)\n[^]* reference +invoice 77\n[^]*History \(UTC\)\n.* unknown\n.* in_progress {2}by ann\n$/,
+  );
+  const shown = await cli.json('get', 'p-1');
+  expect(shown).toMatchObject({
+    ...{ payoutId: 'p-1', state: 'in_progress', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9', txhash: '0xabc' },
+    ...{ attempt: 0, createdAt: textWith(/^\d{4}-/), updatedAt: textWith(/Z$/) },
+    history: [{ to: 'unknown' }, { from: 'unknown', to: 'in_progress', by: 'ann' }],
   });
+  expect(await cli.json('get', '--txhash', '0xabc')).toEqual(shown);
 });
 
-describe('payouts list', () => {
-  const ids = async (...args: string[]): Promise<unknown> =>
-    (await cli.lines('list', ...args)).map(({ payoutId }) => payoutId);
+const ids = async (...args: string[]): Promise<string> =>
+  (await cli.lines('list', ...args)).map(({ payoutId }) => payoutId).join(' ');
 
-  it('lists a state with short addresses and named currencies', async () => {
-    const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
-    for (const payoutId of ['p-1', 'p-2']) await cli.enqueue(payoutId, '--address-to', address);
-    const stdout = await cli.ok('list', '--state', 'queued');
-    expect(stdout).toMatch(/^PAYOUT +STATE +AMOUNT.*\np-1 +queued +12\.5 \(payment_id 6\) {2}TXYZop…VkAeBf .*\np-2 /);
-    const currencies = JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT' }] });
-    await cli.redis.hset(cli.keys.gateway, 'currencies', currencies);
-    expect(await cli.ok('list', '--state', 'queued', '--limit', '2')).toMatch(/\np-1 +queued +12\.5 USDT /);
-    const one = await cli.run('list', '--state', 'queued', '--limit', '1', '--json');
-    expect(JSON.parse(one.stdout)).toMatchObject({ addressTo: address });
-    expect(one.stderr).toMatch(/More payouts follow/);
-  });
-
-  it('goes through all pages of a batch', async () => {
-    const payout = { paymentId: 6, amount: '1', addressTo: 'T', batch: 'many' };
-    const all = Array.from({ length: 1_203 }, (_, n) => `p-${n}`);
-    await cli.ledger.enqueue(all.map((payoutId) => ({ ...payout, payoutId })));
-    expect(await ids('--batch', 'many', '--all')).toEqual(all);
-    const counts = { batch: 'many', total: 1_203, queued: 1_203, completed: 0 };
-    expect(await cli.json('stats', '--batch', 'many')).toMatchObject(counts);
-    await cli.refused(3, '', 'stats', '--batch', 'none');
-  });
-
-  it('finds by address, reference, amount and time, the newest first', async () => {
-    await cli.enqueue('p-1', '--reference', 'Invoice 77');
-    await cli.enqueue('p-2', '--amount', '3500.50', '--batch', 'May');
-    await cli.enqueue('p-3', '--address-to', 'TOTHER', '--batch', 'May');
-    for (const [args, expected] of [
-      ['--address TXYZ9', ['p-2', 'p-1']],
-      ['--reference invoice', ['p-1']],
-      ['--amount 3,500.5', ['p-2']],
-      ['--since 2020-01-01', ['p-3', 'p-2', 'p-1']],
-      ['--until 2020-01-01T00:00:00Z', []],
-      ['--state queued --batch May', ['p-3', 'p-2']],
-      ['--address TXYZ9 --limit 1', ['p-2']],
-    ] as const) {
-      expect([args, await ids(...args.split(' '))]).toEqual([args, expected]);
-    }
-    expect(await cli.ok('list', '--address', 'nobody')).toBe('');
-  });
-
-  it('ends with 2 for a choice that is none', async () => {
-    for (const [args, message] of [
-      [[], /^payouts: give --state, --batch, --address, --reference, --amount, --since, --until or --archived\n$/],
-      [['--amount', 'x'], /--amount/],
-      [['--since', 'yesterday'], /--since/],
-      [['--address', ' '], /--address/],
-      [['--state', 'gone'], /Allowed choices are queued, held, sending/],
-      [['--state', 'queued', '--limit', '0'], /--limit: must be at least 1/],
-    ] as const)
-      await cli.refused(2, message, 'list', ...args);
-  });
+it('payouts list lists a state with short addresses and named currencies', async () => {
+  const address = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
+  for (const payoutId of ['p-1', 'p-2']) await cli.enqueue(payoutId, '--address-to', address);
+  const stdout = await cli.ok('list', '--state', 'queued');
+  expect(stdout).toMatch(/^PAYOUT +STATE +AMOUNT.*\np-1 +queued +12\.5 \(payment_id 6\) {2}TXYZop…VkAeBf .*\np-2 /);
+  await cli.listCurrency();
+  expect(await cli.ok('list', '--state', 'queued', '--limit', '2')).toMatch(/\np-1 +queued +12\.5 USDT \(TRC-20\) /);
+  const one = await cli.run('list', '--state', 'queued', '--limit', '1', '--json');
+  expect(JSON.parse(one.stdout)).toMatchObject({ addressTo: address });
+  expect(one.stderr).toMatch(/More payouts follow/);
 });
 
-describe('payouts stats', () => {
-  it('shows counts, pause and sender, in both forms', async () => {
-    await cli.enqueue('p-1');
-    expect(await cli.json('stats')).toMatchObject({
-      ...{ queued: 1, sending: 0, in_progress: 0, completed: 0, failed: 0, rejected: 0, unknown: 0, cancelled: 0 },
-      ...{ paused: false, pausedReason: null, sender: null },
-    });
-    await pause();
-    const stdout = await cli.ok('stats');
-    expect(stdout).toMatch(
-      /^Account \d+: Paused\npaused: maintenance\. .*\n {2}payouts resume --account \d+ --reason W/,
-    );
-    expect(stdout).toMatch(/paused by +ann, .* UTC\n +sender +none: no process holds the lease\n/);
-    expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
-  });
+it('payouts list goes through all pages of a batch', async () => {
+  const payout = { paymentId: 6, amount: '1', addressTo: 'T', batch: 'many' };
+  const all = Array.from({ length: 1_203 }, (_, n) => `p-${n}`);
+  await cli.ledger.enqueue(all.map((payoutId) => ({ ...payout, payoutId })));
+  expect(await ids('--batch', 'many', '--all')).toBe(all.join(' '));
+  const counts = { batch: 'many', total: 1_203, queued: 1_203, completed: 0 };
+  expect(await cli.json('stats', '--batch', 'many')).toMatchObject(counts);
+  await cli.refused(3, '', 'stats', '--batch', 'none');
+});
 
-  it('shows rate, expected end beside a sender whose heartbeat rises', async () => {
-    await cli.enqueue('p-1');
-    const { redis, keys } = cli;
-    const now = Date.now();
-    const minute = Math.floor(now / 60_000);
-    const sum = (amount: string, count = 1) => ({ paymentId: 6, count, amount });
-    await redis.hset(keys.statistics, {
-      [`hour:${Math.floor(minute / 60)}`]: JSON.stringify([[minute - 1, 40, 1_010, 2_000, 9, 0, 0, 1]]),
-      sums: JSON.stringify({ queued: [sum('100.5')], completed: [sum('77', 12)] }),
-      today: JSON.stringify({ day: Math.floor(now / 86_400_000), sent: [sum('12.25', 3)] }),
-      ...{ lastSendAt: String(now - 5_000), pace: '[1100,1100,3600000,1100]', position: `"${now}-0"` },
-    });
-    await redis.hset(keys.gateway, {
-      currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }], currenciesAt: now }),
-      balance: JSON.stringify({ balance: [{ paymentId: 6, amount: '99' }], balanceAt: now - 65_000 }),
-      failure: JSON.stringify({ failure: '/balance: no route', failureAt: now }),
-    });
-    await redis.hset(keys.sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
-    const silent = await cli.ok('stats');
-    for (const line of [
-      /: Sender without heartbeat\nNo heartbeat for \d+ s: it has ended or hangs.*\n[\s\S]*sender +host:1:abc, no heartbeat\n/,
-      /backlog +1 queued, no estimate of its end: Sender without heartbeat/,
-      /balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/,
-      /query failed \d+ s ago: \/balance: no route/,
-      /By currency \(events up to \S+ [\d:]{8} UTC\)\n +queued +1 +100\.5 USDT \(TRC-20\)/,
-      /Today \(UTC\)\n +sent +3 +12\.25 USDT \(TRC-20\)/,
-    ])
-      expect(silent).toMatch(line);
-    const beating = setInterval(() => void redis.hincrby(keys.sender, 'beat', 1), 300);
-    const beside = await cli.ok('stats');
-    clearInterval(beating);
-    expect(beside).toMatch(/sender +host:1:abc, alive\n[^]*backlog +1 queued, sent in about \d+ s \(.* UTC\)\n/);
-    expect(await cli.json('stats')).toMatchObject({
-      balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
-      ...{ gatewayFailure: '/balance: no route', sums: { completed: [{ count: 12, amount: '77' }] } },
-      today: { sent: [{ amount: '12.25' }], failed: [] },
-    });
+it('payouts list finds by address, reference, amount and time, the newest first', async () => {
+  await cli.enqueue('p-1', '--reference', 'Invoice 77');
+  await cli.enqueue('p-2', '--amount', '3500.50', '--batch', 'May');
+  await cli.enqueue('p-3', '--address-to', 'TOTHER', '--batch', 'May');
+  for (const [args, expected] of [
+    ['--address TXYZ9', 'p-2 p-1'],
+    ['--reference invoice', 'p-1'],
+    ['--amount 3,500.5', 'p-2'],
+    ['--since 2020-01-01', 'p-3 p-2 p-1'],
+    ['--until 2020-01-01T00:00:00Z', ''],
+    ['--state queued --batch May', 'p-3 p-2'],
+    ['--address TXYZ9 --limit 1', 'p-2'],
+  ] as const) {
+    expect([args, await ids(...args.split(' '))]).toEqual([args, expected]);
+  }
+  expect(await cli.ok('list', '--address', 'nobody')).toBe('');
+});
+
+it('payouts list ends with 2 for a choice that is none', async () => {
+  for (const [args, message] of [
+    [[], /^payouts: give --state, --batch, --address, --reference, --amount, --since, --until or --archived\n$/],
+    [['--amount', 'x'], /--amount/],
+    [['--since', 'yesterday'], /--since/],
+    [['--address', ' '], /--address/],
+    [['--state', 'gone'], /Allowed choices are queued, held, sending/],
+    [['--state', 'queued', '--limit', '0'], /--limit: must be at least 1/],
+  ] as const)
+    await cli.refused(2, message, 'list', ...args);
+});
+
+it('payouts stats shows counts, pause and sender, in both forms', async () => {
+  await cli.enqueue('p-1');
+  expect(await cli.json('stats')).toMatchObject({
+    ...{ queued: 1, sending: 0, in_progress: 0, completed: 0, failed: 0, rejected: 0, unknown: 0, cancelled: 0 },
+    ...{ paused: false, pausedReason: null, sender: null },
+  });
+  await pause();
+  const stdout = await cli.ok('stats');
+  expect(stdout).toMatch(/^Account \d+: Paused\npaused: maintenance\. .*\n {2}payouts resume --account \d+ --reason W/);
+  expect(stdout).toMatch(/paused by +ann, .* UTC\n +sender +none: no process holds the lease\n/);
+  expect(stdout).toMatch(/ {3}queued +1 {2}oldest for \d+ s/);
+});
+
+it('payouts stats shows rate, expected end beside a sender whose heartbeat rises', async () => {
+  await cli.enqueue('p-1');
+  const { redis, keys } = cli;
+  const now = Date.now();
+  const minute = Math.floor(now / 60_000);
+  const sum = (amount: string, count = 1) => ({ paymentId: 6, count, amount });
+  await redis.hset(keys.statistics, {
+    [`hour:${Math.floor(minute / 60)}`]: JSON.stringify([[minute - 1, 40, 1_010, 2_000, 9, 0, 0, 1]]),
+    sums: JSON.stringify({ queued: [sum('100.5')], completed: [sum('77', 12)] }),
+    today: JSON.stringify({ day: Math.floor(now / 86_400_000), sent: [sum('12.25', 3)] }),
+    ...{ lastSendAt: String(now - 5_000), pace: '[1100,1100,3600000,1100]', position: `"${now}-0"` },
+  });
+  await redis.hset(keys.gateway, {
+    currencies: JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }], currenciesAt: now }),
+    balance: JSON.stringify({ balance: [{ paymentId: 6, amount: '99' }], balanceAt: now - 65_000 }),
+    failure: JSON.stringify({ failure: '/balance: no route', failureAt: now }),
+  });
+  await redis.hset(keys.sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
+  const silent = await cli.ok('stats');
+  for (const line of [
+    /: Sender without heartbeat\nNo heartbeat for \d+ s: it has ended or hangs.*\n[\s\S]*sender +host:1:abc, no heartbeat\n/,
+    /backlog +1 queued, no estimate of its end: Sender without heartbeat/,
+    /balance +99 USDT \(TRC-20\), 100\.5 queued: NOT ENOUGH \(1 min ago\)/,
+    /query failed \d+ s ago: \/balance: no route/,
+    /By currency \(events up to \S+ [\d:]{8} UTC\)\n +queued +1 +100\.5 USDT \(TRC-20\)/,
+    /Today \(UTC\)\n +sent +3 +12\.25 USDT \(TRC-20\)/,
+  ])
+    expect(silent).toMatch(line);
+  const beating = setInterval(() => void redis.hincrby(keys.sender, 'beat', 1), 300);
+  const beside = await cli.ok('stats');
+  clearInterval(beating);
+  expect(beside).toMatch(/sender +host:1:abc, alive\n[^]*backlog +1 queued, sent in about \d+ s \(.* UTC\)\n/);
+  expect(await cli.json('stats')).toMatchObject({
+    balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
+    ...{ gatewayFailure: '/balance: no route', sums: { completed: [{ count: 12, amount: '77' }] } },
+    today: { sent: [{ amount: '12.25' }], failed: [] },
   });
 });
 
@@ -231,11 +222,7 @@ it('payouts get shows all of a removed payout that it showed before', async () =
   const archivedIn = filePath(folder, '2030-01-01', 1);
   expect(await cli.json('get', 'p-1')).toEqual({ ...before, archivedIn });
   expect(await cli.json('get', '--txhash', '0xp-1')).toEqual({ ...before, archivedIn });
-  const stdout = await cli.ok('get', 'p-1');
-  expect(stdout).toMatch(
-    /^p-1 {2}completed: [^]*History \(UTC\)\n.* queued\n.* sending\n.* in_progress\n.* completed\n$/,
-  );
-  expect(stdout).toContain(archivedIn);
+  expect(await cli.ok('get', 'p-1')).toContain(archivedIn);
 });
 
 it('payouts get says where a removed payout may be', async () => {
@@ -263,7 +250,7 @@ it('payouts list --archived finds by each filter, the newest day first', async (
   await complete('p-4', { amount: '3.50' });
   // What Redis has is not listed.
   await new PayoutArchive(folder).keep([await ledger.require('p-4')]);
-  expect(await cli.lines('list', '--archived')).toEqual([]);
+  expect(await ids('--archived')).toBe('');
   await retain();
   for (const [args, expected] of [
     ['', 'p-4 p-3 p-2 p-1'],
@@ -277,17 +264,14 @@ it('payouts list --archived finds by each filter, the newest day first', async (
     ['--since 2030-01-02 --until 2030-01-03', 'p-3'],
     ['--limit 3', 'p-4 p-3 p-2'],
   ] as const) {
-    const found = await cli.lines('list', '--archived', ...args.split(' ').filter(Boolean));
-    expect([args, found.map(({ payoutId }) => payoutId).join(' ')]).toEqual([args, expected]);
+    expect([args, await ids('--archived', ...args.split(' ').filter(Boolean))]).toEqual([args, expected]);
   }
   expect((await cli.run('list', '--archived', '--limit', '3')).stderr).toMatch(/More payouts follow/);
   const csv = await cli.ok('list', '--archived', '--csv', '--batch', 'may');
   expect(csv).toMatch(/^payout_id,payment_id,amount,.*,state,txhash,fee,.*\np-3,.*\np-1,.*\n$/);
   expect(await cli.ok('list', '--archived', '--batch', 'may')).toMatch(/^PAYOUT.*\np-3 .*\np-1 /);
   for (const day of ['2030-01-01', '2030-01-03']) await writeFile(filePath(folder, day, 1), 'damaged');
-  expect(await cli.json('list', '--archived', '--since', '2030-01-02', '--until', '2030-01-03')).toMatchObject({
-    payoutId: 'p-3',
-  });
+  expect(await ids('--archived', '--since', '2030-01-02', '--until', '2030-01-03')).toBe('p-3');
   const { stderr } = await cli.run('list', '--archived', '--json');
   expect(stderr).toMatch(/2030-01-03.*bytes that make no sense/);
 });

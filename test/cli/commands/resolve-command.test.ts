@@ -37,89 +37,85 @@ async function makeUnknown(...payoutIds: readonly string[]): Promise<void> {
   await cli.redis.del(cli.keys.outbox);
 }
 
-describe('payouts resolve', () => {
-  it('--sent follows a transaction that the gateway confirms, of one payout', async () => {
-    await makeUnknown('p-1', 'p-2');
-    const txhash = await pay();
-    const sent = await cli.json(...resolve('p-1', '--sent', '--txhash', txhash));
-    expect(sent).toMatchObject({ state: 'in_progress', txhash });
-    expect(await cli.lastChange('p-1')).toMatchObject({ from: 'unknown', by: 'ann', reason: 'ticket 812' });
-    expect(await cli.jobs('transactionstatus')).toEqual(['p-1~0']);
-    expect(await cli.redis.zcard(cli.keys.outbox)).toBe(0);
-    for (const spelling of [txhash, `0x${txhash.toUpperCase()}`]) {
-      await cli.refused(4, /already belongs to payout p-1/, ...resolve('p-2', '--sent', '--txhash', spelling));
-    }
-  });
-
-  it('--sent refuses what the gateway does not confirm, unless --force', async () => {
-    await makeUnknown('p-1');
-    const sent = (txhash: string, ...more: string[]) => resolve('p-1', '--sent', '--txhash', txhash, ...more);
-    await cli.refused(4, /no status for transaction abc: unknown/, ...sent('abc'));
-    for (const more of [[], ['--force']]) {
-      await cli.refused(2, /^payouts: --txhash: must be a real txhash, .*\(got "null"\)\n$/, ...sent('null', ...more));
-    }
-    const txhash = await pay({ ...PAYMENT, amount: '12.500000000000000001' });
-    await cli.refused(4, /amount is 12\.500000000000000001 at the gateway, 12\.5 in/, ...sent(txhash));
-    cli.env['GATEWAY_BASE_URL'] = UNREACHABLE;
-    await cli.refused(1, '', ...sent(txhash));
-    expect(await cli.states('p-1')).toEqual(['unknown']);
-    await cli.ok(...sent(txhash, '--force'));
-    const reason = 'ticket 812 (txhash not checked with the gateway)';
-    expect(await cli.lastChange('p-1')).toMatchObject({ to: 'in_progress', reason });
-  });
-
-  it('--not-sent queues it again, --write-off cancels it', async () => {
-    await makeUnknown('p-1', 'p-2');
-    expect(await cli.ok(...resolve('p-1', '--not-sent'))).toMatch(/p-1 is queued: it is sent again/);
-    const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
-    expect(written).toMatchObject({ payoutId: 'p-2', state: 'cancelled' });
-    await cli.enqueue('p-3');
-    for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent'], ['--write-off']]) {
-      await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));
-      await cli.refused(3, 'p-9', ...resolve('p-9', ...decision));
-    }
-  });
-
-  it('wants one decision, a txhash where it belongs, and one way to name payouts', async () => {
-    for (const args of [
-      ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --txhash abc', '--not-sent'],
-      ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', '--state unknown --sent'],
-      ...['--file f.csv --write-off --expect-count 1', 'p-1 --not-sent --expect-count 1'],
-      ...['--file f.csv --sent --txhash h', 'p-1 --file f.csv --not-sent'],
-    ]) {
-      await cli.refused(2, '', ...resolve(...args.split(' ')));
-    }
-  });
+it('--sent follows a transaction that the gateway confirms, of one payout', async () => {
+  await makeUnknown('p-1', 'p-2');
+  const txhash = await pay();
+  const sent = await cli.json(...resolve('p-1', '--sent', '--txhash', txhash));
+  expect(sent).toMatchObject({ state: 'in_progress', txhash });
+  expect(await cli.lastChange('p-1')).toMatchObject({ from: 'unknown', by: 'ann', reason: 'ticket 812' });
+  expect(await cli.jobs('transactionstatus')).toEqual(['p-1~0']);
+  expect(await cli.redis.zcard(cli.keys.outbox)).toBe(0);
+  for (const spelling of [txhash, `0x${txhash.toUpperCase()}`]) {
+    await cli.refused(4, /already belongs to payout p-1/, ...resolve('p-2', '--sent', '--txhash', spelling));
+  }
 });
 
-describe('payouts resolve --not-sent at a terminal', () => {
-  const notSent = (...args: string[]): string[] => resolve('p-1', '--not-sent', ...args);
+it('--sent refuses what the gateway does not confirm, unless --force', async () => {
+  await makeUnknown('p-1');
+  const sent = (txhash: string, ...more: string[]) => resolve('p-1', '--sent', '--txhash', txhash, ...more);
+  await cli.refused(4, /no status for transaction abc: unknown/, ...sent('abc'));
+  for (const more of [[], ['--force']]) {
+    await cli.refused(2, /^payouts: --txhash: must be a real txhash, .*\(got "null"\)\n$/, ...sent('null', ...more));
+  }
+  const txhash = await pay({ ...PAYMENT, amount: '12.500000000000000001' });
+  await cli.refused(4, /amount is 12\.500000000000000001 at the gateway, 12\.5 in/, ...sent(txhash));
+  cli.env['GATEWAY_BASE_URL'] = UNREACHABLE;
+  await cli.refused(1, '', ...sent(txhash));
+  expect(await cli.states('p-1')).toEqual(['unknown']);
+  await cli.ok(...sent(txhash, '--force'));
+  const reason = 'ticket 812 (txhash not checked with the gateway)';
+  expect(await cli.lastChange('p-1')).toMatchObject({ to: 'in_progress', reason });
+});
 
-  it('shows amount, address, time and key, and sends again after a yes alone', async () => {
-    await makeUnknown('p-1');
-    const keys = await openTestKeys();
-    const { file } = await keys.makeKey('ann');
-    const stopped = await cli.answered('', ...notSent('--key', file, '--key-name', 'ann-laptop'));
-    await keys.close();
-    const unchanged = textWith(/signed with +key ann-laptop\n[^]*Nothing was changed/);
-    expect(stopped).toMatchObject({ code: 1, stderr: unchanged });
-    expect(await cli.states('p-1')).toEqual(['unknown']);
-    const { code, stderr } = await cli.answered('y', ...notSent());
-    const shown = /amount +12\.5 \(payment_id 6\)\n[^]*address +TXYZ9\n[^]*unknown since +\d{4}-.* UTC\n/;
-    expect([code, stderr]).toEqual([0, textWith(shown)]);
-    expect(await cli.states('p-1')).toEqual(['queued']);
-  });
+it('--not-sent queues it again, --write-off cancels it', async () => {
+  await makeUnknown('p-1', 'p-2');
+  expect(await cli.ok(...resolve('p-1', '--not-sent'))).toMatch(/p-1 is queued: it is sent again/);
+  const written = await cli.json('resolve', 'p-2', '--write-off', '--reason', 'paid by hand');
+  expect(written).toMatchObject({ payoutId: 'p-2', state: 'cancelled' });
+  await cli.enqueue('p-3');
+  for (const decision of [['--sent', '--txhash', 'abc'], ['--not-sent'], ['--write-off']]) {
+    await cli.refused(4, /from queued to \w+: that needs unknown\. Allowed/, ...resolve('p-3', ...decision));
+    await cli.refused(3, 'p-9', ...resolve('p-9', ...decision));
+  }
+});
 
-  it.each(['one', 'many'])('refuses where a payout was sent again while the question stood: %s', async (count) => {
-    await makeUnknown('p-1');
-    const file = await cli.file('unpaid.csv', 'payout_id', 'p-1');
-    const asking = cli.ask(...(count === 'one' ? notSent() : resolve('--file', file, '--not-sent')));
-    await asking.untilAsked();
-    await cli.alter('p-1', { attempt: 1 });
-    asking.answer(count === 'one' ? 'y' : '1');
-    expect(await asking.result).toMatchObject({ code: 4, stderr: textWith(/was sent again meanwhile/) });
-    expect(await cli.states('p-1')).toEqual(['unknown']);
-  });
+it('wants one decision, a txhash where it belongs, and one way to name payouts', async () => {
+  for (const args of [
+    ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --txhash abc', '--not-sent'],
+    ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', '--state unknown --sent'],
+    ...['--file f.csv --write-off --expect-count 1', 'p-1 --not-sent --expect-count 1'],
+    ...['--file f.csv --sent --txhash h', 'p-1 --file f.csv --not-sent'],
+  ]) {
+    await cli.refused(2, '', ...resolve(...args.split(' ')));
+  }
+});
+
+const notSent = (...args: string[]): string[] => resolve('p-1', '--not-sent', ...args);
+
+it('--not-sent at a terminal shows amount, address, time and key, and sends again after a yes alone', async () => {
+  await makeUnknown('p-1');
+  const keys = await openTestKeys();
+  const { file } = await keys.makeKey('ann');
+  const stopped = await cli.answered('', ...notSent('--key', file, '--key-name', 'ann-laptop'));
+  await keys.close();
+  const unchanged = textWith(/signed with +key ann-laptop\n[^]*Nothing was changed/);
+  expect(stopped).toMatchObject({ code: 1, stderr: unchanged });
+  expect(await cli.states('p-1')).toEqual(['unknown']);
+  const { code, stderr } = await cli.answered('y', ...notSent());
+  const shown = /amount +12\.5 \(payment_id 6\)\n[^]*address +TXYZ9\n[^]*unknown since +\d{4}-.* UTC\n/;
+  expect([code, stderr]).toEqual([0, textWith(shown)]);
+  expect(await cli.states('p-1')).toEqual(['queued']);
+});
+
+it.each(['one', 'many'])('refuses where a payout was sent again while the question stood: %s', async (count) => {
+  await makeUnknown('p-1');
+  const file = await cli.file('unpaid.csv', 'payout_id', 'p-1');
+  const asking = cli.ask(...(count === 'one' ? notSent() : resolve('--file', file, '--not-sent')));
+  await asking.untilAsked();
+  await cli.alter('p-1', { attempt: 1 });
+  asking.answer(count === 'one' ? 'y' : '1');
+  expect(await asking.result).toMatchObject({ code: 4, stderr: textWith(/was sent again meanwhile/) });
+  expect(await cli.states('p-1')).toEqual(['unknown']);
 });
 
 describe('payouts resolve of many', () => {

@@ -13,31 +13,29 @@ import { runInProcess } from '../support/in-process.js';
 
 const cli = useCli(true);
 
-describe('payouts dashboard', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('serves, outlives SIGHUP, and exits cleanly on %s', async (signal) => {
-    Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_PASSWORD: 'sesame' });
-    const dashboard = cli.start(['dashboard']);
-    const line = /Dashboard on (http:\/\/127\.0\.0\.1:\d+\/)\n/;
-    await dashboard.waitForOutput(line);
-    dashboard.kill('SIGHUP');
-    dashboard.kill(signal);
-    const result = await dashboard.result;
-    expect(result).toMatchObject({ code: 0, stdout: '', stderr: textWith(line) });
-    expect(result.stderr).not.toContain('sesame');
-  });
+it.each(['SIGINT', 'SIGTERM'] as const)('serves, outlives SIGHUP, and exits cleanly on %s', async (signal) => {
+  Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_PASSWORD: 'sesame' });
+  const dashboard = cli.start(['dashboard']);
+  const line = /Dashboard on (http:\/\/127\.0\.0\.1:\d+\/)\n/;
+  await dashboard.waitForOutput(line);
+  dashboard.kill('SIGHUP');
+  dashboard.kill(signal);
+  const result = await dashboard.result;
+  expect(result).toMatchObject({ code: 0, stdout: '', stderr: textWith(line) });
+  expect(result.stderr).not.toContain('sesame');
+});
 
-  it('names the variable for which it does not start: no password beyond loopback', async () => {
-    Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_HOST: '0.0.0.0' });
-    const loopback = /^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/;
-    await cli.refused(2, loopback, 'dashboard');
-    cli.unset('DASHBOARD_HOST');
-    const keysFile = await cli.file('keys.json', JSON.stringify({ version: 1, keys: [keyEntry(testKey(1))] }));
-    const files = { PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: await cli.file('policy.yaml', 'version: 2') };
-    Object.assign(cli.env, files);
-    await cli.refused(2, /^payouts: PAYOUT_POLICY_FILE: /, 'dashboard');
-    await chmod(keysFile, 0o666);
-    await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: /, 'dashboard');
-  });
+it('payouts dashboard names the variable for which it does not start: no password beyond loopback', async () => {
+  Object.assign(cli.env, { DASHBOARD_PORT: '0', DASHBOARD_HOST: '0.0.0.0' });
+  const loopback = /^payouts: DASHBOARD_PASSWORD: is required to listen on 0\.0\.0\.0/;
+  await cli.refused(2, loopback, 'dashboard');
+  cli.unset('DASHBOARD_HOST');
+  const keysFile = await cli.file('keys.json', JSON.stringify({ version: 1, keys: [keyEntry(testKey(1))] }));
+  const files = { PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: await cli.file('policy.yaml', 'version: 2') };
+  Object.assign(cli.env, files);
+  await cli.refused(2, /^payouts: PAYOUT_POLICY_FILE: /, 'dashboard');
+  await chmod(keysFile, 0o666);
+  await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: /, 'dashboard');
 });
 
 it.each<[Record<string, string>, string]>([
@@ -51,88 +49,84 @@ it.each<[Record<string, string>, string]>([
   expect(await cli.refused(2, message, 'notify')).not.toContain('hunter2');
 });
 
-describe('payouts worker', () => {
-  it.each([
-    ['0', 2, {}, 'must be a whole number from 1 to 64'],
-    ['65', 2, {}, 'must be a whole number from 1 to 64'],
-    ['2', 1, {}, '--processes: shares accounts out, and there is only one: leave it out, or name several'],
-    ['3', 2, {}, '--processes: must be at most the number of accounts, 2'],
-    ['2', 2, { HEALTH_PORT: '65535' }, 'HEALTH_PORT: must leave a port for each of 2 processes'],
-  ] as const)('--processes %s with %i accounts is refused', async (number, count, environment, words) => {
-    await cli.file('key', 'k-processes');
-    const about = { baseUrl: 'http://127.0.0.1:1', secretKeyFile: 'key' };
-    const accounts = [1, 2].slice(0, count).map((platformId) => ({ platformId, ...about }));
-    const file = await cli.file('accounts.json', JSON.stringify(accounts));
-    Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: file, ...environment });
-    cli.unset('GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY');
-    await cli.refused(2, words, 'worker', '--processes', number);
-  });
+it.each([
+  ['0', 2, {}, 'must be a whole number from 1 to 64'],
+  ['65', 2, {}, 'must be a whole number from 1 to 64'],
+  ['2', 1, {}, '--processes: shares accounts out, and there is only one: leave it out, or name several'],
+  ['3', 2, {}, '--processes: must be at most the number of accounts, 2'],
+  ['2', 2, { HEALTH_PORT: '65535' }, 'HEALTH_PORT: must leave a port for each of 2 processes'],
+] as const)('--processes %s with %i accounts is refused', async (number, count, environment, words) => {
+  await cli.file('key', 'k-processes');
+  const about = { baseUrl: 'http://127.0.0.1:1', secretKeyFile: 'key' };
+  const accounts = [1, 2].slice(0, count).map((platformId) => ({ platformId, ...about }));
+  const file = await cli.file('accounts.json', JSON.stringify(accounts));
+  Object.assign(cli.env, { PAYOUT_ACCOUNTS_FILE: file, ...environment });
+  cli.unset('GATEWAY_PLATFORM_ID', 'GATEWAY_BASE_URL', 'GATEWAY_SECRET_KEY');
+  await cli.refused(2, words, 'worker', '--processes', number);
+});
 
-  it.each([[[]], [['--processes', '2']]])(
-    'without keys loses nothing by a SIGHUP during a request: %j',
-    async (args: string[]) => {
-      const world = await openWorld();
-      const platformIds = [world.platformId, world.platformId + 1_000_000_000];
-      const accounts = await world.writeAccounts(platformIds.map((platformId) => ({ platformId })));
-      world.sandbox.addFaults([{ kind: 'latency-after', delayMs: 3_000, times: 1 }]);
-      await world.enqueue(1);
-      const worker = world.startWorker({ args, environment: args.length > 0 ? accounts : {} });
-      await untilSent(world, 1);
-      worker.kill('SIGHUP');
-      expect((await world.producer.waitFor('P-1', { timeoutMs: 20_000 })).state).toBe('completed');
-      worker.kill('SIGTERM');
-      expect(await worker.ended).toBe(0);
-      await world.close();
-    },
-    60_000,
+it.each([[[]], [['--processes', '2']]])(
+  'without keys loses nothing by a SIGHUP during a request: %j',
+  async (args: string[]) => {
+    const world = await openWorld();
+    const platformIds = [world.platformId, world.platformId + 1_000_000_000];
+    const accounts = await world.writeAccounts(platformIds.map((platformId) => ({ platformId })));
+    world.sandbox.addFaults([{ kind: 'latency-after', delayMs: 3_000, times: 1 }]);
+    await world.enqueue(1);
+    const worker = world.startWorker({ args, environment: args.length > 0 ? accounts : {} });
+    await untilSent(world, 1);
+    worker.kill('SIGHUP');
+    expect((await world.producer.waitFor('P-1', { timeoutMs: 20_000 })).state).toBe('completed');
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(0);
+    await world.close();
+  },
+  60_000,
+);
+
+it('payouts gateway shows balance, currencies and the address for deposits, in both forms', async () => {
+  expect(await cli.ok('gateway', 'balance')).toBe('1000.5\n');
+  expect(await cli.json('gateway', 'balance')).toEqual({ balance: '1000.5' });
+  expect(await cli.ok('gateway', 'currencies')).toMatch(
+    /^PAYMENT_ID +CURRENCY +NAME +NETWORK +RATE_USD\n1 +BTC +Bitcoin +Bitcoin +64250\.5\n/,
+  );
+  const currencies = await cli.lines('gateway', 'currencies');
+  expect(currencies[5]).toMatchObject({ payment_id: 6, currency: 'USDT' });
+  const wallet = ['gateway', 'wallet', '--payment-id', '4', '--order-id', 'deposit-17'];
+  const { address = '', destinationTag = '', ...rest } = await cli.json(...wallet);
+  expect([rest, destinationTag]).toEqual([{ paymentId: 4, orderId: 'deposit-17' }, textWith(/^\d+$/)]);
+  expect(await cli.ok(...wallet)).toMatch(
+    new RegExp(`^address +${String(address)}\ndestination tag +${String(destinationTag)}\n$`),
   );
 });
 
-describe('payouts gateway', () => {
-  it('shows balance, currencies and the address for deposits, in both forms', async () => {
-    expect(await cli.ok('gateway', 'balance')).toBe('1000.5\n');
-    expect(await cli.json('gateway', 'balance')).toEqual({ balance: '1000.5' });
-    expect(await cli.ok('gateway', 'currencies')).toMatch(
-      /^PAYMENT_ID +CURRENCY +NAME +NETWORK +RATE_USD\n1 +BTC +Bitcoin +Bitcoin +64250\.5\n/,
-    );
-    const currencies = await cli.lines('gateway', 'currencies');
-    expect(currencies[5]).toMatchObject({ payment_id: 6, currency: 'USDT' });
-    const wallet = ['gateway', 'wallet', '--payment-id', '4', '--order-id', 'deposit-17'];
-    const { address = '', destinationTag = '', ...rest } = await cli.json(...wallet);
-    expect([rest, destinationTag]).toEqual([{ paymentId: 4, orderId: 'deposit-17' }, textWith(/^\d+$/)]);
-    expect(await cli.ok(...wallet)).toMatch(
-      new RegExp(`^address +${String(address)}\ndestination tag +${String(destinationTag)}\n$`),
-    );
-  });
+it('payouts gateway shows any structure that the gateway returns', async () => {
+  // Another structure than the sandbox's: docs/gateway-api.md#open-points.
+  const responses: Readonly<Record<string, string>> = {
+    '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
+    '/currencies': '{"result":1,"list":[{"id":1,"x":{"y":2}},{"id":2,"more":null}]}',
+  };
+  const server = createServer((request, response) => response.end(responses[request.url ?? ''] ?? '{}'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  cli.env['GATEWAY_BASE_URL'] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  expect(await cli.ok('gateway', 'balance')).toBe('USD   12345678901234567890.5\nnote  a [31mb\n');
+  expect(await cli.ok('gateway', 'currencies')).toBe('ID  X        MORE\n1   {"y":2}\n2\n');
+  server.close();
+});
 
-  it('shows any structure that the gateway returns', async () => {
-    // Another structure than the sandbox's: docs/gateway-api.md#open-points.
-    const responses: Readonly<Record<string, string>> = {
-      '/balance': '{"result":1,"balance":{"USD":12345678901234567890.5,"note":"a\\u001b[31mb"}}',
-      '/currencies': '{"result":1,"list":[{"id":1,"x":{"y":2}},{"id":2,"more":null}]}',
-    };
-    const server = createServer((request, response) => response.end(responses[request.url ?? ''] ?? '{}'));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    cli.env['GATEWAY_BASE_URL'] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    expect(await cli.ok('gateway', 'balance')).toBe('USD   12345678901234567890.5\nnote  a [31mb\n');
-    expect(await cli.ok('gateway', 'currencies')).toBe('ID  X        MORE\n1   {"y":2}\n2\n');
-    server.close();
-  });
-
-  it('exits 2 for invalid input and 1 for a refusal or no gateway', async () => {
-    const wallet = ['gateway', 'wallet', '--payment-id'];
-    const both = /--payment-id: must be a whole number.*got "x".*\n.*--order-id: must be 1 to 64/;
-    await cli.refused(2, both, ...wallet, 'x', '--order-id', 'a b');
-    await cli.refused(2, /txhash: must be 1 to 256/, 'gateway', 'status', 'a b');
-    await cli.refused(1, /refused \/transactionstatus: unknown txhash\n/, 'gateway', 'status', 'abc');
-    cli.env['GATEWAY_SECRET_KEY'] = '';
-    await cli.refused(2, /GATEWAY_SECRET_KEY: is required/, 'gateway', 'balance');
-    cli.env['GATEWAY_SECRET_KEY'] = `${SECRET_KEY}x`;
-    const wrongKey = await cli.refused(1, /refused \/balance: wrong signature/, 'gateway', 'balance');
-    cli.env['GATEWAY_BASE_URL'] = 'http://127.0.0.1:1';
-    const unavailable = await cli.refused(1, '', 'gateway', 'balance');
-    expect(wrongKey + unavailable).not.toContain(SECRET_KEY);
-  });
+it('payouts gateway exits 2 for invalid input and 1 for a refusal or no gateway', async () => {
+  const wallet = ['gateway', 'wallet', '--payment-id'];
+  const both = /--payment-id: must be a whole number.*got "x".*\n.*--order-id: must be 1 to 64/;
+  await cli.refused(2, both, ...wallet, 'x', '--order-id', 'a b');
+  await cli.refused(2, /txhash: must be 1 to 256/, 'gateway', 'status', 'a b');
+  await cli.refused(1, /refused \/transactionstatus: unknown txhash\n/, 'gateway', 'status', 'abc');
+  cli.env['GATEWAY_SECRET_KEY'] = '';
+  await cli.refused(2, /GATEWAY_SECRET_KEY: is required/, 'gateway', 'balance');
+  cli.env['GATEWAY_SECRET_KEY'] = `${SECRET_KEY}x`;
+  const wrongKey = await cli.refused(1, /refused \/balance: wrong signature/, 'gateway', 'balance');
+  cli.env['GATEWAY_BASE_URL'] = 'http://127.0.0.1:1';
+  const unavailable = await cli.refused(1, '', 'gateway', 'balance');
+  expect(wrongKey + unavailable).not.toContain(SECRET_KEY);
 });
 
 describe('payouts sandbox', () => {

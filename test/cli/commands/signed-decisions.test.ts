@@ -1,6 +1,6 @@
 import { chmod, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readSenderView } from '../../../src/ledger/sender-view.js';
 import { openTestKeys, type TestKeys } from '../../control/support/key-files.js';
 import { startSshAgent } from '../../control/support/ssh-agent.js';
@@ -42,67 +42,64 @@ async function hidePrivateKey(): Promise<string> {
   return hidden;
 }
 
-describe('with PAYOUT_KEYS_FILE', () => {
-  it.each([
-    ['retry', 'p'],
-    ['resolve', 'p', '--not-sent'],
-    ['resolve', '--file', 'f.csv', '--not-sent', '--expect-count', '1'],
-    ['resume'],
-    ['adopt-ledger', '--yes'],
-  ])('%s needs a key', async (...args) => {
-    await sendSigned(cli.ledger, args[0] === 'resolve' ? 'unknown' : 'rejected', 'p');
-    const needed = /^payouts: PAYOUT_KEYS_FILE is set, .*--key FILE .*--ssh-key FILE\.pub.*changed\n$/;
-    await cli.refused(5, needed, ...args, ...WHY);
-    expect(await cli.states('p')).not.toEqual(['queued']);
-  });
+it.each([
+  ['retry', 'p'],
+  ['resolve', 'p', '--not-sent'],
+  ['resolve', '--file', 'f.csv', '--not-sent', '--expect-count', '1'],
+  ['resume'],
+  ['adopt-ledger', '--yes'],
+])('%s needs a key', async (...args) => {
+  await sendSigned(cli.ledger, args[0] === 'resolve' ? 'unknown' : 'rejected', 'p');
+  const needed = /^payouts: PAYOUT_KEYS_FILE is set, .*--key FILE .*--ssh-key FILE\.pub.*changed\n$/;
+  await cli.refused(5, needed, ...args, ...WHY);
+  expect(await cli.states('p')).not.toEqual(['queued']);
+});
 
-  it('retry and resume sign with a key file, and say so', async () => {
-    await sendSigned(cli.ledger, 'rejected', 'p');
-    const stdout = await cli.ok('retry', 'p', '--key', keyFile, ...WHY);
-    expect(stdout).toBe('Payout p is queued again, signed with key ann (ann).\n');
-    expect(await actOf('p')).toBe('ann: ticket 812');
-    await cli.ok('pause', ...WHY);
-    const resumed = await cli.ok('resume', '--key', keyFile, ...WHY);
-    expect(resumed).toBe(`Account ${cli.platformId} sends again, signed with key ann (ann).\n`);
-    const { resumeAct } = await readSenderView(cli.ledger.connection);
-    expect(requireAct(resumeAct)).toMatchObject({ act: 'resume', by: 'ann' });
-    const kept = /was not paused; what key ann \(ann\) signed is kept for workers/;
-    expect(await cli.ok('resume', '--key', keyFile, '--reason', 'again')).toMatch(kept);
-  });
+it('retry and resume sign with a key file, and say so', async () => {
+  await sendSigned(cli.ledger, 'rejected', 'p');
+  const stdout = await cli.ok('retry', 'p', '--key', keyFile, ...WHY);
+  expect(stdout).toBe('Payout p is queued again, signed with key ann (ann).\n');
+  expect(await actOf('p')).toBe('ann: ticket 812');
+  await cli.ok('pause', ...WHY);
+  const resumed = await cli.ok('resume', '--key', keyFile, ...WHY);
+  expect(resumed).toBe(`Account ${cli.platformId} sends again, signed with key ann (ann).\n`);
+  const { resumeAct } = await readSenderView(cli.ledger.connection);
+  expect(requireAct(resumeAct)).toMatchObject({ act: 'resume', by: 'ann' });
+  const kept = /was not paused; what key ann \(ann\) signed is kept for workers/;
+  expect(await cli.ok('resume', '--key', keyFile, '--reason', 'again')).toMatch(kept);
+});
 
-  it('resolve signs with a key that the agent alone has, one payout or many', async () => {
-    await sendSigned(cli.ledger, 'unknown', 'p', 'q', 'r');
-    const agent = await startSshAgent(keys.dir);
-    agent.add(await hidePrivateKey());
-    cli.env['SSH_AUTH_SOCK'] = agent.socket;
-    const file = await cli.file('payouts.csv', 'payout_id', 'q', 'r');
-    const resolve = async (...args: string[]) =>
-      cli.run('resolve', ...args, '--not-sent', '--ssh-key', sshFile, ...WHY);
-    const one = await resolve('p');
-    const many = await resolve('--file', file, '--expect-count', '2');
-    await agent.stop();
-    expect(one).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });
-    expect(many).toMatchObject({ code: 0, stdout: textWith('2 payouts queued again') });
-    for (const payoutId of ['p', 'q', 'r']) expect(await actOf(payoutId)).toBe('ann-ssh: ticket 812');
-  });
+it('resolve signs with a key that the agent alone has, one payout or many', async () => {
+  await sendSigned(cli.ledger, 'unknown', 'p', 'q', 'r');
+  const agent = await startSshAgent(keys.dir);
+  agent.add(await hidePrivateKey());
+  cli.env['SSH_AUTH_SOCK'] = agent.socket;
+  const file = await cli.file('payouts.csv', 'payout_id', 'q', 'r');
+  const resolve = async (...args: string[]) => cli.run('resolve', ...args, '--not-sent', '--ssh-key', sshFile, ...WHY);
+  const one = await resolve('p');
+  const many = await resolve('--file', file, '--expect-count', '2');
+  await agent.stop();
+  expect(one).toMatchObject({ code: 0, stdout: textWith('signed with key ann-ssh (ann).') });
+  expect(many).toMatchObject({ code: 0, stdout: textWith('2 payouts queued again') });
+  for (const payoutId of ['p', 'q', 'r']) expect(await actOf(payoutId)).toBe('ann-ssh: ticket 812');
+});
 
-  it('names the option whose key or file cannot be used', async () => {
-    await sendSigned(cli.ledger, 'rejected', 'p');
-    await hidePrivateKey();
-    const wrong: readonly [code: number, args: string[], message: RegExp][] = [
-      [5, ['--key', join(keys.dir, 'shop.pem')], /"shop" has the role producer/],
-      [5, ['--key', keyFile, '--key-name', 'bob'], /names this key "ann", not "bob"/],
-      [2, ['--key', join(keys.dir, 'none')], /^payouts: --key: .*cannot be read/],
-      [2, ['--ssh-key', sshFile], /payouts: --ssh-key: was not used by/],
-      [2, ['--key', keyFile, '--ssh-key', sshFile], /one key signs/],
-    ];
-    for (const [code, args, message] of wrong) {
-      await cli.refused(code, message, 'retry', 'p', ...args, ...WHY);
-    }
-    await chmod(keyring, 0o666);
-    await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: .*is not trusted/, 'retry', 'p', '--key', keyFile, ...WHY);
-    expect(await cli.states('p')).toEqual(['rejected']);
-  });
+it('names the option whose key or file cannot be used', async () => {
+  await sendSigned(cli.ledger, 'rejected', 'p');
+  await hidePrivateKey();
+  const wrong: readonly [code: number, args: string[], message: RegExp][] = [
+    [5, ['--key', join(keys.dir, 'shop.pem')], /"shop" has the role producer/],
+    [5, ['--key', keyFile, '--key-name', 'bob'], /names this key "ann", not "bob"/],
+    [2, ['--key', join(keys.dir, 'none')], /^payouts: --key: .*cannot be read/],
+    [2, ['--ssh-key', sshFile], /payouts: --ssh-key: was not used by/],
+    [2, ['--key', keyFile, '--ssh-key', sshFile], /one key signs/],
+  ];
+  for (const [code, args, message] of wrong) {
+    await cli.refused(code, message, 'retry', 'p', ...args, ...WHY);
+  }
+  await chmod(keyring, 0o666);
+  await cli.refused(2, /^payouts: PAYOUT_KEYS_FILE: .*is not trusted/, 'retry', 'p', '--key', keyFile, ...WHY);
+  expect(await cli.states('p')).toEqual(['rejected']);
 });
 
 it('without PAYOUT_KEYS_FILE nothing is signed, except with a key under the name that is given for it', async () => {

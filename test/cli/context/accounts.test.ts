@@ -22,31 +22,29 @@ async function useAccounts(platformIds: readonly number[], baseUrl = BASE_URL): 
   cli.env['PAYOUT_ACCOUNTS_FILE'] = await cli.file('accounts.json', JSON.stringify(accounts));
 }
 
-describe('a command with an accounts file only', () => {
-  it('takes the one account that there is, and asks its gateway with its secret', async () => {
-    const [one] = ids;
-    const sandbox = await startSandbox({ accounts: [{ platformId: one, secretKey: `secret-${one}` }] });
-    await useAccounts([one], sandbox.url);
-    expect(await cli.json('stats')).toMatchObject({ platformId: one });
-    await cli.ok('gateway', 'balance');
-    await sandbox.close();
-  });
+it('a command with an accounts file only takes the one account that there is, and asks its gateway with its secret', async () => {
+  const [one] = ids;
+  const sandbox = await startSandbox({ accounts: [{ platformId: one, secretKey: `secret-${one}` }] });
+  await useAccounts([one], sandbox.url);
+  expect(await cli.json('stats')).toMatchObject({ platformId: one });
+  await cli.ok('gateway', 'balance');
+  await sandbox.close();
+});
 
-  it('asks which of several, keeps to the one that is chosen', async () => {
-    await useAccounts(ids);
-    const [one, two] = ids.map(String) as [string, string];
-    const required = `payouts: --account: is required: PAYOUT_ACCOUNTS_FILE has the accounts ${one}, ${two}\n`;
-    await cli.refused(2, required, 'pause', '--reason', 'holiday');
-    const rows = await cli.file('rows.csv', 'payout_id,payment_id,amount,address_to', 'p-1,6,1,T');
-    await cli.ok('import', rows, '--dry-run');
-    expect(await cli.enqueue('only-two', '--account', two)).toMatchObject({ code: 0 });
-    await cli.refused(3, 'only-two', 'get', 'only-two', '--account', one);
-    const unknown = `payouts: --account: is not in PAYOUT_ACCOUNTS_FILE, which has ${one}, ${two} (got "5")\n`;
-    await cli.refused(2, unknown, 'stats', '--account', '5');
-    await cli.refused(2, /--account: must be a whole number/, 'stats', '--account', 'five');
-    cli.env['GATEWAY_PLATFORM_ID'] = two;
-    await cli.ok('get', 'only-two');
-  });
+it('a command with an accounts file only asks which of several, keeps to the one that is chosen', async () => {
+  await useAccounts(ids);
+  const [one, two] = ids.map(String) as [string, string];
+  const required = `payouts: --account: is required: PAYOUT_ACCOUNTS_FILE has the accounts ${one}, ${two}\n`;
+  await cli.refused(2, required, 'pause', '--reason', 'holiday');
+  const rows = await cli.file('rows.csv', 'payout_id,payment_id,amount,address_to', 'p-1,6,1,T');
+  await cli.ok('import', rows, '--dry-run');
+  expect(await cli.enqueue('only-two', '--account', two)).toMatchObject({ code: 0 });
+  await cli.refused(3, 'only-two', 'get', 'only-two', '--account', one);
+  const unknown = `payouts: --account: is not in PAYOUT_ACCOUNTS_FILE, which has ${one}, ${two} (got "5")\n`;
+  await cli.refused(2, unknown, 'stats', '--account', '5');
+  await cli.refused(2, /--account: must be a whole number/, 'stats', '--account', 'five');
+  cli.env['GATEWAY_PLATFORM_ID'] = two;
+  await cli.ok('get', 'only-two');
 });
 
 it('--account without an accounts file names the account', async () => {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import picocolors from 'picocolors';
 import { DEMO_FILE, readDemoPayouts } from '../../../src/cli/demo/demo-command.js';
 import { summarise, type DemoOutcome } from '../../../src/cli/demo/demo-summary.js';
@@ -19,38 +19,36 @@ function aPayment(txhash: string, amount = '12.5'): Payment {
   return { txhash, paymentId: 6, addressTo: 'TXYZ9', amount, fee: '1', acceptedAtMs: 0, settlesAs: 1 };
 }
 
-describe('summarise', () => {
-  const COMPLETED = aPayout('p-1', 'completed', { txhash: 't-1' });
-  const UNKNOWN = aPayout('p-2', 'unknown', { message: 'cut off' });
-  const sandbox = { smallestGapMs: 1_000, meanGapMs: 1_250, blockedReason: null };
-  const summaryOf = (outcome: Partial<DemoOutcome>): ReturnType<typeof summarise> =>
-    summarise({
-      ...{ payouts: [COMPLETED], payments: [aPayment('t-1')], sandbox, pausedReason: undefined },
-      ...{ chaos: false, workerKills: 0, durationMs: 30_000, ...outcome },
-    });
-
-  it('is ok if all are completed, none too fast and none twice', () => {
-    expect(summaryOf({})).toMatchObject({ ok: true, problems: [], payouts: 1, sentTwice: 0, payoutsPerSecond: 0.8 });
+const COMPLETED = aPayout('p-1', 'completed', { txhash: 't-1' });
+const UNKNOWN = aPayout('p-2', 'unknown', { message: 'cut off' });
+const sandbox = { smallestGapMs: 1_000, meanGapMs: 1_250, blockedReason: null };
+const summaryOf = (outcome: Partial<DemoOutcome>): ReturnType<typeof summarise> =>
+  summarise({
+    ...{ payouts: [COMPLETED], payments: [aPayment('t-1')], sandbox, pausedReason: undefined },
+    ...{ chaos: false, workerKills: 0, durationMs: 30_000, ...outcome },
   });
 
-  it.each<[string, Partial<DemoOutcome>, RegExp]>([
-    ['a gap under 1000 ms', { sandbox: { ...sandbox, smallestGapMs: 999.9 } }, /999 ms apart/],
-    ['a block', { sandbox: { ...sandbox, blockedReason: 'too fast' } }, /too fast/],
-    ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /was made twice \(txhash t-2\)/],
-    ['a pause', { pausedReason: '5 rejections in a row' }, /paused: 5 rejections/],
-    ['an unfinished payout', { payouts: [aPayout('p-1', 'queued')], payments: [] }, /p-1 is queued/],
-    ['an unknown payout without a kill', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
-  ])('is not content with %s', (_, outcome, problem) => {
-    expect(summaryOf(outcome)).toMatchObject({ ok: false, problems: [expect.stringMatching(problem)] });
-  });
+it('summarise is ok if all are completed, none too fast and none twice', () => {
+  expect(summaryOf({})).toMatchObject({ ok: true, problems: [], payouts: 1, sentTwice: 0, payoutsPerSecond: 0.8 });
+});
 
-  it('with chaos allows an unknown payout', () => {
-    const chaos = { chaos: true, workerKills: 3, payouts: [COMPLETED, UNKNOWN] };
-    const paid = summaryOf({ ...chaos, payments: [aPayment('t-1'), aPayment('t-2')] });
-    expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', txhash: 't-2' }] });
-    const command = "payouts resolve --account 1001 p-2 --not-sent --reason 'the gateway never received it'";
-    expect(summaryOf(chaos).unknown).toMatchObject([{ txhash: null, command }]);
-  });
+it.each<[string, Partial<DemoOutcome>, RegExp]>([
+  ['a gap under 1000 ms', { sandbox: { ...sandbox, smallestGapMs: 999.9 } }, /999 ms apart/],
+  ['a block', { sandbox: { ...sandbox, blockedReason: 'too fast' } }, /too fast/],
+  ['a payment too many', { payments: [aPayment('t-1'), aPayment('t-2')] }, /was made twice \(txhash t-2\)/],
+  ['a pause', { pausedReason: '5 rejections in a row' }, /paused: 5 rejections/],
+  ['an unfinished payout', { payouts: [aPayout('p-1', 'queued')], payments: [] }, /p-1 is queued/],
+  ['an unknown payout without a kill', { payouts: [COMPLETED, UNKNOWN] }, /p-2 is unknown: cut off/],
+])('is not content with %s', (_, outcome, problem) => {
+  expect(summaryOf(outcome)).toMatchObject({ ok: false, problems: [expect.stringMatching(problem)] });
+});
+
+it('summarise with chaos allows an unknown payout', () => {
+  const chaos = { chaos: true, workerKills: 3, payouts: [COMPLETED, UNKNOWN] };
+  const paid = summaryOf({ ...chaos, payments: [aPayment('t-1'), aPayment('t-2')] });
+  expect(paid).toMatchObject({ ok: true, sentTwice: 0, unknown: [{ payoutId: 'p-2', txhash: 't-2' }] });
+  const command = "payouts resolve --account 1001 p-2 --not-sent --reason 'the gateway never received it'";
+  expect(summaryOf(chaos).unknown).toMatchObject([{ txhash: null, command }]);
 });
 
 it('formatMoment fits the terminal and shows the next payout', () => {

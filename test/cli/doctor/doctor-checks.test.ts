@@ -167,55 +167,53 @@ describe('checkWorker', () => {
 const doctor = useDoctor();
 const payout = (payoutId: string) => ({ payoutId, paymentId: 1, amount: '1', addressTo: `w-${payoutId}` });
 
-describe('payouts doctor finds, in the queues:', () => {
-  const open = () => openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
+const open = () => openAccount({ platformId: doctor.platformId, redisUrl: doctor.redis.url });
 
-  it.each(['withdraw', 'transactionstatus'])('settings on the %s queue, and its commands remove them', async (name) => {
-    const queue = new Queue(name, { connection: { url: doctor.redis.url }, prefix: doctor.prefix });
-    await queue.setGlobalConcurrency(5);
-    await queue.setGlobalRateLimit(100, 1_000);
-    await queue.pause();
-    await doctor.client.set(queue.toKey('limiter'), '7');
-    const found = await doctor.expectFindings(1, [problemOf(`${name} queue`, 'global concurrency of 5'), NO_SENDER]);
-    for (const part of ['global rate limit (100 in 1000 ms)', 'paused', 'never expires'])
-      expect(found[0]?.detail).toContain(part);
-    const commands = found[0]?.fix?.matchAll(/redis-cli (HDEL|DEL) '([^']+)'((?: (?!&&)\S+)*)/g) ?? [];
-    for (const [, command = '', key = '', fields = ''] of commands) {
-      await doctor.client.call(command, key, ...fields.split(' ').filter((field) => field !== ''));
-    }
-    await doctor.expectFindings(0, [NO_SENDER]);
-    await queue.rateLimit(60_000);
-    await queue.close();
-    await doctor.expectFindings(1, [problemOf(`${name} queue`, 'rate limited by hand for another'), NO_SENDER]);
-  });
+it.each(['withdraw', 'transactionstatus'])('settings on the %s queue, and its commands remove them', async (name) => {
+  const queue = new Queue(name, { connection: { url: doctor.redis.url }, prefix: doctor.prefix });
+  await queue.setGlobalConcurrency(5);
+  await queue.setGlobalRateLimit(100, 1_000);
+  await queue.pause();
+  await doctor.client.set(queue.toKey('limiter'), '7');
+  const found = await doctor.expectFindings(1, [problemOf(`${name} queue`, 'global concurrency of 5'), NO_SENDER]);
+  for (const part of ['global rate limit (100 in 1000 ms)', 'paused', 'never expires'])
+    expect(found[0]?.detail).toContain(part);
+  const commands = found[0]?.fix?.matchAll(/redis-cli (HDEL|DEL) '([^']+)'((?: (?!&&)\S+)*)/g) ?? [];
+  for (const [, command = '', key = '', fields = ''] of commands) {
+    await doctor.client.call(command, key, ...fields.split(' ').filter((field) => field !== ''));
+  }
+  await doctor.expectFindings(0, [NO_SENDER]);
+  await queue.rateLimit(60_000);
+  await queue.close();
+  await doctor.expectFindings(1, [problemOf(`${name} queue`, 'rate limited by hand for another'), NO_SENDER]);
+});
 
-  it('payouts without a job: a warning, and beside a worker, which repairs it, a problem', async () => {
-    const [account, producer] = [open(), doctor.openProducer()];
-    const wait = account.queues.withdraw.toKey('wait');
-    await producer.enqueueMany(['P-1', 'P-2', 'P-3', 'polled'].map(payout));
-    await account.ledger.change({ payoutId: 'polled', from: 'queued', to: 'sending' });
-    await account.ledger.change({ payoutId: 'polled', from: 'sending', to: 'in_progress', txhash: 'h' });
-    // Its job has yet to be added, and its old one has yet to end: neither is missing.
-    await doctor.expectFindings(0, [NO_SENDER]);
-    await account.queues.removeWithdrawJob({ payoutId: 'polled' });
-    await account.ledger.clearOutbox('in_progress', ['polled']);
-    await doctor.client.rename(wait, 'elsewhere');
-    const jobless = [warningOf('withdraw jobs', '3 of 3 payouts have no job'), warningOf('status jobs', '1 of 1')];
-    await doctor.expectFindings(0, [NO_SENDER, ...jobless]);
-    await doctor.client.rename('elsewhere', wait);
-    await account.queues.addStatusJobs([payout('polled')], 60_000);
-    const complete = /✓ withdraw jobs {12}3 jobs for 3 payouts\n.*✓ status jobs {14}1 job for 1 payout\n/;
-    expect((await doctor.run()).out).toMatch(complete);
-    const sender = `${doctor.prefix}:sender`;
-    await doctor.client.hset(sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
-    const beating = setInterval(() => void doctor.client.hincrby(sender, 'beat', 1), 300);
-    await doctor.client.del(wait);
-    const { code, found } = await doctor.findings();
-    clearInterval(beating);
-    for (const each of [producer, account]) await each.close();
-    expect([code, found]).toEqual([1, [problemOf('withdraw jobs', '3 of 3 payouts have no job')]]);
-    expect(found[0]?.fix).toContain('within a minute');
-  });
+it('finds payouts without a job: a warning, and beside a worker, which repairs it, a problem', async () => {
+  const [account, producer] = [open(), doctor.openProducer()];
+  const wait = account.queues.withdraw.toKey('wait');
+  await producer.enqueueMany(['P-1', 'P-2', 'P-3', 'polled'].map(payout));
+  await account.ledger.change({ payoutId: 'polled', from: 'queued', to: 'sending' });
+  await account.ledger.change({ payoutId: 'polled', from: 'sending', to: 'in_progress', txhash: 'h' });
+  // Its job has yet to be added, and its old one has yet to end: neither is missing.
+  await doctor.expectFindings(0, [NO_SENDER]);
+  await account.queues.removeWithdrawJob({ payoutId: 'polled' });
+  await account.ledger.clearOutbox('in_progress', ['polled']);
+  await doctor.client.rename(wait, 'elsewhere');
+  const jobless = [warningOf('withdraw jobs', '3 of 3 payouts have no job'), warningOf('status jobs', '1 of 1')];
+  await doctor.expectFindings(0, [NO_SENDER, ...jobless]);
+  await doctor.client.rename('elsewhere', wait);
+  await account.queues.addStatusJobs([payout('polled')], 60_000);
+  const complete = /✓ withdraw jobs {12}3 jobs for 3 payouts\n.*✓ status jobs {14}1 job for 1 payout\n/;
+  expect((await doctor.run()).out).toMatch(complete);
+  const sender = `${doctor.prefix}:sender`;
+  await doctor.client.hset(sender, { owner: 'host:1:abc', epoch: 4, beat: 17, released: 0 });
+  const beating = setInterval(() => void doctor.client.hincrby(sender, 'beat', 1), 300);
+  await doctor.client.del(wait);
+  const { code, found } = await doctor.findings();
+  clearInterval(beating);
+  for (const each of [producer, account]) await each.close();
+  expect([code, found]).toEqual([1, [problemOf('withdraw jobs', '3 of 3 payouts have no job')]]);
+  expect(found[0]?.fix).toContain('within a minute');
 });
 
 it('payouts doctor says where the journal should be of which the ledger knows sends', async () => {

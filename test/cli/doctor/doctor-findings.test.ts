@@ -17,76 +17,69 @@ const write = async (name: string, text: string): Promise<string> => {
   return inDir(name);
 };
 
-describe('payouts doctor', () => {
-  it('prints a line for each check, and leaves Redis and the folder unchanged', async () => {
-    const { code, out, err } = await doctor.run();
-    expect([code, err]).toEqual([0, '']);
-    const lines = out.split('\n').filter((line) => line !== '');
-    const warning = '! sender                   no process sends for the account\n';
-    expect(out).toContain(`${warning}                           → Start \`payouts worker\`. Was nothing ever sent`);
-    const [first, last] = [lines[0], lines.at(-1)];
-    expect([first, last]).toEqual([`Account ${doctor.platformId}: No worker`, 'No problems found; 2 warnings.']);
-    expect(lines.filter((line) => line.startsWith('✓'))).toHaveLength(23);
-    expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
-    expect(await readdir(doctor.dir)).toEqual([]);
-  });
-
-  it('sees the heartbeat of the sender, and does not touch its journal', async () => {
-    const worker = await doctor.startWorker(inDir('journal'), 1_000);
-    await until('it is the sender', () => worker.accounts[0]?.status.role === 'sender');
-    const journal = inDir('journal', `${doctor.platformId}.journal`);
-    // A line that is being written: opening the journal would end it as a torn one.
-    await writeFile(journal, '{"payoutId":', { flag: 'a' });
-    const before = await readFile(journal, 'utf8');
-    const { code, out } = await doctor.run();
-    const after = await readFile(journal, 'utf8');
-    await worker.stop();
-    expect(out).toMatch(/✓ journal and ledger {7}they agree on 0 sends\n/);
-    expect(out).toMatch(/✓ sender {19}\S+:\d+:\w+ \(epoch 1\), heartbeat received\n/);
-    expect([code, after]).toEqual([0, before]);
-    expect(await readdir(inDir('journal'))).toEqual([`${doctor.platformId}.journal`]);
-  });
-
-  it('warns of a variable that is probably misspelt, without its value', async () => {
-    const said = [
-      'WITHDRAW_INTERVALL_MS is not known and has no effect',
-      'Did you mean WITHDRAW_INTERVAL_MS?',
-    ] as const;
-    const misspelt = [warningOf('environment', ...said), NO_SENDER];
-    const found = await doctor.expectFindings(0, misspelt, { WITHDRAW_INTERVALL_MS: '98765' });
-    expect(JSON.stringify(found)).not.toContain('98765');
-    doctor.environment = { REDIS_URL: doctor.redis.url };
-    expect(await doctor.run()).toEqual({ code: 2, out: '', err: expect.stringContaining('GATEWAY_SECRET_KEY') });
-  });
+it('prints a line for each check, and leaves Redis and the folder unchanged', async () => {
+  const { code, out, err } = await doctor.run();
+  expect([code, err]).toEqual([0, '']);
+  const lines = out.split('\n').filter((line) => line !== '');
+  const warning = '! sender                   no process sends for the account\n';
+  expect(out).toContain(`${warning}                           → Start \`payouts worker\`. Was nothing ever sent`);
+  const [first, last] = [lines[0], lines.at(-1)];
+  expect([first, last]).toEqual([`Account ${doctor.platformId}: No worker`, 'No problems found; 2 warnings.']);
+  expect(lines.filter((line) => line.startsWith('✓'))).toHaveLength(23);
+  expect(await doctor.client.keys(`${doctor.prefix}*`)).toEqual([]);
+  expect(await readdir(doctor.dir)).toEqual([]);
 });
 
-describe('payouts doctor finds, in Redis:', () => {
-  it('settings that may lose what was sent, which can be allowed, or that cost memory', async () => {
-    await doctor.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    await doctor.expectFindings(1, [problemOf('Redis keeps its data', 'allkeys-lru'), NO_SENDER]);
-    await doctor.client.config('SET', 'hash-max-ziplist-value', '127');
-    const { code, found } = await doctor.findings({ ALLOW_VOLATILE_REDIS: 'true' });
-    await doctor.client.config('SET', 'maxmemory-policy', 'noeviction', 'hash-max-ziplist-value', '128');
-    const allowed = [warningOf('Redis keeps its data', 'allkeys-lru'), warningOf('Redis memory', ''), NO_SENDER];
-    expect([code, found]).toEqual([0, allowed]);
-  });
+it('sees the heartbeat of the sender, and does not touch its journal', async () => {
+  const worker = await doctor.startWorker(inDir('journal'), 1_000);
+  await until('it is the sender', () => worker.accounts[0]?.status.role === 'sender');
+  const journal = inDir('journal', `${doctor.platformId}.journal`);
+  // A line that is being written: opening the journal would end it as a torn one.
+  await writeFile(journal, '{"payoutId":', { flag: 'a' });
+  const before = await readFile(journal, 'utf8');
+  const { code, out } = await doctor.run();
+  const after = await readFile(journal, 'utf8');
+  await worker.stop();
+  expect(out).toMatch(/✓ journal and ledger {7}they agree on 0 sends\n/);
+  expect(out).toMatch(/✓ sender {19}\S+:\d+:\w+ \(epoch 1\), heartbeat received\n/);
+  expect([code, after]).toEqual([0, before]);
+  expect(await readdir(inDir('journal'))).toEqual([`${doctor.platformId}.journal`]);
+});
 
-  it('one that is unavailable, without TLS, or asks for a password', async () => {
-    const { url } = doctor.redis;
-    const find = async (redisUrl: string, detail: string): Promise<void> => {
-      const found = await doctor.expectFindings(1, [problemOf('Redis', detail)], { REDIS_URL: redisUrl });
-      expect(JSON.stringify(found)).not.toContain('hidden-word');
-    };
-    await find(`redis://:hidden-word@127.0.0.1:${await findFreePort()}`, 'ECONNREFUSED');
-    await find(url.replace('redis:', 'rediss:'), 'the port is open, but does not speak TLS');
-    await doctor.client.config('SET', 'requirepass', 'right-word');
-    try {
-      await find(url, 'it asks for a password, and there is none in the address');
-      await find(url.replace('//', '//:hidden-word@'), 'WRONGPASS');
-    } finally {
-      await doctor.client.config('SET', 'requirepass', '');
-    }
-  });
+it('warns of a variable that is probably misspelt, without its value', async () => {
+  const said = ['WITHDRAW_INTERVALL_MS is not known and has no effect', 'Did you mean WITHDRAW_INTERVAL_MS?'] as const;
+  const misspelt = [warningOf('environment', ...said), NO_SENDER];
+  const found = await doctor.expectFindings(0, misspelt, { WITHDRAW_INTERVALL_MS: '98765' });
+  expect(JSON.stringify(found)).not.toContain('98765');
+  doctor.environment = { REDIS_URL: doctor.redis.url };
+  expect(await doctor.run()).toEqual({ code: 2, out: '', err: expect.stringContaining('GATEWAY_SECRET_KEY') });
+});
+
+it('in Redis: settings that may lose what was sent, which can be allowed, or that cost memory', async () => {
+  await doctor.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  await doctor.expectFindings(1, [problemOf('Redis keeps its data', 'allkeys-lru'), NO_SENDER]);
+  await doctor.client.config('SET', 'hash-max-ziplist-value', '127');
+  const { code, found } = await doctor.findings({ ALLOW_VOLATILE_REDIS: 'true' });
+  await doctor.client.config('SET', 'maxmemory-policy', 'noeviction', 'hash-max-ziplist-value', '128');
+  const allowed = [warningOf('Redis keeps its data', 'allkeys-lru'), warningOf('Redis memory', ''), NO_SENDER];
+  expect([code, found]).toEqual([0, allowed]);
+});
+
+it('in Redis: one that is unavailable, without TLS, or asks for a password', async () => {
+  const { url } = doctor.redis;
+  const find = async (redisUrl: string, detail: string): Promise<void> => {
+    const found = await doctor.expectFindings(1, [problemOf('Redis', detail)], { REDIS_URL: redisUrl });
+    expect(JSON.stringify(found)).not.toContain('hidden-word');
+  };
+  await find(`redis://:hidden-word@127.0.0.1:${await findFreePort()}`, 'ECONNREFUSED');
+  await find(url.replace('redis:', 'rediss:'), 'the port is open, but does not speak TLS');
+  await doctor.client.config('SET', 'requirepass', 'right-word');
+  try {
+    await find(url, 'it asks for a password, and there is none in the address');
+    await find(url.replace('//', '//:hidden-word@'), 'WRONGPASS');
+  } finally {
+    await doctor.client.config('SET', 'requirepass', '');
+  }
 });
 
 it('payouts doctor finds, in the gateway: a wrong key, one that is unavailable', async () => {
@@ -101,34 +94,32 @@ it('payouts doctor finds, in the gateway: a wrong key, one that is unavailable',
   await doctor.expectFindings(1, [problemOf('gateway connection', 'ECONNREFUSED'), NO_SENDER], nowhere);
 });
 
-describe('payouts doctor finds, in the folders:', () => {
-  it('a journal folder that cannot be written', async () => {
-    const behindFile = { SEND_JOURNAL_DIR: join(await write('a-file', ''), 'journal') };
-    expect((await doctor.findings(behindFile)).found[0]).toEqual(problemOf('journal folder', 'ENOTDIR'));
-    await symlink(inDir('nowhere'), inDir('link'));
-    const { found } = await doctor.findings({ SEND_JOURNAL_DIR: inDir('link', 'journal') });
-    expect(found[0]).toEqual(problemOf('journal folder', `${inDir('link')} is a symbolic link to nothing`));
-  });
+it('finds a journal folder that cannot be written', async () => {
+  const behindFile = { SEND_JOURNAL_DIR: join(await write('a-file', ''), 'journal') };
+  expect((await doctor.findings(behindFile)).found[0]).toEqual(problemOf('journal folder', 'ENOTDIR'));
+  await symlink(inDir('nowhere'), inDir('link'));
+  const { found } = await doctor.findings({ SEND_JOURNAL_DIR: inDir('link', 'journal') });
+  expect(found[0]).toEqual(problemOf('journal folder', `${inDir('link')} is a symbolic link to nothing`));
+});
 
-  it('a journal of another ledger, or that is none', async () => {
-    for (const [text, detail] of [
-      ['{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n', 'of-another-redis'],
-      ['nonsense\n', 'cannot be read'],
-    ] as const) {
-      await write(`${doctor.platformId}.journal`, text);
-      const problem = problemOf('journal and ledger', detail);
-      await doctor.expectFindings(1, [problem, NO_SENDER], { SEND_JOURNAL_DIR: doctor.dir });
-    }
-  });
+it('finds a journal of another ledger, or that is none', async () => {
+  for (const [text, detail] of [
+    ['{"ledgerId":"of-another-redis","epoch":3,"sends":9}\n', 'of-another-redis'],
+    ['nonsense\n', 'cannot be read'],
+  ] as const) {
+    await write(`${doctor.platformId}.journal`, text);
+    const problem = problemOf('journal and ledger', detail);
+    await doctor.expectFindings(1, [problem, NO_SENDER], { SEND_JOURNAL_DIR: doctor.dir });
+  }
+});
 
-  it('an archive into which nothing ever comes, or that cannot be written', async () => {
-    const unused = { PAYOUT_ARCHIVE_DIR: inDir('archive') };
-    await doctor.expectFindings(0, [warningOf('archive folder', '', 'PAYOUT_RETENTION_DAYS'), NO_SENDER], unused);
-    await doctor.expectFindings(0, [NO_SENDER], { PAYOUT_RETENTION_DAYS: '30' });
-    expect(await readdir(doctor.dir)).toEqual([]);
-    const closed = warningOf('archive folder', `/${doctor.platformId} cannot be written: ENOTDIR`);
-    await doctor.expectFindings(0, [closed, NO_SENDER], { PAYOUT_ARCHIVE_DIR: await write('a-file', '') });
-  });
+it('finds an archive into which nothing ever comes, or that cannot be written', async () => {
+  const unused = { PAYOUT_ARCHIVE_DIR: inDir('archive') };
+  await doctor.expectFindings(0, [warningOf('archive folder', '', 'PAYOUT_RETENTION_DAYS'), NO_SENDER], unused);
+  await doctor.expectFindings(0, [NO_SENDER], { PAYOUT_RETENTION_DAYS: '30' });
+  expect(await readdir(doctor.dir)).toEqual([]);
+  const closed = warningOf('archive folder', `/${doctor.platformId} cannot be written: ENOTDIR`);
+  await doctor.expectFindings(0, [closed, NO_SENDER], { PAYOUT_ARCHIVE_DIR: await write('a-file', '') });
 });
 
 it('payouts doctor finds, in the policy: what keeps a worker from starting', async () => {
@@ -231,10 +222,8 @@ const ann = (changes: Partial<KeyEntry> = {}): KeyEntry =>
 const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
 const FINE = { code: 0, found: [] };
 
-type Found = Promise<{ code: number; found: CheckResult[] }>;
-
 /** Runs doctor with a keyring of these keys. @returns what the checks of keys and journal found */
-async function findWith(keys: readonly KeyEntry[], environment: Record<string, string> = {}): Found {
+async function findWith(keys: readonly KeyEntry[], environment: Record<string, string> = {}) {
   const file = join(doctor.dir, 'keys.yaml');
   await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
   const { code, found } = await doctor.findings({ PAYOUT_KEYS_FILE: file, ...environment });

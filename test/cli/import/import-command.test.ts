@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { checkRows } from '../../../src/cli/import/check-rows.js';
 import type { Row } from '../../../src/cli/import/read-records.js';
 import { removePayouts } from '../../../src/ledger/remove-payouts.js';
@@ -19,174 +19,171 @@ async function errorsOf(file: string, ...args: string[]): Promise<string> {
   return stderr;
 }
 
-describe('payouts import', () => {
-  it('enqueues every column of a CSV file into a batch', async () => {
-    const file = await cli.file(
-      'all.csv',
-      '\uFEFFmetadata, payout_id ,payment_id,amount,address_to,destination_tag,symbol,reference,priority,not_before',
-      '"{""order"":7}",p-1,4,0.100000000000000001,rX,4711,USD,"Müller, ""rent""",3,2030-01-31T09:00:00Z',
-      '',
-      ',p-2,4,0.2,rY:1,,USD,,,',
-      ',p-3,6,1000000000000000000000.5,TX,,,,,',
-    );
-    const currencies = { currencies: [{ paymentId: 6, name: 'USDT' }] };
-    await cli.redis.hset(cli.keys.gateway, 'currencies', JSON.stringify(currencies));
-    const stdout = await cli.ok('import', file, '--yes', '--batch', 'b-1');
-    expect(stdout).toMatch(
-      /^3 rows: 3 payouts\n[^]*\n +4 +USD +2 +0\.300000000000000001\n +6 +1 +1,000,000,000,000,000,000,000\.5 USDT\n/,
-    );
-    expect(stdout).toContain('Warning: the gateway does not list payment_id 4; see `payouts gateway currencies`');
-    expect(stdout).toMatch(/one every 1010 ms, sending them takes at least 3 s\.\n3 payouts enqueued\.\n$/);
-    expect(await cli.ledger.get('p-1')).toMatchObject({
-      ...{ state: 'queued', paymentId: 4, amount: '0.100000000000000001', addressTo: 'rX:4711', symbol: 'USD' },
-      ...{ reference: 'Müller, "rent"', priority: 3, notBefore: '2030-01-31T09:00:00.000Z' },
-      ...{ metadata: { order: 7 }, batch: 'b-1' },
-    });
-    expect((await cli.jobs()).sort()).toEqual(['p-1~0', 'p-2~0', 'p-3~0']);
+it('enqueues every column of a CSV file into a batch', async () => {
+  const file = await cli.file(
+    'all.csv',
+    '\uFEFFmetadata, payout_id ,payment_id,amount,address_to,destination_tag,symbol,reference,priority,not_before',
+    '"{""order"":7}",p-1,4,0.100000000000000001,rX,4711,USD,"Müller, ""rent""",3,2030-01-31T09:00:00Z',
+    '',
+    ',p-2,4,0.2,rY:1,,USD,,,',
+    ',p-3,6,1000000000000000000000.5,TX,,,,,',
+  );
+  await cli.listCurrency();
+  const stdout = await cli.ok('import', file, '--yes', '--batch', 'b-1');
+  expect(stdout).toMatch(
+    /^3 rows: 3 payouts\n[^]*\n +4 +USD +2 +0\.300000000000000001\n +6 +1 +1,000,000,000,000,000,000,000\.5 USDT \(TRC-20\)\n/,
+  );
+  expect(stdout).toContain('Warning: the gateway does not list payment_id 4; see `payouts gateway currencies`');
+  expect(stdout).toMatch(/one every 1010 ms, sending them takes at least 3 s\.\n3 payouts enqueued\.\n$/);
+  expect(await cli.ledger.get('p-1')).toMatchObject({
+    ...{ state: 'queued', paymentId: 4, amount: '0.100000000000000001', addressTo: 'rX:4711', symbol: 'USD' },
+    ...{ reference: 'Müller, "rent"', priority: 3, notBefore: '2030-01-31T09:00:00.000Z' },
+    ...{ metadata: { order: 7 }, batch: 'b-1' },
   });
+  expect((await cli.jobs()).sort()).toEqual(['p-1~0', 'p-2~0', 'p-3~0']);
+});
 
-  it('reads JSON lines, also from stdin, and reports the result as JSON', async () => {
-    const lines = [
-      '\uFEFF{"payoutId":"p-1","paymentId":6,"amount":"12.50","addressTo":"TX","metadata":[1]}',
-      '{"payoutId":"p-1","paymentId":6,"amount":"12.5","addressTo":"TX","metadata":[1]}\r',
-      ' ',
-      '{"payout_id":"p-2","payment_id":6,"amount":"1","address_to":"TY"}',
-    ];
-    const { code, stdout } = await cli.start(['import', '-', '--yes', '--json'], { input: lines.join('\n') }).result;
-    expect([code, JSON.parse(stdout)]).toEqual([
-      0,
-      {
-        ...{ file: 'stdin', rows: 3, payouts: 2, repeated: 1, invalid: 0, estimatedMs: 2_020, dryRun: false },
-        ...{ totals: [{ paymentId: 6, payouts: 2, amount: '13.5' }] },
-        ...{ created: 2, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 },
-      },
-    ]);
-    expect(await cli.ok('import', await cli.file('again.jsonl', ...lines), '--yes')).toMatch(
-      /, 1 repeated[^]*0 payouts enqueued, 2 already existed\.\n$/,
-    );
-    const camel = await cli.file('camel.csv', 'payoutId,paymentId,amount,addressTo', 'p-2,6,1,TY');
-    expect(await cli.json('import', camel, '--yes')).toMatchObject({ created: 0, existing: 1, conflicts: 0 });
-  });
+it('reads JSON lines, also from stdin, and reports the result as JSON', async () => {
+  const lines = [
+    '\uFEFF{"payoutId":"p-1","paymentId":6,"amount":"12.50","addressTo":"TX","metadata":[1]}',
+    '{"payoutId":"p-1","paymentId":6,"amount":"12.5","addressTo":"TX","metadata":[1]}\r',
+    ' ',
+    '{"payout_id":"p-2","payment_id":6,"amount":"1","address_to":"TY"}',
+  ];
+  const { code, stdout } = await cli.start(['import', '-', '--yes', '--json'], { input: lines.join('\n') }).result;
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    {
+      ...{ file: 'stdin', rows: 3, payouts: 2, repeated: 1, invalid: 0, estimatedMs: 2_020, dryRun: false },
+      ...{ totals: [{ paymentId: 6, payouts: 2, amount: '13.5' }] },
+      ...{ created: 2, existing: 0, otherBatch: 0, conflicts: 0, removed: 0 },
+    },
+  ]);
+  expect(await cli.ok('import', await cli.file('again.jsonl', ...lines), '--yes')).toMatch(
+    /, 1 repeated[^]*0 payouts enqueued, 2 already existed\.\n$/,
+  );
+  const camel = await cli.file('camel.csv', 'payoutId,paymentId,amount,addressTo', 'p-2,6,1,TY');
+  expect(await cli.json('import', camel, '--yes')).toMatchObject({ created: 0, existing: 1, conflicts: 0 });
+});
 
-  it('names every error with its line and column, and enqueues nothing', async () => {
-    const file = await cli.file(
-      'wrong.csv',
-      `${HEADER},destination_tag,metadata`,
-      ...['p-1,6,12.5,TX,,', 'p 2,x,1e3,,,', 'p-3,6,1', 'p-4,6,1,TX:1,2,', 'p-5,6,1,TX,,{', 'p-1,6,12.6,TX,,'],
-    );
-    const stderr = await cli.refused(2, '', 'import', file, '--yes');
-    expect(stderr.trim().split('\n')).toEqual([
-      textWith(/^line 3: payout_id: must be 1 to 64 .*\(got "p 2"\)$/),
-      textWith(/^line 3: payment_id: must be a whole number.*\(got "x"\)$/),
-      textWith(/^line 3: amount: must be a decimal string.*\(got "1e3"\)$/),
-      'line 3: address_to: is missing',
-      'line 4: row: has 3 values, but the first line names 6 columns',
-      textWith(/^line 5: destination_tag: is given twice/),
-      textWith(/^line 6: metadata: is not JSON/),
-      'line 7: payout_id: already used in line 2 with a different amount (got "p-1")',
-      textWith(/5 of 6 rows have errors, nothing was enqueued; fix them, or skip them with --skip-invalid$/),
-    ]);
-    expect(await cli.states('p-1')).toEqual([undefined]);
-    const skipped = await cli.run('import', file, '--yes', '--skip-invalid');
-    expect(skipped).toMatchObject({ code: 0, stdout: textWith(/1 payout, 5 with errors, skipped/) });
-    expect(await cli.ledger.get('p-1')).toMatchObject({ amount: '12.5' });
-  });
+it('names every error with its line and column, and enqueues nothing', async () => {
+  const file = await cli.file(
+    'wrong.csv',
+    `${HEADER},destination_tag,metadata`,
+    ...['p-1,6,12.5,TX,,', 'p 2,x,1e3,,,', 'p-3,6,1', 'p-4,6,1,TX:1,2,', 'p-5,6,1,TX,,{', 'p-1,6,12.6,TX,,'],
+  );
+  const stderr = await cli.refused(2, '', 'import', file, '--yes');
+  expect(stderr.trim().split('\n')).toEqual([
+    textWith(/^line 3: payout_id: must be 1 to 64 .*\(got "p 2"\)$/),
+    textWith(/^line 3: payment_id: must be a whole number.*\(got "x"\)$/),
+    textWith(/^line 3: amount: must be a decimal string.*\(got "1e3"\)$/),
+    'line 3: address_to: is missing',
+    'line 4: row: has 3 values, but the first line names 6 columns',
+    textWith(/^line 5: destination_tag: is given twice/),
+    textWith(/^line 6: metadata: is not JSON/),
+    'line 7: payout_id: already used in line 2 with a different amount (got "p-1")',
+    textWith(/5 of 6 rows have errors, nothing was enqueued; fix them, or skip them with --skip-invalid$/),
+  ]);
+  expect(await cli.states('p-1')).toEqual([undefined]);
+  const skipped = await cli.run('import', file, '--yes', '--skip-invalid');
+  expect(skipped).toMatchObject({ code: 0, stdout: textWith(/1 payout, 5 with errors, skipped/) });
+  expect(await cli.ledger.get('p-1')).toMatchObject({ amount: '12.5' });
+});
 
-  it('leaves payouts that exist with other data, or were removed', async () => {
-    await cli.make('completed', 'p-9');
-    expect(await removePayouts(cli.ledger.connection, 'completed', Date.now() + 1_000, 10)).toHaveLength(1);
-    await cli.enqueue('p-1');
-    const file = await csv('p-0,6,1,T', 'p-1,7,12.6,TXYZ9', 'p-9,6,12.5,TXYZ9');
-    const { code, stdout, stderr } = await cli.run('import', file, '--yes');
-    expect([code, stdout]).toEqual([4, textWith(/\n1 payout enqueued, 1 with different data, 1 removed earlier\.\n$/)]);
-    expect(stderr).toMatch(/^line 3: payout p-1 already exists \(queued\) with a different payment_id, amount$/m);
-    expect(stderr).toMatch(/^line 4: payout p-9 ended as completed and was removed .*It is not paid again; use a new/m);
-    expect(await cli.ledger.get('p-1')).toMatchObject({ paymentId: 6, amount: '12.5' });
-  });
+it('leaves payouts that exist with other data, or were removed', async () => {
+  await cli.make('completed', 'p-9');
+  expect(await removePayouts(cli.ledger.connection, 'completed', Date.now() + 1_000, 10)).toHaveLength(1);
+  await cli.enqueue('p-1');
+  const file = await csv('p-0,6,1,T', 'p-1,7,12.6,TXYZ9', 'p-9,6,12.5,TXYZ9');
+  const { code, stdout, stderr } = await cli.run('import', file, '--yes');
+  expect([code, stdout]).toEqual([4, textWith(/\n1 payout enqueued, 1 with different data, 1 removed earlier\.\n$/)]);
+  expect(stderr).toMatch(/^line 3: payout p-1 already exists \(queued\) with a different payment_id, amount$/m);
+  expect(stderr).toMatch(/^line 4: payout p-9 ended as completed and was removed .*It is not paid again; use a new/m);
+  expect(await cli.ledger.get('p-1')).toMatchObject({ paymentId: 6, amount: '12.5' });
+});
 
-  it('keeps one batch a file, and counts existing payouts of another one', async () => {
-    await cli.enqueue('p-1');
-    const file = await csv('p-1,6,12.5,TXYZ9', 'p-2,6,1,T');
-    expect(await cli.ok('import', file, '--yes', '--batch', 'b-1')).toMatch(/1 of those .* belong to another batch/);
-    const other = await cli.file(
-      'batch.jsonl',
-      '{"payoutId":"p","paymentId":6,"amount":"1","addressTo":"T","batch":"b"}',
-    );
-    expect(await errorsOf(other, '--batch', 'b-2')).toMatch(/line 1: batch: must be absent, or that of/);
-  });
+it('keeps one batch a file, and counts existing payouts of another one', async () => {
+  await cli.enqueue('p-1');
+  const file = await csv('p-1,6,12.5,TXYZ9', 'p-2,6,1,T');
+  expect(await cli.ok('import', file, '--yes', '--batch', 'b-1')).toMatch(/1 of those .* belong to another batch/);
+  const other = await cli.file(
+    'batch.jsonl',
+    '{"payoutId":"p","paymentId":6,"amount":"1","addressTo":"T","batch":"b"}',
+  );
+  expect(await errorsOf(other, '--batch', 'b-2')).toMatch(/line 1: batch: must be absent, or that of/);
+});
 
-  it('needs no Redis for a dry run, asks before it enqueues', async () => {
-    cli.env['REDIS_URL'] = 'redis://127.0.0.1:1';
-    const file = await csv('p-1,6,1,T');
-    expect(await cli.run('import', file, '--dry-run')).toMatchObject({
-      ...{ code: 0, stdout: textWith(/1 row: 1 payout\n.*Dry run: nothing was enqueued\.\n$/s) },
-    });
-    await cli.refused(2, /--yes: is required/, 'import', file);
-    expect(await cli.run('import', file, '--yes')).toMatchObject({
-      ...{ code: 1, stderr: textWith(/payouts: Redis unavailable .* asking again is safe/) },
-    });
+it('needs no Redis for a dry run, asks before it enqueues', async () => {
+  cli.env['REDIS_URL'] = 'redis://127.0.0.1:1';
+  const file = await csv('p-1,6,1,T');
+  expect(await cli.run('import', file, '--dry-run')).toMatchObject({
+    ...{ code: 0, stdout: textWith(/1 row: 1 payout\n.*Dry run: nothing was enqueued\.\n$/s) },
   });
+  await cli.refused(2, /--yes: is required/, 'import', file);
+  expect(await cli.run('import', file, '--yes')).toMatchObject({
+    ...{ code: 1, stderr: textWith(/payouts: Redis unavailable .* asking again is safe/) },
+  });
+});
 
-  it('refuses a file without rows, with other bytes, that cannot be read', async () => {
-    const refusedAs = async (content: string | Buffer): Promise<string> => {
-      await writeFile(join(cli.dir, 'refused'), content);
-      return errorsOf(join(cli.dir, 'refused'));
-    };
-    for (const text of [HEADER, '']) expect(await refusedAs(text)).toMatch(/contains no payouts/);
-    const latin = Buffer.from(`${HEADER}\np-1,6,1,M\xfcller`, 'latin1');
-    expect(await refusedAs(latin)).toMatch(/line 2: row: is not UTF-8/);
-    expect(await refusedAs(`{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(70_000)}"}`)).toMatch(
-      /^line 1: payoutId: must be a string[^]*^line 2: row: is JSON, but not[^]*^line 3: row: is not[^]*^line 4: row: is longer than 65536 characters$/m,
-    );
-    await cli.refused(2, /none: cannot be read: ENOENT/, 'import', join(cli.dir, 'none'), '--yes');
-    async function* rows(): AsyncGenerator<Row> {
-      for (let line = 1; line <= 250_001; line += 1) yield Promise.resolve({ line, problems: [] });
-    }
-    const source = { name: 'f', sizeBytes: 0, bytesRead: () => 0, nameField: String, rows: rows() };
-    const check = checkRows(source, { checksums: false }, new AbortController().signal, () => undefined);
-    await expect(check).rejects.toThrow('f: has more than 250000 rows: split the file');
-  });
+it('refuses a file without rows, with other bytes, that cannot be read', async () => {
+  const refusedAs = async (content: string | Buffer): Promise<string> => {
+    await writeFile(join(cli.dir, 'refused'), content);
+    return errorsOf(join(cli.dir, 'refused'));
+  };
+  for (const text of [HEADER, '']) expect(await refusedAs(text)).toMatch(/contains no payouts/);
+  const latin = Buffer.from(`${HEADER}\np-1,6,1,M\xfcller`, 'latin1');
+  expect(await refusedAs(latin)).toMatch(/line 2: row: is not UTF-8/);
+  expect(await refusedAs(`{"payoutId":1}\n[1]\n{\n{"payoutId":"${'x'.repeat(70_000)}"}`)).toMatch(
+    /^line 1: payoutId: must be a string[^]*^line 2: row: is JSON, but not[^]*^line 3: row: is not[^]*^line 4: row: is longer than 65536 characters$/m,
+  );
+  await cli.refused(2, /none: cannot be read: ENOENT/, 'import', join(cli.dir, 'none'), '--yes');
+  async function* rows(): AsyncGenerator<Row> {
+    for (let line = 1; line <= 250_001; line += 1) yield Promise.resolve({ line, problems: [] });
+  }
+  const source = { name: 'f', sizeBytes: 0, bytesRead: () => 0, nameField: String, rows: rows() };
+  const check = checkRows(source, { checksums: false }, new AbortController().signal, () => undefined);
+  await expect(check).rejects.toThrow('f: has more than 250000 rows: split the file');
+});
 
-  it('stops at a signal while it waits for a pipe', async () => {
-    const input = `${HEADER}\np-1,6,-1,T\np-2,6,1,T\n`;
-    const waiting = cli.start(['import', '-', '--yes', '--skip-invalid'], { input, inputStaysOpen: true });
-    await waiting.waitForOutput(/line 2: amount/);
-    waiting.kill('SIGINT');
-    expect(await waiting.result).toMatchObject({ code: 1, stderr: textWith(/nothing was changed/) });
-    const cut = cli.start(['import', '-', '--yes'], { input: `${HEADER}\np-1,6,1,TXYZ` });
-    expect(await cut.result).toMatchObject({ code: 2, stderr: textWith(/^line 2: row: does not end with a line b/) });
-  });
+it('stops at a signal while it waits for a pipe', async () => {
+  const input = `${HEADER}\np-1,6,-1,T\np-2,6,1,T\n`;
+  const waiting = cli.start(['import', '-', '--yes', '--skip-invalid'], { input, inputStaysOpen: true });
+  await waiting.waitForOutput(/line 2: amount/);
+  waiting.kill('SIGINT');
+  expect(await waiting.result).toMatchObject({ code: 1, stderr: textWith(/nothing was changed/) });
+  const cut = cli.start(['import', '-', '--yes'], { input: `${HEADER}\np-1,6,1,TXYZ` });
+  expect(await cut.result).toMatchObject({ code: 2, stderr: textWith(/^line 2: row: does not end with a line b/) });
+});
 
-  it('refuses a column or field that is given twice', async () => {
-    const both = await cli.file('both.csv', `payout_id,payoutId,payment_id,amount,address_to`, 'p-1,p-2,6,1,T');
-    expect(await errorsOf(both)).toMatch(/line 1: payoutId: is the same column as payout_id/);
-    const rest = '"paymentId":6,"addressTo":"T"';
-    const rows = [
-      `{"payoutId":"q",${rest},"amount":"1","metadata":{"a":{"a":"\\"a\\":{"}}}`,
-      `{"payoutId":"p",${rest},"amount":"0.1","am\\u006funt":"100"}`,
-      `{"payoutId":"p",${rest},"amount":"0.1","metadata":[{"id":1},{"id":1,"id":2}]}`,
-      `{"payoutId":"p",${rest},"__proto__":{"amount":"100"}}`,
-      `{"payoutId":"a","payout_id":"b",${rest},"amount":"1"}`,
-    ];
-    const errors = await errorsOf(await cli.file('twice.jsonl', ...rows));
-    expect(errors).not.toContain('line 1:');
-    for (const problem of [
-      ...['line 2: row: has "amount" twice: give it once\n', 'line 3: row: has "id" twice: give it once\n'],
-      ...['line 4: __proto__: is not a known field\n', 'line 5: payout_id: is the same field as payoutId: give one'],
-    ])
-      expect(errors).toContain(problem);
-  });
+it('refuses a column or field that is given twice', async () => {
+  const both = await cli.file('both.csv', `payout_id,payoutId,payment_id,amount,address_to`, 'p-1,p-2,6,1,T');
+  expect(await errorsOf(both)).toMatch(/line 1: payoutId: is the same column as payout_id/);
+  const rest = '"paymentId":6,"addressTo":"T"';
+  const rows = [
+    `{"payoutId":"q",${rest},"amount":"1","metadata":{"a":{"a":"\\"a\\":{"}}}`,
+    `{"payoutId":"p",${rest},"amount":"0.1","am\\u006funt":"100"}`,
+    `{"payoutId":"p",${rest},"amount":"0.1","metadata":[{"id":1},{"id":1,"id":2}]}`,
+    `{"payoutId":"p",${rest},"__proto__":{"amount":"100"}}`,
+    `{"payoutId":"a","payout_id":"b",${rest},"amount":"1"}`,
+  ];
+  const errors = await errorsOf(await cli.file('twice.jsonl', ...rows));
+  expect(errors).not.toContain('line 1:');
+  for (const problem of [
+    ...['line 2: row: has "amount" twice: give it once\n', 'line 3: row: has "id" twice: give it once\n'],
+    ...['line 4: __proto__: is not a known field\n', 'line 5: payout_id: is the same field as payoutId: give one'],
+  ])
+    expect(errors).toContain(problem);
+});
 
-  it('takes semicolons where its first line has them', async () => {
-    const semicolons = HEADER.replaceAll(',', ';');
-    const file = await cli.file('semicolons.csv', '', semicolons, 'p-1;6;12.5;"TX;1"', 'p-2;6;1;T,2');
-    for (const flags of [[], ['--delimiter', ';']]) await cli.ok('import', file, '--yes', ...flags);
-    expect(await cli.ledger.get('p-1')).toMatchObject({ addressTo: 'TX;1', amount: '12.5' });
-    expect(await cli.ledger.get('p-2')).toMatchObject({ addressTo: 'T,2' });
-    expect(await errorsOf(file, '--delimiter', ',')).toMatch(/payout_id: is missing/);
-    const errors = await errorsOf(await cli.file('commas.csv', semicolons, `p-1;6;12,5;T`));
-    expect(errors).toMatch(/line 2: amount: has a comma, which may stand before decimals or between .*\(got "12,5"\)/);
-  });
+it('takes semicolons where its first line has them', async () => {
+  const semicolons = HEADER.replaceAll(',', ';');
+  const file = await cli.file('semicolons.csv', '', semicolons, 'p-1;6;12.5;"TX;1"', 'p-2;6;1;T,2');
+  for (const flags of [[], ['--delimiter', ';']]) await cli.ok('import', file, '--yes', ...flags);
+  expect(await cli.ledger.get('p-1')).toMatchObject({ addressTo: 'TX;1', amount: '12.5' });
+  expect(await cli.ledger.get('p-2')).toMatchObject({ addressTo: 'T,2' });
+  expect(await errorsOf(file, '--delimiter', ',')).toMatch(/payout_id: is missing/);
+  const errors = await errorsOf(await cli.file('commas.csv', semicolons, `p-1;6;12,5;T`));
+  expect(errors).toMatch(/line 2: amount: has a comma, which may stand before decimals or between .*\(got "12,5"\)/);
 });
 
 it('payouts list --csv writes nothing that a spreadsheet would run', async () => {
@@ -218,42 +215,40 @@ const TRON = 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf';
 const WRONG = 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdr';
 const PROBLEM = 'is a bech32 address whose checksum is wrong';
 
-describe('payouts enqueue', () => {
-  it('accepts a payout with every field', async () => {
-    const result = await cli.json(
-      ...['enqueue', '--payout-id', 'p-1', '--payment-id', '4', '--amount', '100.50', '--address-to', 'rPT1Sjq'],
-      ...['--destination-tag', '4711', '--symbol', 'USD', '--reference', 'invoice 77', '--priority', '3'],
-      ...['--not-before', '2030-01-31T09:00:00+01:00', '--metadata', '{"order":[7]}', '--batch', 'b-1'],
-    );
-    expect(result).toEqual({ payoutId: 'p-1', state: 'queued', created: true });
-    expect(await cli.ledger.get('p-1')).toMatchObject({
-      ...{ paymentId: 4, amount: '100.5', addressTo: 'rPT1Sjq:4711', symbol: 'USD', reference: 'invoice 77' },
-      ...{ priority: 3, notBefore: '2030-01-31T08:00:00.000Z', metadata: { order: [7] }, batch: 'b-1' },
-    });
+it('payouts enqueue accepts a payout with every field', async () => {
+  const result = await cli.json(
+    ...['enqueue', '--payout-id', 'p-1', '--payment-id', '4', '--amount', '100.50', '--address-to', 'rPT1Sjq'],
+    ...['--destination-tag', '4711', '--symbol', 'USD', '--reference', 'invoice 77', '--priority', '3'],
+    ...['--not-before', '2030-01-31T09:00:00+01:00', '--metadata', '{"order":[7]}', '--batch', 'b-1'],
+  );
+  expect(result).toEqual({ payoutId: 'p-1', state: 'queued', created: true });
+  expect(await cli.ledger.get('p-1')).toMatchObject({
+    ...{ paymentId: 4, amount: '100.5', addressTo: 'rPT1Sjq:4711', symbol: 'USD', reference: 'invoice 77' },
+    ...{ priority: 3, notBefore: '2030-01-31T08:00:00.000Z', metadata: { order: [7] }, batch: 'b-1' },
   });
+});
 
-  it('may be repeated, and refuses other data with exit code 4', async () => {
-    expect(await cli.enqueue('p-1')).toMatchObject({ code: 0, stdout: 'Payout p-1 is queued.\n', stderr: '' });
-    const again = 'Payout p-1 was there already, with the same data: it is queued.\n';
-    expect(await cli.enqueue('p-1')).toMatchObject({ code: 0, stdout: again });
-    const other = textWith(/^payouts: Payout p-1 already exists \(queued\) with a different amount\. Use a new/);
-    expect(await cli.enqueue('p-1', '--amount', '13')).toMatchObject({ code: 4, stdout: '', stderr: other });
-  });
+it('payouts enqueue may be repeated, and refuses other data with exit code 4', async () => {
+  expect(await cli.enqueue('p-1')).toMatchObject({ code: 0, stdout: 'Payout p-1 is queued.\n', stderr: '' });
+  const again = 'Payout p-1 was there already, with the same data: it is queued.\n';
+  expect(await cli.enqueue('p-1')).toMatchObject({ code: 0, stdout: again });
+  const other = textWith(/^payouts: Payout p-1 already exists \(queued\) with a different amount\. Use a new/);
+  expect(await cli.enqueue('p-1', '--amount', '13')).toMatchObject({ code: 4, stdout: '', stderr: other });
+});
 
-  it('names every option that is wrong, one a line, with exit code 2', async () => {
-    const args = ['enqueue', '--payment-id', 'USDT', '--amount', '0', '--priority', 'x'];
-    expect((await cli.refused(2, '', ...args)).split('\n')).toEqual([
-      'payouts: --payout-id: is missing',
-      expect.stringMatching(/^payouts: --payment-id: must be a whole number.*\(got "USDT"\)$/),
-      'payouts: --amount: must be more than 0 (got "0")',
-      'payouts: --address-to: is missing',
-      'payouts: --priority: must be a whole number (got "x")',
-      '',
-    ]);
-    const twice = await cli.enqueue('p-1', '--address-to', 'r:1', '--destination-tag', '2');
-    expect(twice.stderr).toMatch(/^payouts: --destination-tag: is given twice/);
-    expect((await cli.enqueue('p-1', '--metadata', '{')).stderr).toMatch(/^payouts: --metadata: is not JSON: /);
-  });
+it('payouts enqueue names every option that is wrong, one a line, with exit code 2', async () => {
+  const args = ['enqueue', '--payment-id', 'USDT', '--amount', '0', '--priority', 'x'];
+  expect((await cli.refused(2, '', ...args)).split('\n')).toEqual([
+    'payouts: --payout-id: is missing',
+    expect.stringMatching(/^payouts: --payment-id: must be a whole number.*\(got "USDT"\)$/),
+    'payouts: --amount: must be more than 0 (got "0")',
+    'payouts: --address-to: is missing',
+    'payouts: --priority: must be a whole number (got "x")',
+    '',
+  ]);
+  const twice = await cli.enqueue('p-1', '--address-to', 'r:1', '--destination-tag', '2');
+  expect(twice.stderr).toMatch(/^payouts: --destination-tag: is given twice/);
+  expect((await cli.enqueue('p-1', '--metadata', '{')).stderr).toMatch(/^payouts: --metadata: is not JSON: /);
 });
 
 const enqueueTo = (paymentId: string, addressTo: string): string[] => [
@@ -262,8 +257,7 @@ const enqueueTo = (paymentId: string, addressTo: string): string[] => [
 
 it('a wrong checksum is an error of its row, also of a dry run', async () => {
   const file = await csv(`p-1,6,1,${TRON}`, `p-2,1,1,${WRONG}`, `p-3,6,1,${TRON.slice(0, -1)}g`);
-  const currencies = JSON.stringify({ currencies: [{ paymentId: 6, name: 'USDT (TRC-20)' }] });
-  await cli.redis.hset(cli.keys.gateway, 'currencies', currencies);
+  await cli.listCurrency();
   for (const flag of ['--dry-run', '--yes']) {
     const { code, stderr } = await cli.run('import', file, flag);
     expect([code, stderr]).toEqual([2, textWith(`line 3: address_to: ${PROBLEM}: copy it again from where`)]);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { stringify } from 'csv-stringify/sync';
 import { parseInput } from '../../../src/base/fields.js';
 import { PAYOUT_TABLE, readCsvRows } from '../../../src/cli/import/read-csv-rows.js';
@@ -28,53 +28,51 @@ function describeRow(row: Row): string {
   return `${row.line} ${row.problems.map(({ field, message }) => `${field}: ${message}`).join('; ')}`;
 }
 
-describe('readCsvRows', () => {
-  it.each([1, 7, 65_536])(
-    'counts lines correctly with blank lines and line breaks in values (chunks of %d bytes)',
-    async (chunkBytes) => {
-      const text = [
-        ...[`\uFEFF"payout_id" , payment_id,amount,address_to,metadata\r`, 'p-2,6,1,T,\r', '', '   \r', ',,,,'],
-        ...['p-6,6,1,T,"{\r', '  ""name"": ""Jürgen €"",\r', '', '  ""a"": 1 }"\r'],
-        ...['p-10,6,1,"T"  ,', 'p-11,6,1,12" pipe,', 'p-12,6,1', 'p-13,6,1,T,'],
-      ].join('\n');
-      const rows = await read(text, { chunkBytes });
-      expect(rows.map(describeRow)).toEqual([
-        '2 p-2',
-        '6 p-6',
-        '10 p-10',
-        expect.stringMatching(/^11 row: value 4 contains a quote/),
-        '12 row: has 3 values, but the first line names 5 columns',
-        '13 p-13',
-      ]);
-      expect(rows[1]).toMatchObject({ input: { metadata: { name: 'Jürgen €', a: 1 } } });
-    },
-  );
+it.each([1, 7, 65_536])(
+  'counts lines correctly with blank lines and line breaks in values (chunks of %d bytes)',
+  async (chunkBytes) => {
+    const text = [
+      ...[`\uFEFF"payout_id" , payment_id,amount,address_to,metadata\r`, 'p-2,6,1,T,\r', '', '   \r', ',,,,'],
+      ...['p-6,6,1,T,"{\r', '  ""name"": ""Jürgen €"",\r', '', '  ""a"": 1 }"\r'],
+      ...['p-10,6,1,"T"  ,', 'p-11,6,1,12" pipe,', 'p-12,6,1', 'p-13,6,1,T,'],
+    ].join('\n');
+    const rows = await read(text, { chunkBytes });
+    expect(rows.map(describeRow)).toEqual([
+      '2 p-2',
+      '6 p-6',
+      '10 p-10',
+      expect.stringMatching(/^11 row: value 4 contains a quote/),
+      '12 row: has 3 values, but the first line names 5 columns',
+      '13 p-13',
+    ]);
+    expect(rows[1]).toMatchObject({ input: { metadata: { name: 'Jürgen €', a: 1 } } });
+  },
+);
 
-  it('rejects the whole file if a quote encloses more than a row can have', async () => {
-    const rows = `p-2,6,1,T,\np-3,6,1,"T,\n${'p-4,6,1,T,\n'.repeat(9_000)}`;
-    await expect(read(`${HEADER}\n${rows}`)).rejects.toThrow(/^line 3: opens a quote that is not closed/);
-  });
+it('rejects the whole file if a quote encloses more than a row can have', async () => {
+  const rows = `p-2,6,1,T,\np-3,6,1,"T,\n${'p-4,6,1,T,\n'.repeat(9_000)}`;
+  await expect(read(`${HEADER}\n${rows}`)).rejects.toThrow(/^line 3: opens a quote that is not closed/);
+});
 
-  it('accepts a last row without a line break from a file, but not from a pipe', async () => {
-    const text = `${HEADER}\np-2,6,1,T,\np-3,6,1,T,`;
-    expect((await read(text)).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
-    const cut = await read(text, { mustEnd: true });
-    expect(cut.map(describeRow)).toEqual(['2 p-2', expect.stringMatching(/^3 row: does not end with a line break/)]);
-    expect((await read(`${text}\n`, { mustEnd: true })).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
-  });
+it('accepts a last row without a line break from a file, but not from a pipe', async () => {
+  const text = `${HEADER}\np-2,6,1,T,\np-3,6,1,T,`;
+  expect((await read(text)).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
+  const cut = await read(text, { mustEnd: true });
+  expect(cut.map(describeRow)).toEqual(['2 p-2', expect.stringMatching(/^3 row: does not end with a line break/)]);
+  expect((await read(`${text}\n`, { mustEnd: true })).map(describeRow)).toEqual(['2 p-2', '3 p-3']);
+});
 
-  it.each([
-    [
-      'unknown, missing and repeated columns',
-      `${HEADER.replace('amount', 'amout')},payout_id\n`,
-      /line 1: "amout": is not a known column \(payout_id, .*line 1: amount: is missing.*payout_id: is named twice/,
-    ],
-    ['results', `${HEADER},state\n`, /"state": is a result column/],
-    ['tabs', `${HEADER.replaceAll(',', '\t')}\n`, /payout_id: is missing: .* separated by commas or semicolons/],
-    ['UTF-16', Buffer.from(`\uFEFF${HEADER}\n`, 'utf16le'), /line 1: is not UTF-8 text/],
-  ])('refuses a header with %s', async (_, text, message) => {
-    await expect(read(text)).rejects.toThrow(message);
-  });
+it.each([
+  [
+    'unknown, missing and repeated columns',
+    `${HEADER.replace('amount', 'amout')},payout_id\n`,
+    /line 1: "amout": is not a known column \(payout_id, .*line 1: amount: is missing.*payout_id: is named twice/,
+  ],
+  ['results', `${HEADER},state\n`, /"state": is a result column/],
+  ['tabs', `${HEADER.replaceAll(',', '\t')}\n`, /payout_id: is missing: .* separated by commas or semicolons/],
+  ['UTF-16', Buffer.from(`\uFEFF${HEADER}\n`, 'utf16le'), /line 1: is not UTF-8 text/],
+])('refuses a header with %s', async (_, text, message) => {
+  await expect(read(text)).rejects.toThrow(message);
 });
 
 async function readRecords(text: string): Promise<CsvValues[]> {
@@ -99,42 +97,40 @@ function* texts(count: number): Generator<string> {
   }
 }
 
-describe('readCsvRecords', () => {
-  it('finds the values that csv-stringify wrote, and the line of each record', async () => {
-    const values = [...texts(5_000)].map((text) => text.trim());
-    const written = Array.from({ length: 1_000 }, (_, n) => ['x', ...values.slice(n * 5, n * 5 + 5)]);
-    let line = 1;
-    const expected = written.map((record) => {
-      const begins = line;
-      line += stringify([record]).split('\n').length - 1;
-      return { line: begins, values: record };
-    });
-    expect(await readRecords(stringify(written))).toEqual(expected);
+it('finds the values that csv-stringify wrote, and the line of each record', async () => {
+  const values = [...texts(5_000)].map((text) => text.trim());
+  const written = Array.from({ length: 1_000 }, (_, n) => ['x', ...values.slice(n * 5, n * 5 + 5)]);
+  let line = 1;
+  const expected = written.map((record) => {
+    const begins = line;
+    line += stringify([record]).split('\n').length - 1;
+    return { line: begins, values: record };
   });
+  expect(await readRecords(stringify(written))).toEqual(expected);
+});
 
-  it.each([
-    ['a,12" pipe,c', /^value 2 contains a quote but is not quoted/],
-    ['"a" "b",c', /^value 1 contains a quote but is not quoted/],
-    ['a,b,"c" d', /^value 3 contains a quote but is not quoted/],
-    ['a,"" "b",c', /^cannot be split|contains a quote/],
-    ['a,b, "" ""', /^cannot be split|contains a quote/],
-  ])('names the value of a row of which it would drop quotes, and goes on: %s', async (row, message) => {
-    expect(await readRecords(`x,y,z\n${row}\nd,"e",f\n`)).toEqual([
-      { line: 1, values: ['x', 'y', 'z'] },
-      { line: 2, message: expect.stringMatching(message) },
-      { line: 3, values: ['d', 'e', 'f'] },
-    ]);
-  });
+it.each([
+  ['a,12" pipe,c', /^value 2 contains a quote but is not quoted/],
+  ['"a" "b",c', /^value 1 contains a quote but is not quoted/],
+  ['a,b,"c" d', /^value 3 contains a quote but is not quoted/],
+  ['a,"" "b",c', /^cannot be split|contains a quote/],
+  ['a,b, "" ""', /^cannot be split|contains a quote/],
+])('names the value of a row of which it would drop quotes, and goes on: %s', async (row, message) => {
+  expect(await readRecords(`x,y,z\n${row}\nd,"e",f\n`)).toEqual([
+    { line: 1, values: ['x', 'y', 'z'] },
+    { line: 2, message: expect.stringMatching(message) },
+    { line: 3, values: ['d', 'e', 'f'] },
+  ]);
+});
 
-  it('refuses a file whose quote is not closed, for no row behind it is certain', async () => {
-    for (const rows of ['a,"b', 'a,"b""', 'a,"b\nc"d', 'a,"b\n"c\nd']) {
-      await expect(readRecords(`x,y\n${rows}`)).rejects.toThrow(/^line 2: opens a quote that is not closed/);
-    }
-    for (const quote of ['"', '']) {
-      const endless = readRecords(`x,y\na,${quote}${'x'.repeat(3_000_000)}`);
-      await expect(endless).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
-    }
-  });
+it('refuses a file whose quote is not closed, for no row behind it is certain', async () => {
+  for (const rows of ['a,"b', 'a,"b""', 'a,"b\nc"d', 'a,"b\n"c\nd']) {
+    await expect(readRecords(`x,y\n${rows}`)).rejects.toThrow(/^line 2: opens a quote that is not closed/);
+  }
+  for (const quote of ['"', '']) {
+    const endless = readRecords(`x,y\na,${quote}${'x'.repeat(3_000_000)}`);
+    await expect(endless).rejects.toThrow(/^line 2: has no end within 1048576 bytes/);
+  }
 });
 
 it('examples/payouts.csv holds 20 payouts that the producer and the sandbox accept', async () => {

@@ -34,25 +34,23 @@ async function makeKeys(): Promise<void> {
 /** A line of the private key itself. */
 const secret = async (): Promise<string> => (await readFile(keyFile, 'utf8')).split('\n')[1] ?? '';
 
-describe('payouts keys generate', () => {
-  it('writes a private key that only its owner reads, prints its entry', async () => {
-    const stdout = await cli.ok(...generate());
-    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
-    expect(stdout).toMatch(/^ {2}- \{ name: "shop", role: "producer", person: "shop-a-1", public: "ed25519:/);
-    const before = await secret();
-    expect(before).toMatch(/^[A-Za-z0-9+/=]{60,}$/);
-    expect(stdout).not.toContain(before);
-    await cli.file('keys.yaml', `version: 1\nkeys:\n${stdout}`);
-    const entry = { name: 'shop', role: 'producer', person: 'shop-a-1', status: 'valid' };
-    expect(await cli.json('keys', 'check', keysFile)).toEqual(entry);
-    await cli.refused(2, /^payouts: --out: exists already, and a key is never overwritten/, ...generate(), '--json');
-    expect(await secret()).toBe(before);
-    keyFile += '-2';
-    const wrong = /^payouts: name: must be 1 to 32 of .*"-"\)\npayouts: --person: must not begin or end with spaces/;
-    await cli.refused(2, wrong, ...generate('-', 'producer', ' a'));
-    await cli.refused(2, '--role', ...generate('a', 'boss', 'a'));
-    expect(existsSync(keyFile)).toBe(false);
-  });
+it('payouts keys generate writes a private key that only its owner reads, prints its entry', async () => {
+  const stdout = await cli.ok(...generate());
+  expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+  expect(stdout).toMatch(/^ {2}- \{ name: "shop", role: "producer", person: "shop-a-1", public: "ed25519:/);
+  const before = await secret();
+  expect(before).toMatch(/^[A-Za-z0-9+/=]{60,}$/);
+  expect(stdout).not.toContain(before);
+  await cli.file('keys.yaml', `version: 1\nkeys:\n${stdout}`);
+  const entry = { name: 'shop', role: 'producer', person: 'shop-a-1', status: 'valid' };
+  expect(await cli.json('keys', 'check', keysFile)).toEqual(entry);
+  await cli.refused(2, /^payouts: --out: exists already, and a key is never overwritten/, ...generate(), '--json');
+  expect(await secret()).toBe(before);
+  keyFile += '-2';
+  const wrong = /^payouts: name: must be 1 to 32 of .*"-"\)\npayouts: --person: must not begin or end with spaces/;
+  await cli.refused(2, wrong, ...generate('-', 'producer', ' a'));
+  await cli.refused(2, '--role', ...generate('a', 'boss', 'a'));
+  expect(existsSync(keyFile)).toBe(false);
 });
 
 it('payouts keys check says of each key whether it counts now', async () => {

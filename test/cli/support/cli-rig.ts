@@ -141,6 +141,12 @@ export class CliRig {
       .exec();
   }
 
+  /** The gateway lists 6 as USDT. */
+  async listCurrency(): Promise<void> {
+    const currencies = [{ paymentId: 6, name: 'USDT (TRC-20)' }];
+    await this.redis.hset(this.keys.gateway, 'currencies', JSON.stringify({ currencies }));
+  }
+
   /** Writes fields of a payout's record past every rule. */
   async alter(payoutId: string, fields: Record<string, string | number>): Promise<void> {
     await this.redis.hset(this.keys.payout(payoutId), fields);

@@ -1,25 +1,20 @@
-import { TEST_AUDIENCE } from '../../control/support/keys.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
-import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
-import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
 import { createPayoutWorker, type PayoutWorker } from '../../../src/control/payout-worker.js';
 import { PayoutProducer } from '../../../src/control/payout-producer.js';
+import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
+import { startSandbox, type Sandbox } from '../../../src/sandbox/index.js';
+import { TEST_AUDIENCE } from '../../control/support/keys.js';
+import { newPlatformId } from '../../support/account.js';
 import { runInProcess } from './in-process.js';
-
-export interface DoctorRun {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
 
 /** `payouts doctor` in this process, with a Redis, a gateway and an account of its own. */
 export class DoctorRig {
-  readonly platformId = 100_000 + Math.floor(Math.random() * 1_000_000_000);
+  readonly platformId = newPlatformId();
   readonly prefix = `{payouts:${this.platformId}}`;
   readonly secretKey = 'k-doctor-9876543210';
   redis!: LocalRedis;
@@ -30,43 +25,13 @@ export class DoctorRig {
   /** That of a worker for the account, before each test. */
   environment!: Record<string, string>;
 
-  async start(): Promise<void> {
-    this.redis = await startLocalRedis();
-    this.client = new Redis(this.redis.url);
-    this.sandbox = await startSandbox({ accounts: [{ platformId: this.platformId, secretKey: this.secretKey }] });
-  }
-
-  async stop(): Promise<void> {
-    await this.sandbox.close();
-    await this.client.quit();
-    await this.redis.stop();
-  }
-
-  async reset(): Promise<void> {
-    this.dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-'));
-    this.environment = {
-      REDIS_URL: this.redis.url,
-      GATEWAY_PLATFORM_ID: String(this.platformId),
-      GATEWAY_BASE_URL: this.sandbox.url,
-      PAYOUT_AUDIENCE: TEST_AUDIENCE,
-      GATEWAY_SECRET_KEY: this.secretKey,
-      SEND_JOURNAL_DIR: join(this.dir, 'journal'),
-    };
-  }
-
-  async clean(): Promise<void> {
-    const keys = await this.client.keys(`${this.prefix}*`);
-    if (keys.length > 0) await this.client.del(keys);
-    await rm(this.dir, { recursive: true, force: true });
-  }
-
-  async run(...args: string[]): Promise<DoctorRun> {
+  async run(...args: string[]) {
     const { code, stdout: out, stderr: err } = await runInProcess(['doctor', ...args], this.environment);
-    return { code: code ?? -1, out, err };
+    return { code, out, err };
   }
 
   /** Runs it with a changed environment. @returns the exit code, and the checks that are not ok */
-  async findings(changes: Record<string, string> = {}): Promise<{ code: number; found: CheckResult[] }> {
+  async findings(changes: Record<string, string> = {}): Promise<{ code: number | null; found: CheckResult[] }> {
     Object.assign(this.environment, changes);
     const { code, out } = await this.run('--json');
     expect(out).not.toContain(this.secretKey);
@@ -111,10 +76,29 @@ export class DoctorRig {
 /** A rig for the tests of a file. */
 export function useDoctor(): DoctorRig {
   const rig = new DoctorRig();
-  beforeAll(async () => rig.start());
-  beforeEach(async () => rig.reset());
-  afterEach(async () => rig.clean());
-  afterAll(async () => rig.stop());
+  beforeAll(async () => {
+    const { platformId, secretKey } = rig;
+    rig.redis = await startLocalRedis();
+    rig.client = new Redis(rig.redis.url);
+    rig.sandbox = await startSandbox({ accounts: [{ platformId, secretKey }] });
+  });
+  beforeEach(async () => {
+    rig.dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-'));
+    rig.environment = {
+      ...{ REDIS_URL: rig.redis.url, GATEWAY_PLATFORM_ID: String(rig.platformId), PAYOUT_AUDIENCE: TEST_AUDIENCE },
+      ...{ GATEWAY_BASE_URL: rig.sandbox.url, GATEWAY_SECRET_KEY: rig.secretKey },
+      SEND_JOURNAL_DIR: join(rig.dir, 'journal'),
+    };
+  });
+  afterEach(async () => {
+    await rig.client.flushdb();
+    await rm(rig.dir, { recursive: true, force: true });
+  });
+  afterAll(async () => {
+    await rig.sandbox.close();
+    await rig.client.quit();
+    await rig.redis.stop();
+  });
   return rig;
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
 import { until } from '../../support/until.js';
 import { openSharedAccounts, type SharedAccounts } from '../../worker/support/shared-accounts.js';
@@ -50,48 +50,46 @@ async function untilShared(dead?: number): Promise<number[]> {
   return [...counts.keys()];
 }
 
-describe('payouts worker --processes 3', () => {
-  it('shares the accounts out, starts another for one that dies', async () => {
-    const port = await findFreePort();
-    await shared.enqueue(25);
-    const parent = start({ HEALTH_PORT: String(port) });
-    const [first = 0] = await untilShared();
-    for (const each of [port, port + 1, port + 2]) {
-      const readiness = (await (await fetch(`http://127.0.0.1:${each}/readyz`)).json()) as { ready: boolean };
-      expect({ each, ready: readiness.ready }).toEqual({ each, ready: true });
-    }
-    process.kill(first, 'SIGKILL');
-    await until('it says so', () => parent.log().includes('a worker process ended; starting another'));
-    await until('another one is there', () => parent.log().split('started a worker process').length === 5);
-    await untilShared(first);
-    await until('all is settled', async () => shared.isSettled(25), 120_000);
-    parent.kill('SIGTERM');
-    expect(await parent.ended).toBe(0);
-    expect([...seen].filter(isRunning)).toEqual([]);
-    expect(await shared.holders()).toEqual(new Map());
-    shared.expectPromisesKept();
-  }, 240_000);
+it('shares the accounts out, starts another for one that dies', async () => {
+  const port = await findFreePort();
+  await shared.enqueue(25);
+  const parent = start({ HEALTH_PORT: String(port) });
+  const [first = 0] = await untilShared();
+  for (const each of [port, port + 1, port + 2]) {
+    const readiness = (await (await fetch(`http://127.0.0.1:${each}/readyz`)).json()) as { ready: boolean };
+    expect({ each, ready: readiness.ready }).toEqual({ each, ready: true });
+  }
+  process.kill(first, 'SIGKILL');
+  await until('it says so', () => parent.log().includes('a worker process ended; starting another'));
+  await until('another one is there', () => parent.log().split('started a worker process').length === 5);
+  await untilShared(first);
+  await until('all is settled', async () => shared.isSettled(25), 120_000);
+  parent.kill('SIGTERM');
+  expect(await parent.ended).toBe(0);
+  expect([...seen].filter(isRunning)).toEqual([]);
+  expect(await shared.holders()).toEqual(new Map());
+  shared.expectPromisesKept();
+}, 240_000);
 
-  it('leaves nothing unknown where the whole group gets the signal', async () => {
-    await shared.enqueue(30);
-    const parent = start();
-    const pids = await untilShared();
-    await until('each was sent for twice', () =>
-      shared.platformIds.every((platformId) => shared.sandbox.arrivals(platformId).length > 1),
-    );
-    for (const pid of [...pids, parent.pid]) process.kill(pid, 'SIGTERM');
-    expect(await parent.ended).toBe(0);
-    expect(await shared.holders()).toEqual(new Map());
-    for (const platformId of shared.platformIds)
-      expect(await shared.redis.zcard(`{payouts:${platformId}}:state:sending`)).toBe(0);
-    shared.expectPromisesKept();
-  }, 120_000);
+it('leaves nothing unknown where the whole group gets the signal', async () => {
+  await shared.enqueue(30);
+  const parent = start();
+  const pids = await untilShared();
+  await until('each was sent for twice', () =>
+    shared.platformIds.every((platformId) => shared.sandbox.arrivals(platformId).length > 1),
+  );
+  for (const pid of [...pids, parent.pid]) process.kill(pid, 'SIGTERM');
+  expect(await parent.ended).toBe(0);
+  expect(await shared.holders()).toEqual(new Map());
+  for (const platformId of shared.platformIds)
+    expect(await shared.redis.zcard(`{payouts:${platformId}}:state:sending`)).toBe(0);
+  shared.expectPromisesKept();
+}, 120_000);
 
-  it('its processes end in good order where it is killed', async () => {
-    const parent = start();
-    const pids = await untilShared();
-    parent.kill('SIGKILL');
-    await until('they are gone', () => pids.every((pid) => !isRunning(pid)));
-    expect(await shared.holders()).toEqual(new Map());
-  }, 120_000);
-});
+it('its processes end in good order where it is killed', async () => {
+  const parent = start();
+  const pids = await untilShared();
+  parent.kill('SIGKILL');
+  await until('they are gone', () => pids.every((pid) => !isRunning(pid)));
+  expect(await shared.holders()).toEqual(new Map());
+}, 120_000);
