@@ -11,6 +11,7 @@ import { verifyIntent } from '../../src/control/intents/verify-intent.js';
 import { signText } from '../../src/control/keys/ed25519.js';
 import { formatPublicKey } from '../../src/control/keys/signing-key.js';
 import { payoutInputSchema } from '../../src/ledger/payout.js';
+import { writePrivateKey } from '../control/support/key-files.js';
 import { keyEntry, keyringOf, testKey, TEST_AUDIENCE } from '../control/support/keys.js';
 import { HAS_PHP, HAS_PYTHON } from '../control/support/vectors.js';
 
@@ -19,24 +20,16 @@ const privateKey = testKey(1);
 let folder: string;
 let pem: string;
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'signing-'));
-  pem = join(folder, 'key.pem');
-  writeFileSync(pem, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  pem = await writePrivateKey(join(folder, 'key.pem'), privateKey);
 });
 
 afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-interface Signed {
-  readonly key: string;
-  readonly signature: string;
-  readonly issuedAt: string;
-  readonly expiresAt: string;
-  readonly audience: string;
-  readonly requestedBy?: string;
-}
+type Signed = Record<'key' | 'signature' | 'issuedAt' | 'expiresAt' | 'audience', string> & { requestedBy?: string };
 
 /** What every payout has besides. */
 const base = { payoutId: 'invoice-77', paymentId: 6, amount: '12.5', addressTo: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf' };

@@ -114,29 +114,24 @@ describe('the accounts file of a worker', () => {
   });
 });
 
-describe('confirm', () => {
-  const terminal = () => {
-    const [input, output] = [new PassThrough(), new PassThrough()].map((stream) =>
-      Object.assign(stream, { isTTY: true }),
-    );
-    return { input, output } as { input: Terminal['input'] & PassThrough; output: Terminal['output'] & PassThrough };
-  };
+function openTerminal() {
+  const [input, output] = [new PassThrough(), new PassThrough()].map((stream) =>
+    Object.assign(stream, { isTTY: true }),
+  );
+  return { input, output } as { input: Terminal['input'] & PassThrough; output: Terminal['output'] & PassThrough };
+}
 
-  it('continues after a yes alone, and not at the end of the input', async () => {
-    for (const answer of ['y', ' yes ', '', 'n', 'yesterday', undefined]) {
-      const asked = terminal();
-      if (answer === undefined) asked.input.end();
-      else asked.input.write(`${answer}\n`);
-      const confirmed = confirm('Continue?', asked).then(() => 'yes', String);
-      const isYes = answer === 'y' || answer === ' yes ';
-      expect([answer, await confirmed]).toEqual([answer, isYes ? 'yes' : expect.stringMatching(/Stopped|Nothing/)]);
-    }
-  });
-
-  it('stops when the command is ended', async () => {
-    const stop = new AbortController();
-    const answer = confirm('Continue?', terminal(), stop.signal);
-    stop.abort();
-    await expect(answer).rejects.toMatchObject({ code: 'STOPPED' });
-  });
+it('confirm continues after a yes alone, not at the end of the input, and stops when the command is ended', async () => {
+  for (const answer of ['y', ' yes ', '', 'n', 'yesterday', undefined]) {
+    const asked = openTerminal();
+    if (answer === undefined) asked.input.end();
+    else asked.input.write(`${answer}\n`);
+    const confirmed = confirm('Continue?', asked).then(() => 'yes', String);
+    const isYes = answer === 'y' || answer === ' yes ';
+    expect([answer, await confirmed]).toEqual([answer, isYes ? 'yes' : expect.stringMatching(/Stopped|Nothing/)]);
+  }
+  const stop = new AbortController();
+  const confirmed = confirm('Continue?', openTerminal(), stop.signal);
+  stop.abort();
+  await expect(confirmed).rejects.toMatchObject({ code: 'STOPPED' });
 });

@@ -1,9 +1,10 @@
 import { chmod, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { CheckResult } from '../../../src/cli/doctor/check-result.js';
 import { NOTIFY_GROUP } from '../../../src/ledger/reads/state-events.js';
 import { findFreePort } from '../../../src/sandbox/local-redis.js';
+import { writeKeyring, writePrivateKey } from '../../control/support/key-files.js';
 import { keyEntry, type KeyEntry, testKey } from '../../control/support/keys.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { until } from '../../support/until.js';
@@ -146,72 +147,70 @@ it('payouts doctor finds, in the policy: what keeps a worker from starting', asy
   await doctor.expectFindings(1, [problemOf('keys', ''), NO_SENDER]);
 });
 
-describe('payouts doctor finds, in the account:', () => {
-  const key = (name: string): string => `${doctor.prefix}:${name}`;
+const key = (name: string): string => `${doctor.prefix}:${name}`;
 
-  it('a sender without a heartbeat, worse while payouts wait; unknown payouts, and a pause', async () => {
-    await doctor.client.hset(key('sender'), { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
-    await doctor.client.zadd(key('state:unknown'), 1, 'P-1');
-    const record = { state: 'unknown', n: 1, h0: `${Date.now() - 120_000}\tunknown` };
-    await doctor.client.hset(key('payout:P-1'), record);
-    const silent = expect.stringMatching(/^gone:1:abc \(epoch 4\) sent no heartbeat for \d+\.\d s$/);
-    const unknown = expect.objectContaining({ detail: '1 may or may not have been sent, the oldest for 2 min' });
-    await doctor.expectFindings(0, [expect.objectContaining({ detail: silent }), unknown]);
-    const producer = doctor.openProducer();
-    await producer.enqueue(aPayout('P-2'));
-    await producer.close();
-    const waits = problemOf('sender', 'and 1 payout queued');
-    await doctor.expectFindings(1, [waits, unknown]);
-    await doctor.client.hset(key('ledger'), { pausedReason: 'gateway maintenance', pausedBy: 'anna' });
-    await doctor.expectFindings(1, [waits, problemOf('pause', 'gateway maintenance (by anna)'), unknown]);
-  });
+it('finds a sender without a heartbeat, worse while payouts wait; unknown payouts, and a pause', async () => {
+  await doctor.client.hset(key('sender'), { owner: 'gone:1:abc', epoch: 4, beat: 17, released: 0 });
+  await doctor.client.zadd(key('state:unknown'), 1, 'P-1');
+  const record = { state: 'unknown', n: 1, h0: `${Date.now() - 120_000}\tunknown` };
+  await doctor.client.hset(key('payout:P-1'), record);
+  const silent = expect.stringMatching(/^gone:1:abc \(epoch 4\) sent no heartbeat for \d+\.\d s$/);
+  const unknown = expect.objectContaining({ detail: '1 may or may not have been sent, the oldest for 2 min' });
+  await doctor.expectFindings(0, [expect.objectContaining({ detail: silent }), unknown]);
+  const producer = doctor.openProducer();
+  await producer.enqueue(aPayout('P-2'));
+  await producer.close();
+  const waits = problemOf('sender', 'and 1 payout queued');
+  await doctor.expectFindings(1, [waits, unknown]);
+  await doctor.client.hset(key('ledger'), { pausedReason: 'gateway maintenance', pausedBy: 'anna' });
+  await doctor.expectFindings(1, [waits, problemOf('pause', 'gateway maintenance (by anna)'), unknown]);
+});
 
-  it('a worker that refuses to send, instead of telling to start one', async () => {
-    const now = Date.now();
-    const report = { role: 'refused', reason: 'Payouts wait that it cannot know.', at: now, startedAt: now };
-    await doctor.client.hset(key('workers'), 'host:1', JSON.stringify(report));
-    const refuses = 'the worker host:1 refuses to send. Payouts wait that it cannot know.';
-    await doctor.expectFindings(1, [problemOf('sender', refuses)]);
-    await doctor.client.hset(key('workers'), 'host:1', JSON.stringify({ ...report, at: now - 61_000 }));
-    await doctor.expectFindings(0, [NO_SENDER]);
-  });
+it('finds a worker that refuses to send, instead of telling to start one', async () => {
+  const now = Date.now();
+  const report = { role: 'refused', reason: 'Payouts wait that it cannot know.', at: now, startedAt: now };
+  await doctor.client.hset(key('workers'), 'host:1', JSON.stringify(report));
+  const refuses = 'the worker host:1 refuses to send. Payouts wait that it cannot know.';
+  await doctor.expectFindings(1, [problemOf('sender', refuses)]);
+  await doctor.client.hset(key('workers'), 'host:1', JSON.stringify({ ...report, at: now - 61_000 }));
+  await doctor.expectFindings(0, [NO_SENDER]);
+});
 
-  it('more status polls than the rate allows', async () => {
-    const due = Array.from({ length: 700 }, (_, index) => [index, `P-${index}~0`]).flat();
-    await doctor.client.zadd(key('transactionstatus:delayed'), ...due);
-    await doctor.client.zadd(key('outbox'), 1, 'refunding P-1', 2, 'queued', 3, 'queued P-2');
-    const late = warningOf('status polls', '700 polls due, which take 1 min at STATUS_POLL_RATE=10');
-    const fix = `redis-cli ZRANGE '${key('outbox')}' 0 -1`;
-    const strange = warningOf('outbox', '2 members that this version does not understand', fix);
-    await doctor.expectFindings(0, [NO_SENDER, late, strange]);
-  });
+it('finds more status polls than the rate allows', async () => {
+  const due = Array.from({ length: 700 }, (_, index) => [index, `P-${index}~0`]).flat();
+  await doctor.client.zadd(key('transactionstatus:delayed'), ...due);
+  await doctor.client.zadd(key('outbox'), 1, 'refunding P-1', 2, 'queued', 3, 'queued P-2');
+  const late = warningOf('status polls', '700 polls due, which take 1 min at STATUS_POLL_RATE=10');
+  const fix = `redis-cli ZRANGE '${key('outbox')}' 0 -1`;
+  const strange = warningOf('outbox', '2 members that this version does not understand', fix);
+  await doctor.expectFindings(0, [NO_SENDER, late, strange]);
+});
 
-  it('notifications that are late, once they were started', async () => {
-    const readLine = async (): Promise<CheckResult | undefined> => {
-      const { checks } = JSON.parse((await doctor.run('--json')).out) as { readonly checks: CheckResult[] };
-      return checks.find(({ name }) => name === 'notifications');
-    };
-    const [seconds = 0] = await doctor.client.time();
-    await doctor.client.xadd(key('events'), `${seconds - 3_600}000-0`, 'type', 'paused');
-    expect(await readLine()).toBeUndefined();
-    await doctor.client.xgroup('CREATE', key('events'), NOTIFY_GROUP, '0');
-    expect(await readLine()).toEqual(warningOf('notifications', 'the oldest waits for 1 h 0 min', 'start it'));
-    await doctor.client.xgroup('SETID', key('events'), NOTIFY_GROUP, '$');
-    expect(await readLine()).toMatchObject({ status: 'ok', detail: 'all delivered' });
-  });
+it('finds notifications that are late, once they were started', async () => {
+  const readLine = async (): Promise<CheckResult | undefined> => {
+    const { checks } = JSON.parse((await doctor.run('--json')).out) as { readonly checks: CheckResult[] };
+    return checks.find(({ name }) => name === 'notifications');
+  };
+  const [seconds = 0] = await doctor.client.time();
+  await doctor.client.xadd(key('events'), `${seconds - 3_600}000-0`, 'type', 'paused');
+  expect(await readLine()).toBeUndefined();
+  await doctor.client.xgroup('CREATE', key('events'), NOTIFY_GROUP, '0');
+  expect(await readLine()).toEqual(warningOf('notifications', 'the oldest waits for 1 h 0 min', 'start it'));
+  await doctor.client.xgroup('SETID', key('events'), NOTIFY_GROUP, '$');
+  expect(await readLine()).toMatchObject({ status: 'ok', detail: 'all delivered' });
+});
 
-  it('every account of an accounts file', async () => {
-    const { platformId, sandbox, secretKey } = doctor;
-    const about = { baseUrl: sandbox.url, secretKeyFile: await write('key-0', secretKey) };
-    const other = { platformId: platformId + 1, ...about, secretKeyFile: await write('key-1', 'another-key') };
-    const accounts = JSON.stringify([{ platformId, ...about }, other]);
-    doctor.environment['PAYOUT_ACCOUNTS_FILE'] = await write('accounts.json', accounts);
-    expect(await doctor.run()).toMatchObject({
-      code: 1,
-      out: expect.stringMatching(
-        `✓ gateway account +${platformId}: platform id and[^]*✗ gateway account +${platformId + 1}: The gateway refused`,
-      ),
-    });
+it('finds every account of an accounts file', async () => {
+  const { platformId, sandbox, secretKey } = doctor;
+  const about = { baseUrl: sandbox.url, secretKeyFile: await write('key-0', secretKey) };
+  const other = { platformId: platformId + 1, ...about, secretKeyFile: await write('key-1', 'another-key') };
+  const accounts = JSON.stringify([{ platformId, ...about }, other]);
+  doctor.environment['PAYOUT_ACCOUNTS_FILE'] = await write('accounts.json', accounts);
+  expect(await doctor.run()).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(
+      `✓ gateway account +${platformId}: platform id and[^]*✗ gateway account +${platformId + 1}: The gateway refused`,
+    ),
   });
 });
 
@@ -224,8 +223,7 @@ const FINE = { code: 0, found: [] };
 
 /** Runs doctor with a keyring of these keys. @returns what the checks of keys and journal found */
 async function findWith(keys: readonly KeyEntry[], environment: Record<string, string> = {}) {
-  const file = join(doctor.dir, 'keys.yaml');
-  await writeFile(file, JSON.stringify({ version: 1, keys }), { mode: 0o600 });
+  const file = await writeKeyring(inDir('keys.yaml'), keys);
   const { code, found } = await doctor.findings({ PAYOUT_KEYS_FILE: file, ...environment });
   return { code, found: found.filter(({ name }) => name !== 'sender') };
 }
@@ -271,8 +269,7 @@ it('payouts doctor judges the keyring', async () => {
 
 it('payouts doctor names a key for final states that nobody would believe', async () => {
   await adoptJournal();
-  const file = join(doctor.dir, 'worker.pem');
-  await writeFile(file, WORKER.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  const file = await writePrivateKey(inDir('worker.pem'), WORKER);
   const environment = { PAYOUT_WORKER_KEY_FILE: file, PAYOUT_WORKER_KEY_NAME: 'worker-1' };
   const worker = keyEntry(WORKER, { name: 'worker-1', role: 'worker', person: 'Host 1' });
   const missing = await findWith([shop(), ann()], environment);

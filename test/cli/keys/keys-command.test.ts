@@ -16,8 +16,13 @@ const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000
 
 let keyFile: string;
 let keysFile: string;
+/** Of `payouts keys init`. */
+let dir: string;
+let journalDir: string;
 beforeEach(() => {
-  [keyFile, keysFile] = [join(cli.dir, 'shop.pem'), join(cli.dir, 'keys.yaml')];
+  const inDir = (name: string): string => join(cli.dir, name);
+  [keyFile, keysFile, dir, journalDir] = [inDir('shop.pem'), inDir('keys.yaml'), inDir('keys'), inDir('journal')];
+  cli.env['SEND_JOURNAL_DIR'] = journalDir;
 });
 
 const generate = (name = 'shop', role = 'producer', person = 'Shop: "A" #1'): string[] => [
@@ -148,148 +153,144 @@ interface Made extends Record<'keysFile' | 'policyFile', string> {
   readonly journal: object;
 }
 
-describe('payouts keys init', () => {
-  let dir: string;
-  let journalDir: string;
-  beforeEach(() => {
-    [dir, journalDir] = [join(cli.dir, 'keys'), join(cli.dir, 'journal')];
-    cli.env['SEND_JOURNAL_DIR'] = journalDir;
-  });
-  const init = (...args: string[]): string[] => ['keys', 'init', dir, ...args];
-  const make = async (...args: string[]): Promise<Made> => cli.json<Made>(...init(...args));
+const init = (...args: string[]): string[] => ['keys', 'init', dir, ...args];
+const make = async (...args: string[]): Promise<Made> => cli.json<Made>(...init(...args));
 
-  it('makes files that only their owner reads', async () => {
-    const { keysFile: made, policyFile, environment } = await make('--operator', 'Ann Lee');
-    const audience = { PAYOUT_AUDIENCE: cli.env['PAYOUT_AUDIENCE'] };
-    expect(environment).toMatchObject({ producer: audience, worker: audience, operator: audience });
-    expect((await readdir(dir)).sort()).toEqual(FILES);
-    const modes = { '': 0o700, 'operator.pem': 0o600, 'producer.pem': 0o600, 'worker.pem': 0o600 };
-    for (const [name, mode] of Object.entries(modes)) expect((await stat(join(dir, name))).mode & 0o777).toBe(mode);
-    const keys = readKeyringFile(made).keys.map(({ name, role, person }) => `${name} ${role} ${person}`);
-    expect(keys).toEqual(['shop producer shop', 'ann-lee operator ann-lee', 'worker-1 worker worker-1']);
-    expect(JSON.stringify(environment.worker)).not.toMatch(/SIGNING_KEY|producer\.pem|operator\.pem/);
-    cli.env['PAYOUT_KEYS_FILE'] = made;
-    await cli.ok('policy', 'check', policyFile);
-    await cli.refused(3, 'p-1', 'retry', 'p-1', '--reason', 'none', '--key', join(dir, 'operator.pem'));
-    const read = async () => Promise.all(FILES.map(async (name) => readFile(join(dir, name), 'utf8')));
-    const before = await read();
-    const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
-    await cli.refused(2, there, ...init());
-    expect(await read()).toEqual(before);
-  });
-
-  it('writes a keyring that is refused if a crash cut it short', async () => {
-    const text = (await readFile((await make()).keysFile, 'utf8')).trimEnd();
-    const cut = await cli.file('cut.yaml');
-    for (let length = 0; length < text.length; length += 1) {
-      await writeFile(cut, text.slice(0, length));
-      expect(() => readKeyringFile(cut)).toThrow();
-    }
-  });
-
-  it('prints lines that a shell reads, for any folder', async () => {
-    dir = join(cli.dir, `it's a "$HOME" folder`);
-    cli.env['PAYOUT_AUDIENCE'] = '';
-    const { stdout, stderr } = await cli.run(...init());
-    const script = `set -a\n${stdout}\nexec "$0" -p 'JSON.stringify(process.env)'`;
-    const read = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' }).stdout;
-    expect(JSON.parse(read)).toMatchObject({
-      ...{ PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'), PAYOUT_POLICY_FILE: join(dir, 'policy.yaml') },
-      ...{ PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'), PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem') },
-    });
-    expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
-    expect(stderr).toMatch(/^The send journal in .* counts as complete/);
-    dir = join(cli.dir, 'other');
-    cli.env['GATEWAY_BASE_URL'] = 'https://gateway.example';
-    const audience = { PAYOUT_AUDIENCE: `https://gateway.example#${cli.platformId}` };
-    const { producer, worker, operator } = (await make()).environment;
-    expect([producer, operator]).toMatchObject([audience, audience]);
-    expect(worker).not.toHaveProperty('PAYOUT_AUDIENCE');
-  });
-
-  it('leaves nothing when the disk is full halfway, and works after that', async () => {
-    // The keys have fewer than 512 bytes, the policy more.
-    const limited = ['-c', 'ulimit -f 1; exec "$@"', '-', process.execPath, findBuiltProgram(), ...init()];
-    const { status, stderr } = spawnSync('dash', limited, { env: { ...process.env, ...cli.env }, encoding: 'utf8' });
-    const full = textWith(/^payouts: dir: cannot be written: EFBIG.*policy\.yaml"\)\n$/);
-    expect({ status, stderr }).toEqual({ status: 2, stderr: full });
-    expect([await readdir(dir), existsSync(journalDir)]).toEqual([[], false]);
-    await make();
-  });
-
-  it.each([
-    ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
-    ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
-    ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
-    ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],
-    ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
-    ['the operator is no id', ['--operator', '\u0430nn'], {}, /^payouts: --operator: must be an id .*U\+0430/],
-  ])('makes nothing if %s', async (_, args, changes, words) => {
-    Object.assign(cli.env, changes);
-    await cli.refused(2, words, ...init(...args));
-    expect(await readdir(cli.dir)).toEqual([]);
-  });
-
-  it('puts no key under a folder that others can write', async () => {
-    await chmod(cli.dir, 0o777);
-    dir = join(cli.dir, 'a', 'b');
-    await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
-    expect(await readdir(cli.dir)).toEqual([]);
-    await chmod(cli.dir, 0o700);
-    dir = await cli.file('file', 'x');
-    await cli.refused(2, /^payouts: dir: /, ...init());
-  });
-
-  describe('with its adoption of the journal', () => {
-    const bornAt = async (): Promise<number> => {
-      const journal = await FileSendJournal.open({ dir: journalDir, platformId: cli.platformId });
-      await journal.close();
-      return journal.bornAt;
-    };
-    const expectNotAdopted = async (reason: RegExp | string): Promise<void> => {
-      const command = `payouts audit adopt-journal --account ${cli.platformId} --reason 'first start with keys'`;
-      expect((await make()).journal).toEqual({ dir: journalDir, adopted: false, reason: textWith(reason), command });
-      expect((await readdir(dir)).sort()).toEqual(FILES);
-    };
-
-    it('adopts that of a new account, also with payouts that wait', async () => {
-      await cli.enqueue('p-1');
-      // It named the new keyring before that was made.
-      cli.env['PAYOUT_KEYS_FILE'] = join(dir, 'keys.yaml');
-      expect((await make()).journal).toEqual({ dir: journalDir, adopted: true });
-      expect(await bornAt()).toBe(0);
-    });
-
-    it.each<[string, () => Promise<unknown>, RegExp]>([
-      ['a process had the right to send', async () => cli.redis.hset(cli.keys.sender, 'epoch', 1), /right to send/],
-      ['a payout was sent', async () => cli.make('in_progress', 'p-1'), /is in_progress/],
-      [
-        'there was a keyring, whose signatures may be of payouts that were sent',
-        async () => (cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.yaml', 'version: 1', 'keys: []')),
-        /PAYOUT_KEYS_FILE/,
-      ],
-      ['Redis is unavailable', async () => Promise.resolve((cli.env['REDIS_URL'] = REDIS_OFF)), /Redis unavailable/],
-    ])('does not if %s, and prints the command; the files are made', async (_, prepare, reason) => {
-      await prepare();
-      await expectNotAdopted(reason);
-      expect(existsSync(journalDir)).toBe(false);
-    });
-
-    it('does not if this host has a journal of the account, whatever Redis says, or with --no-adopt', async () => {
-      const before = await bornAt();
-      expect(before).toBeGreaterThan(0);
-      await expectNotAdopted('already');
-      expect(await bornAt()).toBe(before);
-      dir = join(cli.dir, 'again');
-      const said = /^Warning: .* is not adopted: you gave --no-adopt\.\n[^]*\n {2}payouts audit adopt-journal /;
-      expect(await cli.run(...init('--no-adopt'))).toMatchObject({ stderr: textWith(said) });
-    });
-
-    (process.getuid?.() === 0 ? it : it.skip)('leaves root out of a journal folder that is a worker’s', async () => {
-      await mkdir(journalDir);
-      await chown(journalDir, 65534, 65534);
-      await expectNotAdopted('you are root');
-      expect(await readdir(journalDir)).toEqual([]);
-    });
-  });
+it('payouts keys init makes files that only their owner reads', async () => {
+  const { keysFile: made, policyFile, environment } = await make('--operator', 'Ann Lee');
+  const audience = { PAYOUT_AUDIENCE: cli.env['PAYOUT_AUDIENCE'] };
+  expect(environment).toMatchObject({ producer: audience, worker: audience, operator: audience });
+  expect((await readdir(dir)).sort()).toEqual(FILES);
+  const modes = { '': 0o700, 'operator.pem': 0o600, 'producer.pem': 0o600, 'worker.pem': 0o600 };
+  for (const [name, mode] of Object.entries(modes)) expect((await stat(join(dir, name))).mode & 0o777).toBe(mode);
+  const keys = readKeyringFile(made).keys.map(({ name, role, person }) => `${name} ${role} ${person}`);
+  expect(keys).toEqual(['shop producer shop', 'ann-lee operator ann-lee', 'worker-1 worker worker-1']);
+  expect(JSON.stringify(environment.worker)).not.toMatch(/SIGNING_KEY|producer\.pem|operator\.pem/);
+  cli.env['PAYOUT_KEYS_FILE'] = made;
+  await cli.ok('policy', 'check', policyFile);
+  await cli.refused(3, 'p-1', 'retry', 'p-1', '--reason', 'none', '--key', join(dir, 'operator.pem'));
+  const read = async () => Promise.all(FILES.map(async (name) => readFile(join(dir, name), 'utf8')));
+  const before = await read();
+  const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
+  await cli.refused(2, there, ...init());
+  expect(await read()).toEqual(before);
 });
+
+it('payouts keys init writes a keyring that is refused if a crash cut it short', async () => {
+  const text = (await readFile((await make()).keysFile, 'utf8')).trimEnd();
+  const cut = await cli.file('cut.yaml');
+  for (let length = 0; length < text.length; length += 1) {
+    await writeFile(cut, text.slice(0, length));
+    expect(() => readKeyringFile(cut)).toThrow();
+  }
+});
+
+it('payouts keys init prints lines that a shell reads, for any folder', async () => {
+  dir = join(cli.dir, `it's a "$HOME" folder`);
+  cli.env['PAYOUT_AUDIENCE'] = '';
+  const { stdout, stderr } = await cli.run(...init());
+  const script = `set -a\n${stdout}\nexec "$0" -p 'JSON.stringify(process.env)'`;
+  const read = spawnSync('sh', ['-c', script, process.execPath], { env: {}, encoding: 'utf8' }).stdout;
+  expect(JSON.parse(read)).toMatchObject({
+    ...{ PAYOUT_KEYS_FILE: join(dir, 'keys.yaml'), PAYOUT_POLICY_FILE: join(dir, 'policy.yaml') },
+    ...{ PAYOUT_SIGNING_KEY_FILE: join(dir, 'producer.pem'), PAYOUT_WORKER_KEY_FILE: join(dir, 'worker.pem') },
+  });
+  expect(stdout).toMatch(/^# PAYOUT_AUDIENCE is missing here: `payouts doctor`/m);
+  expect(stderr).toMatch(/^The send journal in .* counts as complete/);
+  dir = join(cli.dir, 'other');
+  cli.env['GATEWAY_BASE_URL'] = 'https://gateway.example';
+  const audience = { PAYOUT_AUDIENCE: `https://gateway.example#${cli.platformId}` };
+  const { producer, worker, operator } = (await make()).environment;
+  expect([producer, operator]).toMatchObject([audience, audience]);
+  expect(worker).not.toHaveProperty('PAYOUT_AUDIENCE');
+});
+
+it('payouts keys init leaves nothing when the disk is full halfway, and works after that', async () => {
+  // The keys have fewer than 512 bytes, the policy more.
+  const limited = ['-c', 'ulimit -f 1; exec "$@"', '-', process.execPath, findBuiltProgram(), ...init()];
+  const { status, stderr } = spawnSync('dash', limited, { env: { ...process.env, ...cli.env }, encoding: 'utf8' });
+  const full = textWith(/^payouts: dir: cannot be written: EFBIG.*policy\.yaml"\)\n$/);
+  expect({ status, stderr }).toEqual({ status: 2, stderr: full });
+  expect([await readdir(dir), existsSync(journalDir)]).toEqual([[], false]);
+  await make();
+});
+
+it.each([
+  ['the account is no number', [], { GATEWAY_PLATFORM_ID: '42x' }, /^payouts: GATEWAY_PLATFORM_ID: must be/],
+  ['the account is missing', [], { GATEWAY_PLATFORM_ID: '' }, /^payouts: GATEWAY_PLATFORM_ID: is required/],
+  ['--account names another', ['--account', '7'], {}, /^payouts: --account: is not the account of GATEWAY_/],
+  ['the audience is invalid', [], { PAYOUT_AUDIENCE: 'a b' }, /^payouts: PAYOUT_AUDIENCE: /],
+  ['the operator looks like the producer', ['--operator', 'sh0p'], {}, /^payouts: --operator: looks like the key sh/],
+  ['the operator is no id', ['--operator', '\u0430nn'], {}, /^payouts: --operator: must be an id .*U\+0430/],
+])('payouts keys init makes nothing if %s', async (_, args, changes, words) => {
+  Object.assign(cli.env, changes);
+  await cli.refused(2, words, ...init(...args));
+  expect(await readdir(cli.dir)).toEqual([]);
+});
+
+it('payouts keys init puts no key under a folder that others can write', async () => {
+  await chmod(cli.dir, 0o777);
+  dir = join(cli.dir, 'a', 'b');
+  await cli.refused(2, /^payouts: dir: is not trusted: others than its owner can write .*chmod go-w/, ...init());
+  expect(await readdir(cli.dir)).toEqual([]);
+  await chmod(cli.dir, 0o700);
+  dir = await cli.file('file', 'x');
+  await cli.refused(2, /^payouts: dir: /, ...init());
+});
+
+const bornAt = async (): Promise<number> => {
+  const journal = await FileSendJournal.open({ dir: journalDir, platformId: cli.platformId });
+  await journal.close();
+  return journal.bornAt;
+};
+const expectNotAdopted = async (reason: RegExp | string): Promise<void> => {
+  const command = `payouts audit adopt-journal --account ${cli.platformId} --reason 'first start with keys'`;
+  expect((await make()).journal).toEqual({ dir: journalDir, adopted: false, reason: textWith(reason), command });
+  expect((await readdir(dir)).sort()).toEqual(FILES);
+};
+
+it('payouts keys init adopts the journal of a new account, also with payouts that wait', async () => {
+  await cli.enqueue('p-1');
+  // It named the new keyring before that was made.
+  cli.env['PAYOUT_KEYS_FILE'] = join(dir, 'keys.yaml');
+  expect((await make()).journal).toEqual({ dir: journalDir, adopted: true });
+  expect(await bornAt()).toBe(0);
+});
+
+it.each<[string, () => Promise<unknown>, RegExp]>([
+  ['a process had the right to send', async () => cli.redis.hset(cli.keys.sender, 'epoch', 1), /right to send/],
+  ['a payout was sent', async () => cli.make('in_progress', 'p-1'), /is in_progress/],
+  [
+    'there was a keyring, whose signatures may be of payouts that were sent',
+    async () => (cli.env['PAYOUT_KEYS_FILE'] = await cli.file('keys.yaml', 'version: 1', 'keys: []')),
+    /PAYOUT_KEYS_FILE/,
+  ],
+  ['Redis is unavailable', async () => Promise.resolve((cli.env['REDIS_URL'] = REDIS_OFF)), /Redis unavailable/],
+])(
+  'payouts keys init adopts no journal if %s, and prints the command; the files are made',
+  async (_, prepare, reason) => {
+    await prepare();
+    await expectNotAdopted(reason);
+    expect(existsSync(journalDir)).toBe(false);
+  },
+);
+
+it('payouts keys init adopts none if this host has a journal of the account, or with --no-adopt', async () => {
+  const before = await bornAt();
+  expect(before).toBeGreaterThan(0);
+  await expectNotAdopted('already');
+  expect(await bornAt()).toBe(before);
+  dir = join(cli.dir, 'again');
+  const said = /^Warning: .* is not adopted: you gave --no-adopt\.\n[^]*\n {2}payouts audit adopt-journal /;
+  expect(await cli.run(...init('--no-adopt'))).toMatchObject({ stderr: textWith(said) });
+});
+
+(process.getuid?.() === 0 ? it : it.skip)(
+  'payouts keys init leaves root out of a journal folder that is a worker’s',
+  async () => {
+    await mkdir(journalDir);
+    await chown(journalDir, 65534, 65534);
+    await expectNotAdopted('you are root');
+    expect(await readdir(journalDir)).toEqual([]);
+  },
+);
