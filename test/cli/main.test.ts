@@ -1,5 +1,4 @@
 import { execFile, spawnSync } from 'node:child_process';
-
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { Command, Help } from 'commander';
@@ -51,7 +50,6 @@ it('says in its help of every command what it takes', async () => {
 });
 
 it.each([
-  ['keygen', 'keys generate'],
   ['journal', 'audit'],
   ['journal adopt', 'audit adopt-journal'],
 ])('takes %s as %s, and says so on stderr', async (former, present) => {

@@ -99,7 +99,6 @@ describe('the accounts file of a worker', () => {
       [[], 'PAYOUT_ACCOUNTS_FILE input: must name at least one account'],
       [[ONE, ONE], 'must name each platformId once'],
       [[{ ...ONE, intervalMs: 999 }], 'PAYOUT_ACCOUNTS_FILE 0.intervalMs: must be a whole number from 1000'],
-      [[{ ...ONE, intervalMS: 2_000 }], 'intervalMS: is not a known field'],
       [[{ ...ONE, secretKeyFile: 'gone' }], 'secretKeyFile of account 1: cannot be read: ENOENT'],
       [[{ ...ONE, secretKeyFile: 'empty.key' }], 'secretKeyFile of account 1: is empty'],
       [[{ ...ONE, secretKeyFile: 'open.key' }], 'secretKeyFile of account 1: is open to every user of this machine'],

@@ -15,15 +15,6 @@ import { runInProcess } from './in-process.js';
 
 export const SECRET_KEY = 'k-cli-0123456789';
 
-/** A command that asks its question at a terminal. */
-export interface AskedCli {
-  readonly result: Promise<CliResult>;
-  /** What was asked until now. */
-  readonly asked: () => string;
-  untilAsked(): Promise<void>;
-  answer(text: string): void;
-}
-
 /** An account of the test's own, with a folder for its files, and `payouts` run for it. */
 export class CliRig {
   platformId!: number;
@@ -82,7 +73,6 @@ export class CliRig {
     return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
   }
 
-  /** As {@link lines}, of which there is one. */
   async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
     const lines = await this.lines<T>(...args);
     expect(lines).toHaveLength(1);
@@ -96,21 +86,21 @@ export class CliRig {
     return result.stderr;
   }
 
-  /** Runs a command at a terminal. */
-  ask(...args: string[]): AskedCli {
+  /** Runs a command that asks its question at a terminal. */
+  ask(...args: string[]) {
     const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
     const [input, output] = [terminal(), terminal()];
     let asked = '';
     output.on('data', (text) => (asked += String(text)));
     return {
       result: runInProcess(args, this.env, undefined, { input, output }),
+      /** What was asked until now. */
       asked: () => asked,
       untilAsked: async () => until('it asks', () => /\[y\/N\] |how many: /.test(asked)),
-      answer: (text) => void input.write(`${text}\n`),
+      answer: (text: string) => void input.write(`${text}\n`),
     };
   }
 
-  /** As {@link ask}, with the answer. */
   async answered(answer: string, ...args: string[]): Promise<CliResult & { readonly asked: string }> {
     const command = this.ask(...args);
     command.answer(answer);
@@ -175,7 +165,7 @@ export class CliRig {
   }
 }
 
-/** A rig that is opened again for each test of a file. */
+/** Opened again for each test of a file. */
 export function useCli(withGateway = false): CliRig {
   const rig = new CliRig();
   beforeEach(async () => {

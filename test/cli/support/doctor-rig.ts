@@ -37,10 +37,10 @@ export class DoctorRig {
     expect(out).not.toContain(this.secretKey);
     const { ok, checks } = JSON.parse(out) as { ok: boolean; checks: CheckResult[] };
     expect(ok).toBe(code === 0);
-    // How fast a busy test machine is decides about these; doctor-checks.test.ts has them with a clock of its own.
+    // How fast a busy test machine is decides about these.
     const isOfSpeed = ({ name, status }: CheckResult): boolean =>
       status === 'warning' && (name === 'journal folder' || name === 'Redis latency');
-    // Without a keyring every run warns of that; doctor-findings.test.ts has it.
+    // Without a keyring every run warns of that.
     const isUnsigned = ({ name, status }: CheckResult): boolean =>
       status === 'warning' && name === 'keys' && !this.environment['PAYOUT_KEYS_FILE'];
     const found = checks.filter((check) => check.status !== 'ok' && !isOfSpeed(check) && !isUnsigned(check));
@@ -73,7 +73,6 @@ export class DoctorRig {
   }
 }
 
-/** A rig for the tests of a file. */
 export function useDoctor(): DoctorRig {
   const rig = new DoctorRig();
   beforeAll(async () => {
