@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { startLocalRedis, type LocalRedis } from '../../../src/sandbox/local-redis.js';
 import { runCli, startCli } from '../../support/cli.js';
 import { until } from '../../support/until.js';
-import { openWorld, untilSent } from '../../worker/support/payout-world.js';
+import { untilSent, worldOfTest } from '../../worker/support/payout-world.js';
 
 let redis: LocalRedis;
 let client: Redis;
@@ -63,7 +63,7 @@ it('payouts import of 100,000 rows, killed twice and run again, makes each payou
 
 it('payouts cancel --batch of 20,000 payouts among others cancels all that were not sent, within 30 s', async () => {
   const WRONG = 20_000;
-  const world = await openWorld({ redis });
+  const world = await worldOfTest({ redis });
   async function enqueue(batch: string, count: number): Promise<void> {
     const all = Array.from({ length: count }, (_, index) => {
       const addressTo = `wallet-${batch}${index}xxxxxxxxxxxxxxxxxxxxxxxxxxxx`;
@@ -99,5 +99,4 @@ it('payouts cancel --batch of 20,000 payouts among others cancels all that were 
   // The next to be sent are those behind: nobody waits for jobs that have nothing to do.
   const arrivals = countSent();
   await until('others are sent', () => countSent() >= arrivals + 3);
-  await world.close();
 }, 240_000);
