@@ -44,7 +44,7 @@ export const groups = {
   },
   'sender-loop': {
     mutate: sender.src('sender-loop send-report journal-audit'),
-    tests: sender.tests('sender-loop journal-audit'),
+    tests: sender.tests('sender-loop journal-audit unadopted-journal'),
   },
   watch: { mutate: ['src/worker/restore-lost-jobs.ts'], tests: ['test/worker/jobs.test.ts'] },
   journal: {

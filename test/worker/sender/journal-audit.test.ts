@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { IntentSigner } from '../../../src/control/intents/intent-signer.js';
-import { SignedAuthority } from '../../../src/control/worker/signed-authority.js';
 import type { JournalLine } from '../../../src/journal/journal-line.js';
-import { type ActiveSender, sendUntilDecided } from '../../../src/worker/sender/send-until-decided.js';
-import { keyEntry, keyringOf, TEST_AUDIENCE, testKey } from '../../control/support/keys.js';
+import { JournalAudit } from '../../../src/worker/sender/journal-audit.js';
+import { OutcomeRecorder } from '../../../src/worker/sender/outcome-recorder.js';
+import { StatusTracker } from '../../../src/worker/sender/send-report.js';
 import { MemoryJournal } from '../../doubles/memory-journal.js';
-import { JOURNAL, NO_BREAKER } from '../../ledger/contract/ledger-rig.js';
+import { JOURNAL, takeLease } from '../../ledger/contract/ledger-rig.js';
 import { aPayout } from '../../ledger/support/a-payout.js';
 import { cutFromRedis, type LoopRig, LoopWorld } from '../support/loop-rig.js';
-import { DAY_MS, journaled, LEASE_MS, throwing, UNAVAILABLE } from '../support/send-rig.js';
+import { DOUBT_MS, journaled, LEASE_MS, makeSendRig, PLACE, throwing, UNAVAILABLE } from '../support/send-rig.js';
 
 let world: LoopWorld;
 beforeEach(() => {
@@ -38,7 +37,10 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(await world.objections()).toEqual([
       expect.objectContaining({ journalId: 'j-one', kind: 'ledger', reason, host: 'host-one', dir: '/one', sends: 7 }),
     ]);
-    expect({ recorded, errors: one.errors().length }).toEqual({ recorded: 1, errors: 1 });
+    expect({ recorded, errors: one.errors() }).toEqual({
+      recorded: 1,
+      errors: [expect.stringMatching(/contradict each other.*Redis data.*else `payouts stats` shows/)],
+    });
 
     one.journal.othersWrite(other({ ledgerId: 'ledger-1', epoch: 0, sends: 9 }));
     await world.advance(LEASE_MS);
@@ -68,13 +70,19 @@ describe('a role whose journal does not agree with the ledger, before it has the
     expect(await world.lease()).toBeUndefined();
   });
 
-  it('records its objection while another process holds the lease, too', async () => {
+  it('records the objections of all journals while another process holds the lease, too', async () => {
     const holder = await startHolder();
-    const one = world.make();
-    one.journal.given(other({ ledgerId: 'ledger-1' }));
-    one.start();
-    await world.advance(1_000);
-    expect(await world.objections()).toMatchObject([{ journalId: 'j-one', kind: 'ledger' }]);
+    for (const name of ['one', 'two']) {
+      const rig = world.make({ name });
+      rig.journal.given(other({ ledgerId: 'ledger-1' }));
+      rig.start();
+      await world.advance(1_000);
+    }
+    const kind = 'ledger';
+    expect(await world.objections()).toMatchObject([
+      { journalId: 'j-one', kind },
+      { journalId: 'j-two', kind },
+    ]);
     expect(holder.loop.status).toMatchObject({ role: 'sender' });
   });
 
@@ -125,7 +133,7 @@ describe('a role whose journal does not agree with the ledger, before it has the
     await world.advance(LEASE_MS + 2_000);
     expect(one.loop.status).toEqual({ role: 'refused', reason: expect.stringMatching(reason) });
     expect(await world.objections()).toEqual([]);
-    expect(one.errors()).toHaveLength(1);
+    expect(one.errors()).toEqual([expect.stringContaining('its send journal cannot be trusted')]);
     const two = world.start({ name: 'two' });
     await world.advance(LEASE_MS + 5_000);
     expect(two.loop.status).toMatchObject({ role: 'sender' });
@@ -211,131 +219,115 @@ describe('a response that only the journal of one host knows', () => {
     a.start();
     await world.advance(60_000);
     expect(a.loop.status.role).toBe('sender');
-    expect(a.said).toContain('error cannot record an outcome of the send journal');
+    expect(a.errors()).toEqual(['error cannot record an outcome of the send journal']);
   });
 });
 
-const PLATFORM_ID = 4242;
-const SHOP = testKey(1);
+describe('one comparison after another', () => {
+  const ofThisHost = { ...JOURNAL, journalId: 'j-lost', host: PLACE.host, sends: 1 };
+  const openAudit = async (given: Parameters<typeof makeSendRig>[0] = {}) => {
+    const rig = await makeSendRig(given);
+    const status = new StatusTracker(rig.runtime.logger);
+    const audit = new JournalAudit(rig.runtime, new OutcomeRecorder(rig.runtime, DOUBT_MS, undefined), status, false);
+    return { ...rig, audit, status };
+  };
 
-const COMPLETE = { complete: { at: 1, by: 'ann', reason: 'compared with the gateway' } };
-
-const states = () => world.ledger.payouts().map(({ state }) => state);
-
-async function sendAll(active: ActiveSender, end: AbortSignal) {
-  while (!end.aborted) {
-    const queued = world.ledger.payouts().filter(({ state }) => state === 'queued');
-    for (const { payoutId } of queued) await sendUntilDecided(payoutId, active, end);
-    await world.clock.sleep(200, end);
-  }
-}
-
-function enqueueSigned(payoutIds: string, ageMs = 0, privateKey = SHOP) {
-  const clock = { wallNow: () => world.clock.wallNow() - ageMs };
-  const key = { name: 'shop', privateKey };
-  const signer = new IntentSigner({ key, platformId: PLATFORM_ID, audience: TEST_AUDIENCE, clock });
-  for (const payoutId of payoutIds.split(' ')) {
-    const payout = aPayout(payoutId, { addressTo: `wallet-${payoutId}` });
-    world.ledger.enqueue({ ...payout, signed: signer.sign(payout) });
-  }
-}
-
-/** A worker that asks for signatures, whose journal begins now. */
-function startSigned(name: string) {
-  const { clock } = world;
-  const journal = new MemoryJournal(`j-${name}`, [{ v: 3, journalId: `j-${name}`, bornAt: clock.wallNow() }]);
-  const keyring = keyringOf(keyEntry(SHOP));
-  const authority = new SignedAuthority({ platformId: PLATFORM_ID, keyring, journal, clock, doubtMs: 11_000 });
-  const rig = world.make({ name, journal, authority, resumeAuthority: authority, work: sendAll });
-  let sent = 0;
-  Object.defineProperty(rig.gateway, 'outcome', {
-    get: () => ({ kind: 'accepted', txhash: `${name}-${(sent += 1)}`, durationMs: 50 }),
-  });
-  rig.start();
-  return rig;
-}
-
-const WAITS = { role: 'refused', reason: expect.stringContaining('payouts audit adopt-journal') as unknown };
-
-describe('a worker with a keyring, whose journal was not adopted', () => {
-  it('takes no lease, and holds none, while payouts wait that are older than its journal', async () => {
-    enqueueSigned('p q r', 1_000);
-    const rig = startSigned('b');
-    await world.advance(LEASE_MS + 60_000);
-    expect([rig.loop.status, world.ledger.lease]).toEqual([WAITS, undefined]);
-    expect(states()).toEqual(Array(3).fill('queued'));
-    expect(rig.errors()).toHaveLength(1);
-
-    rig.journal.othersWrite(COMPLETE);
-    await world.advance(LEASE_MS + 30_000);
-    expect(states()).toEqual(Array(3).fill('in_progress'));
-    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  it('tells the ledger what the journal knows once, and again after this process was the sender', async () => {
+    const { audit, begin, journal, ledger, stateOf } = await openAudit();
+    expect(await audit.findMismatch()).toBeUndefined();
+    const attempt = await begin();
+    await journal.append(journaled(attempt));
+    journal.noteOutcome(attempt, { kind: 'accepted', txhash: 'h' }, 0);
+    await ledger.markSendsUnknown(await takeLease(ledger, 'two'), [attempt], 'ended', 0);
+    await audit.findMismatch();
+    expect(await stateOf()).toBe('unknown');
+    audit.replayAgain();
+    await audit.findMismatch();
+    expect(await stateOf()).toBe('in_progress');
   });
 
-  it('holds a single older payout that no other journal could know, and sends the others', async () => {
-    const rig = startSigned('b');
-    await world.advance(LEASE_MS + 1_000);
-    enqueueSigned('old', DAY_MS);
-    enqueueSigned('p');
-    await world.advance(10_000);
-    expect([await world.stateOf('old'), await world.stateOf('p')]).toEqual(['held', 'in_progress']);
-    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  it('says once that Redis refuses an outcome', async () => {
+    const { audit, before, begin, journal, ledger, said } = await openAudit();
+    const attempt = await begin();
+    await journal.append(journaled(attempt));
+    journal.noteOutcome(attempt, { kind: 'accepted', txhash: 'h' }, 0);
+    await ledger.markSendsUnknown(await takeLease(ledger, 'two'), [attempt], 'ended', 0);
+    before.finishSend = throwing('ERR wrong kind of value');
+    for (let turn = 0; turn < 3; turn += 1) await audit.findMismatch();
+    expect(said).toEqual(['error cannot record an outcome of the send journal']);
   });
 
-  it('is not stopped by records that no producer signed, however old', async () => {
-    enqueueSigned('p q r', DAY_MS, testKey(9));
-    const rig = startSigned('b');
-    await world.advance(LEASE_MS + 10_000);
-    expect(rig.loop.status).toMatchObject({ role: 'sender' });
-    expect(states()).toEqual(Array(3).fill('held'));
+  it('does not compare a journal that it could not read', async () => {
+    const { audit, journal, ledger } = await openAudit();
+    await journal.bind({ ledgerId: 'another', epoch: 3, sends: 7, token: 'seventh' });
+    journal.onReload = throwing('EACCES');
+    expect([await audit.findMismatch(), (await ledger.readSender()).objections]).toEqual(['EACCES', []]);
   });
 
-  it('gives the lease back where several come, and holds none', async () => {
-    const rig = startSigned('b');
-    await world.advance(LEASE_MS + 1_000);
-    enqueueSigned('p q r', DAY_MS);
-    await world.advance(60_000);
-    expect(rig.loop.status).toEqual(WAITS);
-    expect(world.ledger.lease).toMatchObject({ released: true });
-    expect([...states(), world.ledger.isObjectedTo]).toEqual([...Array<string>(3).fill('queued'), false]);
+  it('lets a journal send that was bound before another journal of its host came', async () => {
+    const journal = new MemoryJournal('j-mine', [{ v: 3, journalId: 'j-mine', bornAt: 1 }]);
+    const { audit, ledger } = await openAudit({ journal });
+    await ledger.acquireLease('two', await ledger.readSender(), ofThisHost, 0);
+    expect(await audit.findMismatch()).toBeUndefined();
   });
 
-  it('waits for a single older payout where the journal of another host may know it', async () => {
-    const first = startSigned('a');
-    first.journal.othersWrite(COMPLETE);
-    enqueueSigned('p');
-    await world.advance(LEASE_MS + 5_000);
-    expect(await world.stateOf('p')).toBe('in_progress');
-    first.stop.abort();
-    await first.ended();
-    const second = startSigned('b');
-    await world.advance(LEASE_MS + 1_000);
-    enqueueSigned('q', DAY_MS);
-    await world.advance(5_000);
-    expect([second.loop.status, await world.stateOf('q')]).toEqual([WAITS, 'queued']);
-  });
-});
-
-describe('a worker without a keyring, whose journal is empty', () => {
-  async function startAfter(host: string) {
-    const { attempt } = await world.earlierSend({ journalId: 'j-lost', host, dir: '/lost' });
-    await world.ledger.finishSend(attempt, { kind: 'accepted', txhash: 'h' }, NO_BREAKER, 0);
-    const rig = world.start({ journal: new MemoryJournal('j-new', [{ v: 3, journalId: 'j-new', bornAt: 1 }]) });
-    await world.advance(LEASE_MS + 30_000);
-    return rig;
-  }
-
-  it('waits where another journal of this host has sends, until the new one is adopted', async () => {
-    const rig = await startAfter('host-one');
-    expect(rig.loop.status).toEqual(WAITS);
-    expect(rig.loop.status).toMatchObject({ reason: expect.stringContaining('j-lost in /lost') });
-    expect(world.ledger.isObjectedTo).toBe(false);
-    rig.journal.othersWrite(COMPLETE);
-    await world.advance(LEASE_MS + 15_000);
-    expect(rig.loop.status).toMatchObject({ role: 'sender' });
+  it('notes each other journal once', async () => {
+    const { audit, journal, ledger } = await openAudit();
+    await ledger.acquireLease('two', await ledger.readSender(), { ...JOURNAL, journalId: 'j-two' }, 0);
+    for (let turn = 0; turn < 3; turn += 1) await audit.findMismatch();
+    expect(journal.lines.flatMap((line) => ('peers' in line ? [line.peers] : []))).toMatchObject([
+      [{ journalId: 'j-two' }],
+    ]);
   });
 
-  it('sends where only other hosts have sent', async () => {
-    expect((await startAfter('host-of-another-container')).loop.status).toMatchObject({ role: 'sender' });
+  it('exchanges nothing with the ledger of another gateway', async () => {
+    const { audit, begin, journal, ledger, said, status } = await openAudit({ audience: 'staging' });
+    await begin();
+    await ledger.acquireLease('two', await ledger.readSender(), { ...JOURNAL, journalId: 'j-two' }, 0);
+    const reason = expect.stringMatching(/has the payouts of "test", and this worker pays at "staging"/);
+    const before = journal.lines.length;
+    expect([await audit.findMismatch(), status.status]).toEqual([reason, { role: 'refused', reason }]);
+    expect([journal.lines.length, (await ledger.readSender()).objections]).toEqual([before, []]);
+    expect(said).toEqual([expect.stringContaining('the ledger is of another gateway')]);
+  });
+
+  it('binds a journal once to a ledger, and warns of earlier sends only if it was bound to none', async () => {
+    const warning = expect.stringContaining('it has none of the earlier sends');
+    const { audit, journal, ledger, said } = await openAudit();
+    const view = { ...(await ledger.readSender()), sendCount: 5 };
+    await audit.bind(view, 2);
+    expect(journal.ledger).toMatchObject({ epoch: 1 });
+    await audit.bind({ ...view, ledgerId: 'adopted' }, 2);
+    expect([journal.ledger, said]).toEqual([expect.objectContaining({ ledgerId: 'adopted', epoch: 2 }), []]);
+    const fresh = await openAudit();
+    fresh.journal.lines.length = 0;
+    await fresh.journal.reload();
+    await fresh.audit.bind(view, 2);
+    expect(fresh.said).toEqual([warning]);
+  });
+
+  it('refuses while the disk hangs, and only then', async () => {
+    const { audit, journal, said, status } = await openAudit();
+    expect([audit.refuseStalled(), status.status]).toEqual([false, { role: 'standby' }]);
+    journal.isStalled = true;
+    const reason = expect.stringContaining('does not answer: nothing is sent');
+    expect([audit.refuseStalled(), status.status]).toEqual([true, { role: 'refused', reason }]);
+    expect(said).toHaveLength(1);
+    status.endSending();
+    expect(status.status).toEqual({ role: 'refused', reason });
+  });
+
+  it.each([
+    ['all sends where nothing was sent', { sendCount: 0, lastJournalId: undefined }, [], true],
+    ['all sends where only it sent', { sendCount: 2, lastJournalId: 'j-mine' }, ['j-mine'], true],
+    ['not all where another sent last', { sendCount: 2, lastJournalId: 'j-two' }, ['j-mine'], false],
+    ['not all where the ledger knows another', { sendCount: 0, lastJournalId: undefined }, ['j-mine', 'j-two'], false],
+  ])('knows that its journal has %s', async (_, sent, known, hasAll) => {
+    const { audit, journal, ledger } = await openAudit();
+    const journals = known.map((journalId) => ({ ...JOURNAL, journalId }));
+    const view = { ...(await ledger.readSender()), ...sent, journals };
+    expect(audit.hasAllSends(view)).toBe(hasAll);
+    await journal.notePeers([{ ...JOURNAL, journalId: 'j-two' }]);
+    expect(audit.hasAllSends(view)).toBe(false);
   });
 });

@@ -21,6 +21,8 @@ async function startSender(options: LoopRigOptions = {}, prepare?: (rig: LoopRig
   return rig;
 }
 
+const FAILED = 'error sender loop failed; restarting';
+
 it('a role stands by until the lease stood still, then binds the journal and works', async () => {
   const one = world.start();
   await world.advance(LEASE_MS - 1_000);
@@ -103,7 +105,48 @@ it('a role starts again where its work fails, without giving the lease back', as
   expect(one.loop.status).toEqual({ role: 'standby' });
   await world.advance(LEASE_MS);
   expect(one.loop.status).toEqual({ role: 'sender', epoch: 2 });
-  expect(one.said).toContain('error sender loop failed; restarting');
+  expect(one.said).toContain(FAILED);
+});
+
+it('a role whose work fails keeps the lease until a recovery in progress has ended', async () => {
+  let calls = 0;
+  let endRecovery = (): void => undefined;
+  const work = async (_: ActiveSender, end: AbortSignal) => {
+    while (calls < 2 && !end.aborted) await world.clock.sleep(100, end);
+    throw new Error('no queue');
+  };
+  const one = await startSender({ work }, ({ before }) => {
+    before.readSending = async () => {
+      if ((calls += 1) === 2) await new Promise<void>((resolve) => (endRecovery = resolve));
+    };
+  });
+  await world.advance(5_000);
+  const saidMeanwhile = [...one.said];
+  endRecovery();
+  await world.advance(1_000);
+  expect(saidMeanwhile).not.toContain(FAILED);
+  expect(one.said).toContain(FAILED);
+});
+
+it('a role ends at once where Redis is away and nothing is to be recorded', async () => {
+  const one = await startSender();
+  cutFromRedis(one);
+  const stoppedAt = world.clock.now();
+  one.stop.abort();
+  await one.ended();
+  expect(world.clock.now() - stoppedAt).toBeLessThan(2_000);
+});
+
+it('a role gives the lease back where its work finds the ledger of another gateway', async () => {
+  let works = 0;
+  const work = async ({ onOtherGateway }: ActiveSender, end: AbortSignal) => {
+    works += 1;
+    if (works === 1) onOtherGateway('staging');
+    await untilAborted(end);
+  };
+  const one = await startSender({ work });
+  expect(one.errors()).toEqual([expect.stringContaining('the ledger is of another gateway')]);
+  expect([works, await world.lease()]).toEqual([2, expect.objectContaining({ epoch: 2 })]);
 });
 
 it('a role says that Redis refuses its outcome, until that could be recorded', async () => {
@@ -182,9 +225,11 @@ describe('a sender that finds that journal and ledger contradict each other', ()
 
   it('records an objection once Redis is there, and keeps the lease until then', async () => {
     let isAway = true;
+    let recorded = 0;
     const one = await startSender({ work }, ({ before }) => {
       before.object = () => {
         if (isAway) throw UNAVAILABLE;
+        recorded += 1;
       };
     });
     await world.advance(15_000);
@@ -200,6 +245,16 @@ describe('a sender that finds that journal and ledger contradict each other', ()
     ]);
     expect(await world.lease()).toMatchObject({ released: false });
     expect(one.errors()).toHaveLength(1);
+    expect(one.said).toContain('warn cannot record the objection yet');
+    expect(recorded).toBeLessThanOrEqual(2);
+
+    // It has ended, and begins again once the ledger is adopted.
+    await world.ledger.adoptLedger(
+      { epoch: 1, sendCount: 0 },
+      { read: [{ ...JOURNAL, journalId: 'j-one' }], givenUp: [] },
+    );
+    await world.advance(2 * LEASE_MS);
+    expect((await world.lease())?.epoch).toBeGreaterThan(2);
   });
 
   it('tries no longer to record it than its grace, once it has to end', async () => {
@@ -257,6 +312,8 @@ it('a sender that loses the lease in a send compares ledger and journal at once,
   one.before.readSender = throwing(UNAVAILABLE);
   await world.advance(20_000);
   expect(await world.objections()).toEqual([]);
+  expect(one.said).toContain('debug cannot compare ledger and journal yet');
+  expect(one.said).not.toContain('warn cannot record the objection yet');
   delete one.before.readSender;
   await world.advance(1_000);
   const reason = expect.stringContaining('payout p was sent');
