@@ -282,17 +282,12 @@ it('a report is published when it changes and every thirty seconds, with a versi
     return report?.version;
   };
   expect([tell(), tell(), tell(1)]).toEqual([1, undefined, 2]);
-  expect(own.nextHeartbeat()).toEqual({ count: 1, version: 2 });
   await clock.advance(29_999);
   expect(tell(1)).toBeUndefined();
   await clock.advance(1);
   expect(tell(1)).toBe(2);
-  own.publishAgain();
-  expect([tell(1), tell(1)]).toEqual([2, undefined]);
-  // Without a reply.
-  expect([due(), own.nextHeartbeat(), due(1, 2)]).toMatchObject([{ version: 3 }, { version: 2 }, { version: 4 }]);
-  // What was published before is not what is there any more.
-  expect([tell(1), tell(1)]).toEqual([5, undefined]);
+  // Without a reply: what was published before is not what is there any more.
+  expect([due(), own.nextHeartbeat(), tell(1), tell(1)]).toMatchObject([{ version: 3 }, { version: 2 }, 4, undefined]);
 });
 
 const NONE: ReadonlySet<number> = new Set();
