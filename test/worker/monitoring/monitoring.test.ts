@@ -130,7 +130,6 @@ it('a worker counts and times sends, polls, pauses, waiting times and what is st
   expect(await metric('payouts_stuck_in_progress')).toBe(0);
   await enqueue('R', 'rejected-wallet');
   await enqueue('U', 'unknown-wallet');
-  await until('polled', async () => (await polls('in_progress')) > 0);
   sandbox.addFaults([{ kind: 'html-502', endpoint: 'transactionstatus', times: 1 }]);
   await until('a poll failed', async () => (await polls('error')) === 1);
   await until('stuck', async () => (await metric('payouts_stuck_in_progress')) === 1);
@@ -202,10 +201,6 @@ it('settings that change stop sends within the minute, until they are right agai
     expect(new Set(shown().slice(0, -1))).toEqual(new Set(['error nothing is sent, because Redis may lose it']));
     expect(shown().at(-1)).toBe('info Redis keeps its writes again; sends may begin');
   }
-  // Half an hour.
-  await delay(3_000);
-  await admin.config('SET', 'appendonly', 'no');
-  await until('it is noticed', () => watch.mayForget, 2_500);
 });
 
 it('a connection lets nothing begin before it was checked, each time after it broke', async () => {

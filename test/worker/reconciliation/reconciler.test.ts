@@ -39,8 +39,7 @@ beforeEach(async () => {
 const stating = (amount: string, given: Partial<Balance> = {}): Balance => ({
   ...{ paymentId: undefined, symbol: undefined, amount, ...given },
 });
-const restart = (connection = account.connection) =>
-  void (reconciler = new Reconciler(connection, SETTLE_MS, silentLogger));
+const restart = () => void (reconciler = new Reconciler(account.connection, SETTLE_MS, silentLogger));
 const set = (amount: string) => void (balances = [stating(amount, { paymentId: 6 })]);
 const setUsd = (amount: string) => void (balances = [stating(amount, { symbol: 'USD' })]);
 
@@ -226,17 +225,4 @@ it('what cannot be compared begins where events are missing, until that is settl
   await expectMissing({});
   await settle('3000');
   await expectMissing({ [USDT]: expect.stringMatching(/^99\d/) });
-});
-
-it('returns the balance also where Redis cannot be asked, and compares it later', async () => {
-  const { connection } = account;
-  let isDown = true;
-  const run: typeof connection.run = async (...args) =>
-    isDown ? Promise.reject(new Error('Redis is unavailable')) : connection.run(...args);
-  await account.redis.hdel(connection.keys.gateway, 'reconciliation');
-  restart({ ...connection, run });
-  expect(await read()).toEqual(balances);
-  isDown = false;
-  await read();
-  expect(await stored()).toMatchObject({ baseline: { amount: '10000' } });
 });

@@ -255,18 +255,15 @@ it('watching begins to watch again when another was quicker', async () => {
   expect(rig.clock.now()).toBeGreaterThanOrEqual(startedAt + 2 * LEASE_MS);
 });
 
-it.each([
-  ['every second', LEASE_MS, 4_999],
-  ['five times in a shorter lease time', 1_000, 999],
-])('watching reads the lease %s', async (_, leaseMs, forMs) => {
+it('watching reads the lease five times in a lease time of a second', async () => {
   let reads = 0;
   const lease = await rig.another();
   rig.before.readSender = async () => {
     reads += 1;
     await rig.ledger.renewLease(lease);
   };
-  rig.watch(rig.makeKeeper({ leaseMs }));
-  await rig.advance(forMs);
+  rig.watch(rig.makeKeeper({ leaseMs: 1_000 }));
+  await rig.advance(999);
   expect(reads).toBe(5);
 });
 

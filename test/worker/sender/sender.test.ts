@@ -88,11 +88,6 @@ it('a send begins with all that the ledger needs to distinguish it from any othe
   expect(view.journals).toEqual([{ journalId: 'j-mine', ...PLACE, sends: 1, token: 't-1', at }]);
 });
 
-it.each([REJECTED, SILENCE])('a send records %j', async (outcome) => {
-  rig.gateway.outcome = outcome;
-  expect([await rig.send(), await rig.stateOf()]).toEqual([{ kind: 'sent', outcome }, outcome.kind]);
-});
-
 it('a send reports what it measured, and calls the gap after idle time no pace', async () => {
   await rig.send();
   expect(rig.seen).toEqual({ sent: [['accepted', 100]], gaps: [], waits: [HOLD_OFF_MS - 30] });

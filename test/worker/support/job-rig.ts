@@ -66,7 +66,7 @@ export class JobRig {
   }
 }
 
-type Internals = Record<'waitForJob' | 'moveToActive', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
+type Internals = Record<'moveToActive', (this: Worker, ...args: unknown[]) => Promise<unknown>>;
 
 export const internals = Worker.prototype as unknown as Internals;
 
