@@ -205,7 +205,6 @@ it('the policy that was read last decides, and a bad one changes nothing', async
     await world.producer.enqueueMany(cents([payoutId]));
     expect(await world.producer.waitFor(payoutId, WAIT)).toMatchObject(decided);
   };
-  await decide('P-1', { state: 'completed' });
   await write('0.009');
   await reload(worker, 'the policy was read again');
   await decide('Q-1', { state: 'held', held: { rule: 'small', reason: 'refuse' } });

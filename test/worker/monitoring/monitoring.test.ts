@@ -126,8 +126,6 @@ it('a worker counts and times sends, polls, pauses, waiting times and what is st
 
   sandbox.addFaults([{ kind: 'no-txhash', addresses: ['unknown-wallet'] }]);
   await enqueue('F', 'failing-wallet');
-  await until('accepted', async () => (await producer.stats()).in_progress === 1);
-  expect(await metric('payouts_stuck_in_progress')).toBe(0);
   await enqueue('R', 'rejected-wallet');
   await enqueue('U', 'unknown-wallet');
   sandbox.addFaults([{ kind: 'html-502', endpoint: 'transactionstatus', times: 1 }]);
@@ -146,7 +144,6 @@ it('a worker counts and times sends, polls, pauses, waiting times and what is st
   await enqueue('Q');
   expect(await metric('payouts_paused')).toBe(1);
   await until('a second has passed', async () => (await age('queued')) >= 1);
-  expect(await age('unknown')).toBeGreaterThanOrEqual(1);
   expect(await age('sending')).toBe(0);
 });
 

@@ -224,15 +224,6 @@ it.each([
   expect(keptMs / onAnyClock(1)).toBeGreaterThanOrEqual(1_000);
 });
 
-it('the pacer is open at first, and from the very moment until which it was held', async () => {
-  expect(pacer.isOpen).toBe(true);
-  pacer.holdUntil(clock.now() + 10);
-  await clock.advance(9);
-  expect(pacer.isOpen).toBe(false);
-  await clock.advance(1);
-  expect(pacer.isOpen).toBe(true);
-});
-
 it('the pacer opens never earlier than it said before', () => {
   pacer.afterNoResponse();
   const openAt = clock.now() + 30_030 + 1_010;
@@ -240,16 +231,6 @@ it('the pacer opens never earlier than it said before', () => {
   pacer.afterResponse();
   pacer.holdUntil(0);
   expect(pacer.openAt).toBeCloseTo(openAt);
-});
-
-it('the pacer lets wait until it is open, or a lead before that', async () => {
-  await clock.until(pacer.waitUntilOpen(NEVER));
-  expect(clock.now()).toBe(5_000);
-  pacer.holdUntil(9_000);
-  await clock.until(pacer.waitUntilOpen(NEVER, 1_000));
-  expect(clock.now()).toBe(8_000);
-  await clock.until(pacer.waitUntilOpen(NEVER));
-  expect(clock.now()).toBe(9_000);
 });
 
 it('the pacer waits on when a timer fires early, or it was held longer', async () => {
