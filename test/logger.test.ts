@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { createStderrWriter } from '../src/base/create-logger.js';
-import { callWatcher, failsafeLogger, failsafeMethods, type Logger, watcherFailures } from '../src/base/logger.js';
+import { callWatcher, failsafeLogger, failsafeMethods, watcherFailures } from '../src/base/logger.js';
 import { loggerWithThrowingChildren, throwingLogger } from './support/throwing-watchers.js';
 import { recordingLogger } from './gateway/support/test-client.js';
 
@@ -25,13 +25,6 @@ it('a failsafe logger passes on what the logger can take, with the fields of its
   const logger = failsafeLogger(recording);
   for (const level of LEVELS) logger.child({ platformId: 1 })[level]({ level }, 'a line');
   expect(recording.lines).toEqual(LEVELS.map((level) => ({ message: 'a line', fields: { platformId: 1, level } })));
-});
-
-it('a failsafe logger says a line through its parent where no child can be made', () => {
-  const recording = recordingLogger();
-  const childless: Logger = { ...recording, child: () => throwingLogger.child({}) };
-  failsafeLogger(childless).child({ platformId: 1 }).info({}, 'a line');
-  expect(recording.lines).toEqual([{ message: 'a line', fields: {} }]);
 });
 
 function fail(): never {
