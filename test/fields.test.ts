@@ -115,20 +115,13 @@ describe('parseInput', () => {
     }
   };
 
-  it('returns the data as the schema normalises it', () => {
-    expect(parseInput(schema, { amount: '1.0', platformId: 7 })).toEqual({ amount: '1', platformId: 7 });
-  });
-
   it('names each field, the rule that it breaks, and the value as it was given', () => {
     expect(problems({ amount: 12.5, platformId: 'x', extra: 1 })).toEqual([
       { field: 'amount', message: 'must be a decimal string such as "12.5" (a number would lose digits) (got 12.5)' },
       { field: 'platformId', message: 'must be a whole number (got "x")' },
       { field: 'extra', message: 'is not a known field' },
     ]);
-    expect(problems({ amount: undefined, platformId: null })).toEqual([
-      { field: 'amount', message: 'is missing' },
-      { field: 'platformId', message: expect.stringContaining('got null') },
-    ]);
+    expect(problems({ platformId: 7 })).toEqual([{ field: 'amount', message: 'is missing' }]);
     for (const amount of ['0.000', '0', '1.0E-5', 'x', ''])
       expect(problems({ amount, platformId: 7 })[0]?.message).toContain(`(got ${JSON.stringify(amount)})`);
   });

@@ -6,7 +6,6 @@ import { closeRedis, connectRedis, duplicateForWaiting, parseRedisUrl, type Redi
 import { replyCode, toRedisError } from '../src/base/redis-errors.js';
 import { checkDurability } from '../src/ledger/redis-durability.js';
 import { startLocalRedis, type LocalRedis } from '../src/sandbox/local-redis.js';
-import { serve } from './dashboard/support/running-dashboard.js';
 import { startScriptedSentinel, type ScriptedSentinel } from './support/scripted-sentinel.js';
 import { until } from './support/until.js';
 import { afterTest, closeAfterTest } from './worker/support/close-after-test.js';
@@ -40,7 +39,6 @@ describe('parseRedisUrl', () => {
 
   it.each<[string, object]>([
     ['redis://h', single('h', 6379)],
-    ['redis://h:1/3', single('h', 1, { db: 3 })],
     ['rediss://h:1', single('h', 1, { tls: {} })],
     ['redis://[::1]:1', single('::1', 1)],
     ['redis://u:a:b:c@h', single('h', 6379, { username: 'u', password: 'a:b:c' })],
@@ -53,15 +51,12 @@ describe('parseRedisUrl', () => {
       },
     ],
     ['rediss-cluster://u:pw@a:1,b', { kind: 'cluster', login: { ...u, tls: {} }, nodes: nodes({ a: 1, b: 6379 }) }],
-    ['redis-cluster://a:1', { kind: 'cluster', nodes: nodes({ a: 1 }), login: {} }],
   ])('reads %s', (url, target) => {
     expect(parseRedisUrl(url)).toEqual(target);
   });
 
   it.each([
     ['', /must begin with redis:/],
-    ['redis-other://h', /must begin with redis:/],
-    ['redis://h:0', /host:port/],
     ['redis://h:65536', /host:port/],
     ['redis://::1:6379', /host:port/],
     ['redis://a,b', /several hosts/],
@@ -69,7 +64,6 @@ describe('parseRedisUrl', () => {
     ['redis://h?db=1', /without a query/],
     ['redis-cluster://h/1', /only one/],
     ['redis-sentinel://h', /name the master/],
-    ['redis-sentinel://h/m/x', /database/],
     ...WITH_SECRETS.map((url): [string, RegExp] => [url, /./]),
   ])('refuses %j and says why, but never shows a password', (url, why) => {
     const read = () => parseRedisUrl(url);
@@ -166,13 +160,10 @@ describe('real trouble is Redis unavailable', () => {
     await unavailable(checkDurability(open(url, 'commands')));
   });
 
-  it('a wrong password, TLS with a server that speaks none, and a server that is no Redis', async () => {
+  it('a wrong password, and TLS with a server that speaks none', async () => {
     const { host } = new URL(url);
     await unavailable(open(`redis://nobody:wrong@${host}`, 'commands').ping());
     await unavailable(open(`rediss://${host}`, 'commands').ping());
-    const web = await serve((_request, response) => response.end('hello'));
-    await unavailable(open(web.url.replace('http', 'redis'), 'commands').ping());
-    await web.close();
   });
 
   it('a connection that was closed, and a command that gets no reply in time', async () => {

@@ -81,16 +81,13 @@ it('the registry of processes lists their heartbeats and reports, and forgets', 
 
   const report: MemberReport = { version: 3, folder: 'f', accounts: [1, 2], unfit: [2], claims: [1], held: [] };
   await one.report(report);
-  const huge = JSON.stringify({ ...report, claims: Array.from({ length: 20_001 }, (_, index) => index) });
-  await redis.hset(SHARED_KEYS.memberReports, { a: '{"version":"x"}', b: 'no JSON', huge });
-  expect(await one.readReports(['one', 'a', 'b', 'huge', 'missing'])).toEqual(new Map([['one', report]]));
-  expect(await one.readReports([])).toEqual(new Map());
+  await redis.hset(SHARED_KEYS.memberReports, { a: '{"version":"x"}', b: 'no JSON' });
+  expect(await one.readReports(['one', 'a', 'b', 'missing'])).toEqual(new Map([['one', report]]));
 
   await one.leave();
   expect((await two.exchange({ count: 8, version: 3 })).heartbeats.get('one')).toBeUndefined();
   expect(await two.readReports(['one'])).toEqual(new Map());
   await two.remove(['one']);
-  await two.remove([]);
   expect(await redis.hkeys(SHARED_KEYS.members)).toEqual(['two']);
   // The rights that are documented for the Redis user.
   for (const key of Object.values(SHARED_KEYS)) expect(key).toMatch(/^\{payouts:/);

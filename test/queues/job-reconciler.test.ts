@@ -197,13 +197,6 @@ it('counts jobs in every structure, also of a payout that is being sent', async 
   expect([(await balance('queued')).lost, (await balance('in_progress')).lost]).toEqual([4, 1]);
 });
 
-it('expects no job yet of payouts that the outbox names, of their own state only', async () => {
-  await ledger.enqueue([aPayout('p'), aPayout('q')]);
-  await redis.zadd(keys.outbox, 1, 'refunding p', 1, 'in_progress', 1, 'in_progress other');
-  expect(await balance('queued')).toEqual({ payouts: 2, jobs: 0, outboxed: 2, lost: 0 });
-  expect(await balance('in_progress')).toEqual({ payouts: 0, jobs: 0, outboxed: 1, lost: -1 });
-});
-
 it('counts what a long outbox does not show for every state, but no strange members', async () => {
   await ledger.enqueue(names(1_200).map((payoutId) => aPayout(payoutId)));
   expect(await balance('queued')).toMatchObject({ payouts: 1_200, outboxed: 1_200, lost: 0 });
@@ -281,11 +274,6 @@ it('relayOutbox leaves members that make no sense to it, reports each once, and 
   expect(await withdrawJobs()).toEqual(['p~0']);
   expect((await outbox()).sort()).toEqual(strange.sort());
   expect(rig.errors).toMatchObject([[{ count: strange.length }, expect.anything()]]);
-  await redis.zadd(keys.outbox, 1, `settling ${'x'.repeat(1_000)}`);
-  await relay();
-  expect(rig.errors.slice(1)).toEqual([
-    [{ count: 1, members: [`settling ${'x'.repeat(91)}`] }, expect.stringContaining('does not understand')],
-  ]);
 });
 
 it.each([
@@ -322,9 +310,11 @@ it.each([
 );
 
 it('deliver adds a job in the place of one that is finished, or of which only a part is left', async () => {
-  await accept('finished', 'part');
-  await redis.hset(key('finished~0'), { timestamp: '1', finishedOn: '2' });
-  await redis.zadd(key('failed'), 2, 'finished~0');
+  await rig.enqueue(['finished']);
+  await redis.lmove(key('wait'), key('active'), 'RIGHT', 'LEFT');
+  await (await withdraw.getJob('finished~0'))?.moveToFailed(new Error('on purpose'), '0');
+  expect(await withdraw.getFailedCount()).toBe(1);
+  await accept('part');
   // As BullMQ leaves it where it promotes a delayed job that has no hash.
   await redis.hset(key('part~0'), 'delay', '0');
   expect(await rig.relay.deliver('queued', ['finished', 'part', 'nobody'])).toBe(2);
@@ -355,31 +345,23 @@ it('tryDeliver takes payouts that are new out of the outbox, and leaves the othe
   expect(await outbox()).toEqual(['queued waiting']);
 });
 
-it.each<[string, () => Promise<never>, string, number[]]>([
-  [
-    'waits 5 s at most for a queue that hangs',
-    async () => new Promise(() => undefined),
-    'Redis did not respond within 5000 ms',
-    [5_000, 5_000],
-  ],
-  ['does not throw where Redis is unavailable', async () => Promise.reject(GONE), 'Redis is gone', []],
-])('tryDeliver %s: logs it, and the outbox keeps the payout', async (_, add, reason, waits) => {
+it('tryDeliver waits 5 s at most for a queue that hangs: logs it, and the outbox keeps the payout', async () => {
   const sleeps: number[] = [];
   const warnings: object[] = [];
   const sleep = async (ms: number, signal?: AbortSignal) => {
-    if (waits.length === 0) return systemClock.sleep(60_000, signal);
     sleeps.push(ms);
     // The entries of the outbox have to be read first, from a real Redis.
     return systemClock.sleep(200, signal);
   };
-  const failing = queuesWith({ addWithdrawJobs: add, queueOf: () => withdraw });
+  const failing = queuesWith({ addWithdrawJobs: async () => new Promise(() => undefined) });
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
   const slow = new PayoutLedger({ ...connection, clock: { ...systemClock, sleep } });
   const hanging = new OutboxRelay(slow, failing, { logger });
   await accept('p-1');
   await hanging.tryDeliver('queued', ['p-1']);
   expect(await hanging.tryAddAccepted([aPayout('p-1')])).toBe(false);
+  const reason = 'Redis did not respond within 5000 ms';
   expect(warnings).toEqual(Array(2).fill({ payoutId: 'p-1', payouts: 1, reason }));
-  expect(sleeps).toEqual(waits);
+  expect(sleeps).toEqual([5_000, 5_000]);
   expect(await outbox()).toEqual(['queued p-1']);
 });
