@@ -48,7 +48,6 @@ it.each([
   ['-1234567.5', '-1,234,567.5'],
   ['123456.123456789012345678', '123,456.123456789012345678'],
   ['0.1234567890123456789', '0.123456789012345678…'],
-  ['0.1234567890123456780', '0.123456789012345678'],
 ])('an amount %s is shown as %s: no digit is rounded, and a cut one is told', (text, shown) => {
   expect([formatAmount(text), formatAmount(text, 'USD')]).toEqual([shown, `${shown} USD`]);
 });
@@ -139,7 +138,6 @@ describe('parseInput', () => {
 it.each([
   [formatAlternatives(['queued', 'held', 'rejected']), 'queued, held or rejected'],
   [shorten('TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf:123456789012345'), 'TXYZop…VkAeBf:123456789012345'],
-  [shorten('1234567890123'), '1234567890123'],
   [formatTimeUtc('2030-01-31T09:00:00.123Z'), '2030-01-31 09:00:00 UTC'],
   [[59_999, 60_000, 3_600_000, 100_000_000].map(formatDuration).join(), '59 s,1 min,1 h 0 min,1 d 3 h'],
   [[1, 1_216].map((count) => formatCount(count, 'payout')).join(), '1 payout,1,216 payouts'],

@@ -172,10 +172,6 @@ it('a damaged file keeps the lines behind damage in its middle, also of a header
     expect(await read()).toEqual(['c', 'a']);
     expect(damage.length).toBeGreaterThan(0);
   }
-  // A size that leads into the next member.
-  whole.writeUInt32LE(whole.readUInt32LE(second + 16) + 10, second + 16);
-  await writeFile(path(), whole);
-  expect(await read()).toContain('c');
 });
 
 function damageAt(bytes: Buffer, offset: number): Buffer {

@@ -60,11 +60,6 @@ describe('the scripts', () => {
   });
 });
 
-it('the table names no transition twice and none from a state to itself', () => {
-  expect(new Set(WAYS).size).toBe(TRANSITIONS.length);
-  expect(TRANSITIONS.filter(({ from, to }) => from === to)).toEqual([]);
-});
-
 it('the table leads from every state to a final one, and waits for someone where one leads on', () => {
   expect(FINAL_STATES).toEqual(['completed', 'failed', 'cancelled']);
   for (const state of PAYOUT_STATES) {
@@ -86,12 +81,6 @@ it('the table leads back to queued only by an operator or a proof', () => {
   ]);
 });
 
-it('the table leads from what was not sent to cancelled, and to unknown', () => {
-  for (const state of UNSENT_STATES) {
-    expect(WAYS).toEqual(expect.arrayContaining([`${state} cancelled`, `${state} unknown`]));
-  }
-});
-
 it('the table has the lists that the ledger, the queues and the dashboard go by', () => {
   expect(STATES_WITH_JOB).toEqual(['queued', 'in_progress']);
   expect(STATES_WITH_JOB.map(statesInQueueOf)).toEqual([['queued', 'sending'], ['in_progress']]);
@@ -102,13 +91,7 @@ it('the table has the lists that the ledger, the queues and the dashboard go by'
 });
 
 it('the table is in docs/states.md as `npm run docs` makes it, and in an alert for each decision', () => {
-  const text = renderStatesDoc();
-  expect(readFileSync('docs/states.md', 'utf8')).toBe(text);
-  for (const state of PAYOUT_STATES) expect(text).toMatch(new RegExp(`^\\| \`${state}\` +\\| \\w`, 'm'));
-  for (const { from, to, isExceptional } of TRANSITIONS) {
-    expect(text).toMatch(new RegExp(`^\\| [^|]*\`${from}\`[^|]*\\| \`${to}\` +\\| `, 'm'));
-    expect(text.includes(`    ${from} --> ${to}\n`)).toBe(!isExceptional);
-  }
+  expect(readFileSync('docs/states.md', 'utf8')).toBe(renderStatesDoc());
   const alerts = readFileSync('docs/alerts.yml', 'utf8');
   for (const state of OPERATOR_STATES) {
     expect(alerts).toContain(`payouts list --account {{ $labels.platform_id }} --state ${state}`);

@@ -103,10 +103,7 @@ describe('removing the jobs of cancelled payouts', () => {
     await fill(reach + 200);
     await rig.enqueue(['stays-2']);
     await cancelled('new');
-    const before = await waiting();
     expect(await removeCancelledJobs(connection, queues.withdraw, signal, reach)).toBe(3);
-    const gone = ['new~0', 'next-1~0', 'next-2~0'];
-    expect(await waiting()).toEqual(before.filter((jobId) => !gone.includes(jobId)));
     expect(await left()).toEqual(['stays-2~0', 'far~0', 'stays-1~0']);
     expect(await redis.exists(key('new~0'), key('next-1~0'), key('far~0'))).toBe(1);
   });
