@@ -94,7 +94,12 @@ class Tunnel extends AbstractConnector {
   }
 }
 const replica = { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'm', role: 'slave' };
-const poll = { accounts: [{ ...account, pollMinMs: 20, pollMaxMs: 19 }] };
+const SETTINGS: [setting: string, given: Loose, message: string][] = [
+  ['intervalMs', { intervalMs: 999 }, 'must be a whole number from 1000 to 2147483647 (got 999)'],
+  ['baseUrl', { baseUrl: 'far' }, 'must be a URL such as https://gateway.example/api'],
+  ['pollMinMs', { pollMinMs: 20, pollMaxMs: 19 }, 'must not be more than pollMaxMs, 19 (got 20)'],
+];
+const hangs = "has no commandTimeout, so a call could hang: use connectRedis(url, 'commands')";
 const notAnObject = (methods: string) => `must be an object with ${methods}`;
 const prefixed = 'must have no keyPrefix, under which no worker looks (got "shop:")';
 
@@ -103,7 +108,13 @@ it.each<[Maker, field: string, message: string, () => Loose]>([
   ['PayoutProducer', 'platformId', 'is missing', () => ({ platformId: undefined })],
   ['PayoutProducer', 'redisUrl', 'is missing (or give a connection)', () => ({ redisUrl: undefined })],
   ['PayoutWorker', 'accounts', 'must name at least one account', () => ({ accounts: [] })],
-  ['PayoutWorker', `pollMinMs of account ${platformId}`, 'must not be more than pollMaxMs, 19 (got 20)', () => poll],
+  ...SETTINGS.map(([setting, given, message]): [Maker, string, string, () => Loose] => [
+    'PayoutWorker',
+    `${setting} of account ${platformId}`,
+    message,
+    () => ({ accounts: [{ ...account, ...given }] }),
+  ]),
+  ['PayoutProducer', 'connection', hangs, () => only(open({ commandTimeout: undefined }))],
   ['startDashboard', 'port', 'must be a whole number from 0 to 65535 (got 70000)', () => ({ port: 70_000 })],
   ...['PayoutProducer', 'PayoutWorker'].flatMap((maker): [Maker, string, string, () => Loose][] => [
     [maker, 'connection', 'is given, but so is redisUrl: give one of them', () => ({ connection })],
@@ -125,25 +136,6 @@ it.each<[Maker, field: string, message: string, () => Loose]>([
   ],
 ])('the options of %s refuse: %s %s', async (maker, field, message, change) => {
   expect(await problemsOf(maker, change())).toEqual([{ field, message }]);
-});
-
-it('the settings of an account are refused before anything starts, each under its name', async () => {
-  const wrong = { intervalMs: 999, baseUrl: 'http://far.example' };
-  expect(await problemsOf('PayoutWorker', { accounts: [{ ...account, ...wrong }] })).toEqual(
-    expect.arrayContaining([
-      {
-        field: `intervalMs of account ${platformId}`,
-        message: 'must be a whole number from 1000 to 2147483647 (got 999)',
-      },
-      { field: `baseUrl of account ${platformId}`, message: expect.stringContaining('must begin with https:// (') },
-    ]),
-  );
-});
-
-it('a connection that could hang is refused', async () => {
-  expect(await problemsOf('PayoutProducer', only(open({ commandTimeout: undefined })))).toMatchObject([
-    { field: 'connection', message: expect.stringContaining('has no commandTimeout') },
-  ]);
 });
 
 const ANN = { by: 'ann', reason: 'a test' };

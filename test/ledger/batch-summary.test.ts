@@ -205,16 +205,11 @@ it.each([
 
 it('the expected end of the backlog has the rate of the last 10 minutes, from the first of them that sent', () => {
   /** How many minutes ago, and what was sent; 0 is the present one, of which half is over. */
-  const rate = (...given: [ago: number, sent: number][]) => {
-    const none = { smallestGapMs: undefined, largestGapMs: undefined, completed: 0, rejected: 0, unknown: 0 };
-    const minutes = given.map(([ago, sent]): MinuteStatistics => {
-      return { at: Math.floor(NOW / MINUTE_MS - ago) * MINUTE_MS, sent, backlog: 600, ...none };
-    });
-    return estimateEnd({ minutes, pace: [] }, { ...WORKING }, NOW).ratePerMinute;
-  };
-  expect(rate([30, 60], [4, 40], [3, 50], [0, 27])).toBe(117 / 4.5);
-  expect(rate([0, 5])).toBe(5);
-  expect(rate()).toBe(0);
+  const minute = (ago: number, sent: number) =>
+    ({ at: Math.floor(NOW / MINUTE_MS - ago) * MINUTE_MS, sent }) as MinuteStatistics;
+  const rate = (...minutes: MinuteStatistics[]) => estimateEnd({ minutes, pace: [] }, WORKING, NOW).ratePerMinute;
+  expect(rate(minute(30, 60), minute(4, 40), minute(3, 50), minute(0, 27))).toBe(117 / 4.5);
+  expect([rate(minute(0, 5)), rate()]).toEqual([5, 0]);
 });
 
 it('stored statistics of another day say nothing of today, nor of minutes older than a day', () => {

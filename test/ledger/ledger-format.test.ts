@@ -249,7 +249,6 @@ describe('a history', () => {
   const AT = 1_893_456_000_000;
   const CODED = Number.parseInt('o5u50000', 36);
   it.each([
-    ['1893456000000\tqueued', [AT, 'queued', '', '']],
     ['1893456000000\tcancelled\tann\twhy', [AT, 'cancelled', 'ann', 'why']],
     ['qo5u50000', [CODED, 'queued', '', '']],
     ['xo5u50000\t\twhy', [CODED, 'cancelled', '', 'why']],
