@@ -142,14 +142,10 @@ describe('secrets', () => {
     ['GATEWAY_BASE_URL', 'https://u:hunter2@g.example'],
   ])('never show in an error: %s=%s', (name, value) => {
     for (const environment of [{ [name]: value }, { [`${name}_FILE`]: secretFile(value) }]) {
-      try {
-        readConfig([name], environment);
-      } catch (error) {
-        expect(error).toBeInstanceOf(InvalidConfigError);
-        expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('hunter2');
-      }
+      const read = () => readConfig([name], environment);
+      expect(read).toThrow(InvalidConfigError);
+      expect(read).not.toThrow(/hunter2/);
     }
-    expect(problemsOf([name], { [name]: value })).toHaveProperty(name);
   });
 });
 

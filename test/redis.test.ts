@@ -34,7 +34,7 @@ describe('parseRedisUrl', () => {
   const password = 'a:b/c@d?e#f%g,h [ü]';
   const WITH_SECRETS = [
     ...['redis://u:hunter2', 'redis://u:a/hunter2@h', 'redis://u:a@hunter2@h', 'redis://u:hunter2%@h'],
-    ...['redis://u:hunter2@h:99999', 'redis-cluster://u:a@hunter2@h', 'redis-sentinel://u:pw@h/m/hunter2'],
+    ...['redis://u:hunter2@h:99999', 'redis-sentinel://u:pw@h/m/hunter2'],
   ];
 
   it.each<[string, object]>([

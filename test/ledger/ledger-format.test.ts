@@ -250,7 +250,6 @@ describe('a history', () => {
   const CODED = Number.parseInt('o5u50000', 36);
   it.each([
     ['1893456000000\tcancelled\tann\twhy', [AT, 'cancelled', 'ann', 'why']],
-    ['qo5u50000', [CODED, 'queued', '', '']],
     ['xo5u50000\t\twhy', [CODED, 'cancelled', '', 'why']],
     ['zo5u50000', [NaN, '', '', '']],
     ['yesterday\tqueued', [NaN, 'queued', '', '']],
