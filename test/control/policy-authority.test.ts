@@ -74,6 +74,16 @@ describe('what a window counts', () => {
     expect(rig.askFor('b', '100')).toBe('send');
   });
 
+  it('what got no answer for no shorter than what was answered late before it: a hold names the very moment', async () => {
+    const rig = openRig(HOURLY);
+    await rig.begin(rig.payout('a', '60'));
+    const finish = await rig.begin(rig.payout('b', '40'));
+    clock.pass(DOUBT_MS + 5_000);
+    finish?.('accepted');
+    const until = iso(clock.wallNow() + HOUR_MS);
+    expect(rig.authority.permit(rig.payout('c', '50'))).toMatchObject({ hold: { until } });
+  });
+
   it('no attempt of the payout itself that is sent once more, unless it was accepted', async () => {
     for (const [outcome, said] of [
       ['unknown', /^send/],
