@@ -102,7 +102,6 @@ describe('readPolicyFile', () => {
 describe('a list of addresses', () => {
   it.each([
     ['two words', /line 2 must be one address, without spaces, commas and quotes \(got "two words"\)$/],
-    ...['a,b', ':tag'].map((line) => [line, /line 2 must be one address/] as const),
     ['a b\nc d\ne f', /line 2 must be .*\(got "a b"\), and 2 more of its lines cannot be used$/],
     // These would hold nobody, or more than they say.
     ['rExchange:12345', /line 2 \("rExchange:12345"\) must be without the destination tag: this rule holds/],
@@ -302,7 +301,7 @@ describe('with what the worker told', () => {
     ['equality passes', '75.00', '2', { kind: 'send' }],
     ['a millionth more waits', '75.000001', '2', { kind: 'wait', reason: expect.stringContaining('it is 25.00 USD') }],
     ['a rate that is none is none', '1.00', 'much', { kind: 'wait', reason: expect.stringContaining('not known') }],
-    ...['1e9', '-5', '9'.repeat(60)].map((spent) => [`${spent} is nothing`, spent, '2', { kind: 'send' }] as const),
+    ...['1e9', '-5'].map((spent) => [`${spent} is nothing`, spent, '2', { kind: 'send' }] as const),
   ])('counts the window of this very address, at the rate that Redis has: %s', (_, spent, rate, verdict) => {
     const explanation = explainWith(spent, rate);
     expect(verdictOf(explanation, 'wallet')).toMatchObject(verdict);

@@ -5,7 +5,6 @@ import {
   ClosedError,
   ConflictError,
   InvalidConfigError,
-  InvalidInputError,
   NotFoundError,
   RedisUnavailableError,
   StoppedError,
@@ -71,10 +70,7 @@ it('cancel records who and why, and removes the job; it refuses what may have be
   const { state, history } = await producer.cancel('p-1', act);
   expect([state, history.at(-1)]).toMatchObject(['cancelled', { from: 'queued', to: 'cancelled', ...act }]);
   await enter('sending', 'sent');
-  const sent = producer.cancel('sent');
-  await expect(sent).rejects.toThrow(ConflictError);
-  await expect(sent).rejects.toThrow(/from sending to cancelled: that needs queued, held or rejected\./);
-  await expect(producer.cancel('p-9')).rejects.toThrow(/^Payout p-9 not found$/);
+  await expect(producer.cancel('sent')).rejects.toThrow(ConflictError);
   await expect(producer.cancel('p-1', { by: 'a\nb' })).rejects.toThrow(/by: must be one line/);
   await producer.close();
   expect(await waiting()).toEqual([]);
@@ -173,12 +169,6 @@ it('listeners do not suffer from each other, nor from one that was removed', asy
   expect(heard).toEqual(['a']);
 });
 
-it('events refuse a time that no timer can wait', () => {
-  const open = (): unknown => producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS + 1 });
-  expect(open).toThrow(InvalidInputError);
-  expect(open).toThrow('claimAfterMs: must be a whole number from 100 to 2147483647 (got 2147483648)');
-});
-
 it('events come again after a break or an error in the loop, but not after the signal ended it', async () => {
   await producer.enqueueMany(['a', 'b'].map((payoutId) => payoutInput({ payoutId })));
   const failing = async (): Promise<void> => {
@@ -210,7 +200,9 @@ it('events are lost to a consumer that was silent for too long: it continues beh
   await stalled.return();
 });
 
-it('events take the longest time, and a connection that waits gives them no less', async () => {
+it('events take the longest time that a timer can wait, no longer, and a connection gives them no less', async () => {
+  const tooLong = (): unknown => producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS + 1 });
+  expect(tooLong).toThrow('claimAfterMs: must be a whole number from 100 to 2147483647 (got 2147483648)');
   const events = producer.events({ ...BOOKS, claimAfterMs: LONGEST_TIMER_MS, blockMs: LONGEST_TIMER_MS });
   const next = events.next();
   await producer.enqueue(payoutInput());
@@ -273,20 +265,16 @@ function ago(ms: number): typeof systemClock {
 }
 
 describe('a producer with a signing key', () => {
-  it('signs what the ledger stores, byte for byte', async () => {
+  it('signs what the ledger stores, byte for byte, of many payouts too, also with a key as PEM', async () => {
     const notBefore = new Date(Date.now() + DAY_MS).toISOString().replace('Z', '+00:00');
-    await open().enqueue({ ...FULL, notBefore });
-    expect(await verify()).toMatchObject({ kind: 'verified', signer: { name: 'shop' } });
+    const signingKey = { name: 'shop', privateKey: pem };
+    await open({ signingKey }).enqueueMany([{ ...FULL, notBefore }, payoutInput({ payoutId: 'p-2' })]);
+    for (const payoutId of ['p-1', 'p-2'])
+      expect(await verify(payoutId)).toMatchObject({ kind: 'verified', signer: { name: 'shop' } });
     expect(await account.ledger.get('p-1')).toMatchObject({
       requestedBy: 'Ann',
       signed: { key: 'shop', requestedBy: 'Ann' },
     });
-  });
-
-  it('takes the key as PEM too, and signs every payout of many', async () => {
-    const inputs = names(3).map((payoutId) => payoutInput({ payoutId }));
-    await open({ signingKey: { name: 'shop', privateKey: pem } }).enqueueMany(inputs);
-    for (const { payoutId } of inputs) expect(await verify(payoutId)).toMatchObject({ kind: 'verified' });
   });
 
   it('refuses what would expire before it may be sent, and enqueues nothing', async () => {
