@@ -1,9 +1,9 @@
 import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import type { InvalidConfigError } from '../../src/base/errors.js';
 import { bytesOf, publicKeyOf, signText, verifyText } from '../../src/control/keys/ed25519.js';
 import { Keyring } from '../../src/control/keys/keyring.js';
 import { isSshSignature, SSH_NAMESPACE, sshField, verifySshText } from '../../src/control/keys/ssh.js';
+import { problemsOf as findProblems } from './support/folder.js';
 import { keyEntry, keyringOf, testKey } from './support/keys.js';
 import { readVectors } from './support/vectors.js';
 
@@ -103,14 +103,7 @@ const { python } = readVectors();
 const entry = keyEntry(testKey(1));
 const other = keyEntry(testKey(2), { name: 'shop-2' });
 
-function problemsOf(content: unknown): string[] {
-  try {
-    Keyring.parse(content);
-  } catch (error) {
-    return (error as InvalidConfigError).problems.map(({ field, message }) => `${field} ${message}`);
-  }
-  return [];
-}
+const problemsOf = (content: unknown): string[] => findProblems(() => Keyring.parse(content));
 const problemsOfKey = (changes: object): string[] => problemsOf({ version: 1, keys: [{ ...entry, ...changes }] });
 
 describe('a person of a keyring', () => {

@@ -6,7 +6,7 @@ import type { SignedApproval, SpendEvent } from '../../src/ledger/control-record
 import type { Payout } from '../../src/ledger/payout.js';
 import { MemoryJournal } from '../doubles/memory-journal.js';
 import { useFolder } from './support/folder.js';
-import { keyEntry, keyringOf, TEST_AUDIENCE, testKey } from './support/keys.js';
+import { keyEntry, keyringOf, testKey } from './support/keys.js';
 import { DAY_MS, entryOf, HOUR_MS, intentHashOf, iso, PLATFORM, signApproval, signIntent } from './support/signed.js';
 import { DOUBT_MS, HOURLY, policyOf, PolicyRig, type SendOutcome, TestClock } from './support/policy-rig.js';
 
@@ -323,8 +323,7 @@ function signed(amount: string, requestedBy?: string): Payout {
 
 function approval(payout: Payout, by: keyof typeof KEYS, decision: 'approve' | 'reject' = 'approve'): SignedApproval {
   const times = { at: iso(clock.wallNow()), expiresAt: iso(clock.wallNow() + HOUR_MS) };
-  const about = { audience: TEST_AUDIENCE, payoutId: 'a', intent: intentHashOf(payout), ...times };
-  return signApproval(KEYS[by], { ...about, decision, by });
+  return signApproval(KEYS[by], { payoutId: 'a', intent: intentHashOf(payout), decision, by, ...times });
 }
 /** With what alice and bob say. */
 const approved = (payout: Payout, ...more: SignedApproval[]): Payout => ({

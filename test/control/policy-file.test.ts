@@ -1,7 +1,6 @@
 import { rmSync, symlinkSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { InvalidConfigError } from '../../src/base/errors.js';
 import { explainPayout, type Explanation, type WorkerReport } from '../../src/control/operator/explain-payout.js';
 import { CurrentPolicy, openPolicies } from '../../src/control/policy/current-policy.js';
 import { type LoadedPolicy, readPolicyFile } from '../../src/control/policy/policy-file.js';
@@ -10,8 +9,8 @@ import type { SignedApproval } from '../../src/ledger/control-record.js';
 import type { Payout } from '../../src/ledger/payout.js';
 import { ManualClock } from '../doubles/manual-clock.js';
 import { recordingLogger } from '../gateway/support/test-client.js';
-import { useFolder } from './support/folder.js';
-import { type KeyEntry, keyEntry, keyringOf, TEST_AUDIENCE, testKey } from './support/keys.js';
+import { problemsOf, useFolder } from './support/folder.js';
+import { type KeyEntry, keyEntry, keyringOf, testKey } from './support/keys.js';
 import { DAY_MS, entryOf, intentHashOf, iso, NOW, PLATFORM, signApproval, signIntent } from './support/signed.js';
 
 const FIELD = 'PAYOUT_POLICY_FILE';
@@ -48,15 +47,7 @@ const read = (keyring: typeof KEYRING | 'none' = KEYRING, name = 'policy.yaml'):
 const isListed = (address: string, as: 'wallet' | 'recipient' = 'wallet'): boolean =>
   read().isListed('deny.txt', address, as);
 
-function problems(keyring: typeof KEYRING | 'none' = KEYRING): string[] {
-  try {
-    read(keyring);
-  } catch (error) {
-    if (error instanceof InvalidConfigError) return error.problems.map(({ field, message }) => `${field}: ${message}`);
-    throw error;
-  }
-  return [];
-}
+const problems = (keyring: typeof KEYRING | 'none' = KEYRING): string[] => problemsOf(() => read(keyring));
 
 describe('readPolicyFile', () => {
   it('reads the policy and its lists beside the file, also where it is a link', () => {
@@ -84,7 +75,7 @@ describe('readPolicyFile', () => {
     policy(content);
     const found = problems();
     expect(found.join('\n')).toMatch(message);
-    for (const problem of found) expect(problem).toContain(`${FIELD}: ${folder.at('policy.yaml')}`);
+    for (const problem of found) expect(problem).toContain(`${FIELD} ${folder.at('policy.yaml')}`);
     expect(found.join('\n')).not.toContain('k-gateway-secret');
   });
 
@@ -262,9 +253,8 @@ const fields = { payoutId: 'p', paymentId: 6, amount: '12.5', addressTo: 'TXYZ9'
 const signed = signIntent(fields, { requestedBy: 'Rita' });
 
 function approvalOf(key: 2 | 3, decision: 'approve' | 'reject' = 'approve'): SignedApproval {
-  const times = { at: iso(NOW), expiresAt: iso(NOW + DAY_MS) };
-  const about = { audience: TEST_AUDIENCE, payoutId: 'p', intent: intentHashOf({ ...fields, signed }) };
-  return signApproval(key, { ...about, ...times, decision, by: key === 2 ? 'alice' : 'bob' });
+  const by = key === 2 ? 'alice' : 'bob';
+  return signApproval(key, { payoutId: 'p', intent: intentHashOf({ ...fields, signed }), decision, by });
 }
 
 function explain(changes: Partial<Payout> = {}, keyring: typeof PEOPLE | 'none' = PEOPLE, told?: WorkerReport) {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { InvalidConfigError } from '../../src/base/errors.js';
 import { decide } from '../../src/control/policy/decide.js';
 import { parseOfficeHours } from '../../src/control/policy/office-hours.js';
 import { parsePolicy, type Policy } from '../../src/control/policy/policy.js';
 import type { PolicyWorld, Verdict } from '../../src/control/policy/rule.js';
 import { SpendingLog } from '../../src/control/policy/spending-log.js';
 import { worthInMicros } from '../../src/control/policy/values.js';
+import { problemsOf as findProblems } from './support/folder.js';
 import { HOUR_MS } from './support/signed.js';
 
 const APPROVE = 'over: { approve: { by: finance, quorum: 2 } }';
@@ -34,15 +34,7 @@ const read = (text: string): Policy => parsePolicy(parse(text, { schema: 'failsa
 const withRule = (rule: string): string =>
   `{ version: 1, platformId: "1", default: send, groups: { finance: [ann, bob] }, rules: [{ name: a, ${rule} }] }`;
 
-function problemsOf(text: string): string[] {
-  try {
-    read(text);
-  } catch (error) {
-    if (error instanceof InvalidConfigError) return error.problems.map(({ field, message }) => `${field} ${message}`);
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (text: string): string[] => findProblems(() => read(text));
 
 describe('a policy', () => {
   it('is read with every kind of rule, exactly', () => {

@@ -205,8 +205,7 @@ const ENTRIES = KEYS.map((name, index) =>
 );
 
 function signed(by: string, change: Partial<Approval> = {}): SignedApproval {
-  const times = { at: iso(NOW), expiresAt: iso(NOW + DAY_MS) };
-  return signApproval(KEYS.indexOf(by), { audience: TEST_AUDIENCE, ...CONTENT, by, ...times, ...change });
+  return signApproval(KEYS.indexOf(by), { ...CONTENT, by, ...change });
 }
 
 function count(approvals: readonly SignedApproval[], requestedBy = 'Rita') {

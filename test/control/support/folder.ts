@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from '@jest/globals';
+import { InvalidConfigError } from '../../../src/base/errors.js';
 
 export interface TestFolder {
   /** The path of something in it, or of the folder itself. */
@@ -29,6 +30,17 @@ export function useFolder(): TestFolder {
       writeFileSync(at(name), content, { mode });
     },
   };
+}
+
+/** The problems that it finds in what was configured, or none. */
+export function problemsOf(work: () => unknown): string[] {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof InvalidConfigError)) throw error;
+    return error.problems.map(({ field, message }) => `${field} ${message}`);
+  }
+  return [];
 }
 
 /** The message of what a function throws, or nothing. */

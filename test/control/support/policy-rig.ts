@@ -13,17 +13,9 @@ export class TestClock {
   wallOffsetMs = Date.UTC(2030, 0, 1);
   #now = 5_000_000;
 
-  now(): number {
-    return this.#now;
-  }
-
-  wallNow(): number {
-    return Math.round(this.#now) + this.wallOffsetMs;
-  }
-
-  async sleep(): Promise<void> {
-    return Promise.resolve();
-  }
+  readonly now = (): number => this.#now;
+  readonly wallNow = (): number => this.#now + this.wallOffsetMs;
+  readonly sleep = async (): Promise<void> => Promise.resolve();
 
   pass(ms: number): void {
     this.#now += ms;

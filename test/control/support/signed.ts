@@ -43,7 +43,14 @@ export function intentHashOf(payout: SignedFields & Pick<Payout, 'signed'>): str
   return hashIntent(intentOf(PLATFORM, payout, payout.signed));
 }
 
-export function signApproval(key: number, approval: Approval, platformId = PLATFORM): SignedApproval {
+/** For a day, unless it is said otherwise. */
+export function signApproval(
+  key: number,
+  given: Pick<Approval, 'payoutId' | 'intent' | 'by'> & Partial<Approval>,
+  platformId = PLATFORM,
+): SignedApproval {
+  const times = { at: iso(NOW), expiresAt: iso(NOW + DAY_MS) };
+  const approval: Approval = { audience: TEST_AUDIENCE, decision: 'approve', ...times, ...given };
   return { ...approval, signature: signText(formatApproval(platformId, approval), testKey(key)) };
 }
 

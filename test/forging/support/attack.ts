@@ -1,11 +1,9 @@
+import type { SignatureFault } from '../../../src/control/intents/verify-signature.js';
 import type { PayoutInput } from '../../../src/ledger/payout.js';
 import type { ForgedAccount, SignOptions } from './forged-account.js';
 import type { ForgingWorld } from './forging-world.js';
 
-export type Reason =
-  | ('unsigned' | 'fields' | 'wrong_audience' | 'no_audience' | 'unknown_key' | 'wrong_role' | 'revoked_key')
-  | ('key_not_valid' | 'bad_signature' | 'issued_in_future' | 'expired' | 'lifetime' | 'before_birth' | 'forgotten')
-  | 'sent_before';
+export type Reason = SignatureFault['fault'] | 'unsigned' | 'fields' | 'before_birth' | 'forgotten' | 'sent_before';
 
 /** Whether an event `tampering` says so: all else can come about in good faith, by a wrong configuration. */
 export const isTampering = (reason: string): boolean =>

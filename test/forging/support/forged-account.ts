@@ -83,8 +83,7 @@ export function signApproval(
   platformId: number,
   { key = 'bob', days = [0, 1 / 24], ...change }: Pick<Approval, 'payoutId' | 'intent'> & Partial<Approval> & Stating,
 ): SignedApproval {
-  const about = { audience: TEST_AUDIENCE, by: key, decision: 'approve' } as const;
-  return signed.signApproval(KEYS[key], { ...about, ...timesOf(days), ...change }, platformId);
+  return signed.signApproval(KEYS[key], { by: key, ...timesOf(days), ...change }, platformId);
 }
 
 export type SignedPayment = Pick<NewPayout, 'payoutId' | 'paymentId' | 'amount' | 'addressTo'>;
