@@ -47,8 +47,6 @@ describe('readKeyringFile', () => {
       expect(() => read(content)).toThrow(message);
       expect(() => read(content)).toThrow(`PAYOUT_KEYS_FILE: ${folder.at(FILE)}`);
     }
-    const missing = /PAYOUT_KEYS_FILE: .*none\.yaml cannot be read: ENOENT/;
-    expect(() => readKeyringFile(folder.at('none.yaml'), 'PAYOUT_KEYS_FILE')).toThrow(missing);
   });
 
   it('shows nothing of a private key, or of another secret, that was named in its place', () => {
@@ -115,20 +113,15 @@ describe('readTrustedFile', () => {
 
 it('an audience is what the setting says, or that of the URL, however that is spelt', () => {
   const GATEWAY = 'https://gateway.example';
-  const PRINTABLE = /must be 1 to 200 printable characters/;
-  const ofUrl = (baseUrl: string): string => audienceOf({ platformId: 4242, baseUrl });
-  expect(audienceOf({ platformId: 1, baseUrl: GATEWAY, audience: 'production' })).toBe('production');
-  for (const url of [GATEWAY, 'HTTPS://GATEWAY.Example/', `${GATEWAY}:443//`])
-    expect(ofUrl(url)).toBe(`${GATEWAY}#4242`);
-  for (const url of ['https://staging.gateway.example', `${GATEWAY}:8443`, `${GATEWAY}/v2`])
-    expect(ofUrl(url)).not.toBe(`${GATEWAY}#4242`);
-  for (const [source, message] of [
-    [{}, /^PAYOUT_AUDIENCE: is required, or GATEWAY_BASE_URL/],
-    [{ audience: 'my gateway' }, PRINTABLE],
-    [{ audience: 'x'.repeat(201) }, PRINTABLE],
-    [{ baseUrl: `${GATEWAY}/${'x'.repeat(200)}` }, /: is required, because GATEWAY_BASE_URL is too/],
-  ] as const)
-    expect(() => audienceOf({ platformId: 1, ...source })).toThrow(message);
+  const of = (given: { audience?: string; baseUrl?: string }): string => audienceOf({ platformId: 4242, ...given });
+  expect(of({ baseUrl: GATEWAY, audience: 'production' })).toBe('production');
+  expect(of({ baseUrl: 'HTTPS://GATEWAY.Example:443//' })).toBe(`${GATEWAY}#4242`);
+  for (const baseUrl of ['https://staging.gateway.example', `${GATEWAY}:8443`, `${GATEWAY}/v2`])
+    expect(of({ baseUrl })).not.toBe(`${GATEWAY}#4242`);
+  expect(() => of({})).toThrow(/^PAYOUT_AUDIENCE: is required, or GATEWAY_BASE_URL/);
+  expect(() => of({ audience: 'x'.repeat(201) })).toThrow(/must be 1 to 200 printable characters/);
+  const tooLong = /: is required, because GATEWAY_BASE_URL is too/;
+  expect(() => of({ baseUrl: `${GATEWAY}/${'x'.repeat(200)}` })).toThrow(tooLong);
 });
 
 it('checkAudience takes this environment only, and what names none until the time of the setting', () => {

@@ -76,18 +76,15 @@ it('cancel records who and why, and removes the job; it refuses what may have be
   expect(await waiting()).toEqual([]);
 });
 
-it('looking up finds by batch and state, page by page, and by transaction, and counts a batch', async () => {
+it('looking up finds by batch, page by page, and by transaction, and counts a batch', async () => {
   const ids = names(3);
   await producer.enqueueMany(ids.map((payoutId) => payoutInput({ payoutId, batch: 'salaries' })));
   const { payouts, next = '' } = await producer.list({ batch: 'salaries', limit: 2 });
   const rest = await producer.list({ batch: 'salaries', limit: 2, cursor: next });
   expect([...payouts, ...rest.payouts].map(({ payoutId }) => payoutId)).toEqual(ids);
-  expect((await producer.list({ state: 'queued' })).payouts).toHaveLength(3);
-  expect(await producer.getByTxhash('0xdef')).toBeUndefined();
   await enter('in_progress', 'p');
   expect(await producer.getByTxhash('hash-p')).toMatchObject({ payoutId: 'p', txhash: 'hash-p' });
   expect(await producer.batchStats('salaries')).toMatchObject({ total: 3, queued: 3, completed: 0 });
-  await expect(producer.batchStats('none')).rejects.toThrow(/^Batch none not found$/);
 });
 
 describe('waitFor', () => {

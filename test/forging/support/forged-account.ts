@@ -189,10 +189,7 @@ export class ForgedAccount {
     await this.#queue.add('withdraw', { payoutId, ...data }, { jobId: `forged~${this.#jobs}` });
   }
 
-  signatureFields(
-    fields: SignedPayment,
-    options: SignOptions & { readonly key?: KeyName } = {},
-  ): Record<string, string> {
+  signatureFields(fields: SignedPayment, options: SignOptions = {}): Record<string, string> {
     const { key, signature, issuedAt, expiresAt, audience } = signPayout(this.platformId, fields, options);
     const parts = { sig: signature.slice(0, 64), sigRest: signature.slice(64) };
     return { key, ...parts, iat: issuedAt, exp: expiresAt, ...(audience !== undefined && { aud: audience }) };
