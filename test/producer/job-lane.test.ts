@@ -141,52 +141,31 @@ describe('a queue that is slower than the calls', () => {
     expect(await waiting()).toEqual(names(1_100));
   });
 
-  /** A lane whose first batch waits for `release`, and whose clock is `lane.now`. Later batches are added by `add`. */
-  async function blockedLane(add: PayoutQueues['addWithdrawJobs']) {
-    const { ledger } = access;
-    const { queues } = await access.openQueues();
-    const { release, released } = gate();
-    let isFirst = true;
-    const slow = addingBy(queues, async (payouts) => {
-      if (!isFirst) return add(payouts);
-      isFirst = false;
-      await released;
-      await queues.addWithdrawJobs(payouts);
-    });
-    const clock = { ...systemClock, now: () => rig.now };
-    const lane = new JobLane({ queues: slow, relay: new OutboxRelay(ledger, slow) }, clock);
-    const delivered: Promise<void>[] = [];
-    const rig = {
-      now: 0,
-      async deliver(payoutIds: readonly string[]): Promise<void> {
-        const fresh = payoutIds.map(parse);
-        await ledger.enqueue(fresh);
-        // Not awaited: the caller waits for the script alone.
-        for (const payout of fresh) {
-          delivered.push(lane.deliver({ fresh: [payout], waiting: [] }, { isAwaited: true }));
-        }
-      },
-      async finish(): Promise<void> {
-        release();
-        await Promise.all(delivered);
-      },
-    };
-    return rig;
-  }
-
   it('adds what has waited for more than five seconds in its order, but no job of a payout that was sent', async () => {
     const { queues } = await access.openQueues();
+    const { release, released } = gate();
     const added: string[] = [];
-    const lane = await blockedLane(async (payouts) => {
-      added.push(...payouts.map(({ payoutId }) => payoutId));
+    let now = 0;
+    const slow = addingBy(queues, async (payouts) => {
+      if (added.push(...payouts.map(({ payoutId }) => payoutId)) === 1) await released;
       await queues.addWithdrawJobs(payouts);
     });
-    await lane.deliver(['first']);
-    await lane.deliver([...names(600, 'late'), 'sent']);
-    lane.now = 5_001;
-    await lane.deliver(names(300, 'in-time'));
+    const relay = new OutboxRelay(access.ledger, slow);
+    const lane = new JobLane({ queues: slow, relay }, { ...systemClock, now: () => now });
+    const delivered: Promise<void>[] = [];
+    const deliver = async (payoutIds: readonly string[]): Promise<void> => {
+      const fresh = payoutIds.map(parse);
+      await access.ledger.enqueue(fresh);
+      // Not awaited: the caller waits for the script alone.
+      for (const one of fresh) delivered.push(lane.deliver({ fresh: [one], waiting: [] }, { isAwaited: true }));
+    };
+    await deliver(['first']);
+    await deliver([...names(600, 'late'), 'sent']);
+    now = 5_001;
+    await deliver(names(300, 'in-time'));
     await account.ledger.change({ payoutId: 'sent', from: 'queued', to: 'sending' });
-    await lane.finish();
+    release();
+    await Promise.all(delivered);
     expect(added).not.toContain('sent');
     expect(await waiting()).toEqual(['first', ...names(600, 'late'), ...names(300, 'in-time')]);
     expect(await outbox()).toEqual([]);

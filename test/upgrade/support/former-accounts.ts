@@ -132,9 +132,9 @@ export async function openFormerAccounts({ spell = (address: string): string => 
   const stateOf = async (platformId: number, payoutId: string): Promise<string> =>
     (await redis.hget(`{payouts:${platformId}}:payout:${payoutId}`, 'state')) ?? 'none';
   return {
-    ...{ redis, sandbox, payments, control, env, run, read, stateOf },
-    startWorker(platformId: number, more: Readonly<Record<string, string>> = {}): RunningCli {
-      const worker = startCli(['worker'], { env: { ...env(platformId), HEALTH_PORT: '0', ...more } });
+    ...{ redis, sandbox, payments, control, run, read },
+    startWorker(platformId: number): RunningCli {
+      const worker = startCli(['worker'], { env: { ...env(platformId), HEALTH_PORT: '0' } });
       workers.push(worker);
       return worker;
     },
