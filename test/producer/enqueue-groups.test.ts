@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/base/clock.js';
-import { InvalidInputError, RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
+import { RedisUnavailableError, StoppedError } from '../../src/base/errors.js';
 import { silentLogger } from '../../src/base/logger.js';
 import type { PayoutProducer } from '../../src/control/payout-producer.js';
 import { takeCurrenciesRequest, writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
@@ -179,7 +179,6 @@ describe('a payment id that the gateway does not list', () => {
     await expect(enqueue(7)).rejects.toThrow(
       /must be in the gateway's list of \d{4}-.*Z: 1 BTC, 6 USDT \(TRC-20\) \(got 7\)\. If the gateway has it since, repeat/,
     );
-    await expect(enqueue(7)).rejects.toBeInstanceOf(InvalidInputError);
     const inputs = [7, 6, 8].map((paymentId, index) => payoutInput({ payoutId: `p-${index}`, paymentId }));
     await expect(producer.enqueueMany(inputs)).rejects.toThrow(/\[0\]\.paymentId: .*\(got 7\).*\[2\]\.paymentId: /);
     expect((await producer.stats()).queued).toBe(0);
@@ -198,14 +197,13 @@ describe('a payment id that the gateway does not list', () => {
     await expect(enqueue(7, 'new')).rejects.toThrow('paymentId');
   });
 
-  const store = async (text: string): Promise<unknown> =>
-    account.redis.hset(account.connection.keys.gateway, 'currencies', text);
-
   it.each<[string, () => Promise<unknown>, boolean?]>([
     ['before a worker has published a list', async () => Promise.resolve()],
     ['if the list is older than a day', async () => publish(LISTED, 25 * HOUR_MS)],
-    ['if something else is there', async () => store('{"currencies":7,"isWhole":true}')],
-    ['if that is no JSON', async () => store('{')],
+    [
+      'if something else is there',
+      async () => account.redis.hset(account.connection.keys.gateway, 'currencies', '{"currencies":7,"isWhole":true}'),
+    ],
     ['if the check is switched off', async () => publish(), false],
   ])('is accepted %s', async (_, prepare, checkPaymentIds = true) => {
     await prepare();

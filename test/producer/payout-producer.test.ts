@@ -57,13 +57,6 @@ it('enqueueMany keeps the order of results across its chunks and counts them', a
   expect(await producer.enqueueMany([])).toEqual({ results: [], created: 0, existing: 0, conflicts: 0 });
 });
 
-it('enqueueMany enqueues nothing when one is invalid, and names it by its index', async () => {
-  const inputs = [payoutInput(), payoutInput({ payoutId: 'p-2', amount: '0' }), payoutInput({ payoutId: '' })];
-  const attempt = producer.enqueueMany(inputs);
-  await expect(attempt).rejects.toThrow(/\[1\]\.amount: must be more than 0.*\[2\]\.payoutId/);
-  expect((await producer.stats()).queued).toBe(0);
-});
-
 it('cancel records who and why, and removes the job; it refuses what may have been paid, and what is no line', async () => {
   const act = { by: 'ann', reason: 'paid by hand' };
   await producer.enqueue(payoutInput());
@@ -348,11 +341,10 @@ describe('enqueueing again', () => {
   });
 });
 
-it('the option audience is required with a signingKey, and has its own rule', () => {
-  const attempt = (): PayoutProducer => open({ audience: undefined });
-  expect(attempt).toThrow(InvalidConfigError);
-  expect(attempt).toThrow(/^audience: is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE/);
-  expect(() => open({ audience: 'my gateway' })).toThrow(/must be 1 to 200 printable characters of ASCII/);
+it('the option audience is required with a signingKey', () => {
+  expect(() => open({ audience: undefined })).toThrow(
+    /^audience: is required with signingKey and keysFile: the worker's PAYOUT_AUDIENCE/,
+  );
 });
 
 it.each<[string, { name: string; privateKey: KeyObject | string }, string]>([
