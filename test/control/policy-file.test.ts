@@ -93,7 +93,6 @@ describe('readPolicyFile', () => {
 describe('a list of addresses', () => {
   it.each([
     ['two words', /line 2 must be one address, without spaces, commas and quotes \(got "two words"\)$/],
-    ['a b\nc d\ne f', /line 2 must be .*\(got "a b"\), and 2 more of its lines cannot be used$/],
     // These would hold nobody, or more than they say.
     ['rExchange:12345', /line 2 \("rExchange:12345"\) must be without the destination tag: this rule holds/],
     [`${DENIED}:5`, /line 2 must be an address alone: no destination tag follows one of its kind \(got "0x529/],
