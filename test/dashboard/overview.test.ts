@@ -66,9 +66,6 @@ it('every worker is shown with its role and why, and no next try while paused', 
   await writeSampleWorker(account, 'worker-c:6', { at: now - 600_000 });
   const text = await dashboard.readText('/diagnostics');
   expect(text).toMatch(/worker-b:5 refused its journal is damaged.*worker-c:6 silent no sign of life for 10 min/);
-  const beating = setInterval(() => void redis.hincrby(connection.keys.sender, 'beat', 1), 300);
-  await untilText(/Gateway down The last 3 attempts .*: No connection.*, alive/);
-  clearInterval(beating);
   await ledger.pause('ann', 'maintenance');
   await untilText(/Paused .*Last attempt failed: No connection/);
   expect(await dashboard.readText('/payouts')).not.toContain('next try');
@@ -80,14 +77,9 @@ it('the backlog has one count everywhere, and pages keep themselves up to date',
   const now = account.clock.wallNow();
   const minute = { at: now - 60_000, sent: 58, smallestGapMs: 1_012, largestGapMs: 2_500, backlog: 3 };
   const usdt = { paymentId: 6, symbol: 'USD' };
-  const sent = [{ ...usdt, count: 8_211, amount: '640214.77' }];
-  const rejected = [{ ...usdt, count: 3, amount: '9' }];
   await account.redis.hset(account.connection.keys.statistics, {
     ...toHourFields([{ ...minute, completed: 58, rejected: 0, unknown: 0 }]),
     sums: JSON.stringify({ queued: [{ ...usdt, count: 1_216, amount: '92710.5' }] }),
-    today: JSON.stringify({ day: Math.floor(now / 86_400_000), sent, completed: sent, rejected }),
-    lastSendAt: JSON.stringify(now - 96_000),
-    pace: JSON.stringify([1_020, 1_021]),
   });
   for (const payoutId of ['q-1', 'q-2', 'q-3']) await account.enqueue(payoutId);
   for (const path of ['/payouts/q-1', '/batches']) expect(await dashboard.read(path)).toMatch(/<main\s[^>]*data-live=/);
@@ -150,7 +142,6 @@ it('the pictures have a description and a table, and mark a gap below a second',
   expect(page).toMatch(/<desc id="sends-desc">174 sends in the last hour, 58 a minute at most\.[^]*1\.012 s at least/);
   expect(page).toMatch(/<th scope="row">12:25<\/th>\s*<td class="number">\s*116\s*<\/td>/);
   expect(page).not.toMatch(/style=|NaN|undefined|bar tone-bad/);
-  expect(draw()).toContain('0 sends in the last hour');
   expect(draw()).not.toMatch(/NaN|Infinity|undefined/);
   expect(draw(minute(1, 950))).toContain('class="bar tone-bad"');
 });
@@ -190,14 +181,10 @@ it('several accounts have their own payouts only, an overview, a switch, and a b
   const page = await several.read(`${first}?state=queued`);
   for (const part of [`href="${first}/of-the-first"`, `href="${other}"`]) expect(page).toContain(part);
   expect(page).not.toContain('of-the-second');
-  const found = await several.ask(`${other}?q=of-the-second`);
-  expect(found.headers.get('location')).toBe(`${other}/of-the-second`);
   for (const path of [`${other}/of-the-first`, '/accounts/1/payouts'])
     expect((await several.ask(path)).status).toBe(404);
   const board = `/accounts/${second.platformId}/board`;
   expect(await several.read(`${board}/`)).toContain(`<base href="${board}/"`);
-  const logo = await several.ask(`${board}/static/images/logo.svg`);
-  expect([logo.status, logo.headers.get('cache-control')]).toEqual([200, expect.not.stringContaining('no-store')]);
   expect((await several.ask(`${board}/api/queues/pause`, { method: 'PUT' })).status).toBe(405);
   await several.close();
   await second.close();
@@ -208,11 +195,7 @@ const JOB = `${API}/withdraw/${encodeURIComponent(encodeURIComponent('order:2045
 
 it('the board refuses every write, also without the guard in front of it', async () => {
   await fillAccount(account);
-  const states = ['waiting', 'active', 'completed', 'failed', 'delayed', 'prioritized', 'paused', 'latest'];
-  const reads = [
-    ...states.map((status) => `${API}?activeQueue=withdraw&page=1&jobsPerPage=50&status=${status}`),
-    ...[JOB, `${JOB}/logs`, '/board/api/redis/stats', '/board/queue/withdraw'],
-  ];
+  const reads = [`${API}?activeQueue=withdraw&page=1&jobsPerPage=50&status=latest`, JOB, `${JOB}/logs`];
   const writes = [
     ...['retry', 'promote', 'clean', 'update-data'].map((what) => `PUT ${JOB}/${what}`),
     ...['retry/failed', 'clean/failed', 'promote', 'pause', 'resume', 'empty', 'obliterate'].map(
@@ -238,7 +221,7 @@ it('the board refuses every write, also without the guard in front of it', async
     expect([request, status, headers.get('allow')]).toEqual([request, 405, 'GET, HEAD']);
     unguarded.add((await write(boardOnly.url, request)).status);
   }
-  for (const path of reads) expect([200, 404]).toContain((await dashboard.ask(path)).status);
+  for (const path of reads) expect((await dashboard.ask(path)).status).toBe(200);
   expect(await account.dump()).toEqual(before);
   // Pausing all queues responds 200 and skips those that are read-only; others have no route here.
   expect([...unguarded].sort()).toEqual([200, 404, 405]);
