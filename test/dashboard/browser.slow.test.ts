@@ -104,11 +104,9 @@ describe('payouts in every state', () => {
   }
 
   it.each([
-    ...['payouts', 'payouts?state=', 'payouts?state=completed', 'payouts?range=day', 'payouts?state=&all=1'],
-    ...['payouts?state=cancelled&batch=none', 'payouts?state=&amount=12x&reference=x', 'payouts?q=nobody-has-this'],
-    ...['payouts/order:2042', 'payouts/order%2F2044+a=b', 'payouts/none', 'payouts/signed:large', 'batches'],
-    ...['batch?name=september', 'held?all=1', 'held?kind=policy&rule=day&reason=wait', 'held?rule=none'],
-    ...['diagnostics', 'activity', 'policy', 'audit'],
+    ...['payouts', 'payouts?state=&all=1', 'payouts?state=&amount=12x&reference=x', 'payouts?q=nobody-has-this'],
+    ...['payouts/order:2042', 'payouts/order%2F2044+a=b', 'payouts/signed:large', 'batches', 'batch?name=september'],
+    ...['held?all=1', 'diagnostics', 'activity', 'policy', 'audit'],
   ])('have no fault for axe on /%s, wide and narrow, light and dark', async (path) => {
     await expectNoFaults(await open(path));
   });

@@ -153,11 +153,6 @@ it('pages list queued payouts oldest first, others newest first, and lead to the
   }
   expect(await dashboard.readIds('/held?rule=rare')).toEqual([ids.filter(isRare)]);
   expect((await dashboard.readIds('/held')).flat()).toEqual(ids);
-  for (const payoutId of ['f-1', 'f-2']) {
-    await account.sendAs(payoutId, { kind: 'accepted', txhash: payoutId });
-    await account.ledger.change({ payoutId, from: 'in_progress', to: 'failed' });
-  }
-  expect(await dashboard.readIds('/payouts?state=failed')).toEqual([['f-2', 'f-1']]);
   for (let index = 0; index < 60; index += 1) {
     await account.ledger[index % 2 === 0 ? 'pause' : 'resume']('carl', `act ${index}`);
   }
@@ -294,15 +289,11 @@ describe('a CSV file', () => {
     expect(state.chunks).toBe(3);
   });
 
-  it('breaks off when the reader goes while rows are read, or Redis half-way', async () => {
-    const left = await downloadWatched((chunk, response, write) => {
-      if (chunk.includes('many-0')) setImmediate(() => response.destroy());
-      return write(chunk);
-    });
+  it('breaks off when Redis does half-way', async () => {
     const cut = await downloadWatched((chunk, _, write, redis) => {
       if (chunk.includes('many-600')) redis.disconnect();
       return write(chunk);
     });
-    expect([left, cut]).toEqual(['terminated', 'terminated']);
+    expect(cut).toBe('terminated');
   });
 });

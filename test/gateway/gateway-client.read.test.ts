@@ -115,11 +115,15 @@ it.each<[string, Buffer, new (...args: never[]) => Error, RegExp]>([
   ['refused, 500', httpResponse(500, '{"result":0,"message":"Bad hash"}'), GatewayRejectedError, /Bad hash/],
   ['redirect', httpResponse(302, '', ['Location: /']), GatewayInvalidResponseError, /302/],
   ['HTML 502', httpResponse(502, '<html>'), GatewayUnavailableError, /502/],
-  ['silence', Buffer.from(''), GatewayUnavailableError, /no complete response within 150 ms/],
-  ['never ending', Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'), GatewayUnavailableError, /150 ms/],
+  [
+    'never ending',
+    Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{'),
+    GatewayUnavailableError,
+    /within 150 ms/,
+  ],
   ['101', Buffer.from('HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), GatewayUnavailableError, /./],
 ])('a query that fails %s', async (name, response, type, message) => {
-  const endsByTimeout = ['silence', 'never ending', '101'].includes(name);
+  const endsByTimeout = ['never ending', '101'].includes(name);
   const call = (await clientOfResponse(response, endsByTimeout ? { timeoutMs: 150 } : {})).balance();
   await expect(call).rejects.toThrow(type);
   await expect(call).rejects.toThrow(message);

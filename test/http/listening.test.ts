@@ -120,13 +120,6 @@ it('with TLS it does not start without both files, or with a key that is open or
   expect(await refusalOf({ serveTlsCertFile })).toMatch(/^SERVE_TLS_CERT_FILE: cannot be used with its key/);
 });
 
-it('names the setting if a port is taken, and closes what it opened', async () => {
-  await withDoor({}, async (door) => {
-    const serveHealthPort = Number(new URL(door.url).port);
-    expect(await refusal({ serveHealthPort })).toMatch(/^SERVE_HEALTH_PORT: cannot listen on 127\.0\.0\.1/);
-  });
-});
-
 const serve = (changes: Record<string, string> = {}): RunningCli =>
   startCli(['serve'], {
     env: {

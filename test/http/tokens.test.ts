@@ -150,11 +150,8 @@ it('a token comes from `payouts serve token`', async () => {
   const tokens = await read(`${line}\n${stdout}`);
   expect(tokens.find(`Bearer ${made}`)).toMatchObject({ name: 'shop', rights: ['enqueue', 'cancel'], perMinute: 9 });
   expect(stdout).not.toContain(made);
-  for (const [args, message] of [
-    [['x'.repeat(33)], /name: must be 1 to 32 of/],
-    [['shop', '--rights', 'send'], /--rights\.0: must be of enqueue,read,cancel/],
-  ] as const)
-    expect(await make(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  const stderrOf = expect.stringMatching(/--rights\.0: must be of enqueue,read,cancel/);
+  expect(await make('shop', '--rights', 'send')).toMatchObject({ code: 2, stdout: '', stderr: stderrOf });
 });
 
 async function follow(query?: string, headers?: Record<string, string>): Promise<EventStream> {
