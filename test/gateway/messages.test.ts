@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -58,6 +59,11 @@ it('a signature is removed from a text wherever it occurs, in either case', () =
   const hash = hashOf('platform_id=42');
   expect(redact(`bad hash ${hash}, not ${hash.toUpperCase()}!`)).toBe('bad hash [hash], not [hash]!');
   expect(redact('nothing to hide')).toBe('nothing to hide');
+});
+
+it('a signature shows its key neither in the signer nor in a request', () => {
+  const made = [sign, sign(['platform_id'], {})];
+  expect(inspect(made, { showHidden: true, depth: 9 }) + JSON.stringify(made)).not.toContain('the-key');
 });
 
 it("a signature is over the API's names and order, and leaves out what has no value", () => {
