@@ -136,14 +136,8 @@ it('what is held is shown with why, what it needs, and commands', async () => {
   expect(await readText(plain, '/held?rule=four-eyes')).toContain('key ann: not verified');
   await report({ held: [{ rule: EVIL, reason: 'wait', count: 1 }] });
   expect(await readText(keyed, '/held')).toMatch(/all \(4\) <img.*?: waits \(1\)/);
-  for (const [query, ids] of [
-    ['kind=policy&rule=four-eyes&reason=approve', ['h:four']],
-    ['reason=wait', ['h:wait']],
-    ['rule=none', []],
-  ] as const) {
-    const chosen = await keyed.read(`/held?${query}`);
-    expect([...chosen.matchAll(/data-key="([^"]+)"/g)].map(([, id]) => id)).toEqual(ids);
-  }
+  const waiting = await keyed.read('/held?kind=policy&reason=wait');
+  expect([...waiting.matchAll(/data-key="([^"]+)"/g)].map(([, id]) => id)).toEqual(['h:wait']);
   for (const path of ['/held?after=x', '/held?rule=a&rule=b', '/audit?before=x'])
     expect((await keyed.ask(path)).status).toBe(404);
   const { redis, key } = redisOf('h:no');

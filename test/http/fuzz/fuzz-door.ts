@@ -39,7 +39,6 @@ interface FuzzedRequest {
 }
 
 const BATCH = 500;
-const AT_ONCE = 16;
 
 /** One of several, each as often as its weight says. */
 function weighted<Value>(...choices: readonly (readonly [weight: number, fc.Arbitrary<Value>])[]) {
@@ -107,8 +106,7 @@ function bodyOf({ requestBody }: Operation): fc.Arbitrary<string | undefined> {
   if (requestBody === undefined) return fc.constant(undefined);
   const valid = valueOf(requestBody.content['application/json'].schema);
   const text = (value: unknown): string | undefined => JSON.stringify(value);
-  const cut = fc.tuple(valid, fc.nat(60)).map(([value, by]) => text(value)?.slice(0, -by));
-  return weighted([4, valid.map(text)], [4, spoiled(valid).map(text)], [1, cut], [1, strangeText]);
+  return weighted([4, valid.map(text)], [4, spoiled(valid).map(text)], [1, strangeText]);
 }
 
 function pathOf(route: string, { parameters }: Operation): fc.Arbitrary<string> {
@@ -174,25 +172,23 @@ export async function fuzzDoor(
 ) {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi;
   const arbitrary = requestsOf(document, tokens);
-  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   const statuses = new Map<number, number>();
   const wrong: string[] = [];
   const accepted = new Set<string>();
+  const ask = async (request: FuzzedRequest): Promise<void> => {
+    const response = await exchange(url, request, agent).catch((error: unknown) => String(error));
+    const problem = typeof response === 'string' ? response : findProblem(document, request, response);
+    if (problem !== undefined) wrong.push(`${problem}: ${JSON.stringify(request).slice(0, 600)}`);
+    if (typeof response === 'string') return;
+    const { status, text } = response;
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (request.method !== 'POST' || status > 201) return;
+    for (const [, id = ''] of text.matchAll(/"payoutId":"([^"]+)","state":"\w+","created":/g)) accepted.add(id);
+  };
   for (let done = 0; done < requests; done += BATCH) {
-    const waiting = fc.sample(arbitrary, { numRuns: Math.min(BATCH, requests - done), seed: seed + done }).values();
-    const lane = async (): Promise<void> => {
-      for (const request of waiting) {
-        const response = await exchange(url, request, agent).catch((error: unknown) => String(error));
-        const problem = typeof response === 'string' ? response : findProblem(document, request, response);
-        if (problem !== undefined) wrong.push(`${problem}: ${JSON.stringify(request).slice(0, 600)}`);
-        if (typeof response === 'string') continue;
-        const { status, text } = response;
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        if (request.method !== 'POST' || status > 201) continue;
-        for (const [, id = ''] of text.matchAll(/"payoutId":"([^"]+)","state":"\w+","created":/g)) accepted.add(id);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    const numRuns = Math.min(BATCH, requests - done);
+    await Promise.all(fc.sample(arbitrary, { numRuns, seed: seed + done }).map(ask));
   }
   agent.destroy();
   return { statuses, wrong, accepted };

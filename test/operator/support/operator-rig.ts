@@ -50,7 +50,6 @@ export async function openOperatorRig() {
         ...{ journalId: 'j-two', kind: 'ledger', reason: 'It forgot a send.', host: 'h', dir: '/j', sends: 7, at: 1 },
       }),
     withdrawJobs: async () => (await queues.withdraw.getWaiting()).map(({ id }) => id),
-    statusJobs: async () => (await queues.transactionstatus.getJobs(['wait', 'delayed'])).map(({ id }) => id),
     outbox: async () => redis.zrange(keys.outbox, '0', '-1'),
     async close() {
       await operator.close();
