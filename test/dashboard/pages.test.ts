@@ -7,7 +7,6 @@ import { sendCsv } from '../../src/dashboard/payouts/find-pages.js';
 import { readListQuery } from '../../src/dashboard/payouts/list-query.js';
 import { connectLedger } from '../../src/ledger/ledger-connection.js';
 import { writeGatewayFacts } from '../../src/ledger/reads/gateway-facts.js';
-import { removePayouts } from '../../src/ledger/remove-payouts.js';
 import { HOLD } from '../ledger/contract/ledger-rig.js';
 import { aPayout } from '../ledger/support/a-payout.js';
 import { until } from '../support/until.js';
@@ -126,15 +125,6 @@ describe('payouts that are looked for', () => {
     expect(await dashboard.read(location)).toContain(`the one called ${payoutId}`);
     expect(await dashboard.read('/payouts?state=queued')).toContain(`href="${location}"`);
     expect(await statusOf((await search('./+')).headers.get('location') ?? '')).toBe(200);
-  });
-
-  it('are gone once retention removed them: the page says where to look', async () => {
-    await account.enqueue('removed-1');
-    await account.ledger.change({ payoutId: 'removed-1', from: 'queued', to: 'cancelled' });
-    await removePayouts(account.connection, 'cancelled', account.clock.wallNow() + 1, 100);
-    const response = await dashboard.ask('/payouts/removed-1');
-    expect(response.status).toBe(404);
-    expect(await response.text()).toMatch(/PAYOUT_RETENTION_DAYS.*payouts get .*--account \d+/);
   });
 });
 

@@ -6,19 +6,13 @@ import { print } from '../../proofs/command-line.js';
 import { openDoor } from '../support/door-rig.js';
 import { fuzzDoor } from './fuzz-door.js';
 
-const { values } = parseArgs({
-  options: {
-    requests: { type: 'string', default: '100000' },
-    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
-  },
-});
-const [requests, seed] = [Number(values.requests), Number(values.seed)];
+const { values } = parseArgs({ options: { requests: { type: 'string' }, seed: { type: 'string' } } });
+const made = { requests: Number(values.requests ?? 100_000), seed: Number(values.seed ?? randomInt(2 ** 31)) };
 const redis = await startLocalRedis();
 process.env['REDIS_URL'] = redis.url;
 const rig = await openDoor();
 try {
-  print(`seed ${seed}`);
-  const made = { requests, seed };
+  print(`seed ${made.seed}`);
   const { statuses, wrong, accepted } = await fuzzDoor(rig.door.url, Object.values(rig.tokens), made);
   for (const each of wrong.slice(0, 20)) print(each);
   for (const [status, count] of [...statuses].sort()) print(`${status}: ${count}`);
