@@ -12,19 +12,7 @@ import {
 } from '../../src/journal/journal-files.js';
 import { JournalReader, readJournal } from '../../src/journal/journal-reader.js';
 import { toChainedLines } from '../../src/journal/line-chain.js';
-import { verifyJournal } from '../../src/control/audit/verify-journal.js';
-import {
-  age,
-  aSend,
-  files,
-  folder,
-  HEADER,
-  lastHash,
-  LEDGER,
-  itemsOf,
-  sendsIn,
-  useFolder,
-} from './support/journal-folder.js';
+import { age, aSend, files, folder, HEADER, lastHash, LEDGER, sendsIn, useFolder } from './support/journal-folder.js';
 import { mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
