@@ -174,8 +174,8 @@ describe('every text of others', () => {
   afterAll(close);
 
   it.each([
-    ...['/payouts', '/payouts?state=', '/payouts?state=unknown', '/payouts?state=queued', '/activity'],
-    ...['/payouts/evil', '/payouts/evil-2', '/payouts/evil-3', '/payouts/evil-4', '/payouts?state=&batch=evil'],
+    ...['/payouts', '/payouts?state=', '/activity', '/payouts/evil', '/payouts/evil-2', '/payouts/evil-3'],
+    '/payouts/evil-4',
     `/payouts?state=&reference=${encoded}&address=${encoded}&amount=${encoded}&batch=${encoded}&since=${encoded}`,
     ...[`/payouts?q=${encoded}`, `/payouts/${encoded}`, `/batch?name=${encoded}`, '/batch?name=evil'],
   ])('is escaped on %s', async (path) => {

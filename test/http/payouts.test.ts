@@ -72,9 +72,11 @@ it.each<[string, number, string, AskOptions?, string?]>([
   ['GET /v1/payouts?sate=queued', 400, 'INVALID_INPUT', {}, 'did you mean state'],
   ['GET /v1/payouts?state=queued&cursor=x', 400, 'INVALID_INPUT', {}, 'must be the next of the page before'],
   ['POST /v1/payouts/p-1/cancel', 400, 'INVALID_INPUT', { body: { by: 'ann' } }, 'by: is not a known field'],
-  ...['x', '1', '1-', '-1', '0-0%20', '99999999999999999999-0', '1-1&after=2-2'].map(
-    (place): [string, number, string] => [`GET /v1/events?after=${place}`, 400, 'INVALID_INPUT'],
-  ),
+  ...['1-', '0-0%20', '99999999999999999999-0', '1-1&after=2-2'].map((place): [string, number, string] => [
+    `GET /v1/events?after=${place}`,
+    400,
+    'INVALID_INPUT',
+  ]),
   ['DELETE /v1/payouts', 405, 'METHOD_NOT_ALLOWED'],
   ['GET /', 404, 'NO_SUCH_ROUTE'],
   ['GET /v1/payouts/%ff', 404, 'NO_SUCH_ROUTE'],
