@@ -1,13 +1,12 @@
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { hostname, tmpdir } from 'node:os';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { type Clock, systemClock } from '../../../src/base/clock.js';
 import { closeRedis, connectRedis, type RedisClient } from '../../../src/base/redis.js';
-import { checkJournalFolder } from '../../../src/cli/doctor/check-journal.js';
 import { checkGatewayConnection, checkGatewayCurrencies, checkWorker } from '../../../src/cli/doctor/check-services.js';
 import * as redisChecks from '../../../src/cli/doctor/check-redis.js';
 import { StoppedError } from '../../../src/base/errors.js';
@@ -59,29 +58,20 @@ it.each([
   expect(await checkRedisLatency(redis, steppingClock(stepMs))).toEqual(finding(status, detail));
 });
 
-it('requires an acknowledgement of each replica', async () => {
+it('counts the replicas that acknowledge writes, and warns where Redis requires none', async () => {
   const servers = await startMasterWithReplica();
   const client = connectRedis(servers.master.url, 'commands');
-  const check = async (replicas?: number): Promise<unknown> => checkRedisReplicas(client, replicas, false);
   try {
-    expect(await check()).toEqual(finding('ok', '1 acknowledge every send before its request is written'));
+    const acknowledged = finding('ok', '1 acknowledge every send before its request is written');
+    expect(await checkRedisReplicas(client, undefined, false)).toEqual(acknowledged);
     expect(await checkRedisDurability(client, false)).toEqual(finding('warning', 'min-replicas-to-write is 0'));
-    servers.link.silence(['requests', 'replies']);
-    await client.set('{payouts:1}:test', 'never replicated');
-    expect(await check()).toEqual(finding('problem', 'only 0 of 1 acknowledge writes, so nothing is sent'));
-    expect(await check(0)).toEqual(finding('ok', 'none needed for a send'));
-    expect(await checkRedisReplicas(client, 1, true)).toEqual(finding('warning', 'only 0 of 1'));
   } finally {
     await closeRedis(client);
     await servers.close();
   }
 });
 
-it('compares the clock with that of Redis, and detects one that was never set', async () => {
-  expect(await checkClock(systemClock, redis)).toEqual(finding('ok'));
-  expect(await checkClock(clockAhead(60_000), redis)).toEqual(
-    finding('warning', /(59\.9|60\.\d) s ahead of the clock/),
-  );
+it('detects a clock that was never set, also without that of Redis', async () => {
   const neverSet = { ...systemClock, wallNow: () => 86_400_000 };
   expect(await checkClock(neverSet, undefined)).toEqual(finding('problem', '1970-01-02'));
   expect(await checkClock(systemClock, undefined)).toEqual(finding('ok'));
@@ -107,17 +97,6 @@ it('only warns if the gateway does not list its currencies', async () => {
   const check = async (list: () => Promise<never[]>): Promise<unknown> => checkGatewayCurrencies({ currencies: list });
   expect(await check(async () => Promise.reject(new StoppedError('not now')))).toEqual(finding('warning', 'not now'));
   expect(await check(async () => Promise.resolve([]))).toEqual(finding('warning', 'empty'));
-});
-
-it('detects a disk that is too slow for the journal', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'payouts-doctor-'));
-  const check = async (folder: string, stepMs: number): Promise<unknown> =>
-    checkJournalFolder(folder, steppingClock(stepMs));
-  expect(await check(dir, 2)).toEqual(finding('ok', `${dir} is writable, synced to disk in 2.0 ms`));
-  expect(await check(dir, 60)).toEqual(finding('warning'));
-  expect(await check(dir, 600)).toEqual(finding('problem'));
-  expect(await check(join(dir, 'not', 'yet'), 2)).toEqual(finding('ok', '(created by the worker)'));
-  await rm(dir, { recursive: true });
 });
 
 describe('checkWorker', () => {
@@ -219,21 +198,13 @@ it('finds payouts without a job: a warning, and beside a worker, which repairs i
 it('payouts doctor says where the journal should be of which the ledger knows sends', async () => {
   const [dir, other] = [join(doctor.dir, 'journal'), join(doctor.dir, 'other')];
   const fileIn = (folder: string): string => join(folder, `${doctor.platformId}.journal`);
-  /** Changes what the ledger knows of each journal. */
-  async function alterKnown(changes: object): Promise<void> {
-    const key = `${doctor.prefix}:journals`;
-    for (const [journalId, text] of Object.entries(await doctor.client.hgetall(key))) {
-      await doctor.client.hset(key, journalId, JSON.stringify({ ...(JSON.parse(text) as object), ...changes }));
-    }
-  }
   const [producer, worker] = [doctor.openProducer(), await doctor.startWorker(dir)];
-  await producer.enqueueMany(['P-1', 'P-2'].map(payout));
-  await until('both are sent', async () => {
+  await producer.enqueue(payout('P-1'));
+  await until('it is sent', async () => {
     const { queued, sending } = await producer.stats();
     return queued + sending === 0;
   });
   for (const each of [{ close: async () => worker.stop() }, producer]) await each.close();
-  const [header = '', ...sent] = (await readFile(fileIn(dir), 'utf8')).trimEnd().split('\n');
   const missing = [problemOf('journal and ledger', 'knows a journal of this host that has sends'), NO_SENDER];
   await mkdir(other);
   const [moved] = await doctor.expectFindings(1, missing, { SEND_JOURNAL_DIR: other });
@@ -241,24 +212,20 @@ it('payouts doctor says where the journal should be of which the ledger knows se
   await copyFile(fileIn(dir), fileIn(other));
   await doctor.expectFindings(0, [NO_SENDER]);
   expect((await doctor.run()).out).toMatch(/they agree on \d sends/);
-  doctor.environment['SEND_JOURNAL_DIR'] = dir;
   // In the format without a chain: the hashes of another journal are others.
+  const [, ...sent] = (await readFile(fileIn(dir), 'utf8')).trimEnd().split('\n');
   const unchained = sent.map((line) => ({ ...(JSON.parse(line) as object), prev: undefined }));
   const replaced = [{ v: 2, journalId: 'another-one' }, ...unchained];
   await writeFile(fileIn(dir), replaced.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const [began] = await doctor.expectFindings(0, [warningOf('journal and ledger', 'began later'), NO_SENDER]);
+  const later = [warningOf('journal and ledger', 'began later'), NO_SENDER];
+  const [began] = await doctor.expectFindings(0, later, { SEND_JOURNAL_DIR: dir });
   expect(began?.detail).toMatch(/the one before it \(\S+\) is gone/);
-  const expectLost = async (lose: Promise<unknown>): Promise<void> => {
-    await lose;
-    const [lost] = await doctor.expectFindings(1, missing);
-    expect(lost?.detail).toContain(dir);
-    expect(lost?.fix).toMatch(/Restore the file.*audit adopt-journal --account \d+ --reason WHY/);
-  };
-  await expectLost(writeFile(fileIn(dir), `${header}\n`));
-  await expectLost(rm(dir, { recursive: true }));
-  await alterKnown({ host: `not-${hostname()}` });
+  await rm(dir, { recursive: true });
+  const [lost] = await doctor.expectFindings(1, missing);
+  expect(lost?.fix).toMatch(/Restore the file.*audit adopt-journal --account \d+ --reason WHY/);
+  const known = `${doctor.prefix}:journals`;
+  for (const [journalId, text] of Object.entries(await doctor.client.hgetall(known))) {
+    await doctor.client.hset(known, journalId, text.replace(hostname(), 'another-host'));
+  }
   await doctor.expectFindings(0, [warningOf('journal and ledger', 'the ledger has '), NO_SENDER]);
-  await expectLost(alterKnown({ host: hostname(), sends: 0, token: '' }));
-  await alterKnown({ sends: 2 });
-  await expectLost(doctor.client.del(`${doctor.prefix}:sender`));
 });
