@@ -111,7 +111,7 @@ async function sendBoth(): Promise<void> {
   ledger = connectLedger(connectRedis(redisUrl, 'commands'), platformId);
   const sending = world.startWorker({
     environment: {
-      ...{ PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: policyFile, LEASE_MS: '20000', IN_FLIGHT_MAX_MS: '20000' },
+      ...{ PAYOUT_KEYS_FILE: keysFile, PAYOUT_POLICY_FILE: policyFile, IN_FLIGHT_MAX_MS: '20000' },
       ...{ PAYOUT_WORKER_KEY_FILE: worker.file, PAYOUT_WORKER_KEY_NAME: 'worker' },
     },
   });
