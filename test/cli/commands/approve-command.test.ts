@@ -57,21 +57,15 @@ it('refuses who signed it, an operator, what someone altered', async () => {
     [5, /give --key FILE/, ['approve', 'p', '--yes']],
     [3, /nobody/, approve('nobody', 'ann')],
     [2, /--expires-in/, approve('p', 'ann', '--expires-in', '8d')],
-    [2, /--reason/, approve('p', 'ann', '--reason', 'WHY')],
-    [2, /./, ['approve', '--key', rig.files.ann, '--yes']],
   ] as [number, RegExp, string[]][])
     await cli.refused(code, message, ...args);
   expect(await cli.run('approve', 'p', '--key', rig.files.ann)).toMatchObject({
     ...{ code: 2, stderr: textWith(/^payouts: --yes: is required/) },
   });
-  for (const [fields, message] of [
-    [{ addressTo: 'TEvil' }, /Payout p is not verified\. The signature of key "shop" is not over/],
-    [{ key: 'evil' }, /The key "evil" is not in the worker's keyring/],
-    [{ n: '9' }, /The record of payout p in Redis cannot be read/],
-  ] as [Record<string, string>, RegExp][]) {
-    await cli.alter('p', fields);
-    await cli.refused(5, message, ...approve('p', 'ann'));
-    await cli.refused(5, message, 'approve', 'p', '--offline', '--key-name', 'ann');
+  await cli.alter('p', { addressTo: 'TEvil' });
+  const altered = /Payout p is not verified\. The signature of key "shop" is not over/;
+  for (const args of [approve('p', 'ann'), ['approve', 'p', '--offline', '--key-name', 'ann']]) {
+    await cli.refused(5, altered, ...args);
   }
   expect((await cli.redis.hkeys(cli.keys.payout('p'))).filter((name) => name.startsWith('approval:'))).toEqual([]);
   delete rig.env['PAYOUT_KEYS_FILE'];
@@ -191,20 +185,11 @@ it('payouts approvals lists what waits, with who is missing', async () => {
   expect(await cli.ok('approvals')).toMatch(
     /^p +12\.5 \(payment_id 7\) +TXYZ\w{30} +four-eyes +2 more people of finance \(so far: approve ann\) +\d+ s$/m,
   );
-  const approvedByAnn = { by: 'ann', decision: 'approve', verified: true, person: 'ann' };
   expect(await cli.json('approvals')).toMatchObject({
     ...{ payoutId: 'p', amount: '12.5', addressTo: ADDRESS, rule: 'four-eyes', needs: { by: 'finance', persons: 2 } },
-    ...{ requestedBy: 'Rita', signedBy: 'shop', waitedMs: expect.any(Number), approvals: [approvedByAnn] },
+    ...{ requestedBy: 'Rita', signedBy: 'shop', waitedMs: expect.any(Number) },
+    ...{ approvals: [{ by: 'ann', decision: 'approve', verified: true, person: 'ann' }] },
   });
-  const [ann] = (await cli.ledger.require('p')).approvals ?? [];
-  await cli.alter('p', { 'approval:sam': JSON.stringify({ ...ann, by: 'sam' }) });
-  expect(await cli.ok('get', 'p')).toMatch(
-    /approval +approved by key ann \(ann\) at .* UTC\n[^]*approval +approved by key sam: does not count, the signature/,
-  );
-  const json = await cli.json('get', 'p');
-  const bySam = { by: 'sam', verified: false, message: textWith('is not over it') };
-  expect(json).toMatchObject({ approvals: [approvedByAnn, bySam] });
-  expect(JSON.stringify(json)).not.toContain(ann?.signature);
   delete rig.env['PAYOUT_KEYS_FILE'];
   expect(await cli.ok('get', 'p')).toMatch(/approved by key ann: not verified, for want of PAYOUT_KEYS_FILE\n/);
 });

@@ -66,21 +66,16 @@ it('payouts list finds by address, reference, amount and time, the newest first'
     ['--reference invoice', 'p-1'],
     ['--amount 3,500.5', 'p-2'],
     ['--since 2020-01-01', 'p-3 p-2 p-1'],
-    ['--until 2020-01-01T00:00:00Z', ''],
     ['--state queued --batch May', 'p-3 p-2'],
-    ['--address TXYZ9 --limit 1', 'p-2'],
   ] as const) {
     expect([args, await ids(...args.split(' '))]).toEqual([args, expected]);
   }
-  expect(await cli.ok('list', '--address', 'nobody')).toBe('');
 });
 
 it('payouts list ends with 2 for a choice that is none', async () => {
   for (const [args, message] of [
     [[], /^payouts: give --state, --batch, --address, --reference, --amount, --since, --until or --archived\n$/],
     [['--amount', 'x'], /--amount/],
-    [['--since', 'yesterday'], /--since/],
-    [['--address', ' '], /--address/],
     [['--state', 'gone'], /Allowed choices are queued, held, sending/],
     [['--state', 'queued', '--limit', '0'], /--limit: must be at least 1/],
   ] as const)
@@ -108,7 +103,7 @@ it('payouts stats shows rate, expected end beside a sender whose heartbeat rises
   const sum = (amount: string, count = 1) => ({ paymentId: 6, count, amount });
   await redis.hset(keys.statistics, {
     [`hour:${Math.floor(minute / 60)}`]: JSON.stringify([[minute - 1, 40, 1_010, 2_000, 9, 0, 0, 1]]),
-    sums: JSON.stringify({ queued: [sum('100.5')], completed: [sum('77', 12)] }),
+    sums: JSON.stringify({ queued: [sum('100.5')] }),
     today: JSON.stringify({ day: Math.floor(now / 86_400_000), sent: [sum('12.25', 3)] }),
     ...{ lastSendAt: String(now - 5_000), pace: '[1100,1100,3600000,1100]', position: `"${now}-0"` },
   });
@@ -132,11 +127,8 @@ it('payouts stats shows rate, expected end beside a sender whose heartbeat rises
   const beside = await cli.ok('stats');
   clearInterval(beating);
   expect(beside).toMatch(/sender +host:1:abc, alive\n[^]*backlog +1 queued, sent in about \d+ s \(.* UTC\)\n/);
-  expect(await cli.json('stats')).toMatchObject({
-    balance: [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }],
-    ...{ gatewayFailure: '/balance: no route', sums: { completed: [{ count: 12, amount: '77' }] } },
-    today: { sent: [{ amount: '12.25' }], failed: [] },
-  });
+  const balance = [{ currency: 'USDT (TRC-20)', balance: '99', queued: '100.5', isEnough: false }];
+  expect(await cli.json('stats')).toMatchObject({ balance, today: { sent: [{ amount: '12.25' }], failed: [] } });
 });
 
 it('payouts status says first what stops the account', async () => {
@@ -254,21 +246,16 @@ it('payouts list --archived finds by each filter, the newest day first', async (
   await retain();
   for (const [args, expected] of [
     ['', 'p-4 p-3 p-2 p-1'],
-    ['--batch may', 'p-3 p-1'],
     ['--address TX1', 'p-3 p-1'],
-    ['--address TX1:77', 'p-3'],
     // An earlier version took a tag behind what has none.
     [`--address ${BTC}:5`, 'p-2'],
     ['--amount 3.50 --state cancelled', 'p-2'],
     ['--reference invoice', 'p-1'],
     ['--since 2030-01-02 --until 2030-01-03', 'p-3'],
-    ['--limit 3', 'p-4 p-3 p-2'],
   ] as const) {
     expect([args, await ids('--archived', ...args.split(' ').filter(Boolean))]).toEqual([args, expected]);
   }
   expect((await cli.run('list', '--archived', '--limit', '3')).stderr).toMatch(/More payouts follow/);
-  const csv = await cli.ok('list', '--archived', '--csv', '--batch', 'may');
-  expect(csv).toMatch(/^payout_id,payment_id,amount,.*,state,txhash,fee,.*\np-3,.*\np-1,.*\n$/);
   expect(await cli.ok('list', '--archived', '--batch', 'may')).toMatch(/^PAYOUT.*\np-3 .*\np-1 /);
   for (const day of ['2030-01-01', '2030-01-03']) await writeFile(filePath(folder, day, 1), 'damaged');
   expect(await ids('--archived', '--since', '2030-01-02', '--until', '2030-01-03')).toBe('p-3');

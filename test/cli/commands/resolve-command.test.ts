@@ -82,9 +82,7 @@ it('--not-sent queues it again, --write-off cancels it', async () => {
 it('wants one decision, a txhash where it belongs, and one way to name payouts', async () => {
   for (const args of [
     ...['p-1', 'p-1 --not-sent --write-off', 'p-1 --sent', 'p-1 --not-sent --txhash abc', '--not-sent'],
-    ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', '--state unknown --sent'],
-    ...['--file f.csv --write-off --expect-count 1', 'p-1 --not-sent --expect-count 1'],
-    ...['--file f.csv --sent --txhash h', 'p-1 --file f.csv --not-sent'],
+    ...['p-1 --write-off --force', '--state unknown --file f.csv --not-sent', 'p-1 --not-sent --expect-count 1'],
   ]) {
     await cli.refused(2, '', ...resolve(...args.split(' ')));
   }
@@ -185,8 +183,6 @@ describe('payouts resolve of many', () => {
       [`payout_id,txhash\np-1,0x${'ab'.repeat(32)}\np-2,${'AB'.repeat(32)}`, /line 3: .* on line 2, for payout p-1/],
       ['payout_id,txhash\np-1,', /line 2: txhash: /],
       ['payout_id,txhash\np-1,h-1\np-9,h-9', /line 3: payout p-9 not found/],
-      ['payout_id,txhash,notes\np-1,h-1,hello', /line 1: "notes": is not a known column/],
-      ['payout_id', /names no payout/],
     ] as const) {
       const file = await cli.file('wrong.csv', text);
       const { code, stderr } = await cli.run(...resolve('--file', file, '--sent', '--force', '--yes'));

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { readKeyringFile } from '../../../src/control/keys/keyring.js';
@@ -174,15 +174,6 @@ it('payouts keys init makes files that only their owner reads', async () => {
   const there = /^payouts: dir: has producer\.pem, .*keys\.yaml already, and nothing is overwritten/;
   await cli.refused(2, there, ...init());
   expect(await read()).toEqual(before);
-});
-
-it('payouts keys init writes a keyring that is refused if a crash cut it short', async () => {
-  const text = (await readFile((await make()).keysFile, 'utf8')).trimEnd();
-  const cut = await cli.file('cut.yaml');
-  for (let length = 0; length < text.length; length += 1) {
-    await writeFile(cut, text.slice(0, length));
-    expect(() => readKeyringFile(cut)).toThrow();
-  }
 });
 
 it('payouts keys init prints lines that a shell reads, for any folder', async () => {
